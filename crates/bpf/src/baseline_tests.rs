@@ -1,0 +1,415 @@
+use super::*;
+use crate::interp::SeccompData;
+use crate::test_support::{BOTH, answer, ask, is_constantly_allowed, meaning, number};
+use crate::{Program, table};
+
+const EPERM: Action = Action::Errno(1);
+const EACCES: Action = Action::Errno(13);
+const NOT_IMPLEMENTED: Action = Action::Errno(ENOSYS);
+const EPROTONOSUPPORT: Action = Action::Errno(93);
+const ESOCKTNOSUPPORT: Action = Action::Errno(94);
+const EAFNOSUPPORT: Action = Action::Errno(97);
+
+const HIGH_BIT: u64 = 1 << 32;
+
+fn compiled(options: &BaselineOptions) -> Program {
+    spec(options).compile().expect("compiles")
+}
+
+fn plain(arch: Arch) -> Program {
+    compiled(&BaselineOptions::new(arch))
+}
+
+fn every_option(arch: Arch) -> impl Iterator<Item = BaselineOptions> {
+    (0..16).map(move |bits| BaselineOptions {
+        arch,
+        debug: bits & 1 != 0,
+        refuse_setid_modes: bits & 2 != 0,
+        deny_inet: bits & 4 != 0,
+        deny_fork: bits & 8 != 0,
+    })
+}
+
+/// Proves: SYS-1 every-number
+#[test]
+fn every_number_gets_its_declared_decision() {
+    let arguments = [[0; 6], [u64::MAX; 6], [1; 6], [0x5412; 6], [0x1000_0000; 6], [0o6777; 6]];
+    for arch in BOTH {
+        for options in every_option(arch) {
+            let program = compiled(&options);
+            let spec = spec(&options);
+            for nr in 0..600 {
+                let declared = table::name(arch, nr).map(|name| {
+                    verdict(name, &options).unwrap_or_else(|| panic!("{name} is undecided"))
+                });
+                for args in arguments {
+                    let data = SeccompData::new(arch, nr, args);
+                    let given = answer(&program, &data);
+                    let expected = match declared.map(|verdict| verdict.decision) {
+                        None => NOT_IMPLEMENTED,
+                        Some(Decision::Allow) => Action::Allow,
+                        Some(Decision::Refuse { errno }) => Action::Errno(errno),
+                        Some(Decision::Conditional) => meaning(&spec, &data),
+                    };
+                    assert_eq!(given, expected, "{declared:?} {data:x?}");
+                }
+            }
+        }
+    }
+}
+
+/// Proves: SYS-1 dangerous-calls
+#[test]
+fn every_call_of_the_isolation_models_list_is_refused() {
+    for arch in BOTH {
+        let program = plain(arch);
+        for name in [
+            "ptrace",
+            "kexec_load",
+            "open_by_handle_at",
+            "perf_event_open",
+            "bpf",
+            "userfaultfd",
+            "io_uring_setup",
+            "mount",
+            "umount2",
+            "pivot_root",
+            "chroot",
+            "setns",
+        ] {
+            assert_eq!(ask(&program, arch, name, &[]), EPERM, "{name} on {arch:?}");
+        }
+    }
+}
+
+/// Proves: SYS-1 closed-surface
+#[test]
+fn the_rarely_needed_surface_of_the_kernel_is_closed() {
+    for arch in BOTH {
+        let program = plain(arch);
+        for name in [
+            "io_uring_enter",
+            "io_uring_register",
+            "keyctl",
+            "add_key",
+            "request_key",
+            "fsopen",
+            "fsconfig",
+            "fsmount",
+            "fspick",
+            "move_mount",
+            "open_tree",
+            "open_tree_attr",
+            "mount_setattr",
+            "init_module",
+            "finit_module",
+            "delete_module",
+            "kexec_file_load",
+            "swapon",
+            "reboot",
+            "clock_settime",
+            "fanotify_init",
+            "sethostname",
+            "syslog",
+            "quotactl_fd",
+            "lsm_set_self_attr",
+            "process_vm_readv",
+            "process_vm_writev",
+            "pidfd_getfd",
+            "kcmp",
+        ] {
+            assert_eq!(ask(&program, arch, name, &[]), EPERM, "{name} on {arch:?}");
+        }
+    }
+    for name in ["iopl", "ioperm", "modify_ldt"] {
+        assert_eq!(ask(&plain(Arch::X86_64), Arch::X86_64, name, &[]), EPERM, "{name}");
+    }
+}
+
+/// Proves: SYS-1 ordinary-tools, SYS-1 constant-answers
+#[test]
+fn what_tools_call_all_the_time_is_allowed_without_reading_arguments() {
+    for arch in BOTH {
+        let program = plain(arch);
+        for name in [
+            "read",
+            "write",
+            "openat",
+            "openat2",
+            "close",
+            "statx",
+            "newfstatat",
+            "faccessat2",
+            "readlinkat",
+            "mmap",
+            "mprotect",
+            "munmap",
+            "brk",
+            "futex",
+            "execve",
+            "wait4",
+            "exit_group",
+            "getrandom",
+            "rt_sigaction",
+            "rt_sigprocmask",
+            "epoll_pwait2",
+            "close_range",
+            "copy_file_range",
+            "landlock_restrict_self",
+            "rseq",
+            "prctl",
+            "connect",
+            "sendmsg",
+            "memfd_create",
+            "pidfd_open",
+            "fchmodat2",
+            "mseal",
+            "futex_waitv",
+            "membarrier",
+            "sched_setaffinity",
+            "shmget",
+            "mq_open",
+            "inotify_add_watch",
+            "io_submit",
+        ] {
+            assert!(is_constantly_allowed(&program, arch, number(arch, name)), "{name}");
+        }
+    }
+}
+
+/// Proves: SYS-1 namespaces
+#[test]
+fn no_call_makes_a_namespace() {
+    let namespaces = [0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000].into_iter().chain([
+        0x1000_0000,
+        0x2000_0000,
+        0x4000_0000,
+    ]);
+    for arch in BOTH {
+        let program = plain(arch);
+        for flag in namespaces.clone() {
+            for disguise in [0, 17, HIGH_BIT, 0x0001_0f00] {
+                let flags = [flag | disguise];
+                assert_eq!(ask(&program, arch, "clone", &flags), EPERM, "{flags:x?}");
+                assert_eq!(ask(&program, arch, "unshare", &flags), EPERM, "{flags:x?}");
+            }
+        }
+        assert_eq!(ask(&program, arch, "unshare", &[0x80]), EPERM, "CLONE_NEWTIME");
+        assert_eq!(ask(&program, arch, "clone3", &[]), NOT_IMPLEMENTED);
+        // What glibc passes for fork() and for a thread.
+        assert_eq!(ask(&program, arch, "clone", &[0x0120_0011]), Action::Allow);
+        assert_eq!(ask(&program, arch, "clone", &[0x003d_0f00]), Action::Allow);
+        assert_eq!(ask(&program, arch, "unshare", &[0x0004_0600]), Action::Allow);
+    }
+}
+
+/// Proves: SYS-1 terminal-injection
+#[test]
+fn nothing_can_be_typed_into_a_terminal() {
+    for arch in BOTH {
+        let program = plain(arch);
+        for command in [0x5412, 0x541c, 0x541d, 0x5423] {
+            for disguise in [0, HIGH_BIT, 1 << 63, 0xffff_ffff << 32] {
+                let args = [0, command | disguise];
+                assert_eq!(ask(&program, arch, "ioctl", &args), EPERM, "{args:x?}");
+            }
+        }
+        for harmless in [0x5401, 0x5413, 0x5410, 0x541b] {
+            assert_eq!(ask(&program, arch, "ioctl", &[0, harmless]), Action::Allow);
+        }
+    }
+}
+
+/// Proves: SYS-1 socket-families
+#[test]
+fn only_ordinary_sockets_can_be_made() {
+    const CLOEXEC_NONBLOCK: u64 = 0o2_004_000;
+    for arch in BOTH {
+        let program = plain(arch);
+        let socket = |family, kind, protocol| {
+            let plain = ask(&program, arch, "socket", &[family, kind, protocol]);
+            let [family, kind, protocol] = [family, kind, protocol].map(|word| word | HIGH_BIT);
+            let args = [family, kind | CLOEXEC_NONBLOCK, protocol];
+            assert_eq!(ask(&program, arch, "socket", &args), plain, "high halves must not count");
+            plain
+        };
+        for inet in [2, 10] {
+            assert_eq!(socket(inet, 1, 0), Action::Allow);
+            assert_eq!(socket(inet, 1, 262), Action::Allow, "MPTCP");
+            assert_eq!(socket(inet, 2, 17), Action::Allow);
+            assert_eq!(socket(inet, 2, 58), Action::Allow, "ping");
+            assert_eq!(socket(inet, 3, 255), EPERM, "SOCK_RAW");
+            assert_eq!(socket(inet, 10, 0), EPERM, "SOCK_PACKET");
+            assert_eq!(socket(inet, 5, 0), ESOCKTNOSUPPORT, "SCTP by its type");
+            assert_eq!(socket(inet, 6, 33), ESOCKTNOSUPPORT, "DCCP");
+            assert_eq!(socket(inet, 1, 132), EPROTONOSUPPORT, "SCTP");
+            assert_eq!(socket(inet, 1, 256), EPROTONOSUPPORT, "SMC");
+            assert_eq!(socket(inet, 2, 115), EPROTONOSUPPORT, "L2TP");
+        }
+        assert_eq!(socket(1, 1, 0), Action::Allow);
+        assert_eq!(socket(1, 5, 0), Action::Allow, "local SOCK_SEQPACKET");
+        assert_eq!(socket(16, 3, 0), Action::Allow, "NETLINK_ROUTE");
+        assert_eq!(socket(16, 3, 6), EAFNOSUPPORT, "NETLINK_XFRM");
+        assert_eq!(socket(16, 3, 12), EAFNOSUPPORT, "NETLINK_NETFILTER");
+        // Every other family: AF_PACKET 17, AF_RXRPC 33, AF_ALG 38, AF_VSOCK 40, AF_XDP 44 …
+        for family in (0..64).filter(|family| ![1, 2, 10, 16].contains(family)) {
+            assert_eq!(socket(family, 1, 0), EAFNOSUPPORT, "family {family}");
+        }
+        assert_eq!(ask(&program, arch, "socketpair", &[1, 1]), Action::Allow);
+        assert_eq!(ask(&program, arch, "socketpair", &[40, 1]), EAFNOSUPPORT);
+    }
+}
+
+/// Proves: SYS-1 deny-inet
+#[test]
+fn internet_sockets_can_be_switched_off() {
+    for arch in BOTH {
+        let program = compiled(&BaselineOptions { deny_inet: true, ..BaselineOptions::new(arch) });
+        for family in [2, 10] {
+            assert_eq!(ask(&program, arch, "socket", &[family, 1, 0]), EACCES);
+            assert_eq!(ask(&program, arch, "socket", &[family | HIGH_BIT, 1, 0]), EACCES);
+        }
+        assert_eq!(ask(&program, arch, "socket", &[1, 1, 0]), Action::Allow);
+        assert_eq!(ask(&program, arch, "socket", &[16, 3, 0]), Action::Allow);
+    }
+}
+
+/// Proves: SYS-1 personality
+#[test]
+fn only_plain_personalities_pass() {
+    for arch in BOTH {
+        let program = plain(arch);
+        for allowed in [0, 8, 0x2_0000, 0x2_0008, 0x4_0000, 0xffff_ffff, u64::MAX] {
+            assert_eq!(ask(&program, arch, "personality", &[allowed]), Action::Allow);
+        }
+        // READ_IMPLIES_EXEC, MMAP_PAGE_ZERO, PER_SVR4.
+        for refused in [0x40_0000, 0x10_0000, 1, 0x44_0000] {
+            assert_eq!(ask(&program, arch, "personality", &[refused]), EPERM, "{refused:#x}");
+        }
+    }
+}
+
+/// Proves: SYS-1 nested-listener
+#[test]
+fn programs_may_filter_themselves_without_a_listener() {
+    for arch in BOTH {
+        let program = plain(arch);
+        assert_eq!(ask(&program, arch, "seccomp", &[1, 1]), Action::Allow);
+        assert_eq!(ask(&program, arch, "seccomp", &[1, 8]), EPERM);
+        assert_eq!(ask(&program, arch, "seccomp", &[1, 0x19 | HIGH_BIT]), EPERM);
+    }
+}
+
+/// Proves: PROC-5 seccomp-switch
+#[test]
+fn debugging_is_one_switch() {
+    for arch in BOTH {
+        let on = compiled(&BaselineOptions { debug: true, ..BaselineOptions::new(arch) });
+        let off = plain(arch);
+        for name in ["ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp"] {
+            assert_eq!(ask(&on, arch, name, &[]), Action::Allow, "{name}");
+            assert_eq!(ask(&off, arch, name, &[]), EPERM, "{name}");
+        }
+        assert_eq!(ask(&on, arch, "perf_event_open", &[]), EPERM);
+    }
+}
+
+type ArgumentsWithMode = fn(u64) -> Vec<u64>;
+
+/// Proves: PROC-6 no-setuid-files
+#[test]
+fn set_id_modes_can_be_refused_wherever_a_mode_is_given() {
+    const O_CREAT: u64 = 0o100;
+    const O_TMPFILE: u64 = 0o20_000_000;
+    let calls: [(&str, ArgumentsWithMode); 13] = [
+        ("chmod", |mode| vec![0, mode]),
+        ("fchmod", |mode| vec![0, mode]),
+        ("fchmodat", |mode| vec![0, 0, mode]),
+        ("fchmodat2", |mode| vec![0, 0, mode]),
+        ("mkdir", |mode| vec![0, mode]),
+        ("mkdirat", |mode| vec![0, 0, mode]),
+        ("mknod", |mode| vec![0, mode]),
+        ("mknodat", |mode| vec![0, 0, mode]),
+        ("creat", |mode| vec![0, mode]),
+        ("open", |mode| vec![0, O_CREAT | 1, mode]),
+        ("open", |mode| vec![0, O_TMPFILE | 2, mode]),
+        ("openat", |mode| vec![0, 0, O_CREAT | 1, mode]),
+        ("openat", |mode| vec![0, 0, O_TMPFILE | 2, mode]),
+    ];
+    for arch in BOTH {
+        let options = BaselineOptions { refuse_setid_modes: true, ..BaselineOptions::new(arch) };
+        let refusing = compiled(&options);
+        let ordinary = plain(arch);
+        for (name, args) in calls.iter().filter(|(name, _)| table::number(arch, name).is_some()) {
+            for mode in [0o4755, 0o2755, 0o6000, 0o4000 | HIGH_BIT, 0o104_755] {
+                assert_eq!(ask(&refusing, arch, name, &args(mode)), EPERM, "{name} {mode:o}");
+                assert_eq!(ask(&ordinary, arch, name, &args(mode)), Action::Allow, "{name}");
+            }
+            for mode in [0o755, 0o1777, 0o100_644] {
+                assert_eq!(ask(&refusing, arch, name, &args(mode)), Action::Allow, "{name}");
+            }
+        }
+        // Without O_CREAT the register holds whatever was there before.
+        assert_eq!(ask(&refusing, arch, "openat", &[0, 0, 0, 0o6755]), Action::Allow);
+        assert_eq!(ask(&refusing, arch, "openat2", &[]), NOT_IMPLEMENTED);
+    }
+}
+
+/// Proves: PROC-2 deny-fork
+#[test]
+fn forks_can_be_refused_while_threads_start() {
+    for arch in BOTH {
+        let program = compiled(&BaselineOptions { deny_fork: true, ..BaselineOptions::new(arch) });
+        assert_eq!(ask(&program, arch, "clone", &[0x0120_0011]), EPERM);
+        assert_eq!(ask(&program, arch, "clone", &[0x003d_0f00]), Action::Allow);
+        for name in ["fork", "vfork"].into_iter().filter(|n| table::number(arch, n).is_some()) {
+            assert_eq!(ask(&program, arch, name, &[]), EPERM, "{name}");
+        }
+    }
+}
+
+/// Proves: SYS-1 reasons
+#[test]
+fn every_group_says_why_and_every_verdict_repeats_it() {
+    for group in groups() {
+        assert!(group.reason.len() > 8, "{} has no reason", group.name);
+        assert!(!group.entries.is_empty(), "{} decides nothing", group.name);
+    }
+    let options = BaselineOptions::new(Arch::X86_64);
+    let mount = verdict("mount", &options).expect("known");
+    assert_eq!((mount.group, mount.decision), ("mounts", Decision::Refuse { errno: 1 }));
+    assert!(mount.reason.contains("mount view"));
+    let socket = verdict("socket", &options).expect("known");
+    assert_eq!(socket.decision, Decision::Conditional);
+    assert_eq!(verdict("open", &BaselineOptions::new(Arch::Aarch64)), None);
+}
+
+#[test]
+fn the_description_counts_every_call_once() {
+    for arch in BOTH {
+        for options in every_option(arch) {
+            let description = describe(&options);
+            let Description { allowed, conditional, refused, groups } = &description;
+            let known = table::entries(arch).count();
+            assert_eq!(allowed + conditional + refused, known);
+            assert_eq!(groups.iter().map(|group| group.syscalls.len()).sum::<usize>(), known);
+            let text = description.to_string();
+            assert!(text.starts_with(&format!("{allowed} system calls allowed")), "{text}");
+            assert!(text.contains("\n  refuse mounts ("), "{text}");
+            assert!(text.contains("\n  partly socket-families ("), "{text}");
+        }
+    }
+}
+
+/// Proves: PERF-1 filter-size
+///
+/// The kernel translates and compiles every instruction at each start.
+#[test]
+fn the_program_stays_small() {
+    for arch in BOTH {
+        for options in every_option(arch) {
+            let length = compiled(&options).instructions().len();
+            assert!(length < 200, "{length} instructions for {options:?}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Seccomp filters: system call tables, a typed description of a filter, its compilation to classic
+//! BPF, and an interpreter that answers as the kernel would. Pure data in, pure data out: this crate
+//! installs nothing, reads no file at run time and holds no unsafe code.
+
+#![forbid(unsafe_code)]
+
+mod action;
+mod arch;
+mod asm;
+pub mod baseline;
+mod compile;
+mod custom;
+mod error;
+mod filter;
+mod groups;
+mod init;
+pub mod interp;
+mod program;
+pub mod table;
+
+#[cfg(test)]
+mod oracle_tests;
+#[cfg(test)]
+mod test_support;
+
+pub use action::Action;
+pub use arch::Arch;
+pub use baseline::BaselineOptions;
+pub use custom::{ListMode, custom};
+pub use error::Error;
+pub use filter::{Arg, Condition, FilterSpec, Rule, Test, Width};
+pub use groups::{Entry, EntryRule, Group, GroupDecision, Switch};
+pub use init::init_spec;
+pub use program::{Insn, Program};

@@ -1,0 +1,87 @@
+//! What several tests need: the plain meaning of a specification, and a short way to ask a program.
+
+use crate::interp::{self, SeccompData};
+use crate::{Action, Arch, Arg, Condition, FilterSpec, Program, Rule, Test, Width, table};
+
+pub(crate) const BOTH: [Arch; 2] = [Arch::X86_64, Arch::Aarch64];
+
+pub(crate) fn number(arch: Arch, name: &str) -> u32 {
+    table::number(arch, name).unwrap_or_else(|| panic!("{name} is not in the table of {arch:?}"))
+}
+
+pub(crate) fn answer(program: &Program, data: &SeccompData) -> Action {
+    let raw = interp::run(program, data);
+    Action::from_raw(raw).unwrap_or_else(|| panic!("{raw:#x} for {data:x?}"))
+}
+
+/// Asks about one call, by name and first arguments.
+pub(crate) fn ask(program: &Program, arch: Arch, name: &str, args: &[u64]) -> Action {
+    let mut all = [0; 6];
+    all[..args.len()].copy_from_slice(args);
+    answer(program, &SeccompData::new(arch, number(arch, name), all))
+}
+
+pub(crate) fn condition(arg: Arg, width: Width, test: Test) -> Condition {
+    Condition { arg, width, test }
+}
+
+pub(crate) fn rule(syscall: u32, conditions: &[Condition], action: Action) -> Rule {
+    Rule { syscall, conditions: conditions.to_vec(), action }
+}
+
+/// The meaning of a specification, said as plainly as can be.
+pub(crate) fn meaning(spec: &FilterSpec, data: &SeccompData) -> Action {
+    if data.arch != spec.arch.audit_value() {
+        return Action::KillProcess;
+    }
+    if spec.arch == Arch::X86_64 && data.nr >= 0x4000_0000 && data.nr != u32::MAX {
+        return Action::KillProcess;
+    }
+    spec.rules
+        .iter()
+        .filter(|rule| rule.syscall == data.nr)
+        .find(|rule| rule.conditions.iter().all(|condition| holds(*condition, data)))
+        .map_or(spec.default, |rule| rule.action)
+}
+
+fn holds(condition: Condition, data: &SeccompData) -> bool {
+    let argument = data.args[condition.arg as usize];
+    let value = match condition.width {
+        Width::Full => argument,
+        Width::Low32 => argument & 0xffff_ffff,
+    };
+    match condition.test {
+        Test::Eq(other) => value == other,
+        Test::Ne(other) => value != other,
+        Test::Lt(other) => value < other,
+        Test::Le(other) => value <= other,
+        Test::Gt(other) => value > other,
+        Test::Ge(other) => value >= other,
+        Test::MaskedEq { mask, value: expected } => value & mask == expected,
+        Test::MaskedAny { mask } => value & mask != 0,
+    }
+}
+
+/// What `seccomp_is_const_allow()` of the kernel finds: does the program allow this number without
+/// looking at anything but number and architecture?
+pub(crate) fn is_constantly_allowed(program: &Program, arch: Arch, nr: u32) -> bool {
+    let mut accumulator = 0;
+    let mut at = 0;
+    loop {
+        let insn = program.instructions()[at];
+        at += 1;
+        let branch = |holds: bool| usize::from(if holds { insn.jt } else { insn.jf });
+        match (insn.code, insn.k) {
+            (0x20, 0) => accumulator = nr,
+            (0x20, 4) => accumulator = arch.audit_value(),
+            (0x06, k) => return Action::from_raw(k) == Some(Action::Allow),
+            (0x05, k) => at += k as usize,
+            (0x15, k) => at += branch(accumulator == k),
+            (0x25, k) => at += branch(accumulator > k),
+            (0x35, k) => at += branch(accumulator >= k),
+            (0x45, k) => at += branch(accumulator & k != 0),
+            (0x54, k) => accumulator &= k,
+            _ => return false,
+        }
+    }
+}

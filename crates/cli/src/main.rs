@@ -1,0 +1,91 @@
+//! The `sandbox` command: reads the command line and hands over to one file a command.
+//!
+//! No thread is ever started here: the launcher forks, and needs to be alone in its process.
+
+mod args;
+mod commands;
+mod environment;
+mod flags;
+mod output;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+use commands::{audit, doctor, generate, plan, policy, run};
+use palisade_session::SessionError;
+use std::process::ExitCode;
+
+/// Our own failure, as `env(1)` and `timeout(1)` have it: never a code a command is likely to use.
+const OWN_FAILURE: u8 = 125;
+
+const EXAMPLES: &str = "\
+Examples:
+  sandbox run -- npm test                    the project is writable, secrets are not there
+  sandbox run --static -- make               everything readable but secrets; no network
+  sandbox run --ro ~/data --timeout 5m -- ./train.sh
+  sandbox run --network host -- cargo fetch  the host's network, recorded as an approval
+  sandbox plan -- npm test                   what would be done, and what holds each promise
+  sandbox doctor                             what this host can do, and how to mend what it can not
+
+Exit codes of `run`: the command's own; 124 time limit, 125 sandbox failed, 126 refused by policy or
+not executable, 127 not found, 128+N ended by signal N.";
+
+/// Runs untrusted commands where they can do no harm.
+#[derive(Debug, Parser)]
+#[command(name = "sandbox", version, after_help = EXAMPLES, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a command in a sandbox
+    Run(run::Run),
+    /// Show what `run` would do with the same options, without doing it
+    Plan(plan::Plan),
+    /// Try what this host can do, and say how to mend what it can not
+    Doctor(doctor::Doctor),
+    /// Show, check, trust, import and export policies
+    #[command(subcommand)]
+    Policy(policy::Policy),
+    /// Check and read the audit log
+    #[command(subcommand)]
+    Audit(audit::Audit),
+    /// Write shell completions and manual pages
+    #[command(subcommand, hide = true)]
+    Generate(generate::Generate),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let done = match cli.command {
+        Command::Run(run) => run.execute(),
+        Command::Plan(plan) => plan.execute(),
+        Command::Doctor(doctor) => doctor.execute(),
+        Command::Policy(policy) => policy.execute(),
+        Command::Audit(audit) => audit.execute(),
+        Command::Generate(generate) => generate.execute(),
+    };
+    done.unwrap_or_else(|error| {
+        output::complain(&error);
+        exit_code(&error)
+    })
+}
+
+/// Clap's own code for a wrong option is 2, which could be the command's.
+fn usage(error: &clap::Error) -> ExitCode {
+    // Nothing can be said if the terminal is gone.
+    let _ = error.print();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
+        _ => ExitCode::from(OWN_FAILURE),
+    }
+}
+
+fn exit_code(error: &anyhow::Error) -> ExitCode {
+    let code = error.downcast_ref().map_or(OWN_FAILURE, SessionError::exit_code);
+    ExitCode::from(code)
+}

@@ -1,0 +1,82 @@
+//! How things are said: results on standard output, everything else on standard error.
+//!
+//! Colour only on a terminal, and never with `NO_COLOR` set (no-color.org).
+
+use palisade_session::SessionError;
+use std::io::{self, IsTerminal, Write};
+
+/// Prints a result. A reader that has gone away (`| head`) is not an error.
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| {
+        if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") }
+    });
+    match written.and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
+}
+
+pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    print(&serde_json::to_string_pretty(value)?)
+}
+
+/// One line for a person, on standard error.
+pub(crate) fn note(text: &str) {
+    say(text, Style::Plain);
+}
+
+/// An error and what led to it, a line for each complaint.
+pub(crate) fn complain(error: &anyhow::Error) {
+    if let Some(SessionError::Policy(complaints)) = error.downcast_ref() {
+        for complaint in complaints {
+            say(&complaint.to_string(), Style::Red);
+        }
+        return;
+    }
+    say(&error.to_string(), Style::Red);
+}
+
+fn say(text: &str, style: Style) {
+    let stderr = io::stderr();
+    let paint = Paint { on: stderr.is_terminal() && colour_wanted() };
+    // Standard error may be closed; there is nowhere else to say so.
+    let _ = writeln!(stderr.lock(), "{} {text}", paint.with(style, "sandbox:"));
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    Plain,
+    Bold,
+    Red,
+    Green,
+    Yellow,
+}
+
+/// Colours, or nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paint {
+    on: bool,
+}
+
+impl Paint {
+    pub(crate) fn for_stdout() -> Self {
+        Self { on: io::stdout().is_terminal() && colour_wanted() }
+    }
+
+    pub(crate) fn with(self, style: Style, text: &str) -> String {
+        let code = match style {
+            _ if !self.on => return text.to_owned(),
+            Style::Plain => return text.to_owned(),
+            Style::Bold => "1",
+            Style::Red => "31",
+            Style::Green => "32",
+            Style::Yellow => "33",
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}
+
+fn colour_wanted() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}

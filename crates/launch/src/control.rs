@@ -1,0 +1,139 @@
+//! What the supervisor and our pid 1 say to each other, over one SEQPACKET socket.
+//!
+//! A message is a packet of fields divided by `US` (0x1f). Both ends are ours; the command never
+//! holds the socket. A packet that does not parse is an error, never a guess.
+
+use crate::error::{LaunchError, Mistake};
+use crate::selfcheck::Observation;
+
+const UNIT: char = '\u{1f}';
+/// A message that does not fit is cut at its end, which only shortens an error text.
+const LONGEST: usize = 8 * 1024;
+
+/// How the command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    Code(i32),
+    Signal(i32),
+}
+
+/// From pid 1 to the supervisor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FromInit {
+    /// The terminal inside is made; [`crate::Running::pty`] has its other end from now on.
+    Terminal,
+    /// The self-check passed; these are its observations.
+    Checked(Vec<Observation>),
+    /// The command's exec succeeded.
+    Started,
+    /// The launch failed; nothing of the command ran.
+    Failed(LaunchError),
+    /// The command was stopped by this signal (job control).
+    Stopped(i32),
+    /// The command ended, and everything else inside with it.
+    Exited(Ending),
+}
+
+/// From the supervisor to pid 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ToInit {
+    /// The id maps are written: go on.
+    Mapped,
+    /// Send this signal to the command's process group.
+    Signal(i32),
+    /// Continue the stopped command in the foreground.
+    Resume,
+}
+
+impl FromInit {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut text = match self {
+            Self::Checked(observations) => {
+                let mut text = String::from("checked");
+                for observation in observations {
+                    text.push(UNIT);
+                    text.push_str(&observation.encode());
+                }
+                text
+            }
+            Self::Terminal => "terminal".to_owned(),
+            Self::Started => "started".to_owned(),
+            Self::Failed(error) => {
+                let mistake = match error.mistake {
+                    Mistake::Ours => "ours",
+                    Mistake::NotExecutable => "not-executable",
+                    Mistake::NotFound => "not-found",
+                    Mistake::WallMissing => "wall-missing",
+                };
+                let mend = error.mend.as_deref().unwrap_or("");
+                ["failed", mistake, &error.step, &error.detail, mend].join("\u{1f}")
+            }
+            Self::Stopped(signal) => format!("stopped{UNIT}{signal}"),
+            Self::Exited(Ending::Code(code)) => format!("exited{UNIT}code{UNIT}{code}"),
+            Self::Exited(Ending::Signal(signal)) => format!("exited{UNIT}signal{UNIT}{signal}"),
+        };
+        text.truncate(text.floor_char_boundary(LONGEST));
+        text.into_bytes()
+    }
+
+    pub(crate) fn decode(packet: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(packet).ok()?;
+        let mut fields = text.split(UNIT);
+        let message = match fields.next()? {
+            "checked" => {
+                Self::Checked(fields.by_ref().map(Observation::decode).collect::<Option<Vec<_>>>()?)
+            }
+            "terminal" => Self::Terminal,
+            "started" => Self::Started,
+            "failed" => {
+                let mistake = match fields.next()? {
+                    "ours" => Mistake::Ours,
+                    "not-executable" => Mistake::NotExecutable,
+                    "not-found" => Mistake::NotFound,
+                    "wall-missing" => Mistake::WallMissing,
+                    _ => return None,
+                };
+                let step = fields.next()?.to_owned();
+                let detail = fields.next().unwrap_or("").to_owned();
+                let mend = fields.next().filter(|mend| !mend.is_empty()).map(str::to_owned);
+                Self::Failed(LaunchError { step, detail, mend, mistake })
+            }
+            "stopped" => Self::Stopped(fields.next()?.parse().ok()?),
+            "exited" => {
+                let kind = fields.next()?;
+                let number = fields.next()?.parse().ok()?;
+                match kind {
+                    "code" => Self::Exited(Ending::Code(number)),
+                    "signal" => Self::Exited(Ending::Signal(number)),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        fields.next().is_none().then_some(message)
+    }
+}
+
+impl ToInit {
+    pub(crate) fn encode(self) -> Vec<u8> {
+        match self {
+            Self::Mapped => b"mapped".to_vec(),
+            Self::Signal(signal) => format!("signal{UNIT}{signal}").into_bytes(),
+            Self::Resume => b"resume".to_vec(),
+        }
+    }
+
+    pub(crate) fn decode(packet: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(packet).ok()?;
+        match text.split_once(UNIT) {
+            None if text == "mapped" => Some(Self::Mapped),
+            None if text == "resume" => Some(Self::Resume),
+            Some(("signal", number)) => number.parse().ok().map(Self::Signal),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "control_tests.rs"]
+mod tests;

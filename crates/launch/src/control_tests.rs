@@ -1,0 +1,44 @@
+use super::*;
+
+fn round_trip(message: &FromInit) {
+    assert_eq!(FromInit::decode(&message.encode()).as_ref(), Some(message));
+}
+
+#[test]
+fn every_message_survives_the_socket() {
+    round_trip(&FromInit::Started);
+    round_trip(&FromInit::Terminal);
+    round_trip(&FromInit::Stopped(20));
+    round_trip(&FromInit::Exited(Ending::Code(-3)));
+    round_trip(&FromInit::Exited(Ending::Signal(9)));
+    round_trip(&FromInit::Checked(Vec::new()));
+    round_trip(&FromInit::Checked(vec![Observation {
+        probe: "read-canary".into(),
+        expected: "ENOENT".into(),
+        observed: "ENOENT".into(),
+    }]));
+    round_trip(&FromInit::Failed(
+        LaunchError::new("building the view", "open_tree /x: no").with_mend("do this"),
+    ));
+    for message in [ToInit::Mapped, ToInit::Resume, ToInit::Signal(15)] {
+        assert_eq!(ToInit::decode(&message.encode()), Some(message));
+    }
+}
+
+#[test]
+fn what_does_not_parse_is_refused() {
+    for packet in [&b""[..], b"exit", b"exited\x1fcode", b"stopped\x1fx", b"started\x1fmore", b"\xff"] {
+        assert_eq!(FromInit::decode(packet), None, "{packet:?}");
+    }
+    assert_eq!(ToInit::decode(b"signal\x1fnine"), None);
+    assert_eq!(ToInit::decode(b"mapped\x1f1"), None);
+}
+
+#[test]
+fn an_endless_error_text_is_cut_not_refused() {
+    let long = LaunchError::new("step", "é".repeat(20_000));
+    let Some(FromInit::Failed(error)) = FromInit::decode(&FromInit::Failed(long).encode()) else {
+        panic!("not decoded");
+    };
+    assert!(error.detail.starts_with('é'));
+}

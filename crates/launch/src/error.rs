@@ -1,0 +1,90 @@
+//! What went wrong while a plan was carried out, in words a person can act on.
+//! Must stay plain text and numbers: the child sends it over a socket before it dies.
+
+use palisade_sys::{Errno, SysError};
+use std::fmt;
+
+/// Whose mistake it was; decides the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mistake {
+    /// The host or we: exit 125.
+    Ours,
+    /// The command can not be executed: exit 126.
+    NotExecutable,
+    /// The command is not there: exit 127.
+    NotFound,
+    /// The self-check saw a wall missing: exit 125.
+    WallMissing,
+}
+
+/// A step of the launch that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchError {
+    /// What was being done, in a few words: `building the mount view`.
+    pub step: String,
+    /// The call, its subject and the errno.
+    pub detail: String,
+    /// What to do about it, where that is known.
+    pub mend: Option<String>,
+    pub mistake: Mistake,
+}
+
+impl LaunchError {
+    pub(crate) fn new(step: &str, detail: impl Into<String>) -> Self {
+        Self { step: step.to_owned(), detail: detail.into(), mend: None, mistake: Mistake::Ours }
+    }
+
+    pub(crate) fn with_mend(mut self, mend: impl Into<String>) -> Self {
+        self.mend = Some(mend.into());
+        self
+    }
+
+    pub(crate) fn with_mistake(mut self, mistake: Mistake) -> Self {
+        self.mistake = mistake;
+        self
+    }
+
+    /// The exit code `sandbox run` ends with.
+    pub fn exit_code(&self) -> i32 {
+        match self.mistake {
+            Mistake::Ours | Mistake::WallMissing => 125,
+            Mistake::NotExecutable => 126,
+            Mistake::NotFound => 127,
+        }
+    }
+}
+
+impl fmt::Display for LaunchError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.step, self.detail)?;
+        match &self.mend {
+            Some(mend) => write!(out, "; {mend}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for LaunchError {}
+
+/// Names the step that a failed call belongs to.
+pub(crate) trait During<T> {
+    fn during(self, step: &str) -> Result<T, LaunchError>;
+}
+
+impl<T> During<T> for Result<T, SysError> {
+    fn during(self, step: &str) -> Result<T, LaunchError> {
+        self.map_err(|error| {
+            let launch = LaunchError::new(step, error.to_string());
+            match crate::probe::mend::for_call(&error) {
+                Some(mend) => launch.with_mend(mend),
+                None => launch,
+            }
+        })
+    }
+}
+
+impl<T> During<T> for Result<T, Errno> {
+    fn during(self, step: &str) -> Result<T, LaunchError> {
+        self.map_err(|errno| SysError::new("", "", errno)).during(step)
+    }
+}

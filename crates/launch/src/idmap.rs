@@ -1,0 +1,92 @@
+//! Id maps for runs that root starts: user namespaces that exist only to be the map of a mount.
+//!
+//! On disk the files belong to the project's owner; through such a mount they belong to the
+//! command's host id, and what the command creates belongs to the owner again.
+
+use crate::error::{During, LaunchError};
+use palisade_plan::model::{MountOp, Owner};
+use palisade_sys::clone::{CloneFlags, Forked, clone3};
+use palisade_sys::creds::{IdKind, MapLine, write_map};
+use palisade_sys::{OFlags, Pid, proc};
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+const STEP: &str = "making an id map for root's mounts";
+/// Ids above this belong to nobody a project would hold files of.
+const LAST_ORDINARY_ID: u32 = 65_535;
+
+/// A map for each owner that the plan's mounts have.
+#[derive(Debug, Default)]
+pub(crate) struct OwnerMaps(BTreeMap<Owner, OwnedFd>);
+
+impl OwnerMaps {
+    pub(crate) fn for_plan(ops: &[MountOp], host: Owner) -> Result<Self, LaunchError> {
+        let mut maps = BTreeMap::new();
+        for op in ops {
+            let (MountOp::Bind { idmap: Some(owner), .. }
+            | MountOp::Overlay { idmap: Some(owner), .. }) = op
+            else {
+                continue;
+            };
+            if !maps.contains_key(owner) {
+                maps.insert(*owner, user_namespace(*owner, host)?);
+            }
+        }
+        Ok(Self(maps))
+    }
+
+    pub(crate) fn get(&self, owner: Owner) -> Result<BorrowedFd<'_>, LaunchError> {
+        self.0.get(&owner).map(AsFd::as_fd).ok_or_else(|| {
+            LaunchError::new(STEP, format!("no map for owner {}:{}", owner.uid, owner.gid))
+        })
+    }
+}
+
+/// A user namespace with the map, kept alive by its descriptor alone.
+fn user_namespace(owner: Owner, host: Owner) -> Result<OwnedFd, LaunchError> {
+    let (pid, pidfd) = match clone3(CloneFlags::NEWUSER).during(STEP)? {
+        // The child only holds the namespace until the parent has opened it.
+        Forked::Child => loop {
+            let _ = proc::poll(&mut [], None);
+        },
+        Forked::Parent { pid, pidfd } => (pid, pidfd),
+    };
+    let opened = map_and_open(pid, owner, host);
+    let killed = proc::pidfd_send_signal(&pidfd, proc::sig::SIGKILL).during(STEP);
+    proc::wait_pid_rusage(pid).during(STEP)?;
+    killed?;
+    opened
+}
+
+fn map_and_open(pid: Pid, owner: Owner, host: Owner) -> Result<OwnedFd, LaunchError> {
+    write_map(Some(pid), IdKind::Gid, &lines(owner.gid, host.gid)).during(STEP)?;
+    write_map(Some(pid), IdKind::Uid, &lines(owner.uid, host.uid)).during(STEP)?;
+    let path = format!("/proc/{}/ns/user", pid.as_raw_nonzero());
+    rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, rustix::fs::Mode::empty()).during(STEP)
+}
+
+/// `owner` on disk is `host` to the kernel; every other ordinary id stays what it is, so that other
+/// people's files in a shared project can still be told apart and never look like the command's.
+fn lines(owner: u32, host: u32) -> Vec<MapLine> {
+    let mut lines = vec![MapLine { inside: owner, outside: host, count: 1 }];
+    let mut first = 0;
+    let mut cuts = [owner, host];
+    cuts.sort_unstable();
+    for cut in cuts {
+        if cut > LAST_ORDINARY_ID {
+            continue;
+        }
+        if cut > first {
+            lines.push(MapLine { inside: first, outside: first, count: cut - first });
+        }
+        first = cut.max(first.saturating_sub(1)) + 1;
+    }
+    if first <= LAST_ORDINARY_ID {
+        lines.push(MapLine { inside: first, outside: first, count: LAST_ORDINARY_ID - first + 1 });
+    }
+    lines
+}
+
+#[cfg(test)]
+#[path = "idmap_tests.rs"]
+mod tests;

@@ -1,0 +1,228 @@
+//! Our pid 1: reaps, passes signals on, and ends everything with the command.
+//!
+//! It holds no capability, reads nothing of the command's, and lives under a filter of its own: a
+//! few calls and nothing else.
+
+use crate::command;
+use crate::control::{Ending, FromInit, ToInit};
+use crate::error::{During, LaunchError};
+use crate::streams;
+use palisade_plan::model::{Confinement, Plan};
+use palisade_sys::fdpass::{recv_with_fds, send_with_fds};
+use palisade_sys::proc::{self, PollFd, PollFlags, Status, WaitFlags, sig};
+use palisade_sys::{Errno, Pid, creds, tty};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+/// Pid 1 after set-up.
+#[derive(Debug)]
+pub(crate) struct Init {
+    command: Pid,
+    /// From the command process until its exec.
+    report: Option<OwnedFd>,
+    /// Whether the self-check's outcome came through it.
+    checked: bool,
+    /// To give the foreground back after a stop.
+    terminal: Option<OwnedFd>,
+    signals: OwnedFd,
+    household: Household,
+}
+
+/// Who is to be ended with the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Household {
+    /// Everybody in our pid namespace.
+    Namespace,
+    /// Our descendants, who share the host's pids.
+    Descendants,
+}
+
+/// Tells the supervisor; if it is gone, so are we soon.
+pub(crate) fn tell(control: impl AsFd, message: &FromInit) {
+    let _ = send_with_fds(control, &message.encode(), &[]);
+}
+
+impl Init {
+    /// Lets go of everything pid 1 does not need.
+    pub(crate) fn take_over(
+        plan: &Plan,
+        command: Pid,
+        report: OwnedFd,
+        terminal: Option<OwnedFd>,
+        control: BorrowedFd<'_>,
+    ) -> Result<Self, LaunchError> {
+        const STEP: &str = "settling pid 1";
+        let signals = proc::signalfd(&[sig::SIGCHLD]).during(STEP)?;
+        streams::release()?;
+        let mut keep = vec![control.as_raw_fd(), report.as_raw_fd(), signals.as_raw_fd()];
+        keep.extend(terminal.as_ref().map(AsRawFd::as_raw_fd));
+        close_all_but(keep)?;
+        let inside = matches!(plan.confinement, Confinement::Namespaces(_));
+        if plan.hardening.drop_capabilities && inside {
+            creds::lock_securebits().during(STEP)?;
+            creds::drop_all_capabilities().during(STEP)?;
+        }
+        if plan.hardening.no_new_privs {
+            creds::set_no_new_privs().during(STEP)?;
+        }
+        let household = if has_own_pids(plan) { Household::Namespace } else { Household::Descendants };
+        // Ending descendants one by one needs /proc, which the filter has no room for.
+        if let (Some(filter), Household::Namespace) = (&plan.seccomp, household) {
+            command::install(&filter.init_program)?;
+        }
+        Ok(Self { command, report: Some(report), checked: false, terminal, signals, household })
+    }
+
+    /// Until the command, or the supervisor, is gone.
+    pub(crate) fn run(mut self, control: OwnedFd) -> ! {
+        loop {
+            if self.wait_for_news(&control).is_err() {
+                self.end_everybody();
+                proc::exit_now(125);
+            }
+            self.hear_command(&control);
+            if let Some(ending) = self.reap(&control) {
+                // Its last words may have come with its death.
+                self.hear_command(&control);
+                self.end_everybody();
+                tell(&control, &FromInit::Exited(ending));
+                proc::exit_now(0);
+            }
+        }
+    }
+
+    /// Blocks until something happened, and obeys what the supervisor said.
+    fn wait_for_news(&self, control: &OwnedFd) -> Result<(), Errno> {
+        let mut watched = vec![
+            PollFd::new(control, PollFlags::IN),
+            PollFd::new(&self.signals, PollFlags::IN),
+        ];
+        if let Some(report) = &self.report {
+            watched.push(PollFd::new(report, PollFlags::IN));
+        }
+        proc::poll(&mut watched, None).map_err(|error| error.errno)?;
+        if watched[0].revents().is_empty() {
+            return Ok(());
+        }
+        let mut packet = [0; 64];
+        let length = recv_with_fds(control, &mut packet).map_err(|error| error.errno)?.0;
+        match ToInit::decode(&packet[..length]) {
+            Some(ToInit::Signal(signal)) => self.signal(signal),
+            Some(ToInit::Resume) => {
+                if let Some(terminal) = &self.terminal {
+                    let _ = tty::tcsetpgrp(terminal, self.command);
+                }
+                self.signal(sig::SIGCONT);
+            }
+            Some(ToInit::Mapped) => {}
+            // An empty packet: the supervisor is gone, and nobody may outlive it.
+            None => return Err(Errno::PIPE),
+        }
+        Ok(())
+    }
+
+    /// To the command's group; nobody there is no error.
+    fn signal(&self, signal: i32) {
+        let _ = proc::kill_group(self.command, signal);
+    }
+
+    /// Passes on what the command process said before its exec; its closing says that exec worked.
+    fn hear_command(&mut self, control: &OwnedFd) {
+        while let Some(report) = &self.report {
+            let mut watched = [PollFd::new(report, PollFlags::IN)];
+            let ready = proc::poll(&mut watched, Some(std::time::Duration::ZERO));
+            if !matches!(ready, Ok(1)) {
+                return;
+            }
+            let mut packet = [0; 16 * 1024];
+            let length = recv_with_fds(report, &mut packet).map_or(0, |(length, _)| length);
+            match FromInit::decode(&packet[..length]) {
+                Some(FromInit::Failed(error)) => {
+                    tell(control, &FromInit::Failed(error));
+                    self.report = None;
+                }
+                Some(message) => {
+                    self.checked |= matches!(message, FromInit::Checked(_));
+                    tell(control, &message);
+                }
+                None => {
+                    self.report = None;
+                    tell(control, &if self.checked { FromInit::Started } else { unchecked() });
+                }
+            }
+        }
+    }
+
+    /// Collects the dead; tells of a stop; returns how the command ended, once it has.
+    fn reap(&self, control: &OwnedFd) -> Option<Ending> {
+        while let Ok(Some(_)) = proc::read_signalfd(&self.signals) {}
+        let flags = WaitFlags::NOHANG | WaitFlags::UNTRACED;
+        while let Ok(Some(reaped)) = proc::wait_any(flags) {
+            if reaped.pid != self.command {
+                continue;
+            }
+            match reaped.status {
+                Status::Exited(code) => return Some(Ending::Code(code)),
+                Status::Signaled { signal, .. } => return Some(Ending::Signal(signal)),
+                Status::Stopped(signal) => tell(control, &FromInit::Stopped(signal)),
+                Status::Continued => {}
+            }
+        }
+        None
+    }
+
+    /// Kills and collects everybody else, so that what they used is counted and nobody is left.
+    fn end_everybody(&self) {
+        loop {
+            match self.household {
+                Household::Namespace => {
+                    if proc::kill_all(sig::SIGKILL).is_err() {
+                        return;
+                    }
+                }
+                Household::Descendants => {
+                    for pid in children() {
+                        let _ = proc::kill(pid, sig::SIGKILL);
+                    }
+                }
+            }
+            // Each death may hand us an orphan to kill in the next round.
+            if proc::wait_any(WaitFlags::NONE).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Exec comes after the check, so a report that closed without it tells of a death on the way.
+fn unchecked() -> FromInit {
+    FromInit::Failed(LaunchError::new(
+        "starting the command",
+        "its process died before the walls were checked",
+    ))
+}
+
+fn has_own_pids(plan: &Plan) -> bool {
+    matches!(&plan.confinement, Confinement::Namespaces(inside) if inside.namespaces.pid)
+}
+
+/// Our children now; orphans of theirs become ours, since we are their subreaper.
+fn children() -> Vec<Pid> {
+    let own = rustix::process::getpid().as_raw_nonzero();
+    let list = std::fs::read_to_string(format!("/proc/{own}/task/{own}/children"));
+    list.unwrap_or_default()
+        .split_whitespace()
+        .filter_map(|pid| pid.parse().ok().and_then(Pid::from_raw))
+        .collect()
+}
+
+fn close_all_but(mut keep: Vec<RawFd>) -> Result<(), LaunchError> {
+    keep.sort_unstable();
+    let mut first = 3;
+    for fd in keep {
+        if fd > first {
+            proc::close_range(first, fd - 1).during("settling pid 1")?;
+        }
+        first = first.max(fd + 1);
+    }
+    proc::close_range(first, RawFd::MAX).during("settling pid 1")
+}

@@ -1,0 +1,102 @@
+//! The second floor: Landlock, as the plan says, all of it or nothing.
+//!
+//! The crate's own default is to degrade silently; here every right is a hard requirement, chosen
+//! for the ABI the plan saw, and the status is checked.
+
+use crate::error::LaunchError;
+use ::landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath,
+    PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus,
+    Scope,
+};
+use palisade_plan::model::Landlock;
+use std::path::Path;
+
+const STEP: &str = "restricting with Landlock";
+
+/// Restricts this process and all its children to come.
+pub(crate) fn restrict(plan: &Landlock) -> Result<(), LaunchError> {
+    let abi = known_abi(plan.abi);
+    let rights = Rights::of(plan, abi);
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(rights.handled)
+        .map_err(failed)?;
+    if plan.refuse_tcp && abi >= ABI::V4 {
+        ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V4)).map_err(failed)?;
+    }
+    if plan.scope && abi >= ABI::V6 {
+        ruleset = ruleset.scope(Scope::from_all(ABI::V6)).map_err(failed)?;
+    }
+    let mut ruleset = ruleset.create().map_err(failed)?;
+    for (paths, granted) in [
+        (&plan.readable, rights.read),
+        (&plan.writable, rights.read | rights.write),
+        (&plan.devices, rights.read | rights.device),
+    ] {
+        for path in paths {
+            ruleset = allow(ruleset, path, granted, abi)?;
+        }
+    }
+    let status = ruleset.restrict_self().map_err(failed)?;
+    match status.ruleset {
+        RulesetStatus::FullyEnforced => Ok(()),
+        other => Err(LaunchError::new(STEP, format!("the kernel enforced only part of it: {other:?}"))),
+    }
+}
+
+struct Rights {
+    handled: BitFlags<AccessFs>,
+    read: BitFlags<AccessFs>,
+    write: BitFlags<AccessFs>,
+    device: BitFlags<AccessFs>,
+}
+
+impl Rights {
+    fn of(plan: &Landlock, abi: ABI) -> Self {
+        let mut write = AccessFs::from_write(abi);
+        if !plan.restrict_reads {
+            // With truncation handled the kernel walks up the tree on every open, for reading too:
+            // a third more for each. The mounts that are read-only refuse truncation anyway.
+            write.remove(AccessFs::Truncate);
+        }
+        let read =
+            if plan.restrict_reads { AccessFs::from_read(abi) } else { BitFlags::empty() };
+        let device = write & (AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev);
+        write.remove(AccessFs::IoctlDev);
+        Self { handled: read | write | device, read, write, device }
+    }
+}
+
+fn allow(
+    ruleset: RulesetCreated,
+    path: &Path,
+    granted: BitFlags<AccessFs>,
+    abi: ABI,
+) -> Result<RulesetCreated, LaunchError> {
+    let fd = PathFd::new(path).map_err(failed)?;
+    let is_dir = path.is_dir();
+    // Rights of directories on a file would be refused as a mistake of ours.
+    let granted = if is_dir { granted } else { granted & AccessFs::from_file(abi) };
+    if granted.is_empty() {
+        return Ok(ruleset);
+    }
+    ruleset.add_rule(PathBeneath::new(fd, granted)).map_err(failed)
+}
+
+/// The newest ABI we know that the host has.
+fn known_abi(abi: u32) -> ABI {
+    match abi {
+        0 | 1 => ABI::V1,
+        2 => ABI::V2,
+        3 => ABI::V3,
+        4 => ABI::V4,
+        5 => ABI::V5,
+        _ => ABI::V6,
+    }
+}
+
+fn failed(error: impl std::error::Error) -> LaunchError {
+    LaunchError::new(STEP, error.to_string())
+}
+

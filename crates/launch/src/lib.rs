@@ -1,0 +1,25 @@
+//! Carries out a plan: processes, namespaces, mounts, filters, in numbered steps.
+//!
+//! Decides nothing: every choice is already in the [`palisade_plan::model::Plan`]. What can not be
+//! done stops the run before the command starts.
+#![forbid(unsafe_code)]
+
+mod command;
+mod control;
+mod error;
+mod idmap;
+mod init;
+mod landlock;
+mod mounts;
+mod parent;
+pub mod probe;
+mod selfcheck;
+mod setup;
+mod sources;
+mod streams;
+
+pub use control::{Ending, FromInit};
+pub use error::{LaunchError, Mistake};
+pub use parent::{Running, Usage, launch};
+pub use selfcheck::Observation;
+pub use streams::Streams;

@@ -1,0 +1,223 @@
+//! The supervisor's side of a launch: fork into the namespaces, map the ids, hold the other end.
+//!
+//! Runs in a single-threaded process, and stays outside: what happens inside is `setup`'s.
+
+use crate::control::{FromInit, ToInit};
+use crate::error::{During, LaunchError};
+use crate::idmap::OwnerMaps;
+use crate::selfcheck::Targets;
+use crate::setup::{self, Launch};
+use crate::sources;
+use crate::streams::{Chosen, Streams};
+use palisade_plan::model::{
+    Confinement, Identity, Mapping, Namespaced, Namespaces, Owner, Plan, Probe,
+};
+use palisade_sys::clone::{CloneFlags, Forked, clone3};
+use palisade_sys::creds::{IdKind, MapLine, write_map};
+use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
+use palisade_sys::proc::{self, sig};
+use palisade_sys::{Errno, Pid, net};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+const PACKET: usize = 16 * 1024;
+
+/// A run under way.
+#[derive(Debug)]
+pub struct Running {
+    pid: Pid,
+    pidfd: OwnedFd,
+    control: OwnedFd,
+    pty: Option<OwnedFd>,
+    /// What the self-check aims at; closed when the command has started.
+    listener: Option<OwnedFd>,
+    reaped: bool,
+}
+
+/// What the run used, all its processes together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    pub user: Duration,
+    pub system: Duration,
+    /// Of the largest single process.
+    pub max_rss_bytes: u64,
+}
+
+/// Starts what the plan says. The caller must be single-threaded.
+pub fn launch(plan: &Plan, streams: &Streams) -> Result<Running, LaunchError> {
+    const STEP: &str = "preparing the launch";
+    let (control, inner) = socketpair().during(STEP)?;
+    let listener = network_target(plan)?;
+    let targets = Targets {
+        supervisor: rustix::process::getpid(),
+        port: listener.as_ref().map(|(_, port)| *port),
+    };
+    let chosen = Chosen::choose(streams)?;
+    let prepared = match &plan.confinement {
+        Confinement::Namespaces(inside) if inside.identity.mapping == Mapping::ByRoot => {
+            let maps = OwnerMaps::for_plan(&inside.mounts, host_owner(&inside.identity))?;
+            Some(sources::prepare(&inside.mounts, plan.hardening, &maps)?)
+        }
+        _ => None,
+    };
+    match clone3(clone_flags(plan)).during("creating the sandbox's namespaces")? {
+        Forked::Child => {
+            drop(control);
+            setup::child(Launch { plan, control: inner, chosen, pty: streams.pty, targets, prepared })
+        }
+        Forked::Parent { pid, pidfd } => {
+            let running = Running {
+                pid,
+                pidfd,
+                control,
+                pty: None,
+                listener: listener.map(|(listener, _)| listener),
+                reaped: false,
+            };
+            if let Confinement::Namespaces(inside) = &plan.confinement {
+                running.map_ids(&inside.identity)?;
+            }
+            Ok(running)
+        }
+    }
+}
+
+impl Running {
+    /// Readable when [`Self::receive`] will not block.
+    pub fn control(&self) -> BorrowedFd<'_> {
+        self.control.as_fd()
+    }
+
+    /// Readable when pid 1, and with it everything inside, is gone.
+    pub fn pidfd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    /// The other end of the command's terminal, after [`FromInit::Terminal`].
+    pub fn pty(&self) -> Option<BorrowedFd<'_>> {
+        self.pty.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The next message; none when pid 1 is gone.
+    pub fn receive(&mut self) -> Result<Option<FromInit>, LaunchError> {
+        const STEP: &str = "listening to the sandbox's pid 1";
+        let mut packet = [0; PACKET];
+        let (length, mut descriptors) = match recv_with_fds(&self.control, &mut packet) {
+            Ok(received) => received,
+            // It died with words of ours unread.
+            Err(error) if error.errno == Errno::CONNRESET => return Ok(None),
+            Err(error) => return Err(error).during(STEP),
+        };
+        if length == 0 {
+            return Ok(None);
+        }
+        let message = FromInit::decode(&packet[..length])
+            .ok_or_else(|| LaunchError::new(STEP, "a message that does not parse"))?;
+        match message {
+            FromInit::Terminal => self.pty = descriptors.pop(),
+            FromInit::Started | FromInit::Failed(_) => self.listener = None,
+            _ => {}
+        }
+        Ok(Some(message))
+    }
+
+    /// Sends a signal to the command's process group.
+    pub fn signal(&self, signal: i32) -> Result<(), LaunchError> {
+        self.tell(ToInit::Signal(signal))
+    }
+
+    /// Lets the stopped command go on in the foreground.
+    pub fn resume(&self) -> Result<(), LaunchError> {
+        self.tell(ToInit::Resume)
+    }
+
+    /// Ends everything inside, now.
+    pub fn kill(&self) -> Result<(), LaunchError> {
+        match proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL) {
+            Err(error) if error.errno != Errno::SRCH => Err(error).during("ending the sandbox"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits for the end and tells what the run used.
+    pub fn wait(mut self) -> Result<Usage, LaunchError> {
+        let usage = proc::wait_pid_rusage(self.pid).during("waiting for the sandbox")?.usage;
+        self.reaped = true;
+        Ok(Usage {
+            user: usage.user_time,
+            system: usage.system_time,
+            max_rss_bytes: usage.max_rss_bytes,
+        })
+    }
+
+    fn tell(&self, message: ToInit) -> Result<(), LaunchError> {
+        match send_with_fds(&self.control, &message.encode(), &[]) {
+            // It is gone; the end arrives by the pidfd.
+            Err(error) if matches!(error.errno, Errno::PIPE | Errno::CONNRESET) => Ok(()),
+            sent => sent.during("talking to the sandbox's pid 1"),
+        }
+    }
+
+    /// Only root may give the child an id that is not its own; everybody else's child maps itself.
+    fn map_ids(&self, identity: &Identity) -> Result<(), LaunchError> {
+        const STEP: &str = "mapping ids into the sandbox";
+        if identity.mapping == Mapping::OwnId {
+            return Ok(());
+        }
+        let one = |inside, outside| [MapLine { inside, outside, count: 1 }];
+        let gids = one(identity.inside_gid, identity.host_gid);
+        write_map(Some(self.pid), IdKind::Gid, &gids).during(STEP)?;
+        let uids = one(identity.inside_uid, identity.host_uid);
+        write_map(Some(self.pid), IdKind::Uid, &uids).during(STEP)?;
+        self.tell(ToInit::Mapped)
+    }
+}
+
+impl Drop for Running {
+    /// Nothing inside outlives the handle. Errors have nowhere to go, and the kernel kills the
+    /// child with its parent as well.
+    fn drop(&mut self) {
+        if !self.reaped {
+            let _ = self.kill();
+            let _ = proc::wait_pid_rusage(self.pid);
+        }
+    }
+}
+
+fn clone_flags(plan: &Plan) -> CloneFlags {
+    let Confinement::Namespaces(inside) = &plan.confinement else { return CloneFlags::NONE };
+    let Namespaced { namespaces, .. } = inside.as_ref();
+    let Namespaces { mount, pid, net, uts, ipc, cgroup, time_offset: _ } = *namespaces;
+    let mut flags = CloneFlags::NEWUSER;
+    for (wanted, flag) in [
+        (mount, CloneFlags::NEWNS),
+        (pid, CloneFlags::NEWPID),
+        (net, CloneFlags::NEWNET),
+        (uts, CloneFlags::NEWUTS),
+        (ipc, CloneFlags::NEWIPC),
+        (cgroup, CloneFlags::NEWCGROUP),
+    ] {
+        if wanted {
+            flags |= flag;
+        }
+    }
+    flags
+}
+
+fn host_owner(identity: &Identity) -> Owner {
+    Owner { uid: identity.host_uid, gid: identity.host_gid }
+}
+
+/// A port on the host's loopback, for the network probe to fail at.
+fn network_target(plan: &Plan) -> Result<Option<(OwnedFd, u16)>, LaunchError> {
+    if !plan.self_check.iter().any(|probe| matches!(probe, Probe::ReachNetwork { .. })) {
+        return Ok(None);
+    }
+    match net::tcp_listener_loopback() {
+        Ok(listener) => Ok(Some(listener)),
+        // A host without a usable loopback has nothing the probe could reach; it is then reported
+        // as not probed.
+        Err(error) if matches!(error.errno, Errno::ADDRNOTAVAIL | Errno::AFNOSUPPORT) => Ok(None),
+        Err(error) => Err(error).during("opening the self-check's loopback port"),
+    }
+}

@@ -1,0 +1,66 @@
+//! What to do when the host refuses something: one place, so that `run` and `doctor` say the same.
+
+use palisade_sys::{Errno, SysError};
+use std::path::Path;
+
+const USERNS_CLONE: &str = "/proc/sys/kernel/unprivileged_userns_clone";
+const APPARMOR_USERNS: &str = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns";
+const MAX_USERNS: &str = "/proc/sys/user/max_user_namespaces";
+
+/// Advice for a failed call, where the cause is known.
+pub(crate) fn for_call(error: &SysError) -> Option<String> {
+    match error.call {
+        "clone3" | "unshare" => Some(user_namespaces(error.errno)),
+        "fsopen" | "fsconfig" | "fsmount" | "open_tree" | "move_mount" | "mount_setattr"
+            if error.errno == Errno::NOSYS =>
+        {
+            Some("this needs Linux 5.12 or newer".to_owned())
+        }
+        "fsconfig" if error.subject.starts_with("proc") && error.errno == Errno::PERM => Some(
+            "the host's /proc is covered in places (as in a container), so the kernel refuses a \
+             new one; run the container with an unmasked /proc \
+             (docker: --security-opt systempaths=unconfined)"
+                .to_owned(),
+        ),
+        "mount" | "fsmount" | "move_mount" | "uid_map" | "write"
+            if matches!(error.errno, Errno::PERM | Errno::ACCESS) && set_to(APPARMOR_USERNS, "1") =>
+        {
+            Some(apparmor())
+        }
+        "openat2" if error.errno == Errno::LOOP => Some(
+            "a link stands where a directory was a moment ago; nothing was started".to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+/// Why user namespaces can not be made, and the command that mends it.
+pub(crate) fn user_namespaces(errno: Errno) -> String {
+    let cause = if set_to(MAX_USERNS, "0") || errno == Errno::NOSPC {
+        "user namespaces are switched off: sudo sysctl -w user.max_user_namespaces=15000"
+    } else if set_to(USERNS_CLONE, "0") {
+        "unprivileged user namespaces are switched off: \
+         sudo sysctl -w kernel.unprivileged_userns_clone=1"
+    } else if set_to(APPARMOR_USERNS, "1") {
+        return apparmor() + NO_USERNS;
+    } else if errno == Errno::PERM {
+        "user namespaces are refused here: a seccomp profile or a chroot does that (docker: \
+         --security-opt seccomp=unconfined; inside another sandbox: not possible)"
+    } else {
+        "the kernel could not make the namespaces"
+    };
+    cause.to_owned() + NO_USERNS
+}
+
+const NO_USERNS: &str =
+    "; or run with Landlock and seccomp alone: --level 1 --no-userns (weaker: see `sandbox plan`)";
+
+fn apparmor() -> String {
+    "AppArmor restricts unprivileged user namespaces here (Ubuntu 23.10 and later): \
+     sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or allow this binary with a profile"
+        .to_owned()
+}
+
+fn set_to(path: &str, value: &str) -> bool {
+    std::fs::read_to_string(Path::new(path)).is_ok_and(|text| text.trim() == value)
+}

@@ -1,0 +1,93 @@
+//! Looks at the host: the facts a plan needs, and what `doctor` tests.
+//! Must never change anything: a probe that has to try something tries it in a throw-away process.
+
+mod doctor;
+pub(crate) mod mend;
+mod mountinfo;
+mod tree;
+
+pub use doctor::{Finding, Health, Report, doctor};
+pub use tree::RealTree;
+
+use palisade_plan::facts::HostFacts;
+use palisade_sys::{landlock::landlock_abi, tty};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+
+/// What the caller knows of its own files; the rest is read from the host.
+#[derive(Clone, Debug, Default)]
+pub struct Own {
+    /// Configuration, state and log directories: never shown inside.
+    pub paths: Vec<PathBuf>,
+    /// A readable file outside every grant, for the self-check.
+    pub canary: Option<PathBuf>,
+}
+
+/// A fact that could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum FactsError {
+    #[error("the current directory can not be read: {0}; change to one that exists")]
+    WorkingDirectory(std::io::Error),
+    #[error("{path} can not be read: {error}; mount /proc (mount -t proc proc /proc) and try again")]
+    Proc { path: &'static str, error: std::io::Error },
+}
+
+/// Reads the facts. Cheap: a few small files and no process.
+pub fn facts(own: Own) -> Result<HostFacts, FactsError> {
+    let env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+    let uid = rustix::process::geteuid().as_raw();
+    let account = account_of(uid);
+    let home = env.get(std::ffi::OsStr::new("HOME")).map(PathBuf::from);
+    let home = home
+        .filter(|home| home.is_absolute())
+        .or_else(|| account.as_ref().map(|account| account.home.clone()));
+    Ok(HostFacts {
+        uid,
+        gid: rustix::process::getegid().as_raw(),
+        user_name: account.map(|account| account.name),
+        home,
+        cwd: std::env::current_dir().map_err(FactsError::WorkingDirectory)?,
+        env,
+        landlock_abi: landlock_abi().unwrap_or(0),
+        uid_ranges: id_ranges("/proc/self/uid_map")?,
+        gid_ranges: id_ranges("/proc/self/gid_map")?,
+        mounts: mountinfo::parse(&read_proc("/proc/self/mountinfo")?),
+        own_paths: own.paths,
+        stdin_is_terminal: tty::isatty(std::io::stdin().as_fd()),
+        canary: own.canary,
+    })
+}
+
+fn read_proc(path: &'static str) -> Result<Vec<u8>, FactsError> {
+    std::fs::read(path).map_err(|error| FactsError::Proc { path, error })
+}
+
+/// The ids that exist in this user namespace: the first column and the count of an id map.
+fn id_ranges(path: &'static str) -> Result<Vec<(u32, u32)>, FactsError> {
+    let text = read_proc(path)?;
+    let numbers = |line: &str| {
+        let mut fields = line.split_whitespace().map(str::parse::<u32>);
+        let (first, _, count) = (fields.next()?.ok()?, fields.next()?, fields.next()?.ok()?);
+        Some((first, count))
+    };
+    Ok(String::from_utf8_lossy(&text).lines().filter_map(numbers).collect())
+}
+
+struct Account {
+    name: String,
+    home: PathBuf,
+}
+
+/// From /etc/passwd itself: a static binary has no name service switch.
+fn account_of(uid: u32) -> Option<Account> {
+    let text = std::fs::read_to_string(Path::new("/etc/passwd")).ok()?;
+    text.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?.to_owned();
+        let found: u32 = fields.nth(1)?.parse().ok()?;
+        let home = PathBuf::from(fields.nth(2)?);
+        (found == uid).then_some(Account { name, home })
+    })
+}

@@ -1,0 +1,56 @@
+//! The host's real tree, for the plan to look at.
+
+use palisade_plan::facts::{Entry, EntryKind, HostTree};
+use std::ffi::OsString;
+use std::fs::FileType;
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// Longer than any `.git` file or back pointer.
+const SMALL: u64 = 16 * 1024;
+
+/// Looks at the host through the caller's own rights.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealTree;
+
+impl HostTree for RealTree {
+    fn entry(&self, path: &Path) -> Option<Entry> {
+        let found = path.symlink_metadata().ok()?;
+        Some(Entry { kind: kind(found.file_type()), uid: found.uid(), gid: found.gid() })
+    }
+
+    fn read_link(&self, path: &Path) -> Option<PathBuf> {
+        path.read_link().ok()
+    }
+
+    fn children(&self, path: &Path) -> Vec<(OsString, EntryKind)> {
+        let Ok(entries) = path.read_dir() else { return Vec::new() };
+        entries
+            .filter_map(Result::ok)
+            .filter_map(|entry| Some((entry.file_name(), kind(entry.file_type().ok()?))))
+            .collect()
+    }
+
+    fn read_small(&self, path: &Path) -> Option<String> {
+        // A FIFO would block for ever.
+        if !path.symlink_metadata().ok()?.is_file() {
+            return None;
+        }
+        let mut text = String::new();
+        std::fs::File::open(path).ok()?.take(SMALL).read_to_string(&mut text).ok()?;
+        Some(text)
+    }
+}
+
+fn kind(found: FileType) -> EntryKind {
+    if found.is_dir() {
+        EntryKind::Dir
+    } else if found.is_file() {
+        EntryKind::File
+    } else if found.is_symlink() {
+        EntryKind::Symlink
+    } else {
+        EntryKind::Other
+    }
+}

@@ -1,0 +1,138 @@
+//! Takes the parts of the host's tree that the view will show, as detached mounts.
+//!
+//! An ordinary user's child takes them itself, in its own namespaces. Root's child is no longer
+//! root and can not walk root's private directories, so there the parent takes them all before it
+//! forks. Either way a source is opened without following a single link: the plan named the real
+//! path, and a link found there now was planted since (class of CVE-2026-34078).
+
+use crate::error::{During, LaunchError};
+use crate::idmap::OwnerMaps;
+use palisade_plan::model::{Access, Hardening, MountOp, Owner};
+use palisade_sys::mounts::{self, MountAttr, MountAttrs, Propagation, Recursion};
+use palisade_sys::{CWD, Errno, OFlags, SysError};
+use rustix::fs::FileType;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+const STEP: &str = "taking a part of the host's tree";
+
+/// Detached mounts by the index of their step in the plan.
+pub(crate) type Prepared = Vec<Option<OwnedFd>>;
+
+/// Takes every source of the plan now.
+pub(crate) fn prepare(
+    ops: &[MountOp],
+    hardening: Hardening,
+    maps: &OwnerMaps,
+) -> Result<Prepared, LaunchError> {
+    let root = host_root()?;
+    ops.iter().map(|op| take(&root, op, hardening, maps)).collect()
+}
+
+/// The host's root directory, for [`take`].
+pub(crate) fn host_root() -> Result<OwnedFd, LaunchError> {
+    rustix::fs::open("/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, rustix::fs::Mode::empty())
+        .during("opening the host's root")
+}
+
+/// Takes the source of one step, or nothing for a step that has none.
+pub(crate) fn take(
+    root: &OwnedFd,
+    op: &MountOp,
+    hardening: Hardening,
+    maps: &OwnerMaps,
+) -> Result<Option<OwnedFd>, LaunchError> {
+    match op {
+        MountOp::Bind { source, access, exec, idmap, .. } => {
+            let mut attrs = MountAttrs::NONE;
+            if hardening.mount_flags {
+                attrs |= MountAttrs::NOSUID | MountAttrs::NODEV;
+            }
+            if *access == Access::ReadOnly {
+                attrs |= MountAttrs::RDONLY;
+            }
+            if !exec {
+                attrs |= MountAttrs::NOEXEC;
+            }
+            let mount = clone_tree(root, source)?;
+            take_owner(&mount, source, *idmap, *access, maps)?;
+            set(&mount, source, attrs)?;
+            Ok(Some(mount))
+        }
+        MountOp::Overlay { lower, idmap, .. } => {
+            let mount = clone_tree(root, lower)?;
+            take_owner(&mount, lower, *idmap, Access::ReadOnly, maps)?;
+            set(&mount, lower, MountAttrs::NOSUID | MountAttrs::NODEV | MountAttrs::RDONLY)?;
+            Ok(Some(mount))
+        }
+        MountOp::Device { source, major, minor, .. } => {
+            let mount = clone_tree(root, source)?;
+            check_device(&mount, source, *major, *minor)?;
+            set(&mount, source, MountAttrs::NOSUID | MountAttrs::NOEXEC)?;
+            Ok(Some(mount))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn clone_tree(root: &OwnedFd, source: &Path) -> Result<OwnedFd, LaunchError> {
+    let named = |error: SysError| SysError { subject: source.display().to_string(), ..error };
+    // Only the root itself has no name below the root.
+    if source == Path::new("/") {
+        return mounts::open_tree(CWD, source, Recursion::Recursive).during(STEP);
+    }
+    let found = palisade_sys::beneath::open_beneath(root, source, OFlags::PATH)
+        .map_err(named)
+        .during(STEP)?;
+    mounts::open_tree(&found, Path::new(""), Recursion::Recursive).map_err(named).during(STEP)
+}
+
+fn set(mount: &OwnedFd, source: &Path, attrs: MountAttrs) -> Result<(), LaunchError> {
+    let attr =
+        MountAttr { set: attrs, propagation: Some(Propagation::Private), ..MountAttr::default() };
+    mounts::mount_setattr(mount, Recursion::Recursive, &attr)
+        .map_err(|error| SysError { subject: source.display().to_string(), ..error })
+        .during(STEP)
+}
+
+/// Shows the files of `owner` as the command's own.
+fn take_owner(
+    mount: &OwnedFd,
+    source: &Path,
+    owner: Option<Owner>,
+    access: Access,
+    maps: &OwnerMaps,
+) -> Result<(), LaunchError> {
+    let Some(owner) = owner else { return Ok(()) };
+    let userns_fd = Some(maps.get(owner)?);
+    let attr = MountAttr { userns_fd, ..MountAttr::default() };
+    match mounts::mount_setattr(mount, Recursion::Recursive, &attr) {
+        Ok(()) => Ok(()),
+        // A file system that can not map ids: the command then reads as a stranger, which is less
+        // than it was granted, never more. Writing as a stranger would leave foreign files behind.
+        Err(error) if error.errno == Errno::INVAL && access == Access::ReadOnly => Ok(()),
+        Err(error) => Err(LaunchError::new(
+            STEP,
+            SysError { subject: source.display().to_string(), ..error }.to_string(),
+        )
+        .with_mend(
+            "this file system can not map ids, which a run started by root needs to write to it: \
+             start as the directory's owner instead",
+        )),
+    }
+}
+
+/// The node is what its name says, looked at through the descriptor that will be mounted.
+fn check_device(mount: &OwnedFd, source: &Path, major: u32, minor: u32) -> Result<(), LaunchError> {
+    let found = rustix::fs::fstat(mount).during(STEP)?;
+    let is_character = FileType::from_raw_mode(found.st_mode) == FileType::CharacterDevice;
+    let numbers = (rustix::fs::major(found.st_rdev), rustix::fs::minor(found.st_rdev));
+    if is_character && numbers == (major, minor) {
+        return Ok(());
+    }
+    Err(LaunchError::new(
+        STEP,
+        format!("{} is not character device {major}:{minor}", source.display()),
+    )
+    .with_mend("the host's /dev is not what it should be; nothing was started"))
+}

@@ -1,0 +1,204 @@
+//! What must not be in the view, at every place where the host shows it.
+//!
+//! A name is denied together with what it links to and with its aliases through other mounts of the
+//! same file system (F24). Never decides what to do about a denied path: that is the view's part.
+
+use crate::error::PlanError;
+use crate::facts::{HostFacts, HostMount};
+use crate::host::Host;
+use crate::lists::{self, Listed};
+use crate::paths::Scope;
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+
+/// Why a path is denied, the weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Class {
+    /// Permissions hide it, as the command is never root: counts where a grant undoes that.
+    RootOnly,
+    /// On the shipped list; an explicit grant opens it.
+    Secret,
+    /// The product's own records; nothing opens them.
+    Own,
+    /// `deniedPaths`; nothing opens it.
+    Asked,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Denial {
+    pub(crate) class: Class,
+    pub(crate) exists: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Denied {
+    /// Ordered by components, so that all below a directory follow it.
+    paths: BTreeMap<PathBuf, Denial>,
+}
+
+impl Denied {
+    /// All that the policy and the product deny. `granted` tells which missing secrets matter: those
+    /// that could appear in a directory that is shown.
+    pub(crate) fn gather(
+        asked: &[String],
+        hide_secrets: bool,
+        granted: &[&Path],
+        facts: &HostFacts,
+        host: &Host<'_>,
+    ) -> Result<Self, PlanError> {
+        let scope = Scope::new(facts);
+        let mounts = Mounts::new(&facts.mounts);
+        let mut denied = Self::default();
+        for text in asked {
+            denied.add(&scope.typed(text)?, Class::Asked, host, &mounts);
+        }
+        for path in &facts.own_paths {
+            denied.add(path, Class::Own, host, &mounts);
+        }
+        if hide_secrets {
+            for listed in lists::entries(lists::SECRETS) {
+                let class = if listed.has("root-only") { Class::RootOnly } else { Class::Secret };
+                for path in listed_paths(listed, &scope, host) {
+                    if matters(&path, granted, host) {
+                        denied.add(&path, class, host, &mounts);
+                    }
+                }
+            }
+        }
+        Ok(denied)
+    }
+
+    /// Denies a path as a secret, with its aliases.
+    pub(crate) fn add_secret(&mut self, path: &Path, facts: &HostFacts, host: &Host<'_>) {
+        self.add(path, Class::Secret, host, &Mounts::new(&facts.mounts));
+    }
+
+    /// What denies this very path: itself or a directory above it. The strongest counts.
+    pub(crate) fn above(&self, path: &Path) -> Option<(&Path, Class)> {
+        path.ancestors()
+            .filter_map(|above| self.paths.get_key_value(above))
+            .map(|(above, denial)| (above.as_path(), denial.class))
+            .max_by_key(|(_, class)| *class)
+    }
+
+    /// What is denied strictly below a directory.
+    pub(crate) fn below(&self, dir: &Path) -> impl Iterator<Item = (&Path, Denial)> {
+        self.paths
+            .range::<Path, _>((Bound::Excluded(dir), Bound::Unbounded))
+            .take_while(move |(path, _)| path.starts_with(dir))
+            .map(|(path, denial)| (path.as_path(), *denial))
+    }
+
+    fn add(&mut self, path: &Path, class: Class, host: &Host<'_>, mounts: &Mounts<'_>) {
+        for place in host.places(path) {
+            let exists = host.kind(&place).is_some();
+            for alias in mounts.aliases(&place) {
+                self.insert(alias, Denial { class, exists });
+            }
+            self.insert(place, Denial { class, exists });
+        }
+    }
+
+    fn insert(&mut self, path: PathBuf, denial: Denial) {
+        let kept = self.paths.entry(path).or_insert(denial);
+        kept.class = kept.class.max(denial.class);
+        kept.exists |= denial.exists;
+    }
+}
+
+/// A list's line as paths: one, or all that match its `*`.
+pub(crate) fn listed_paths(listed: Listed, scope: &Scope<'_>, host: &Host<'_>) -> Vec<PathBuf> {
+    let Some(path) = scope.listed(listed.name) else { return Vec::new() };
+    match (path.parent(), listed.name.strip_suffix('*')) {
+        (Some(dir), Some(_)) => {
+            let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
+            let prefix = name.strip_suffix(b"*").unwrap_or(name);
+            host.matching(dir, &os_str(prefix))
+        }
+        _ => vec![path],
+    }
+}
+
+fn os_str(bytes: &[u8]) -> OsString {
+    use std::os::unix::ffi::OsStrExt as _;
+    OsStr::from_bytes(bytes).to_owned()
+}
+
+/// A secret that does not exist matters only where it could appear in the view; one that exists also
+/// matters through links and other mounts.
+fn matters(path: &Path, granted: &[&Path], host: &Host<'_>) -> bool {
+    let first_exists = match host.home().and_then(|home| Some((home, path.strip_prefix(home).ok()?))) {
+        Some((home, rest)) => {
+            rest.components().next().is_some_and(|name| host.kind(&home.join(name)).is_some())
+        }
+        None => true,
+    };
+    first_exists || granted.iter().any(|grant| path.starts_with(grant))
+}
+
+/// The host's mounts, asked where else a path shows.
+struct Mounts<'a> {
+    all: &'a [HostMount],
+    /// Whether any file system is mounted twice.
+    has_aliases: bool,
+}
+
+impl<'a> Mounts<'a> {
+    fn new(all: &'a [HostMount]) -> Self {
+        let mut devices = HashSet::with_capacity(all.len());
+        let has_aliases = !all.iter().all(|mount| devices.insert(mount.device.as_str()));
+        Self { all, has_aliases }
+    }
+
+    /// Other places of the same files: the path itself, and what is mounted below it.
+    fn aliases(&self, path: &Path) -> Vec<PathBuf> {
+        if !self.has_aliases {
+            return Vec::new();
+        }
+        let covering = self
+            .all
+            .iter()
+            .filter(|mount| path.starts_with(&mount.mount_point))
+            // The last one mounted at a place is the one that shows.
+            .max_by_key(|mount| mount.mount_point.components().count());
+        let below = self
+            .all
+            .iter()
+            .filter(|mount| mount.mount_point.starts_with(path) && mount.mount_point != path);
+        let own = covering.map(|mount| (mount, place_in(mount, path)));
+        let mounted = below.map(|mount| (mount, mount.root.clone()));
+        let mut aliases = Vec::new();
+        for (mount, place) in own.into_iter().chain(mounted) {
+            for other in self.all.iter().filter(|other| other.device == mount.device) {
+                let alias = if let Ok(rest) = place.strip_prefix(&other.root) {
+                    join(&other.mount_point, rest)
+                } else if other.root.starts_with(&place) {
+                    // A part of what is denied, mounted elsewhere.
+                    other.mount_point.clone()
+                } else {
+                    continue;
+                };
+                if !alias.starts_with(path) {
+                    aliases.push(alias);
+                }
+            }
+        }
+        aliases
+    }
+}
+
+/// Where in its file system a path lies.
+fn place_in(mount: &HostMount, path: &Path) -> PathBuf {
+    path.strip_prefix(&mount.mount_point).map_or_else(|_| mount.root.clone(), |rest| join(&mount.root, rest))
+}
+
+/// `join` that adds no slash for nothing.
+pub(crate) fn join(base: &Path, rest: &Path) -> PathBuf {
+    if rest.as_os_str().is_empty() { base.to_owned() } else { base.join(rest) }
+}
+
+#[cfg(test)]
+#[path = "denied_tests.rs"]
+mod tests;

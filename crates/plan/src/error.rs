@@ -1,0 +1,85 @@
+//! Why no plan could be made: what, where, and what to do about it.
+
+use std::path::PathBuf;
+use thiserror::Error;
+
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PlanError {
+    #[error("no command given; write it after `--`, as in: sandbox run -- COMMAND")]
+    NoCommand,
+    #[error("`{text}` uses {variable}, which is not set; write the path out")]
+    UnsetVariable { text: String, variable: String },
+    #[error("`{text}` names another user's home directory; write the path out")]
+    OtherHome { text: String },
+    #[error("{what} {path}: no such file or directory (ENOENT); what exists of it is {parent}")]
+    Missing { what: &'static str, path: PathBuf, parent: PathBuf },
+    #[error("{what} {path} is not a directory (ENOTDIR); name a directory")]
+    NotADirectory { what: &'static str, path: PathBuf },
+    #[error("{what} {path} is a socket, pipe or device; only files and directories can be shown")]
+    NotAFile { what: &'static str, path: PathBuf },
+    #[error(
+        "{denied} lies inside the writable {path} ({what}): a mask there can be undone by a rename \
+         on the host; use --ro or --overlay for it"
+    )]
+    DeniedInsideWritable { what: &'static str, path: PathBuf, denied: PathBuf },
+    #[error("{what} {path} is denied by {denied}; deny or grant it, not both")]
+    Contradiction { what: &'static str, path: PathBuf, denied: PathBuf },
+    #[error("{path} is asked for as {first} and as {second}; choose one")]
+    GrantedTwice { path: PathBuf, first: &'static str, second: &'static str },
+    #[error("{what} {path} is where palisade keeps its own records; it is never in a view")]
+    OwnPath { what: &'static str, path: PathBuf },
+    #[error("{what} {path}: {area} is always the sandbox's own; name what you need below it")]
+    OwnArea { what: &'static str, path: PathBuf, area: &'static str },
+    #[error(
+        "working directory {path} is not in the sandbox's view; grant it with --ro or --rw, or choose \
+         another one with --cwd"
+    )]
+    WorkingDirectory { path: PathBuf },
+    #[error("{what} is not enforced in this version; {mend}")]
+    NotEnforced { what: &'static str, mend: &'static str },
+    #[error("{what} has no effect at LEVEL_0, which isolates nothing; take it out or raise the level")]
+    NoIsolation { what: &'static str },
+    #[error("{what} needs namespaces; {mend}")]
+    NeedsNamespaces { what: &'static str, mend: &'static str },
+    #[error(
+        "this kernel has no Landlock, and without user namespaces nothing else can restrict files; \
+         `sandbox doctor` tells how to get either"
+    )]
+    NoLandlock,
+    #[error(
+        "root can map no other id here (only {ranges}), and the command must not run as root on the \
+         host; start as an ordinary user, or map more ids into this container"
+    )]
+    NoSpareId { ranges: String },
+    #[error("the system call filter: {0}")]
+    Seccomp(#[from] palisade_bpf::Error),
+    #[error("system call filters exist for x86_64 and aarch64 only; nothing runs without one")]
+    UnknownArchitecture,
+}
+
+impl PlanError {
+    /// Whether the policy forbids what was asked (exit 126), or we failed ourselves (exit 125).
+    pub fn refused_by_policy(&self) -> bool {
+        match self {
+            Self::DeniedInsideWritable { .. }
+            | Self::Contradiction { .. }
+            | Self::GrantedTwice { .. }
+            | Self::OwnPath { .. }
+            | Self::OwnArea { .. }
+            | Self::WorkingDirectory { .. }
+            | Self::NotEnforced { .. }
+            | Self::NoIsolation { .. } => true,
+            Self::NoCommand
+            | Self::UnsetVariable { .. }
+            | Self::OtherHome { .. }
+            | Self::Missing { .. }
+            | Self::NotADirectory { .. }
+            | Self::NotAFile { .. }
+            | Self::NeedsNamespaces { .. }
+            | Self::NoLandlock
+            | Self::NoSpareId { .. }
+            | Self::Seccomp(_)
+            | Self::UnknownArchitecture => false,
+        }
+    }
+}

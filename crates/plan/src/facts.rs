@@ -1,0 +1,72 @@
+//! What the plan needs to know of the host, and nothing it could change.
+//!
+//! Gathered by `launch::probe`; tests hand in invented ones. The tree is looked at through a trait,
+//! so that this crate itself never touches a file.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The caller and the host, as far as a plan depends on them.
+#[derive(Clone, Debug)]
+pub struct HostFacts {
+    pub uid: u32,
+    pub gid: u32,
+    /// The caller's login name, if it has one.
+    pub user_name: Option<String>,
+    /// Absolute; from `$HOME`, else from the password database.
+    pub home: Option<PathBuf>,
+    /// Canonical.
+    pub cwd: PathBuf,
+    pub env: BTreeMap<OsString, OsString>,
+    /// 0 where the kernel has no Landlock.
+    pub landlock_abi: u32,
+    /// Ids that this user namespace can map: `(first, count)`, from `/proc/self/uid_map`.
+    pub uid_ranges: Vec<(u32, u32)>,
+    pub gid_ranges: Vec<(u32, u32)>,
+    /// `/proc/self/mountinfo`.
+    pub mounts: Vec<HostMount>,
+    /// Where the product keeps state, logs, trust and user configuration: never in a view.
+    pub own_paths: Vec<PathBuf>,
+    pub stdin_is_terminal: bool,
+    /// A file outside every grant that the caller can read, made for the self-check.
+    pub canary: Option<PathBuf>,
+}
+
+/// One line of mountinfo.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostMount {
+    /// `major:minor` of the file system.
+    pub device: String,
+    /// The directory of the file system that is mounted.
+    pub root: PathBuf,
+    pub mount_point: PathBuf,
+    pub fs_type: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    Dir,
+    File,
+    Symlink,
+    /// Sockets, FIFOs, devices.
+    Other,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub kind: EntryKind,
+    pub uid: u32,
+    pub gid: u32,
+}
+
+/// Read-only look at the host's tree. Errors of any kind read as "not there".
+pub trait HostTree {
+    /// Does not follow a final link.
+    fn entry(&self, path: &Path) -> Option<Entry>;
+    fn read_link(&self, path: &Path) -> Option<PathBuf>;
+    /// Names and kinds, unsorted.
+    fn children(&self, path: &Path) -> Vec<(OsString, EntryKind)>;
+    /// The first few KiB of a small text file (a `.git` file, a `gitdir` back pointer).
+    fn read_small(&self, path: &Path) -> Option<String>;
+}

@@ -1,0 +1,262 @@
+//! Grants: what may be in the view, where it comes from and on whose word.
+//!
+//! A grant names a real path of the host, with no link left in it. Nothing is taken away here: the
+//! view does that, against the denied paths.
+
+use crate::denied::{join, listed_paths};
+use crate::error::PlanError;
+use crate::facts::{EntryKind, HostFacts};
+use crate::host::{Host, Link, Resolved};
+use crate::lists;
+use crate::model::{NodeKind, Owner};
+use crate::paths::Scope;
+use palisade_policy::model::{Filesystem, Mode, NetworkMode};
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    ReadOnly,
+    ReadWrite,
+    Overlay,
+}
+
+/// On whose word something is in the view; a later one overrules an earlier one at the same path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Origin {
+    RootPath,
+    /// Static mode: the host's tree.
+    Tree,
+    System,
+    Home,
+    Toolchain,
+    Cache,
+    Git,
+    Project,
+    /// `--ro`, `--rw`, `--overlay` or their keys in a policy.
+    Asked,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Grant {
+    pub(crate) source: PathBuf,
+    pub(crate) target: PathBuf,
+    pub(crate) node: NodeKind,
+    pub(crate) kind: Kind,
+    pub(crate) exec: bool,
+    pub(crate) origin: Origin,
+    /// Only where root starts the run.
+    pub(crate) idmap: Option<Owner>,
+    pub(crate) links: Vec<Link>,
+}
+
+impl Grant {
+    /// For people, as in the plan's table.
+    pub(crate) fn why(&self) -> &'static str {
+        match (self.origin, self.kind) {
+            (Origin::RootPath, _) => "rootPath",
+            (Origin::Tree, _) => "host tree",
+            (Origin::System, _) => "system",
+            (Origin::Home, _) => "home",
+            (Origin::Toolchain, _) => "toolchain",
+            (Origin::Cache, _) => "cache",
+            (Origin::Git, _) => "git directory of the project",
+            (Origin::Project, _) => "project",
+            (Origin::Asked, Kind::ReadOnly) => "--ro",
+            (Origin::Asked, Kind::ReadWrite) => "--rw",
+            (Origin::Asked, Kind::Overlay) => "--overlay",
+        }
+    }
+}
+
+/// Makes grants for one caller.
+pub(crate) struct Granter<'a> {
+    pub(crate) facts: &'a HostFacts,
+    pub(crate) host: &'a Host<'a>,
+    pub(crate) scope: Scope<'a>,
+    /// Paths of the system list, resolved: never id-mapped, or root's own files would show.
+    pub(crate) system: Vec<PathBuf>,
+}
+
+/// What somebody asked for, with what must be made for it first.
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
+    pub(crate) grants: Vec<Grant>,
+    pub(crate) create_dirs: Vec<PathBuf>,
+}
+
+/// What stands at `/` from a directory of the policy's choice.
+#[derive(Debug, Default)]
+pub(crate) struct RootPath {
+    pub(crate) grants: Vec<Grant>,
+    pub(crate) links: Vec<Link>,
+    pub(crate) note: Option<String>,
+}
+
+impl<'a> Granter<'a> {
+    pub(crate) fn new(facts: &'a HostFacts, host: &'a Host<'a>) -> Self {
+        Self { facts, host, scope: Scope::new(facts), system: Vec::new() }
+    }
+
+    /// The system list, and what static mode adds to it.
+    pub(crate) fn system(&mut self, mode: Mode) -> Vec<Grant> {
+        let mut grants = Vec::with_capacity(24);
+        for listed in lists::entries(lists::SYSTEM) {
+            if listed.has("static") && mode != Mode::Static {
+                continue;
+            }
+            let path = Path::new(listed.name);
+            if let Ok(found) = self.host.resolve(path) {
+                grants.extend(self.shipped(found, listed.has("exec"), Origin::System));
+            }
+        }
+        self.system = grants.iter().map(|grant| grant.source.clone()).collect();
+        grants
+    }
+
+    /// Where the host's name servers are written down, if that is in `/run`, which is our own.
+    pub(crate) fn resolver(&self, network: NetworkMode) -> Option<Grant> {
+        let found = self.host.resolve(Path::new("/etc/resolv.conf")).ok()?;
+        let needed = network == NetworkMode::Host && found.path.starts_with("/run");
+        needed.then(|| self.shipped(found, false, Origin::System)).flatten()
+    }
+
+    /// Static mode: everything else of the host's tree, and the home directory.
+    pub(crate) fn host_tree(&self) -> Vec<Grant> {
+        let root = Resolved { path: PathBuf::from("/"), kind: EntryKind::Dir, links: Vec::new() };
+        let home = self.facts.home.as_deref().and_then(|home| self.host.resolve(home).ok());
+        let home = home.and_then(|home| self.shipped(home, true, Origin::Home));
+        self.shipped(root, true, Origin::Tree).into_iter().chain(home).collect()
+    }
+
+    /// Toolchains, or caches, that exist.
+    pub(crate) fn listed(&self, list: &'static str, origin: Origin) -> Vec<Grant> {
+        let mut grants = Vec::new();
+        for listed in lists::entries(list) {
+            for path in listed_paths(listed, &self.scope, self.host) {
+                if let Ok(found) = self.host.resolve(&path)
+                    && Some(found.path.as_path()) != self.host.home()
+                {
+                    grants.extend(self.shipped(found, listed.has("exec"), origin));
+                }
+            }
+        }
+        grants
+    }
+
+    /// The contents of `rootPath`, at `/`.
+    pub(crate) fn root_path(&self, text: &str) -> Result<RootPath, PlanError> {
+        let path = self.scope.typed(text)?;
+        let mut contents = RootPath::default();
+        let Ok(found) = self.host.resolve(&path) else {
+            contents.note =
+                Some(format!("rootPath {} does not exist: nothing is added from it", path.display()));
+            return Ok(contents);
+        };
+        if found.kind != EntryKind::Dir {
+            return Err(PlanError::NotADirectory { what: "rootPath", path });
+        }
+        for (name, kind) in self.host.children(&found.path) {
+            let child = found.path.join(&name);
+            let place = Path::new("/").join(name);
+            if kind == EntryKind::Symlink {
+                let points_to = self.host.read_link(&child);
+                contents.links.extend(points_to.map(|points_to| Link { place, points_to }));
+                continue;
+            }
+            let child = Resolved { path: child, kind, links: Vec::new() };
+            let grant = self.shipped(child, true, Origin::RootPath);
+            contents.grants.extend(grant.map(|grant| Grant { target: place, ..grant }));
+        }
+        Ok(contents)
+    }
+
+    /// `--ro`, `--rw`, `--overlay`.
+    pub(crate) fn asked(&self, filesystem: &Filesystem) -> Result<Asked, PlanError> {
+        let mut asked = Asked::default();
+        for text in &filesystem.read_only_paths {
+            asked.grants.push(self.existing(text, Kind::ReadOnly, "--ro")?);
+        }
+        for text in &filesystem.overlay_paths {
+            let grant = self.existing(text, Kind::Overlay, "--overlay")?;
+            if grant.node != NodeKind::Dir {
+                let path = grant.source;
+                return Err(PlanError::NotADirectory { what: "--overlay", path });
+            }
+            asked.grants.push(grant);
+        }
+        for text in &filesystem.read_write_paths {
+            let path = self.scope.typed(text)?;
+            match self.host.resolve(&path) {
+                Ok(found) => asked.grants.push(self.grant(found, Kind::ReadWrite, "--rw")?),
+                Err(missing) => {
+                    let created = join(&missing.parent, &missing.rest);
+                    let found =
+                        Resolved { path: created.clone(), kind: EntryKind::Dir, links: missing.links };
+                    let mut grant = self.grant(found, Kind::ReadWrite, "--rw")?;
+                    // The caller makes it, so the caller owns it.
+                    grant.idmap = grant.idmap.map(|_| self.caller());
+                    asked.grants.push(grant);
+                    asked.create_dirs.push(created);
+                }
+            }
+        }
+        Ok(asked)
+    }
+
+    /// A grant for a path that was found, on our own word; nothing for sockets, pipes and devices.
+    pub(crate) fn shipped(&self, found: Resolved, exec: bool, origin: Origin) -> Option<Grant> {
+        let kind = match origin {
+            Origin::Cache | Origin::Project => Kind::ReadWrite,
+            _ => Kind::ReadOnly,
+        };
+        let mapped = !matches!(origin, Origin::System | Origin::Tree | Origin::RootPath);
+        let idmap = if mapped { self.idmap(&found.path) } else { None };
+        let node = node_kind(found.kind)?;
+        let Resolved { path, links, .. } = found;
+        Some(Grant { target: path.clone(), source: path, node, kind, exec, origin, idmap, links })
+    }
+
+    fn existing(&self, text: &str, kind: Kind, what: &'static str) -> Result<Grant, PlanError> {
+        let path = self.scope.typed(text)?;
+        match self.host.resolve(&path) {
+            Ok(found) => self.grant(found, kind, what),
+            Err(missing) => Err(PlanError::Missing { what, path, parent: missing.parent }),
+        }
+    }
+
+    fn grant(&self, found: Resolved, kind: Kind, what: &'static str) -> Result<Grant, PlanError> {
+        let path = found.path.clone();
+        let idmap = match kind {
+            // Reading a system directory needs no mapping, and mapping it would show root's files.
+            Kind::ReadOnly | Kind::Overlay if self.touches_system(&path) => None,
+            _ => self.idmap(&path),
+        };
+        let grant = self.shipped(found, true, Origin::Asked);
+        grant
+            .map(|grant| Grant { kind, idmap, ..grant })
+            .ok_or(PlanError::NotAFile { what, path })
+    }
+
+    fn touches_system(&self, path: &Path) -> bool {
+        self.system.iter().any(|system| system.starts_with(path) || path.starts_with(system))
+    }
+
+    fn idmap(&self, path: &Path) -> Option<Owner> {
+        if self.facts.uid != 0 {
+            return None;
+        }
+        Some(self.host.owner(path).unwrap_or_else(|| self.caller()))
+    }
+
+    fn caller(&self) -> Owner {
+        Owner { uid: self.facts.uid, gid: self.facts.gid }
+    }
+}
+
+fn node_kind(kind: EntryKind) -> Option<NodeKind> {
+    match kind {
+        EntryKind::Dir => Some(NodeKind::Dir),
+        EntryKind::File => Some(NodeKind::File),
+        EntryKind::Symlink | EntryKind::Other => None,
+    }
+}

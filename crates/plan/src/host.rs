@@ -1,0 +1,208 @@
+//! The host's tree, looked at once: remembers what it was told, and resolves links by itself.
+//!
+//! A directory in which many names are asked for is listed instead, since one listing costs less than
+//! a dozen look-ups and most names of the shipped lists do not exist.
+
+use crate::facts::{EntryKind, HostTree};
+use crate::model::Owner;
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::ffi::{OsStr, OsString};
+use std::path::{Component, Path, PathBuf};
+
+/// As the kernel: `MAXSYMLINKS`.
+const MAX_LINKS: usize = 40;
+/// Directories this deep below the home directory are listed rather than asked name by name.
+const LISTED_DEPTH: usize = 2;
+
+pub(crate) struct Host<'a> {
+    tree: &'a dyn HostTree,
+    kinds: RefCell<HashMap<PathBuf, Option<EntryKind>>>,
+    /// Directories that were listed, and whether their names are all in `kinds` since.
+    listed: RefCell<HashMap<PathBuf, bool>>,
+    /// Canonical; nothing below is listed where there is none.
+    home: Option<PathBuf>,
+}
+
+/// A link crossed on the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// Its own place, with no link in it.
+    pub(crate) place: PathBuf,
+    pub(crate) points_to: PathBuf,
+}
+
+/// A path with no link left in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Resolved {
+    pub(crate) path: PathBuf,
+    pub(crate) kind: EntryKind,
+    pub(crate) links: Vec<Link>,
+}
+
+/// How far a path that does not exist could be followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    pub(crate) parent: PathBuf,
+    /// What is missing below it.
+    pub(crate) rest: PathBuf,
+    pub(crate) links: Vec<Link>,
+}
+
+impl<'a> Host<'a> {
+    pub(crate) fn new(tree: &'a dyn HostTree, home: Option<&Path>) -> Self {
+        let mut host = Self { tree, kinds: RefCell::default(), listed: RefCell::default(), home: None };
+        host.home = home.and_then(|home| host.resolve(home).ok()).map(|home| home.path);
+        host
+    }
+
+    /// The home directory, resolved.
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
+    }
+
+    /// Does not follow a final link; the path must have no other link in it.
+    pub(crate) fn kind(&self, path: &Path) -> Option<EntryKind> {
+        if let Some(kind) = self.kinds.borrow().get(path) {
+            return *kind;
+        }
+        if let Some(parent) = path.parent()
+            && self.is_listed(parent)
+        {
+            return self.kinds.borrow().get(path).copied().flatten();
+        }
+        let kind = self.tree.entry(path).map(|entry| entry.kind);
+        self.kinds.borrow_mut().insert(path.to_owned(), kind);
+        kind
+    }
+
+    pub(crate) fn owner(&self, path: &Path) -> Option<Owner> {
+        self.tree.entry(path).map(|entry| Owner { uid: entry.uid, gid: entry.gid })
+    }
+
+    /// Sorted by name.
+    pub(crate) fn children(&self, path: &Path) -> Vec<(OsString, EntryKind)> {
+        let mut children = self.tree.children(path);
+        children.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        children
+    }
+
+    pub(crate) fn read_small(&self, path: &Path) -> Option<String> {
+        self.tree.read_small(path)
+    }
+
+    pub(crate) fn read_link(&self, path: &Path) -> Option<PathBuf> {
+        self.tree.read_link(path)
+    }
+
+    /// Follows every link, as the kernel would.
+    pub(crate) fn resolve(&self, path: &Path) -> Result<Resolved, Missing> {
+        let mut ahead: VecDeque<OsString> = names(path).collect();
+        let mut at = PathBuf::from("/");
+        let mut kind = EntryKind::Dir;
+        let mut links = Vec::new();
+        while let Some(name) = ahead.pop_front() {
+            if name == ".." {
+                at.pop();
+                kind = EntryKind::Dir;
+                continue;
+            }
+            let next = at.join(&name);
+            let found = if kind == EntryKind::Dir { self.kind(&next) } else { None };
+            let points_to = match found {
+                Some(EntryKind::Symlink) if links.len() < MAX_LINKS => self.tree.read_link(&next),
+                Some(EntryKind::Symlink) | None => None,
+                Some(other) => {
+                    (at, kind) = (next, other);
+                    continue;
+                }
+            };
+            let Some(points_to) = points_to else {
+                let rest = std::iter::once(name).chain(ahead).collect();
+                return Err(Missing { parent: at, rest, links });
+            };
+            for part in names(&points_to).collect::<Vec<_>>().into_iter().rev() {
+                ahead.push_front(part);
+            }
+            if points_to.is_absolute() {
+                at = PathBuf::from("/");
+            }
+            links.push(Link { place: next, points_to });
+        }
+        Ok(Resolved { path: at, kind, links })
+    }
+
+    /// Every place at which the last name of a path stands: the name itself and, if it is a link, what
+    /// it points to, and so on. The last one may not exist.
+    pub(crate) fn places(&self, path: &Path) -> Vec<PathBuf> {
+        let mut places = Vec::new();
+        let mut next = path.to_owned();
+        while places.len() <= MAX_LINKS {
+            let (Some(parent), Some(name)) = (next.parent(), next.file_name()) else {
+                // The root, or a path that ends in `..`.
+                places.extend(self.resolve(&next).ok().map(|found| found.path));
+                break;
+            };
+            let parent = match self.resolve(parent) {
+                Ok(found) => found.path,
+                Err(missing) => missing.parent.join(missing.rest),
+            };
+            let place = parent.join(name);
+            let points_to = match self.kind(&place) {
+                Some(EntryKind::Symlink) => self.tree.read_link(&place),
+                _ => None,
+            };
+            places.push(place);
+            let Some(points_to) = points_to else { break };
+            next = parent.join(points_to);
+        }
+        places
+    }
+
+    /// The names in `dir` that start so.
+    pub(crate) fn matching(&self, dir: &Path, prefix: &OsStr) -> Vec<PathBuf> {
+        let Ok(dir) = self.resolve(dir) else { return Vec::new() };
+        let prefix = prefix.as_encoded_bytes();
+        let mut found: Vec<PathBuf> = self
+            .tree
+            .children(&dir.path)
+            .into_iter()
+            .filter(|(name, _)| name.as_encoded_bytes().starts_with(prefix))
+            .map(|(name, _)| dir.path.join(name))
+            .collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// Whether all names of a directory are known, after listing it if that is worth it.
+    fn is_listed(&self, dir: &Path) -> bool {
+        if let Some(listed) = self.listed.borrow().get(dir) {
+            return *listed;
+        }
+        let Some(below) = self.home.as_deref().and_then(|home| dir.strip_prefix(home).ok()) else {
+            return false;
+        };
+        if below.components().count() > LISTED_DEPTH {
+            return false;
+        }
+        let children = self.tree.children(dir);
+        // Unreadable looks the same as empty: then each name is asked for.
+        let listed = !children.is_empty();
+        let mut kinds = self.kinds.borrow_mut();
+        kinds.extend(children.into_iter().map(|(name, kind)| (dir.join(name), Some(kind))));
+        self.listed.borrow_mut().insert(dir.to_owned(), listed);
+        listed
+    }
+}
+
+fn names(path: &Path) -> impl Iterator<Item = OsString> {
+    path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsString::from("..")),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+#[path = "host_tests.rs"]
+mod tests;

@@ -1,0 +1,125 @@
+//! Layers and promises: which mechanism holds what, said the same way in plan, report and tests.
+
+use serde::{Deserialize, Serialize};
+
+/// A mechanism that can be named, observed and, in test builds only, switched off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// Only granted paths are in the sandbox's root.
+    MountView,
+    /// Mounts that are not granted for writing are read-only.
+    ReadOnlyMounts,
+    /// Mounts carry `nosuid` and `nodev`.
+    MountFlags,
+    /// Own `/proc` with its dangerous parts sealed.
+    PrivateProc,
+    /// Own `/dev` with the few harmless nodes, own devpts.
+    MinimalDev,
+    PidNamespace,
+    NetNamespace,
+    IpcNamespace,
+    UtsNamespace,
+    /// The workload's host id is not root.
+    Identity,
+    Capabilities,
+    NoNewPrivs,
+    Seccomp,
+    Landlock,
+    /// Our own pid 1 can not be traced or read.
+    UndumpableInit,
+    /// Descriptors are closed before the command starts.
+    ClosedDescriptors,
+    /// Own session, own pty.
+    OwnSession,
+    /// Secrets are taken out of the environment.
+    EnvScrub,
+    /// The child's own check before the command starts.
+    SelfCheck,
+    Rlimits,
+    /// The supervisor watches a clock.
+    Timer,
+}
+
+impl Layer {
+    pub const ALL: [Self; 21] = [
+        Self::MountView,
+        Self::ReadOnlyMounts,
+        Self::MountFlags,
+        Self::PrivateProc,
+        Self::MinimalDev,
+        Self::PidNamespace,
+        Self::NetNamespace,
+        Self::IpcNamespace,
+        Self::UtsNamespace,
+        Self::Identity,
+        Self::Capabilities,
+        Self::NoNewPrivs,
+        Self::Seccomp,
+        Self::Landlock,
+        Self::UndumpableInit,
+        Self::ClosedDescriptors,
+        Self::OwnSession,
+        Self::EnvScrub,
+        Self::SelfCheck,
+        Self::Rlimits,
+        Self::Timer,
+    ];
+
+    /// The name that plan, report and tests use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MountView => "mount-view",
+            Self::ReadOnlyMounts => "read-only-mounts",
+            Self::MountFlags => "mount-flags",
+            Self::PrivateProc => "private-proc",
+            Self::MinimalDev => "minimal-dev",
+            Self::PidNamespace => "pid-namespace",
+            Self::NetNamespace => "net-namespace",
+            Self::IpcNamespace => "ipc-namespace",
+            Self::UtsNamespace => "uts-namespace",
+            Self::Identity => "identity",
+            Self::Capabilities => "capabilities",
+            Self::NoNewPrivs => "no-new-privs",
+            Self::Seccomp => "seccomp",
+            Self::Landlock => "landlock",
+            Self::UndumpableInit => "undumpable-init",
+            Self::ClosedDescriptors => "closed-descriptors",
+            Self::OwnSession => "own-session",
+            Self::EnvScrub => "env-scrub",
+            Self::SelfCheck => "self-check",
+            Self::Rlimits => "rlimits",
+            Self::Timer => "timer",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|layer| layer.name() == name)
+    }
+}
+
+/// How firmly a promise is kept on this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strength {
+    /// The kernel refuses.
+    Enforced,
+    /// Helps, and can be got around; the text says how.
+    Advisory,
+    /// Not kept: given up by choice or missing on this host.
+    Absent,
+}
+
+/// A promise of the product and what keeps it in this run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Promise {
+    /// Requirement id, such as `FS-1`.
+    pub id: &'static str,
+    pub what: &'static str,
+    pub strength: Strength,
+    /// The layers that hold it; any one of them is enough unless the text says otherwise.
+    pub layers: Vec<Layer>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remark: Option<String>,
+}

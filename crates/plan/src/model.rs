@@ -1,0 +1,359 @@
+//! The plan: everything `launch` will do, decided and printable.
+//!
+//! Pure data. `launch` takes no decision of its own: what is not here does not happen, and what is
+//! here happens or the run stops.
+
+use crate::layer::{Layer, Promise};
+use palisade_bpf::Insn;
+use palisade_policy::model::{Approval, Level, Mode, NetworkMode, OnAsk, View};
+use serde::Serialize;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// One run, from the first mount to the last limit.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    pub session: String,
+    pub level: Level,
+    pub view: View,
+    pub mode: Mode,
+    pub on_ask: OnAsk,
+    pub network: NetworkMode,
+    pub command: Command,
+    /// Missing directories that were granted for writing: made before the launch, as the caller.
+    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
+    pub create_dirs: Vec<PathBuf>,
+    pub confinement: Confinement,
+    /// Set on the command, in this order.
+    pub rlimits: Vec<Rlimit>,
+    /// Wall time after which the run ends with exit code 124.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Missing means no Landlock on this host or the layer was not asked for; see `promises`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub landlock: Option<Landlock>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seccomp: Option<Seccomp>,
+    /// What the child tries before the command starts; any other outcome stops the run (ESC-2).
+    pub self_check: Vec<Probe>,
+    /// Small switches of the launcher, each a layer of its own.
+    pub hardening: Hardening,
+    /// For every promise, which layers hold it here and how firmly.
+    pub promises: Vec<Promise>,
+    pub approvals: Vec<Approval>,
+    /// What a person should know: relaxations, things left out, things that behave otherwise.
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Command {
+    /// As typed; `argv[0]` is looked up in the sandbox's own `PATH`.
+    #[serde(serialize_with = "crate::text::os_strings")]
+    pub argv: Vec<OsString>,
+    #[serde(serialize_with = "crate::text::path")]
+    pub cwd: PathBuf,
+    #[serde(serialize_with = "crate::text::os_pairs")]
+    pub env: Vec<(OsString, OsString)>,
+}
+
+/// How the command is kept in.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase", tag = "kind")]
+pub enum Confinement {
+    /// LEVEL_0: nothing stands between the command and the host.
+    None,
+    /// Landlock and seccomp alone, for hosts without user namespaces.
+    NoNamespaces,
+    /// Own namespaces and own root.
+    Namespaces(Box<Namespaced>),
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Namespaced {
+    pub namespaces: Namespaces,
+    pub identity: Identity,
+    /// In this order; a later one may stand on an earlier one.
+    pub mounts: Vec<MountOp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+    /// Whether to bring up `lo` in the new network namespace.
+    pub loopback: bool,
+}
+
+/// The user namespace is always new.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Namespaces {
+    pub mount: bool,
+    pub pid: bool,
+    pub net: bool,
+    pub uts: bool,
+    pub ipc: bool,
+    pub cgroup: bool,
+    /// Seconds added to the monotonic and boot clocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_offset: Option<i64>,
+}
+
+/// Who the command is, inside and as the host sees it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Identity {
+    pub inside_uid: u32,
+    pub inside_gid: u32,
+    pub host_uid: u32,
+    pub host_gid: u32,
+    pub mapping: Mapping,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mapping {
+    /// An ordinary user maps its own id, from inside.
+    OwnId,
+    /// Root hands the child an id that is not root, from outside.
+    ByRoot,
+}
+
+/// The on-disk owner that appears as the command's own id through an id-mapped mount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct Owner {
+    pub uid: u32,
+    pub gid: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    ReadOnly,
+    ReadWrite,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NodeKind {
+    Dir,
+    File,
+}
+
+/// One step in building the view. Targets are absolute paths inside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "op")]
+pub enum MountOp {
+    /// A directory on the sandbox's own root.
+    Dir {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        mode: u32,
+    },
+    /// A link on the sandbox's own root, as the host has it (`/bin -> usr/bin`).
+    Symlink {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        #[serde(serialize_with = "crate::text::path")]
+        points_to: PathBuf,
+    },
+    /// A read-only file with this content, on the sandbox's own root or over an existing file.
+    File {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        content: String,
+    },
+    /// A part of the host's tree, with everything mounted below it. Always nosuid and nodev.
+    Bind {
+        #[serde(serialize_with = "crate::text::path")]
+        source: PathBuf,
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        access: Access,
+        exec: bool,
+        kind: NodeKind,
+        /// Only where root starts the run.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        idmap: Option<Owner>,
+        /// Why it is in the view, for people: `system`, `toolchain`, `cache`, `project`, `--rw` …
+        why: &'static str,
+    },
+    /// Mounts what already stands at this path over itself, read-only.
+    Seal {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        optional: bool,
+    },
+    /// Puts the sandbox's own `/dev/null` over a file that tells too much.
+    Blank {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        optional: bool,
+    },
+    /// Writable to the eye, thrown away at the end; `hidden` are absent (relative paths).
+    Overlay {
+        #[serde(serialize_with = "crate::text::path")]
+        lower: PathBuf,
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        #[serde(serialize_with = "crate::text::paths")]
+        hidden: Vec<PathBuf>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        idmap: Option<Owner>,
+    },
+    Tmpfs {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        mode: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        size: Option<u64>,
+        exec: bool,
+    },
+    Proc {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+    },
+    DevPts {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+    },
+    Mqueue {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+    },
+    /// A device node of the host, checked by number after it is opened (CVE-2025-31133).
+    Device {
+        #[serde(serialize_with = "crate::text::path")]
+        source: PathBuf,
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        major: u32,
+        minor: u32,
+    },
+}
+
+impl MountOp {
+    /// Where the step puts something.
+    pub fn target(&self) -> &Path {
+        match self {
+            Self::Dir { target, .. }
+            | Self::Symlink { target, .. }
+            | Self::File { target, .. }
+            | Self::Bind { target, .. }
+            | Self::Seal { target, .. }
+            | Self::Blank { target, .. }
+            | Self::Overlay { target, .. }
+            | Self::Tmpfs { target, .. }
+            | Self::Proc { target }
+            | Self::DevPts { target }
+            | Self::Mqueue { target }
+            | Self::Device { target, .. } => target,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Rlimit {
+    pub resource: Resource,
+    pub value: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resource {
+    Core,
+    FileSize,
+    OpenFiles,
+    /// Counts per user namespace since 5.14 when set inside it.
+    Processes,
+}
+
+/// The second floor below the mount view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Landlock {
+    /// The host's ABI, at least 1.
+    pub abi: u32,
+    /// Whether reading and executing are restricted too, or writing only.
+    pub restrict_reads: bool,
+    /// Trees (or files) that may be read and executed; only if `restrict_reads`.
+    #[serde(serialize_with = "crate::text::paths")]
+    pub readable: Vec<PathBuf>,
+    /// Trees (or files) that may be written.
+    #[serde(serialize_with = "crate::text::paths")]
+    pub writable: Vec<PathBuf>,
+    /// Device nodes and terminals that may be written and controlled by ioctl.
+    #[serde(serialize_with = "crate::text::paths")]
+    pub devices: Vec<PathBuf>,
+    /// Refuse TCP bind and connect (ABI 4), for runs without a network namespace.
+    pub refuse_tcp: bool,
+    /// Refuse abstract sockets and signals that leave the sandbox (ABI 6).
+    pub scope: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Seccomp {
+    /// `baseline`, or how the policy changed it.
+    pub profile: String,
+    /// For people: what is denied and why.
+    pub summary: Vec<SeccompGroup>,
+    /// For the command.
+    #[serde(skip)]
+    pub program: Vec<Insn>,
+    pub instructions: usize,
+    /// For our own pid 1.
+    #[serde(skip)]
+    pub init_program: Vec<Insn>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SeccompGroup {
+    pub name: String,
+    pub decision: String,
+    pub reason: String,
+    pub syscalls: usize,
+}
+
+/// Each layer that is a single call in the launcher.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hardening {
+    pub no_new_privs: bool,
+    pub drop_capabilities: bool,
+    /// Our own pid 1 can not be traced, nor its `/proc` entries opened (CVE-2019-5736).
+    pub init_undumpable: bool,
+    /// Nothing but stdin, stdout and stderr reaches the command (CVE-2024-21626).
+    pub close_descriptors: bool,
+    /// The command never holds the caller's controlling terminal (CVE-2017-5226).
+    pub own_session: bool,
+    /// Every mount is `nosuid` and `nodev`.
+    pub mount_flags: bool,
+}
+
+/// Something the child tries, and the only outcome that lets the run go on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "probe")]
+pub enum Probe {
+    /// Open a file that the same user can read outside: must be absent (`ENOENT`), or refused
+    /// (`EACCES`) where Landlock alone holds.
+    ReadCanary {
+        #[serde(serialize_with = "crate::text::path")]
+        path: PathBuf,
+        layer: Layer,
+    },
+    /// Create a file where the view is read-only: `EROFS`, or `EACCES` where Landlock alone holds.
+    WriteOutside {
+        #[serde(serialize_with = "crate::text::path")]
+        path: PathBuf,
+        layer: Layer,
+    },
+    /// Connect to a loopback port the supervisor listens on: refused.
+    ReachNetwork { layer: Layer },
+    /// Signal the supervisor's pid: no such process.
+    SeeSupervisor { layer: Layer },
+    /// Ask for `CAP_SYS_ADMIN`: `EPERM`.
+    RegainCapability { layer: Layer },
+    /// A system call that the filter must refuse.
+    ForbiddenSyscall { layer: Layer },
+}

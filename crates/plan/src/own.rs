@@ -1,0 +1,154 @@
+//! What is always the sandbox's own: `/proc`, `/dev`, `/run`, `/tmp` and the like (FS-7).
+//!
+//! Nothing of the host shows here but a few harmless device nodes.
+
+use crate::denied::{Class, Denied};
+use crate::facts::{EntryKind, HostFacts};
+use crate::host::Host;
+use crate::model::MountOp;
+use palisade_policy::model::{Filesystem, Level};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// No grant replaces these, and no bound directory shows the host's.
+pub(crate) const OWN_AREAS: [&str; 6] = ["/dev", "/proc", "/run", "/sys", "/tmp", "/var/tmp"];
+
+/// Parts of `/proc` that act on the whole host; read-only, as in the OCI runtime specification.
+const PROC_READ_ONLY: [&str; 8] = [
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/irq",
+    "/proc/scsi",
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+];
+
+/// Parts of `/proc` that tell about the host's memory, keys and other processes.
+const PROC_BLANK: [&str; 6] = [
+    "/proc/kallsyms",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/timer_list",
+];
+
+/// Name, major, minor: `Documentation/admin-guide/devices.txt`.
+const DEVICES: [(&str, u32, u32); 6] = [
+    ("full", 1, 7),
+    ("null", 1, 3),
+    ("random", 1, 8),
+    ("tty", 5, 0),
+    ("urandom", 1, 9),
+    ("zero", 1, 5),
+];
+
+const DEV_LINKS: [(&str, &str); 5] = [
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/ptmx", "pts/ptmx"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+];
+
+/// The area that a grant would replace: the area itself, or any part of `/proc` and `/dev`, where the
+/// host's own would show.
+pub(crate) fn area_of_grant(target: &Path) -> Option<&'static str> {
+    if target.starts_with("/dev/shm") {
+        return Some("/dev/shm");
+    }
+    OWN_AREAS.into_iter().find(|area| {
+        target == Path::new(area)
+            || (matches!(*area, "/proc" | "/dev") && target.starts_with(area))
+    })
+}
+
+/// Where the home directories of all users are: static mode shows the caller's own only.
+pub(crate) fn holds_homes(target: &Path) -> bool {
+    target == Path::new("/home") || target == Path::new("/root")
+}
+
+/// The caller's directory for sockets, if it is where it should be.
+pub(crate) fn runtime_dir(facts: &HostFacts) -> Option<PathBuf> {
+    let dir = PathBuf::from(facts.env.get(OsStr::new("XDG_RUNTIME_DIR"))?);
+    (dir.parent() == Some(Path::new("/run/user"))).then_some(dir)
+}
+
+/// The steps, less what the policy denies.
+pub(crate) fn mounts(
+    filesystem: &Filesystem,
+    level: Level,
+    facts: &HostFacts,
+    denied: &Denied,
+    host: &Host<'_>,
+) -> BTreeMap<PathBuf, MountOp> {
+    let mut ops = Vec::with_capacity(40);
+    devices(&mut ops, level);
+    ops.push(MountOp::Proc { target: "/proc".into() });
+    for target in PROC_READ_ONLY {
+        ops.push(MountOp::Seal { target: target.into(), optional: true });
+    }
+    for target in PROC_BLANK {
+        ops.push(MountOp::Blank { target: target.into(), optional: true });
+    }
+    ops.push(tmpfs("/run", 0o755, None, false));
+    if let Some(target) = runtime_dir(facts) {
+        ops.push(MountOp::Dir { target, mode: 0o700 });
+    }
+    ops.push(tmpfs("/tmp", 0o1777, filesystem.tmp_size, true));
+    ops.push(tmpfs("/var/tmp", 0o1777, filesystem.var_tmp_size, true));
+
+    let is_asked = |path: &Path| denied.above(path).is_some_and(|(_, class)| class == Class::Asked);
+    let mut own: BTreeMap<PathBuf, MountOp> =
+        ops.into_iter().map(|op| (op.target().to_owned(), op)).collect();
+    own.retain(|target, _| !is_asked(target));
+    if own.contains_key(Path::new("/proc")) {
+        own.extend(denied_in_proc(denied, host));
+    }
+    // A blank needs the null device to stand there.
+    if !own.contains_key(Path::new("/dev/null")) {
+        own.retain(|_, op| !matches!(op, MountOp::Blank { .. }));
+    }
+    own
+}
+
+fn devices(ops: &mut Vec<MountOp>, level: Level) {
+    ops.push(tmpfs("/dev", 0o755, None, false));
+    for (name, major, minor) in DEVICES {
+        let path = Path::new("/dev").join(name);
+        ops.push(MountOp::Device { source: path.clone(), target: path, major, minor });
+    }
+    for (target, points_to) in DEV_LINKS {
+        ops.push(MountOp::Symlink { target: target.into(), points_to: points_to.into() });
+    }
+    ops.push(MountOp::DevPts { target: "/dev/pts".into() });
+    ops.push(tmpfs("/dev/shm", 0o1777, None, true));
+    // Without its own IPC namespace a new mount would show the host's queues.
+    if level == Level::Full {
+        ops.push(MountOp::Mqueue { target: "/dev/mqueue".into() });
+    }
+}
+
+/// What the policy denies below our own `/proc`.
+fn denied_in_proc(denied: &Denied, host: &Host<'_>) -> Vec<(PathBuf, MountOp)> {
+    let asked = denied.below(Path::new("/proc")).filter(|(_, denial)| denial.class == Class::Asked);
+    asked
+        .map(|(path, _)| {
+            let target = path.to_owned();
+            let op = match host.kind(path) {
+                Some(EntryKind::Dir) => {
+                    MountOp::Tmpfs { target, mode: 0o555, size: Some(4096), exec: false }
+                }
+                _ => MountOp::Blank { target, optional: true },
+            };
+            (path.to_owned(), op)
+        })
+        .collect()
+}
+
+fn tmpfs(target: &str, mode: u32, size: Option<u64>, exec: bool) -> MountOp {
+    MountOp::Tmpfs { target: target.into(), mode, size, exec }
+}

@@ -1,0 +1,116 @@
+//! Paths as people and lists write them: `~`, `$VAR`, `${VAR:-default}`, relative ones.
+//!
+//! Text only: nothing here looks at the host, and `..` is left for the resolver, which knows links.
+
+use crate::error::PlanError;
+use crate::facts::HostFacts;
+use std::ffi::{OsStr, OsString};
+use std::path::{Component, Path, PathBuf};
+
+/// What a name in a path may stand for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scope<'a> {
+    facts: &'a HostFacts,
+    /// What relative paths start from.
+    base: &'a Path,
+}
+
+/// A name without a value.
+#[derive(Debug, PartialEq, Eq)]
+struct Unset(String);
+
+impl<'a> Scope<'a> {
+    pub(crate) fn new(facts: &'a HostFacts) -> Self {
+        Self { facts, base: &facts.cwd }
+    }
+
+    /// A path somebody typed; an unset variable is an error.
+    pub(crate) fn typed(&self, text: &str) -> Result<PathBuf, PlanError> {
+        if text.starts_with('~') && text != "~" && !text.starts_with("~/") {
+            return Err(PlanError::OtherHome { text: text.to_owned() });
+        }
+        let path = self
+            .expand(text)
+            .map_err(|Unset(variable)| PlanError::UnsetVariable { text: text.into(), variable })?;
+        Ok(tidy(&self.base.join(path)))
+    }
+
+    /// A path of a shipped list; absent where it depends on something that is not set.
+    pub(crate) fn listed(&self, text: &str) -> Option<PathBuf> {
+        let path = PathBuf::from(self.expand(text).ok()?);
+        path.is_absolute().then_some(path)
+    }
+
+    fn expand(&self, text: &str) -> Result<OsString, Unset> {
+        let mut out = OsString::with_capacity(text.len() + 24);
+        let mut rest = text;
+        if let Some(after) = text.strip_prefix('~') {
+            out.push(self.home()?);
+            rest = after;
+        }
+        while let Some(at) = rest.find('$') {
+            out.push(&rest[..at]);
+            rest = &rest[at + 1..];
+            if let Some(inside) = rest.strip_prefix('{') {
+                let end = closing_brace(inside);
+                out.push(self.braced(&inside[..end])?);
+                rest = inside.get(end + 1..).unwrap_or_default();
+            } else {
+                let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+                out.push(self.variable(&rest[..end])?);
+                rest = &rest[end..];
+            }
+        }
+        out.push(rest);
+        Ok(out)
+    }
+
+    fn braced(&self, inside: &str) -> Result<OsString, Unset> {
+        match inside.split_once(":-") {
+            Some((name, default)) => match self.variable(name) {
+                // A relative value would mean another place in every directory.
+                Ok(value) if Path::new(value).is_absolute() => Ok(value.to_owned()),
+                _ => self.expand(default),
+            },
+            None => self.variable(inside).map(OsStr::to_owned),
+        }
+    }
+
+    fn variable(&self, name: &str) -> Result<&'a OsStr, Unset> {
+        if name == "HOME" {
+            return self.home();
+        }
+        match self.facts.env.get(OsStr::new(name)) {
+            Some(value) if !value.is_empty() => Ok(value),
+            _ => Err(Unset(format!("${name}"))),
+        }
+    }
+
+    fn home(&self) -> Result<&'a OsStr, Unset> {
+        self.facts.home.as_deref().map(Path::as_os_str).ok_or_else(|| Unset("$HOME".to_owned()))
+    }
+}
+
+/// The end of `NAME:-DEFAULT`, whose default may hold braces of its own.
+fn closing_brace(text: &str) -> usize {
+    let mut depth = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' if depth == 0 => return at,
+            b'}' => depth -= 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// Without `.` and doubled slashes; `..` stays.
+fn tidy(path: &Path) -> PathBuf {
+    path.components().filter(|part| *part != Component::CurDir).collect()
+}
+
+#[cfg(test)]
+#[path = "paths_tests.rs"]
+mod tests;

@@ -1,0 +1,126 @@
+//! Statements that can not both be meant.
+//!
+//! Within one document they are mistakes of its author. Across layers most of them are no
+//! contradiction at all: a denied path beats a granted one, and a limit beats its absence.
+
+use crate::diagnostic::{Diagnostic, Problem};
+use crate::settings::{Settings, Value, boolean, list, word};
+
+const GRANTS: [&str; 3] =
+    ["filesystem.readOnlyPaths", "filesystem.readWritePaths", "filesystem.overlayPaths"];
+
+/// What one document says against itself.
+pub(crate) fn within_document(settings: &Settings) -> Vec<Diagnostic> {
+    let mut found = across_layers(settings);
+    same_path_twice(settings, &mut found);
+    if !list(settings, "process.allowedEnvVars").is_empty()
+        && word(settings, "process.envMode").is_some_and(|mode| mode != "explicit")
+    {
+        found.push(contradiction(
+            settings,
+            "process.allowedEnvVars",
+            "`process.allowedEnvVars` only means something with `process.envMode: explicit`",
+            "set that mode, or remove the list",
+        ));
+    }
+    if settings.contains_key("syscalls.syscalls") && !settings.contains_key("syscalls.mode") {
+        found.push(contradiction(
+            settings,
+            "syscalls.syscalls",
+            "`syscalls.syscalls` does not say whether it allows or denies",
+            "put `mode: WHITELIST` or `mode: BLACKLIST` beside it",
+        ));
+    }
+    found
+}
+
+/// What no order of layers can make sense of.
+pub(crate) fn across_layers(settings: &Settings) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let level = word(settings, "isolationLevel");
+    if boolean(settings, "process.userNamespace") == Some(false) && level == Some("LEVEL_2") {
+        found.push(contradiction(
+            settings,
+            "process.userNamespace",
+            "LEVEL_2 stands on a user namespace, and `process.userNamespace` is false",
+            "ask for `isolationLevel: LEVEL_1` with it",
+        ));
+    }
+    for path in ["process.uid", "process.gid", "process.timeOffset"] {
+        let without = level == Some("LEVEL_0")
+            || boolean(settings, "process.userNamespace") == Some(false);
+        if without && settings.contains_key(path) {
+            found.push(contradiction(
+                settings,
+                path,
+                &format!("`{path}` needs namespaces, which this level has not"),
+                "remove it, or raise `isolationLevel`",
+            ));
+        }
+    }
+    if boolean(settings, "process.allowExec") == Some(false)
+        && !list(settings, "process.allowedExecutables").is_empty()
+    {
+        found.push(contradiction(
+            settings,
+            "process.allowedExecutables",
+            "`process.allowExec` is false, so `process.allowedExecutables` allows nothing",
+            "keep one of the two",
+        ));
+    }
+    if word(settings, "network.mode") == Some("host") {
+        for path in ["network.allowedHosts", "network.deniedHosts", "network.allowedPorts"] {
+            if settings.get(path).is_some_and(|setting| !setting.value.is_empty()) {
+                found.push(contradiction(
+                    settings,
+                    path,
+                    &format!("`{path}` filters nothing on the host's own network"),
+                    "use `network.mode: proxy`, or remove the list",
+                ));
+            }
+        }
+    }
+    found
+}
+
+fn same_path_twice(settings: &Settings, found: &mut Vec<Diagnostic>) {
+    let lists = GRANTS.iter().chain(&["filesystem.deniedPaths"]).collect::<Vec<_>>();
+    for (index, first) in lists.iter().enumerate() {
+        for second in lists.iter().skip(index + 1) {
+            let paths = list(settings, first);
+            let both = |path: &&String| paths.iter().any(|other| plain(other) == plain(path));
+            for path in list(settings, second).iter().filter(both) {
+                found.push(contradiction(
+                    settings,
+                    second,
+                    &format!("`{path}` stands in both `{first}` and `{second}`"),
+                    "keep one of the two",
+                ));
+            }
+        }
+    }
+}
+
+fn plain(path: &str) -> &str {
+    let trimmed = path.trim_end_matches('/');
+    if trimmed.is_empty() { "/" } else { trimmed }
+}
+
+fn contradiction(settings: &Settings, key: &str, message: &str, mend: &str) -> Diagnostic {
+    let origin = settings.get(key).map(|setting| setting.origin.clone());
+    let origin = origin.unwrap_or_else(|| crate::diagnostic::Origin {
+        file: "policy".into(),
+        line: 0,
+        column: 0,
+    });
+    Diagnostic::new(Problem::Contradiction, &origin, key, message).suggest(mend)
+}
+
+/// `container` and its like together with another view.
+pub(crate) fn alias_against_view(level_text: &str, settings: &Settings) -> Option<Diagnostic> {
+    let Some(Value::Word("host")) = settings.get("view").map(|setting| &setting.value) else {
+        return None;
+    };
+    let message = format!("`isolationLevel: {level_text}` means the minimal view, `view` says host");
+    Some(contradiction(settings, "view", &message, "write `isolationLevel: LEVEL_2` instead"))
+}

@@ -1,0 +1,112 @@
+//! What is wrong with a policy, where, and what to do about it.
+//!
+//! Every complaint of this crate is a [`Diagnostic`]: a person must be able to go to the line and
+//! mend it without reading anything else.
+
+use serde::Serialize;
+use std::fmt;
+
+/// The sort of complaint, for callers that act on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Problem {
+    /// Neither JSON nor YAML, or not a mapping at the top.
+    Syntax,
+    UnknownKey,
+    /// A preset, tool or lock that does not exist.
+    UnknownName,
+    WrongType,
+    DuplicateKey,
+    Contradiction,
+    /// The organisation locked the key, and the value would loosen it.
+    Locked,
+    /// The key belongs in another layer.
+    WrongLayer,
+    AboveMaximum,
+    NeedsApproval,
+    NotEnforced,
+    /// A note: an untrusted project asked for more and did not get it.
+    Untrusted,
+    /// A warning: the file loads, and something in it does not do what it seems to.
+    Questionable,
+}
+
+/// One complaint. `line` and `column` count from 1; both are 0 where the value came from a flag or a
+/// variable, whose name then stands in `file`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+pub struct Diagnostic {
+    pub file: String,
+    pub line: usize,
+    pub column: usize,
+    /// The full path of the offending key, empty where the whole file is meant.
+    pub key: String,
+    pub problem: Problem,
+    pub message: String,
+    /// For unknown keys, words and names: the nearest valid one. Otherwise what to do.
+    pub suggestion: Option<String>,
+}
+
+impl Diagnostic {
+    pub(crate) fn new(
+        problem: Problem,
+        origin: &Origin,
+        key: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        Diagnostic {
+            file: origin.file.to_string(),
+            line: origin.line,
+            column: origin.column,
+            key: key.into(),
+            problem,
+            message: message.into(),
+            suggestion: None,
+        }
+    }
+
+    pub(crate) fn suggest(mut self, suggestion: impl Into<String>) -> Self {
+        self.suggestion = Some(suggestion.into());
+        self
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line == 0 {
+            write!(out, "{}: {}", self.file, self.message)?;
+        } else {
+            write!(out, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)?;
+        }
+        match (&self.suggestion, self.problem) {
+            (Some(nearest), Problem::UnknownKey | Problem::UnknownName) => {
+                write!(out, "; did you mean `{nearest}`?")
+            }
+            (Some(mend), _) => write!(out, "; {mend}"),
+            (None, _) => Ok(()),
+        }
+    }
+}
+
+/// Where a value was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) file: std::sync::Arc<str>,
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+}
+
+impl Origin {
+    pub(crate) fn new(file: &std::sync::Arc<str>, at: crate::tree::Position) -> Self {
+        Origin { file: file.clone(), line: at.line, column: at.column }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line == 0 {
+            write!(out, "{}", self.file)
+        } else {
+            write!(out, "{}:{}", self.file, self.line)
+        }
+    }
+}

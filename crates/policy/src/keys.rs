@@ -1,0 +1,223 @@
+//! The one table of policy keys: name, type, and which way is tighter.
+//!
+//! Parser, schema, merge, locks, trust, diff and `show` all read this table, so a key can not be
+//! known to one of them and unknown to another.
+
+/// How a key's value is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    /// One of a few words, each with the canonical word it stands for.
+    Word(&'static [(&'static str, &'static str)]),
+    Bool,
+    /// Bytes, or text such as `512m`.
+    Size,
+    /// Milliseconds, or text such as `300s`.
+    Millis,
+    /// A whole number above zero.
+    Count,
+    /// A whole number; zero means none at all.
+    CountOrZero,
+    /// Kept in thousandths.
+    Cpus,
+    /// Seconds, may be negative.
+    Seconds,
+    /// A user or group id.
+    Id,
+    Path,
+    Hostname,
+    Paths,
+    Hosts,
+    Ports,
+    EnvNames,
+    Executables,
+    SyscallNames,
+    EnvMap,
+    Approvals,
+}
+
+/// Which way is tighter: what a project that is not trusted may do, and what a lock lets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Words from the loosest to the tightest.
+    Ranked(&'static [&'static str]),
+    /// Only this word is comparable with the others, and tighter than all of them.
+    Towards(&'static str),
+    TrueIsTighter,
+    FalseIsTighter,
+    /// Smaller is tighter, and none at all is the loosest.
+    Limit,
+    /// Fewer entries are tighter.
+    AllowList,
+    /// More entries are tighter.
+    DenyList,
+    /// Empty means no restriction; otherwise fewer entries are tighter.
+    Restriction,
+    /// `syscalls.syscalls`: depends on `syscalls.mode`.
+    Syscalls,
+    /// No order: only a trusted layer may set it, and a lock freezes it.
+    Fixed,
+}
+
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) path: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) order: Order,
+    /// For the JSON Schema.
+    pub(crate) about: &'static str,
+}
+
+const fn key(path: &'static str, kind: Kind, order: Order, about: &'static str) -> Key {
+    Key { path, kind, order, about }
+}
+
+const LEVELS: &[(&str, &str)] = &[
+    ("LEVEL_0", "LEVEL_0"),
+    ("LEVEL_1", "LEVEL_1"),
+    ("LEVEL_2", "LEVEL_2"),
+    ("0", "LEVEL_0"),
+    ("1", "LEVEL_1"),
+    ("2", "LEVEL_2"),
+    ("none", "LEVEL_0"),
+    ("logical", "LEVEL_0"),
+    ("process", "LEVEL_1"),
+    ("container", "LEVEL_2"),
+    ("bwrap", "LEVEL_2"),
+    ("nsjail", "LEVEL_2"),
+];
+
+/// Names of a level that also mean the minimal view (POL-1).
+pub(crate) const MINIMAL_VIEW_LEVELS: [&str; 3] = ["container", "bwrap", "nsjail"];
+
+const VIEWS: &[(&str, &str)] = &[("host", "host"), ("minimal", "minimal")];
+const MODES: &[(&str, &str)] = &[("dynamic", "dynamic"), ("static", "static")];
+const ON_ASK: &[(&str, &str)] = &[("deny", "deny"), ("allow", "allow"), ("wait", "wait")];
+const PROJECT: &[(&str, &str)] =
+    &[("read-write", "read-write"), ("read-only", "read-only"), ("none", "none")];
+const ENV_MODES: &[(&str, &str)] =
+    &[("inherit", "inherit"), ("clean", "clean"), ("explicit", "explicit")];
+const NETWORK_MODES: &[(&str, &str)] =
+    &[("none", "none"), ("proxy", "proxy"), ("nat", "nat"), ("host", "host")];
+const SYSCALL_MODES: &[(&str, &str)] = &[("WHITELIST", "WHITELIST"), ("BLACKLIST", "BLACKLIST")];
+
+#[rustfmt::skip] // A table: one key a line or two.
+pub(crate) const KEYS: &[Key] = &[
+    key("isolationLevel", Kind::Word(LEVELS), Order::Ranked(&["LEVEL_0", "LEVEL_1", "LEVEL_2"]),
+        "How much stands between the command and the host. container, bwrap and nsjail are LEVEL_2 with the minimal view."),
+    key("view", Kind::Word(VIEWS), Order::Ranked(&["host", "minimal"]),
+        "The host's tree at its usual paths, or system directories with the project at /workspace."),
+    // Dynamic shows only what is granted; static shows everything that is not denied.
+    key("mode", Kind::Word(MODES), Order::Ranked(&["static", "dynamic"]),
+        "What happens to a path nobody granted: asked about on first touch, or readable unless denied."),
+    key("onAsk", Kind::Word(ON_ASK), Order::Ranked(&["allow", "wait", "deny"]),
+        "What to do when a question would have to be asked."),
+
+    key("filesystem.rootPath", Kind::Path, Order::Fixed,
+        "A directory whose contents stand at /, read-only, below every other mount."),
+    key("filesystem.readOnlyPaths", Kind::Paths, Order::AllowList, "Paths readable inside."),
+    key("filesystem.readWritePaths", Kind::Paths, Order::AllowList, "Paths writable inside."),
+    key("filesystem.overlayPaths", Kind::Paths, Order::AllowList,
+        "Paths that look writable; what is written is thrown away."),
+    key("filesystem.deniedPaths", Kind::Paths, Order::DenyList, "Paths hidden, by every alias."),
+    key("filesystem.project", Kind::Word(PROJECT), Order::Ranked(&["read-write", "read-only", "none"]),
+        "Access to the project directory (git root or working directory)."),
+    key("filesystem.caches", Kind::Bool, Order::FalseIsTighter, "Grant the known tool caches."),
+    key("filesystem.toolchains", Kind::Bool, Order::FalseIsTighter,
+        "Grant the known toolchains in the home directory."),
+    key("filesystem.hideSecrets", Kind::Bool, Order::TrueIsTighter,
+        "Hide the shipped list of secret paths."),
+    key("filesystem.maxFileSize", Kind::Size, Order::Limit, "Largest single file, in bytes."),
+    key("filesystem.maxTotalSize", Kind::Size, Order::Limit, "Space held at any moment, in bytes."),
+    key("filesystem.maxInodes", Kind::Count, Order::Limit, "Files and directories held at any moment."),
+    key("filesystem.tmpSize", Kind::Size, Order::Limit, "Size of the private /tmp, in bytes."),
+    key("filesystem.varTmpSize", Kind::Size, Order::Limit, "Size of the private /var/tmp, in bytes."),
+
+    key("process.maxProcesses", Kind::Count, Order::Limit, "Processes at any moment."),
+    key("process.allowFork", Kind::Bool, Order::FalseIsTighter, "Whether new processes may be made."),
+    key("process.allowExec", Kind::Bool, Order::FalseIsTighter,
+        "Whether programs may be executed; the command's own first exec always may."),
+    key("process.allowedExecutables", Kind::Executables, Order::Restriction,
+        "The only programs that may be executed; empty sets no such limit."),
+    key("process.debug", Kind::Bool, Order::FalseIsTighter,
+        "ptrace and process_vm_* among the sandbox's own processes."),
+    key("process.hostname", Kind::Hostname, Order::Fixed, "The host name inside."),
+    key("process.timeOffset", Kind::Seconds, Order::Fixed,
+        "Seconds added to the monotonic and boot clocks."),
+    // An explicit list may name what `inherit` would have scrubbed: the two do not compare.
+    key("process.envMode", Kind::Word(ENV_MODES), Order::Towards("clean"),
+        "The caller's environment less secrets, nothing, or only allowedEnvVars."),
+    key("process.allowedEnvVars", Kind::EnvNames, Order::AllowList,
+        "Variables passed on with envMode explicit."),
+    key("process.env", Kind::EnvMap, Order::Fixed, "Variables set inside, whatever the mode."),
+    key("process.cwd", Kind::Path, Order::Fixed, "The working directory inside."),
+    key("process.uid", Kind::Id, Order::Fixed, "The user id inside."),
+    key("process.gid", Kind::Id, Order::Fixed, "The group id inside."),
+    key("process.userNamespace", Kind::Bool, Order::TrueIsTighter,
+        "False asks for the Landlock and seccomp level without namespaces."),
+
+    key("network.mode", Kind::Word(NETWORK_MODES), Order::Ranked(&["host", "nat", "proxy", "none"]),
+        "Loopback only, egress by allow-list, any host, or the host's own network."),
+    key("network.allowedHosts", Kind::Hosts, Order::AllowList,
+        "Host globs and CIDRs that may be reached; empty allows none."),
+    key("network.deniedHosts", Kind::Hosts, Order::DenyList,
+        "Host globs and CIDRs that may not be reached, whatever is allowed."),
+    key("network.allowedPorts", Kind::Ports, Order::AllowList,
+        "Ports that may be reached; empty allows none."),
+    key("network.maxConnections", Kind::CountOrZero, Order::Limit, "Connections at any moment."),
+
+    key("resources.maxCPU", Kind::Millis, Order::Limit, "CPU time, in milliseconds."),
+    key("resources.maxMemory", Kind::Size, Order::Limit, "Memory, in bytes."),
+    key("resources.maxFileDescriptors", Kind::Count, Order::Limit, "Open files of one process."),
+    key("resources.maxThreads", Kind::Count, Order::Limit, "Threads at any moment."),
+    key("resources.maxIOBandwidth", Kind::Size, Order::Limit, "Bytes a second, read and written."),
+    key("resources.maxIOPS", Kind::Count, Order::Limit, "I/O operations a second."),
+    key("resources.cpus", Kind::Cpus, Order::Limit, "CPUs, fractions allowed."),
+    key("resources.timeout", Kind::Millis, Order::Limit, "Wall time, in milliseconds (exit 124)."),
+    key("resources.maxOutputSize", Kind::Size, Order::Limit, "Bytes of output kept, of each stream."),
+
+    key("syscalls.mode", Kind::Word(SYSCALL_MODES), Order::Ranked(&["BLACKLIST", "WHITELIST"]),
+        "Whether the list names what is allowed or what is denied."),
+    key("syscalls.syscalls", Kind::SyscallNames, Order::Syscalls,
+        "WHITELIST: exactly these, or the shipped baseline if empty. BLACKLIST: denied beyond what always is."),
+
+    key("approvals", Kind::Approvals, Order::AllowList,
+        "Relaxations somebody answers for: what, and the reason."),
+];
+
+pub(crate) fn find(path: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.path == path)
+}
+
+/// Whether `path` names a section, such as `filesystem`.
+pub(crate) fn is_section(path: &str) -> bool {
+    KEYS.iter().any(|key| is_within(key.path, path) && key.path != path)
+}
+
+/// Whether `path` is `section` itself or a key of it.
+pub(crate) fn is_within(path: &str, section: &str) -> bool {
+    path.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// The names that may stand directly under `section` (the top of the document if empty).
+pub(crate) fn children(section: &str) -> Vec<&'static str> {
+    let mut names: Vec<&'static str> = Vec::new();
+    for key in KEYS {
+        let rest = if section.is_empty() {
+            Some(key.path)
+        } else {
+            key.path.strip_prefix(section).and_then(|rest| rest.strip_prefix('.'))
+        };
+        let name = rest.and_then(|rest| rest.split('.').next());
+        if let Some(name) = name.filter(|name| !names.contains(name)) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+impl Key {
+    /// The last part of the path.
+    pub(crate) fn name(&self) -> &'static str {
+        self.path.rsplit('.').next().unwrap_or(self.path)
+    }
+}

@@ -1,0 +1,39 @@
+//! What is allowed: documents, layers and presets in, one resolved [`Policy`] with provenance out.
+//!
+//! This crate does no I/O: callers hand in text and the name of the file it came from. It must never
+//! let an unknown key, a value above its maximum, or an untrusted project's grant pass in silence.
+#![forbid(unsafe_code)]
+
+mod contradictions;
+mod decode;
+mod diagnostic;
+mod diff;
+mod document;
+mod enforced;
+mod keys;
+mod layers;
+mod loaders;
+mod model;
+mod nearest;
+mod parse;
+mod permission;
+mod presets;
+mod schema;
+mod settings;
+mod show;
+mod tighten;
+mod tree;
+mod units;
+
+pub use diagnostic::{Diagnostic, Problem};
+pub use diff::{Change, diff};
+pub use document::{Flag, PolicyDocument};
+pub use enforced::not_enforced;
+pub use layers::{Layer, LayerKind, Merged, Provenance, Subject, Trust, merge};
+pub use loaders::{Loaded, SourceKind, detect, load, load_environment};
+pub use model::*;
+pub use parse::{Format, parse};
+pub use presets::{Preset, preset, presets};
+pub use schema::schema;
+pub use show::{export, show_json, show_text};
+pub use tighten::Direction;

@@ -1,0 +1,236 @@
+//! A cargo runner's `sandbox_config:` and the sections that go with it.
+
+use super::foreign::{Field, Foreign};
+use super::{Loaded, SourceKind};
+use crate::diagnostic::Diagnostic;
+use crate::document::PolicyDocument;
+use crate::settings::{Settings, Value};
+use crate::tree::{Node, Tree};
+
+pub(super) const SECTIONS: &[&str] = &[
+    "sandbox_config", "directory_permissions", "size_limits", "process_limits",
+    "network_allowlist", "blocked_protocols", "port_restrictions", "blocked_paths",
+    "execution_policy", "monitored_events", "log_levels",
+];
+
+const MEBI: u64 = 1 << 20;
+const SECOND: u64 = 1000;
+
+/// Hiding these would leave nothing to run; being read-only already keeps them from harm.
+const SYSTEM: [&str; 5] = ["/etc", "/usr/bin", "/usr/sbin", "/bin", "/sbin"];
+
+pub(super) fn load(node: &Node, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
+    let mut foreign = Foreign::new(file);
+    let mut document = PolicyDocument::default();
+    let settings = &mut document.settings;
+    for field in foreign.fields(node, "", SECTIONS) {
+        match field.name() {
+            "sandbox_config" => config(&mut foreign, &field, settings),
+            "directory_permissions" => {
+                foreign.refuse(&field, "the runner's own directories are not laid out yet");
+            }
+            "size_limits" => sizes(&mut foreign, &field, settings, 1),
+            "process_limits" => limits(&mut foreign, &field, settings),
+            "network_allowlist" => hosts(&mut foreign, &field, settings),
+            "blocked_protocols" => {
+                let names = foreign.texts(&field).join(", ");
+                let message = format!("{names}: held by the list of allowed ports, not by protocol");
+                foreign.warn(&field, message);
+            }
+            "port_restrictions" => ports(&mut foreign, &field, settings),
+            "blocked_paths" => paths(&mut foreign, &field, settings),
+            "execution_policy" => execution(&mut foreign, &field, settings),
+            _ => foreign.warn(&field, "events are always recorded, each with its level"),
+        }
+    }
+    foreign.finish(SourceKind::CargoRunner, document)
+}
+
+fn config(foreign: &mut Foreign, field: &Field<'_>, settings: &mut Settings) {
+    let known = ["resource_limits", "file_system", "network", "security"];
+    for section in foreign.fields(field.node(), &field.path, &known) {
+        match section.name() {
+            "resource_limits" => config_limits(foreign, &section, settings),
+            "file_system" => sizes(foreign, &section, settings, MEBI),
+            "network" => network(foreign, &section, settings),
+            _ => security(foreign, &section, settings),
+        }
+    }
+}
+
+fn config_limits(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
+    let known = ["memory_mb", "cpu_seconds", "wall_seconds", "processes", "threads", "files"];
+    for limit in foreign.fields(section.node(), &section.path, &known) {
+        let (path, factor) = match limit.name() {
+            "memory_mb" => ("resources.maxMemory", MEBI),
+            "cpu_seconds" => ("resources.maxCPU", SECOND),
+            "wall_seconds" => ("resources.timeout", SECOND),
+            "processes" => ("process.maxProcesses", 1),
+            "threads" => ("resources.maxThreads", 1),
+            _ => ("resources.maxFileDescriptors", 1),
+        };
+        foreign.copy_scaled(&limit, path, factor, settings);
+    }
+}
+
+fn limits(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
+    let known = ["cpu_time", "wall_time", "memory", "processes", "threads", "file_descriptors"];
+    for limit in foreign.fields(section.node(), &section.path, &known) {
+        let path = match limit.name() {
+            "cpu_time" => "resources.maxCPU",
+            "wall_time" => "resources.timeout",
+            "memory" => "resources.maxMemory",
+            "processes" => "process.maxProcesses",
+            "threads" => "resources.maxThreads",
+            _ => "resources.maxFileDescriptors",
+        };
+        foreign.copy(&limit, path, settings);
+    }
+}
+
+fn sizes(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings, factor: u64) {
+    let known: &[&str] = if factor == 1 {
+        &["total_workspace", "target_directory", "log_files", "temp_files"]
+    } else {
+        &["workspace_size_mb", "target_size_mb", "log_size_mb", "temp_size_mb"]
+    };
+    for size in foreign.fields(section.node(), &section.path, known) {
+        match size.name() {
+            "total_workspace" | "workspace_size_mb" => {
+                foreign.copy_scaled(&size, "filesystem.maxTotalSize", factor, settings);
+            }
+            "temp_files" | "temp_size_mb" => {
+                foreign.copy_scaled(&size, "filesystem.tmpSize", factor, settings);
+            }
+            _ => foreign.refuse(&size, "directories have no size of their own yet"),
+        }
+    }
+}
+
+fn network(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
+    for field in foreign.fields(section.node(), &section.path, &["enabled", "allowlist", "ports"]) {
+        match field.name() {
+            "enabled" => {
+                if let Some(enabled) = foreign.boolean(&field) {
+                    let mode = if enabled { "proxy" } else { "none" };
+                    foreign.set(&field, "network.mode", Value::Word(mode), settings);
+                }
+            }
+            "allowlist" => hosts(foreign, &field, settings),
+            _ => foreign.copy(&field, "network.allowedPorts", settings),
+        }
+    }
+}
+
+fn hosts(foreign: &mut Foreign, field: &Field<'_>, settings: &mut Settings) {
+    foreign.copy(field, "network.allowedHosts", settings);
+    let names = foreign.texts(field);
+    let has = |prefix: &str| names.iter().any(|name| name.starts_with(prefix) || name.starts_with("*."));
+    for (prefix, what) in [("index.", "index"), ("static.", "crate files")] {
+        if !names.is_empty() && !has(prefix) {
+            let message = format!(
+                "no host `{prefix}…` here: the registry serves its {what} from one, so cargo can not fetch"
+            );
+            foreign.warn(field, message);
+        }
+    }
+}
+
+fn security(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
+    let known = ["strict_mode", "audit_logging", "block_shell_access"];
+    for field in foreign.fields(section.node(), &section.path, &known) {
+        match (field.name(), foreign.boolean(&field)) {
+            ("strict_mode", Some(true)) => {
+                foreign.set(&field, "onAsk", Value::Word("deny"), settings);
+                foreign.set(&field, "process.debug", Value::Bool(false), settings);
+                foreign.refuse(&field, "a run does not end at the first indicator yet");
+            }
+            ("audit_logging", Some(false)) => {
+                foreign.refuse(&field, "the audit log can not be turned off");
+            }
+            ("block_shell_access", Some(true)) => {
+                foreign.refuse(&field, "executables are not told apart yet");
+            }
+            _ => {}
+        }
+    }
+}
+
+fn ports(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
+    let fields = foreign.fields(section.node(), &section.path, &["allowed_ports", "blocked_ranges"]);
+    let mut allowed = Settings::new();
+    for field in fields.iter().filter(|field| field.name() == "allowed_ports") {
+        foreign.copy(field, "network.allowedPorts", &mut allowed);
+    }
+    let allowed_ports = match allowed.get("network.allowedPorts").map(|setting| &setting.value) {
+        Some(Value::Ports(ports)) => ports.clone(),
+        _ => Vec::new(),
+    };
+    settings.extend(allowed);
+    for field in fields.iter().filter(|field| field.name() == "blocked_ranges") {
+        for range in foreign.texts(field) {
+            let ends = range.split_once('-').and_then(|(low, high)| {
+                Some(low.trim().parse::<u16>().ok()?..=high.trim().parse::<u16>().ok()?)
+            });
+            match ends {
+                None => foreign.warn(field, format!("`{range}` is no range of ports such as 1-1023")),
+                Some(ends) => {
+                    for port in allowed_ports.iter().filter(|port| ends.contains(port)) {
+                        let message = format!("`{range}` would block port {port}, which is allowed: the allow-list holds");
+                        foreign.warn(field, message);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn paths(foreign: &mut Foreign, field: &Field<'_>, settings: &mut Settings) {
+    for path in foreign.texts(field) {
+        let single = |path: &str| Value::List(vec![path.to_owned()]);
+        if SYSTEM.contains(&path.as_str()) {
+            foreign.warn(field, format!("`{path}` stays readable, or nothing would run; it is not writable"));
+        } else if path.chars().nth(1) == Some(':') {
+            foreign.warn(field, format!("`{path}` is no path of this system"));
+        } else if path.contains('*') {
+            foreign.set(field, "filesystem.hideSecrets", Value::Bool(true), settings);
+            foreign.warn(field, format!("`{path}` is a pattern; the shipped list of secrets is hidden instead"));
+        } else {
+            foreign.set(field, "filesystem.deniedPaths", single(&path), settings);
+        }
+    }
+}
+
+fn execution(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
+    const LINKERS: [&str; 5] = ["cc", "gcc", "clang", "ld", "lld"];
+    let known = ["allowed_executables", "blocked_executables", "command_validation"];
+    for field in foreign.fields(section.node(), &section.path, &known) {
+        match field.name() {
+            "allowed_executables" => {
+                foreign.copy(&field, "process.allowedExecutables", settings);
+                let names = foreign.texts(&field);
+                if !names.iter().any(|name| LINKERS.contains(&name.as_str())) {
+                    foreign.warn(&field, "no linker here (cc, gcc, ld …): rustc can not make a binary");
+                }
+            }
+            "blocked_executables" => foreign.refuse(&field, "executables are not told apart yet"),
+            _ => {
+                patterns(foreign, &field);
+                foreign.refuse(&field, "command lines are not matched against patterns yet");
+            }
+        }
+    }
+}
+
+fn patterns(foreign: &mut Foreign, field: &Field<'_>) {
+    let Tree::List(items) = &field.node().tree else { return };
+    for item in items {
+        for part in foreign.fields(item, &field.path, &["regex", "description"]) {
+            let Tree::Text(regex) = &part.node().tree else { continue };
+            if part.name() == "regex" && (regex.ends_with("\\s") || regex.ends_with(' ')) {
+                let message = "the pattern ends in a blank, so a bare command such as `cargo build` does not match";
+                foreign.warn(&part, message);
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! `SANDBOX_*` variables of a worker, with or without the prefix of the program they come from.
+
+use super::{Loaded, SourceKind};
+use crate::diagnostic::{Diagnostic, Origin, Problem};
+use crate::document::{Flag, PolicyDocument};
+use crate::nearest::nearest;
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
+
+const PREFIX: &str = "CODELIA_";
+const NAMES: [&str; 6] = [
+    "SANDBOX_MODE",
+    "SANDBOX_ROOT",
+    "SANDBOX_TTL_SECONDS",
+    "SANDBOX_NETWORK",
+    "SANDBOX_CPU_LIMIT",
+    "SANDBOX_MEMORY_LIMIT_MB",
+];
+const GATE_MODES: [&str; 2] = ["dynamic", "static"];
+
+/// Reads the six variables of [POL-3]; other `SANDBOX_*` names mirror flags and are the caller's.
+///
+/// [POL-3]: crate::loaders
+pub fn load_environment(variables: &BTreeMap<String, String>) -> Result<Loaded, Vec<Diagnostic>> {
+    let mut flags = Vec::new();
+    let mut refused = Vec::new();
+    let mut problems = Vec::new();
+    for (variable, value) in variables {
+        let name = variable.strip_prefix(PREFIX).unwrap_or(variable);
+        let prefixed = name.len() != variable.len();
+        if !NAMES.contains(&name) {
+            if prefixed && name.starts_with("SANDBOX_") {
+                problems.push(unknown(variable, name));
+            }
+            continue;
+        }
+        if let Some(other) = variables.get(name).filter(|other| prefixed && *other != value) {
+            let message = format!("`{variable}` is `{value}`, but `{name}` is `{other}`");
+            problems.push(complaint(Problem::Contradiction, variable, message, "keep one of the two"));
+            continue;
+        }
+        match translate(variable, name, value) {
+            Translated::Flag(flag) => flags.push(flag),
+            Translated::Refused(diagnostic) => refused.push(diagnostic),
+            Translated::Wrong(diagnostic) => problems.push(diagnostic),
+        }
+    }
+    let document = PolicyDocument::from_flags(flags).unwrap_or_else(|found| {
+        problems.extend(found);
+        PolicyDocument::default()
+    });
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let document = PolicyDocument { refused, ..document };
+    Ok(Loaded { kind: SourceKind::Environment, document, warnings: Vec::new() })
+}
+
+enum Translated {
+    Flag(Flag),
+    Refused(Diagnostic),
+    Wrong(Diagnostic),
+}
+
+fn translate(variable: &str, name: &str, value: &str) -> Translated {
+    let flag = |key: &str, value: Json| Translated::Flag(Flag::new(variable, key, value));
+    let refused = |why: &str| {
+        let message = format!("`{variable}` is not enforced in this version: {why}");
+        let mend = "unset it to run without";
+        Translated::Refused(complaint(Problem::NotEnforced, variable, message, mend))
+    };
+    match name {
+        "SANDBOX_MODE" if GATE_MODES.contains(&value) => flag("mode", value.into()),
+        "SANDBOX_MODE" => flag("isolationLevel", value.into()),
+        "SANDBOX_ROOT" => refused("runs have no session directory yet"),
+        "SANDBOX_TTL_SECONDS" => refused("runs have no session directory yet"),
+        "SANDBOX_NETWORK" => match value {
+            "disabled" => flag("network.mode", "none".into()),
+            "enabled" => flag("network.mode", "proxy".into()),
+            // The words of `--network`, whose mirror this variable is as well.
+            "none" | "proxy" | "nat" | "host" => flag("network.mode", value.into()),
+            _ => {
+                let message = format!("`{variable}` must be disabled or enabled, not `{value}`");
+                Translated::Wrong(complaint(Problem::WrongType, variable, message, "choose one"))
+            }
+        },
+        "SANDBOX_CPU_LIMIT" => flag("resources.cpus", value.into()),
+        _ => match value.parse::<u64>() {
+            Ok(megabytes) => flag("resources.maxMemory", format!("{megabytes}m").into()),
+            Err(_) => {
+                let message = format!("`{variable}` must be a number of megabytes, not `{value}`");
+                Translated::Wrong(complaint(Problem::WrongType, variable, message, "such as 512"))
+            }
+        },
+    }
+}
+
+fn unknown(variable: &str, name: &str) -> Diagnostic {
+    let origin = Origin { file: variable.into(), line: 0, column: 0 };
+    let message = format!("unknown variable `{variable}`");
+    let mut problem = Diagnostic::new(Problem::UnknownKey, &origin, variable, message);
+    problem.suggestion = nearest(name, NAMES).map(|near| format!("{PREFIX}{near}"));
+    problem
+}
+
+fn complaint(problem: Problem, variable: &str, message: String, mend: &str) -> Diagnostic {
+    let origin = Origin { file: variable.into(), line: 0, column: 0 };
+    Diagnostic::new(problem, &origin, variable, message).suggest(mend)
+}

@@ -1,0 +1,157 @@
+//! What the loaders share: reading another program's keys with positions and complaints.
+
+use super::{Loaded, SourceKind};
+use crate::decode::{Decoder, decode_value, join};
+use crate::diagnostic::{Diagnostic, Problem};
+use crate::document::{PolicyDocument, put};
+use crate::keys;
+use crate::nearest::nearest;
+use crate::settings::{Settings, Value};
+use crate::tree::{Entry, Node, Tree};
+
+/// A file of another program while it is read.
+pub(super) struct Foreign {
+    decoder: Decoder,
+    pub(super) warnings: Vec<Diagnostic>,
+    pub(super) refused: Vec<Diagnostic>,
+}
+
+/// One key of the file, with its full path.
+pub(super) struct Field<'a> {
+    pub(super) path: String,
+    entry: &'a Entry,
+}
+
+impl<'a> Field<'a> {
+    pub(super) fn name(&self) -> &'a str {
+        &self.entry.key
+    }
+
+    pub(super) fn node(&self) -> &'a Node {
+        &self.entry.value
+    }
+}
+
+impl Foreign {
+    pub(super) fn new(file: &str) -> Self {
+        Foreign { decoder: Decoder::new(file), warnings: Vec::new(), refused: Vec::new() }
+    }
+
+    pub(super) fn finish(
+        mut self,
+        kind: SourceKind,
+        mut document: PolicyDocument,
+    ) -> Result<Loaded, Vec<Diagnostic>> {
+        if !self.decoder.problems.is_empty() {
+            self.decoder.problems.sort_by_key(|problem| (problem.line, problem.column));
+            return Err(self.decoder.problems);
+        }
+        document.refused = self.refused;
+        Ok(Loaded { kind, document, warnings: self.warnings })
+    }
+
+    /// The fields of a mapping that are in `known`; the others are complained about.
+    pub(super) fn fields<'a>(&mut self, node: &'a Node, path: &str, known: &[&str]) -> Vec<Field<'a>> {
+        let mut fields = Vec::new();
+        for entry in self.decoder.entries(node, path) {
+            let full = join(path, &entry.key);
+            if known.contains(&entry.key.as_str()) {
+                fields.push(Field { path: full, entry });
+            } else {
+                let near = nearest(&entry.key, known.iter().copied()).map(str::to_owned);
+                self.decoder.unknown_key(entry, &full, near);
+            }
+        }
+        fields
+    }
+
+    /// Every field of a mapping, whatever its name.
+    pub(super) fn any_fields<'a>(&mut self, node: &'a Node, path: &str) -> Vec<Field<'a>> {
+        let entries = self.decoder.entries(node, path);
+        entries.into_iter().map(|entry| Field { path: join(path, &entry.key), entry }).collect()
+    }
+
+    /// Reads the field as our key `path` would be, and sets that key.
+    pub(super) fn copy(&mut self, field: &Field<'_>, path: &'static str, out: &mut Settings) {
+        self.copy_scaled(field, path, 1, out);
+    }
+
+    /// As [`Foreign::copy`], for numbers in another unit: `factor` of ours make one of theirs.
+    pub(super) fn copy_scaled(
+        &mut self,
+        field: &Field<'_>,
+        path: &'static str,
+        factor: u64,
+        out: &mut Settings,
+    ) {
+        let Some(key) = keys::find(path) else { return };
+        match decode_value(key.kind, field.node()) {
+            Ok(Value::Number(number)) => match number.checked_mul(factor) {
+                Some(scaled) => self.set(field, path, Value::Number(scaled), out),
+                None => self.decoder.wrong_type(field.node(), &field.path, "a smaller number"),
+            },
+            Ok(value) => self.set(field, path, value, out),
+            Err(mistakes) => {
+                for mistake in mistakes {
+                    self.decoder.wrong_type(&mistake.found, &field.path, &mistake.expected);
+                }
+            }
+        }
+    }
+
+    pub(super) fn set(&self, field: &Field<'_>, path: &'static str, value: Value, out: &mut Settings) {
+        put(out, path, value, self.decoder.origin(field.entry.at));
+    }
+
+    pub(super) fn boolean(&mut self, field: &Field<'_>) -> Option<bool> {
+        match field.node().tree {
+            Tree::Bool(value) => Some(value),
+            _ => {
+                self.decoder.wrong_type(field.node(), &field.path, "true or false");
+                None
+            }
+        }
+    }
+
+    pub(super) fn texts(&mut self, field: &Field<'_>) -> Vec<String> {
+        let Tree::List(items) = &field.node().tree else {
+            self.decoder.wrong_type(field.node(), &field.path, "a list of text");
+            return Vec::new();
+        };
+        let mut texts = Vec::new();
+        for item in items {
+            match &item.tree {
+                Tree::Text(text) => texts.push(text.clone()),
+                _ => self.decoder.wrong_type(item, &field.path, "a list of text"),
+            }
+        }
+        texts
+    }
+
+    /// The file loads, and this part of it is not what it seems.
+    pub(super) fn warn(&mut self, field: &Field<'_>, message: impl Into<String>) {
+        let origin = self.decoder.origin(field.entry.at);
+        let warning = Diagnostic::new(Problem::Questionable, &origin, &field.path, message);
+        self.warnings.push(warning);
+    }
+
+    /// The file asks for something that can not be held: runs are refused as long as it does.
+    pub(super) fn refuse(&mut self, field: &Field<'_>, why: &str) {
+        let origin = self.decoder.origin(field.entry.at);
+        let message = format!("`{}` is not enforced in this version: {why}", field.path);
+        let refusal = Diagnostic::new(Problem::NotEnforced, &origin, &field.path, message);
+        self.refused.push(refusal.suggest("remove it to run without"));
+    }
+}
+
+/// Names that no egress policy here lets through, whatever a list says (NET-3).
+const ALWAYS_BLOCKED: [&str; 3] = ["localhost", "*.local", "*.internal"];
+
+/// The block-list entry that an allowed host falls under, if any.
+pub(super) fn blocked_by<'a>(host: &str, blocked: &'a [String]) -> Option<&'a str> {
+    let always = ALWAYS_BLOCKED.iter().copied();
+    always.chain(blocked.iter().map(String::as_str)).find(|pattern| match pattern.strip_prefix("*.") {
+        Some(domain) => host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.')),
+        None => host == *pattern,
+    })
+}

@@ -1,0 +1,225 @@
+//! The resolved policy: every value decided, nothing optional that a reader would have to guess.
+//!
+//! A [`Policy`] is what the layers of documents merge into (`layers.rs`) and what `plan` reads. It
+//! holds no host facts and no paths that were looked up: expanding `~` and resolving links is the
+//! plan's business.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How much stands between the command and the host (POL-1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Level {
+    /// No isolation: needs an approval, which is recorded.
+    #[serde(rename = "LEVEL_0")]
+    None,
+    /// Own pids and mount view, seccomp, no capabilities.
+    #[serde(rename = "LEVEL_1")]
+    Process,
+    /// Every namespace, own root, no network.
+    #[serde(rename = "LEVEL_2")]
+    Full,
+}
+
+/// Which tree the command sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum View {
+    /// The host's tree at its usual paths.
+    Host,
+    /// System directories, and the project at `/workspace`.
+    Minimal,
+}
+
+/// What happens to a path nobody granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Only the allow-list is in the view; the rest is asked about on first touch (GATE-1).
+    Dynamic,
+    /// The host's tree read-only, less the deny-list; no questions (GATE-7).
+    Static,
+}
+
+/// What to do when a question would have to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnAsk {
+    Deny,
+    Allow,
+    Wait,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NetworkMode {
+    /// Own network namespace, loopback only.
+    None,
+    /// Egress by allow-list through the supervisor.
+    Proxy,
+    /// Any host, any port, private ranges blocked.
+    Nat,
+    /// The host's own network: needs an approval, which is recorded.
+    Host,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EnvMode {
+    /// The caller's environment, less what looks like a secret.
+    Inherit,
+    /// Nothing but what the sandbox sets itself and `env`.
+    Clean,
+    /// Only the names of `allowedEnvVars`, and `env`.
+    Explicit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum SyscallMode {
+    Whitelist,
+    Blacklist,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Policy {
+    pub isolation_level: Level,
+    pub view: View,
+    pub mode: Mode,
+    pub on_ask: OnAsk,
+    pub filesystem: Filesystem,
+    pub process: Process,
+    pub network: Network,
+    pub resources: Resources,
+    pub syscalls: Syscalls,
+    /// Relaxations somebody answered for, each with its reason; they go to the report.
+    pub approvals: Vec<Approval>,
+}
+
+/// A recorded yes to something weaker than the default.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Approval {
+    /// `no-isolation`, `bash:network`, `TOOL:no-sandbox`, `network:host` …
+    pub what: String,
+    /// In the approver's own words, or the flag that was given.
+    pub reason: String,
+}
+
+/// Paths are as the user wrote them: `~`, `$HOME`-style variables and relative paths included.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Filesystem {
+    /// A directory whose contents stand at `/`, read-only, below every other mount.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub root_path: Option<String>,
+    pub read_only_paths: Vec<String>,
+    pub read_write_paths: Vec<String>,
+    /// Look writable; what is written is thrown away (FS-5).
+    pub overlay_paths: Vec<String>,
+    /// Hidden, by every alias.
+    pub denied_paths: Vec<String>,
+    /// Whether the project directory (git root or working directory) is writable.
+    pub project: ProjectAccess,
+    /// Whether the known tool caches are granted.
+    pub caches: bool,
+    /// Whether the known toolchains in the home directory are granted.
+    pub toolchains: bool,
+    /// Whether the shipped list of secret paths is hidden.
+    pub hide_secrets: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_file_size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_total_size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_inodes: Option<u64>,
+    /// Size of the private `/tmp`, in bytes; none leaves the kernel's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tmp_size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub var_tmp_size: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProjectAccess {
+    ReadWrite,
+    ReadOnly,
+    None,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Process {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_processes: Option<u64>,
+    pub allow_fork: bool,
+    /// False still permits the command's own first exec.
+    pub allow_exec: bool,
+    pub allowed_executables: Vec<String>,
+    /// ptrace and process_vm_* among the sandbox's own processes (PROC-5).
+    pub debug: bool,
+    pub hostname: String,
+    /// Seconds added to the monotonic and boot clocks in a time namespace (PROC-4).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_offset: Option<i64>,
+    pub env_mode: EnvMode,
+    pub allowed_env_vars: Vec<String>,
+    /// Set inside, whatever the mode.
+    pub env: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gid: Option<u32>,
+    /// False asks for the Landlock and seccomp level without namespaces (PROC-7).
+    pub user_namespace: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Network {
+    pub mode: NetworkMode,
+    pub allowed_hosts: Vec<String>,
+    pub denied_hosts: Vec<String>,
+    pub allowed_ports: Vec<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_connections: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Resources {
+    /// CPU time in milliseconds.
+    #[serde(rename = "maxCPU", skip_serializing_if = "Option::is_none")]
+    pub max_cpu: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_memory: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_file_descriptors: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_threads: Option<u64>,
+    #[serde(rename = "maxIOBandwidth", skip_serializing_if = "Option::is_none")]
+    pub max_io_bandwidth: Option<u64>,
+    #[serde(rename = "maxIOPS", skip_serializing_if = "Option::is_none")]
+    pub max_iops: Option<u64>,
+    /// CPUs, in thousandths.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub milli_cpus: Option<u64>,
+    /// Wall time in milliseconds (exit 124).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output_size: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Syscalls {
+    pub mode: SyscallMode,
+    /// With WHITELIST: exactly these, or the shipped baseline if empty. With BLACKLIST: denied
+    /// beyond what is always denied.
+    pub syscalls: Vec<String>,
+}

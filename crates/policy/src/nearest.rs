@@ -1,0 +1,56 @@
+//! The nearest valid word to a mistyped one.
+
+/// The candidate with the fewest edits, if it is near enough to be what was meant.
+pub(crate) fn nearest<'a>(
+    typed: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let allowed = (typed.chars().count() / 3).max(2);
+    candidates
+        .into_iter()
+        .map(|candidate| (edits(&typed.to_lowercase(), &candidate.to_lowercase()), candidate))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Optimal string alignment: a swap of two neighbours, the commonest slip, is one edit.
+fn edits(from: &str, to: &str) -> usize {
+    let from: Vec<char> = from.chars().collect();
+    let to: Vec<char> = to.chars().collect();
+    let mut rows = vec![(0..=to.len()).collect::<Vec<usize>>()];
+    for (row, from_char) in from.iter().enumerate() {
+        let mut line = vec![row + 1];
+        for (column, to_char) in to.iter().enumerate() {
+            let substituted = rows[row][column] + usize::from(from_char != to_char);
+            let mut best = substituted.min(rows[row][column + 1] + 1).min(line[column] + 1);
+            let swapped = row > 0
+                && column > 0
+                && *from_char == to[column - 1]
+                && from[row - 1] == *to_char;
+            if swapped {
+                best = best.min(rows[row - 1][column - 1] + 1);
+            }
+            line.push(best);
+        }
+        rows.push(line);
+    }
+    rows[from.len()][to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves: POL-2 nearest-key
+    #[test]
+    fn finds_the_near_and_refuses_the_far() {
+        let words = ["readOnlyPaths", "readWritePaths", "deniedPaths"];
+        assert_eq!(nearest("readOnlyPath", words), Some("readOnlyPaths"));
+        assert_eq!(nearest("raedWritePaths", words), Some("readWritePaths"));
+        assert_eq!(nearest("readonly_paths", words), Some("readOnlyPaths"));
+        assert_eq!(nearest("colour", words), None);
+        assert_eq!(edits("ab", "ba"), 1);
+        assert_eq!(edits("", "abc"), 3);
+    }
+}

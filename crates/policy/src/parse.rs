@@ -1,0 +1,47 @@
+//! Text in, document out, or everything that is wrong with it.
+
+use crate::contradictions;
+use crate::decode::Decoder;
+use crate::diagnostic::{Diagnostic, Origin, Problem};
+use crate::document::{PolicyDocument, decode_document};
+use crate::tree::{self, Node, SyntaxError};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// JSON and nothing more.
+    Json,
+    /// YAML 1.2, which JSON is a part of.
+    Yaml,
+}
+
+impl Format {
+    /// By the file's name: `.json` is JSON, everything else YAML.
+    pub fn of(file: &str) -> Format {
+        if file.to_ascii_lowercase().ends_with(".json") { Format::Json } else { Format::Yaml }
+    }
+}
+
+/// Parses a policy document of our own format; `file` is only named in complaints.
+pub fn parse(text: &str, file: &str, format: Format) -> Result<PolicyDocument, Vec<Diagnostic>> {
+    let node = read_tree(text, file, format)?;
+    decode(&node, file)
+}
+
+pub(crate) fn read_tree(text: &str, file: &str, format: Format) -> Result<Node, Vec<Diagnostic>> {
+    tree::read(text, format).map_err(|SyntaxError { at, message }| {
+        vec![Diagnostic::new(Problem::Syntax, &Origin::new(&file.into(), at), "", message)]
+    })
+}
+
+pub(crate) fn decode(node: &Node, file: &str) -> Result<PolicyDocument, Vec<Diagnostic>> {
+    let mut decoder = Decoder::new(file);
+    let document = decode_document(&mut decoder, node);
+    let mut problems = decoder.problems;
+    problems.extend(contradictions::within_document(&document.settings));
+    problems.sort_by_key(|problem| (problem.line, problem.column));
+    if problems.is_empty() { Ok(document) } else { Err(problems) }
+}
+
+#[cfg(test)]
+#[path = "parse_tests.rs"]
+mod tests;

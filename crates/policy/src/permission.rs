@@ -1,0 +1,127 @@
+//! Which relaxations need somebody's recorded yes, and whether it is there (POL-1, POL-7, NET-1).
+
+use crate::diagnostic::{Diagnostic, Origin, Problem};
+use crate::keys::{self};
+use crate::layers::Subject;
+use crate::model::Approval;
+use crate::settings::{Settings, approvals, word};
+use crate::tighten::{Direction, direction};
+
+const LEVEL: &str = "isolationLevel";
+const NETWORK: &str = "network.mode";
+
+pub(crate) struct Asked<'a> {
+    pub(crate) subject: &'a Subject,
+    /// What would hold if no layer said anything.
+    pub(crate) built_in: &'a Settings,
+    /// What the organisation itself wrote, for this subject; none if there is no such layer.
+    pub(crate) organisation: Option<&'a Settings>,
+}
+
+/// An approval that the organisation gave by writing the value itself.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) approval: Approval,
+    pub(crate) origin: Origin,
+}
+
+/// What is to be recorded beyond the approvals given, or what lacks one.
+pub(crate) fn check(asked: &Asked<'_>, settings: &Settings) -> Result<Vec<Recorded>, Vec<Diagnostic>> {
+    let mut recorded = Vec::new();
+    let mut problems = Vec::new();
+    for outcome in [level(asked, settings), network(asked, settings)] {
+        match outcome {
+            Ok(found) => recorded.extend(found),
+            Err(problem) => problems.push(*problem),
+        }
+    }
+    if problems.is_empty() { Ok(recorded) } else { Err(problems) }
+}
+
+type Outcome = Result<Option<Recorded>, Box<Diagnostic>>;
+
+fn level(asked: &Asked<'_>, settings: &Settings) -> Outcome {
+    if !loosened(LEVEL, asked, settings) {
+        return Ok(None);
+    }
+    let given = |what: &str| approvals(settings).iter().any(|approval| approval.what == what);
+    let of_tool = match asked.subject {
+        Subject::Tool(tool) => Some(format!("{tool}:no-sandbox")),
+        Subject::Run => None,
+    };
+    let none_at_all = word(settings, LEVEL) == Some("LEVEL_0");
+    if let Some(by_organisation) = written_by_organisation(LEVEL, asked, settings) {
+        let what = of_tool.unwrap_or_else(|| "no-isolation".to_owned());
+        return Ok((none_at_all || asked.subject != &Subject::Run)
+            .then(|| organisation_approval(what, by_organisation)));
+    }
+    if none_at_all && asked.organisation.is_some() {
+        let message = "LEVEL_0 is no isolation, and the organisation's policy does not allow it here";
+        return refused(settings, LEVEL, message, "have `isolationLevel: LEVEL_0` allowed there, for this tool");
+    }
+    match of_tool {
+        Some(what) if given(&what) || (none_at_all && given("no-isolation")) => Ok(None),
+        Some(what) => {
+            let message = format!("lowering this tool's isolation level needs the approval `{what}`");
+            refused(settings, LEVEL, &message, "give it under `approvals`, with a reason")
+        }
+        None if none_at_all && !given("no-isolation") => refused(
+            settings,
+            LEVEL,
+            "LEVEL_0 is no isolation at all and needs the approval `no-isolation`",
+            "pass `--approve-no-isolation REASON`",
+        ),
+        None => Ok(None),
+    }
+}
+
+fn network(asked: &Asked<'_>, settings: &Settings) -> Outcome {
+    if !loosened(NETWORK, asked, settings) {
+        return Ok(None);
+    }
+    let host = word(settings, NETWORK) == Some("host");
+    let what = match asked.subject {
+        _ if host => "network:host".to_owned(),
+        Subject::Tool(tool) => format!("{tool}:network"),
+        Subject::Run => return Ok(None),
+    };
+    if let Some(by_organisation) = written_by_organisation(NETWORK, asked, settings) {
+        return Ok(Some(organisation_approval(what, by_organisation)));
+    }
+    if approvals(settings).iter().any(|approval| approval.what == what) {
+        return Ok(None);
+    }
+    let mode = word(settings, NETWORK).unwrap_or_default();
+    let message = format!("`network.mode: {mode}` needs the approval `{what}`");
+    refused(settings, NETWORK, &message, "give it under `approvals`, with a reason")
+}
+
+fn loosened(path: &str, asked: &Asked<'_>, settings: &Settings) -> bool {
+    let value = |settings: &Settings| settings.get(path).map(|setting| setting.value.clone());
+    let step = keys::find(path)
+        .and_then(|key| direction(key, value(asked.built_in).as_ref(), value(settings).as_ref()));
+    step == Some(Direction::Loosens)
+}
+
+/// Where the organisation wrote a value at least as loose as the one that now holds.
+fn written_by_organisation(path: &str, asked: &Asked<'_>, settings: &Settings) -> Option<Origin> {
+    let written = asked.organisation?.get(path)?;
+    let now = settings.get(path).map(|setting| &setting.value);
+    let step = direction(keys::find(path)?, Some(&written.value), now);
+    matches!(step, None | Some(Direction::Tightens)).then(|| written.origin.clone())
+}
+
+fn organisation_approval(what: String, origin: Origin) -> Recorded {
+    let reason = format!("the organisation's policy, {origin}");
+    Recorded { approval: Approval { what, reason }, origin }
+}
+
+fn refused(settings: &Settings, path: &str, message: &str, mend: &str) -> Outcome {
+    let origin = settings.get(path).map(|setting| setting.origin.clone());
+    let origin = origin.unwrap_or(Origin { file: "policy".into(), line: 0, column: 0 });
+    Err(Box::new(Diagnostic::new(Problem::NeedsApproval, &origin, path, message).suggest(mend)))
+}
+
+#[cfg(test)]
+#[path = "permission_tests.rs"]
+mod tests;

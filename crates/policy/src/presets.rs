@@ -1,0 +1,58 @@
+//! Shipped policies, as data: `resources/presets/*.yaml`, built into the binary.
+
+use crate::diagnostic::Diagnostic;
+use crate::document::PolicyDocument;
+use crate::parse::{Format, parse};
+
+/// One shipped policy.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    pub name: &'static str,
+    /// The YAML itself, for people who want to start from a copy.
+    pub text: &'static str,
+}
+
+macro_rules! shipped {
+    ($($name:literal),+ $(,)?) => {
+        &[$(Preset {
+            name: $name,
+            text: include_str!(concat!("../../../resources/presets/", $name, ".yaml")),
+        }),+]
+    };
+}
+
+const PRESETS: &[Preset] = shipped![
+    "default", "tool", "bash", "read", "write", "edit", "web_fetch", "cargo-runner", "minimal",
+    "strict",
+];
+
+/// Below every layer of a plain run.
+pub(crate) const DEFAULT: &str = "default";
+/// Above [`DEFAULT`], below every layer of a declared tool.
+pub(crate) const TOOL: &str = "tool";
+/// Tools that ship with values of their own (POL-7).
+pub(crate) const NAMED_TOOLS: [&str; 5] = ["bash", "read", "write", "edit", "web_fetch"];
+
+pub fn presets() -> &'static [Preset] {
+    PRESETS
+}
+
+pub fn preset(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}
+
+impl Preset {
+    pub fn document(&self) -> Result<PolicyDocument, Vec<Diagnostic>> {
+        parse(self.text, &format!("preset {}", self.name), Format::Yaml)
+    }
+
+    /// The file's own one line about itself.
+    pub fn description(&self) -> String {
+        let document = self.document().ok();
+        document.and_then(|document| document.description).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+#[path = "presets_tests.rs"]
+mod tests;

@@ -1,0 +1,173 @@
+//! The JSON Schema of a policy document, made from the key table that the parser itself uses.
+
+use crate::document::DOCUMENT_KEYS;
+use crate::keys::{self, Key, Kind, Order};
+use crate::presets;
+use serde_json::{Map, Value as Json, json};
+
+/// JSON Schema, draft 2020-12.
+pub fn schema() -> Json {
+    let mut properties = section("", &|_| true);
+    for name in DOCUMENT_KEYS {
+        properties.insert(name.to_owned(), document_key(name));
+    }
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Palisade policy",
+        "description": "What a sandboxed command may do. Every key is optional.",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": properties,
+        "$defs": {
+            "size": unit("Bytes, or text such as 512m or 1g.", "^[0-9.]+ *([kmgtKMGT]([iI]?[bB])?|[bB])?$"),
+            "time": unit("Milliseconds, or text such as 1500ms, 300s, 2m or 1h.", "^[0-9.]+ *(ms|s|m|h)?$"),
+            "tool": object(section("", &|_| true), "Values for one tool, over those for all."),
+        },
+    })
+}
+
+fn unit(description: &str, pattern: &str) -> Json {
+    json!({
+        "description": description,
+        "oneOf": [{ "type": "integer", "minimum": 1 }, { "type": "string", "pattern": pattern }],
+    })
+}
+
+fn object(properties: Map<String, Json>, description: &str) -> Json {
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "description": description,
+        "properties": properties,
+    })
+}
+
+fn document_key(name: &str) -> Json {
+    let names: Vec<&str> = presets::presets().iter().map(|preset| preset.name).collect();
+    let preset = json!({ "type": "string", "enum": names });
+    match name {
+        "version" => json!({ "const": 1, "description": "Version of this format." }),
+        "description" => json!({ "type": "string", "description": "One line for people." }),
+        "preset" => json!({
+            "description": "Shipped policies to start from, in order.",
+            "oneOf": [preset, { "type": "array", "items": preset }],
+        }),
+        "locks" => {
+            let paths = keys::KEYS.iter().map(|key| key.path);
+            let sections = keys::children("").into_iter().filter(|name| keys::is_section(name));
+            let lockable: Vec<&str> = paths.chain(sections).collect();
+            json!({
+                "description": "Keys and sections that other layers can only tighten. Organisation layer only.",
+                "type": "array",
+                "items": { "type": "string", "enum": lockable },
+            })
+        }
+        "tools" => json!({
+            "description": "Partial policies by tool name.",
+            "type": "object",
+            "additionalProperties": { "$ref": "#/$defs/tool" },
+        }),
+        _ => object(
+            section("", &|key| key.order == Order::Limit),
+            "The most that may be asked for. Organisation layer and presets only.",
+        ),
+    }
+}
+
+fn section(prefix: &str, admits: &dyn Fn(&Key) -> bool) -> Map<String, Json> {
+    let mut properties = Map::new();
+    for name in keys::children(prefix) {
+        let path = crate::decode::join(prefix, name);
+        match keys::find(&path) {
+            Some(key) if admits(key) => {
+                properties.insert(name.to_owned(), leaf(key));
+            }
+            Some(_) => {}
+            None => {
+                let inner = section(&path, admits);
+                if !inner.is_empty() {
+                    properties.insert(name.to_owned(), object(inner, section_about(name)));
+                }
+            }
+        }
+    }
+    if prefix == "network" && admits(&ALLOW_NETWORK) {
+        properties.insert(ALLOW_NETWORK.path.to_owned(), leaf(&ALLOW_NETWORK));
+    }
+    properties
+}
+
+/// Not in the table: it is an older spelling of `network.mode`.
+const ALLOW_NETWORK: Key = Key {
+    path: "allowNetwork",
+    kind: Kind::Bool,
+    order: Order::FalseIsTighter,
+    about: "False is `mode: none`, true is `mode: proxy`.",
+};
+
+fn section_about(name: &str) -> &'static str {
+    match name {
+        "filesystem" => "Which paths are there, and how much may be written.",
+        "process" => "Processes, executables, environment, identity.",
+        "network" => "What may be reached.",
+        "resources" => "Limits on time, memory, CPU and I/O.",
+        _ => "Which system calls pass the filter.",
+    }
+}
+
+fn leaf(key: &Key) -> Json {
+    let strings = || json!({ "type": "array", "items": { "type": "string", "minLength": 1 } });
+    let mut schema = match key.kind {
+        Kind::Word(words) => {
+            let mut accepted: Vec<Json> = words.iter().map(|(word, _)| json!(word)).collect();
+            accepted.extend(words.iter().filter_map(|(word, _)| word.parse::<u8>().ok()).map(|n| json!(n)));
+            json!({ "enum": accepted })
+        }
+        Kind::Bool => json!({ "type": "boolean" }),
+        Kind::Size => json!({ "$ref": "#/$defs/size" }),
+        Kind::Millis => json!({ "$ref": "#/$defs/time" }),
+        Kind::Count => json!({ "type": "integer", "minimum": 1 }),
+        Kind::CountOrZero => json!({ "type": "integer", "minimum": 0 }),
+        Kind::Cpus => json!({
+            "oneOf": [
+                { "type": "number", "exclusiveMinimum": 0 },
+                { "type": "string", "pattern": "^[0-9.]+m?$" },
+            ],
+        }),
+        Kind::Seconds => json!({ "type": "integer" }),
+        Kind::Id => json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }),
+        Kind::Path => json!({ "type": "string", "minLength": 1 }),
+        Kind::Hostname => json!({ "type": "string", "pattern": "^[A-Za-z0-9.-]{1,64}$" }),
+        Kind::Paths | Kind::Hosts | Kind::EnvNames | Kind::Executables => strings(),
+        Kind::SyscallNames => {
+            json!({ "type": "array", "items": { "type": "string", "pattern": "^[a-z0-9_]+$" } })
+        }
+        Kind::Ports => json!({
+            "type": "array",
+            "items": { "type": "integer", "minimum": 1, "maximum": u16::MAX },
+        }),
+        Kind::EnvMap => {
+            json!({ "type": "object", "additionalProperties": { "type": "string" } })
+        }
+        Kind::Approvals => json!({
+            "type": "array",
+            "items": {
+                "type": "object",
+                "additionalProperties": false,
+                "required": ["what", "reason"],
+                "properties": {
+                    "what": { "type": "string", "description": "no-isolation, network:host, TOOL:no-sandbox or TOOL:network." },
+                    "reason": { "type": "string", "minLength": 1, "description": "In the approver's own words." },
+                },
+            },
+        }),
+    };
+    if let Json::Object(map) = &mut schema {
+        map.insert("description".to_owned(), json!(key.about));
+    }
+    schema
+}
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;

@@ -1,0 +1,193 @@
+//! Values of policy keys, and the resolved [`Policy`] built from a full set of them.
+
+use crate::diagnostic::Origin;
+use crate::keys::{self, Kind};
+use crate::model::{Approval, Policy};
+use crate::units;
+use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A decoded value, already in the key's unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    Word(&'static str),
+    Bool(bool),
+    Number(u64),
+    Seconds(i64),
+    Text(String),
+    List(Vec<String>),
+    Ports(Vec<u16>),
+    Map(BTreeMap<String, String>),
+    Approvals(Vec<Approval>),
+}
+
+/// A value and where it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Setting {
+    pub(crate) value: Value,
+    pub(crate) origin: Origin,
+}
+
+/// Settings by key path; the paths are those of the key table.
+pub(crate) type Settings = BTreeMap<&'static str, Setting>;
+
+impl Value {
+    /// As it stands in the resolved policy.
+    fn to_json(&self) -> Json {
+        match self {
+            Value::Word(word) => json!(word),
+            Value::Bool(value) => json!(value),
+            Value::Number(number) => json!(number),
+            Value::Seconds(seconds) => json!(seconds),
+            Value::Text(text) => json!(text),
+            Value::List(items) => json!(items),
+            Value::Ports(ports) => json!(ports),
+            Value::Map(map) => json!(map),
+            Value::Approvals(approvals) => json!(approvals),
+        }
+    }
+
+    /// As a document would write it.
+    fn to_document_json(&self, kind: Kind) -> Json {
+        match (self, kind) {
+            (Value::Number(milli), Kind::Cpus) if milli.is_multiple_of(1000) => json!(milli / 1000),
+            (Value::Number(milli), Kind::Cpus) => json!(units::show_cpus(*milli)),
+            (value, _) => value.to_json(),
+        }
+    }
+
+    /// For a person: in the units a document accepts.
+    pub(crate) fn show(&self, kind: Kind) -> String {
+        match (self, kind) {
+            (Value::Number(bytes), Kind::Size) => units::show_size(*bytes),
+            (Value::Number(millis), Kind::Millis) => units::show_millis(*millis),
+            (Value::Number(milli), Kind::Cpus) => units::show_cpus(*milli),
+            (Value::Word(word), _) => (*word).to_owned(),
+            (value, _) => value.to_json().to_string(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Value::List(items) => items.is_empty(),
+            Value::Ports(ports) => ports.is_empty(),
+            Value::Map(map) => map.is_empty(),
+            Value::Approvals(approvals) => approvals.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Both lists' entries, in order and once each; the newer one for values that are no lists.
+    pub(crate) fn union(&self, newer: &Value) -> Value {
+        fn joined<T: Clone + PartialEq>(old: &[T], new: &[T]) -> Vec<T> {
+            let mut all = old.to_vec();
+            for item in new {
+                if !all.contains(item) {
+                    all.push(item.clone());
+                }
+            }
+            all
+        }
+        match (self, newer) {
+            (Value::List(old), Value::List(new)) => Value::List(joined(old, new)),
+            (Value::Ports(old), Value::Ports(new)) => Value::Ports(joined(old, new)),
+            (Value::Approvals(old), Value::Approvals(new)) => Value::Approvals(joined(old, new)),
+            (Value::Map(old), Value::Map(new)) => {
+                let mut all = old.clone();
+                all.extend(new.clone());
+                Value::Map(all)
+            }
+            _ => newer.clone(),
+        }
+    }
+
+    /// Whether every entry of this list is in `other`.
+    pub(crate) fn is_subset(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::List(small), Value::List(large)) => small.iter().all(|i| large.contains(i)),
+            (Value::Ports(small), Value::Ports(large)) => small.iter().all(|i| large.contains(i)),
+            (Value::Approvals(small), Value::Approvals(large)) => {
+                small.iter().all(|i| large.contains(i))
+            }
+            _ => false,
+        }
+    }
+}
+
+pub(crate) fn word(settings: &Settings, path: &str) -> Option<&'static str> {
+    match settings.get(path).map(|setting| &setting.value) {
+        Some(Value::Word(word)) => Some(word),
+        _ => None,
+    }
+}
+
+pub(crate) fn boolean(settings: &Settings, path: &str) -> Option<bool> {
+    match settings.get(path).map(|setting| &setting.value) {
+        Some(Value::Bool(value)) => Some(*value),
+        _ => None,
+    }
+}
+
+pub(crate) fn list<'a>(settings: &'a Settings, path: &str) -> &'a [String] {
+    match settings.get(path).map(|setting| &setting.value) {
+        Some(Value::List(items)) => items,
+        _ => &[],
+    }
+}
+
+pub(crate) fn approvals(settings: &Settings) -> &[Approval] {
+    match settings.get("approvals").map(|setting| &setting.value) {
+        Some(Value::Approvals(approvals)) => approvals,
+        _ => &[],
+    }
+}
+
+/// The settings as a nested mapping, in the form a document has.
+pub(crate) fn to_document(settings: &Settings) -> Map<String, Json> {
+    nest(settings, |path, value| {
+        let kind = keys::find(path).map_or(Kind::Bool, |key| key.kind);
+        (path, value.to_document_json(kind))
+    })
+}
+
+/// The policy, or why the settings are not a full set.
+pub(crate) fn to_policy(settings: &Settings) -> Result<Policy, IncompleteSettings> {
+    let nested = nest(settings, |path, value| match path {
+        "resources.cpus" => ("resources.milliCpus", value.to_json()),
+        path => (path, value.to_json()),
+    });
+    serde_json::from_value(Json::Object(nested)).map_err(|error| IncompleteSettings(error.to_string()))
+}
+
+fn nest(
+    settings: &Settings,
+    entry: impl Fn(&'static str, &Value) -> (&'static str, Json),
+) -> Map<String, Json> {
+    let mut top = Map::new();
+    for (path, setting) in settings {
+        let (path, value) = entry(path, &setting.value);
+        match path.split_once('.') {
+            None => {
+                top.insert(path.to_owned(), value);
+            }
+            Some((section, name)) => {
+                let section = top.entry(section).or_insert_with(|| json!({}));
+                if let Json::Object(map) = section {
+                    map.insert(name.to_owned(), value);
+                }
+            }
+        }
+    }
+    top
+}
+
+/// The built-in defaults left a key without a value.
+#[derive(Debug)]
+pub(crate) struct IncompleteSettings(String);
+
+impl fmt::Display for IncompleteSettings {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "the layers do not make a full policy: {}", self.0)
+    }
+}

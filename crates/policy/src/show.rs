@@ -1,0 +1,55 @@
+//! A merged policy for people and for programs, every value with the place it came from.
+
+use crate::keys;
+use crate::layers::{Merged, Provenance};
+use crate::settings;
+use serde_json::{Value as Json, json};
+
+/// One line a key: `network.mode: none  # built-in, preset default:20`.
+pub fn show_text(merged: &Merged) -> String {
+    let mut lines: Vec<(String, String)> = Vec::new();
+    for key in keys::KEYS {
+        let Some(setting) = merged.settings.get(key.path) else { continue };
+        let sources = merged.provenance.get(key.path).map(Vec::as_slice).unwrap_or_default();
+        let sources: Vec<String> = sources.iter().map(source).collect();
+        let value = format!("{}: {}", key.path, setting.value.show(key.kind));
+        lines.push((value, sources.join("; ")));
+    }
+    let width = lines.iter().map(|(value, _)| value.chars().count()).filter(|w| *w <= 60).max();
+    let width = width.unwrap_or_default();
+    let mut text = String::new();
+    for (value, sources) in lines {
+        text.push_str(&format!("{value:width$}  # {sources}\n"));
+    }
+    for note in &merged.notes {
+        text.push_str(&format!("note: {note}\n"));
+    }
+    text
+}
+
+fn source(source: &Provenance) -> String {
+    match source.line {
+        0 => format!("{}, {}", source.layer, source.file),
+        line => format!("{}, {}:{line}", source.layer, source.file),
+    }
+}
+
+/// `policy`, `provenance` by key path, and `notes`.
+pub fn show_json(merged: &Merged) -> Json {
+    json!({
+        "policy": merged.policy,
+        "provenance": merged.provenance,
+        "notes": merged.notes,
+    })
+}
+
+/// The merged policy as a document that loads again and needs no other layer.
+pub fn export(merged: &Merged) -> Json {
+    let mut document = settings::to_document(&merged.settings);
+    document.insert("version".to_owned(), json!(1));
+    Json::Object(document)
+}
+
+#[cfg(test)]
+#[path = "show_tests.rs"]
+mod tests;

@@ -1,0 +1,121 @@
+//! Which of two values is tighter.
+//!
+//! Locks, trust and `diff` stand on this. Where two values do not compare, the answer is
+//! [`Direction::Neutral`], and whoever may only tighten is refused.
+
+use crate::keys::{Key, Order};
+use crate::settings::Value;
+use serde::Serialize;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    Tightens,
+    Loosens,
+    /// A change that is neither, as far as can be told from the policy alone.
+    Neutral,
+}
+
+/// The step from one value to another; none if they mean the same.
+///
+/// Not for `syscalls.*`, whose two keys mean something only together: see [`syscalls`].
+pub(crate) fn direction(key: &Key, from: Option<&Value>, to: Option<&Value>) -> Option<Direction> {
+    let lists = (from, to);
+    match key.order {
+        Order::Ranked(words) => {
+            let rank = |value: Option<&Value>| match value {
+                Some(Value::Word(word)) => words.iter().position(|known| known == word),
+                _ => None,
+            };
+            compared(rank(from)?.cmp(&rank(to)?))
+        }
+        Order::Towards(tightest) => {
+            let tightest = Value::Word(tightest);
+            match (from, to) {
+                (from, to) if from == to => None,
+                (_, Some(to)) if *to == tightest => Some(Direction::Tightens),
+                (Some(from), _) if *from == tightest => Some(Direction::Loosens),
+                _ => Some(Direction::Neutral),
+            }
+        }
+        Order::TrueIsTighter | Order::FalseIsTighter => {
+            let tight = key.order == Order::TrueIsTighter;
+            let is_tight = |value: Option<&Value>| value == Some(&Value::Bool(tight));
+            compared(is_tight(from).cmp(&is_tight(to)))
+        }
+        Order::Limit => {
+            let limit = |value: Option<&Value>| match value {
+                Some(Value::Number(number)) => *number,
+                _ => u64::MAX,
+            };
+            compared(limit(to).cmp(&limit(from)))
+        }
+        Order::AllowList => sets(lists, Direction::Tightens),
+        Order::DenyList => sets(lists, Direction::Loosens),
+        Order::Restriction => match (unrestricted(from), unrestricted(to)) {
+            (true, true) => None,
+            (true, false) => Some(Direction::Tightens),
+            (false, true) => Some(Direction::Loosens),
+            (false, false) => sets(lists, Direction::Tightens),
+        },
+        Order::Syscalls | Order::Fixed => (from != to).then_some(Direction::Neutral),
+    }
+}
+
+/// The two keys of `syscalls` together.
+#[derive(Clone, Copy)]
+pub(crate) struct SyscallRule<'a> {
+    pub(crate) mode: &'a str,
+    pub(crate) list: &'a Value,
+}
+
+pub(crate) fn syscalls(from: SyscallRule<'_>, to: SyscallRule<'_>) -> Option<Direction> {
+    let lists = (Some(from.list), Some(to.list));
+    let both_empty = from.list.is_empty() && to.list.is_empty();
+    match (from.mode, to.mode) {
+        ("BLACKLIST", "BLACKLIST") => sets(lists, Direction::Loosens),
+        ("WHITELIST", "WHITELIST") => match (from.list.is_empty(), to.list.is_empty()) {
+            (false, false) => sets(lists, Direction::Tightens),
+            (true, true) => None,
+            // An empty list is the shipped baseline, which this crate does not know.
+            _ => Some(Direction::Neutral),
+        },
+        ("BLACKLIST", "WHITELIST") if both_empty => Some(Direction::Tightens),
+        ("WHITELIST", "BLACKLIST") if both_empty => Some(Direction::Loosens),
+        _ => Some(Direction::Neutral),
+    }
+}
+
+fn unrestricted(value: Option<&Value>) -> bool {
+    value.is_none_or(Value::is_empty)
+}
+
+/// From how the two ends stand on a scale that rises towards the tighter.
+fn compared(from_to: std::cmp::Ordering) -> Option<Direction> {
+    match from_to {
+        std::cmp::Ordering::Less => Some(Direction::Tightens),
+        std::cmp::Ordering::Equal => None,
+        std::cmp::Ordering::Greater => Some(Direction::Loosens),
+    }
+}
+
+/// Lists as sets; `losing` is what losing entries means. Entries compare as written: a path below an
+/// allowed one may be a link that leads elsewhere, so it does not count as covered.
+fn sets((from, to): (Option<&Value>, Option<&Value>), losing: Direction) -> Option<Direction> {
+    let gaining = if losing == Direction::Tightens { Direction::Loosens } else { Direction::Tightens };
+    match (from, to) {
+        (None, None) => None,
+        (None, Some(to)) => (!to.is_empty()).then_some(gaining),
+        (Some(from), None) => (!from.is_empty()).then_some(losing),
+        (Some(from), Some(to)) => match (to.is_subset(from), from.is_subset(to)) {
+            (true, true) => None,
+            (true, false) => Some(losing),
+            (false, true) => Some(gaining),
+            (false, false) => Some(Direction::Neutral),
+        },
+    }
+}
+
+#[cfg(test)]
+#[path = "tighten_tests.rs"]
+mod tests;

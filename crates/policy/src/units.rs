@@ -1,0 +1,121 @@
+//! Human units for sizes, times and CPUs, both ways.
+//!
+//! Sizes are binary whatever the spelling (`512m`, `512MB`, `512MiB` are the same), as the
+//! container tools that people copy these values from read them.
+
+const MULTIPLES: [(&str, u64); 4] = [("t", 1 << 40), ("g", 1 << 30), ("m", 1 << 20), ("k", 1 << 10)];
+const SECOND: u64 = 1000;
+const TIMES: [(&str, u64); 4] = [("h", 3600 * SECOND), ("m", 60 * SECOND), ("s", SECOND), ("ms", 1)];
+
+/// Bytes from `512m`, `1.5g`, `10GB`, `4096`.
+pub(crate) fn parse_size(text: &str) -> Option<u64> {
+    let (number, unit) = split(text)?;
+    let unit = unit.to_ascii_lowercase();
+    let unit = unit.strip_suffix("ib").or(unit.strip_suffix('b')).unwrap_or(&unit);
+    let factor = match unit {
+        "" => 1,
+        letter => MULTIPLES.iter().find(|(name, _)| *name == letter)?.1,
+    };
+    scale(number, factor)
+}
+
+/// Milliseconds from `2m`, `300s`, `1500ms`; a plain number is milliseconds already.
+pub(crate) fn parse_millis(text: &str) -> Option<u64> {
+    let (number, unit) = split(text)?;
+    let factor = match unit {
+        "" => 1,
+        name => TIMES.iter().find(|(known, _)| *known == name)?.1,
+    };
+    scale(number, factor)
+}
+
+/// Thousandths of a CPU from `1.5`, `2` or `1500m`.
+pub(crate) fn parse_cpus(text: &str) -> Option<u64> {
+    match split(text)? {
+        (number, "") => scale(number, 1000),
+        (number, "m") => scale(number, 1),
+        _ => None,
+    }
+}
+
+pub(crate) fn show_size(bytes: u64) -> String {
+    MULTIPLES
+        .iter()
+        .find(|(_, factor)| bytes > 0 && bytes.is_multiple_of(*factor))
+        .map_or_else(|| bytes.to_string(), |(unit, factor)| format!("{}{unit}", bytes / factor))
+}
+
+pub(crate) fn show_millis(millis: u64) -> String {
+    TIMES
+        .iter()
+        .find(|(_, factor)| millis > 0 && millis.is_multiple_of(*factor))
+        .map_or_else(|| millis.to_string(), |(unit, factor)| format!("{}{unit}", millis / factor))
+}
+
+/// `1500` thousandths as `1.5`.
+pub(crate) fn show_cpus(milli: u64) -> String {
+    let fraction = format!("{:03}", milli % 1000);
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.is_empty() {
+        (milli / 1000).to_string()
+    } else {
+        format!("{}.{fraction}", milli / 1000)
+    }
+}
+
+fn split(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    (!number.is_empty()).then_some((number, unit.trim()))
+}
+
+/// Exact decimal arithmetic: a float would turn `0.1g` into a byte too many or too few.
+fn scale(number: &str, factor: u64) -> Option<u64> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if fraction.len() > 9 || (whole.is_empty() && fraction.is_empty()) {
+        return None;
+    }
+    let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let places = 10u128.pow(u32::try_from(fraction.len()).ok()?);
+    let part: u128 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
+    let scaled = whole.checked_mul(factor.into())? + part * u128::from(factor) / places;
+    u64::try_from(scaled).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves: POL-2 human-units
+    #[test]
+    fn units_read_as_people_write_them() {
+        assert_eq!(parse_size("512m"), Some(512 << 20));
+        assert_eq!(parse_size("1.5g"), Some(3 << 29));
+        assert_eq!(parse_size("10GB"), parse_size("10 GiB"));
+        assert_eq!(parse_size("100"), Some(100));
+        assert_eq!(parse_millis("2m"), Some(120_000));
+        assert_eq!(parse_millis("300000"), Some(300_000));
+        assert_eq!(parse_cpus("1.5"), Some(1500));
+        assert_eq!(parse_cpus("250m"), Some(250));
+    }
+
+    /// Proves: POL-2 wrong-type
+    #[test]
+    fn nonsense_and_overflow_are_not_numbers() {
+        for text in ["", "m", "-1", "1x", "1..2", ".", "99999999999t", "18446744073709551616"] {
+            assert_eq!(parse_size(text), None, "{text}");
+        }
+        assert_eq!(parse_millis("3 fortnights"), None);
+        assert_eq!(parse_cpus("1g"), None);
+    }
+
+    #[test]
+    fn what_is_shown_reads_back() {
+        for number in [1, 1000, 1023, 1024, 1500, 60_000, 90_000, 3_600_000, 5 << 30] {
+            assert_eq!(parse_size(&show_size(number)), Some(number));
+            assert_eq!(parse_millis(&show_millis(number)), Some(number));
+            assert_eq!(parse_cpus(&show_cpus(number)), Some(number));
+        }
+    }
+}

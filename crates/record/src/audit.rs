@@ -1,0 +1,209 @@
+//! The append-only audit log (AUD-1): one JSON object a line, each sealed to the one before.
+//!
+//! Who can write both the log and its head can rewrite history; keep the head where the log's
+//! readers can not write. Nothing already acknowledged is ever changed or removed here.
+
+use crate::chain;
+use crate::error::RecordError;
+use crate::event::Event;
+use crate::files;
+use crate::head::{Head, Lock, Position};
+use crate::verify;
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// How long a batch may stay only in memory after it was acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Until the kernel writes it back: survives our crash, not the machine's.
+    #[default]
+    PageCache,
+    /// Not at all: three `fdatasync` calls a batch.
+    Disk,
+}
+
+/// What a writer that died in the middle of a batch had left, and what was done about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// Nothing.
+    None,
+    /// Its whole batch had been written; it stays.
+    Adopted { records: u64 },
+    /// Part of its batch had been written, never acknowledged; it was cut off.
+    Discarded { bytes: u64 },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// In the log now.
+    pub records: u64,
+    pub recovery: Recovery,
+}
+
+#[derive(Debug)]
+pub struct AuditLog {
+    log: File,
+    log_path: PathBuf,
+    head: File,
+    head_path: PathBuf,
+    durability: Durability,
+}
+
+impl AuditLog {
+    /// Opens the log, or begins one where neither file exists.
+    pub fn open(log_path: &Path, head_path: &Path) -> Result<AuditLog, RecordError> {
+        let head = files::open_or_create(head_path, OFlags::RDWR)?;
+        let flags = OFlags::RDWR | OFlags::APPEND;
+        let log = match files::open_existing(log_path, flags)? {
+            Some(log) => log,
+            None => {
+                // Another process may be beginning the same log.
+                let _lock = Lock::exclusive(&head, head_path)?;
+                match Head::read(&head, head_path)? {
+                    None => files::open_or_create(log_path, flags)?,
+                    Some(_) => match files::open_existing(log_path, flags)? {
+                        Some(log) => log,
+                        None => {
+                            return Err(RecordError::LogMissing {
+                                log: log_path.to_owned(),
+                                head: head_path.to_owned(),
+                            });
+                        }
+                    },
+                }
+            }
+        };
+        Ok(AuditLog {
+            log,
+            log_path: log_path.to_owned(),
+            head,
+            head_path: head_path.to_owned(),
+            durability: Durability::default(),
+        })
+    }
+
+    #[must_use]
+    pub fn with_durability(self, durability: Durability) -> AuditLog {
+        AuditLog { durability, ..self }
+    }
+
+    /// Appends all of the events or, on an error, none of them. Refuses to add to a log that does
+    /// not end the way its head says.
+    pub fn append_batch(&mut self, events: &[Event]) -> Result<Appended, RecordError> {
+        let _lock = Lock::exclusive(&self.head, &self.head_path)?;
+        let (head, recovery) = self.settle()?;
+        let start = head.committed;
+        if events.is_empty() {
+            return Ok(Appended { records: start.records, recovery });
+        }
+
+        let mut lines = Vec::with_capacity(events.len() * 1024);
+        let mut end = start;
+        for event in events {
+            end.records += 1;
+            end.hash = chain::seal(&mut lines, event, end.records, end.hash)?;
+        }
+        end.bytes += lines.len() as u64;
+
+        self.write_head(head.announcing(end))?;
+        if let Err(source) = self.write_lines(&lines) {
+            // A full disk: give back the half-written batch. Should that fail too, the announcement
+            // stays and the next writer does it.
+            if self.log.set_len(start.bytes).is_ok() {
+                self.write_head(head)?;
+            }
+            return Err(RecordError::io("append to", &self.log_path)(source));
+        }
+        self.write_head(Head::settled(end))?;
+        Ok(Appended { records: end.records, recovery })
+    }
+
+    fn write_lines(&self, lines: &[u8]) -> std::io::Result<()> {
+        (&self.log).write_all(lines)?;
+        match self.durability {
+            Durability::PageCache => Ok(()),
+            Durability::Disk => self.log.sync_data(),
+        }
+    }
+
+    fn write_head(&self, head: Head) -> Result<(), RecordError> {
+        head.write(&self.head, &self.head_path)?;
+        match self.durability {
+            Durability::PageCache => Ok(()),
+            Durability::Disk => {
+                self.head.sync_data().map_err(RecordError::io("sync", &self.head_path))
+            }
+        }
+    }
+
+    /// Brings log and head into agreement after a writer that died, and checks that they agree.
+    fn settle(&self) -> Result<(Head, Recovery), RecordError> {
+        files::length_of_only_link(&self.head, &self.head_path)?;
+        let length = files::length_of_only_link(&self.log, &self.log_path)?;
+        let head = match Head::read(&self.head, &self.head_path)? {
+            Some(head) => head,
+            None if length == 0 => Head::settled(Position::START),
+            None => {
+                return Err(RecordError::HeadMissing {
+                    log: self.log_path.clone(),
+                    head: self.head_path.clone(),
+                });
+            }
+        };
+        let committed = head.committed;
+        let (settled, recovery) = match head.announced {
+            _ if length == committed.bytes => (committed, Recovery::None),
+            Some(end) if length == end.bytes && self.holds_batch(committed, end)? => {
+                (end, Recovery::Adopted { records: end.records - committed.records })
+            }
+            Some(end) if length > committed.bytes && length <= end.bytes => {
+                self.log
+                    .set_len(committed.bytes)
+                    .map_err(RecordError::io("cut the unfinished record off", &self.log_path))?;
+                (committed, Recovery::Discarded { bytes: length - committed.bytes })
+            }
+            _ => {
+                return Err(RecordError::LengthDisagrees {
+                    log: self.log_path.clone(),
+                    expected: committed.bytes,
+                    found: length,
+                });
+            }
+        };
+        self.check_last_record(settled)?;
+        Ok((Head::settled(settled), recovery))
+    }
+
+    fn holds_batch(&self, from: Position, to: Position) -> Result<bool, RecordError> {
+        match verify::walk(&self.log, &self.log_path, from, to) {
+            Ok(()) => Ok(true),
+            Err(verify::VerifyError { what: verify::Fault::Unreadable(error), .. }) => Err(error),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// The whole chain is `audit verify`'s business; this much is cheap enough for every append.
+    fn check_last_record(&self, end: Position) -> Result<(), RecordError> {
+        if end.records == 0 {
+            return Ok(());
+        }
+        let expected = chain::ending(end.hash);
+        let mut found = vec![0; expected.len()];
+        let start = end.bytes.saturating_sub(found.len() as u64);
+        self.log
+            .read_exact_at(&mut found, start)
+            .map_err(RecordError::io("read", &self.log_path))?;
+        if found == expected.as_bytes() {
+            Ok(())
+        } else {
+            Err(RecordError::LastRecordDisagrees(self.log_path.clone()))
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "audit_tests.rs"]
+pub(crate) mod tests;

@@ -1,0 +1,83 @@
+//! What can go wrong while recording. Finding a forged log is not one of these: see
+//! [`crate::VerifyError`].
+
+use crate::state::State;
+use std::io;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    #[error("can not {action} {}: {source}", path.display())]
+    Io { action: &'static str, path: PathBuf, source: io::Error },
+
+    #[error(
+        "{} is a symbolic link, which is refused here: remove it, or name the file it points to",
+        .0.display()
+    )]
+    SymbolicLink(PathBuf),
+
+    #[error("{} is not a regular file: name another path", .0.display())]
+    NotRegular(PathBuf),
+
+    #[error("{} names no file: give a path that ends in a file name", .0.display())]
+    NoFileName(PathBuf),
+
+    #[error(
+        "{} has {links} hard links where it must have exactly one: it was removed, replaced or \
+         linked elsewhere; run `sandbox audit verify`",
+        path.display()
+    )]
+    HardLinks { path: PathBuf, links: u64 },
+
+    #[error(
+        "the audit log {} is missing although its head {} counts records: restore it, or move the \
+         head aside to begin a new log",
+        log.display(), head.display()
+    )]
+    LogMissing { log: PathBuf, head: PathBuf },
+
+    #[error(
+        "the audit log {} holds records but its head {} is missing or empty: restore the head, or \
+         move the log aside to begin a new one",
+        log.display(), head.display()
+    )]
+    HeadMissing { log: PathBuf, head: PathBuf },
+
+    #[error("the audit head {} can not be read: {what}; run `sandbox audit verify`", path.display())]
+    HeadMalformed { path: PathBuf, what: String },
+
+    #[error(
+        "the audit log {} does not end where its head says ({found} bytes, {expected} expected): \
+         it was changed, or the machine lost power; run `sandbox audit verify`, then move log and \
+         head aside to begin a new log",
+        log.display()
+    )]
+    LengthDisagrees { log: PathBuf, expected: u64, found: u64 },
+
+    #[error(
+        "the last record of the audit log {} is not the one its head names: the log was changed; \
+         run `sandbox audit verify`",
+        .0.display()
+    )]
+    LastRecordDisagrees(PathBuf),
+
+    #[error("line {line} of {} is not a record: {source}", path.display())]
+    NotARecord { path: PathBuf, line: u64, source: serde_json::Error },
+
+    #[error("can not write a record as JSON: {0}")]
+    Encode(#[from] serde_json::Error),
+
+    #[error("a sandbox can not go from {from:?} to {to:?}")]
+    Transition { from: State, to: State },
+}
+
+impl RecordError {
+    /// For `map_err`: keeps the action and the path beside the errno.
+    pub(crate) fn io<E: Into<io::Error>>(
+        action: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(E) -> RecordError {
+        let path = path.to_owned();
+        move |source| RecordError::Io { action, path, source: source.into() }
+    }
+}

@@ -1,0 +1,303 @@
+//! The events of a sandbox's life, one enum for all of them (AUD-2).
+//!
+//! An event is a fact that was observed; making one has no effect on the sandbox. A field that holds
+//! text from inside is kept as it was and escaped when it is written.
+
+use crate::digest::Digest;
+use crate::outcome::{Failure, Outcome};
+use crate::state::State;
+use crate::{escape, redact};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize, Serializer};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use uuid::Uuid;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Event {
+    /// Version 7: sorts by time.
+    pub event_id: Uuid,
+    pub sandbox_id: String,
+    #[serde(serialize_with = "with_microseconds")]
+    pub timestamp: Timestamp,
+    pub level: LogLevel,
+    pub state: State,
+    #[serde(flatten)]
+    pub kind: Kind,
+}
+
+impl Event {
+    pub fn new(sandbox_id: &str, state: State, kind: Kind) -> Event {
+        Event {
+            event_id: Uuid::now_v7(),
+            sandbox_id: sandbox_id.to_owned(),
+            timestamp: Timestamp::now(),
+            level: kind.log_level(),
+            state,
+            kind,
+        }
+    }
+}
+
+fn with_microseconds<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{time:.6}"))
+}
+
+/// A path need not be UTF-8, and must not keep its event from being written for that.
+fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    match path.to_str() {
+        Some(text) => serializer.serialize_str(text),
+        None => serializer.serialize_str(&escape::bytes(path.as_os_str().as_bytes())),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum LogLevel {
+    Info,
+    /// Something the policy does not allow was tried, or a rule was relaxed.
+    Warn,
+    /// A security incident, or a sandbox that could not be set up.
+    Error,
+    /// An attempt to break out.
+    Critical,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", content = "details", rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Kind {
+    SandboxCreated(Box<Created>),
+    SandboxEntered(Entered),
+    /// The child tried the walls from inside, before the command (ESC-2).
+    SandboxValidated(Validated),
+    SandboxExecuted(Executed),
+    SandboxExited(Box<Exited>),
+    SandboxDestroyed(Destroyed),
+    SandboxFailed(Failure),
+    PolicyViolation(PolicyViolation),
+    EscapeAttempt(EscapeAttempt),
+    ResourceLimitExceeded(LimitExceeded),
+    SyscallBlocked(SyscallBlocked),
+    SignalForwarded(SignalForwarded),
+    ApprovalRecorded(Approval),
+}
+
+impl Kind {
+    fn log_level(&self) -> LogLevel {
+        match self {
+            Kind::SandboxValidated(check) if !check.failed.is_empty() => LogLevel::Error,
+            Kind::SandboxDestroyed(end) if !end.left_behind.is_empty() => LogLevel::Error,
+            Kind::SandboxCreated(_)
+            | Kind::SandboxEntered(_)
+            | Kind::SandboxValidated(_)
+            | Kind::SandboxExecuted(_)
+            | Kind::SandboxExited(_)
+            | Kind::SandboxDestroyed(_)
+            | Kind::SignalForwarded(_) => LogLevel::Info,
+            Kind::PolicyViolation(_)
+            | Kind::ResourceLimitExceeded(_)
+            | Kind::SyscallBlocked(_)
+            | Kind::ApprovalRecorded(_) => LogLevel::Warn,
+            Kind::EscapeAttempt(attempt) if attempt.severity == Severity::Critical => {
+                LogLevel::Critical
+            }
+            Kind::EscapeAttempt(_) | Kind::SandboxFailed(_) => LogLevel::Error,
+        }
+    }
+}
+
+/// What was run and behind which walls. It stands in the first and in the last event of a run, so
+/// that either of them tells the whole of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Run {
+    pub session_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker_id: Option<String>,
+    /// The declared tool's name, or the program's.
+    pub tool: String,
+    /// `LEVEL_0`, `LEVEL_1` or `LEVEL_2`.
+    pub sandbox_level: String,
+    /// `dynamic` or `static`.
+    pub sandbox_mode: String,
+    pub network_mode: String,
+    /// The directory on the host that the sandbox was made from.
+    #[serde(serialize_with = "as_text")]
+    pub sandbox_root: PathBuf,
+    #[serde(flatten)]
+    pub command: Command,
+}
+
+/// A command line as the log may know it: nothing of it is kept but a hash and a masked beginning.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Command {
+    #[serde(rename = "commandHash")]
+    hash: Digest,
+    #[serde(rename = "commandPreview")]
+    preview: String,
+}
+
+impl Command {
+    pub fn of<A: AsRef<OsStr>>(argv: &[A]) -> Command {
+        Command { hash: redact::hash(argv), preview: redact::preview(argv) }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Created {
+    #[serde(flatten)]
+    pub run: Run,
+    /// The supervisor's, on the host.
+    pub pid: u32,
+    /// The caller's, on the host.
+    pub uid: u32,
+    #[serde(serialize_with = "as_text")]
+    pub working_directory: PathBuf,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Entered {
+    /// Of the sandbox's init, on the host.
+    pub pid: u32,
+    pub namespaces: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Validated {
+    pub probes: usize,
+    /// The probes that got through a wall. The command does not start if there is one.
+    pub failed: Vec<String>,
+    pub duration_us: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Executed {
+    /// Of the command, on the host, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// From the call to the exec of the command.
+    pub setup_us: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Exited {
+    #[serde(flatten)]
+    pub run: Run,
+    pub outcome: Outcome,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    pub duration_ms: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Destroyed {
+    /// What could not be removed, each with its reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_behind: Vec<String>,
+    /// From creation to here.
+    pub duration_ms: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyViolation {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// What was tried: `exec`, `open`, `connect` …
+    pub op: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    pub decision: Decision,
+    /// The policy key that decided.
+    pub rule: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_us: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    Allowed,
+    Denied,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EscapeAttempt {
+    #[serde(rename = "type")]
+    pub indicator: Indicator,
+    pub severity: Severity,
+    pub description: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Indicator {
+    Filesystem,
+    Process,
+    Network,
+    Syscall,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Severity {
+    Low,
+    Medium,
+    High,
+    Critical,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LimitExceeded {
+    /// The policy key of the limit.
+    pub resource: String,
+    pub limit: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed: Option<u64>,
+    /// What held it: `cgroup v2`, `rlimit`, `watchdog` …
+    pub holder: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SyscallBlocked {
+    pub name: String,
+    pub number: i64,
+    pub arguments: [u64; 6],
+    pub pid: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SignalForwarded {
+    pub signal: i32,
+    pub name: String,
+    /// Whether it was meant to end the sandbox.
+    pub fatal: bool,
+}
+
+/// A yes to something weaker than the default.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Approval {
+    pub what: String,
+    pub reason: String,
+}
+
+#[cfg(test)]
+#[path = "event_tests.rs"]
+mod tests;

@@ -1,0 +1,189 @@
+use super::*;
+use crate::outcome::ErrorKind;
+use serde_json::{Value, json};
+use std::os::unix::ffi::OsStringExt;
+
+pub(crate) fn run() -> Run {
+    Run {
+        session_id: "s-1".to_owned(),
+        worker_id: Some("w-1".to_owned()),
+        tool: "bash".to_owned(),
+        sandbox_level: "LEVEL_2".to_owned(),
+        sandbox_mode: "static".to_owned(),
+        network_mode: "none".to_owned(),
+        sandbox_root: PathBuf::from("/srv/project"),
+        command: Command::of(&["echo", "--token=abc"]),
+    }
+}
+
+fn written(state: State, kind: Kind) -> Value {
+    let event = Event::new("b-1", state, kind);
+    let value = serde_json::to_value(&event).unwrap();
+    assert_eq!(serde_json::from_value::<Event>(value.clone()).unwrap().kind, event.kind);
+    value
+}
+
+fn exited() -> Kind {
+    Kind::SandboxExited(Box::new(Exited {
+        run: run(),
+        outcome: Outcome::Completed,
+        exit_code: Some(3),
+        signal: None,
+        duration_ms: 12,
+    }))
+}
+
+/// Proves: AUD-2 fleet-fields, AUD-2 command-entry
+#[test]
+fn the_last_event_tells_the_whole_run() {
+    let value = written(State::Completed, exited());
+    assert_eq!(value["event"], "SANDBOX_EXITED");
+    assert_eq!(value["state"], "Completed");
+    assert_eq!(value["level"], "INFO");
+    assert_eq!(value["sandboxId"], "b-1");
+    assert_eq!(
+        value["details"],
+        json!({
+            "sessionId": "s-1",
+            "workerId": "w-1",
+            "tool": "bash",
+            "sandboxLevel": "LEVEL_2",
+            "sandboxMode": "static",
+            "networkMode": "none",
+            "sandboxRoot": "/srv/project",
+            "commandHash": redact::hash(&["echo", "--token=abc"]).to_string(),
+            "commandPreview": "echo --token=[redacted]",
+            "outcome": "completed",
+            "exitCode": 3,
+            "durationMs": 12,
+        })
+    );
+}
+
+/// Proves: AUD-2 levels
+#[test]
+fn every_kind_has_its_name_and_level() {
+    let attempt = |severity| {
+        Kind::EscapeAttempt(EscapeAttempt {
+            indicator: Indicator::Filesystem,
+            severity,
+            description: "path traversal".to_owned(),
+            pid: None,
+        })
+    };
+    let validated = |failed: &[&str]| {
+        Kind::SandboxValidated(Validated {
+            probes: 5,
+            failed: failed.iter().map(ToString::to_string).collect(),
+            duration_us: 90,
+        })
+    };
+    let destroyed = |left: &[&str]| {
+        Kind::SandboxDestroyed(Destroyed {
+            left_behind: left.iter().map(ToString::to_string).collect(),
+            duration_ms: 4,
+        })
+    };
+    let created = Created { run: run(), pid: 1, uid: 2, working_directory: PathBuf::from("/") };
+    let table = [
+        (Kind::SandboxCreated(Box::new(created)), "SANDBOX_CREATED", "INFO"),
+        (
+            Kind::SandboxEntered(Entered { pid: 7, namespaces: vec!["pid".to_owned()] }),
+            "SANDBOX_ENTERED",
+            "INFO",
+        ),
+        (validated(&[]), "SANDBOX_VALIDATED", "INFO"),
+        (validated(&["write /usr"]), "SANDBOX_VALIDATED", "ERROR"),
+        (
+            Kind::SandboxExecuted(Executed { pid: Some(8), setup_us: 1900 }),
+            "SANDBOX_EXECUTED",
+            "INFO",
+        ),
+        (exited(), "SANDBOX_EXITED", "INFO"),
+        (destroyed(&[]), "SANDBOX_DESTROYED", "INFO"),
+        (destroyed(&["/x: busy"]), "SANDBOX_DESTROYED", "ERROR"),
+        (
+            Kind::SandboxFailed(Failure {
+                kind: ErrorKind::Initialisation,
+                message: "no".to_owned(),
+                causes: Vec::new(),
+            }),
+            "SANDBOX_FAILED",
+            "ERROR",
+        ),
+        (
+            Kind::PolicyViolation(PolicyViolation {
+                pid: Some(9),
+                op: "exec".to_owned(),
+                path: Some("/bin/nc".to_owned()),
+                decision: Decision::Denied,
+                rule: "process.allowedExecutables".to_owned(),
+                latency_us: Some(40),
+            }),
+            "POLICY_VIOLATION",
+            "WARN",
+        ),
+        (attempt(Severity::High), "ESCAPE_ATTEMPT", "ERROR"),
+        (attempt(Severity::Critical), "ESCAPE_ATTEMPT", "CRITICAL"),
+        (
+            Kind::ResourceLimitExceeded(LimitExceeded {
+                resource: "resources.maxMemory".to_owned(),
+                limit: 1,
+                observed: None,
+                holder: "cgroup v2".to_owned(),
+            }),
+            "RESOURCE_LIMIT_EXCEEDED",
+            "WARN",
+        ),
+        (
+            Kind::SyscallBlocked(SyscallBlocked {
+                name: "bpf".to_owned(),
+                number: 321,
+                arguments: [0, 1, 2, 3, 4, u64::MAX],
+                pid: 9,
+            }),
+            "SYSCALL_BLOCKED",
+            "WARN",
+        ),
+        (
+            Kind::SignalForwarded(SignalForwarded {
+                signal: 15,
+                name: "SIGTERM".to_owned(),
+                fatal: true,
+            }),
+            "SIGNAL_FORWARDED",
+            "INFO",
+        ),
+        (
+            Kind::ApprovalRecorded(Approval {
+                what: "network:host".to_owned(),
+                reason: "needs the VPN".to_owned(),
+            }),
+            "APPROVAL_RECORDED",
+            "WARN",
+        ),
+    ];
+    for (kind, name, level) in table {
+        let value = written(State::Monitoring, kind);
+        assert_eq!((&value["event"], &value["level"]), (&json!(name), &json!(level)));
+    }
+}
+
+#[test]
+fn times_are_utc_with_microseconds_and_ids_sort_by_time() {
+    let first = Event::new("b-1", State::Completed, exited());
+    let second = Event::new("b-1", State::Completed, exited());
+    assert!(first.event_id < second.event_id);
+    let value = serde_json::to_value(&first).unwrap();
+    let time = value["timestamp"].as_str().unwrap();
+    assert_eq!((time.len(), time.ends_with('Z')), ("2026-01-02T03:04:05.678901Z".len(), true));
+}
+
+#[test]
+fn a_path_that_is_not_utf8_is_recorded_all_the_same() {
+    let odd = PathBuf::from(std::ffi::OsString::from_vec(b"/a\xff\n".to_vec()));
+    let created = Created { run: run(), pid: 1, uid: 2, working_directory: odd };
+    let event = Event::new("b-1", State::Created, Kind::SandboxCreated(Box::new(created)));
+    let value = serde_json::to_value(&event).unwrap();
+    assert_eq!(value["details"]["workingDirectory"], "/a\\xff\\n");
+}

@@ -1,0 +1,64 @@
+//! Opens the files this crate keeps, never through a link.
+//!
+//! The last part of a path may have been replaced by whoever can write beside it (attack F20): a
+//! symbolic link, a second hard link, a device or a pipe is refused.
+
+use crate::error::RecordError;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::Path;
+
+const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
+/// Without O_NONBLOCK a pipe in the file's place would hold the caller; a regular file ignores it.
+const GUARDED: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
+
+/// None where there is no such file.
+pub(crate) fn open_existing(path: &Path, flags: OFlags) -> Result<Option<File>, RecordError> {
+    match rustix::fs::open(path, flags | GUARDED, Mode::empty()) {
+        Ok(fd) => regular(File::from(fd), path).map(Some),
+        Err(Errno::NOENT) => Ok(None),
+        Err(Errno::LOOP) => Err(RecordError::SymbolicLink(path.to_owned())),
+        Err(errno) => Err(RecordError::io("open", path)(errno)),
+    }
+}
+
+/// Makes the file, 0600, and the directories above it, 0700, where they are missing.
+pub(crate) fn open_or_create(path: &Path, flags: OFlags) -> Result<File, RecordError> {
+    let create = || rustix::fs::open(path, flags | GUARDED | OFlags::CREATE, PRIVATE);
+    let opened = match create() {
+        Err(Errno::NOENT) => {
+            let directory = path.parent().unwrap_or(Path::new("/"));
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(directory)
+                .map_err(RecordError::io("create the directory", directory))?;
+            create()
+        }
+        other => other,
+    };
+    match opened {
+        Ok(fd) => regular(File::from(fd), path),
+        Err(Errno::LOOP) => Err(RecordError::SymbolicLink(path.to_owned())),
+        Err(errno) => Err(RecordError::io("create", path)(errno)),
+    }
+}
+
+fn regular(file: File, path: &Path) -> Result<File, RecordError> {
+    length_of_only_link(&file, path).map(|_| file)
+}
+
+/// The file's length, if it is a regular file that has this one name. One that was removed or
+/// replaced while open has none, and what is written to it would be lost.
+pub(crate) fn length_of_only_link(file: &File, path: &Path) -> Result<u64, RecordError> {
+    let metadata = file.metadata().map_err(RecordError::io("examine", path))?;
+    if !metadata.is_file() {
+        return Err(RecordError::NotRegular(path.to_owned()));
+    }
+    match metadata.nlink() {
+        1 => Ok(metadata.len()),
+        links => Err(RecordError::HardLinks { path: path.to_owned(), links }),
+    }
+}

@@ -1,0 +1,130 @@
+//! The head of an audit log, kept in a file apart: how far the log goes and what its last record is.
+//!
+//! The head is always one block of fixed size, written by one call, so it is never seen half
+//! changed. Before a batch is appended its end is announced here: after a crash only records that
+//! were announced can be adopted, so nobody who can write the log alone can add to it.
+
+use crate::digest::Digest;
+use crate::error::RecordError;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// One sector, which a disk writes whole.
+const SIZE: usize = 512;
+const VERSION: u32 = 1;
+
+/// A place between two records of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Position {
+    pub(crate) records: u64,
+    pub(crate) bytes: u64,
+    /// Of the record before this place.
+    pub(crate) hash: Digest,
+}
+
+impl Position {
+    pub(crate) const START: Position = Position { records: 0, bytes: 0, hash: Digest::NONE };
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Head {
+    version: u32,
+    /// Everything before it was written and acknowledged.
+    pub(crate) committed: Position,
+    /// Where the log will end once the batch in progress is written.
+    pub(crate) announced: Option<Position>,
+}
+
+impl Head {
+    pub(crate) fn settled(committed: Position) -> Head {
+        Head { version: VERSION, committed, announced: None }
+    }
+
+    pub(crate) fn announcing(self, end: Position) -> Head {
+        Head { announced: Some(end), ..self }
+    }
+
+    /// None where the file is empty: no record was ever written.
+    pub(crate) fn read(file: &File, path: &Path) -> Result<Option<Head>, RecordError> {
+        let malformed = |what: String| RecordError::HeadMalformed { path: path.to_owned(), what };
+        let mut block = [0; SIZE + 1];
+        let length = read_up_to(file, &mut block).map_err(RecordError::io("read", path))?;
+        if length == 0 {
+            return Ok(None);
+        }
+        let block = &block[..length];
+        let head: Head =
+            serde_json::from_slice(block).map_err(|error| malformed(error.to_string()))?;
+        if head.version != VERSION {
+            return Err(malformed(format!("its version is {}, not {VERSION}", head.version)));
+        }
+        if head.block()? != block {
+            return Err(malformed("it is not written the way this program writes it".to_owned()));
+        }
+        Ok(Some(head))
+    }
+
+    pub(crate) fn write(&self, file: &File, path: &Path) -> Result<(), RecordError> {
+        file.write_all_at(&self.block()?, 0).map_err(RecordError::io("write", path))
+    }
+
+    fn block(&self) -> Result<Vec<u8>, RecordError> {
+        let mut block = serde_json::to_vec(self)?;
+        block.resize(SIZE - 1, b' ');
+        block.push(b'\n');
+        Ok(block)
+    }
+}
+
+fn read_up_to(file: &File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read_at(&mut buffer[filled..], filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// Held while the log and its head may disagree; taken on the head, which is never replaced.
+pub(crate) struct Lock<'f>(&'f File);
+
+impl<'f> Lock<'f> {
+    pub(crate) fn exclusive(file: &'f File, path: &Path) -> Result<Lock<'f>, RecordError> {
+        Lock::take(file, path, File::lock)
+    }
+
+    pub(crate) fn shared(file: &'f File, path: &Path) -> Result<Lock<'f>, RecordError> {
+        Lock::take(file, path, File::lock_shared)
+    }
+
+    fn take(
+        file: &'f File,
+        path: &Path,
+        lock: impl Fn(&File) -> io::Result<()>,
+    ) -> Result<Lock<'f>, RecordError> {
+        loop {
+            match lock(file) {
+                Ok(()) => return Ok(Lock(file)),
+                // A signal came while another writer was busy.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(RecordError::io("lock", path)(error)),
+            }
+        }
+    }
+}
+
+impl Drop for Lock<'_> {
+    fn drop(&mut self) {
+        // The only error possible is a closed descriptor, and closing it released the lock.
+        let _ = self.0.unlock();
+    }
+}

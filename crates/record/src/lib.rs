@@ -1,0 +1,38 @@
+//! Says what happened: events, the tamper-evident audit log, and the report of one run.
+//!
+//! It knows only events. It takes no decision, starts nothing, and depends on no other crate of the
+//! workspace, so that every one of them may record.
+#![forbid(unsafe_code)]
+
+mod audit;
+mod chain;
+mod digest;
+mod error;
+pub mod escape;
+mod event;
+mod files;
+mod head;
+mod outcome;
+pub mod redact;
+mod report;
+mod report_file;
+mod report_text;
+mod state;
+mod verify;
+
+pub use audit::{Appended, AuditLog, Durability, Recovery};
+pub use chain::Record;
+pub use digest::Digest;
+pub use error::RecordError;
+pub use event::{
+    Approval, Command, Created, Decision, Destroyed, Entered, EscapeAttempt, Event, Executed,
+    Exited, Indicator, Kind, LimitExceeded, LogLevel, PolicyViolation, Run, Severity,
+    SignalForwarded, SyscallBlocked, Validated,
+};
+pub use outcome::{ErrorKind, Failure, Outcome};
+pub use report::{
+    Identity, Observed, Planned, ProbeReport, PromiseReport, RunReport, Usage, Versions, Walls,
+};
+pub use report_file::ReportFile;
+pub use state::State;
+pub use verify::{Fault, Records, Verified, VerifyError, read, verify};

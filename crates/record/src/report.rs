@@ -1,0 +1,168 @@
+//! The report of one run: how it ended, what it used, and what held each promise.
+//!
+//! It repeats what others planned and observed and keeps the two apart; it judges nothing itself.
+
+use crate::digest::Digest;
+use crate::error::RecordError;
+use crate::event::{Approval, SignalForwarded};
+use crate::outcome::{Failure, Outcome};
+use crate::{escape, redact};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+
+/// Raised when a field changes its meaning or goes away, not when one is added.
+const SCHEMA: u32 = 1;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunReport {
+    pub schema: u32,
+    pub session_id: String,
+    pub started_at: Timestamp,
+    /// With its secrets masked.
+    pub command: Vec<String>,
+    pub command_hash: Digest,
+    pub outcome: Outcome,
+    /// What `sandbox run` itself returns.
+    pub exit_code: i32,
+    /// The signal that ended the command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// None where the run ended before it was planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub walls: Option<Walls>,
+    pub promises: Vec<PromiseReport>,
+    pub self_check: Vec<ProbeReport>,
+    /// Every way in which the run was weaker than its defaults.
+    pub relaxations: Vec<String>,
+    /// Anything else a reader should know.
+    pub notes: Vec<String>,
+    pub signals_forwarded: Vec<SignalForwarded>,
+    pub approvals: Vec<Approval>,
+    pub versions: Versions,
+}
+
+impl RunReport {
+    /// Of a run that has not got anywhere yet; the caller fills in what becomes known.
+    pub fn begin<A: AsRef<OsStr>>(session_id: &str, argv: &[A], versions: Versions) -> RunReport {
+        RunReport {
+            schema: SCHEMA,
+            session_id: session_id.to_owned(),
+            started_at: Timestamp::now(),
+            command: redact::argv(argv),
+            command_hash: redact::hash(argv),
+            outcome: Outcome::Failed,
+            exit_code: 125,
+            signal: None,
+            failure: None,
+            usage: None,
+            walls: None,
+            promises: Vec::new(),
+            self_check: Vec::new(),
+            relaxations: Vec::new(),
+            notes: Vec::new(),
+            signals_forwarded: Vec::new(),
+            approvals: Vec::new(),
+            versions,
+        }
+    }
+
+    /// Indented JSON with a newline at its end.
+    pub fn to_json(&self) -> Result<String, RecordError> {
+        let mut json = escape::json(serde_json::to_string_pretty(self)?);
+        json.push('\n');
+        Ok(json)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    /// From the call to the exec of the command.
+    pub setup_us: u64,
+    /// From the exec of the command to its end.
+    pub wall_us: u64,
+    pub cpu_user_us: u64,
+    pub cpu_system_us: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_memory_bytes: Option<u64>,
+}
+
+/// The policy's own names for what was put up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Walls {
+    pub level: String,
+    pub view: String,
+    pub mode: String,
+    pub network: String,
+    pub identity: Identity,
+}
+
+/// Who the command was, seen from each side of the wall.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Identity {
+    pub inside_uid: u32,
+    pub inside_gid: u32,
+    pub outside_uid: u32,
+    pub outside_gid: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PromiseReport {
+    pub id: String,
+    pub what: String,
+    /// What holds it; any one of them would do.
+    pub layers: Vec<String>,
+    pub planned: Planned,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Observed>,
+    /// What the probe got from the kernel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probe_errno: Option<i32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Planned {
+    Held,
+    /// Only a hint: a program that wants to can get past it.
+    Advisory,
+    Absent,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Observed {
+    Held,
+    Broken,
+    NotProbed,
+}
+
+/// One attempt of the child at a wall, before the command started (ESC-2).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProbeReport {
+    pub probe: String,
+    pub expected: String,
+    pub observed: String,
+    pub ok: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Versions {
+    pub palisade: String,
+    pub kernel: String,
+}
+
+#[cfg(test)]
+#[path = "report_tests.rs"]
+mod tests;

@@ -1,0 +1,137 @@
+//! The report in a few lines for a person. Everything that could come from inside is escaped.
+
+use crate::escape;
+use crate::outcome::Outcome;
+use crate::report::{Observed, Planned, PromiseReport, RunReport, Usage, Walls};
+use std::fmt;
+use std::time::Duration;
+
+impl fmt::Display for RunReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_ending(f)?;
+        line(f, "command", &self.command.join(" "))?;
+        line(f, "session", &self.session_id)?;
+        if let Some(usage) = &self.usage {
+            write_usage(f, usage)?;
+        }
+        if let Some(walls) = &self.walls {
+            write_walls(f, walls)?;
+        }
+        self.write_promises(f)?;
+        self.write_self_check(f)?;
+        for signal in &self.signals_forwarded {
+            line(f, "signal", &format!("{} forwarded", signal.name))?;
+        }
+        for approval in &self.approvals {
+            line(f, "approved", &format!("{}: {}", approval.what, approval.reason))?;
+        }
+        for relaxation in &self.relaxations {
+            line(f, "relaxed", relaxation)?;
+        }
+        for note in &self.notes {
+            line(f, "note", note)?;
+        }
+        Ok(())
+    }
+}
+
+impl RunReport {
+    fn write_ending(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let outcome = match self.outcome {
+            Outcome::Completed => "completed",
+            Outcome::Signalled => "ended by a signal",
+            Outcome::Timeout => "timed out",
+            Outcome::Killed => "killed",
+            Outcome::Refused => "refused",
+            Outcome::Failed => "failed",
+        };
+        write!(f, "sandbox: {outcome}, exit code {}", self.exit_code)?;
+        if let Some(signal) = self.signal {
+            write!(f, ", signal {signal}")?;
+        }
+        writeln!(f)?;
+        if let Some(failure) = &self.failure {
+            line(f, "error", &failure.message)?;
+            for cause in &failure.causes {
+                line(f, "cause", cause)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_promises(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.promises.is_empty() {
+            return Ok(());
+        }
+        let count = |word| self.promises.iter().filter(|promise| standing(promise) == word).count();
+        let counts = [HELD, ADVISORY, ABSENT, BROKEN].map(|word| format!("{} {word}", count(word)));
+        line(f, "promises", &counts.join(", "))?;
+        for promise in &self.promises {
+            let word = standing(promise);
+            if word != HELD {
+                line(f, "", &format!("{word} {}: {}", promise.id, promise.what))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_self_check(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.self_check.is_empty() {
+            return Ok(());
+        }
+        let stopped = self.self_check.iter().filter(|probe| probe.ok).count();
+        line(f, "self-check", &format!("{stopped} of {} probes stopped", self.self_check.len()))?;
+        for probe in self.self_check.iter().filter(|probe| !probe.ok) {
+            let (expected, observed) = (&probe.expected, &probe.observed);
+            line(f, "", &format!("{}: expected {expected}, got {observed}", probe.probe))?;
+        }
+        Ok(())
+    }
+}
+
+const HELD: &str = "held";
+const ADVISORY: &str = "advisory";
+const ABSENT: &str = "absent";
+const BROKEN: &str = "BROKEN";
+
+/// What was seen counts for more than what was planned.
+fn standing(promise: &PromiseReport) -> &'static str {
+    match (promise.observed, promise.planned) {
+        (Some(Observed::Broken), _) => BROKEN,
+        (_, Planned::Held) => HELD,
+        (_, Planned::Advisory) => ADVISORY,
+        (_, Planned::Absent) => ABSENT,
+    }
+}
+
+fn write_usage(f: &mut fmt::Formatter<'_>, usage: &Usage) -> fmt::Result {
+    let seconds = |micros| Duration::from_micros(micros).as_secs_f64();
+    let mut text = format!(
+        "{:.3} s after {:.1} ms of set-up, cpu {:.3} s user {:.3} s system",
+        seconds(usage.wall_us),
+        seconds(usage.setup_us) * 1000.0,
+        seconds(usage.cpu_user_us),
+        seconds(usage.cpu_system_us),
+    );
+    if let Some(bytes) = usage.peak_memory_bytes {
+        text += &format!(", peak memory {:.1} MiB", bytes as f64 / f64::from(1 << 20));
+    }
+    line(f, "used", &text)
+}
+
+fn write_walls(f: &mut fmt::Formatter<'_>, walls: &Walls) -> fmt::Result {
+    let Walls { level, view, mode, network, identity } = walls;
+    let (inside, outside) = (identity.inside_uid, identity.outside_uid);
+    line(
+        f,
+        "walls",
+        &format!(
+            "{level}, {view} view, {mode} mode, network {network}, uid {inside} inside is {outside} \
+             outside"
+        ),
+    )
+}
+
+fn line(f: &mut fmt::Formatter<'_>, label: &str, value: &str) -> fmt::Result {
+    writeln!(f, "  {label:<11}{}", escape::text(value))
+}

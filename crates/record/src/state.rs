@@ -1,0 +1,83 @@
+//! The states a sandbox goes through, and which may follow which (LIFE-1).
+//!
+//! It only checks the order; what is done in a state is the session's business.
+
+use crate::error::RecordError;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum State {
+    /// Planned; nothing of it exists on the host yet.
+    Created,
+    /// The walls stand and were tried from inside.
+    Initialized,
+    /// The command was started.
+    Running,
+    /// The supervisor watches limits, signals and questions.
+    Monitoring,
+    Completed,
+    Timeout,
+    Error,
+    /// Processes, mounts and directories are being removed, or are gone.
+    Cleanup,
+}
+
+impl State {
+    /// The next state, if it may follow this one. Set-up can fail before anything is monitored, so
+    /// `Error` is reachable from every state that comes before the end.
+    pub fn advance(self, to: State) -> Result<State, RecordError> {
+        use State::{
+            Cleanup, Completed, Created, Error, Initialized, Monitoring, Running, Timeout,
+        };
+        let allowed = matches!(
+            (self, to),
+            (Created, Initialized | Error)
+                | (Initialized, Running | Error)
+                | (Running, Monitoring | Error)
+                | (Monitoring, Completed | Timeout | Error)
+                | (Completed | Timeout | Error, Cleanup)
+        );
+        if allowed { Ok(to) } else { Err(RecordError::Transition { from: self, to }) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::State::{
+        self, Cleanup, Completed, Created, Error, Initialized, Monitoring, Running, Timeout,
+    };
+
+    const ALL: [State; 8] =
+        [Created, Initialized, Running, Monitoring, Completed, Timeout, Error, Cleanup];
+
+    /// Proves: LIFE-1 state-machine
+    #[test]
+    fn only_the_drawn_transitions_are_allowed() {
+        let allowed = [
+            (Created, Initialized),
+            (Created, Error),
+            (Initialized, Running),
+            (Initialized, Error),
+            (Running, Monitoring),
+            (Running, Error),
+            (Monitoring, Completed),
+            (Monitoring, Timeout),
+            (Monitoring, Error),
+            (Completed, Cleanup),
+            (Timeout, Cleanup),
+            (Error, Cleanup),
+        ];
+        for from in ALL {
+            for to in ALL {
+                let expected = allowed.contains(&(from, to));
+                assert_eq!(from.advance(to).is_ok(), expected, "{from:?} to {to:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_refused_transition_names_both_states() {
+        let error = Cleanup.advance(Running).unwrap_err();
+        assert_eq!(error.to_string(), "a sandbox can not go from Cleanup to Running");
+    }
+}

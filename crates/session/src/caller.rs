@@ -1,0 +1,27 @@
+//! Who calls, from where, and where that caller's files are: the start of everything else.
+
+use crate::error::SessionError;
+use crate::places::Places;
+use palisade_launch::probe::{self, Own};
+use palisade_plan::facts::HostFacts;
+use std::ffi::{OsStr, OsString};
+
+#[derive(Clone, Debug)]
+pub struct Caller {
+    pub facts: HostFacts,
+    pub places: Places,
+}
+
+impl Caller {
+    /// The process that asks.
+    pub fn here() -> Result<Self, SessionError> {
+        let mut facts = probe::facts(Own::default())?;
+        let places = Places::of_caller(|name| variable(&facts, name), facts.home.as_deref())?;
+        facts.own_paths = places.own_paths();
+        Ok(Self { facts, places })
+    }
+}
+
+fn variable(facts: &HostFacts, name: &str) -> Option<OsString> {
+    facts.env.get(OsStr::new(name)).cloned()
+}

@@ -1,0 +1,237 @@
+//! Finds and reads the layers of policy, and merges them (POL-4).
+//!
+//! A file that is there and can not be read or does not parse is an error: a policy is never
+//! skipped in silence.
+
+use crate::caller::Caller;
+use crate::error::SessionError;
+use crate::places::{read_document, replace_file};
+use crate::trust::TrustStore;
+use palisade_policy::{
+    Diagnostic, Flag, Layer, LayerKind, Merged, PolicyDocument, Subject, Trust, merge, not_enforced,
+};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// In this order a layer's file is looked for; two of them at once are refused.
+const NAMES: [&str; 3] = ["policy.yaml", "policy.yml", "policy.json"];
+const PROJECT_DIRECTORY: &str = ".palisade";
+
+/// What the caller says about the policy, beyond the files in their usual places.
+#[derive(Clone, Debug, Default)]
+pub struct PolicyRequest {
+    /// Values from `SANDBOX_*` variables that mirror options.
+    pub environment: Vec<Flag>,
+    pub command_line: Vec<Flag>,
+    /// Documents above the user's own.
+    pub files: Vec<PathBuf>,
+    /// A declared tool's name.
+    pub tool: Option<String>,
+    /// Where the project is looked for, if not in the current directory.
+    pub cwd: Option<PathBuf>,
+}
+
+/// The merged policy and what went into it.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    pub merged: Merged,
+    pub sources: Vec<Source>,
+    /// What a person should know about the files: nothing here stops a run.
+    pub notes: Vec<Diagnostic>,
+}
+
+/// A file that took part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    pub kind: LayerKind,
+    pub path: PathBuf,
+}
+
+/// A document as it was read, once.
+#[derive(Clone, Debug)]
+pub struct DocumentFile {
+    /// Canonical.
+    pub path: PathBuf,
+    pub text: String,
+}
+
+/// A change to the files that is only supposed, to see what it would do (POL-5).
+#[derive(Clone, Debug)]
+pub enum Supposing {
+    /// The project's file is trusted, or is not.
+    Project(Trust),
+    /// This stands in the user's place.
+    User(DocumentFile),
+    /// This stands in the project's place.
+    ProjectFile(DocumentFile),
+}
+
+/// Reads and merges every layer.
+pub fn load(caller: &Caller, request: &PolicyRequest) -> Result<Loaded, SessionError> {
+    load_supposing(caller, request, None)
+}
+
+/// The same, as if something were otherwise.
+pub fn load_supposing(
+    caller: &Caller,
+    request: &PolicyRequest,
+    supposing: Option<&Supposing>,
+) -> Result<Loaded, SessionError> {
+    let mut reading = Reading { layers: Vec::new(), sources: Vec::new(), notes: Vec::new() };
+    if let Some(file) = find(&caller.places.organisation)? {
+        reading.add(LayerKind::Organisation, &file)?;
+    }
+    let project = match supposing {
+        Some(Supposing::ProjectFile(file)) => Some(file.clone()),
+        _ => project_document(caller, request)?,
+    };
+    if let Some(file) = project {
+        let trust = match supposing {
+            Some(Supposing::Project(trust)) => *trust,
+            _ => trust_of(&TrustStore::load(&caller.places)?, &file),
+        };
+        reading.add(LayerKind::Project(trust), &file)?;
+    }
+    let user = match supposing {
+        Some(Supposing::User(file)) => Some(file.clone()),
+        _ => find(&caller.places.user)?,
+    };
+    if let Some(file) = user {
+        reading.add(LayerKind::User, &file)?;
+    }
+    for path in &request.files {
+        reading.add(LayerKind::User, &read(path)?)?;
+    }
+    reading.environment(caller, request)?;
+    let document =
+        PolicyDocument::from_flags(request.command_line.clone()).map_err(SessionError::Policy)?;
+    reading.layers.push(Layer { kind: LayerKind::CommandLine, document });
+
+    let subject = request.tool.clone().map_or(Subject::Run, Subject::Tool);
+    let merged = merge(&subject, reading.layers).map_err(SessionError::Policy)?;
+    reading.notes.extend(merged.notes.iter().cloned());
+    Ok(Loaded { merged, sources: reading.sources, notes: reading.notes })
+}
+
+/// A key that nothing enforces yet stops the run; it is never ignored (POL-2).
+pub fn refuse_unenforced(loaded: &Loaded) -> Result<(), SessionError> {
+    let complaints = not_enforced(&loaded.merged);
+    if complaints.is_empty() { Ok(()) } else { Err(SessionError::Policy(complaints)) }
+}
+
+/// The policy file of the project that the caller stands in, if it has one.
+pub fn project_document(
+    caller: &Caller,
+    request: &PolicyRequest,
+) -> Result<Option<DocumentFile>, SessionError> {
+    let start = match &request.cwd {
+        Some(cwd) => caller.facts.cwd.join(cwd),
+        None => caller.facts.cwd.clone(),
+    };
+    find(&project_root(&start, caller.facts.home.as_deref()).join(PROJECT_DIRECTORY))
+}
+
+/// Reads a document that was named outright.
+pub fn read(path: &Path) -> Result<DocumentFile, SessionError> {
+    let text = read_document(path)?
+        .ok_or_else(|| SessionError::NoSuchPolicy { path: path.to_owned() })?;
+    Ok(DocumentFile { path: canonical(path)?, text })
+}
+
+/// Which file a written document becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    User,
+    Project,
+}
+
+/// Where a document of that layer is written; an error if the layer has one already.
+pub fn free_place(caller: &Caller, target: Target) -> Result<PathBuf, SessionError> {
+    let directory = match target {
+        Target::User => caller.places.user.clone(),
+        Target::Project => {
+            project_root(&caller.facts.cwd, caller.facts.home.as_deref()).join(PROJECT_DIRECTORY)
+        }
+    };
+    match find(&directory)? {
+        Some(existing) => Err(SessionError::AlreadyThere { path: existing.path }),
+        None => Ok(directory.join("policy.json")),
+    }
+}
+
+/// Writes a document in one step.
+pub fn write(path: &Path, text: &str) -> Result<(), SessionError> {
+    replace_file(path, text.as_bytes())
+}
+
+struct Reading {
+    layers: Vec<Layer>,
+    sources: Vec<Source>,
+    notes: Vec<Diagnostic>,
+}
+
+impl Reading {
+    fn add(&mut self, kind: LayerKind, file: &DocumentFile) -> Result<(), SessionError> {
+        let name = file.path.to_string_lossy();
+        let loaded = palisade_policy::load(&file.text, &name).map_err(SessionError::Policy)?;
+        self.notes.extend(loaded.warnings);
+        self.layers.push(Layer { kind, document: loaded.document });
+        self.sources.push(Source { kind, path: file.path.clone() });
+        Ok(())
+    }
+
+    fn environment(&mut self, caller: &Caller, request: &PolicyRequest) -> Result<(), SessionError> {
+        let kind = LayerKind::Environment;
+        let variables: BTreeMap<String, String> = caller
+            .facts
+            .env
+            .iter()
+            .filter_map(|(name, value)| Some((name.to_str()?.into(), value.to_str()?.into())))
+            .collect();
+        let loaded =
+            palisade_policy::load_environment(&variables).map_err(SessionError::Policy)?;
+        self.notes.extend(loaded.warnings);
+        self.layers.push(Layer { kind, document: loaded.document });
+        let document = PolicyDocument::from_flags(request.environment.clone())
+            .map_err(SessionError::Policy)?;
+        self.layers.push(Layer { kind, document });
+        Ok(())
+    }
+}
+
+/// The one policy file of a directory.
+fn find(directory: &Path) -> Result<Option<DocumentFile>, SessionError> {
+    let mut found: Option<DocumentFile> = None;
+    for name in NAMES {
+        let path = directory.join(name);
+        let Some(text) = read_document(&path)? else { continue };
+        if let Some(first) = found {
+            return Err(SessionError::Ambiguous { first: first.path, second: path });
+        }
+        found = Some(DocumentFile { path: canonical(&path)?, text });
+    }
+    Ok(found)
+}
+
+fn canonical(path: &Path) -> Result<PathBuf, SessionError> {
+    path.canonicalize().map_err(|source| SessionError::io("resolve", path, source))
+}
+
+fn trust_of(store: &TrustStore, file: &DocumentFile) -> Trust {
+    if store.is_trusted(&file.path, &file.text) { Trust::Trusted } else { Trust::Untrusted }
+}
+
+/// The git root around a directory, or the directory itself. A repository around the whole home
+/// directory (dotfiles) is not a project.
+fn project_root(start: &Path, home: Option<&Path>) -> PathBuf {
+    start
+        .ancestors()
+        .take_while(|directory| Some(*directory) != home && directory.parent().is_some())
+        .find(|directory| directory.join(".git").symlink_metadata().is_ok())
+        .unwrap_or(start)
+        .to_owned()
+}
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

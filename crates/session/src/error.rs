@@ -1,0 +1,125 @@
+//! Why a run could not be prepared, started or watched to its end.
+//! Each error knows its class (ERR-1) and the exit code `sandbox run` ends with.
+
+use palisade_launch::LaunchError;
+use palisade_launch::probe::FactsError;
+use palisade_plan::PlanError;
+use palisade_policy::{Diagnostic, Problem};
+use palisade_record::{ErrorKind, RecordError};
+use palisade_sys::SysError;
+use rustix::io::Errno;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The code for a failure of ours; see `env(1)` and `timeout(1)`.
+const OWN_FAILURE: u8 = 125;
+const REFUSED: u8 = 126;
+
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    #[error("no home directory is known: set HOME or {variable}")]
+    NoHome { variable: &'static str },
+
+    #[error("can not {action} {}: {source}", path.display())]
+    Io { action: &'static str, path: PathBuf, source: io::Error },
+
+    #[error("{} is not a regular file: a policy is a small text file", path.display())]
+    NotRegular { path: PathBuf },
+
+    #[error("{} is larger than {limit} bytes: a policy is a small text file", path.display())]
+    TooLarge { path: PathBuf, limit: u64 },
+
+    #[error("{}: no such file (ENOENT)", path.display())]
+    NoSuchPolicy { path: PathBuf },
+
+    #[error(
+        "two policies for one layer: {} and {}; keep one of them",
+        first.display(), second.display()
+    )]
+    Ambiguous { first: PathBuf, second: PathBuf },
+
+    #[error("{} exists already; merge the two by hand, or move it away", path.display())]
+    AlreadyThere { path: PathBuf },
+
+    #[error("the trust store {} can not be read: {source}; mend or remove it", path.display())]
+    TrustStore { path: PathBuf, source: serde_json::Error },
+
+    #[error("the policy is not sound: {}", list(.0))]
+    Policy(Vec<Diagnostic>),
+
+    #[error(transparent)]
+    Facts(#[from] FactsError),
+
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+
+    #[error("{0}; nothing runs unrecorded")]
+    Record(#[from] RecordError),
+
+    #[error("the terminal: {0}")]
+    Terminal(Errno),
+
+    #[error(transparent)]
+    System(#[from] SysError),
+
+    #[error(
+        "the sandbox's pid 1 went away while setting up{}",
+        if *killed { ": ended on request" } else { "; was it killed from outside?" }
+    )]
+    InitVanished { killed: bool },
+}
+
+impl SessionError {
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { action, path: path.to_owned(), source }
+    }
+
+    pub(crate) fn terminal(errno: Errno) -> Self {
+        Self::Terminal(errno)
+    }
+
+    /// What `sandbox run` ends with.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Policy(complaints) if complaints.iter().all(is_refusal) => REFUSED,
+            Self::Plan(error) if error.refused_by_policy() => REFUSED,
+            Self::Launch(error) => u8::try_from(error.exit_code()).unwrap_or(OWN_FAILURE),
+            _ => OWN_FAILURE,
+        }
+    }
+
+    /// The class that reports and APIs give it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotRegular { .. }
+            | Self::TooLarge { .. }
+            | Self::NoSuchPolicy { .. }
+            | Self::AlreadyThere { .. }
+            | Self::Ambiguous { .. } => ErrorKind::Validation,
+            Self::Policy(complaints) if complaints.iter().all(is_refusal) => ErrorKind::Security,
+            Self::Policy(_) => ErrorKind::Validation,
+            Self::Plan(error) if error.refused_by_policy() => ErrorKind::Security,
+            Self::Plan(_) => ErrorKind::Validation,
+            Self::Launch(error) if error.mistake == palisade_launch::Mistake::WallMissing => {
+                ErrorKind::Security
+            }
+            Self::InitVanished { killed: true } => ErrorKind::Cancelled,
+            _ => ErrorKind::Initialisation,
+        }
+    }
+}
+
+/// The document is sound, and what it asks for is not allowed.
+fn is_refusal(complaint: &Diagnostic) -> bool {
+    matches!(
+        complaint.problem,
+        Problem::Locked | Problem::NeedsApproval | Problem::NotEnforced | Problem::AboveMaximum
+    )
+}
+
+fn list(complaints: &[Diagnostic]) -> String {
+    complaints.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,52 @@
+//! The audit events of one run, in the order of its states (LIFE-1).
+//!
+//! Events are written in batches, so that a start costs few writes; whoever calls `commit` decides
+//! what must not go on unless it was written.
+
+use crate::error::SessionError;
+use crate::places::{self, Places};
+use palisade_record::{AuditLog, Event, Kind, State};
+
+#[derive(Debug)]
+pub(crate) struct Journal {
+    log: AuditLog,
+    sandbox_id: String,
+    state: State,
+    pending: Vec<Event>,
+}
+
+impl Journal {
+    pub(crate) fn open(places: &Places, sandbox_id: &str) -> Result<Self, SessionError> {
+        let head = places.audit_head();
+        places::make_private_dir(head.parent().unwrap_or(&places.state))?;
+        Ok(Self {
+            log: AuditLog::open(&places.audit_log(), &head)?,
+            sandbox_id: sandbox_id.to_owned(),
+            state: State::Created,
+            pending: Vec::new(),
+        })
+    }
+
+    pub(crate) fn advance(&mut self, to: State) -> Result<(), SessionError> {
+        self.state = self.state.advance(to)?;
+        Ok(())
+    }
+
+    /// Goes to the end by way of `Error`, from wherever the run had come.
+    pub(crate) fn fail(&mut self) -> Result<(), SessionError> {
+        if matches!(self.state, State::Completed | State::Timeout | State::Error | State::Cleanup) {
+            return Ok(());
+        }
+        self.advance(State::Error)
+    }
+
+    pub(crate) fn add(&mut self, kind: Kind) {
+        self.pending.push(Event::new(&self.sandbox_id, self.state, kind));
+    }
+
+    pub(crate) fn commit(&mut self) -> Result<(), SessionError> {
+        let events = std::mem::take(&mut self.pending);
+        self.log.append_batch(&events)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,25 @@
+//! The life of one run: policy read, plan made, sandbox launched, watched, recorded, gone.
+//!
+//! This is the Rust API. It prints nothing and starts no thread; the process that calls
+//! [`run::run`] hands over its signals and its terminal.
+#![forbid(unsafe_code)]
+
+mod caller;
+pub mod config;
+mod error;
+mod journal;
+#[cfg(feature = "layers-off")]
+mod layers_off;
+mod places;
+mod relay;
+mod reporting;
+pub mod run;
+mod signals;
+mod supervise;
+mod terminal;
+mod trust;
+
+pub use caller::Caller;
+pub use error::SessionError;
+pub use places::Places;
+pub use trust::TrustStore;

@@ -1,0 +1,139 @@
+//! Where the product keeps its own files, and how they are opened.
+//!
+//! Nothing here follows a link at the end of a path it writes to, and no environment variable moves
+//! the organisation's directory: that would be a way around its locks.
+
+use crate::error::SessionError;
+use rustix::fs::{Mode, OFlags};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// No honest policy comes near this; a device or an endless pipe would.
+const LARGEST_DOCUMENT: u64 = 1 << 20;
+
+/// The directories of one caller. A library user may point them anywhere; the command line always
+/// takes [`Places::of_caller`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// The platform team's policy; only root writes there.
+    pub organisation: PathBuf,
+    /// The caller's own policy.
+    pub user: PathBuf,
+    /// Audit log, trust store, canary.
+    pub state: PathBuf,
+}
+
+impl Places {
+    /// By the XDG base directory rules: a relative path in a variable is ignored.
+    pub fn of_caller(
+        variable: impl Fn(&str) -> Option<OsString>,
+        home: Option<&Path>,
+    ) -> Result<Self, SessionError> {
+        let below = |name: &'static str, default: &str| {
+            variable(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+                .or_else(|| home.map(|home| home.join(default)))
+                .map(|base| base.join("palisade"))
+                .ok_or(SessionError::NoHome { variable: name })
+        };
+        Ok(Self {
+            organisation: PathBuf::from("/etc/palisade"),
+            user: below("XDG_CONFIG_HOME", ".config")?,
+            state: below("XDG_STATE_HOME", ".local/state")?,
+        })
+    }
+
+    pub fn audit_log(&self) -> PathBuf {
+        self.state.join("audit.jsonl")
+    }
+
+    /// Apart from the log, so that cutting the log's tail shows.
+    pub fn audit_head(&self) -> PathBuf {
+        self.state.join("head").join("audit.head")
+    }
+
+    pub(crate) fn trust_store(&self) -> PathBuf {
+        self.state.join("trust.json")
+    }
+
+    /// Never in a view, whatever is granted around them.
+    pub fn own_paths(&self) -> Vec<PathBuf> {
+        vec![self.organisation.clone(), self.user.clone(), self.state.clone()]
+    }
+
+    /// The file that the self-check tries to read from inside (ESC-2). Made once, kept for good.
+    pub fn canary(&self) -> Result<PathBuf, SessionError> {
+        let path = self.state.join("canary");
+        if fs::symlink_metadata(&path).is_ok_and(|found| found.is_file()) {
+            return Ok(path);
+        }
+        make_private_dir(&self.state)?;
+        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR)
+            .map(File::from)
+            .map_err(|source| SessionError::io("create", &path, source.into()))?;
+        file.write_all(b"if a sandbox can read this, its mount view is broken\n")
+            .map_err(|source| SessionError::io("write", &path, source))?;
+        Ok(path)
+    }
+}
+
+/// Makes a directory of the product's own, readable by its owner only.
+pub(crate) fn make_private_dir(path: &Path) -> Result<(), SessionError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|source| SessionError::io("create the directory", path, source))
+}
+
+/// The text of a small regular file, or `None` if there is no such file.
+///
+/// Opened without blocking: a FIFO planted as a project's policy must not hang the caller.
+pub(crate) fn read_document(path: &Path) -> Result<Option<String>, SessionError> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(fd) => File::from(fd),
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(None),
+        Err(errno) => return Err(SessionError::io("open", path, errno.into())),
+    };
+    let read = |source| SessionError::io("read", path, source);
+    if !file.metadata().map_err(read)?.is_file() {
+        return Err(SessionError::NotRegular { path: path.to_owned() });
+    }
+    let mut text = String::new();
+    file.take(LARGEST_DOCUMENT + 1).read_to_string(&mut text).map_err(read)?;
+    if text.len() as u64 > LARGEST_DOCUMENT {
+        return Err(SessionError::TooLarge { path: path.to_owned(), limit: LARGEST_DOCUMENT });
+    }
+    Ok(Some(text))
+}
+
+/// Replaces a file of the product's own in one step.
+pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<(), SessionError> {
+    let parent = path.parent().unwrap_or(Path::new("/"));
+    make_private_dir(parent)?;
+    let mut name = path.file_name().unwrap_or(OsStr::new("file")).to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = parent.join(name);
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    let write = || -> std::io::Result<()> {
+        let mut file = File::from(rustix::fs::open(&temporary, flags, Mode::RUSR | Mode::WUSR)?);
+        file.write_all(content)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    };
+    write().map_err(|source| {
+        // The temporary is ours alone; if it can not be removed either, the first error says why.
+        let _ = fs::remove_file(&temporary);
+        SessionError::io("write", path, source)
+    })
+}
+
+#[cfg(test)]
+#[path = "places_tests.rs"]
+mod tests;

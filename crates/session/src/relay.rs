@@ -1,0 +1,168 @@
+//! Carries bytes between the caller's terminal and the sandbox's pty, unchanged and in order.
+//!
+//! Buffers are bounded: a side that does not read slows the other one down, and nothing is dropped.
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::io::Errno;
+
+const CAPACITY: usize = 16 * 1024;
+
+/// What a read brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Filled {
+    Some,
+    NothingNow,
+    /// End of file, or (a pty whose other side is closed) `EIO`.
+    Closed,
+}
+
+/// Bytes read from one side and not yet written to the other.
+#[derive(Debug)]
+struct Buffer {
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Buffer {
+    fn new() -> Self {
+        Self { bytes: vec![0; CAPACITY], start: 0, end: 0 }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    fn has_room(&self) -> bool {
+        self.end < CAPACITY
+    }
+
+    fn fill_from(&mut self, source: impl AsFd) -> Filled {
+        match rustix::io::read(source, &mut self.bytes[self.end..]) {
+            Ok(0) => Filled::Closed,
+            Ok(count) => {
+                self.end += count;
+                Filled::Some
+            }
+            Err(Errno::AGAIN | Errno::INTR) => Filled::NothingNow,
+            Err(_) => Filled::Closed,
+        }
+    }
+
+    /// Whether the other side still takes bytes. What a closed side did not take is forgotten.
+    fn drain_to(&mut self, sink: impl AsFd) -> bool {
+        while !self.is_empty() {
+            match rustix::io::write(&sink, &self.bytes[self.start..self.end]) {
+                Ok(count) => self.start += count,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return true,
+                Err(_) => {
+                    self.start = self.end;
+                    break;
+                }
+            }
+        }
+        let written = self.is_empty();
+        self.start = 0;
+        self.end = 0;
+        written
+    }
+}
+
+/// Both directions and what is still open.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    inward: Buffer,
+    outward: Buffer,
+    input_open: bool,
+    pty_open: bool,
+}
+
+/// Which descriptor of a poll set stands for which end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Input,
+    Output,
+    Pty,
+}
+
+impl Relay {
+    pub(crate) fn new() -> Self {
+        Self { inward: Buffer::new(), outward: Buffer::new(), input_open: true, pty_open: true }
+    }
+
+    /// True once everything the inside wrote has reached the terminal.
+    pub(crate) fn is_finished(&self) -> bool {
+        !self.pty_open && self.outward.is_empty()
+    }
+
+    /// Whether the terminal has not yet taken all that was read.
+    pub(crate) fn owes_output(&self) -> bool {
+        !self.outward.is_empty()
+    }
+
+    /// Adds what is worth waiting for now; an end with nothing to do is left out, so that a
+    /// hung-up descriptor can not keep the loop spinning.
+    pub(crate) fn interests<'fd>(
+        &self,
+        ends: &Ends<'fd>,
+        set: &mut Vec<PollFd<'fd>>,
+        order: &mut Vec<End>,
+    ) {
+        let mut add = |end, fd, events: PollFlags| {
+            if !events.is_empty() {
+                set.push(PollFd::from_borrowed_fd(fd, events));
+                order.push(end);
+            }
+        };
+        if let Some(input) = ends.input.filter(|_| self.input_open && self.inward.has_room()) {
+            add(End::Input, input, PollFlags::IN);
+        }
+        if !self.outward.is_empty() {
+            add(End::Output, ends.output, PollFlags::OUT);
+        }
+        if self.pty_open {
+            let mut events = PollFlags::empty();
+            events.set(PollFlags::IN, self.outward.has_room());
+            events.set(PollFlags::OUT, !self.inward.is_empty());
+            add(End::Pty, ends.pty, events);
+        }
+    }
+
+    /// Moves what can be moved at an end that `poll` found ready.
+    pub(crate) fn serve(&mut self, end: End, ready: PollFlags, ends: &Ends<'_>) {
+        const READABLE: PollFlags = PollFlags::IN.union(PollFlags::HUP).union(PollFlags::ERR);
+        match end {
+            End::Input => {
+                let Some(input) = ends.input else { return };
+                self.input_open = self.inward.fill_from(input) != Filled::Closed;
+                self.inward.drain_to(ends.pty);
+            }
+            End::Output => {
+                self.outward.drain_to(ends.output);
+            }
+            End::Pty => {
+                if ready.contains(PollFlags::OUT) {
+                    self.inward.drain_to(ends.pty);
+                }
+                if ready.intersects(READABLE) && self.outward.has_room() {
+                    self.pty_open = self.outward.fill_from(ends.pty) != Filled::Closed;
+                    self.outward.drain_to(ends.output);
+                }
+            }
+        }
+    }
+}
+
+/// The descriptors of one turn of the loop. `input` is absent while keys are not the command's.
+#[derive(Debug)]
+pub(crate) struct Ends<'fd> {
+    pub(crate) input: Option<BorrowedFd<'fd>>,
+    pub(crate) output: BorrowedFd<'fd>,
+    pub(crate) pty: BorrowedFd<'fd>,
+}
+
+#[cfg(test)]
+#[path = "relay_tests.rs"]
+mod tests;

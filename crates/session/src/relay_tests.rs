@@ -1,0 +1,116 @@
+use super::{CAPACITY, End, Ends, Relay};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::OFlags;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+/// Two ends of a stream; both directions of the second one stand in for a terminal or a pty.
+fn pair() -> (OwnedFd, OwnedFd) {
+    socketpair(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+        None,
+    )
+    .unwrap()
+}
+
+fn turn(relay: &mut Relay, ends: &Ends<'_>) -> usize {
+    let (mut set, mut order) = (Vec::new(), Vec::new());
+    relay.interests(ends, &mut set, &mut order);
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let ready = rustix::event::poll(&mut set, Some(&now)).unwrap();
+    let flags: Vec<PollFlags> = set.iter().map(PollFd::revents).collect();
+    for (end, flags) in order.iter().zip(flags) {
+        if !flags.is_empty() {
+            relay.serve(*end, flags, ends);
+        }
+    }
+    ready
+}
+
+#[test]
+fn bytes_pass_unchanged_both_ways() {
+    let (keyboard, input) = pair();
+    let (screen, output) = pair();
+    let (inside, pty) = pair();
+    let mut relay = Relay::new();
+    let ends = Ends { input: Some(input.as_fd()), output: output.as_fd(), pty: pty.as_fd() };
+    let every_byte: Vec<u8> = (0..=255).collect();
+
+    rustix::io::write(&keyboard, &every_byte).unwrap();
+    rustix::io::write(&inside, &every_byte).unwrap();
+    while turn(&mut relay, &ends) > 0 {}
+
+    let mut got = [0; 1024];
+    let count = rustix::io::read(&inside, &mut got).unwrap();
+    assert_eq!(&got[..count], every_byte);
+    let count = rustix::io::read(&screen, &mut got).unwrap();
+    assert_eq!(&got[..count], every_byte);
+}
+
+#[test]
+fn a_screen_that_does_not_read_slows_the_inside_down_and_nothing_is_lost() {
+    let (screen, output) = pair();
+    let (inside, pty) = pair();
+    let mut relay = Relay::new();
+    let ends = Ends { input: None, output: output.as_fd(), pty: pty.as_fd() };
+    let mut sent = 0_usize;
+    let mut received = 0_usize;
+    let mut chunk = vec![0; CAPACITY];
+
+    // Until every queue on the way is full, and so is the buffer.
+    loop {
+        let mut moved = 0;
+        for (index, byte) in chunk.iter_mut().enumerate() {
+            *byte = u8::try_from((sent + index) % 251).unwrap();
+        }
+        if let Ok(count) = rustix::io::write(&inside, &chunk) {
+            sent += count;
+            moved += count;
+        }
+        let ready = turn(&mut relay, &ends);
+        if moved == 0 && ready == 0 {
+            break;
+        }
+    }
+    drop(inside);
+    let mut got = vec![0; CAPACITY];
+    while !relay.is_finished() || received < sent {
+        turn(&mut relay, &ends);
+        if let Ok(count) = rustix::io::read(&screen, &mut got) {
+            for byte in &got[..count] {
+                assert_eq!(*byte, u8::try_from(received % 251).unwrap());
+                received += 1;
+            }
+        }
+    }
+    assert_eq!(received, sent);
+}
+
+#[test]
+fn a_closed_input_is_not_polled_again() {
+    let (keyboard, input) = pair();
+    let (_screen, output) = pair();
+    let (_inside, pty) = pair();
+    let mut relay = Relay::new();
+    let ends = Ends { input: Some(input.as_fd()), output: output.as_fd(), pty: pty.as_fd() };
+    drop(keyboard);
+    assert_eq!(turn(&mut relay, &ends), 1);
+    assert_eq!(turn(&mut relay, &ends), 0, "a hung-up input would keep the loop spinning");
+}
+
+#[test]
+fn input_waits_while_the_inside_does_not_read() {
+    let (keyboard, input) = pair();
+    let (_screen, output) = pair();
+    let (_inside, pty) = pair();
+    let mut relay = Relay::new();
+    let ends = Ends { input: Some(input.as_fd()), output: output.as_fd(), pty: pty.as_fd() };
+    let flags = rustix::fs::fcntl_getfl(&keyboard).unwrap();
+    assert!(flags.contains(OFlags::NONBLOCK));
+    while rustix::io::write(&keyboard, &[b'x'; 4096]).is_ok() || turn(&mut relay, &ends) > 0 {}
+    let (mut set, mut order) = (Vec::new(), Vec::new());
+    relay.interests(&ends, &mut set, &mut order);
+    assert!(!order.contains(&End::Input), "the buffer is full");
+}

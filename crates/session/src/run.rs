@@ -1,0 +1,327 @@
+//! One run, from the request to the report (LIFE-1).
+//!
+//! It fails closed: what can not be planned, recorded or set up is never started, and an audit log
+//! that can not be written ends what was started.
+
+use crate::caller::Caller;
+use crate::config::{self, PolicyRequest};
+use crate::error::SessionError;
+use crate::journal::Journal;
+use crate::reporting::{self, word};
+use crate::signals::Signals;
+use crate::supervise::{Ended, Killed, Watch};
+use crate::terminal::HostTerminal;
+use palisade_launch::probe::RealTree;
+use palisade_launch::{Ending, Observation, Streams};
+use palisade_plan::model::{Confinement, Plan};
+use palisade_record::{
+    Approval, Command, Created, Destroyed, Entered, Executed, Exited, Failure, Kind, LimitExceeded,
+    Outcome, Run, RunReport, SignalForwarded, State, Usage, Validated,
+};
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// What to run and under which policy.
+#[derive(Clone, Debug)]
+pub struct RunRequest {
+    pub command: Vec<OsString>,
+    pub policy: PolicyRequest,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub struct Finished {
+    pub report: RunReport,
+    /// Why nothing ran, or why it was cut short.
+    pub error: Option<SessionError>,
+}
+
+/// A plan and the policy it was made from, with nothing done yet.
+#[derive(Debug)]
+pub struct Planned {
+    pub policy: config::Loaded,
+    pub plan: Plan,
+}
+
+/// The supervisor's own codes, as `timeout(1)` and shells have them.
+const TIMED_OUT: i32 = 124;
+const SIGNAL_BASE: i32 = 128;
+const SIGKILL: i32 = 9;
+
+/// What `run` would do.
+pub fn plan(caller: &Caller, request: &RunRequest, session: &str) -> Result<Planned, SessionError> {
+    let policy = config::load(caller, &request.policy)?;
+    config::refuse_unenforced(&policy)?;
+    let plan = palisade_plan::build(&palisade_plan::Request {
+        policy: &policy.merged.policy,
+        facts: &caller.facts,
+        tree: &RealTree,
+        command: request.command.clone(),
+        session: session.to_owned(),
+    })?;
+    Ok(Planned { policy, plan })
+}
+
+/// A fresh name for a run; sorts by time.
+pub fn new_session_id() -> String {
+    uuid::Uuid::now_v7().to_string()
+}
+
+/// Plans, runs and watches the command to its end. The calling process must have one thread only; its
+/// signals, its terminal and its standard streams are the run's from here on. `tell` hears what a
+/// person should know before the command starts.
+pub fn run(mut caller: Caller, request: &RunRequest, tell: &mut dyn FnMut(&str)) -> Finished {
+    let clock = Instant::now();
+    let session = new_session_id();
+    let mut report = RunReport::begin(&session, &request.command, reporting::versions());
+    let error = attempt(&mut caller, request, clock, &mut report, tell).err();
+    if let Some(error) = &error {
+        report.exit_code = i32::from(error.exit_code());
+        report.outcome =
+            if report.exit_code == REFUSED { Outcome::Refused } else { Outcome::Failed };
+        report.failure = Some(Failure::of(error.kind(), error));
+    }
+    Finished { report, error }
+}
+
+const REFUSED: i32 = 126;
+
+fn attempt(
+    caller: &mut Caller,
+    request: &RunRequest,
+    clock: Instant,
+    report: &mut RunReport,
+    tell: &mut dyn FnMut(&str),
+) -> Result<(), SessionError> {
+    let mut journal = Journal::open(&caller.places, &report.session_id)?;
+    let outcome = prepare(caller, request, report, tell)
+        .and_then(|plan| carry_out(&plan, caller, &mut journal, clock, report));
+    if let Err(error) = &outcome {
+        journal.fail()?;
+        journal.add(Kind::SandboxFailed(Failure::of(error.kind(), error)));
+        journal.commit()?;
+    }
+    outcome
+}
+
+fn prepare(
+    caller: &mut Caller,
+    request: &RunRequest,
+    report: &mut RunReport,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Plan, SessionError> {
+    caller.facts.canary = Some(caller.places.canary()?);
+    let Planned { policy, plan } = plan(caller, request, &report.session_id)?;
+    for note in &policy.notes {
+        let note = note.to_string();
+        tell(&note);
+        report.notes.push(note);
+    }
+    #[cfg(feature = "layers-off")]
+    let plan = crate::layers_off::apply(plan, caller, tell)?;
+    reporting::planned(report, &plan);
+    for directory in &plan.create_dirs {
+        std::fs::create_dir_all(directory)
+            .map_err(|source| SessionError::io("create the directory", directory, source))?;
+    }
+    Ok(plan)
+}
+
+fn carry_out(
+    plan: &Plan,
+    caller: &Caller,
+    journal: &mut Journal,
+    clock: Instant,
+    report: &mut RunReport,
+) -> Result<(), SessionError> {
+    let run = describe(plan, &caller.facts.cwd);
+    journal.add(Kind::SandboxCreated(Box::new(Created {
+        run: run.clone(),
+        pid: std::process::id(),
+        uid: caller.facts.uid,
+        working_directory: plan.command.cwd.clone(),
+    })));
+    for approval in &plan.approvals {
+        let (what, reason) = (approval.what.clone(), approval.reason.clone());
+        journal.add(Kind::ApprovalRecorded(Approval { what, reason }));
+    }
+    journal.commit()?;
+
+    let signals = Signals::take()?;
+    let terminal = HostTerminal::of_caller()?;
+    let streams = Streams { pty: terminal.as_ref().and_then(HostTerminal::window_size) };
+    let limit = plan.timeout_ms.map(|limit| Instant::now() + Duration::from_millis(limit));
+    let running = palisade_launch::launch(plan, &streams)?;
+    // Not before: a child of an undumpable process could not write its own id maps.
+    palisade_sys::creds::set_dumpable(false)?;
+    release_streams();
+    let mut watch = Watch::new(running, signals, terminal, limit);
+    let observations = watch.until_started()??;
+    let setup = clock.elapsed();
+    reporting::observed(report, &observations);
+    started(journal, plan, &observations, setup)?;
+    let ended = watch.until_ended()?;
+
+    let wall = clock.elapsed().saturating_sub(setup);
+    conclude(report, &ended, Times { setup, wall });
+    record_end(journal, plan, run, &ended, report, clock)
+}
+
+/// The parts of a run's duration.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    setup: Duration,
+    wall: Duration,
+}
+
+fn started(
+    journal: &mut Journal,
+    plan: &Plan,
+    observations: &[Observation],
+    setup: Duration,
+) -> Result<(), SessionError> {
+    journal.advance(State::Initialized)?;
+    journal.add(Kind::SandboxEntered(Entered { pid: 0, namespaces: namespaces(plan) }));
+    journal.add(Kind::SandboxValidated(Validated {
+        probes: observations.len(),
+        failed: Vec::new(),
+        duration_us: 0,
+    }));
+    journal.advance(State::Running)?;
+    journal.add(Kind::SandboxExecuted(Executed { pid: None, setup_us: micros(setup) }));
+    journal.advance(State::Monitoring)?;
+    journal.commit()
+}
+
+/// Fills in how it ended.
+fn conclude(report: &mut RunReport, ended: &Ended, times: Times) {
+    let asked_for =
+        |signal: i32| ended.forwarded.iter().any(|forwarded| forwarded.number == signal);
+    let (outcome, exit_code, signal) = match (ended.killed, ended.ending) {
+        (Some(Killed::Timeout), None) => (Outcome::Timeout, TIMED_OUT, Some(SIGKILL)),
+        (_, Some(Ending::Code(code))) => (Outcome::Completed, code, None),
+        (_, Some(Ending::Signal(signal))) => {
+            let outcome = if asked_for(signal) { Outcome::Killed } else { Outcome::Signalled };
+            (outcome, SIGNAL_BASE + signal, Some(signal))
+        }
+        (_, None) => (Outcome::Killed, SIGNAL_BASE + SIGKILL, Some(SIGKILL)),
+    };
+    report.outcome = outcome;
+    report.exit_code = exit_code;
+    report.signal = signal;
+    report.signals_forwarded = forwarded(ended);
+    report.usage = Some(Usage {
+        setup_us: micros(times.setup),
+        wall_us: micros(times.wall),
+        cpu_user_us: micros(ended.usage.user),
+        cpu_system_us: micros(ended.usage.system),
+        peak_memory_bytes: Some(ended.usage.max_rss_bytes),
+    });
+}
+
+fn record_end(
+    journal: &mut Journal,
+    plan: &Plan,
+    run: Run,
+    ended: &Ended,
+    report: &RunReport,
+    clock: Instant,
+) -> Result<(), SessionError> {
+    for signal in forwarded(ended) {
+        journal.add(Kind::SignalForwarded(signal));
+    }
+    if report.outcome == Outcome::Timeout {
+        journal.add(Kind::ResourceLimitExceeded(LimitExceeded {
+            resource: "resources.timeout".to_owned(),
+            limit: plan.timeout_ms.unwrap_or_default(),
+            observed: None,
+            holder: "watchdog".to_owned(),
+        }));
+    }
+    journal.advance(match report.outcome {
+        Outcome::Completed | Outcome::Signalled => State::Completed,
+        Outcome::Timeout => State::Timeout,
+        Outcome::Killed | Outcome::Refused | Outcome::Failed => State::Error,
+    })?;
+    let duration_ms = millis(clock.elapsed());
+    journal.add(Kind::SandboxExited(Box::new(Exited {
+        run,
+        outcome: report.outcome,
+        exit_code: Some(report.exit_code),
+        signal: report.signal,
+        duration_ms,
+    })));
+    journal.advance(State::Cleanup)?;
+    journal.add(Kind::SandboxDestroyed(Destroyed { left_behind: Vec::new(), duration_ms }));
+    journal.commit()
+}
+
+fn forwarded(ended: &Ended) -> Vec<SignalForwarded> {
+    let told = ended.forwarded.iter();
+    told.map(|signal| SignalForwarded {
+        signal: signal.number,
+        name: signal.name.to_owned(),
+        fatal: signal.fatal,
+    })
+    .collect()
+}
+
+fn describe(plan: &Plan, root: &Path) -> Run {
+    let program = plan.command.argv.first().map(Path::new).and_then(Path::file_name);
+    Run {
+        session_id: plan.session.clone(),
+        worker_id: None,
+        tool: program.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        sandbox_level: word(&plan.level),
+        sandbox_mode: word(&plan.mode),
+        network_mode: word(&plan.network),
+        sandbox_root: root.to_owned(),
+        command: Command::of(&plan.command.argv),
+    }
+}
+
+fn namespaces(plan: &Plan) -> Vec<String> {
+    let Confinement::Namespaces(inside) = &plan.confinement else { return Vec::new() };
+    let made = inside.namespaces;
+    [
+        ("user", true),
+        ("mount", made.mount),
+        ("pid", made.pid),
+        ("net", made.net),
+        ("uts", made.uts),
+        ("ipc", made.ipc),
+        ("cgroup", made.cgroup),
+        ("time", made.time_offset.is_some()),
+    ]
+    .into_iter()
+    .filter(|(_, made)| *made)
+    .map(|(name, _)| name.to_owned())
+    .collect()
+}
+
+/// Lets go of pipes that are the command's now: who reads or writes them must see when the command
+/// closes its end. Standard error stays, for our own words.
+fn release_streams() {
+    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
+    let Ok(null) = rustix::fs::open("/dev/null", flags, rustix::fs::Mode::empty()) else { return };
+    // Without /dev/null, or if this fails, a pipe merely closes with us, a moment after the command.
+    if !rustix::termios::isatty(rustix::stdio::stdin()) {
+        let _ = rustix::stdio::dup2_stdin(&null);
+    }
+    if !rustix::termios::isatty(rustix::stdio::stdout()) {
+        let _ = rustix::stdio::dup2_stdout(&null);
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

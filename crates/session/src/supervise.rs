@@ -1,0 +1,311 @@
+//! Watches one running sandbox from outside: its messages, our signals, the terminal, the clock.
+//!
+//! One poll loop, no threads. It never runs anything of the command's and never waits on it without
+//! also listening for signals.
+
+use crate::error::SessionError;
+use crate::relay::{End, Ends, Relay};
+use crate::signals::{self, Signals, Wish};
+use crate::terminal::HostTerminal;
+use palisade_launch::{Ending, FromInit, LaunchError, Observation, Running, Usage};
+use rustix::event::{PollFd, PollFlags};
+use rustix::fd::AsFd;
+use rustix::process::Signal;
+use std::time::{Duration, Instant};
+
+/// How long the command may take to end after a fatal signal.
+const GRACE: Duration = Duration::from_secs(10);
+/// How often to look whether a pager still has the terminal.
+const SHARED_TERMINAL_CHECK: Duration = Duration::from_millis(200);
+
+/// A signal that came from outside and went in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Forwarded {
+    pub(crate) number: i32,
+    pub(crate) name: &'static str,
+    pub(crate) fatal: bool,
+}
+
+/// Why the supervisor itself ended the sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Killed {
+    /// The wall-time limit.
+    Timeout,
+    /// A fatal signal, and the grace time is over or it came twice.
+    Asked,
+}
+
+/// How it all ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// `None` if pid 1 went without saying: it was killed.
+    pub(crate) ending: Option<Ending>,
+    pub(crate) killed: Option<Killed>,
+    pub(crate) forwarded: Vec<Forwarded>,
+    pub(crate) usage: Usage,
+}
+
+pub(crate) struct Watch {
+    running: Running,
+    signals: Signals,
+    terminal: Option<HostTerminal>,
+    relay: Relay,
+    /// When the time limit is over.
+    limit: Option<Instant>,
+    /// When the grace time after a fatal signal is over.
+    grace: Option<Instant>,
+    killed: Option<Killed>,
+    forwarded: Vec<Forwarded>,
+}
+
+/// What one turn of the loop brought.
+enum Turn {
+    Message(FromInit),
+    /// Pid 1 is gone.
+    Gone,
+    Nothing,
+}
+
+impl Watch {
+    pub(crate) fn new(
+        running: Running,
+        signals: Signals,
+        terminal: Option<HostTerminal>,
+        limit: Option<Instant>,
+    ) -> Self {
+        Self {
+            running,
+            signals,
+            terminal,
+            relay: Relay::new(),
+            limit,
+            grace: None,
+            killed: None,
+            forwarded: Vec::new(),
+        }
+    }
+
+    /// Until the command's exec. The inner error is the launch's own: nothing of the command ran.
+    pub(crate) fn until_started(
+        &mut self,
+    ) -> Result<Result<Vec<Observation>, LaunchError>, SessionError> {
+        let mut observed = Vec::new();
+        loop {
+            match self.turn()? {
+                Turn::Message(FromInit::Checked(observations)) => observed = observations,
+                Turn::Message(FromInit::Started) => {
+                    self.take_terminal()?;
+                    return Ok(Ok(observed));
+                }
+                Turn::Message(FromInit::Failed(error)) => return Ok(Err(error)),
+                Turn::Message(FromInit::Stopped(_) | FromInit::Exited(_)) | Turn::Gone => {
+                    return Err(SessionError::InitVanished { killed: self.killed.is_some() });
+                }
+                Turn::Nothing => {}
+            }
+        }
+    }
+
+    /// Until nothing of the sandbox is left.
+    pub(crate) fn until_ended(mut self) -> Result<Ended, SessionError> {
+        let mut ending = None;
+        loop {
+            match self.turn()? {
+                Turn::Message(FromInit::Exited(how)) => {
+                    ending = Some(how);
+                    self.limit = None;
+                }
+                Turn::Message(FromInit::Stopped(_)) => self.suspend()?,
+                Turn::Message(_) | Turn::Nothing => {}
+                Turn::Gone => break,
+            }
+        }
+        self.drain()?;
+        if let Some(terminal) = &mut self.terminal {
+            terminal.give_back();
+        }
+        let usage = self.running.wait()?;
+        Ok(Ended { ending, killed: self.killed, forwarded: self.forwarded, usage })
+    }
+
+    /// Ends the sandbox and reaps it, after an error of our own.
+    pub(crate) fn abandon(self) {
+        // The error that led here is the one to tell; killing pid 1 ends everything inside.
+        let _ = self.running.kill();
+        let _ = self.running.wait();
+    }
+
+    fn turn(&mut self) -> Result<Turn, SessionError> {
+        self.enforce_clock()?;
+        let control = self.running.control();
+        let mut set = vec![
+            PollFd::from_borrowed_fd(control, PollFlags::IN),
+            PollFd::from_borrowed_fd(self.signals.waiting(), PollFlags::IN),
+        ];
+        let fixed = set.len();
+        let mut order = Vec::with_capacity(3);
+        let ends = ends(&self.running, self.terminal.as_ref());
+        if let Some(ends) = &ends {
+            self.relay.interests(ends, &mut set, &mut order);
+        }
+        palisade_sys::proc::poll(&mut set, self.patience())?;
+        let ready: Vec<PollFlags> = set.iter().map(PollFd::revents).collect();
+        if let Some(ends) = &ends {
+            serve(&mut self.relay, &order, &ready[fixed..], ends);
+        }
+        if !ready[1].is_empty() {
+            while let Some(wish) = self.signals.next()? {
+                self.obey(wish)?;
+            }
+        }
+        if ready[0].is_empty() {
+            return Ok(Turn::Nothing);
+        }
+        Ok(self.running.receive()?.map_or(Turn::Gone, Turn::Message))
+    }
+
+    /// Shows what the inside wrote before it ended. Once pid 1 is dead nothing more is written, so
+    /// the first time nothing is ready is the end.
+    fn drain(&mut self) -> Result<(), SessionError> {
+        loop {
+            let Some(ends) = ends(&self.running, self.terminal.as_ref()) else { return Ok(()) };
+            let pidfd = self.running.pidfd();
+            let dead = {
+                let mut set = [PollFd::from_borrowed_fd(pidfd, PollFlags::IN)];
+                palisade_sys::proc::poll(&mut set, Some(Duration::ZERO))? > 0
+            };
+            let mut set = vec![PollFd::from_borrowed_fd(self.signals.waiting(), PollFlags::IN)];
+            if !dead {
+                set.push(PollFd::from_borrowed_fd(pidfd, PollFlags::IN));
+            }
+            let fixed = set.len();
+            let mut order = Vec::with_capacity(3);
+            let ends = Ends { input: None, ..ends };
+            self.relay.interests(&ends, &mut set, &mut order);
+            let waits = !dead || self.relay.owes_output();
+            let ready = palisade_sys::proc::poll(&mut set, (!waits).then_some(Duration::ZERO))?;
+            let flags: Vec<PollFlags> = set.iter().map(PollFd::revents).collect();
+            serve(&mut self.relay, &order, &flags[fixed..], &ends);
+            if self.relay.is_finished() || (dead && ready == 0) {
+                return Ok(());
+            }
+            if !flags[0].is_empty() {
+                while let Some(wish) = self.signals.next()? {
+                    // A terminal that is stopped (Ctrl-S) must not keep us from ending.
+                    if matches!(wish, Wish::End(_) | Wish::EndAtOnce(_)) {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    fn obey(&mut self, wish: Wish) -> Result<(), SessionError> {
+        match wish {
+            Wish::Forward(signal) => self.forward(signal, false),
+            Wish::End(signal) => {
+                self.grace.get_or_insert_with(|| Instant::now() + GRACE);
+                self.forward(signal, true)
+            }
+            Wish::EndAtOnce(signal) => {
+                self.forwarded.push(Forwarded {
+                    number: signal.as_raw(),
+                    name: signals::name(signal),
+                    fatal: true,
+                });
+                self.kill(Killed::Asked)
+            }
+            Wish::Resize => self.take_terminal(),
+            Wish::Continue => {
+                self.take_terminal()?;
+                Ok(self.running.resume()?)
+            }
+        }
+    }
+
+    fn forward(&mut self, signal: Signal, fatal: bool) -> Result<(), SessionError> {
+        self.forwarded.push(Forwarded {
+            number: signal.as_raw(),
+            name: signals::name(signal),
+            fatal,
+        });
+        Ok(self.running.signal(signal.as_raw())?)
+    }
+
+    /// Stops ourselves as the command was stopped, so that the caller's shell sees a stopped job.
+    /// When it goes on, SIGCONT is waiting for us and does the rest.
+    fn suspend(&mut self) -> Result<(), SessionError> {
+        if !a_shell_could_continue_us() {
+            return Ok(self.running.resume()?);
+        }
+        if let Some(terminal) = &mut self.terminal {
+            terminal.give_back();
+        }
+        // The rest of the pipeline stops too, as it would have at a real Ctrl-Z. Ours is blocked, and
+        // SIGCONT discards it.
+        let group = rustix::process::getpgrp();
+        palisade_sys::proc::kill_group(group, Signal::TSTP.as_raw())?;
+        Ok(palisade_sys::proc::kill(rustix::process::getpid(), Signal::STOP.as_raw())?)
+    }
+
+    fn take_terminal(&mut self) -> Result<(), SessionError> {
+        match (&mut self.terminal, self.running.pty()) {
+            (Some(terminal), Some(pty)) => terminal.take(pty),
+            _ => Ok(()),
+        }
+    }
+
+    fn kill(&mut self, why: Killed) -> Result<(), SessionError> {
+        self.killed.get_or_insert(why);
+        self.limit = None;
+        self.grace = None;
+        Ok(self.running.kill()?)
+    }
+
+    fn enforce_clock(&mut self) -> Result<(), SessionError> {
+        let now = Instant::now();
+        let over = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
+        if over(self.limit) {
+            self.kill(Killed::Timeout)?;
+        } else if over(self.grace) {
+            self.kill(Killed::Asked)?;
+        }
+        Ok(())
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        let deadline = [self.limit, self.grace].into_iter().flatten().min();
+        let until_deadline =
+            deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let until_look = self
+            .terminal
+            .as_ref()
+            .filter(|terminal| terminal.is_shared() && self.running.pty().is_some())
+            .map(|_| SHARED_TERMINAL_CHECK);
+        [until_deadline, until_look].into_iter().flatten().min()
+    }
+}
+
+fn ends<'fd>(running: &'fd Running, terminal: Option<&'fd HostTerminal>) -> Option<Ends<'fd>> {
+    let terminal = terminal?;
+    let pty = running.pty()?;
+    let input = terminal.may_read().then(|| terminal.input());
+    Some(Ends { input, output: terminal.output(), pty: pty.as_fd() })
+}
+
+fn serve(relay: &mut Relay, order: &[End], ready: &[PollFlags], ends: &Ends<'_>) {
+    for (end, ready) in order.iter().zip(ready) {
+        if !ready.is_empty() {
+            relay.serve(*end, *ready, ends);
+        }
+    }
+}
+
+/// Whether somebody with job control is there to send SIGCONT. In an orphaned process group (the
+/// only program of a terminal window) the kernel ignores Ctrl-Z, and so do we.
+fn a_shell_could_continue_us() -> bool {
+    let Ok(session) = rustix::process::getsid(None) else { return false };
+    let parent_session =
+        rustix::process::getppid().and_then(|parent| rustix::process::getsid(Some(parent)).ok());
+    rustix::process::getpgrp() != session && parent_session == Some(session)
+}

@@ -1,0 +1,134 @@
+//! The caller's terminal: raw while the command owns it, and always given back as it was found.
+//!
+//! The terminal itself never goes inside; bytes are relayed between it and the sandbox's own pty.
+//! File status flags of the caller's descriptors are left alone, since the shell shares them.
+
+use crate::error::SessionError;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::termios::{LocalModes, OptionalActions, Termios, Winsize};
+use std::os::fd::AsRawFd;
+
+/// Who else may be using the terminal at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sharing {
+    /// The command has the terminal to itself.
+    Alone,
+    /// Standard output is a pipe: its reader (a pager) may set up the terminal and read keys from
+    /// it. The terminal then stays as it is, and input is only taken line by line.
+    WithPipeline,
+}
+
+#[derive(Debug)]
+pub(crate) struct HostTerminal {
+    input: OwnedFd,
+    output: OwnedFd,
+    /// As found, while raw mode is on.
+    saved: Option<Termios>,
+    sharing: Sharing,
+}
+
+impl HostTerminal {
+    /// `None` if standard input is not a terminal: then there is nothing to relay.
+    pub(crate) fn of_caller() -> Result<Option<Self>, SessionError> {
+        let stdin = rustix::stdio::stdin();
+        if !rustix::termios::isatty(stdin) {
+            return Ok(None);
+        }
+        let stdout = rustix::stdio::stdout();
+        let stderr = rustix::stdio::stderr();
+        let shown_on = [stdout, stderr].into_iter().find(rustix::termios::isatty).unwrap_or(stdin);
+        let into_pipe = rustix::fs::fstat(stdout)
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
+        Ok(Some(Self {
+            input: own_description(stdin, OFlags::RDONLY)?,
+            output: own_description(shown_on, OFlags::WRONLY)?,
+            saved: None,
+            sharing: if into_pipe { Sharing::WithPipeline } else { Sharing::Alone },
+        }))
+    }
+
+    pub(crate) fn window_size(&self) -> Option<Winsize> {
+        rustix::termios::tcgetwinsize(&self.input).ok()
+    }
+
+    /// Raw mode, if this process is in the foreground: a background job must not touch the terminal.
+    pub(crate) fn take(&mut self, pty: BorrowedFd<'_>) -> Result<(), SessionError> {
+        if let Some(size) = self.window_size() {
+            rustix::termios::tcsetwinsize(pty, size).map_err(SessionError::terminal)?;
+        }
+        if self.saved.is_some() || !self.is_foreground() {
+            return Ok(());
+        }
+        if self.sharing == Sharing::WithPipeline {
+            return silence_echo(pty);
+        }
+        let found = rustix::termios::tcgetattr(&self.input).map_err(SessionError::terminal)?;
+        let mut raw = found.clone();
+        raw.make_raw();
+        rustix::termios::tcsetattr(&self.input, OptionalActions::Drain, &raw)
+            .map_err(SessionError::terminal)?;
+        self.saved = Some(found);
+        Ok(())
+    }
+
+    pub(crate) fn give_back(&mut self) {
+        if let Some(found) = self.saved.take() {
+            // Nothing better can be done if the terminal is gone.
+            let _ = rustix::termios::tcsetattr(&self.input, OptionalActions::Drain, &found);
+        }
+    }
+
+    pub(crate) fn input(&self) -> BorrowedFd<'_> {
+        self.input.as_fd()
+    }
+
+    pub(crate) fn output(&self) -> BorrowedFd<'_> {
+        self.output.as_fd()
+    }
+
+    /// Whether keys typed now are the command's.
+    pub(crate) fn may_read(&self) -> bool {
+        match self.sharing {
+            Sharing::Alone => self.saved.is_some(),
+            Sharing::WithPipeline => {
+                self.is_foreground()
+                    && rustix::termios::tcgetattr(&self.input)
+                        .is_ok_and(|now| now.local_modes.contains(LocalModes::ICANON))
+            }
+        }
+    }
+
+    /// Whether `may_read` can change without a signal telling so.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.sharing == Sharing::WithPipeline
+    }
+
+    fn is_foreground(&self) -> bool {
+        rustix::termios::tcgetpgrp(&self.input)
+            .is_ok_and(|foreground| foreground == rustix::process::getpgrp())
+    }
+}
+
+impl Drop for HostTerminal {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+/// Opens the terminal again, so that non-blocking mode is not shared with the caller's shell. Where
+/// that is refused (a terminal that belongs to another user, after `su`), a plain duplicate serves.
+fn own_description(fd: BorrowedFd<'_>, access: OFlags) -> Result<OwnedFd, SessionError> {
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty())
+        .or_else(|_| rustix::io::fcntl_dupfd_cloexec(fd, 3))
+        .map_err(SessionError::terminal)
+}
+
+/// The caller's terminal echoes already; twice would be once too often.
+fn silence_echo(pty: BorrowedFd<'_>) -> Result<(), SessionError> {
+    let mut inside = rustix::termios::tcgetattr(pty).map_err(SessionError::terminal)?;
+    inside.local_modes.remove(LocalModes::ECHO);
+    rustix::termios::tcsetattr(pty, OptionalActions::Now, &inside).map_err(SessionError::terminal)
+}

@@ -1,0 +1,70 @@
+//! Which project policies the user has read and accepted, by content (POL-4).
+//!
+//! A path alone is never trusted: the digest is taken of the very text that is merged, so a file
+//! that changes after the yes is untrusted again.
+
+use crate::error::SessionError;
+use crate::places::{self, Places};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The store as it is on disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrustStore {
+    /// Canonical path of the document, and the SHA-256 of its text in hex.
+    trusted: BTreeMap<PathBuf, String>,
+}
+
+impl TrustStore {
+    /// A missing store trusts nothing; an unreadable one is an error, not an empty one.
+    pub fn load(places: &Places) -> Result<Self, SessionError> {
+        let path = places.trust_store();
+        match places::read_document(&path)? {
+            None => Ok(Self::default()),
+            Some(text) => serde_json::from_str(&text)
+                .map_err(|source| SessionError::TrustStore { path, source }),
+        }
+    }
+
+    pub fn save(&self, places: &Places) -> Result<(), SessionError> {
+        let path = places.trust_store();
+        let mut text = serde_json::to_string_pretty(self)
+            .map_err(|source| SessionError::TrustStore { path: path.clone(), source })?;
+        text.push('\n');
+        places::replace_file(&path, text.as_bytes())
+    }
+
+    pub fn trust(&mut self, document: &Path, text: &str) {
+        self.trusted.insert(document.to_owned(), digest(text));
+    }
+
+    /// Whether there was anything to revoke.
+    pub fn revoke(&mut self, document: &Path) -> bool {
+        self.trusted.remove(document).is_some()
+    }
+
+    pub fn is_trusted(&self, document: &Path, text: &str) -> bool {
+        self.trusted.get(document).is_some_and(|known| *known == digest(text))
+    }
+
+    /// Paths with the digest that was accepted.
+    pub fn entries(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.trusted.iter().map(|(path, digest)| (path.as_path(), digest.as_str()))
+    }
+}
+
+fn digest(text: &str) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(text.as_bytes()).iter().fold(String::with_capacity(64), |mut hex, byte| {
+        // Writing to a String has no way to fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+#[cfg(test)]
+#[path = "trust_tests.rs"]
+mod tests;

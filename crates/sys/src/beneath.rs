@@ -1,0 +1,95 @@
+//! Opening and creating things below a directory descriptor.
+//! Must never follow a link or leave the directory: a tree prepared for a sandbox may hold names an
+//! attacker chose.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path};
+
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use crate::error::{At, Result, SysError};
+
+/// openat2 answers `EAGAIN` when a rename elsewhere kept it from proving a `..` safe.
+const RESOLVE_TRIES: u32 = 32;
+
+/// Opens `path` as if `root` were `/`; any link on the way is an error (`ELOOP`). The descriptor is
+/// close-on-exec. See openat2(2).
+pub fn open_beneath(root: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd> {
+    open_how(root, path, flags, Mode::empty())
+}
+
+/// Creates a regular file that must not exist yet, open for writing. The umask applies.
+pub fn create_file_beneath(root: impl AsFd, path: &Path, mode: Mode) -> Result<OwnedFd> {
+    open_how(root, path, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, mode)
+}
+
+/// Creates the directories of `path` that are missing and opens the last one (`O_PATH`). The umask
+/// applies. `..` is refused.
+pub fn mkdir_p_beneath(root: impl AsFd, path: &Path, mode: Mode) -> Result<OwnedFd> {
+    let directory = OFlags::PATH | OFlags::DIRECTORY;
+    let mut current = open_beneath(root, Path::new("."), directory)?;
+    for component in path.components() {
+        let name = match component {
+            Component::RootDir | Component::CurDir => continue,
+            Component::Normal(name) => name,
+            Component::ParentDir | Component::Prefix(_) => {
+                return Err(SysError::new("mkdir", path.display().to_string(), Errno::INVAL));
+            }
+        };
+        // Looking first spares an EROFS on a read-only tree where the directory already is.
+        current = match open_beneath(&current, Path::new(name), directory) {
+            Err(error) if error.errno == Errno::NOENT => {
+                match rustix::fs::mkdirat(&current, name, mode) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(errno) => return Err(errno).at("mkdir", path),
+                }
+                open_beneath(&current, Path::new(name), directory)
+            }
+            found => found,
+        }
+        .map_err(|error| SysError { subject: path.display().to_string(), ..error })?;
+    }
+    Ok(current)
+}
+
+/// Creates a symbolic link at `path` that holds `target`.
+pub fn symlink_beneath(root: impl AsFd, target: &Path, path: &Path) -> Result<()> {
+    let (parent, name) = open_parent(root, path)?;
+    rustix::fs::symlinkat(target, parent, name).at("symlink", path)
+}
+
+/// Creates an overlay whiteout, a character device 0:0. Since 5.8 this needs no privilege.
+pub fn mknod_whiteout(dir: impl AsFd, name: &OsStr) -> Result<()> {
+    let (parent, name) = open_parent(dir, Path::new(name))?;
+    rustix::fs::mknodat(parent, name, FileType::CharacterDevice, Mode::empty(), 0)
+        .at("mknod", Path::new(name))
+}
+
+fn open_parent(root: impl AsFd, path: &Path) -> Result<(OwnedFd, &OsStr)> {
+    let Some(name) = path.file_name() else {
+        return Err(SysError::new("open", path.display().to_string(), Errno::INVAL));
+    };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    Ok((open_beneath(root, parent, OFlags::PATH | OFlags::DIRECTORY)?, name))
+}
+
+fn open_how(root: impl AsFd, path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
+    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    // No O_NOFOLLOW: with O_PATH it would open a last link itself where NO_SYMLINKS refuses it.
+    let flags = flags | OFlags::CLOEXEC;
+    let mut tries = 0;
+    loop {
+        match rustix::fs::openat2(root.as_fd(), path, flags, mode, resolve) {
+            Err(Errno::AGAIN) if tries < RESOLVE_TRIES => tries += 1,
+            Err(Errno::INTR) => {}
+            opened => return opened.at("openat2", path),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "beneath_tests.rs"]
+mod tests;

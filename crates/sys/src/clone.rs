@@ -1,0 +1,124 @@
+//! New processes and namespaces by clone3(2) and unshare(2).
+//! Must never fork a threaded process: the child would inherit locks nobody is left to release.
+
+#![expect(
+    unsafe_code,
+    reason = "clone3 and unshare have no safe wrapper that takes every namespace"
+)]
+
+use std::os::fd::{FromRawFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::process::Pid;
+
+use crate::error::{Result, SysError, check};
+use crate::flags::flag_set;
+
+flag_set! {
+    /// Namespaces to create. Nothing that shares memory or descriptors is offered.
+    pub struct CloneFlags: u64 {
+        /// Time namespace (5.6); the first process to enter it fixes its offsets.
+        NEWTIME = 0x80;
+        NEWNS = 0x0002_0000;
+        NEWCGROUP = 0x0200_0000;
+        NEWUTS = 0x0400_0000;
+        NEWIPC = 0x0800_0000;
+        NEWUSER = 0x1000_0000;
+        NEWPID = 0x2000_0000;
+        NEWNET = 0x4000_0000;
+    }
+}
+
+/// Which side of the fork we are on.
+#[derive(Debug)]
+pub enum Forked {
+    /// The new process.
+    Child,
+    /// The caller, with the child as it is known here. The pidfd is close-on-exec.
+    Parent { pid: Pid, pidfd: OwnedFd },
+}
+
+/// `struct clone_args` in its first version (5.3); the kernel accepts it for ever.
+#[repr(C)]
+#[derive(Default)]
+struct CloneArgs {
+    flags: u64,
+    pidfd: u64,
+    child_tid: u64,
+    parent_tid: u64,
+    exit_signal: u64,
+    stack: u64,
+    stack_size: u64,
+    tls: u64,
+}
+
+const CLONE_PIDFD: u64 = 0x1000;
+
+/// Forks into new namespaces; with [`CloneFlags::NONE`] it is a plain fork that yields a pidfd.
+///
+/// Fails with `EINVAL` in a process with more than one thread. libc's fork handlers do not run.
+/// See clone3(2).
+pub fn clone3(flags: CloneFlags) -> Result<Forked> {
+    let failed = |why: &str, errno| SysError::new("clone3", why, errno);
+    if !is_single_threaded()? {
+        return Err(failed("in a process with several threads", Errno::INVAL));
+    }
+    let mut pidfd: libc::c_int = -1;
+    let mut args = CloneArgs {
+        flags: flags.bits() | CLONE_PIDFD,
+        pidfd: (&raw mut pidfd).expose_provenance() as u64,
+        exit_signal: libc::SIGCHLD as u64,
+        ..CloneArgs::default()
+    };
+    // SAFETY: without CLONE_VM the child gets its own copy of memory and goes on on its copy of this
+    // stack, as after fork(2). We are the only thread, so no lock is held in that copy. `args` and
+    // the `pidfd` it points to outlive the call.
+    let returned =
+        unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of::<CloneArgs>()) };
+    let raw = check(returned).map_err(|errno| failed("", errno))?;
+    let Some(pid) = i32::try_from(raw).ok().and_then(Pid::from_raw) else {
+        return Ok(Forked::Child);
+    };
+    // SAFETY: the call succeeded in the parent, so the kernel stored there a descriptor that is new
+    // and that nobody else owns.
+    let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+    Ok(Forked::Parent { pid, pidfd })
+}
+
+/// A plain fork of a single-threaded process.
+pub fn fork() -> Result<Forked> {
+    clone3(CloneFlags::NONE)
+}
+
+/// Moves this process into new namespaces. See unshare(2).
+pub fn unshare(flags: CloneFlags) -> Result<()> {
+    let bits = libc::c_int::try_from(flags.bits())
+        .map_err(|_| SysError::new("unshare", "", Errno::INVAL))?;
+    unshare_bits(bits).map_err(|errno| SysError::new("unshare", "", errno))
+}
+
+/// Whether this is the only thread of the process.
+///
+/// unshare(2) of `CLONE_THREAD` does nothing in a single-threaded process and is refused in any
+/// other, so it answers without a mounted /proc. Where a filter forbids unshare, /proc tells.
+pub fn is_single_threaded() -> Result<bool> {
+    match unshare_bits(libc::CLONE_THREAD) {
+        Ok(()) => Ok(true),
+        Err(Errno::INVAL) => Ok(false),
+        Err(_) => {
+            let tasks = "/proc/self/task";
+            let entries = std::fs::read_dir(tasks)
+                .map_err(|error| SysError::new("opendir", tasks, crate::error::errno_of(&error)))?;
+            Ok(entries.count() == 1)
+        }
+    }
+}
+
+fn unshare_bits(bits: libc::c_int) -> std::result::Result<(), Errno> {
+    // SAFETY: the bits are namespaces or CLONE_THREAD: none touches memory or the descriptor table.
+    check(unsafe { libc::unshare(bits) }.into()).map(drop)
+}
+
+#[cfg(test)]
+#[path = "clone_tests.rs"]
+mod tests;

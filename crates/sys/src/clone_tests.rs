@@ -1,0 +1,53 @@
+use std::sync::mpsc;
+
+use super::*;
+use crate::proc::{Status, WaitFlags, exit_now, waitid_pidfd};
+use crate::test_child::in_child;
+
+#[test]
+fn a_process_with_threads_is_not_forked() {
+    let (release, parked) = mpsc::channel::<()>();
+    let thread = std::thread::spawn(move || parked.recv());
+    assert!(!is_single_threaded().unwrap());
+    let error = fork().unwrap_err();
+    assert_eq!(error.errno, Errno::INVAL);
+    assert!(error.subject.contains("threads"), "{error}");
+    drop(release);
+    assert!(thread.join().unwrap().is_err());
+}
+
+#[test]
+fn a_fork_gives_a_pidfd_of_the_child() {
+    in_child(|| {
+        assert!(is_single_threaded().unwrap());
+        match fork().unwrap() {
+            Forked::Child => exit_now(7),
+            Forked::Parent { pidfd, .. } => {
+                let status = waitid_pidfd(&pidfd, WaitFlags::NONE).unwrap();
+                assert_eq!(status, Some(Status::Exited(7)));
+            }
+        }
+    });
+}
+
+/// Proves: PROC-1 own-pid-namespace
+#[test]
+fn the_child_is_pid_one_of_a_new_pid_namespace() {
+    in_child(|| match clone3(CloneFlags::NEWUSER | CloneFlags::NEWPID).unwrap() {
+        Forked::Child => exit_now(rustix::process::getpid().as_raw_pid()),
+        Forked::Parent { pid, pidfd } => {
+            assert_ne!(pid, Pid::INIT);
+            let status = waitid_pidfd(&pidfd, WaitFlags::NONE).unwrap();
+            assert_eq!(status, Some(Status::Exited(1)));
+        }
+    });
+}
+
+#[test]
+fn unshare_enters_a_new_namespace() {
+    in_child(|| {
+        let before = std::fs::read_link("/proc/self/ns/user").unwrap();
+        unshare(CloneFlags::NEWUSER).unwrap();
+        assert_ne!(std::fs::read_link("/proc/self/ns/user").unwrap(), before);
+    });
+}

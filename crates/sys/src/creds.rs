@@ -1,0 +1,202 @@
+//! Who a process is and what it may do: id maps, uids, capabilities, securebits, dumpability.
+//! Must never act on the whole process: every call here is about the calling thread alone, as a
+//! launcher has only one. Order matters: securebits and the bounding set need CAP_SETPCAP, so they
+//! come before the capability sets are emptied.
+
+#![expect(unsafe_code, reason = "rustix can not name capabilities newer than itself")]
+
+use std::io::Write;
+use std::path::Path;
+
+use rustix::io::Errno;
+use rustix::process::{DumpableBehavior, Gid, Pid, Uid};
+use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
+
+use crate::error::{At, Result, SysError, check};
+
+/// Which of the two id maps of a user namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdKind {
+    Uid,
+    Gid,
+}
+
+/// One line of an id map: `count` ids from `inside` on stand for those from `outside` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapLine {
+    pub inside: u32,
+    pub outside: u32,
+    pub count: u32,
+}
+
+/// The three capability sets of a thread, one bit per capability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    pub effective: u64,
+    pub permitted: u64,
+    pub inheritable: u64,
+}
+
+/// Writes an id map of the user namespace of `pid` (`None`: our own). It can be written once.
+/// See user_namespaces(7).
+pub fn write_map(pid: Option<Pid>, kind: IdKind, lines: &[MapLine]) -> Result<()> {
+    let file = match kind {
+        IdKind::Uid => "uid_map",
+        IdKind::Gid => "gid_map",
+    };
+    let text: String = lines
+        .iter()
+        .map(|line| format!("{} {} {}\n", line.inside, line.outside, line.count))
+        .collect();
+    write_proc(pid, file, text.as_bytes())
+}
+
+/// Turns setgroups(2) off in the user namespace of `pid` (`None`: our own); without privilege the
+/// gid map can be written only after this (CVE-2014-8989).
+pub fn deny_setgroups(pid: Option<Pid>) -> Result<()> {
+    write_proc(pid, "setgroups", b"deny")
+}
+
+/// The kernel takes such a file in one write or not at all.
+pub(crate) fn write_proc(pid: Option<Pid>, file: &str, content: &[u8]) -> Result<()> {
+    let path = match pid {
+        None => format!("/proc/self/{file}"),
+        Some(pid) => format!("/proc/{}/{file}", pid.as_raw_pid()),
+    };
+    let path = Path::new(&path);
+    let mut open = std::fs::OpenOptions::new().write(true).open(path).at("open", path)?;
+    let written = open.write(content).at("write", path)?;
+    if written != content.len() {
+        return Err(SysError::new("write", path.display().to_string(), Errno::IO));
+    }
+    Ok(())
+}
+
+/// Sets real, effective and saved uid of this thread.
+pub fn setresuid(uid: u32) -> Result<()> {
+    let uid = Uid::from_raw_unchecked(valid_id("setresuid", uid)?);
+    rustix::thread::set_thread_res_uid(uid, uid, uid).call("setresuid")
+}
+
+/// Sets real, effective and saved gid of this thread.
+pub fn setresgid(gid: u32) -> Result<()> {
+    let gid = Gid::from_raw_unchecked(valid_id("setresgid", gid)?);
+    rustix::thread::set_thread_res_gid(gid, gid, gid).call("setresgid")
+}
+
+/// The kernel reads the id -1 as "leave it as it is", which is never what a caller here means.
+fn valid_id(call: &'static str, id: u32) -> Result<u32> {
+    if id == u32::MAX { Err(SysError::new(call, "id -1", Errno::INVAL)) } else { Ok(id) }
+}
+
+/// Leaves every supplementary group. Fails with `EPERM` where setgroups is denied.
+pub fn setgroups_empty() -> Result<()> {
+    rustix::thread::set_thread_groups(&[]).call("setgroups")
+}
+
+/// Empties the bounding, ambient, effective, permitted and inheritable set of this thread.
+pub fn drop_all_capabilities() -> Result<()> {
+    drop_bounding_set()?;
+    rustix::thread::clear_ambient_capability_set().call("prctl PR_CAP_AMBIENT")?;
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    rustix::thread::set_capabilities(None, sets).call("capset")
+}
+
+/// Asks the kernel where its capabilities end instead of trusting our headers, and drops only what
+/// is still there, so that a caller whose set is empty needs no CAP_SETPCAP.
+fn drop_bounding_set() -> Result<()> {
+    for capability in 0..u64::BITS {
+        match prctl(libc::PR_CAPBSET_READ, capability) {
+            Ok(0) => {}
+            Ok(_) => {
+                prctl(libc::PR_CAPBSET_DROP, capability).map_err(|errno| {
+                    SysError::new("prctl PR_CAPBSET_DROP", capability.to_string(), errno)
+                })?;
+            }
+            Err(Errno::INVAL) => break,
+            Err(errno) => return Err(errno).call("prctl PR_CAPBSET_READ"),
+        }
+    }
+    Ok(())
+}
+
+/// The capability sets of this thread.
+pub fn capability_sets() -> Result<Capabilities> {
+    let sets = rustix::thread::capabilities(None).call("capget")?;
+    Ok(Capabilities {
+        effective: sets.effective.bits(),
+        permitted: sets.permitted.bits(),
+        inheritable: sets.inheritable.bits(),
+    })
+}
+
+/// The bounding set of this thread, one bit per capability.
+pub fn bounding_set() -> u64 {
+    (0..u64::BITS)
+        .filter(|capability| prctl(libc::PR_CAPBSET_READ, *capability) == Ok(1))
+        .fold(0, |set, capability| set | 1 << capability)
+}
+
+/// Tries to get CAP_SYS_ADMIN back; with the sets emptied the answer must be `EPERM`.
+pub fn try_regain_capability() -> std::result::Result<(), Errno> {
+    let mut sets = rustix::thread::capabilities(None)?;
+    sets.permitted |= CapabilitySet::SYS_ADMIN;
+    sets.effective |= CapabilitySet::SYS_ADMIN;
+    rustix::thread::set_capabilities(None, sets)
+}
+
+/// Makes uid 0 mean nothing, for good: no capabilities by exec or setuid, no ambient ones.
+/// See capabilities(7).
+pub fn lock_securebits() -> Result<()> {
+    let bits = CapabilitiesSecureBits::NO_ROOT
+        | CapabilitiesSecureBits::NO_ROOT_LOCKED
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP
+        | CapabilitiesSecureBits::NO_SETUID_FIXUP_LOCKED
+        | CapabilitiesSecureBits::KEEP_CAPS_LOCKED
+        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE
+        | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED;
+    rustix::thread::set_capabilities_secure_bits(bits).call("prctl PR_SET_SECUREBITS")
+}
+
+/// Keeps exec from ever granting a privilege; can not be undone.
+pub fn set_no_new_privs() -> Result<()> {
+    rustix::thread::set_no_new_privs(true).call("prctl PR_SET_NO_NEW_PRIVS")
+}
+
+/// Whether other processes of the same user may trace this one and read its /proc files.
+pub fn set_dumpable(dumpable: bool) -> Result<()> {
+    let behavior =
+        if dumpable { DumpableBehavior::Dumpable } else { DumpableBehavior::NotDumpable };
+    rustix::process::set_dumpable_behavior(behavior).call("prctl PR_SET_DUMPABLE")
+}
+
+/// See [`set_dumpable`].
+pub fn is_dumpable() -> Result<bool> {
+    let behavior = rustix::process::dumpable_behavior().call("prctl PR_GET_DUMPABLE")?;
+    Ok(behavior == DumpableBehavior::Dumpable)
+}
+
+/// Sends this process `signal` when its parent thread dies. A parent that died before the call is not
+/// noticed: check getppid(2) afterwards. Changing uid or gid clears the setting.
+pub fn set_pdeathsig(signal: i32) -> Result<()> {
+    let signal = rustix::process::Signal::from_named_raw(signal).ok_or(Errno::INVAL);
+    signal
+        .and_then(|signal| rustix::process::set_parent_process_death_signal(Some(signal)))
+        .call("prctl PR_SET_PDEATHSIG")
+}
+
+/// Makes this process the one that orphans below it are handed to.
+pub fn set_child_subreaper() -> Result<()> {
+    // The value is a mere yes or no to the kernel; rustix types it as a pid.
+    rustix::process::set_child_subreaper(Some(Pid::INIT)).call("prctl PR_SET_CHILD_SUBREAPER")
+}
+
+fn prctl(option: libc::c_int, argument: u32) -> std::result::Result<libc::c_long, Errno> {
+    // SAFETY: the two options used read their argument as a number and touch no memory.
+    check(unsafe { libc::prctl(option, libc::c_ulong::from(argument), 0, 0, 0) }.into())
+}
+
+#[cfg(test)]
+#[path = "creds_tests.rs"]
+mod tests;

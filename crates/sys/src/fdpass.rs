@@ -1,0 +1,82 @@
+//! Passing open files between processes over a socket. See unix(7), SCM_RIGHTS.
+//! Must never let a message lose descriptors in silence: a cut message is an error.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+
+use crate::error::{At, Result, SysError};
+
+/// The most descriptors one message can carry here; the kernel's own limit is 253.
+pub const MAX_FDS: usize = 64;
+
+const ANCILLARY_BYTES: usize = rustix::cmsg_space!(ScmRights(MAX_FDS));
+
+/// Two connected sockets that keep the bounds of messages, close-on-exec.
+pub fn socketpair() -> Result<(OwnedFd, OwnedFd)> {
+    rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+        .call("socketpair")
+}
+
+/// Sends one message with copies of `fds`. The bytes must not be empty: a reader could not tell such
+/// a message from the end.
+pub fn send_with_fds(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<()> {
+    let refused = |why: &str, errno| Err(SysError::new("sendmsg", why, errno));
+    if bytes.is_empty() {
+        return refused("empty message", Errno::INVAL);
+    }
+    let mut space = [MaybeUninit::uninit(); ANCILLARY_BYTES];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let fits = fds.len() <= MAX_FDS;
+    if !fits || (!fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds))) {
+        return refused("too many descriptors", Errno::TOOBIG);
+    }
+    let sent = rustix::io::retry_on_intr(|| {
+        rustix::net::sendmsg(
+            socket.as_fd(),
+            &[IoSlice::new(bytes)],
+            &mut ancillary,
+            SendFlags::NOSIGNAL,
+        )
+    })
+    .call("sendmsg")?;
+    if sent == bytes.len() { Ok(()) } else { refused("cut message", Errno::MSGSIZE) }
+}
+
+/// Receives one message into `buffer`: how many bytes it had, and its descriptors, close-on-exec.
+/// Zero bytes is the end: nobody holds the other side any more.
+pub fn recv_with_fds(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Vec<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); ANCILLARY_BYTES];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = rustix::io::retry_on_intr(|| {
+        rustix::net::recvmsg(
+            socket.as_fd(),
+            &mut [IoSliceMut::new(buffer)],
+            &mut ancillary,
+            RecvFlags::CMSG_CLOEXEC,
+        )
+    })
+    .call("recvmsg")?;
+    let fds = ancillary
+        .drain()
+        .filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    if received.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
+        return Err(SysError::new("recvmsg", "cut message", Errno::MSGSIZE));
+    }
+    Ok((received.bytes, fds))
+}
+
+#[cfg(test)]
+#[path = "fdpass_tests.rs"]
+mod tests;

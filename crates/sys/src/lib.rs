@@ -1,0 +1,26 @@
+//! The system calls Palisade makes, as safe functions with typed arguments and errors.
+//! This is the only crate that may hold unsafe code; it decides nothing and knows no policy.
+//! `unsafe_code` is denied for the crate (workspace lints): a module that needs it says so and why.
+
+pub mod beneath;
+pub mod clone;
+pub mod creds;
+mod error;
+pub mod fdpass;
+mod flags;
+pub mod landlock;
+pub mod mounts;
+pub mod net;
+pub mod proc;
+pub mod raw;
+pub mod seccomp;
+pub mod timens;
+pub mod tty;
+
+#[cfg(test)]
+mod test_child;
+
+pub use error::{At, Result, SysError, errno_name};
+pub use rustix::fs::{CWD, Mode, OFlags};
+pub use rustix::io::Errno;
+pub use rustix::process::Pid;

@@ -1,0 +1,73 @@
+//! The loopback interface of a network namespace, and TCP on it.
+//! Must never talk to an address other than 127.0.0.1.
+
+#![expect(unsafe_code, reason = "interface flags are set by an ioctl on a C union")]
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
+use crate::error::{At, Result, check, errno_of};
+
+/// Loopback answers at once or not at all; a dropped packet must not hang the caller.
+const CONNECT_LIMIT: Duration = Duration::from_millis(500);
+
+/// Brings `lo` up in our network namespace; the kernel then gives it 127.0.0.1 and ::1.
+pub fn loopback_up() -> Result<()> {
+    let socket = rustix::net::socket_with(
+        AddressFamily::INET,
+        SocketType::DGRAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .call("socket")?;
+    // SAFETY: all zeroes is a valid ifreq: it is a name and a union of plain numbers.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
+        *to = from.cast_signed();
+    }
+    // SAFETY: the request names the interface, and the kernel writes within one ifreq.
+    check(
+        unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request) }
+            .into(),
+    )
+    .call("ioctl SIOCGIFFLAGS lo")?;
+    // SAFETY: the call above filled this field of the union.
+    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    request.ifr_ifru.ifru_flags = flags | UP;
+    // SAFETY: the kernel only reads the request, whose flags were set just above.
+    check(
+        unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) }
+            .into(),
+    )
+    .map(drop)
+    .call("ioctl SIOCSIFFLAGS lo")
+}
+
+/// `IFF_UP`, which libc types wider than the field it belongs in.
+const UP: libc::c_short = 1;
+
+/// A listening socket on a free port of 127.0.0.1, and that port.
+pub fn tcp_listener_loopback() -> Result<(OwnedFd, u16)> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).call("bind 127.0.0.1")?;
+    let port = listener.local_addr().call("getsockname")?.port();
+    Ok((OwnedFd::from(listener), port))
+}
+
+/// Tries to connect to a port of 127.0.0.1 and hangs up again. Never waits long.
+pub fn tcp_connect_loopback(port: u16) -> std::result::Result<(), Errno> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    TcpStream::connect_timeout(&address, CONNECT_LIMIT).map(drop).map_err(|error| {
+        match error.kind() {
+            std::io::ErrorKind::TimedOut => Errno::TIMEDOUT,
+            _ => errno_of(&error),
+        }
+    })
+}
+
+#[cfg(test)]
+#[path = "net_tests.rs"]
+mod tests;

@@ -1,0 +1,27 @@
+use super::*;
+use crate::clone::CloneFlags;
+use crate::test_child::{become_namespace_root, in_child};
+
+/// Proves: NET-2 working-loopback
+#[test]
+fn loopback_of_a_new_namespace_works_once_it_is_up() {
+    let (_outside, outside_port) = tcp_listener_loopback().unwrap();
+    tcp_connect_loopback(outside_port).unwrap();
+    in_child(|| {
+        become_namespace_root(CloneFlags::NEWNET);
+        assert_eq!(tcp_connect_loopback(outside_port), Err(Errno::NETUNREACH));
+        loopback_up().unwrap();
+        assert_eq!(tcp_connect_loopback(outside_port), Err(Errno::CONNREFUSED));
+        let (_inside, port) = tcp_listener_loopback().unwrap();
+        tcp_connect_loopback(port).unwrap();
+    });
+}
+
+#[test]
+fn without_privilege_the_interface_stays_as_it_is() {
+    in_child(|| {
+        become_namespace_root(CloneFlags::NEWNET);
+        crate::creds::drop_all_capabilities().unwrap();
+        assert_eq!(loopback_up().unwrap_err().errno, Errno::PERM);
+    });
+}

@@ -1,0 +1,110 @@
+//! Signals that come to us: masks, handlers, signalfd(2).
+//! Must never install a handler: signals are read as data, at a time of our choosing.
+
+#![expect(unsafe_code, reason = "signal sets are libc's")]
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::process::Pid;
+
+use crate::error::{At, Result, SysError, check};
+
+/// The numbers of the signals Palisade names.
+pub mod sig {
+    pub use libc::{
+        SIGABRT, SIGALRM, SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGPIPE, SIGQUIT, SIGSEGV,
+        SIGSTOP, SIGSYS, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2, SIGWINCH, SIGXCPU,
+    };
+}
+
+/// A signal that arrived, and who sent it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SigInfo {
+    pub signo: i32,
+    /// The sender; `None` for the kernel, or for a process outside our pid namespace.
+    pub pid: Option<Pid>,
+    pub uid: u32,
+    /// `SI_USER`, `SI_KERNEL`, `CLD_EXITED` and so on, see sigaction(2).
+    pub code: i32,
+}
+
+/// The size of `struct signalfd_siginfo`: one read gives one signal.
+const SIGNALFD_RECORD: usize = 128;
+
+/// Blocks `signals` besides those already blocked; a signalfd gets only what is blocked.
+pub fn block_signals(signals: &[i32]) -> Result<()> {
+    set_mask(libc::SIG_BLOCK, &signal_set(signals)?)
+}
+
+/// Blocks nothing any more.
+pub fn unblock_all() -> Result<()> {
+    set_mask(libc::SIG_SETMASK, &signal_set(&[])?)
+}
+
+/// Gives every signal its default action. exec(2) resets handlers by itself but leaves ignored
+/// signals ignored, and Rust's runtime ignores SIGPIPE.
+pub fn reset_handlers() {
+    // SIGRTMAX is 64 on every architecture we build for. KILL, STOP and libc's own signals refuse.
+    for signal in 1..=64 {
+        // SAFETY: the default action runs no code of ours.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
+/// A descriptor (close-on-exec, non-blocking) from which `signals` can be read. Block them first.
+pub fn signalfd(signals: &[i32]) -> Result<OwnedFd> {
+    let set = signal_set(signals)?;
+    // SAFETY: `set` is an initialised signal set; -1 asks for a new descriptor.
+    let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+    check(fd.into()).call("signalfd")?;
+    // SAFETY: the call succeeded, so `fd` is new and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// The next signal, or `None` if none is waiting.
+pub fn read_signalfd(fd: impl AsFd) -> Result<Option<SigInfo>> {
+    let mut record = [0_u8; SIGNALFD_RECORD];
+    let length = match rustix::io::retry_on_intr(|| rustix::io::read(fd.as_fd(), &mut record)) {
+        Ok(length) => length,
+        Err(Errno::AGAIN) => return Ok(None),
+        Err(errno) => return Err(errno).call("read signalfd"),
+    };
+    if length != SIGNALFD_RECORD {
+        return Err(SysError::new("read signalfd", "short record", Errno::IO));
+    }
+    // The record starts with signo, errno, code, pid, uid, four bytes each.
+    let word = |index: usize| {
+        let mut bytes = [0_u8; 4];
+        bytes.copy_from_slice(&record[index * 4..index * 4 + 4]);
+        i32::from_ne_bytes(bytes)
+    };
+    Ok(Some(SigInfo {
+        signo: word(0),
+        code: word(2),
+        pid: Pid::from_raw(word(3)),
+        uid: word(4).cast_unsigned(),
+    }))
+}
+
+fn signal_set(signals: &[i32]) -> Result<libc::sigset_t> {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigemptyset initialises what it points to.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    // SAFETY: initialised just above; sigemptyset can not fail.
+    let mut set = unsafe { set.assume_init() };
+    for signal in signals {
+        // SAFETY: `set` is initialised; a number that is no signal is refused.
+        check(unsafe { libc::sigaddset(&raw mut set, *signal) }.into())
+            .map_err(|errno| SysError::new("sigaddset", signal.to_string(), errno))?;
+    }
+    Ok(set)
+}
+
+fn set_mask(how: libc::c_int, set: &libc::sigset_t) -> Result<()> {
+    // SAFETY: `set` is initialised, and a null pointer for the old mask is allowed.
+    check(unsafe { libc::sigprocmask(how, set, std::ptr::null_mut()) }.into())
+        .map(drop)
+        .call("sigprocmask")
+}

@@ -1,0 +1,89 @@
+//! Terminals: pairs of pseudo-terminals, the controlling terminal, raw mode.
+//! Must never open a terminal so that it becomes the controlling one by accident (`O_NOCTTY`).
+
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::process::Pid;
+use rustix::pty::OpenptFlags;
+use rustix::termios::{OptionalActions, Termios};
+
+use crate::error::{At, Result};
+
+pub use rustix::termios::Winsize;
+
+/// The settings a terminal had before [`make_raw`].
+#[derive(Clone, Debug)]
+pub struct SavedTermios(Termios);
+
+/// A new pseudo-terminal from the `ptmx` of a chosen devpts: the master, not for exec to inherit.
+pub fn open_ptmx_in(ptmx: &Path) -> Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::open(ptmx, flags, Mode::empty()).at("open", ptmx)
+}
+
+/// Unlocks the other side of `master` and opens it without naming a path, so it is the right one in
+/// whatever mount namespace we are (`TIOCGPTPEER`, 4.13).
+pub fn open_slave(master: impl AsFd) -> Result<OwnedFd> {
+    rustix::pty::unlockpt(&master).call("ioctl TIOCSPTLCK")?;
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    rustix::pty::ioctl_tiocgptpeer(&master, flags).call("ioctl TIOCGPTPEER")
+}
+
+/// Makes `terminal` the controlling terminal of our session; we must lead it and have none.
+pub fn set_controlling_tty(terminal: impl AsFd) -> Result<()> {
+    rustix::process::ioctl_tiocsctty(terminal).call("ioctl TIOCSCTTY")
+}
+
+/// The size of a terminal's window.
+pub fn window_size(terminal: impl AsFd) -> Result<Winsize> {
+    rustix::termios::tcgetwinsize(terminal).call("ioctl TIOCGWINSZ")
+}
+
+/// Sets the size of a terminal's window; its foreground group gets SIGWINCH.
+pub fn set_window_size(terminal: impl AsFd, size: Winsize) -> Result<()> {
+    rustix::termios::tcsetwinsize(terminal, size).call("ioctl TIOCSWINSZ")
+}
+
+/// Passes every byte through as it is, and gives back the settings from before.
+pub fn make_raw(terminal: impl AsFd) -> Result<SavedTermios> {
+    let saved = rustix::termios::tcgetattr(&terminal).call("tcgetattr")?;
+    let mut raw = saved.clone();
+    raw.make_raw();
+    rustix::termios::tcsetattr(&terminal, OptionalActions::Now, &raw).call("tcsetattr")?;
+    Ok(SavedTermios(saved))
+}
+
+/// Gives a terminal back the settings it had, once what was written has been shown.
+pub fn restore(terminal: impl AsFd, saved: &SavedTermios) -> Result<()> {
+    rustix::termios::tcsetattr(terminal, OptionalActions::Drain, &saved.0).call("tcsetattr")
+}
+
+/// Makes `group` the foreground process group of a terminal. Block SIGTTOU when calling from the
+/// background.
+pub fn tcsetpgrp(terminal: impl AsFd, group: Pid) -> Result<()> {
+    rustix::termios::tcsetpgrp(terminal, group).call("tcsetpgrp")
+}
+
+/// The foreground process group of a terminal.
+pub fn tcgetpgrp(terminal: impl AsFd) -> Result<Pid> {
+    rustix::termios::tcgetpgrp(terminal).call("tcgetpgrp")
+}
+
+/// Whether `fd` is a terminal.
+pub fn isatty(fd: impl AsFd) -> bool {
+    rustix::termios::isatty(fd)
+}
+
+/// A second description of the same file, for writing only: who gets it can not read what is typed,
+/// and can not change the flags of the first.
+pub fn reopen_write_only(fd: impl AsFd) -> Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd());
+    let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::open(&path, flags, Mode::empty()).at("open", Path::new(&path))
+}
+
+#[cfg(test)]
+#[path = "tty_tests.rs"]
+mod tests;

@@ -1,0 +1,68 @@
+use std::fs::File;
+use std::io::{Read, Write};
+
+use rustix::io::Errno;
+
+use super::*;
+use crate::proc::setsid;
+use crate::test_child::in_child;
+
+fn pair() -> (File, File) {
+    let master = open_ptmx_in(Path::new("/dev/ptmx")).unwrap();
+    let slave = open_slave(&master).unwrap();
+    (File::from(master), File::from(slave))
+}
+
+#[test]
+fn what_is_typed_arrives_edited_and_raw_mode_passes_every_byte() {
+    let (mut master, mut slave) = pair();
+    assert!(isatty(&slave));
+    let mut buffer = [0; 32];
+    master.write_all(b"ab\x7fc\r").unwrap();
+    let length = slave.read(&mut buffer).unwrap();
+    assert_eq!(&buffer[..length], b"ac\n");
+
+    let saved = make_raw(&slave).unwrap();
+    master.write_all(b"ab\x7fc\r").unwrap();
+    let length = slave.read(&mut buffer).unwrap();
+    assert_eq!(&buffer[..length], b"ab\x7fc\r");
+
+    rustix::termios::tcflush(&master, rustix::termios::QueueSelector::IOFlush).unwrap();
+    restore(&slave, &saved).unwrap();
+    master.write_all(b"x\r").unwrap();
+    let length = slave.read(&mut buffer).unwrap();
+    assert_eq!(&buffer[..length], b"x\n");
+}
+
+#[test]
+fn both_sides_share_a_window_size() {
+    let (master, slave) = pair();
+    let size = Winsize { ws_row: 33, ws_col: 99, ws_xpixel: 0, ws_ypixel: 0 };
+    set_window_size(&master, size).unwrap();
+    assert_eq!(window_size(&slave).unwrap(), size);
+}
+
+#[test]
+fn a_session_leader_can_take_a_controlling_terminal() {
+    in_child(|| {
+        let (_master, slave) = pair();
+        let us = setsid().unwrap();
+        assert_eq!(tcgetpgrp(&slave).unwrap_err().errno, Errno::NOTTY);
+        set_controlling_tty(&slave).unwrap();
+        assert_eq!(tcgetpgrp(&slave).unwrap(), us);
+        tcsetpgrp(&slave, us).unwrap();
+        File::open("/dev/tty").unwrap();
+    });
+}
+
+#[test]
+fn a_reopened_terminal_can_only_be_written() {
+    let (mut master, slave) = pair();
+    let mut output = File::from(reopen_write_only(&slave).unwrap());
+    output.write_all(b"out").unwrap();
+    let mut buffer = [0; 8];
+    let length = master.read(&mut buffer).unwrap();
+    assert_eq!(&buffer[..length], b"out");
+    let refused = output.read(&mut buffer).unwrap_err();
+    assert_eq!(Errno::from_io_error(&refused), Some(Errno::BADF));
+}

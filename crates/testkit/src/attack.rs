@@ -1,0 +1,257 @@
+//! The three-way form of an attack: it works on the bare host, fails inside, and works again
+//! inside once the layers that hold it are off. An attack that fails for a reason other than the
+//! named layers proves nothing, so that is a failed test as well.
+
+use crate::invocation::Output;
+use crate::proof::{self, Proof};
+use crate::world::World;
+use crate::{am_root, must};
+
+/// Exit code of a sandbox that could not do its own work: the attack was never tried.
+const OWN_FAILURE: i32 = 125;
+/// Exit code of a sandbox that refused before it started anything.
+const REFUSED: i32 = 126;
+/// The start-up self-check stops a run whose wall is down, so it is off whenever a wall is.
+const SELF_CHECK: &str = "self-check";
+
+type Commands = Box<dyn Fn(&World) -> Vec<String>>;
+type Judge = Box<dyn Fn(&World, &Output) -> bool>;
+
+/// One attack of the corpus.
+///
+/// ```no_run
+/// # use palisade_testkit::Attack;
+/// Attack::new("F01", "write through a link that leads out of the project")
+///     .proves(&["FS-3 own-root"])
+///     .held_by(&["mount-view", "landlock"])
+///     .prepare(|world| { world.write("outside/target", "before"); })
+///     .command(|world| vec![world.probe(), "write".into(), "../../outside/target".into()])
+///     .succeeded(|world, _| std::fs::read(world.outside().join("target")).is_ok_and(|text| text != b"before"))
+///     .check();
+/// ```
+pub struct Attack {
+    id: &'static str,
+    name: &'static str,
+    clauses: &'static [&'static str],
+    layers: &'static [&'static str],
+    only_as_root: Option<&'static str>,
+    prepare: Box<dyn Fn(&World)>,
+    flags: Commands,
+    command: Commands,
+    bare_command: Option<Commands>,
+    succeeded: Judge,
+    contained: Judge,
+}
+
+impl std::fmt::Debug for Attack {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Attack").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Attack {
+    /// An attack by its id in the corpus and what it tries.
+    #[must_use]
+    pub fn new(id: &'static str, name: &'static str) -> Self {
+        Self {
+            id,
+            name,
+            clauses: &[],
+            layers: &[],
+            only_as_root: None,
+            prepare: Box::new(|_| ()),
+            flags: Box::new(|_| Vec::new()),
+            command: Box::new(|_| Vec::new()),
+            bare_command: None,
+            succeeded: Box::new(|_, _| false),
+            contained: Box::new(|_, _| true),
+        }
+    }
+
+    /// The requirement clauses whose wall this attack tests, as `ID clause`.
+    #[must_use]
+    pub fn proves(mut self, clauses: &'static [&'static str]) -> Self {
+        self.clauses = clauses;
+        self
+    }
+
+    /// The smallest set of layers whose absence lets the attack through.
+    #[must_use]
+    pub fn held_by(mut self, layers: &'static [&'static str]) -> Self {
+        self.layers = layers;
+        self
+    }
+
+    /// For what an ordinary user can not do even without a sandbox; the reason is printed.
+    #[must_use]
+    pub fn only_as_root(mut self, reason: &'static str) -> Self {
+        self.only_as_root = Some(reason);
+        self
+    }
+
+    /// What lies on the host before each of the runs.
+    #[must_use]
+    pub fn prepare(mut self, prepare: impl Fn(&World) + 'static) -> Self {
+        self.prepare = Box::new(prepare);
+        self
+    }
+
+    /// Flags of `sandbox run`.
+    #[must_use]
+    pub fn flags(mut self, flags: impl Fn(&World) -> Vec<String> + 'static) -> Self {
+        self.flags = Box::new(flags);
+        self
+    }
+
+    /// The attacking program and its arguments.
+    #[must_use]
+    pub fn command(mut self, command: impl Fn(&World) -> Vec<String> + 'static) -> Self {
+        self.command = Box::new(command);
+        self
+    }
+
+    /// Another command for the bare run, where the same one would harm this machine.
+    #[must_use]
+    pub fn bare_command(mut self, command: impl Fn(&World) -> Vec<String> + 'static) -> Self {
+        self.bare_command = Some(Box::new(command));
+        self
+    }
+
+    /// Whether harm was done: look at the host wherever the harm would be there.
+    #[must_use]
+    pub fn succeeded(mut self, judge: impl Fn(&World, &Output) -> bool + 'static) -> Self {
+        self.succeeded = Box::new(judge);
+        self
+    }
+
+    /// What else must be true of the run inside, such as the errno it met.
+    #[must_use]
+    pub fn contained(mut self, judge: impl Fn(&World, &Output) -> bool + 'static) -> Self {
+        self.contained = Box::new(judge);
+        self
+    }
+
+    /// Runs it every way and fails the test unless each came out as it must.
+    #[track_caller]
+    pub fn check(&self) {
+        if let Some(reason) = self.only_as_root.filter(|_| !am_root()) {
+            println!("{} is tested as root only: {reason}", self.id);
+            return;
+        }
+        assert!(!self.layers.is_empty(), "{} names no layer that holds it", self.id);
+
+        let (world, output) = self.run_bare();
+        self.expect(&world, &output, Harm::Done, "without a sandbox");
+
+        let (world, output) = self.run_inside(None);
+        self.expect_attempted(&output, "inside");
+        self.expect(&world, &output, Harm::Prevented, "inside");
+        assert!(
+            (self.contained)(&world, &output),
+            "{} ({}): not contained in the way it should be\n{}",
+            self.id,
+            self.name,
+            describe(&output)
+        );
+
+        for subset in strict_subsets(self.layers) {
+            let (world, output) = self.run_inside(Some(&subset));
+            self.expect(&world, &output, Harm::Prevented, &format!("with only {subset:?} off"));
+        }
+
+        let (world, output) = self.run_inside(Some(self.layers));
+        self.expect(&world, &output, Harm::Done, &format!("inside with {:?} off", self.layers));
+
+        must(
+            proof::record(&Proof { id: self.id, clauses: self.clauses, layers: self.layers }),
+            "recording the proof",
+        );
+    }
+
+    fn run_bare(&self) -> (World, Output) {
+        let world = World::new();
+        (self.prepare)(&world);
+        let command = self.bare_command.as_ref().unwrap_or(&self.command)(&world);
+        let (program, arguments) = match command.split_first() {
+            Some(split) => split,
+            None => panic!("{} names no command", self.id),
+        };
+        let output = world.bare(program).args(arguments).run();
+        (world, output)
+    }
+
+    fn run_inside(&self, layers_off: Option<&[&str]>) -> (World, Output) {
+        let world = World::new();
+        (self.prepare)(&world);
+        let mut invocation = world.sandbox_run((self.flags)(&world), (self.command)(&world));
+        if let Some(layers) = layers_off {
+            let mut off = vec![SELF_CHECK];
+            off.extend(layers.iter().filter(|layer| **layer != SELF_CHECK));
+            invocation = invocation.layers_off(&off);
+        }
+        let output = invocation.run();
+        (world, output)
+    }
+
+    #[track_caller]
+    fn expect(&self, world: &World, output: &Output, expected: Harm, way: &str) {
+        let seen = if (self.succeeded)(world, output) { Harm::Done } else { Harm::Prevented };
+        assert_eq!(seen, expected, "{} ({}) {way}\n{}", self.id, self.name, describe(output));
+    }
+
+    #[track_caller]
+    fn expect_attempted(&self, output: &Output, way: &str) {
+        assert!(
+            ![OWN_FAILURE, REFUSED].contains(&output.code()),
+            "{} ({}) {way}: the sandbox did not start, so nothing was tried\n{}",
+            self.id,
+            self.name,
+            describe(output)
+        );
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Harm {
+    Done,
+    Prevented,
+}
+
+/// Every subset but the empty one (that is the run inside) and the whole.
+fn strict_subsets<'a>(layers: &[&'a str]) -> Vec<Vec<&'a str>> {
+    let whole = (1_usize << layers.len()) - 1;
+    (1..whole)
+        .map(|chosen| {
+            let picked = |index: &usize| chosen & (1 << index) != 0;
+            (0..layers.len()).filter(picked).map(|index| layers[index]).collect()
+        })
+        .collect()
+}
+
+fn describe(output: &Output) -> String {
+    format!(
+        "command: {}\nexit: {}\nstdout: {}\nstderr: {}",
+        output.shown,
+        output.code(),
+        output.out(),
+        output.err()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::strict_subsets;
+
+    #[test]
+    fn one_layer_has_no_strict_subset() {
+        assert!(strict_subsets(&["seccomp"]).is_empty());
+    }
+
+    #[test]
+    fn three_layers_have_six_strict_subsets() {
+        let subsets = strict_subsets(&["a", "b", "c"]);
+        let expected: [&[&str]; 6] =
+            [&["a"], &["b"], &["a", "b"], &["c"], &["a", "c"], &["b", "c"]];
+        assert_eq!(subsets, expected);
+    }
+}

@@ -1,0 +1,10 @@
+//! The attack corpus, each attack run three ways: bare, inside, and inside with its layers off.
+//! A module a group; the harness is `palisade_testkit::Attack`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of a test fail it"
+)]
+
+mod files;

@@ -1,0 +1,10 @@
+//! The real binary doing its real work, as root and as an ordinary user.
+//! A module a subject; every test names the requirement clauses it proves.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of a test fail it"
+)]
+
+mod first_run;

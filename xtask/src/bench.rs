@@ -1,0 +1,290 @@
+//! `cargo xtask bench`: how long a sandbox takes to start and what it costs inside, beside
+//! doing the same without one and with other sandboxes found on the machine.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use crate::measure::{self, Contender, Surroundings, Times, ratio};
+use crate::setup::{self, TestUser};
+use crate::{dist, programs, stage};
+
+const TRUE: &str = "/bin/true";
+const BARE: &str = "bare";
+const BWRAP: &str = "bwrap";
+
+/// Arguments of `cargo xtask bench`.
+#[derive(Args)]
+pub(crate) struct BenchArguments {
+    #[command(subcommand)]
+    subject: Subject,
+    /// Print JSON instead of a table.
+    #[arg(long, global = true)]
+    json: bool,
+    /// How often each command is run.
+    #[arg(long, global = true)]
+    rounds: Option<usize>,
+}
+
+#[derive(Subcommand)]
+enum Subject {
+    /// Starting `/bin/true`, and the supervisor's peak memory.
+    Start,
+    /// Opening files, inside against outside.
+    Files,
+}
+
+/// Runs the task.
+pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
+    let place = stage::public_directory()?;
+    let sandbox = stage::link_or_copy_into(&dist::static_binary()?, place.path())?;
+    let probe = match arguments.subject {
+        Subject::Files => Some(programs::build_binary("palisade-probe", &["--release"])?),
+        Subject::Start => None,
+    };
+    let caller_home = PathBuf::from(std::env::var_os("HOME").context("HOME is not set")?);
+    let test_user = if setup::am_root() { setup::find_test_user()? } else { None };
+    let mut users: Vec<(PathBuf, Option<&TestUser>)> = vec![(caller_home, None)];
+    users.extend(test_user.iter().map(|user| (user.home.clone(), Some(user))));
+    let mut reports = Vec::new();
+    for (home, user) in users {
+        let directory = stage::test_directory(&home, user)?;
+        let surroundings = Surroundings { user, directory: directory.path() };
+        let mut report = match &probe {
+            None => start(&sandbox, &surroundings, arguments.rounds.unwrap_or(200))?,
+            Some(probe) => {
+                let probe = stage::link_or_copy_into(probe, directory.path())?;
+                files(&sandbox, &probe, &surroundings, arguments.rounds.unwrap_or(10))?
+            }
+        };
+        report.by = if user.is_none() && setup::am_root() { "root" } else { "user" };
+        if !arguments.json {
+            print(&report);
+        }
+        reports.push(report);
+    }
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&reports)?);
+    }
+    Ok(())
+}
+
+#[derive(Serialize, Default)]
+struct Report {
+    by: &'static str,
+    rounds: usize,
+    rows: Vec<Row>,
+    left_out: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    supervisor_peak_kib: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    median_to_bare: f64,
+    p95_to_bare: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    median_to_bwrap: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p95_to_bwrap: Option<f64>,
+    median_us: f64,
+    p95_us: f64,
+}
+
+fn start(sandbox: &Path, surroundings: &Surroundings<'_>, rounds: usize) -> Result<Report> {
+    let mut contenders = vec![
+        Contender::new(BARE, [TRUE]),
+        ours("ours LEVEL_1", sandbox, "1"),
+        ours("ours LEVEL_2", sandbox, "2"),
+    ];
+    let mut left_out = Vec::new();
+    // Ours must work; another sandbox that does not is no reason to measure nothing.
+    for contender in others(surroundings.directory) {
+        match measure::time_one(&contender, surroundings) {
+            Ok(_) => contenders.push(contender),
+            Err(reason) => left_out.push(format!("{reason:#}")),
+        }
+    }
+    let times = measure::take_turns(&contenders, surroundings, rounds)?;
+    let rows = compare(&contenders, &times);
+    let supervisor_peak_kib = Some(supervisor_peak(sandbox, surroundings)?);
+    Ok(Report { by: "", rounds, rows, left_out, supervisor_peak_kib })
+}
+
+fn ours(name: &'static str, sandbox: &Path, level: &str) -> Contender {
+    let sandbox: OsString = sandbox.into();
+    let words = ["run", "--quiet", "--level", level, "--", TRUE].map(OsString::from);
+    Contender::new(name, std::iter::once(sandbox).chain(words))
+}
+
+/// Other sandboxes on this machine, asked for what LEVEL_2 gives.
+fn others(project: &Path) -> Vec<Contender> {
+    let project = project.to_string_lossy();
+    let bwrap: &[&str] = &[
+        "--unshare-all",
+        "--die-with-parent",
+        "--new-session",
+        "--hostname",
+        "sandbox",
+        "--cap-drop",
+        "ALL",
+        "--ro-bind",
+        "/",
+        "/",
+        "--dev",
+        "/dev",
+        "--proc",
+        "/proc",
+        "--tmpfs",
+        "/tmp",
+        "--tmpfs",
+        "/var/tmp",
+        "--tmpfs",
+        "/run",
+        "--bind",
+        &project,
+        &project,
+        "--chdir",
+        &project,
+        "--",
+        TRUE,
+    ];
+    let candidates: [(&'static str, &[&str]); 5] = [
+        (BWRAP, bwrap),
+        ("sandlock", &["run", "--", TRUE]),
+        ("srt", &[TRUE]),
+        ("codex", &["sandbox", "linux", "--", TRUE]),
+        ("firejail", &["--quiet", "--noprofile", "--net=none", TRUE]),
+    ];
+    let found = candidates.into_iter().filter_map(|(name, arguments)| {
+        let program = OsString::from(measure::find_program(name)?);
+        let words = arguments.iter().map(OsString::from);
+        Some(Contender::new(name, std::iter::once(program).chain(words)))
+    });
+    found.collect()
+}
+
+fn compare(contenders: &[Contender], times: &[Times]) -> Vec<Row> {
+    let of = |name: &str| {
+        contenders.iter().zip(times).find(|(known, _)| known.name == name).map(|(_, times)| times)
+    };
+    let (bare, bwrap) = (of(BARE), of(BWRAP));
+    let against = |mine: Duration, other: Option<&Times>, percent: usize| {
+        other.map(|times| ratio(mine, times.percentile(percent)))
+    };
+    let row = |(contender, times): (&Contender, &Times)| {
+        let (median, p95) = (times.median(), times.percentile(95));
+        Row {
+            name: contender.name,
+            median_to_bare: against(median, bare, 50).unwrap_or(f64::NAN),
+            p95_to_bare: against(p95, bare, 95).unwrap_or(f64::NAN),
+            median_to_bwrap: against(median, bwrap, 50),
+            p95_to_bwrap: against(p95, bwrap, 95),
+            median_us: median.as_secs_f64() * 1e6,
+            p95_us: p95.as_secs_f64() * 1e6,
+        }
+    };
+    contenders.iter().zip(times).map(row).collect()
+}
+
+/// The supervisor's high-water mark while its command runs.
+///
+/// Read from `/proc` and not from `wait4`, whose figure includes this process before its exec.
+fn supervisor_peak(sandbox: &Path, surroundings: &Surroundings<'_>) -> Result<u64> {
+    let mut words = vec![OsString::from(sandbox)];
+    let rest = ["run", "--quiet", "--", "sh", "-c", "echo ready; read line"];
+    words.extend(rest.map(OsString::from));
+    let mut command = surroundings.command(&words)?;
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let stdout = child.stdout.take().context("no standard output")?;
+    let mut line = String::new();
+    BufReader::new(stdout).read_line(&mut line)?;
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id()))?;
+    drop(child.stdin.take());
+    child.wait()?;
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok())
+        .context("/proc told no VmHWM of the supervisor")
+}
+
+fn files(
+    sandbox: &Path,
+    probe: &Path,
+    surroundings: &Surroundings<'_>,
+    rounds: usize,
+) -> Result<Report> {
+    let own = surroundings.directory.join("file");
+    fs::write(&own, "content").with_context(|| own.display().to_string())?;
+    let mut report = Report { rounds, ..Report::default() };
+    for (bare_name, inside_name, file) in [
+        ("project file, bare", "project file, inside", own.as_path()),
+        ("system file, bare", "system file, inside", Path::new("/usr/bin/env")),
+    ] {
+        let loop_words: Vec<OsString> =
+            vec![probe.into(), "open-loop".into(), file.into(), "100000".into()];
+        let mut inside_words: Vec<OsString> = vec![sandbox.into()];
+        inside_words.extend(["run", "--quiet", "--"].map(OsString::from));
+        inside_words.extend(loop_words.clone());
+        let (mut bare, mut inside) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            bare.push(one_opening(&loop_words, surroundings)?);
+            inside.push(one_opening(&inside_words, surroundings)?);
+        }
+        let (bare, inside) = (Times::new(bare)?, Times::new(inside)?);
+        for (name, times) in [(bare_name, &bare), (inside_name, &inside)] {
+            report.rows.push(Row {
+                name,
+                median_to_bare: ratio(times.median(), bare.median()),
+                p95_to_bare: ratio(times.percentile(95), bare.percentile(95)),
+                median_to_bwrap: None,
+                p95_to_bwrap: None,
+                median_us: times.median().as_secs_f64() * 1e6,
+                p95_us: times.percentile(95).as_secs_f64() * 1e6,
+            });
+        }
+    }
+    Ok(report)
+}
+
+fn one_opening(words: &[OsString], surroundings: &Surroundings<'_>) -> Result<Duration> {
+    let said = crate::tree::output_of(surroundings.command(words)?.stdin(Stdio::null()))?;
+    let nanoseconds =
+        said.trim().strip_prefix("done ").context("the probe did not say how long")?;
+    Ok(Duration::from_nanos(nanoseconds.parse()?))
+}
+
+fn print(report: &Report) {
+    println!("\nas {}, {} rounds each, in turns", report.by, report.rounds);
+    println!(
+        "{:22} {:>10} {:>10} {:>10} {:>10}   {:>10} {:>10}",
+        "", "× bare", "p95", "× bwrap", "p95", "median µs", "p95 µs"
+    );
+    for row in &report.rows {
+        let optional = |value: Option<f64>| value.map_or("-".to_owned(), |v| format!("{v:.2}"));
+        println!(
+            "{:22} {:>10.2} {:>10.2} {:>10} {:>10}   {:>10.1} {:>10.1}",
+            row.name,
+            row.median_to_bare,
+            row.p95_to_bare,
+            optional(row.median_to_bwrap),
+            optional(row.p95_to_bwrap),
+            row.median_us,
+            row.p95_us
+        );
+    }
+    for reason in &report.left_out {
+        println!("left out: {reason}");
+    }
+    if let Some(peak) = report.supervisor_peak_kib {
+        println!("peak memory of the supervisor: {peak} KiB");
+    }
+}

@@ -1,0 +1,74 @@
+//! `cargo xtask dist`: the static binary, and the man pages and completions it generates of
+//! itself. Those are committed, so that a package needs no build to have them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::elf;
+use crate::tree::{self, CheckArguments};
+
+/// What the binary generates, and where it is committed.
+const GENERATED: [(&str, &str); 2] = [("man", "docs/man"), ("completions", "completions")];
+
+/// Runs the task.
+pub(crate) fn dist(arguments: CheckArguments) -> Result<()> {
+    let binary = static_binary()?;
+    for (kind, committed) in GENERATED {
+        let fresh = tempfile::tempdir().context("cannot make a directory")?;
+        tree::succeed(Command::new(&binary).args(["generate", kind]).arg(fresh.path()))?;
+        let wanted = read_directory(fresh.path())?;
+        let committed = tree::root().join(committed);
+        for (name, text) in &wanted {
+            tree::write_or_check(&committed.join(name), text, arguments)?;
+        }
+        for name in read_directory(&committed)?.keys().filter(|name| !wanted.contains_key(*name)) {
+            let stale = committed.join(name);
+            if arguments.check {
+                bail!("{} is generated no more: delete it", stale.display());
+            }
+            fs::remove_file(&stale).with_context(|| stale.display().to_string())?;
+        }
+    }
+    println!("{} ({} KiB, static)", binary.display(), fs::metadata(&binary)?.len() / 1024);
+    Ok(())
+}
+
+/// Builds the binary that ships and makes sure that it needs no library of the host.
+pub(crate) fn static_binary() -> Result<PathBuf> {
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    println!("building the static binary for {target}");
+    // With a target named, the flag applies to the binary but not to build scripts and macros.
+    let rustflags = "-C target-feature=+crt-static";
+    let mut cargo = tree::cargo();
+    cargo
+        .env("RUSTFLAGS", rustflags)
+        .args(["build", "--release", "--package", "palisade", "--bin", "sandbox"])
+        .args(["--target", &target]);
+    tree::succeed(&mut cargo)?;
+    let built = tree::root().join(format!("target/{target}/release/sandbox"));
+    let image = fs::read(&built).with_context(|| built.display().to_string())?;
+    elf::check_static(&image).with_context(|| built.display().to_string())?;
+    let directory = tree::root().join("target/dist");
+    fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
+    let binary = directory.join("sandbox");
+    fs::copy(&built, &binary).with_context(|| binary.display().to_string())?;
+    Ok(binary)
+}
+
+fn read_directory(directory: &Path) -> Result<BTreeMap<String, String>> {
+    let mut files = BTreeMap::new();
+    if !directory.is_dir() {
+        return Ok(files);
+    }
+    for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        files.insert(name, text);
+    }
+    Ok(files)
+}

@@ -1,0 +1,109 @@
+//! Builds what is tested: the shipped program, the one whose layers come off, the probe, and
+//! the test executables. The two builds of `sandbox` must never be mistaken for each other.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use crate::tree;
+
+/// Everything a test run needs, built.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    pub(crate) sandbox: PathBuf,
+    pub(crate) sandbox_layers_off: PathBuf,
+    pub(crate) probe: PathBuf,
+    pub(crate) tests: Vec<TestExecutable>,
+}
+
+/// One executable of libtest.
+#[derive(Debug, Clone)]
+pub(crate) struct TestExecutable {
+    /// The package's directory, relative to the root: `crates/cli`.
+    pub(crate) package: String,
+    /// `functional`, `attacks`, or the crate's own name for its unit tests.
+    pub(crate) target: String,
+    pub(crate) path: PathBuf,
+}
+
+/// Builds all of it.
+pub(crate) fn build() -> Result<Programs> {
+    println!("building sandbox with layers that can be switched off");
+    let layers_off = build_binary("sandbox", &["--features", "palisade/layers-off"])?;
+    let sandbox_layers_off = keep(&layers_off, "sandbox-layers-off")?;
+    println!("building sandbox as it ships, the probe and the tests");
+    let sandbox = keep(&build_binary("sandbox", &[])?, "sandbox")?;
+    let probe = keep(&build_binary("palisade-probe", &[])?, "palisade-probe")?;
+    Ok(Programs { sandbox, sandbox_layers_off, probe, tests: build_tests()? })
+}
+
+/// Builds one binary and returns where cargo left it.
+///
+/// With `--workspace`, so that the features of dependencies are the same for every build here
+/// and each dependency is compiled once.
+pub(crate) fn build_binary(name: &str, more: &[&str]) -> Result<PathBuf> {
+    let artifacts = artifacts(&[&["build", "--workspace", "--bin", name], more].concat())?;
+    artifacts
+        .into_iter()
+        .find(|artifact| artifact.target.name == name)
+        .and_then(|artifact| artifact.executable)
+        .with_context(|| format!("cargo built no binary `{name}`"))
+}
+
+/// Copies a binary out of cargo's way: the next build would replace it.
+fn keep(built: &Path, name: &str) -> Result<PathBuf> {
+    let kept = tree::result_file(name)?;
+    std::fs::copy(built, &kept).with_context(|| format!("cannot write {}", kept.display()))?;
+    Ok(kept)
+}
+
+fn build_tests() -> Result<Vec<TestExecutable>> {
+    let mut tests: Vec<TestExecutable> = artifacts(&["test", "--workspace", "--no-run"])?
+        .into_iter()
+        .filter(|artifact| artifact.profile.test)
+        .filter_map(|artifact| {
+            let directory = artifact.manifest_path.parent()?;
+            Some(TestExecutable {
+                package: directory.strip_prefix(tree::root()).ok()?.to_string_lossy().into_owned(),
+                target: artifact.target.name,
+                path: artifact.executable?,
+            })
+        })
+        .collect();
+    if tests.is_empty() {
+        bail!("cargo built no tests");
+    }
+    tests.sort_by(|a, b| (&a.package, &a.target, &a.path).cmp(&(&b.package, &b.target, &b.path)));
+    Ok(tests)
+}
+
+#[derive(Deserialize)]
+struct Artifact {
+    manifest_path: PathBuf,
+    target: Target,
+    profile: Profile,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Profile {
+    test: bool,
+}
+
+/// Runs cargo and reads its messages about what it made.
+fn artifacts(arguments: &[&str]) -> Result<Vec<Artifact>> {
+    let messages = tree::output_of(
+        tree::cargo().args(arguments).arg("--message-format=json-render-diagnostics"),
+    )?;
+    messages
+        .lines()
+        .filter(|line| line.contains(r#""reason":"compiler-artifact""#))
+        .map(|line| serde_json::from_str(line).with_context(|| format!("cargo said {line}")))
+        .collect()
+}

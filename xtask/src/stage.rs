@@ -1,0 +1,125 @@
+//! A directory the ordinary test user can read, with copies of everything built: the checkout
+//! may lie where only its owner can look. Removed with its content when dropped.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
+use crate::programs::{Programs, TestExecutable};
+use crate::setup::TestUser;
+use crate::tree;
+
+/// The copies.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    directory: TempDir,
+    pub(crate) sandbox: PathBuf,
+    pub(crate) sandbox_layers_off: PathBuf,
+    pub(crate) probe: PathBuf,
+    pub(crate) tests: Vec<TestExecutable>,
+    pub(crate) toolchain: PathBuf,
+}
+
+impl Stage {
+    /// Copies the programs, the tests and, where it is out of the user's reach, the toolchain.
+    pub(crate) fn new(programs: &Programs) -> Result<Self> {
+        let directory = public_directory()?;
+        let place = |built: &Path| link_or_copy_into(built, directory.path());
+        let tests = programs
+            .tests
+            .iter()
+            .map(|test| Ok(TestExecutable { path: place(&test.path)?, ..test.clone() }))
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Self {
+            sandbox: place(&programs.sandbox)?,
+            sandbox_layers_off: place(&programs.sandbox_layers_off)?,
+            probe: place(&programs.probe)?,
+            toolchain: reachable_toolchain(directory.path())?,
+            tests,
+            directory,
+        })
+    }
+
+    /// Where the proofs of one run are collected, in a file its user can append to.
+    pub(crate) fn proofs(&self, owner: Option<&TestUser>) -> Result<PathBuf> {
+        let name = owner.map_or("proofs", |user| &user.name);
+        let path = self.directory.path().join(format!("{name}.jsonl"));
+        fs::write(&path, "").with_context(|| path.display().to_string())?;
+        give_to(&path, owner)?;
+        Ok(path)
+    }
+}
+
+/// A directory everyone may look into, removed when dropped.
+pub(crate) fn public_directory() -> Result<TempDir> {
+    tempfile::Builder::new()
+        .prefix("palisade-stage-")
+        .permissions(fs::Permissions::from_mode(0o755))
+        .tempdir_in("/var/tmp")
+        .context("cannot make a directory in /var/tmp")
+}
+
+/// A private directory for the files of tests, in the home of the user who runs them: that is
+/// where people keep projects, while `/tmp` and `/var/tmp` are private inside a sandbox.
+pub(crate) fn test_directory(home: &Path, owner: Option<&TestUser>) -> Result<TempDir> {
+    let directory = tempfile::Builder::new()
+        .prefix("palisade-test-")
+        .tempdir_in(home)
+        .with_context(|| format!("cannot make a directory in {}", home.display()))?;
+    give_to(directory.path(), owner)?;
+    Ok(directory)
+}
+
+fn give_to(path: &Path, owner: Option<&TestUser>) -> Result<()> {
+    match owner {
+        Some(user) => chown(path, Some(user.uid), Some(user.gid))
+            .with_context(|| format!("cannot give {} to {}", path.display(), user.name)),
+        None => Ok(()),
+    }
+}
+
+/// A hard link where the file system allows one: test executables are large and many.
+pub(crate) fn link_or_copy_into(file: &Path, directory: &Path) -> Result<PathBuf> {
+    let name = file.file_name().with_context(|| file.display().to_string())?;
+    let placed = directory.join(name);
+    if fs::hard_link(file, &placed).is_err() {
+        fs::copy(file, &placed).with_context(|| format!("cannot copy {}", file.display()))?;
+    }
+    Ok(placed)
+}
+
+/// The Rust toolchain, for the tests that build a crate inside.
+fn reachable_toolchain(stage: &Path) -> Result<PathBuf> {
+    let mut rustc = Command::new("rustc");
+    let printed = tree::output_of(rustc.args(["--print", "sysroot"]).current_dir(tree::root()))?;
+    let sysroot = PathBuf::from(printed.trim());
+    let everyone_may_pass = sysroot.ancestors().all(|directory| {
+        fs::metadata(directory).is_ok_and(|found| found.permissions().mode() & 0o005 == 0o005)
+    });
+    if everyone_may_pass {
+        return Ok(sysroot);
+    }
+    let copy = stage.join("toolchain");
+    for part in ["bin", "lib"] {
+        link_tree(&sysroot.join(part), &copy.join(part))?;
+    }
+    Ok(copy)
+}
+
+fn link_tree(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to).with_context(|| to.display().to_string())?;
+    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
+        let path = entry?.path();
+        let Some(name) = path.file_name() else { continue };
+        if path.is_dir() {
+            link_tree(&path, &to.join(name))?;
+        } else {
+            link_or_copy_into(&path, to)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! Runs tests one process each, with a deadline each, as a chosen user.
+//! libtest's own runner can do none of the three, and a hung sandbox must not hang the suite.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use crate::programs::TestExecutable;
+use crate::results::TestResult;
+use crate::setup::TestUser;
+use crate::stage::Stage;
+use crate::tree;
+
+const DEADLINE: Duration = Duration::from_secs(180);
+
+/// Who runs the tests, and where their files go.
+#[derive(Debug)]
+pub(crate) struct Runner<'a> {
+    pub(crate) stage: &'a Stage,
+    /// Another user than the caller; only root can have one.
+    pub(crate) user: Option<&'a TestUser>,
+    pub(crate) test_directory: &'a Path,
+    pub(crate) proofs: &'a Path,
+}
+
+#[derive(Debug)]
+struct Case<'a> {
+    executable: &'a TestExecutable,
+    name: String,
+}
+
+impl Runner<'_> {
+    /// The word for this runner in results.
+    pub(crate) fn by(&self) -> &'static str {
+        if self.user.is_none() && crate::setup::am_root() { "root" } else { "user" }
+    }
+
+    /// Runs every test of these executables whose name contains the filter.
+    pub(crate) fn run(
+        &self,
+        executables: &[&TestExecutable],
+        filter: Option<&str>,
+    ) -> Result<Vec<TestResult>> {
+        let mut cases = Vec::new();
+        for executable in executables {
+            cases.extend(self.list(executable)?.into_iter().filter(|case| {
+                let full_name = format!("{}::{}", case.executable.target, case.name);
+                filter.is_none_or(|part| full_name.contains(part))
+            }));
+        }
+        let next = AtomicUsize::new(0);
+        let results = Mutex::new(Vec::new());
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            let work = || -> Result<()> {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let result = self.run_case(case)?;
+                    results.lock().map_err(|_| anyhow::anyhow!("a worker died"))?.push(result);
+                }
+                Ok(())
+            };
+            let handles: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+            handles.into_iter().try_for_each(|handle| {
+                handle.join().map_err(|_| anyhow::anyhow!("a worker died"))?
+            })
+        })?;
+        let mut results = results.into_inner().map_err(|_| anyhow::anyhow!("a worker died"))?;
+        results.sort_by(|a, b| {
+            (&a.package, &a.target, &a.name).cmp(&(&b.package, &b.target, &b.name))
+        });
+        Ok(results)
+    }
+
+    fn list<'a>(&self, executable: &'a TestExecutable) -> Result<Vec<Case<'a>>> {
+        let names = |more: &[&str]| -> Result<Vec<String>> {
+            let mut command = self.command(executable);
+            command.args(["--list", "--format", "terse"]).args(more);
+            Ok(tree::output_of(&mut command)?
+                .lines()
+                .filter_map(|line| line.strip_suffix(": test").map(str::to_owned))
+                .collect())
+        };
+        let ignored = names(&["--ignored"])?;
+        let wanted = names(&[])?.into_iter().filter(|name| !ignored.contains(name));
+        Ok(wanted.map(|name| Case { executable, name }).collect())
+    }
+
+    fn run_case(&self, case: &Case<'_>) -> Result<TestResult> {
+        let log = tempfile::tempfile().context("cannot make a log file")?;
+        let mut command = self.command(case.executable);
+        command
+            .args(["--exact", &case.name, "--nocapture", "--test-threads=1"])
+            .env("PALISADE_TEST_NAME", &case.name)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log.try_clone()?)
+            .process_group(0);
+        let start = Instant::now();
+        let mut child =
+            command.spawn().with_context(|| format!("cannot start {}", tree::show(&command)))?;
+        let ended = wait_until(&mut child, DEADLINE)?;
+        let passed = matches!(ended, Ended::With(status) if status.success());
+        let word = match ended {
+            Ended::With(_) if passed => "ok",
+            Ended::With(_) => "FAILED",
+            Ended::Killed => "FAILED (no end in time)",
+        };
+        let seconds = start.elapsed().as_secs_f64();
+        let by = self.by();
+        let text =
+            format!("{by:4} {}::{} … {word} {seconds:.2}s", case.executable.target, case.name);
+        if passed {
+            println!("{text}");
+        } else {
+            println!("{text}\n{}", indented(&read_back(log)?));
+        }
+        Ok(TestResult {
+            by: by.to_owned(),
+            package: case.executable.package.clone(),
+            target: case.executable.target.clone(),
+            name: case.name.clone(),
+            passed,
+        })
+    }
+
+    /// The executable as this user, in surroundings that name every program under test.
+    fn command(&self, executable: &TestExecutable) -> Command {
+        let mut command = Command::new(&executable.path);
+        if let Some(user) = self.user {
+            command
+                .env_clear()
+                .env("HOME", &user.home)
+                .env("USER", &user.name)
+                .env("LOGNAME", &user.name)
+                .env("LANG", "C.UTF-8")
+                .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+                .current_dir(self.test_directory)
+                .uid(user.uid)
+                .gid(user.gid);
+        } else {
+            let package = tree::root().join(&executable.package);
+            command.env("CARGO_MANIFEST_DIR", &package).current_dir(package);
+        }
+        command
+            .env("TMPDIR", self.test_directory)
+            .env("PALISADE_TEST_DIR", self.test_directory)
+            .env("PALISADE_PROOFS", self.proofs)
+            .env("PALISADE_BIN", &self.stage.sandbox)
+            .env("PALISADE_BIN_LAYERS_OFF", &self.stage.sandbox_layers_off)
+            .env("PALISADE_PROBE", &self.stage.probe)
+            .env("PALISADE_TOOLCHAIN", &self.stage.toolchain)
+            // A changed snapshot is a failed test here, never a new file.
+            .env("INSTA_UPDATE", "no");
+        command
+    }
+}
+
+enum Ended {
+    With(std::process::ExitStatus),
+    Killed,
+}
+
+fn wait_until(child: &mut Child, deadline: Duration) -> Result<Ended> {
+    let pid = Pid::from_child(child);
+    let pidfd = pidfd_open(pid, PidfdFlags::empty()).context("pidfd_open")?;
+    let timeout = Timespec { tv_sec: i64::try_from(deadline.as_secs())?, tv_nsec: 0 };
+    if poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&timeout)).context("poll")? > 0 {
+        return Ok(Ended::With(child.wait()?));
+    }
+    kill_process_group(pid, Signal::KILL).context("killing a test")?;
+    child.wait()?;
+    Ok(Ended::Killed)
+}
+
+fn read_back(log: File) -> Result<String> {
+    use std::io::{Read, Seek};
+    let mut log = log;
+    log.rewind()?;
+    let mut bytes = Vec::new();
+    log.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// The tests of these executables that failed, or an error that says there were none to run.
+pub(crate) fn failures(results: &[TestResult]) -> Result<Vec<String>> {
+    if results.is_empty() {
+        bail!("no test matches");
+    }
+    Ok(results
+        .iter()
+        .filter(|result| !result.passed)
+        .map(|result| format!("{} as {}: {}", result.target, result.by, result.name))
+        .collect())
+}
+
+/// Reads a file that a test run wrote, empty if it wrote none.
+pub(crate) fn read_or_empty(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}

@@ -1,0 +1,134 @@
+//! The shape of the house: which crate may know which, where unsafe code may be, how long a file
+//! may grow.
+#![allow(clippy::unwrap_used, reason = "the helpers of a test fail it")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What each crate may depend on among ours. Arrows point down only.
+const ALLOWED: &[(&str, &[&str])] = &[
+    (
+        "palisade",
+        &[
+            "palisade-session",
+            "palisade-launch",
+            "palisade-plan",
+            "palisade-policy",
+            "palisade-record",
+        ],
+    ),
+    (
+        "palisade-session",
+        &["palisade-launch", "palisade-plan", "palisade-policy", "palisade-record", "palisade-sys"],
+    ),
+    ("palisade-launch", &["palisade-plan", "palisade-sys", "palisade-bpf"]),
+    ("palisade-plan", &["palisade-policy", "palisade-bpf"]),
+    ("palisade-policy", &[]),
+    ("palisade-record", &[]),
+    ("palisade-bpf", &[]),
+    ("palisade-sys", &[]),
+    ("palisade-testkit", &["palisade-sys"]),
+    ("xtask", &[]),
+];
+
+/// The longest a Rust file may be.
+const MAX_LINES: usize = 600;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+fn rust_files(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn all_rust_files() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for part in ["crates", "tests", "xtask"] {
+        rust_files(&root().join(part), &mut found);
+    }
+    found
+}
+
+#[test]
+fn dependencies_point_one_way() {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let allowed: BTreeMap<&str, &[&str]> = ALLOWED.iter().copied().collect();
+    let mut wrong = Vec::new();
+    for package in metadata["packages"].as_array().unwrap() {
+        let name = package["name"].as_str().unwrap();
+        let Some(allowed) = allowed.get(name) else {
+            wrong.push(format!("{name} has no place in the house; give it one in this test"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let target = dependency["name"].as_str().unwrap();
+            let is_ours = target.starts_with("palisade");
+            let is_test_fixture = dependency["kind"] == "dev" && target == "palisade-testkit";
+            if is_ours && !is_test_fixture && !allowed.contains(&target) {
+                wrong.push(format!("{name} must not depend on {target}"));
+            }
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn only_the_system_call_crate_may_be_unsafe() {
+    let outside: BTreeSet<PathBuf> = all_rust_files()
+        .into_iter()
+        .filter(|file| !file.starts_with(root().join("crates/sys")))
+        .filter(|file| {
+            let text = fs::read_to_string(file).unwrap();
+            text.lines().any(|line| {
+                let code = line.trim_start();
+                let lifts_the_lint = ["allow(", "expect(", "warn("]
+                    .iter()
+                    .any(|word| code.contains(&format!("{word}unsafe_code")));
+                lifts_the_lint && code.starts_with("#")
+            })
+        })
+        .collect();
+    assert_eq!(outside, BTreeSet::new());
+}
+
+#[test]
+fn every_crate_takes_the_lints_of_the_workspace() {
+    let manifests = fs::read_dir(root().join("crates"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("Cargo.toml"))
+        .chain([root().join("xtask/Cargo.toml")]);
+    for manifest in manifests {
+        let text = fs::read_to_string(&manifest).unwrap();
+        assert!(text.contains("[lints]\nworkspace = true\n"), "{}", manifest.display());
+    }
+    let workspace = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    assert!(workspace.contains("unsafe_code = \"deny\""));
+}
+
+#[test]
+fn no_file_grows_beyond_reading() {
+    let long: Vec<String> = all_rust_files()
+        .iter()
+        .filter_map(|file| {
+            let lines = fs::read_to_string(file).unwrap().lines().count();
+            (lines > MAX_LINES).then(|| format!("{} has {lines} lines", file.display()))
+        })
+        .collect();
+    assert_eq!(long, [""; 0], "split them by subject");
+}

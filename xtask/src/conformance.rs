@@ -17,35 +17,52 @@ const FILE: &str = "docs/conformance.md";
 /// Runs the task.
 pub(crate) fn conformance(arguments: CheckArguments) -> Result<()> {
     let requirements = requirements::load()?;
-    let (claims, mut errors) = proves::scan()?;
-    for claim in &claims {
-        for clause in &claim.clauses {
-            let place = || format!("{}: {}", claim.source.file, claim.function);
-            errors
-                .extend(requirements::check_known(clause, &requirements).with_context(place).err());
-        }
-    }
+    let (claims, errors) = checked_claims(&requirements)?;
+    refuse(&errors)?;
     let results = Results::load()?;
-    for proof in &results.proofs {
-        for text in &proof.clauses {
-            let known = text
-                .parse()
-                .and_then(|clause| requirements::check_known(&clause, &requirements))
-                .with_context(|| format!("attack {}", proof.id));
-            errors.extend(known.err());
-        }
-    }
-    if !errors.is_empty() {
-        for error in &errors {
-            eprintln!("error: {error:#}");
-        }
-        bail!("{} claims can not be counted", errors.len());
-    }
+    refuse(&unknown_in_proofs(&results, &requirements))?;
     let evidence = Evidence::gather(&claims, &results);
     let (text, totals) = render(&requirements, &evidence);
     tree::write_or_check(&tree::root().join(FILE), &text, arguments)?;
     println!("{totals}");
     Ok(())
+}
+
+/// What the tests claim, and every claim about something that was never promised.
+fn checked_claims(requirements: &[Requirement]) -> Result<(Vec<Claim>, Vec<anyhow::Error>)> {
+    let (claims, mut errors) = proves::scan()?;
+    for claim in &claims {
+        let place = || format!("{}: {}", claim.source.file, claim.function);
+        errors.extend(claim.clauses.iter().filter_map(|clause| {
+            requirements::check_known(clause, requirements).with_context(place).err()
+        }));
+    }
+    Ok((claims, errors))
+}
+
+fn unknown_in_proofs(results: &Results, requirements: &[Requirement]) -> Vec<anyhow::Error> {
+    let named = results
+        .proofs
+        .iter()
+        .flat_map(|proof| proof.clauses.iter().map(move |clause| (&proof.id, clause)));
+    named
+        .filter_map(|(attack, text)| {
+            text.parse()
+                .and_then(|clause| requirements::check_known(&clause, requirements))
+                .with_context(|| format!("attack {attack}"))
+                .err()
+        })
+        .collect()
+}
+
+fn refuse(errors: &[anyhow::Error]) -> Result<()> {
+    for error in errors {
+        eprintln!("error: {error:#}");
+    }
+    match errors.len() {
+        0 => Ok(()),
+        count => bail!("{count} claims can not be counted"),
+    }
 }
 
 /// Which tests passed for each clause, and which clauses have a layers-off proof.

@@ -1,7 +1,7 @@
 //! What counts as proven, and that the page does not depend on the order of results.
 
-use super::{Evidence, Kind, judge, render};
-use crate::requirements::{Clause, Requirement};
+use super::{Evidence, Kind, checked_claims, judge, render};
+use crate::requirements::{self, Clause, Requirement};
 
 fn clause(text: &str) -> Clause {
     text.parse().unwrap()
@@ -50,4 +50,12 @@ fn the_page_is_the_same_whatever_the_order() {
     assert!(
         text.contains("## A-1: one (1 of 2)\n\n- [x] `x` ex: `a`, `b`\n- [ ] `y` *(wall)* why\n")
     );
+}
+
+#[test]
+fn every_test_names_promises_that_were_made() {
+    let (claims, errors) = checked_claims(&requirements::load().unwrap()).unwrap();
+    let errors: Vec<String> = errors.iter().map(|error| format!("{error:#}")).collect();
+    assert_eq!(errors, [""; 0]);
+    assert!(!claims.is_empty());
 }

@@ -1,12 +1,10 @@
 //! A classic BPF program and the rules the kernel checks before it takes one. A [`Program`] exists
 //! only if those rules hold, so whoever has one can install or interpret it without further checks.
 
-use serde::Serialize;
-
 use crate::Error;
 
 /// One instruction, laid out as the kernel's `struct sock_filter`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Insn {
     pub code: u16,
     pub jt: u8,

@@ -7,6 +7,7 @@ mod commands;
 mod environment;
 mod flags;
 mod output;
+mod request;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};

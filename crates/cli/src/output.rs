@@ -47,7 +47,6 @@ fn say(text: &str, style: Style) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     Plain,
-    Bold,
     Red,
     Green,
     Yellow,
@@ -68,7 +67,6 @@ impl Paint {
         let code = match style {
             _ if !self.on => return text.to_owned(),
             Style::Plain => return text.to_owned(),
-            Style::Bold => "1",
             Style::Red => "31",
             Style::Green => "32",
             Style::Yellow => "33",

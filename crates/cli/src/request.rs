@@ -5,7 +5,6 @@ use crate::environment;
 use crate::flags::{Written, flags};
 use palisade_session::Caller;
 use palisade_session::config::PolicyRequest;
-use std::path::PathBuf;
 
 /// The command line above the environment; both above the files.
 pub(crate) fn policy_request(caller: &Caller, args: &PolicyArgs) -> anyhow::Result<PolicyRequest> {
@@ -18,6 +17,6 @@ pub(crate) fn policy_request(caller: &Caller, args: &PolicyArgs) -> anyhow::Resu
         command_line: flags(args, Written::CommandLine, variables)?,
         files,
         tool: args.tool.clone().or(inherited.tool),
-        cwd: args.cwd.clone().or(inherited.cwd).map(PathBuf::from),
+        project: None,
     })
 }

@@ -11,6 +11,7 @@ mod idmap;
 mod init;
 mod landlock;
 mod mounts;
+mod overlay;
 mod parent;
 pub mod probe;
 mod selfcheck;

@@ -8,25 +8,25 @@ use crate::idmap::OwnerMaps;
 use crate::sources::{self, Prepared};
 use palisade_plan::model::{Hardening, MountOp, NodeKind};
 use palisade_sys::beneath::{
-    create_file_beneath, mkdir_p_beneath, mknod_whiteout, open_beneath, symlink_beneath,
+    create_file_beneath, mkdir_p_beneath, open_beneath, symlink_beneath,
 };
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{CWD, Errno, Mode, OFlags, SysError};
 use std::io::Write as _;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::os::fd::OwnedFd;
+use std::path::Path;
 
-const STEP: &str = "building the mount view";
+pub(crate) const STEP: &str = "building the mount view";
 /// A directory on the new root for what must be mounted somewhere before it is mounted where it
 /// belongs; gone before the root changes.
-const STAGE: &str = "/.palisade-stage";
+pub(crate) const STAGE: &str = "/.palisade-stage";
 /// `PROC_SUPER_MAGIC`: a false procfs must not catch our writes (CVE-2025-52881).
 const PROC_MAGIC: i64 = 0x9fa0;
 
 /// The new root, attached over the old one and not yet entered.
 #[derive(Debug)]
 pub(crate) struct Builder {
-    root: OwnedFd,
+    pub(crate) root: OwnedFd,
     host_root: OwnedFd,
     /// Present where the parent took the sources.
     prepared: Option<Prepared>,
@@ -157,14 +157,14 @@ impl Builder {
         }
     }
 
-    fn attach(&self, mount: &OwnedFd, target: &Path, kind: NodeKind) -> Result<(), LaunchError> {
+    pub(crate) fn attach(&self, mount: &OwnedFd, target: &Path, kind: NodeKind) -> Result<(), LaunchError> {
         let place = self.mount_point(target, kind)?;
         mounts::move_mount(mount, &place, Path::new(""))
             .map_err(|error| SysError { subject: target.display().to_string(), ..error })
             .during(STEP)
     }
 
-    fn new_fs(
+    pub(crate) fn new_fs(
         &self,
         fstype: &str,
         options: &[FsOption<'_>],
@@ -230,52 +230,8 @@ impl Builder {
         self.unlink(Path::new(STAGE), rustix::fs::AtFlags::REMOVEDIR)
     }
 
-    fn unlink(&self, path: &Path, flags: rustix::fs::AtFlags) -> Result<(), LaunchError> {
+    pub(crate) fn unlink(&self, path: &Path, flags: rustix::fs::AtFlags) -> Result<(), LaunchError> {
         let relative = path.strip_prefix("/").unwrap_or(path);
         rustix::fs::unlinkat(&self.root, relative, flags).during(STEP)
-    }
-
-    /// An overlay whose upper layer is a tmpfs: gone with the namespace, whatever happens to us.
-    fn overlay(
-        &self,
-        lower: &OwnedFd,
-        target: &Path,
-        hidden: &[PathBuf],
-    ) -> Result<(), LaunchError> {
-        const STEP: &str = "mounting an overlay";
-        let below = |name: &str| Path::new(STAGE).join(name);
-        // The kernel takes only attached mounts as layers before 6.15.
-        self.attach(lower, &below("lower"), NodeKind::Dir)?;
-        self.new_fs("tmpfs", &[FsOption::Text("mode", "0755")], &below("scratch"), true)?;
-        let dir = Mode::from_raw_mode(0o755);
-        let upper = mkdir_p_beneath(&self.root, &below("scratch/upper"), dir).during(STEP)?;
-        let work = mkdir_p_beneath(&self.root, &below("scratch/work"), dir).during(STEP)?;
-        for path in hidden {
-            let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { continue };
-            let parent = mkdir_p_beneath(&upper, parent, dir).during(STEP)?;
-            mknod_whiteout(&parent, name).during(STEP)?;
-        }
-        let lower = open_beneath(&self.root, &below("lower"), OFlags::PATH).during(STEP)?;
-        // By descriptor: no name of a layer is ever parsed, whatever characters it holds.
-        let by_fd = |fd: &OwnedFd| format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd());
-        let (lower_path, upper_path, work_path) = (by_fd(&lower), by_fd(&upper), by_fd(&work));
-        let options = [
-            FsOption::Text("lowerdir", &lower_path),
-            FsOption::Text("upperdir", &upper_path),
-            FsOption::Text("workdir", &work_path),
-            FsOption::Flag("userxattr"),
-        ];
-        let attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
-        let mount = mounts::new_fs("overlay", &options, attrs).during(STEP)?;
-        drop((lower, upper, work));
-        // By a path relative to the stage: the new root has no absolute name yet.
-        let stage = open_beneath(&self.root, Path::new(STAGE), OFlags::PATH).during(STEP)?;
-        rustix::process::fchdir(&stage).during(STEP)?;
-        for name in ["lower", "scratch"] {
-            mounts::detach(Path::new(name)).during(STEP)?;
-            self.unlink(&below(name), rustix::fs::AtFlags::REMOVEDIR)?;
-        }
-        self.unlink(Path::new(STAGE), rustix::fs::AtFlags::REMOVEDIR)?;
-        self.attach(&mount, target, NodeKind::Dir)
     }
 }

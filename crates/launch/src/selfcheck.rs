@@ -86,7 +86,7 @@ fn try_one(probe: &Probe, targets: Targets) -> Result<Observation, LaunchError> 
         }
         Probe::ReachNetwork { layer } => {
             let expected =
-                if *layer == Layer::Seccomp { Errno::PERM } else { Errno::CONNREFUSED };
+                if *layer == Layer::Seccomp { Errno::ACCESS } else { Errno::CONNREFUSED };
             ("reach-network", expected, targets.port.map(tcp_connect_loopback))
         }
         Probe::SeeSupervisor { .. } => {

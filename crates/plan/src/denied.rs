@@ -83,6 +83,11 @@ impl Denied {
             .max_by_key(|(_, class)| *class)
     }
 
+    /// What denies exactly this path.
+    pub(crate) fn at(&self, path: &Path) -> Option<Denial> {
+        self.paths.get(path).copied()
+    }
+
     /// What is denied strictly below a directory.
     pub(crate) fn below(&self, dir: &Path) -> impl Iterator<Item = (&Path, Denial)> {
         self.paths

@@ -53,8 +53,6 @@ pub enum PlanError {
     NoSpareId { ranges: String },
     #[error("the system call filter: {0}")]
     Seccomp(#[from] palisade_bpf::Error),
-    #[error("system call filters exist for x86_64 and aarch64 only; nothing runs without one")]
-    UnknownArchitecture,
 }
 
 impl PlanError {
@@ -78,8 +76,7 @@ impl PlanError {
             | Self::NeedsNamespaces { .. }
             | Self::NoLandlock
             | Self::NoSpareId { .. }
-            | Self::Seccomp(_)
-            | Self::UnknownArchitecture => false,
+            | Self::Seccomp(_) => false,
         }
     }
 }

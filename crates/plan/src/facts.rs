@@ -53,6 +53,13 @@ pub enum EntryKind {
     Other,
 }
 
+impl EntryKind {
+    /// What can be mounted by itself.
+    pub fn is_node(self) -> bool {
+        matches!(self, Self::Dir | Self::File)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub kind: EntryKind,

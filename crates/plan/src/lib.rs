@@ -1,1 +1,41 @@
-//! (being written)
+//! What will be done, as pure data: policy and host facts in, a [`model::Plan`] out.
+//!
+//! No I/O: the host is known through [`facts::HostFacts`] and looked at through
+//! [`facts::HostTree`]. Nothing is decided after this: `launch` carries out what stands here.
+#![forbid(unsafe_code)]
+
+mod build;
+mod denied;
+mod dotenv;
+mod environment;
+mod error;
+pub mod facts;
+mod git;
+mod grant;
+mod host;
+mod identity;
+mod landlock;
+pub mod layer;
+#[cfg(feature = "layers-off")]
+pub mod layers_off;
+mod limits;
+mod lists;
+pub mod model;
+mod namespaces;
+mod own;
+mod paths;
+mod project;
+mod promises;
+mod render;
+mod seccomp;
+mod selfcheck;
+mod text;
+mod view;
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod plan_tests;
+
+pub use build::{Request, build, project_root};
+pub use error::PlanError;

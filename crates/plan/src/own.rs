@@ -27,8 +27,7 @@ const PROC_READ_ONLY: [&str; 8] = [
 ];
 
 /// Parts of `/proc` that tell about the host's memory, keys and other processes.
-const PROC_BLANK: [&str; 6] = [
-    "/proc/kallsyms",
+const PROC_BLANK: [&str; 5] = [
     "/proc/kcore",
     "/proc/keys",
     "/proc/latency_stats",

@@ -14,6 +14,7 @@ use crate::model::{Access, MountOp, NodeKind};
 use crate::own::{self, OWN_AREAS};
 use palisade_policy::model::Approval;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 /// More mounts than this are not worth their time at every start.
@@ -307,13 +308,11 @@ impl Composer<'_> {
         }
     }
 
-    /// Whether a child of an expanded directory stays out. What is above the grant was decided before.
+    /// Whether a child of an expanded directory stays out; its parents were asked about before.
     fn is_hidden(&self, source: &Path, grant: &Grant) -> bool {
-        self.denied.above(source).is_some_and(|(denied, class)| {
-            denied.starts_with(&grant.source)
-                && denied != grant.source
-                && (class > Class::RootOnly || grant.idmap.is_some())
-        })
+        self.denied
+            .at(source)
+            .is_some_and(|denial| denial.class > Class::RootOnly || grant.idmap.is_some())
     }
 
     fn bind(&mut self, source: &Path, target: &Path, kind: NodeKind, grant: &Grant) {
@@ -418,7 +417,7 @@ impl View {
         if path == Path::new("/") {
             return true;
         }
-        if self.ops.range::<Path, _>(path..).next().is_some_and(|(next, op)| {
+        if self.ops.range::<Path, _>((Bound::Included(path), Bound::Unbounded)).next().is_some_and(|(next, op)| {
             // A parent of anything is made with it.
             next.starts_with(path) && (next != path || is_dir(op))
         }) {

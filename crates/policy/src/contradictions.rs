@@ -47,8 +47,8 @@ pub(crate) fn across_layers(settings: &Settings) -> Vec<Diagnostic> {
         ));
     }
     for path in ["process.uid", "process.gid", "process.timeOffset"] {
-        let without = level == Some("LEVEL_0")
-            || boolean(settings, "process.userNamespace") == Some(false);
+        let without =
+            level == Some("LEVEL_0") || boolean(settings, "process.userNamespace") == Some(false);
         if without && settings.contains_key(path) {
             found.push(contradiction(
                 settings,
@@ -121,6 +121,7 @@ pub(crate) fn alias_against_view(level_text: &str, settings: &Settings) -> Optio
     let Some(Value::Word("host")) = settings.get("view").map(|setting| &setting.value) else {
         return None;
     };
-    let message = format!("`isolationLevel: {level_text}` means the minimal view, `view` says host");
+    let message =
+        format!("`isolationLevel: {level_text}` means the minimal view, `view` says host");
     Some(contradiction(settings, "view", &message, "write `isolationLevel: LEVEL_2` instead"))
 }

@@ -153,8 +153,7 @@ impl Decoder {
         let mode = if allowed { "proxy" } else { "none" };
         match stated {
             None => {
-                let setting =
-                    Setting { value: Value::Word(mode), origin: self.origin(entry.at) };
+                let setting = Setting { value: Value::Word(mode), origin: self.origin(entry.at) };
                 out.insert("network.mode", setting);
             }
             Some(stated) if (stated == "none") == allowed => {
@@ -249,16 +248,17 @@ pub(crate) fn decode_value(kind: Kind, node: &Node) -> Result<Value, Mistakes> {
             Tree::Integer(number) => i64::try_from(*number)
                 .map(Value::Seconds)
                 .or_else(|_| mistake(node, "a number of seconds")),
-            Tree::Text(text) => text
-                .parse()
-                .map(Value::Seconds)
-                .or_else(|_| mistake(node, "a number of seconds")),
+            Tree::Text(text) => {
+                text.parse().map(Value::Seconds).or_else(|_| mistake(node, "a number of seconds"))
+            }
             _ => mistake(node, "a number of seconds"),
         },
         Kind::Path => text_of(node, is_path, "a path").map(Value::Text),
         Kind::Hostname => text_of(node, is_hostname, "a host name").map(Value::Text),
         Kind::Paths => list_of(node, is_path, "a path"),
-        Kind::Hosts => list_of(node, is_host, "a host name, a glob such as *.example.org, or a CIDR"),
+        Kind::Hosts => {
+            list_of(node, is_host, "a host name, a glob such as *.example.org, or a CIDR")
+        }
         Kind::EnvNames => list_of(node, is_env_name, "a variable's name"),
         Kind::Executables => list_of(node, is_path, "a program's name or path"),
         Kind::SyscallNames => list_of(node, is_syscall, "a system call's name"),

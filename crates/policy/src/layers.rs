@@ -111,11 +111,8 @@ pub fn merge(subject: &Subject, layers: Vec<Layer>) -> Result<Merged, Vec<Diagno
     stack.hold_to_maximum();
     if stack.problems.is_empty() {
         stack.problems.extend(contradictions::across_layers(&stack.settings));
-        let asked = permission::Asked {
-            subject,
-            built_in: &built_in,
-            organisation: organisation.as_ref(),
-        };
+        let asked =
+            permission::Asked { subject, built_in: &built_in, organisation: organisation.as_ref() };
         match permission::check(&asked, &stack.settings) {
             Ok(recorded) => stack.record(recorded),
             Err(problems) => stack.problems.extend(problems),
@@ -252,7 +249,9 @@ impl<'a> Stack<'a> {
         const MODE: &str = "syscalls.mode";
         const LIST: &str = "syscalls.syscalls";
         let Some(mode_setting) = part.get(MODE) else { return };
-        let (Some(mode), Some(key)) = (settings::word(part, MODE), keys::find(MODE)) else { return };
+        let (Some(mode), Some(key)) = (settings::word(part, MODE), keys::find(MODE)) else {
+            return;
+        };
         let empty = Value::List(Vec::new());
         let current_mode = settings::word(&self.settings, MODE).unwrap_or(mode);
         let current = self.settings.get(LIST).map_or(&empty, |setting| &setting.value);
@@ -364,8 +363,7 @@ impl<'a> Stack<'a> {
                     asked.value.show(key.kind),
                     maximum.origin
                 );
-                let problem =
-                    Diagnostic::new(Problem::AboveMaximum, &asked.origin, path, message);
+                let problem = Diagnostic::new(Problem::AboveMaximum, &asked.origin, path, message);
                 self.problems.push(problem.suggest(format!("ask for {most} or less")));
             }
         }
@@ -376,7 +374,8 @@ impl<'a> Stack<'a> {
         let (message, mend) = if key == "approvals" {
             ("a project can not approve on its user's behalf".to_owned(), "remove `approvals`")
         } else {
-            let message = format!("`{key}` in the {} layer; only the organisation's has it", kind.name());
+            let message =
+                format!("`{key}` in the {} layer; only the organisation's has it", kind.name());
             (message, "remove it, or move it to the organisation's file")
         };
         let problem = match kind {

@@ -24,10 +24,8 @@ fn edits(from: &str, to: &str) -> usize {
         for (column, to_char) in to.iter().enumerate() {
             let substituted = rows[row][column] + usize::from(from_char != to_char);
             let mut best = substituted.min(rows[row][column + 1] + 1).min(line[column] + 1);
-            let swapped = row > 0
-                && column > 0
-                && *from_char == to[column - 1]
-                && from[row - 1] == *to_char;
+            let swapped =
+                row > 0 && column > 0 && *from_char == to[column - 1] && from[row - 1] == *to_char;
             if swapped {
                 best = best.min(rows[row - 1][column - 1] + 1);
             }
@@ -42,7 +40,7 @@ fn edits(from: &str, to: &str) -> usize {
 mod tests {
     use super::*;
 
-    /// Proves: POL-2 nearest-key
+    /// Proves: POL-2 unknown-key
     #[test]
     fn finds_the_near_and_refuses_the_far() {
         let words = ["readOnlyPaths", "readWritePaths", "deniedPaths"];

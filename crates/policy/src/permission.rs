@@ -26,7 +26,10 @@ pub(crate) struct Recorded {
 }
 
 /// What is to be recorded beyond the approvals given, or what lacks one.
-pub(crate) fn check(asked: &Asked<'_>, settings: &Settings) -> Result<Vec<Recorded>, Vec<Diagnostic>> {
+pub(crate) fn check(
+    asked: &Asked<'_>,
+    settings: &Settings,
+) -> Result<Vec<Recorded>, Vec<Diagnostic>> {
     let mut recorded = Vec::new();
     let mut problems = Vec::new();
     for outcome in [level(asked, settings), network(asked, settings)] {
@@ -56,13 +59,20 @@ fn level(asked: &Asked<'_>, settings: &Settings) -> Outcome {
             .then(|| organisation_approval(what, by_organisation)));
     }
     if none_at_all && asked.organisation.is_some() {
-        let message = "LEVEL_0 is no isolation, and the organisation's policy does not allow it here";
-        return refused(settings, LEVEL, message, "have `isolationLevel: LEVEL_0` allowed there, for this tool");
+        let message =
+            "LEVEL_0 is no isolation, and the organisation's policy does not allow it here";
+        return refused(
+            settings,
+            LEVEL,
+            message,
+            "have `isolationLevel: LEVEL_0` allowed there, for this tool",
+        );
     }
     match of_tool {
         Some(what) if given(&what) || (none_at_all && given("no-isolation")) => Ok(None),
         Some(what) => {
-            let message = format!("lowering this tool's isolation level needs the approval `{what}`");
+            let message =
+                format!("lowering this tool's isolation level needs the approval `{what}`");
             refused(settings, LEVEL, &message, "give it under `approvals`, with a reason")
         }
         None if none_at_all && !given("no-isolation") => refused(

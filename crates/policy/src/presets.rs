@@ -22,7 +22,15 @@ macro_rules! shipped {
 }
 
 const PRESETS: &[Preset] = shipped![
-    "default", "tool", "bash", "read", "write", "edit", "web_fetch", "cargo-runner", "minimal",
+    "default",
+    "tool",
+    "bash",
+    "read",
+    "write",
+    "edit",
+    "web_fetch",
+    "cargo-runner",
+    "minimal",
     "strict",
 ];
 

@@ -2,7 +2,7 @@
 
 use crate::document::DOCUMENT_KEYS;
 use crate::keys::{self, Key, Kind, Order};
-use crate::presets;
+use crate::presets::presets;
 use serde_json::{Map, Value as Json, json};
 
 /// JSON Schema, draft 2020-12.
@@ -43,7 +43,7 @@ fn object(properties: Map<String, Json>, description: &str) -> Json {
 }
 
 fn document_key(name: &str) -> Json {
-    let names: Vec<&str> = presets::presets().iter().map(|preset| preset.name).collect();
+    let names: Vec<&str> = presets().iter().map(|preset| preset.name).collect();
     let preset = json!({ "type": "string", "enum": names });
     match name {
         "version" => json!({ "const": 1, "description": "Version of this format." }),
@@ -120,7 +120,9 @@ fn leaf(key: &Key) -> Json {
     let mut schema = match key.kind {
         Kind::Word(words) => {
             let mut accepted: Vec<Json> = words.iter().map(|(word, _)| json!(word)).collect();
-            accepted.extend(words.iter().filter_map(|(word, _)| word.parse::<u8>().ok()).map(|n| json!(n)));
+            accepted.extend(
+                words.iter().filter_map(|(word, _)| word.parse::<u8>().ok()).map(|n| json!(n)),
+            );
             json!({ "enum": accepted })
         }
         Kind::Bool => json!({ "type": "boolean" }),

@@ -157,7 +157,8 @@ pub(crate) fn to_policy(settings: &Settings) -> Result<Policy, IncompleteSetting
         "resources.cpus" => ("resources.milliCpus", value.to_json()),
         path => (path, value.to_json()),
     });
-    serde_json::from_value(Json::Object(nested)).map_err(|error| IncompleteSettings(error.to_string()))
+    serde_json::from_value(Json::Object(nested))
+        .map_err(|error| IncompleteSettings(error.to_string()))
 }
 
 fn nest(

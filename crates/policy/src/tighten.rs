@@ -102,7 +102,8 @@ fn compared(from_to: std::cmp::Ordering) -> Option<Direction> {
 /// Lists as sets; `losing` is what losing entries means. Entries compare as written: a path below an
 /// allowed one may be a link that leads elsewhere, so it does not count as covered.
 fn sets((from, to): (Option<&Value>, Option<&Value>), losing: Direction) -> Option<Direction> {
-    let gaining = if losing == Direction::Tightens { Direction::Loosens } else { Direction::Tightens };
+    let gaining =
+        if losing == Direction::Tightens { Direction::Loosens } else { Direction::Tightens };
     match (from, to) {
         (None, None) => None,
         (None, Some(to)) => (!to.is_empty()).then_some(gaining),

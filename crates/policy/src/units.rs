@@ -3,9 +3,11 @@
 //! Sizes are binary whatever the spelling (`512m`, `512MB`, `512MiB` are the same), as the
 //! container tools that people copy these values from read them.
 
-const MULTIPLES: [(&str, u64); 4] = [("t", 1 << 40), ("g", 1 << 30), ("m", 1 << 20), ("k", 1 << 10)];
+const MULTIPLES: [(&str, u64); 4] =
+    [("t", 1 << 40), ("g", 1 << 30), ("m", 1 << 20), ("k", 1 << 10)];
 const SECOND: u64 = 1000;
-const TIMES: [(&str, u64); 4] = [("h", 3600 * SECOND), ("m", 60 * SECOND), ("s", SECOND), ("ms", 1)];
+const TIMES: [(&str, u64); 4] =
+    [("h", 3600 * SECOND), ("m", 60 * SECOND), ("s", SECOND), ("ms", 1)];
 
 /// Bytes from `512m`, `1.5g`, `10GB`, `4096`.
 pub(crate) fn parse_size(text: &str) -> Option<u64> {
@@ -87,7 +89,7 @@ fn scale(number: &str, factor: u64) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Proves: POL-2 human-units
+    /// Proves: POL-2 model
     #[test]
     fn units_read_as_people_write_them() {
         assert_eq!(parse_size("512m"), Some(512 << 20));

@@ -90,8 +90,8 @@ impl AuditLog {
         AuditLog { durability, ..self }
     }
 
-    /// Appends all of the events or, on an error, none of them. Refuses to add to a log that does
-    /// not end the way its head says.
+    /// Appends all of the events by one write; on an error none of them is acknowledged. Refuses to
+    /// add to a log that does not end the way its head says.
     pub fn append_batch(&mut self, events: &[Event]) -> Result<Appended, RecordError> {
         let _lock = Lock::exclusive(&self.head, &self.head_path)?;
         let (head, recovery) = self.settle()?;
@@ -110,11 +110,9 @@ impl AuditLog {
 
         self.write_head(head.announcing(end))?;
         if let Err(source) = self.write_lines(&lines) {
-            // A full disk: give back the half-written batch. Should that fail too, the announcement
-            // stays and the next writer does it.
-            if self.log.set_len(start.bytes).is_ok() {
-                self.write_head(head)?;
-            }
+            // A full disk, most likely: give back the half-written batch. What fails here too is done
+            // by the next writer, for the announcement stays; the first error is the one to tell.
+            let _ = self.log.set_len(start.bytes);
             return Err(RecordError::io("append to", &self.log_path)(source));
         }
         self.write_head(Head::settled(end))?;

@@ -27,8 +27,8 @@ pub struct PolicyRequest {
     pub files: Vec<PathBuf>,
     /// A declared tool's name.
     pub tool: Option<String>,
-    /// Where the project is looked for, if not in the current directory.
-    pub cwd: Option<PathBuf>,
+    /// A project other than the one the caller stands in.
+    pub project: Option<PathBuf>,
 }
 
 /// The merged policy and what went into it.
@@ -124,8 +124,8 @@ pub fn project_document(
     caller: &Caller,
     request: &PolicyRequest,
 ) -> Result<Option<DocumentFile>, SessionError> {
-    let start = match &request.cwd {
-        Some(cwd) => caller.facts.cwd.join(cwd),
+    let start = match &request.project {
+        Some(project) => canonical(project)?,
         None => caller.facts.cwd.clone(),
     };
     find(&project_root(&start, caller.facts.home.as_deref()).join(PROJECT_DIRECTORY))
@@ -221,12 +221,14 @@ fn trust_of(store: &TrustStore, file: &DocumentFile) -> Trust {
     if store.is_trusted(&file.path, &file.text) { Trust::Trusted } else { Trust::Untrusted }
 }
 
-/// The git root around a directory, or the directory itself. A repository around the whole home
-/// directory (dotfiles) is not a project.
+/// The git root around a directory, or the directory itself, as the plan sees it. A repository around
+/// the whole home directory (dotfiles) is not a project.
 fn project_root(start: &Path, home: Option<&Path>) -> PathBuf {
+    let home = home.and_then(|home| home.canonicalize().ok());
     start
         .ancestors()
-        .take_while(|directory| Some(*directory) != home && directory.parent().is_some())
+        .take_while(|directory| Some(*directory) != home.as_deref())
+        .take_while(|directory| directory.parent().is_some())
         .find(|directory| directory.join(".git").symlink_metadata().is_ok())
         .unwrap_or(start)
         .to_owned()

@@ -9,7 +9,7 @@ use crate::signals::{self, Signals, Wish};
 use crate::terminal::HostTerminal;
 use palisade_launch::{Ending, FromInit, LaunchError, Observation, Running, Usage};
 use rustix::event::{PollFd, PollFlags};
-use rustix::fd::AsFd;
+use rustix::fs::OFlags;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
@@ -92,6 +92,7 @@ impl Watch {
         let mut observed = Vec::new();
         loop {
             match self.turn()? {
+                Turn::Message(FromInit::Terminal) => self.free_from_blocking()?,
                 Turn::Message(FromInit::Checked(observations)) => observed = observations,
                 Turn::Message(FromInit::Started) => {
                     self.take_terminal()?;
@@ -126,13 +127,6 @@ impl Watch {
         }
         let usage = self.running.wait()?;
         Ok(Ended { ending, killed: self.killed, forwarded: self.forwarded, usage })
-    }
-
-    /// Ends the sandbox and reaps it, after an error of our own.
-    pub(crate) fn abandon(self) {
-        // The error that led here is the one to tell; killing pid 1 ends everything inside.
-        let _ = self.running.kill();
-        let _ = self.running.wait();
     }
 
     fn turn(&mut self) -> Result<Turn, SessionError> {
@@ -255,6 +249,13 @@ impl Watch {
         }
     }
 
+    /// A pty that is full must not hold up signals and clocks; its other holders are gone.
+    fn free_from_blocking(&self) -> Result<(), SessionError> {
+        let Some(pty) = self.running.pty() else { return Ok(()) };
+        let flags = rustix::fs::fcntl_getfl(pty).map_err(SessionError::terminal)?;
+        rustix::fs::fcntl_setfl(pty, flags | OFlags::NONBLOCK).map_err(SessionError::terminal)
+    }
+
     fn kill(&mut self, why: Killed) -> Result<(), SessionError> {
         self.killed.get_or_insert(why);
         self.limit = None;
@@ -290,7 +291,7 @@ fn ends<'fd>(running: &'fd Running, terminal: Option<&'fd HostTerminal>) -> Opti
     let terminal = terminal?;
     let pty = running.pty()?;
     let input = terminal.may_read().then(|| terminal.input());
-    Some(Ends { input, output: terminal.output(), pty: pty.as_fd() })
+    Some(Ends { input, output: terminal.output(), pty })
 }
 
 fn serve(relay: &mut Relay, order: &[End], ready: &[PollFlags], ends: &Ends<'_>) {

@@ -37,12 +37,12 @@ impl HostTerminal {
         }
         let stdout = rustix::stdio::stdout();
         let stderr = rustix::stdio::stderr();
-        let shown_on = [stdout, stderr].into_iter().find(rustix::termios::isatty).unwrap_or(stdin);
+        let shown_on = [stdout, stderr].into_iter().find(|fd| rustix::termios::isatty(fd));
         let into_pipe = rustix::fs::fstat(stdout)
             .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
         Ok(Some(Self {
             input: own_description(stdin, OFlags::RDONLY)?,
-            output: own_description(shown_on, OFlags::WRONLY)?,
+            output: own_description(shown_on.unwrap_or(stdin), OFlags::WRONLY)?,
             saved: None,
             sharing: if into_pipe { Sharing::WithPipeline } else { Sharing::Alone },
         }))

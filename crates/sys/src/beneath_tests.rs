@@ -14,7 +14,6 @@ fn path_of(fd: &OwnedFd) -> std::path::PathBuf {
     std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap()
 }
 
-/// Proves: FS-4 links-refused-beneath
 #[test]
 fn a_link_anywhere_on_the_way_is_refused() {
     let (place, root) = tree();
@@ -31,7 +30,6 @@ fn a_link_anywhere_on_the_way_is_refused() {
     }
 }
 
-/// Proves: FS-4 traversal-stays-beneath
 #[test]
 fn dots_and_absolute_paths_stay_below_the_root() {
     let (place, root) = tree();

@@ -30,7 +30,6 @@ fn a_fork_gives_a_pidfd_of_the_child() {
     });
 }
 
-/// Proves: PROC-1 own-pid-namespace
 #[test]
 fn the_child_is_pid_one_of_a_new_pid_namespace() {
     in_child(|| match clone3(CloneFlags::NEWUSER | CloneFlags::NEWPID).unwrap() {

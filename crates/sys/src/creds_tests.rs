@@ -5,7 +5,6 @@ use crate::test_child::{become_namespace_root, in_child, status_of_child};
 
 const SYS_ADMIN_BIT: u64 = 1 << 21;
 
-/// Proves: PROC-6 capabilities-emptied, PROC-6 bounding-set-dropped
 #[test]
 fn dropped_capabilities_are_gone_for_good() {
     in_child(|| {
@@ -21,7 +20,6 @@ fn dropped_capabilities_are_gone_for_good() {
     });
 }
 
-/// Proves: PROC-6 securebits-locked
 #[test]
 fn locked_securebits_can_not_be_taken_back() {
     in_child(|| {
@@ -35,7 +33,6 @@ fn locked_securebits_can_not_be_taken_back() {
     });
 }
 
-/// Proves: PROC-6 no-new-privs
 #[test]
 fn no_new_privs_is_set() {
     in_child(|| {

@@ -2,7 +2,6 @@ use std::path::Path;
 
 use super::*;
 
-/// Proves: ERR-1 cause-names-call-path-errno
 #[test]
 fn an_error_says_call_path_and_errno_by_name() {
     let failed: std::result::Result<(), Errno> = Err(Errno::ACCESS);

@@ -32,6 +32,7 @@ flag_set! {
         NOSUID = 0x2;
         NODEV = 0x4;
         NOEXEC = 0x8;
+        /// `EPERM` on a mount copied from a more privileged namespace: its atime setting is locked.
         NOATIME = 0x10;
         /// Since 5.14.
         NOSYMFOLLOW = 0x0020_0000;
@@ -57,8 +58,8 @@ pub struct MountAttr<'fd> {
     pub set: MountAttrs,
     pub clear: MountAttrs,
     pub propagation: Option<Propagation>,
-    /// A user namespace whose id map the mount takes on (`MOUNT_ATTR_IDMAP`, 5.12). Only a detached
-    /// mount can be given one, and only once.
+    /// A user namespace whose id maps the mount takes on (`MOUNT_ATTR_IDMAP`, 5.12). Only a detached
+    /// mount can be given one, and only once; both maps must be written (`EINVAL`).
     pub userns_fd: Option<BorrowedFd<'fd>>,
 }
 

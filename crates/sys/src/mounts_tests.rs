@@ -6,8 +6,8 @@ use super::*;
 use crate::clone::{CloneFlags, Forked, clone3};
 use crate::creds::{IdKind, MapLine, write_map};
 use crate::error::errno_of;
-use crate::proc::{exit_now, sig};
-use crate::test_child::{become_namespace_root, in_child};
+use crate::proc::sig;
+use crate::test_child::{become_namespace_root, in_child, park};
 
 const TMPFS_MAGIC: i64 = 0x0102_1994;
 
@@ -54,7 +54,6 @@ fn a_refused_option_comes_with_the_kernels_own_words() {
     });
 }
 
-/// Proves: FS-1 read-only-bind
 #[test]
 fn a_read_only_copy_of_a_tree_refuses_writes_also_below() {
     let source = tempfile::tempdir().unwrap();
@@ -66,7 +65,7 @@ fn a_read_only_copy_of_a_tree_refuses_writes_also_below() {
         move_mount(tmpfs(), CWD, &source.path().join("below")).unwrap();
         let tree = open_tree(CWD, source.path(), Recursion::Recursive).unwrap();
         let attr = MountAttr {
-            set: MountAttrs::RDONLY | MountAttrs::NOSUID | MountAttrs::NODEV | MountAttrs::NOATIME,
+            set: MountAttrs::RDONLY | MountAttrs::NOSUID | MountAttrs::NODEV,
             propagation: Some(Propagation::Private),
             ..MountAttr::default()
         };
@@ -77,9 +76,25 @@ fn a_read_only_copy_of_a_tree_refuses_writes_also_below() {
             let refused = std::fs::write(target.path().join(name), "changed").unwrap_err();
             assert_eq!(errno_of(&refused), Errno::ROFS, "{name}");
         }
-        let clear = MountAttr { clear: MountAttrs::NODEV, ..MountAttr::default() };
-        mount_setattr(&tree, Recursion::Single, &clear).unwrap();
-        assert!(!mountinfo_line(target.path()).contains("nodev"));
+    });
+}
+
+#[test]
+fn attributes_are_set_and_cleared() {
+    let place = tempfile::tempdir().unwrap();
+    in_child(|| {
+        become_namespace_root(CloneFlags::NEWNS);
+        make_private_recursive(Path::new("/")).unwrap();
+        let mount = tmpfs();
+        let attr = MountAttr {
+            set: MountAttrs::NOEXEC | MountAttrs::NOATIME,
+            clear: MountAttrs::NODEV,
+            ..MountAttr::default()
+        };
+        mount_setattr(&mount, Recursion::Single, &attr).unwrap();
+        move_mount(&mount, CWD, place.path()).unwrap();
+        let line = mountinfo_line(place.path());
+        assert!(line.contains("noexec,noatime") && !line.contains("nodev"), "{line}");
     });
 }
 
@@ -98,7 +113,6 @@ fn a_link_in_the_last_place_is_not_followed() {
     });
 }
 
-/// Proves: FS-3 old-root-gone
 #[test]
 fn after_pivot_root_only_the_new_root_is_there() {
     let place = tempfile::tempdir().unwrap();
@@ -127,13 +141,11 @@ fn an_id_mapped_mount_changes_owners() {
         move_mount(&plain, CWD, place.path()).unwrap();
         std::fs::write(place.path().join("file"), "").unwrap();
         let mapped = open_tree(&plain, Path::new(""), Recursion::Single).unwrap();
-        let Forked::Parent { pid, pidfd } = clone3(CloneFlags::NEWUSER).unwrap() else {
-            loop {
-                std::thread::park();
-            }
-        };
+        let Forked::Parent { pid, pidfd } = clone3(CloneFlags::NEWUSER).unwrap() else { park() };
         // Root of the file system stands for an id that nobody here has a name for.
-        write_map(Some(pid), IdKind::Uid, &[MapLine { inside: 5, outside: 0, count: 1 }]).unwrap();
+        let lines = [MapLine { inside: 5, outside: 0, count: 1 }];
+        write_map(Some(pid), IdKind::Uid, &lines).unwrap();
+        write_map(Some(pid), IdKind::Gid, &lines).unwrap();
         let namespace = std::fs::File::open(format!("/proc/{}/ns/user", pid.as_raw_pid())).unwrap();
         let attr = MountAttr { userns_fd: Some(namespace.as_fd()), ..MountAttr::default() };
         mount_setattr(&mapped, Recursion::Single, &attr).unwrap();
@@ -141,6 +153,5 @@ fn an_id_mapped_mount_changes_owners() {
         assert_eq!(std::fs::metadata(place.path().join("file")).unwrap().uid(), 0);
         move_mount(&mapped, CWD, place.path()).unwrap();
         assert_ne!(std::fs::metadata(place.path().join("file")).unwrap().uid(), 0);
-        exit_now(0);
     });
 }

@@ -29,22 +29,16 @@ pub fn loopback_up() -> Result<()> {
     for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
         *to = from.cast_signed();
     }
+    let fd = socket.as_raw_fd();
     // SAFETY: the request names the interface, and the kernel writes within one ifreq.
-    check(
-        unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request) }
-            .into(),
-    )
-    .call("ioctl SIOCGIFFLAGS lo")?;
+    let read = unsafe { libc::ioctl(fd, libc::SIOCGIFFLAGS as _, &raw mut request) };
+    check(read.into()).call("ioctl SIOCGIFFLAGS lo")?;
     // SAFETY: the call above filled this field of the union.
     let flags = unsafe { request.ifr_ifru.ifru_flags };
     request.ifr_ifru.ifru_flags = flags | UP;
     // SAFETY: the kernel only reads the request, whose flags were set just above.
-    check(
-        unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) }
-            .into(),
-    )
-    .map(drop)
-    .call("ioctl SIOCSIFFLAGS lo")
+    let written = unsafe { libc::ioctl(fd, libc::SIOCSIFFLAGS as _, &raw const request) };
+    check(written.into()).map(drop).call("ioctl SIOCSIFFLAGS lo")
 }
 
 /// `IFF_UP`, which libc types wider than the field it belongs in.

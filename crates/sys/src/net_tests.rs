@@ -2,7 +2,6 @@ use super::*;
 use crate::clone::CloneFlags;
 use crate::test_child::{become_namespace_root, in_child};
 
-/// Proves: NET-2 working-loopback
 #[test]
 fn loopback_of_a_new_namespace_works_once_it_is_up() {
     let (_outside, outside_port) = tcp_listener_loopback().unwrap();

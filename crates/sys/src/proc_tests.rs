@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::clone::{CloneFlags, Forked, fork};
-use crate::test_child::{become_namespace_root, in_child, status_of_child};
+use crate::test_child::{become_namespace_root, in_child, park, status_of_child};
 
 fn strings(words: &[&str]) -> Vec<CString> {
     words.iter().map(|word| CString::new(*word).unwrap()).collect()
@@ -12,12 +12,6 @@ fn strings(words: &[&str]) -> Vec<CString> {
 
 fn shell(script: &str) -> Errno {
     exec(c"/bin/sh", &strings(&["sh", "-c", script]), &strings(&["ANSWER=42"]))
-}
-
-fn park() -> ! {
-    loop {
-        std::thread::park();
-    }
 }
 
 #[test]
@@ -158,7 +152,6 @@ fn a_limit_holds() {
     });
 }
 
-/// Proves: PROC-4 own-uts
 #[test]
 fn a_host_name_is_the_namespaces_own() {
     let name = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();

@@ -3,15 +3,14 @@
 
 #![expect(unsafe_code, reason = "clone3 here refuses to fork the threaded test harness")]
 
-use std::io::{Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{PipeWriter, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rustix::process::Pid;
 
 use crate::clone::{CloneFlags, unshare};
-use crate::creds::{IdKind, MapLine, deny_setgroups, write_map};
-use crate::proc::{Status, exit_now, wait_pid_rusage};
+use crate::creds::{IdKind, MapLine, deny_setgroups, set_pdeathsig, write_map};
+use crate::proc::{Status, exit_now, sig, wait_pid_rusage};
 
 /// Runs `body` in a child and fails the test if it panicked or died.
 pub(crate) fn in_child(body: impl FnOnce()) {
@@ -32,24 +31,32 @@ fn run(body: impl FnOnce()) -> (Status, String) {
     assert!(pid >= 0, "fork failed");
     let Some(pid) = Pid::from_raw(pid) else {
         drop(reader);
-        let code = report_panic(body, OwnedFd::from(writer));
-        exit_now(code);
+        exit_now(report_panic(body, writer));
     };
     drop(writer);
-    let mut said = String::new();
-    reader.read_to_string(&mut said).unwrap();
-    (wait_pid_rusage(pid).unwrap().status, said)
+    let status = wait_pid_rusage(pid).unwrap().status;
+    // Not until the end of the pipe: a grandchild left behind would hold it open.
+    rustix::io::ioctl_fionbio(&reader, true).unwrap();
+    let mut said = Vec::new();
+    let _ = reader.read_to_end(&mut said);
+    (status, String::from_utf8_lossy(&said).into_owned())
 }
 
-fn report_panic(body: impl FnOnce(), writer: OwnedFd) -> i32 {
-    let pipe = writer.as_fd().try_clone_to_owned().unwrap();
+fn report_panic(body: impl FnOnce(), writer: PipeWriter) -> i32 {
     std::panic::set_hook(Box::new(move |info| {
-        let mut pipe = std::fs::File::from(pipe.try_clone().unwrap());
-        let _ = writeln!(pipe, "{info}");
+        let _ = writeln!(&writer, "{info}");
     }));
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(()) => 0,
         Err(_) => 101,
+    }
+}
+
+/// Waits in a grandchild to be killed, at the latest when the child that forked it ends.
+pub(crate) fn park() -> ! {
+    set_pdeathsig(sig::SIGKILL).unwrap();
+    loop {
+        std::thread::park();
     }
 }
 

@@ -10,7 +10,6 @@ fn uptime() -> f64 {
     text.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// Proves: PROC-4 time-offset
 #[test]
 fn a_child_sees_the_shifted_clock() {
     in_child(|| {

@@ -3,7 +3,7 @@
 use crate::output::{self, Paint, Style};
 use clap::Subcommand;
 use palisade_record::{escape, read, verify};
-use palisade_session::Places;
+use palisade_session::{Caller, Places};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -27,7 +27,7 @@ pub(crate) enum Audit {
 
 impl Audit {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
-        let places = palisade_session::places_of_caller()?;
+        let places = Caller::here()?.places;
         match self {
             Self::Verify { json } => check(&places, json),
             Self::Show { session, json } => show(&places, session.as_deref(), json),

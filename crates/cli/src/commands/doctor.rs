@@ -1,6 +1,8 @@
 //! `sandbox doctor`: what this host can do, tried and not guessed.
 
+use crate::output::{self, Paint, Style};
 use clap::Args;
+use palisade_launch::probe::{Finding, Health, Report, doctor};
 use std::process::ExitCode;
 
 #[derive(Args, Debug)]
@@ -8,4 +10,48 @@ pub(crate) struct Doctor {
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
+}
+
+impl Doctor {
+    /// Ends with 1 if a run with the default settings can not work here.
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        let report = doctor();
+        if self.json {
+            output::print_json(&report)?;
+        } else {
+            output::print(&text(&report))?;
+        }
+        Ok(if report.ready() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+fn text(report: &Report) -> String {
+    let paint = Paint::for_stdout();
+    let mut text = format!("kernel {}, oldest supported {}\n", report.kernel, report.oldest_kernel);
+    for finding in &report.findings {
+        text.push_str(&lines(finding, paint));
+    }
+    text.push_str(if report.ready() {
+        "`sandbox run` works here\n"
+    } else {
+        "`sandbox run` does not work here until what is missing is mended\n"
+    });
+    text
+}
+
+fn lines(finding: &Finding, paint: Paint) -> String {
+    let (word, style) = match finding.health {
+        Health::Works => ("works", Style::Green),
+        Health::Missing => ("missing", Style::Red),
+        Health::Degraded => ("without", Style::Yellow),
+    };
+    let word = paint.with(style, &format!("{word:<8}"));
+    let mut text = format!("{word}{}: {}\n", finding.what, finding.detail);
+    if finding.health != Health::Works {
+        text.push_str(&format!("        needed for: {}\n", finding.needed_for));
+    }
+    if let Some(mend) = &finding.mend {
+        text.push_str(&format!("        mend: {mend}\n"));
+    }
+    text
 }

@@ -1,2 +1,143 @@
-//! placeholder
-#[derive(Debug)] pub struct Finding; #[derive(Debug)] pub struct Health; #[derive(Debug)] pub struct Report; pub fn doctor() -> Report { Report }
+//! What `sandbox doctor` tells: every primitive a run stands on, tried here and now.
+//! Must never judge by a version number, and must leave nothing behind: what would change this
+//! process is tried in a throw-away one.
+
+mod cgroups;
+mod files;
+mod filters;
+mod namespaces;
+mod network;
+mod programs;
+mod trial;
+
+use palisade_sys::clone::CloneFlags;
+use serde::Serialize;
+use trial::{Fault, Outcome, trial};
+
+/// `mount_setattr` is the newest call no run can do without. Landlock (5.13) and a count of processes
+/// per sandbox (5.14) are used where they are.
+const OLDEST_KERNEL: &str = "5.12";
+
+/// What this host can do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// As uname(2) tells it; nothing was concluded from it.
+    pub kernel: String,
+    /// The oldest kernel supported.
+    pub oldest_kernel: &'static str,
+    pub findings: Vec<Finding>,
+}
+
+impl Report {
+    /// Whether a run with the default settings can work here.
+    pub fn ready(&self) -> bool {
+        self.findings.iter().all(|finding| finding.health != Health::Missing)
+    }
+}
+
+/// One primitive, and how it did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    /// Stable, for programs: `user-namespaces`.
+    pub id: &'static str,
+    /// What was tried, in one line.
+    pub what: &'static str,
+    pub health: Health,
+    /// What was seen, or why it does not work, with the errno's name.
+    pub detail: String,
+    /// The command that mends it, where it does not work and a command is known.
+    pub mend: Option<String>,
+    /// What does not work without it.
+    pub needed_for: &'static str,
+}
+
+/// How a primitive did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Health {
+    Works,
+    /// Does not work, and a run needs it.
+    Missing,
+    /// Does not work; runs do without and lose what `needed_for` says.
+    Degraded,
+}
+
+/// What is looked into, before it is.
+struct Subject {
+    id: &'static str,
+    what: &'static str,
+    needed_for: &'static str,
+    /// The health if it does not work.
+    without: Health,
+}
+
+impl Subject {
+    fn finding(self, outcome: Outcome) -> Finding {
+        let Self { id, what, needed_for, without } = self;
+        let (health, detail, mend) = match outcome {
+            Ok(detail) => (Health::Works, detail, None),
+            Err(Fault { detail, mend }) => (without, detail, mend),
+        };
+        Finding { id, what, health, detail, mend, needed_for }
+    }
+}
+
+/// Whether trials inside a user namespace make sense at all.
+#[derive(Clone, Copy)]
+struct Inside {
+    usable: bool,
+}
+
+impl Inside {
+    /// Tries `body` in a user namespace of its own and the `others` besides. Where there is no user
+    /// namespace to be had, one finding says so with its mend, and the rest points there.
+    fn trial(self, others: CloneFlags, body: impl FnOnce() -> Outcome) -> Outcome {
+        if self.usable {
+            trial(CloneFlags::NEWUSER | others, body)
+        } else {
+            Err(Fault::new("not tried: it needs a user namespace, see user-namespaces"))
+        }
+    }
+}
+
+/// Tries everything. The caller must be single-threaded; takes some tens of milliseconds.
+pub fn doctor() -> Report {
+    let users = namespaces::user();
+    let inside = Inside { usable: users.health == Health::Works };
+    let mounts = namespaces::mounts(inside);
+    let apparmor = namespaces::apparmor(&users, &mounts);
+    let mut findings = vec![
+        users,
+        mounts,
+        apparmor,
+        namespaces::pids(inside),
+        namespaces::change_of_root(inside),
+        network::namespace(inside),
+        filters::seccomp(),
+        filters::landlock(),
+        files::openat2(),
+        files::close_range(),
+    ];
+    if rustix::process::geteuid().is_root() {
+        findings.push(files::id_mapped_mounts());
+    }
+    findings.extend([
+        files::overlay(inside),
+        filters::notify(),
+        files::fuse(inside),
+        cgroups::delegation(),
+        namespaces::time(inside),
+        programs::yama(),
+        programs::subordinate_ids(),
+        network::nf_tables(inside),
+        programs::nat_helper(),
+    ]);
+    let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
+    Report { kernel, oldest_kernel: OLDEST_KERNEL, findings }
+}
+
+#[cfg(test)]
+#[path = "doctor_tests.rs"]
+mod tests;

@@ -7,12 +7,21 @@ use crate::document::PolicyDocument;
 use crate::settings::Settings;
 use crate::tree::Node;
 
-pub(super) const SECTIONS: &[&str] =
-    &["bash", "read", "write", "edit", "web_fetch", "images"];
+pub(super) const SECTIONS: &[&str] = &["bash", "read", "write", "edit", "web_fetch", "images"];
 
 const TOOL_KEYS: [&str; 12] = [
-    "defaultNetwork", "proxyAllowlist", "resources", "env", "allowedEnvVars", "cwd",
-    "allowedPaths", "blockedPaths", "timeout", "maxOutputSize", "uid", "gid",
+    "defaultNetwork",
+    "proxyAllowlist",
+    "resources",
+    "env",
+    "allowedEnvVars",
+    "cwd",
+    "allowedPaths",
+    "blockedPaths",
+    "timeout",
+    "maxOutputSize",
+    "uid",
+    "gid",
 ];
 
 pub(super) fn load(node: &Node, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
@@ -43,7 +52,8 @@ fn tool_key(foreign: &mut Foreign, field: &Field<'_>, part: &mut Settings) {
             foreign.copy(field, "network.allowedHosts", part);
             for host in foreign.texts(field) {
                 if let Some(pattern) = blocked_by(&host, &[]) {
-                    let message = format!("`{host}` stays blocked by `{pattern}`, which always wins");
+                    let message =
+                        format!("`{host}` stays blocked by `{pattern}`, which always wins");
                     foreign.warn(field, message);
                 }
             }

@@ -8,9 +8,17 @@ use crate::settings::{Settings, Value};
 use crate::tree::{Node, Tree};
 
 pub(super) const SECTIONS: &[&str] = &[
-    "sandbox_config", "directory_permissions", "size_limits", "process_limits",
-    "network_allowlist", "blocked_protocols", "port_restrictions", "blocked_paths",
-    "execution_policy", "monitored_events", "log_levels",
+    "sandbox_config",
+    "directory_permissions",
+    "size_limits",
+    "process_limits",
+    "network_allowlist",
+    "blocked_protocols",
+    "port_restrictions",
+    "blocked_paths",
+    "execution_policy",
+    "monitored_events",
+    "log_levels",
 ];
 
 const MEBI: u64 = 1 << 20;
@@ -34,7 +42,8 @@ pub(super) fn load(node: &Node, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
             "network_allowlist" => hosts(&mut foreign, &field, settings),
             "blocked_protocols" => {
                 let names = foreign.texts(&field).join(", ");
-                let message = format!("{names}: held by the list of allowed ports, not by protocol");
+                let message =
+                    format!("{names}: held by the list of allowed ports, not by protocol");
                 foreign.warn(&field, message);
             }
             "port_restrictions" => ports(&mut foreign, &field, settings),
@@ -125,7 +134,8 @@ fn network(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) 
 fn hosts(foreign: &mut Foreign, field: &Field<'_>, settings: &mut Settings) {
     foreign.copy(field, "network.allowedHosts", settings);
     let names = foreign.texts(field);
-    let has = |prefix: &str| names.iter().any(|name| name.starts_with(prefix) || name.starts_with("*."));
+    let has =
+        |prefix: &str| names.iter().any(|name| name.starts_with(prefix) || name.starts_with("*."));
     for (prefix, what) in [("index.", "index"), ("static.", "crate files")] {
         if !names.is_empty() && !has(prefix) {
             let message = format!(
@@ -157,7 +167,8 @@ fn security(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings)
 }
 
 fn ports(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
-    let fields = foreign.fields(section.node(), &section.path, &["allowed_ports", "blocked_ranges"]);
+    let fields =
+        foreign.fields(section.node(), &section.path, &["allowed_ports", "blocked_ranges"]);
     let mut allowed = Settings::new();
     for field in fields.iter().filter(|field| field.name() == "allowed_ports") {
         foreign.copy(field, "network.allowedPorts", &mut allowed);
@@ -173,10 +184,14 @@ fn ports(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
                 Some(low.trim().parse::<u16>().ok()?..=high.trim().parse::<u16>().ok()?)
             });
             match ends {
-                None => foreign.warn(field, format!("`{range}` is no range of ports such as 1-1023")),
+                None => {
+                    foreign.warn(field, format!("`{range}` is no range of ports such as 1-1023"))
+                }
                 Some(ends) => {
                     for port in allowed_ports.iter().filter(|port| ends.contains(port)) {
-                        let message = format!("`{range}` would block port {port}, which is allowed: the allow-list holds");
+                        let message = format!(
+                            "`{range}` would block port {port}, which is allowed: the allow-list holds"
+                        );
                         foreign.warn(field, message);
                     }
                 }
@@ -189,12 +204,18 @@ fn paths(foreign: &mut Foreign, field: &Field<'_>, settings: &mut Settings) {
     for path in foreign.texts(field) {
         let single = |path: &str| Value::List(vec![path.to_owned()]);
         if SYSTEM.contains(&path.as_str()) {
-            foreign.warn(field, format!("`{path}` stays readable, or nothing would run; it is not writable"));
+            foreign.warn(
+                field,
+                format!("`{path}` stays readable, or nothing would run; it is not writable"),
+            );
         } else if path.chars().nth(1) == Some(':') {
             foreign.warn(field, format!("`{path}` is no path of this system"));
         } else if path.contains('*') {
             foreign.set(field, "filesystem.hideSecrets", Value::Bool(true), settings);
-            foreign.warn(field, format!("`{path}` is a pattern; the shipped list of secrets is hidden instead"));
+            foreign.warn(
+                field,
+                format!("`{path}` is a pattern; the shipped list of secrets is hidden instead"),
+            );
         } else {
             foreign.set(field, "filesystem.deniedPaths", single(&path), settings);
         }
@@ -210,7 +231,10 @@ fn execution(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings
                 foreign.copy(&field, "process.allowedExecutables", settings);
                 let names = foreign.texts(&field);
                 if !names.iter().any(|name| LINKERS.contains(&name.as_str())) {
-                    foreign.warn(&field, "no linker here (cc, gcc, ld …): rustc can not make a binary");
+                    foreign.warn(
+                        &field,
+                        "no linker here (cc, gcc, ld …): rustc can not make a binary",
+                    );
                 }
             }
             "blocked_executables" => foreign.refuse(&field, "executables are not told apart yet"),

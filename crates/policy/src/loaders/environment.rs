@@ -36,7 +36,12 @@ pub fn load_environment(variables: &BTreeMap<String, String>) -> Result<Loaded, 
         }
         if let Some(other) = variables.get(name).filter(|other| prefixed && *other != value) {
             let message = format!("`{variable}` is `{value}`, but `{name}` is `{other}`");
-            problems.push(complaint(Problem::Contradiction, variable, message, "keep one of the two"));
+            problems.push(complaint(
+                Problem::Contradiction,
+                variable,
+                message,
+                "keep one of the two",
+            ));
             continue;
         }
         match translate(variable, name, value) {

@@ -1,13 +1,14 @@
 //! What the loaders share: reading another program's keys with positions and complaints.
 
 use super::{Loaded, SourceKind};
+use crate::contradictions;
 use crate::decode::{Decoder, decode_value, join};
-use crate::diagnostic::{Diagnostic, Problem};
+use crate::diagnostic::{Diagnostic, Origin, Problem};
 use crate::document::{PolicyDocument, put};
 use crate::keys;
 use crate::nearest::nearest;
 use crate::settings::{Settings, Value};
-use crate::tree::{Entry, Node, Tree};
+use crate::tree::{Entry, Node, Position, Tree};
 
 /// A file of another program while it is read.
 pub(super) struct Foreign {
@@ -37,11 +38,18 @@ impl Foreign {
         Foreign { decoder: Decoder::new(file), warnings: Vec::new(), refused: Vec::new() }
     }
 
+    pub(super) fn origin(&self, at: Position) -> Origin {
+        self.decoder.origin(at)
+    }
+
     pub(super) fn finish(
         mut self,
         kind: SourceKind,
         mut document: PolicyDocument,
     ) -> Result<Loaded, Vec<Diagnostic>> {
+        for part in std::iter::once(&document.settings).chain(document.tools.values()) {
+            self.decoder.problems.extend(contradictions::within_document(part));
+        }
         if !self.decoder.problems.is_empty() {
             self.decoder.problems.sort_by_key(|problem| (problem.line, problem.column));
             return Err(self.decoder.problems);
@@ -51,7 +59,12 @@ impl Foreign {
     }
 
     /// The fields of a mapping that are in `known`; the others are complained about.
-    pub(super) fn fields<'a>(&mut self, node: &'a Node, path: &str, known: &[&str]) -> Vec<Field<'a>> {
+    pub(super) fn fields<'a>(
+        &mut self,
+        node: &'a Node,
+        path: &str,
+        known: &[&str],
+    ) -> Vec<Field<'a>> {
         let mut fields = Vec::new();
         for entry in self.decoder.entries(node, path) {
             let full = join(path, &entry.key);
@@ -99,7 +112,13 @@ impl Foreign {
         }
     }
 
-    pub(super) fn set(&self, field: &Field<'_>, path: &'static str, value: Value, out: &mut Settings) {
+    pub(super) fn set(
+        &self,
+        field: &Field<'_>,
+        path: &'static str,
+        value: Value,
+        out: &mut Settings,
+    ) {
         put(out, path, value, self.decoder.origin(field.entry.at));
     }
 
@@ -144,14 +163,26 @@ impl Foreign {
     }
 }
 
+/// The texts of a list, for a look ahead that leaves complaints to the field's own turn.
+pub(super) fn texts_under(node: &Node, key: &str) -> Vec<String> {
+    let Some(Tree::List(items)) = node.get(key).map(|node| &node.tree) else { return Vec::new() };
+    let text = |item: &Node| match &item.tree {
+        Tree::Text(text) => Some(text.clone()),
+        _ => None,
+    };
+    items.iter().filter_map(text).collect()
+}
+
 /// Names that no egress policy here lets through, whatever a list says (NET-3).
 const ALWAYS_BLOCKED: [&str; 3] = ["localhost", "*.local", "*.internal"];
 
 /// The block-list entry that an allowed host falls under, if any.
 pub(super) fn blocked_by<'a>(host: &str, blocked: &'a [String]) -> Option<&'a str> {
     let always = ALWAYS_BLOCKED.iter().copied();
-    always.chain(blocked.iter().map(String::as_str)).find(|pattern| match pattern.strip_prefix("*.") {
-        Some(domain) => host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.')),
-        None => host == *pattern,
+    always.chain(blocked.iter().map(String::as_str)).find(|pattern| {
+        match pattern.strip_prefix("*.") {
+            Some(domain) => host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.')),
+            None => host == *pattern,
+        }
     })
 }

@@ -1,6 +1,6 @@
 //! An egress proxy's own configuration: `listenAddr, allowlist, blocklist, logRequests`.
 
-use super::foreign::{Foreign, blocked_by};
+use super::foreign::{Foreign, blocked_by, texts_under};
 use super::{Loaded, SourceKind};
 use crate::diagnostic::Diagnostic;
 use crate::document::PolicyDocument;
@@ -13,7 +13,7 @@ pub(super) fn load(node: &Node, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
     let mut foreign = Foreign::new(file);
     let mut document = PolicyDocument::default();
     let settings = &mut document.settings;
-    let blocked = blocked_hosts(node);
+    let blocked = node.get("blocklist").map(|list| texts_under(list, "hosts")).unwrap_or_default();
     for field in foreign.fields(node, "", &KEYS) {
         match field.name() {
             "listenAddr" => foreign.refuse(&field, "the proxy does not run alone yet"),
@@ -52,16 +52,4 @@ pub(super) fn load(node: &Node, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
         }
     }
     foreign.finish(SourceKind::Proxy, document)
-}
-
-fn blocked_hosts(node: &Node) -> Vec<String> {
-    let list = node.get("blocklist").and_then(|section| section.get("hosts"));
-    let Some(crate::tree::Tree::List(items)) = list.map(|node| &node.tree) else {
-        return Vec::new();
-    };
-    let text = |item: &Node| match &item.tree {
-        crate::tree::Tree::Text(text) => Some(text.clone()),
-        _ => None,
-    };
-    items.iter().filter_map(text).collect()
 }

@@ -3,16 +3,21 @@
 //! There, everything is readable unless denied and nothing is writable unless allowed: that is our
 //! static mode with a read-only project.
 
-use super::foreign::{Field, Foreign};
+use super::foreign::{Field, Foreign, texts_under};
 use super::{Loaded, SourceKind};
 use crate::diagnostic::Diagnostic;
 use crate::document::PolicyDocument;
-use crate::settings::{Settings, Value};
+use crate::settings::{Setting, Settings, Value};
 use crate::tree::{Node, Tree};
 
 pub(super) const NETWORK_MARKS: &[&str] = &[
-    "allowedDomains", "deniedDomains", "allowUnixSockets", "allowAllUnixSockets",
-    "allowLocalBinding", "httpProxyPort", "socksProxyPort",
+    "allowedDomains",
+    "deniedDomains",
+    "allowUnixSockets",
+    "allowAllUnixSockets",
+    "allowLocalBinding",
+    "httpProxyPort",
+    "socksProxyPort",
 ];
 pub(super) const FILESYSTEM_MARKS: &[&str] =
     &["denyRead", "allowRead", "allowWrite", "denyWrite", "allowGitConfig"];
@@ -20,12 +25,20 @@ pub(super) const TOP_MARKS: &[&str] =
     &["ignoreViolations", "enableWeakerNestedSandbox", "mandatoryDenySearchDepth"];
 
 const TOP: [&str; 7] = [
-    "network", "filesystem", "ignoreViolations", "enableWeakerNestedSandbox", "ripgrep",
-    "mandatoryDenySearchDepth", "allowPty",
+    "network",
+    "filesystem",
+    "ignoreViolations",
+    "enableWeakerNestedSandbox",
+    "ripgrep",
+    "mandatoryDenySearchDepth",
+    "allowPty",
 ];
 /// What a Claude Code settings file adds inside its `sandbox` section.
 const CLAUDE_CODE: [&str; 5] = [
-    "enabled", "autoAllowBashIfSandboxed", "excludedCommands", "allowUnsandboxedCommands",
+    "enabled",
+    "autoAllowBashIfSandboxed",
+    "excludedCommands",
+    "allowUnsandboxedCommands",
     "failIfUnavailable",
 ];
 
@@ -35,30 +48,37 @@ pub(super) fn load(node: &Node, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
     let settings = &mut document.settings;
     let mut known = TOP.to_vec();
     known.extend(["sandbox", "permissions", "$schema"]);
-    let mut states_files = false;
     for field in foreign.fields(node, "", &known) {
         match field.name() {
             "sandbox" => {
                 let mut inner = TOP.to_vec();
                 inner.extend(CLAUDE_CODE);
                 for field in foreign.fields(field.node(), &field.path, &inner) {
-                    states_files |= field.name() == "filesystem";
                     setting(&mut foreign, &field, settings);
                 }
             }
             "permissions" => permissions(&mut foreign, &field, settings),
             "$schema" => {}
-            name => {
-                states_files |= name == "filesystem";
-                setting(&mut foreign, &field, settings);
-            }
+            _ => setting(&mut foreign, &field, settings),
         }
     }
-    // A Claude Code file without a filesystem section lets the tool write where it works.
-    if !states_files && let Some(origin) = settings.values().next().map(|s| s.origin.clone()) {
-        document.put("mode", Value::Word("static"), origin);
-    }
+    let inside_claude_code = node.get("sandbox").is_some() || node.get("permissions").is_some();
+    unstated(&foreign, node, inside_claude_code, settings);
     foreign.finish(SourceKind::SandboxRuntime, document)
+}
+
+/// What holds there without a word about files: all is readable, and nothing is writable but, in
+/// Claude Code, the directory it works in.
+fn unstated(foreign: &Foreign, node: &Node, inside_claude_code: bool, settings: &mut Settings) {
+    let origin = foreign.origin(node.at);
+    let mut unless_stated = |path, value| {
+        settings.entry(path).or_insert(Setting { value, origin: origin.clone() });
+    };
+    unless_stated("mode", Value::Word("static"));
+    unless_stated("filesystem.caches", Value::Bool(false));
+    if !inside_claude_code {
+        unless_stated("filesystem.project", Value::Word("read-only"));
+    }
 }
 
 fn setting(foreign: &mut Foreign, field: &Field<'_>, settings: &mut Settings) {
@@ -116,10 +136,9 @@ fn network(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) 
 }
 
 fn filesystem(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
-    foreign.set(section, "mode", Value::Word("static"), settings);
-    foreign.set(section, "filesystem.caches", Value::Bool(false), settings);
     let fields = foreign.fields(section.node(), &section.path, FILESYSTEM_MARKS);
     let mut project = "read-only";
+    let denied = |path: &String| texts_under(section.node(), "denyWrite").contains(path);
     for field in &fields {
         if field.name() == "allowWrite" {
             let (here, elsewhere): (Vec<String>, Vec<String>) =
@@ -127,7 +146,8 @@ fn filesystem(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Setting
             if !here.is_empty() {
                 project = "read-write";
             }
-            let elsewhere = Value::List(elsewhere);
+            // `denyWrite` wins over `allowWrite` there.
+            let elsewhere = Value::List(elsewhere.into_iter().filter(|p| !denied(p)).collect());
             foreign.set(field, "filesystem.readWritePaths", elsewhere, settings);
             continue;
         }
@@ -149,7 +169,8 @@ fn filesystem(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Setting
 /// Rules about files and hosts are taken over; the others say when to ask, which is not ours.
 fn permissions(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
     for field in foreign.any_fields(section.node(), &section.path) {
-        if !matches!(field.name(), "allow" | "deny") || !matches!(field.node().tree, Tree::List(_)) {
+        if !matches!(field.name(), "allow" | "deny") || !matches!(field.node().tree, Tree::List(_))
+        {
             foreign.warn(&field, "says when to ask, not what the sandbox allows");
             continue;
         }
@@ -160,7 +181,8 @@ fn permissions(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settin
 }
 
 fn permission(foreign: &mut Foreign, field: &Field<'_>, rule: &str, settings: &mut Settings) {
-    let inside = rule.split_once('(').and_then(|(tool, rest)| Some((tool, rest.strip_suffix(')')?)));
+    let inside =
+        rule.split_once('(').and_then(|(tool, rest)| Some((tool, rest.strip_suffix(')')?)));
     let one = |text: &str| Value::List(vec![text.to_owned()]);
     match (field.name(), inside) {
         ("deny", Some(("Read", path))) => match plain_path(path) {

@@ -1,0 +1,41 @@
+//! `sandbox plan`: what `run` would do with the same options, and what holds each promise.
+
+use crate::args::{CommandArgs, PolicyArgs};
+use crate::output;
+use crate::request::policy_request;
+use clap::Args;
+use palisade_session::Caller;
+use palisade_session::run::{RunRequest, new_session_id, plan};
+use std::process::ExitCode;
+
+#[derive(Args, Debug)]
+pub(crate) struct Plan {
+    #[command(flatten)]
+    policy: PolicyArgs,
+
+    /// Print the plan as JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    command: CommandArgs,
+}
+
+impl Plan {
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        let mut caller = Caller::here()?;
+        let policy = policy_request(&caller, &self.policy)?;
+        let request = RunRequest { command: self.command.command, policy };
+        caller.facts.canary = Some(caller.places.canary()?);
+        let planned = plan(&caller, &request, &new_session_id())?;
+        for note in &planned.policy.notes {
+            output::note(&note.to_string());
+        }
+        if self.json {
+            output::print_json(&planned.plan)?;
+        } else {
+            output::print(&palisade_plan::render(&planned.plan))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,81 @@
+//! `sandbox policy check`: everything that is wrong, with file, line and column.
+
+use crate::args::PolicyArgs;
+use crate::output;
+use crate::request::policy_request;
+use clap::Args;
+use palisade_policy::{Diagnostic, Layer, LayerKind, Subject, merge, not_enforced};
+use palisade_session::{Caller, SessionError, config};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[derive(Args, Debug)]
+pub(crate) struct Check {
+    /// Files to check, each by itself; without any, the layers of this directory and user
+    files: Vec<PathBuf>,
+    /// Print the findings as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is wrong, and what only deserves a look.
+#[derive(Default)]
+struct Findings {
+    problems: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
+}
+
+impl Check {
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        let mut findings = Findings::default();
+        if self.files.is_empty() {
+            findings.layers()?;
+        }
+        for file in &self.files {
+            findings.file(file)?;
+        }
+        let Findings { problems, warnings } = findings;
+        if self.json {
+            output::print_json(&json!({ "problems": problems, "warnings": warnings }))?;
+        } else {
+            let mut text: String = problems.iter().map(|problem| format!("{problem}\n")).collect();
+            text.extend(warnings.iter().map(|warning| format!("warning: {warning}\n")));
+            if problems.is_empty() {
+                text.push_str("the policy is sound\n");
+            }
+            output::print(&text)?;
+        }
+        Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+impl Findings {
+    fn layers(&mut self) -> anyhow::Result<()> {
+        let caller = Caller::here()?;
+        match config::load(&caller, &policy_request(&caller, &PolicyArgs::default())?) {
+            Ok(loaded) => {
+                self.problems.extend(not_enforced(&loaded.merged));
+                self.warnings.extend(loaded.notes);
+            }
+            Err(SessionError::Policy(problems)) => self.problems.extend(problems),
+            Err(other) => return Err(other.into()),
+        }
+        Ok(())
+    }
+
+    /// By itself: as the organisation's, which may use every key.
+    fn file(&mut self, path: &Path) -> anyhow::Result<()> {
+        let file = config::read(path)?;
+        let checked = palisade_policy::load(&file.text, &path.to_string_lossy()).and_then(|loaded| {
+            self.warnings.extend(loaded.warnings);
+            let layer = Layer { kind: LayerKind::Organisation, document: loaded.document };
+            merge(&Subject::Run, vec![layer])
+        });
+        match checked {
+            Ok(merged) => self.problems.extend(not_enforced(&merged)),
+            Err(problems) => self.problems.extend(problems),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! `sandbox policy`: read, check, trust, carry over. Nothing here runs a command.
+
+mod changes;
+mod check;
+mod transfer;
+mod trust;
+
+use crate::args::PolicyArgs;
+use crate::output;
+use crate::request::policy_request;
+use clap::{Subcommand, ValueEnum};
+use palisade_policy::{presets, schema, show_json, show_text};
+use palisade_session::{Caller, config};
+use serde_json::json;
+use std::process::ExitCode;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Policy {
+    /// Print the policy that all layers make together, and where each value comes from
+    Show {
+        #[command(flatten)]
+        policy: PolicyArgs,
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check policy files, or all layers in their usual places; ends with 1 if something is wrong
+    Check(check::Check),
+    /// Print the JSON Schema of a policy document
+    Schema,
+    /// List the shipped policies
+    Presets {
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let a project's own policy loosen what it asks to, as long as its content stays the same
+    Trust(trust::Trust),
+    /// Print the merged policy as one document
+    Export {
+        #[command(flatten)]
+        policy: PolicyArgs,
+        #[arg(long, value_enum, default_value_t = DocumentFormat::Yaml)]
+        format: DocumentFormat,
+    },
+    /// Convert a policy of any known kind into a document of ours, and put it in place
+    Import(transfer::Import),
+    /// Show what a policy file would change, without using it
+    Diff(transfer::Diff),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DocumentFormat {
+    Yaml,
+    Json,
+}
+
+impl Policy {
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        match self {
+            Self::Show { policy, json } => show(&policy, json)?,
+            Self::Check(check) => return check.execute(),
+            Self::Schema => output::print_json(&schema())?,
+            Self::Presets { json } => list_presets(json)?,
+            Self::Trust(trust) => trust.execute()?,
+            Self::Export { policy, format } => export(&policy, format)?,
+            Self::Import(import) => import.execute()?,
+            Self::Diff(diff) => diff.execute()?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn show(args: &PolicyArgs, json: bool) -> anyhow::Result<()> {
+    let caller = Caller::here()?;
+    let loaded = config::load(&caller, &policy_request(&caller, args)?)?;
+    if json {
+        return output::print_json(&show_json(&loaded.merged));
+    }
+    output::print(&show_text(&loaded.merged))
+}
+
+fn list_presets(as_json: bool) -> anyhow::Result<()> {
+    if as_json {
+        let list: Vec<_> = presets()
+            .iter()
+            .map(|preset| json!({ "name": preset.name, "description": preset.description() }))
+            .collect();
+        return output::print_json(&list);
+    }
+    let lines = presets().iter().map(|preset| format!("{:<14}{}\n", preset.name, preset.description()));
+    output::print(&lines.collect::<String>())
+}
+
+fn export(args: &PolicyArgs, format: DocumentFormat) -> anyhow::Result<()> {
+    let caller = Caller::here()?;
+    let loaded = config::load(&caller, &policy_request(&caller, args)?)?;
+    let document = palisade_policy::export(&loaded.merged);
+    match format {
+        DocumentFormat::Json => output::print_json(&document),
+        DocumentFormat::Yaml => output::print(&serde_saphyr::to_string(&document)?),
+    }
+}

@@ -1,0 +1,141 @@
+//! Trees that look writable and forget (FS-5): overlays whose upper layer is a tmpfs.
+//!
+//! The upper layer lives and dies with the mount namespace, whatever happens to us. No name of a
+//! layer is ever parsed by the kernel: layers are given by descriptor.
+
+use crate::error::{During, LaunchError};
+use crate::mounts::{Builder, STAGE};
+use palisade_plan::model::NodeKind;
+use palisade_sys::beneath::{mkdir_p_beneath, mknod_whiteout, open_beneath};
+use palisade_sys::mounts::{self, FsOption, MountAttrs};
+use palisade_sys::{Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+const STEP: &str = "mounting an overlay";
+const DIR_MODE: Mode = Mode::from_raw_mode(0o755);
+/// Enough for `/usr/local` or a language's library directory; a whole `/usr` is a mistake.
+const MOST_MIRRORED: usize = 20_000;
+
+impl Builder {
+    /// Puts an overlay of `lower` at `target`, without the paths of `hidden`.
+    pub(crate) fn overlay(
+        &self,
+        lower: &OwnedFd,
+        target: &Path,
+        hidden: &[PathBuf],
+    ) -> Result<(), LaunchError> {
+        // The kernel takes only attached mounts as layers before 6.15.
+        self.attach(lower, &stage("lower"), NodeKind::Dir)?;
+        self.new_fs("tmpfs", &[FsOption::Text("mode", "0755")], &stage("scratch"), true)?;
+        let lower = open_beneath(&self.root, &stage("lower"), OFlags::PATH).during(STEP)?;
+        let upper = mkdir_p_beneath(&self.root, &stage("scratch/upper"), DIR_MODE).during(STEP)?;
+        let work = mkdir_p_beneath(&self.root, &stage("scratch/work"), DIR_MODE).during(STEP)?;
+        if owned_by_another(&lower)? {
+            let mut left = MOST_MIRRORED;
+            mirror(&lower, &upper, target, &mut left)?;
+        }
+        for path in hidden {
+            let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { continue };
+            let parent = mkdir_p_beneath(&upper, parent, DIR_MODE).during(STEP)?;
+            remove_mirrored(&parent, name);
+            mknod_whiteout(&parent, name).during(STEP)?;
+        }
+        let (lower_path, upper_path, work_path) = (by_fd(&lower), by_fd(&upper), by_fd(&work));
+        let options = [
+            FsOption::Text("lowerdir", &lower_path),
+            FsOption::Text("upperdir", &upper_path),
+            FsOption::Text("workdir", &work_path),
+            FsOption::Flag("userxattr"),
+        ];
+        let attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
+        let mount = mounts::new_fs("overlay", &options, attrs).during(STEP)?;
+        drop((lower, upper, work));
+        self.clear_stage()?;
+        self.attach(&mount, target, NodeKind::Dir)
+    }
+
+    /// The overlay holds its layers itself from now on.
+    fn clear_stage(&self) -> Result<(), LaunchError> {
+        // By a path relative to the stage: the new root has no absolute name yet.
+        let place = open_beneath(&self.root, Path::new(STAGE), OFlags::PATH).during(STEP)?;
+        rustix::process::fchdir(&place).during(STEP)?;
+        for name in ["lower", "scratch"] {
+            mounts::detach(Path::new(name)).during(STEP)?;
+            self.unlink(&stage(name), AtFlags::REMOVEDIR)?;
+        }
+        self.unlink(Path::new(STAGE), AtFlags::REMOVEDIR)
+    }
+}
+
+fn stage(name: &str) -> PathBuf {
+    Path::new(STAGE).join(name)
+}
+
+fn by_fd(fd: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd())
+}
+
+fn owned_by_another(directory: &OwnedFd) -> Result<bool, LaunchError> {
+    let found = rustix::fs::fstat(directory).during(STEP)?;
+    Ok(found.st_uid != rustix::process::geteuid().as_raw())
+}
+
+/// Makes the directories of a foreign tree ours in the upper layer, so that names can be created,
+/// replaced and removed in them: an overlay keeps the lower layer's owners and modes, and in
+/// `/usr/local` those would refuse an ordinary user everything.
+fn mirror(
+    lower: &OwnedFd,
+    upper: &OwnedFd,
+    target: &Path,
+    left: &mut usize,
+) -> Result<(), LaunchError> {
+    // What may not be listed stays as it is below.
+    let Ok(entries) = open_beneath(lower, Path::new("."), OFlags::RDONLY | OFlags::DIRECTORY)
+        .map_err(|error| error.errno)
+        .and_then(Dir::read_from)
+    else {
+        return Ok(());
+    };
+    for entry in entries {
+        let entry = entry.during(STEP)?;
+        let name = entry.file_name();
+        let is_dots = matches!(name.to_bytes(), b"." | b"..");
+        if is_dots || !matches!(entry.file_type(), FileType::Directory | FileType::Unknown) {
+            continue;
+        }
+        let below = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(lower_dir) = rustix::fs::openat(lower, name, below, Mode::empty()) else { continue };
+        let mode = rustix::fs::fstat(&lower_dir).during(STEP)?.st_mode;
+        *left = left.checked_sub(1).ok_or_else(|| {
+            LaunchError::new(
+                STEP,
+                format!("{} has more than {MOST_MIRRORED} directories", target.display()),
+            )
+            .with_mend("choose a smaller tree with --overlay")
+        })?;
+        rustix::fs::mkdirat(upper, name, Mode::from_raw_mode(mode & 0o777 | 0o700)).during(STEP)?;
+        let upper_dir = rustix::fs::openat(upper, name, below, Mode::empty()).during(STEP)?;
+        mirror(&lower_dir, &upper_dir, target, left)?;
+    }
+    Ok(())
+}
+
+/// A directory that was mirrored and is to be hidden after all; a failure shows when the whiteout
+/// is made.
+fn remove_mirrored(parent: &OwnedFd, name: &std::ffi::OsStr) {
+    if rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) == Err(rustix::io::Errno::NOTEMPTY) {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(directory) = rustix::fs::openat(parent, name, flags, Mode::empty()) else { return };
+        let Ok(entries) = Dir::read_from(&directory) else { return };
+        for entry in entries.flatten() {
+            let child = entry.file_name();
+            if !matches!(child.to_bytes(), b"." | b"..") {
+                use std::os::unix::ffi::OsStrExt as _;
+                remove_mirrored(&directory, std::ffi::OsStr::from_bytes(child.to_bytes()));
+            }
+        }
+        let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+    }
+}

@@ -1,0 +1,160 @@
+//! What narrows a process for good: seccomp filters, their notification, Landlock.
+//! Must run in a throw-away process only: none of it can be undone.
+
+use super::trial::{Fault, Outcome, trial};
+use super::{Finding, Health, Subject};
+use ::landlock::{
+    AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, RulesetStatus,
+};
+use palisade_bpf::{Action, Arch, FilterSpec, Rule, table};
+use palisade_sys::clone::CloneFlags;
+use palisade_sys::landlock::landlock_abi;
+use palisade_sys::seccomp::{self, SeccompFlags, SockFilter};
+use palisade_sys::{Errno, Mode, OFlags, creds};
+use std::os::fd::OwnedFd;
+
+/// A call nothing in a trial needs, so a filter may answer it.
+const HARMLESS: &str = "getpgid";
+
+const SECCOMP_MEND: &str = "use a kernel built with CONFIG_SECCOMP_FILTER; in a container, one \
+                            whose seccomp profile allows seccomp(2) (docker: --security-opt \
+                            seccomp=unconfined)";
+
+pub(super) fn seccomp() -> Finding {
+    let subject = Subject {
+        id: "seccomp",
+        what: "install a seccomp filter and have a call refused by it",
+        needed_for: "every run",
+        without: Health::Missing,
+    };
+    let outcome = trial(CloneFlags::NONE, || {
+        // Not an errno the call could have of itself.
+        install(Action::Errno(errno_number(Errno::XDEV)), SeccompFlags::NONE)?;
+        answered(Errno::XDEV).map(|()| "the filter answered".to_owned())
+    });
+    subject.finding(outcome.map_err(|fault| fault.or_mended_by(SECCOMP_MEND)))
+}
+
+pub(super) fn notify() -> Finding {
+    let subject = Subject {
+        id: "seccomp-notify",
+        what: "get the listener of a seccomp filter that asks",
+        needed_for: "questions while a command runs, and a log of refused calls",
+        without: Health::Degraded,
+    };
+    let outcome = trial(CloneFlags::NONE, || {
+        let sizes = seccomp::notify_sizes()?;
+        let listener = install(Action::Notify, SeccompFlags::NEW_LISTENER)?;
+        drop(listener);
+        // With its listener gone a filter that asks must refuse, never allow.
+        answered(Errno::NOSYS)?;
+        Ok(format!("notifications of {} bytes; refuses when nobody listens", sizes.notification))
+    });
+    subject.finding(outcome.map_err(|fault| {
+        if fault.detail.contains("EBUSY") {
+            Fault::new("a sandbox around this one listens already (EBUSY)")
+                .mended_by("run outside of the other sandbox")
+        } else {
+            fault.or_mended_by(SECCOMP_MEND)
+        }
+    }))
+}
+
+fn install(action: Action, flags: SeccompFlags) -> Result<Option<OwnedFd>, Fault> {
+    let arch = Arch::native();
+    let syscall = table::number(arch, HARMLESS)
+        .ok_or_else(|| Fault::new(format!("{HARMLESS} is not in the system call table")))?;
+    let rule = Rule { syscall, conditions: Vec::new(), action };
+    let program = FilterSpec { arch, default: Action::Allow, rules: vec![rule] }
+        .compile()
+        .map_err(|error| Fault::new(error.to_string()))?;
+    let instructions: Vec<SockFilter> = program
+        .instructions()
+        .iter()
+        .map(|insn| SockFilter { code: insn.code, jt: insn.jt, jf: insn.jf, k: insn.k })
+        .collect();
+    creds::set_no_new_privs()?;
+    Ok(seccomp::install(&instructions, flags)?)
+}
+
+fn answered(expected: Errno) -> Result<(), Fault> {
+    match rustix::process::getpgid(None) {
+        Err(errno) if errno == expected => Ok(()),
+        other => Err(Fault::new(format!("the filter is installed and did not answer: {other:?}"))),
+    }
+}
+
+fn errno_number(errno: Errno) -> u16 {
+    u16::try_from(errno.raw_os_error()).unwrap_or(u16::MAX)
+}
+
+pub(super) fn landlock() -> Finding {
+    let subject = Subject {
+        id: "landlock",
+        what: "restrict a process with Landlock",
+        needed_for: "the second floor under the mount view, and --level 1 --no-userns",
+        without: Health::Degraded,
+    };
+    subject.finding(trial(CloneFlags::NONE, enforce_landlock))
+}
+
+fn enforce_landlock() -> Outcome {
+    let abi = landlock_abi().map_err(|error| {
+        let mend = match error.errno {
+            // Built in, and left out of the list of security modules.
+            Errno::OPNOTSUPP => format!(
+                "add lsm=landlock,{} to the kernel's command line (GRUB_CMDLINE_LINUX in \
+                 /etc/default/grub, then sudo update-grub) and reboot",
+                active_modules()
+            ),
+            _ => "use a kernel from 5.13 on built with CONFIG_SECURITY_LANDLOCK; in a container, \
+                  one whose seccomp profile allows landlock_create_ruleset(2)"
+                .to_owned(),
+        };
+        Fault::new(error.to_string()).mended_by(mend)
+    })?;
+    let status = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::ReadDir)
+        .and_then(Ruleset::create)
+        .and_then(::landlock::RulesetCreated::restrict_self)
+        .map_err(|error| Fault::new(error.to_string()))?;
+    let opened = rustix::fs::open(
+        "/",
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    );
+    match (status.ruleset, opened) {
+        (RulesetStatus::FullyEnforced, Err(Errno::ACCESS)) => Ok(covered(abi)),
+        (status, opened) => {
+            Err(Fault::new(format!("a ruleset was {status:?}, and a refused open gave {opened:?}")))
+        }
+    }
+}
+
+/// What an ABI can not refuse yet, so that nobody counts on it.
+fn covered(abi: u32) -> String {
+    let lacks: Vec<&str> = [
+        (2, "renames across directories"),
+        (3, "truncation"),
+        (4, "TCP ports"),
+        (5, "ioctl on devices"),
+        (6, "signals and abstract sockets"),
+    ]
+    .into_iter()
+    .filter_map(|(since, what)| (abi < since).then_some(what))
+    .collect();
+    if lacks.is_empty() {
+        format!("ABI {abi}")
+    } else {
+        format!("ABI {abi}, which does not know {}", lacks.join(", "))
+    }
+}
+
+fn active_modules() -> String {
+    let list = std::fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_default();
+    match list.trim() {
+        "" => "lockdown,yama,apparmor".to_owned(),
+        list => list.to_owned(),
+    }
+}

@@ -1,0 +1,132 @@
+//! The command's environment (PROC-8): what the policy lets through, less what looks like a secret.
+
+use crate::facts::HostFacts;
+use crate::lists;
+use crate::own;
+use palisade_policy::model::{EnvMode, Process};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// For the clean mode: where programs are on every distribution.
+const CLEAN_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Names that say where temporary files go.
+const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
+/// The login name of a command that root started.
+pub(crate) const SANDBOX_USER: &str = "sandbox";
+
+/// What the environment depends on besides the policy.
+pub(crate) struct Inside<'a> {
+    pub(crate) session: &'a str,
+    /// The home directory inside, if the view gives it another place than the host.
+    pub(crate) home: Option<&'a Path>,
+    /// Whether a directory is in the view, for `TMPDIR`.
+    pub(crate) has_dir: &'a dyn Fn(&Path) -> bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Environment {
+    pub(crate) entries: Vec<(OsString, OsString)>,
+    /// Names only: the values are the secret.
+    pub(crate) removed: Vec<String>,
+}
+
+pub(crate) fn build(process: &Process, facts: &HostFacts, inside: &Inside<'_>) -> Environment {
+    let mut env: BTreeMap<OsString, OsString> = BTreeMap::new();
+    let mut removed = Vec::new();
+    match process.env_mode {
+        EnvMode::Inherit => {
+            let patterns: Vec<Pattern> = lists::entries(lists::SECRET_ENV).map(Pattern::from).collect();
+            for (name, value) in &facts.env {
+                if is_secret(name, &patterns) {
+                    removed.push(name.to_string_lossy().into_owned());
+                } else {
+                    env.insert(name.clone(), value.clone());
+                }
+            }
+        }
+        EnvMode::Explicit => {
+            let allowed: BTreeSet<&OsStr> = process.allowed_env_vars.iter().map(OsStr::new).collect();
+            let inherited = facts.env.iter().filter(|(name, _)| allowed.contains(name.as_os_str()));
+            env.extend(inherited.map(|(name, value)| (name.clone(), value.clone())));
+        }
+        EnvMode::Clean => env.extend(clean(facts)),
+    }
+    drop_absent_directories(&mut env, facts, inside);
+    if let Some(home) = inside.home {
+        env.insert("HOME".into(), home.into());
+    }
+    if facts.uid == 0 {
+        for name in ["USER", "LOGNAME"] {
+            env.insert(name.into(), SANDBOX_USER.into());
+        }
+    }
+    env.extend(process.env.iter().map(|(name, value)| (name.into(), value.into())));
+    env.insert("SANDBOX".into(), "1".into());
+    env.insert("SANDBOX_SESSION".into(), inside.session.into());
+    Environment { entries: env.into_iter().collect(), removed }
+}
+
+fn clean(facts: &HostFacts) -> Vec<(OsString, OsString)> {
+    let inherited = |name: &str, default: &str| {
+        let value = facts.env.get(OsStr::new(name)).cloned().unwrap_or_else(|| default.into());
+        (OsString::from(name), value)
+    };
+    let mut env = vec![
+        ("PATH".into(), CLEAN_PATH.into()),
+        inherited("TERM", "dumb"),
+        inherited("LANG", "C.UTF-8"),
+    ];
+    env.extend(facts.home.as_ref().map(|home| ("HOME".into(), home.into())));
+    env.extend(facts.user_name.as_ref().map(|name| ("USER".into(), name.into())));
+    env
+}
+
+/// Variables that name a directory of the host which is not in the view would only mislead.
+fn drop_absent_directories(
+    env: &mut BTreeMap<OsString, OsString>,
+    facts: &HostFacts,
+    inside: &Inside<'_>,
+) {
+    for name in TEMPORARY {
+        if env.get(OsStr::new(name)).is_some_and(|dir| !(inside.has_dir)(Path::new(dir))) {
+            env.remove(OsStr::new(name));
+        }
+    }
+    if own::runtime_dir(facts).is_none() {
+        env.remove(OsStr::new("XDG_RUNTIME_DIR"));
+    }
+}
+
+struct Pattern {
+    glob: &'static [u8],
+    drops: bool,
+}
+
+impl From<lists::Listed> for Pattern {
+    fn from(listed: lists::Listed) -> Self {
+        Self { glob: listed.name.as_bytes(), drops: listed.has("drop") }
+    }
+}
+
+/// The first pattern that matches decides; what none matches is kept.
+fn is_secret(name: &OsStr, patterns: &[Pattern]) -> bool {
+    let name = name.as_encoded_bytes();
+    patterns.iter().find(|pattern| matches_glob(pattern.glob, name)).is_some_and(|found| found.drops)
+}
+
+/// `*` stands for any text, everything else for itself, in either case.
+fn matches_glob(glob: &[u8], text: &[u8]) -> bool {
+    match glob.split_first() {
+        None => text.is_empty(),
+        Some((b'*', rest)) => (0..=text.len()).any(|skip| matches_glob(rest, &text[skip..])),
+        Some((first, rest)) => match text.split_first() {
+            Some((other, text)) => first.eq_ignore_ascii_case(other) && matches_glob(rest, text),
+            None => false,
+        },
+    }
+}
+
+#[cfg(test)]
+#[path = "environment_tests.rs"]
+mod tests;

@@ -1,0 +1,108 @@
+//! A worktree or submodule: `.git` is a file that points at a directory elsewhere.
+//!
+//! That file is in the project, so whoever wrote the project wrote it. What it points at is granted
+//! only if it points back, and so that a commit works and no hook or configuration can be planted.
+
+use crate::facts::EntryKind;
+use crate::grant::{Grant, Granter, Kind, Origin};
+use crate::host::{Host, Resolved};
+use std::path::{Path, PathBuf};
+
+/// Parts of a common directory that a commit writes to.
+const WRITTEN: [&str; 3] = ["objects", "refs", "logs"];
+/// Parts of a worktree's own directory that decide what git runs or where it looks.
+const WORKTREE_SEALED: [&str; 3] = ["commondir", "config.worktree", "gitdir"];
+/// The same for a submodule's directory.
+const SUBMODULE_SEALED: [&str; 4] = ["commondir", "config", "config.worktree", "hooks"];
+
+#[derive(Debug, Default)]
+pub(crate) struct GitDir {
+    pub(crate) grants: Vec<Grant>,
+    pub(crate) seals: Vec<PathBuf>,
+    pub(crate) note: Option<String>,
+}
+
+/// What a project needs of a git directory outside of it.
+pub(crate) fn outside_of(root: &Path, access: Kind, granter: &Granter<'_>) -> GitDir {
+    let host = granter.host;
+    let pointer = root.join(".git");
+    if host.kind(&pointer) != Some(EntryKind::File) {
+        return GitDir::default();
+    }
+    let dir = host
+        .read_small(&pointer)
+        .and_then(|text| text.trim_end().strip_prefix("gitdir:").map(|path| path.trim().to_owned()))
+        .and_then(|path| host.resolve(&root.join(path)).ok());
+    let Some(dir) = dir.filter(|dir| dir.kind == EntryKind::Dir) else {
+        return refused(&pointer, "points at no directory");
+    };
+    if dir.path.starts_with(root) {
+        return GitDir::default();
+    }
+    if let Some(common) = worktree_of(&dir.path, &pointer, host) {
+        worktree(dir, &common, access, granter)
+    } else if is_submodule(&dir.path, root, host) {
+        submodule(dir, access, granter)
+    } else {
+        refused(&pointer, "points at a directory that does not point back")
+    }
+}
+
+fn refused(pointer: &Path, why: &str) -> GitDir {
+    let note = format!("{} {why}: its git directory is not granted", pointer.display());
+    GitDir { note: Some(note), ..GitDir::default() }
+}
+
+/// The common directory, if `dir` is the directory of the very worktree whose `.git` is `pointer`.
+fn worktree_of(dir: &Path, pointer: &Path, host: &Host<'_>) -> Option<PathBuf> {
+    let back = follow(dir, host.read_small(&dir.join("gitdir"))?.trim_end(), host)?;
+    let common = follow(dir, host.read_small(&dir.join("commondir"))?.trim_end(), host)?;
+    let genuine = back == host.resolve(pointer).ok()?.path && dir.parent()? == common.join("worktrees");
+    genuine.then_some(common)
+}
+
+fn is_submodule(dir: &Path, root: &Path, host: &Host<'_>) -> bool {
+    let Some(config) = host.read_small(&dir.join("config")) else { return false };
+    config.lines().any(|line| {
+        line.split_once('=').is_some_and(|(key, value)| {
+            key.trim() == "worktree" && follow(dir, value.trim(), host).as_deref() == Some(root)
+        })
+    })
+}
+
+fn follow(base: &Path, path: &str, host: &Host<'_>) -> Option<PathBuf> {
+    host.resolve(&base.join(path)).ok().map(|found| found.path)
+}
+
+/// Its own directory and the written parts of the common one; the rest of that read-only.
+fn worktree(own: Resolved, common: &Path, access: Kind, granter: &Granter<'_>) -> GitDir {
+    let seals = WORKTREE_SEALED.map(|name| own.path.join(name)).to_vec();
+    let mut grants: Vec<Grant> = granter
+        .host
+        .children(common)
+        .into_iter()
+        .filter_map(|(name, kind)| {
+            let is_written = WRITTEN.iter().any(|written| name == *written);
+            let found = Resolved { path: common.join(name), kind, links: Vec::new() };
+            let kind = if is_written { access } else { Kind::ReadOnly };
+            Some(Grant { kind, ..granter.shipped(found, true, Origin::Git)? })
+        })
+        .collect();
+    let own = granter.shipped(own, true, Origin::Git);
+    grants.extend(own.map(|grant| Grant { kind: access, ..grant }));
+    GitDir { grants, seals: existing(seals, granter.host), note: None }
+}
+
+/// Git writes its index beside the configuration, so the directory as a whole is writable.
+fn submodule(own: Resolved, access: Kind, granter: &Granter<'_>) -> GitDir {
+    let seals = SUBMODULE_SEALED.map(|name| own.path.join(name)).to_vec();
+    let own = granter.shipped(own, true, Origin::Git);
+    let grants = own.map(|grant| Grant { kind: access, ..grant }).into_iter().collect();
+    GitDir { grants, seals: existing(seals, granter.host), note: None }
+}
+
+/// Only files and directories can be sealed.
+fn existing(mut paths: Vec<PathBuf>, host: &Host<'_>) -> Vec<PathBuf> {
+    paths.retain(|path| host.kind(path).is_some_and(EntryKind::is_node));
+    paths
+}

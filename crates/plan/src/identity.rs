@@ -1,0 +1,109 @@
+//! Who the command is. Started by root, it still is not root on the host (PROC-6).
+
+use crate::environment::SANDBOX_USER;
+use crate::error::PlanError;
+use crate::facts::{EntryKind, HostFacts};
+use crate::host::Host;
+use crate::model::{Identity, Mapping, MountOp};
+use palisade_policy::model::Process;
+use std::path::Path;
+
+/// Far above what distributions and `subuid` hand out, below 2^31 where some programs stumble.
+const PREFERRED_FIRST: u32 = 1_900_000_000;
+const PREFERRED_COUNT: u32 = 60_000;
+/// How far below the end of a range we look where the preferred ids are not mapped.
+const FALLBACK_COUNT: u32 = 5_000;
+/// What the kernel shows for ids without a mapping: must mean nobody in particular.
+const OVERFLOW_ID: u32 = 65_534;
+/// The id inside for a command that root started.
+const INSIDE_ID: u32 = 1_000;
+
+pub(crate) fn choose(
+    process: &Process,
+    session: &str,
+    facts: &HostFacts,
+) -> Result<Identity, PlanError> {
+    let (host_uid, host_gid, mapping) = if facts.uid == 0 {
+        let uid = spare_id(&facts.uid_ranges, session)?;
+        let gid = spare_id(&facts.gid_ranges, session)?;
+        (uid, gid, Mapping::ByRoot)
+    } else {
+        (facts.uid, facts.gid, Mapping::OwnId)
+    };
+    let (uid, gid) = match mapping {
+        Mapping::ByRoot => (INSIDE_ID, INSIDE_ID),
+        Mapping::OwnId => (host_uid, host_gid),
+    };
+    Ok(Identity {
+        inside_uid: process.uid.unwrap_or(uid),
+        inside_gid: process.gid.unwrap_or(gid),
+        host_uid,
+        host_gid,
+        mapping,
+    })
+}
+
+/// An id that nobody on the host has, another one for every session as far as they reach, so that two
+/// sandboxes can not signal each other.
+fn spare_id(ranges: &[(u32, u32)], session: &str) -> Result<u32, PlanError> {
+    let chance = hash(session);
+    let preferred = PREFERRED_FIRST + chance % PREFERRED_COUNT;
+    if ranges.iter().any(|&(first, count)| preferred >= first && preferred - first < count) {
+        return Ok(preferred);
+    }
+    let no_spare_id = || PlanError::NoSpareId {
+        ranges: ranges
+            .iter()
+            .map(|(first, count)| format!("{count} from {first}"))
+            .collect::<Vec<_>>()
+            .join(", "),
+    };
+    let &(first, count) = ranges.iter().max_by_key(|(_, count)| *count).ok_or_else(no_spare_id)?;
+    let offset = count.checked_sub(1).ok_or_else(no_spare_id)?;
+    // At most half of the range, so that low ids, which people have, are not hit.
+    let back = chance % FALLBACK_COUNT.min(count / 2).max(1);
+    let id = first.saturating_add(offset - back);
+    match if id == OVERFLOW_ID { id - 1 } else { id } {
+        0 => Err(no_spare_id()),
+        id if id < first => Err(no_spare_id()),
+        id => Ok(id),
+    }
+}
+
+/// FNV-1a, folded to 32 bits: spread, not secrecy.
+fn hash(text: &str) -> u32 {
+    let wide = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let [a, b, c, d, e, f, g, h] = wide.to_le_bytes();
+    u32::from_le_bytes([a ^ e, b ^ f, c ^ g, d ^ h])
+}
+
+/// Names for the ids inside, where they are not the caller's own: programs ask for them. Only over
+/// files that exist, as `/etc` is the host's and read-only.
+pub(crate) fn name_files(
+    identity: &Identity,
+    home: Option<&Path>,
+    host: &Host<'_>,
+) -> Vec<MountOp> {
+    if identity.mapping != Mapping::ByRoot {
+        return Vec::new();
+    }
+    let (uid, gid) = (identity.inside_uid, identity.inside_gid);
+    let home = home.unwrap_or(Path::new("/")).display();
+    let passwd = format!(
+        "root:x:0:0:root:/root:/bin/bash\n\
+         {SANDBOX_USER}:x:{uid}:{gid}:{SANDBOX_USER}:{home}:/bin/bash\n\
+         nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
+    );
+    let group = format!("root:x:0:\n{SANDBOX_USER}:x:{gid}:\nnogroup:x:65534:\n");
+    [("/etc/passwd", passwd), ("/etc/group", group)]
+        .into_iter()
+        .filter(|(target, _)| host.kind(Path::new(target)) == Some(EntryKind::File))
+        .map(|(target, content)| MountOp::File { target: target.into(), content })
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "identity_tests.rs"]
+mod tests;

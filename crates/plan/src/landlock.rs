@@ -1,0 +1,68 @@
+//! The second floor below the mount view; alone, where there are no namespaces.
+
+use crate::model::{Access, Landlock, MountOp};
+use std::path::{Path, PathBuf};
+
+/// Nodes that stay writable, and terminals.
+const DEVICES: [&str; 6] =
+    ["/dev/full", "/dev/null", "/dev/random", "/dev/tty", "/dev/urandom", "/dev/zero"];
+const PTS: &str = "/dev/pts";
+
+/// Behind the mount view: writing, devices, and what leaves by abstract sockets and signals. Reading
+/// rests on the view: a rule is walked at every open, and the view is what holds.
+pub(crate) fn second_floor(abi: u32, mounts: &[MountOp]) -> Option<Landlock> {
+    if abi == 0 {
+        return None;
+    }
+    let has = |path: &str| mounts.iter().any(|op| op.target() == Path::new(path));
+    let mut writable: Vec<PathBuf> = mounts.iter().filter(|op| is_writable(op)).map(target).collect();
+    // A process may write what its own /proc entries allow.
+    writable.extend(has("/proc").then(|| PathBuf::from("/proc")));
+    Some(Landlock {
+        abi,
+        restrict_reads: false,
+        readable: Vec::new(),
+        writable,
+        devices: DEVICES.into_iter().chain([PTS]).filter(|path| has(path)).map(PathBuf::from).collect(),
+        refuse_tcp: false,
+        scope: abi >= 6,
+    })
+}
+
+/// The only floor: also reading and the network.
+pub(crate) fn alone(abi: u32, mounts: &[MountOp], refuse_tcp: bool) -> Landlock {
+    let bound = |wanted: Access| {
+        mounts.iter().filter_map(move |op| match op {
+            MountOp::Bind { source, access, .. } if *access == wanted => Some(source.clone()),
+            _ => None,
+        })
+    };
+    // The host's own: there is no other without a mount namespace.
+    let shared = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from);
+    let readable = ["/proc", "/sys/devices/system/cpu"].map(PathBuf::from);
+    Landlock {
+        abi,
+        restrict_reads: true,
+        readable: bound(Access::ReadOnly).chain(readable).collect(),
+        writable: bound(Access::ReadWrite).chain(shared).collect(),
+        devices: DEVICES.into_iter().chain([PTS, "/dev/ptmx"]).map(PathBuf::from).collect(),
+        refuse_tcp: refuse_tcp && abi >= 4,
+        scope: abi >= 6,
+    }
+}
+
+fn is_writable(op: &MountOp) -> bool {
+    match op {
+        MountOp::Bind { access, .. } => *access == Access::ReadWrite,
+        MountOp::Overlay { .. } | MountOp::Mqueue { .. } => true,
+        // /dev itself is a tmpfs too, and nothing is to be made in it.
+        MountOp::Tmpfs { target, mode, .. } => {
+            mode & 0o200 != 0 && target != Path::new("/dev")
+        }
+        _ => false,
+    }
+}
+
+fn target(op: &MountOp) -> PathBuf {
+    op.target().to_owned()
+}

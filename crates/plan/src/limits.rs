@@ -1,0 +1,23 @@
+//! Limits that the kernel holds for every process by itself (RES-2, PROC-2).
+
+use crate::model::{Resource, Rlimit};
+use palisade_policy::model::Policy;
+
+pub(crate) fn rlimits(policy: &Policy) -> Vec<Rlimit> {
+    let mut limits = Vec::new();
+    let mut limit = |resource, value: Option<u64>| {
+        limits.extend(value.map(|value| Rlimit { resource, value }));
+    };
+    // A core file would carry the memory of the command into the project.
+    limit(Resource::Core, (!policy.process.debug).then_some(0));
+    limit(Resource::FileSize, policy.filesystem.max_file_size);
+    limit(Resource::OpenFiles, policy.resources.max_file_descriptors);
+    limit(Resource::Processes, processes(policy));
+    limits
+}
+
+/// The kernel counts threads as processes, and our own pid 1 with them.
+fn processes(policy: &Policy) -> Option<u64> {
+    let asked = [policy.process.max_processes, policy.resources.max_threads];
+    asked.into_iter().flatten().min().map(|count| count.saturating_add(1))
+}

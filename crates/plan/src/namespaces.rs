@@ -1,0 +1,91 @@
+//! Which namespaces a level means, and what can not be had without them (POL-1, PROC-4, NET-1).
+
+use crate::error::PlanError;
+use crate::model::Namespaces;
+use palisade_policy::model::{Level, NetworkMode, OnAsk, Policy};
+
+/// The name that a policy leaves alone.
+pub(crate) const DEFAULT_HOSTNAME: &str = "sandbox";
+
+/// Values that a later version will carry out are refused, never taken as something weaker or stricter.
+pub(crate) fn refuse_unenforced(policy: &Policy) -> Result<(), PlanError> {
+    let not_enforced = |what, mend| Err(PlanError::NotEnforced { what, mend });
+    match policy.network.mode {
+        NetworkMode::Proxy => return not_enforced("network mode proxy", "use none or host"),
+        NetworkMode::Nat => return not_enforced("network mode nat", "use none or host"),
+        NetworkMode::None | NetworkMode::Host => {}
+    }
+    match policy.on_ask {
+        OnAsk::Allow => not_enforced("--on-ask allow", "it needs the gate; use deny"),
+        OnAsk::Wait => not_enforced("--on-ask wait", "it needs the gate; use deny"),
+        OnAsk::Deny => Ok(()),
+    }
+}
+
+pub(crate) fn choose(policy: &Policy) -> Result<Namespaces, PlanError> {
+    let full = policy.isolation_level == Level::Full;
+    if !full {
+        if policy.process.hostname != DEFAULT_HOSTNAME {
+            return Err(PlanError::NeedsNamespaces {
+                what: "a host name of its own",
+                mend: "use LEVEL_2",
+            });
+        }
+        if policy.process.time_offset.is_some() {
+            return Err(PlanError::NeedsNamespaces { what: "a time offset", mend: "use LEVEL_2" });
+        }
+    }
+    Ok(Namespaces {
+        mount: true,
+        pid: true,
+        net: policy.network.mode != NetworkMode::Host,
+        uts: full,
+        ipc: full,
+        cgroup: full,
+        time_offset: policy.process.time_offset,
+    })
+}
+
+/// What the level without namespaces can not do.
+pub(crate) fn refuse_without_namespaces(policy: &Policy, is_root: bool) -> Result<(), PlanError> {
+    let needs = |what, mend| Err(PlanError::NeedsNamespaces { what, mend });
+    if policy.isolation_level != Level::Process {
+        return needs("this isolation level", "ask for LEVEL_1 with --no-userns (--level 1)");
+    }
+    if is_root {
+        return needs(
+            "running for root",
+            "without them the command would be root on the host; start as an ordinary user",
+        );
+    }
+    if policy.view == palisade_policy::model::View::Minimal {
+        return needs("the minimal view", "use the host view");
+    }
+    if !policy.filesystem.overlay_paths.is_empty() {
+        return needs("--overlay", "use --ro or --rw");
+    }
+    if policy.filesystem.root_path.is_some() {
+        return needs("rootPath", "take it out");
+    }
+    choose(policy).map(|_| ())
+}
+
+/// What makes no sense where nothing is isolated.
+pub(crate) fn refuse_at_level_0(policy: &Policy) -> Result<(), PlanError> {
+    let filesystem = &policy.filesystem;
+    let asked = [
+        ("--ro", !filesystem.read_only_paths.is_empty()),
+        ("--rw", !filesystem.read_write_paths.is_empty()),
+        ("--overlay", !filesystem.overlay_paths.is_empty()),
+        ("--blacklist", !filesystem.denied_paths.is_empty()),
+        ("rootPath", filesystem.root_path.is_some()),
+        ("a host name of its own", policy.process.hostname != DEFAULT_HOSTNAME),
+        ("a time offset", policy.process.time_offset.is_some()),
+        ("a list of system calls", !policy.syscalls.syscalls.is_empty()),
+        ("--no-userns", !policy.process.user_namespace),
+    ];
+    match asked.into_iter().find(|(_, is_asked)| *is_asked) {
+        Some((what, _)) => Err(PlanError::NoIsolation { what }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,94 @@
+//! The project: the directory the caller works in, writable unless that would give too much.
+//!
+//! Found from where the caller stands, never from a policy's `cwd`, or a file in a cloned repository
+//! could point at any directory and have it granted.
+
+use crate::git;
+use crate::grant::{Grant, Granter, Kind, Origin};
+use crate::host::Host;
+use crate::model::NodeKind;
+use crate::own::OWN_AREAS;
+use palisade_policy::model::{ProjectAccess, View};
+use std::path::{Path, PathBuf};
+
+/// Where the minimal view puts the project.
+pub(crate) const WORKSPACE: &str = "/workspace";
+/// Policy files of a project; not writable inside, whatever the project is (R06).
+const POLICY_DIR: &str = ".palisade";
+
+#[derive(Debug, Default)]
+pub(crate) struct Project {
+    pub(crate) root: PathBuf,
+    pub(crate) grants: Vec<Grant>,
+    pub(crate) seals: Vec<PathBuf>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// The git root of `cwd`, or `cwd` itself. The home directory is nobody's project, even if it is kept
+/// in git.
+pub(crate) fn root_of(cwd: &Path, host: &Host<'_>) -> PathBuf {
+    cwd.ancestors()
+        .take_while(|dir| Some(*dir) != host.home() && *dir != Path::new("/"))
+        .find(|dir| is_git_root(dir, host))
+        .unwrap_or(cwd)
+        .to_owned()
+}
+
+fn is_git_root(dir: &Path, host: &Host<'_>) -> bool {
+    host.kind(&dir.join(".git")).is_some()
+}
+
+pub(crate) fn find(access: ProjectAccess, view: View, granter: &Granter<'_>) -> Project {
+    let host = granter.host;
+    let root = root_of(&granter.facts.cwd, host);
+    let mut project = Project { root: root.clone(), ..Project::default() };
+    let kind = match access {
+        ProjectAccess::None => return project,
+        ProjectAccess::ReadOnly => Kind::ReadOnly,
+        ProjectAccess::ReadWrite => Kind::ReadWrite,
+    };
+    if let Some(reason) = too_much(&root, granter) {
+        project.notes.push(format!(
+            "{} is not granted as the project: {reason}; start in a project directory, or name what \
+             must be writable with --rw",
+            root.display()
+        ));
+        return project;
+    }
+    let Ok(found) = host.resolve(&root) else { return project };
+    let Some(grant) = granter.shipped(found, true, Origin::Project) else { return project };
+    let target = match view {
+        View::Host => grant.target.clone(),
+        View::Minimal => PathBuf::from(WORKSPACE),
+    };
+    if host.kind(&root.join(POLICY_DIR)).is_some_and(crate::facts::EntryKind::is_node) {
+        project.seals.push(target.join(POLICY_DIR));
+    }
+    let git = git::outside_of(&root, kind, granter);
+    project.grants.push(Grant { target, kind, node: NodeKind::Dir, ..grant });
+    project.grants.extend(git.grants);
+    project.seals.extend(git.seals);
+    project.notes.extend(git.note);
+    project
+}
+
+/// Why a directory is not made writable just because somebody stands in it.
+fn too_much(root: &Path, granter: &Granter<'_>) -> Option<String> {
+    if root == Path::new("/") {
+        return Some("it is the root directory".to_owned());
+    }
+    if granter.host.home().is_some_and(|home| home.starts_with(root)) {
+        return Some("it is or holds your home directory".to_owned());
+    }
+    let kernel = ["/proc", "/sys", "/dev", "/run"];
+    if OWN_AREAS.into_iter().any(|area| root == Path::new(area))
+        || kernel.into_iter().any(|area| root.starts_with(area))
+    {
+        return Some("the sandbox has its own there".to_owned());
+    }
+    let holds = |system: &Path| {
+        system.starts_with(root) || (root.starts_with(system) && !is_git_root(root, granter.host))
+    };
+    let system = granter.system.iter().find(|system| holds(system))?;
+    Some(format!("{} belongs to the system", system.display()))
+}

@@ -1,0 +1,182 @@
+//! What is promised in this run, and which layers hold it (said the same way in plan and report).
+//!
+//! Says what is, never what was hoped for: a promise without a layer is `Absent`.
+
+use crate::layer::{Layer, Promise, Strength};
+use crate::model::{Confinement, MountOp, Plan};
+use palisade_policy::model::{EnvMode, Mode, NetworkMode};
+
+/// The promises of a plan that is complete but for them.
+pub(crate) fn of(plan: &Plan, env_mode: EnvMode) -> Vec<Promise> {
+    let mut promises = match &plan.confinement {
+        Confinement::None => without_isolation(),
+        Confinement::NoNamespaces => without_namespaces(plan),
+        Confinement::Namespaces(_) => with_namespaces(plan),
+    };
+    let scrub = Promise::new("PROC-8", "secrets in the environment do not reach the command")
+        .held(&[Layer::EnvScrub]);
+    promises.push(match env_mode {
+        EnvMode::Inherit => scrub.advisory("by name: a secret under a harmless name passes"),
+        EnvMode::Clean | EnvMode::Explicit => scrub,
+    });
+    if !plan.rlimits.is_empty() {
+        promises.push(
+            Promise::new("PROC-2", "limits on processes, open files and file size")
+                .held(&[Layer::Rlimits]),
+        );
+    }
+    if plan.timeout_ms.is_some() {
+        promises.push(Promise::new("RES-2", "the run ends in time").held(&[Layer::Timer]));
+    }
+    if !plan.self_check.is_empty() {
+        promises.push(
+            Promise::new("ESC-2", "the walls are tried from inside before the command starts")
+                .held(&[Layer::SelfCheck]),
+        );
+    }
+    promises
+}
+
+const HIDDEN: &str = "what is not granted can not be read";
+const WRITES: &str = "nothing is written but where it was granted";
+const SECRETS: &str = "secrets are hidden at every place";
+const OWN_ROOT: &str = "own root, nothing propagates in or out, all removed at the end";
+const OVERLAY: &str = "writes to overlays are thrown away";
+const OWN_KERNEL_FILES: &str = "own /proc, /dev, /tmp, /run";
+const PIDS: &str = "host processes are invisible, everything dies at the end";
+const UTS_IPC: &str = "own host name and IPC";
+const DEBUG: &str = "tracing reaches the sandbox's own processes only, the supervisor not at all";
+const PRIVILEGE: &str = "no capabilities, no way to gain any, not root on the host";
+const SYSCALLS: &str = "dangerous system calls are refused";
+const NETWORK: &str = "no way out to the network";
+const LOOPBACK: &str = "own loopback, ports never collide with the host's";
+const TERMINAL: &str = "the caller's terminal and descriptors stay out of reach";
+
+fn with_namespaces(plan: &Plan) -> Vec<Promise> {
+    let Confinement::Namespaces(inside) = &plan.confinement else { return Vec::new() };
+    let floor = |layers: &[Layer]| -> Vec<Layer> {
+        let landlock = plan.landlock.is_some().then_some(Layer::Landlock);
+        layers.iter().copied().chain(landlock).collect()
+    };
+    let no_floor = plan.landlock.is_none().then_some("no Landlock on this host: one layer less");
+    let mut promises = vec![
+        Promise::new("FS-1", WRITES).held(&floor(&[Layer::ReadOnlyMounts])).remark(no_floor),
+        Promise::new("FS-1", HIDDEN).held(&[Layer::MountView]),
+        Promise::new("FS-2", SECRETS).held(&[Layer::MountView]),
+        Promise::new("FS-3", OWN_ROOT).held(&[Layer::MountView]),
+        Promise::new("FS-7", OWN_KERNEL_FILES)
+            .held(&[Layer::PrivateProc, Layer::MinimalDev, Layer::MountView]),
+    ];
+    if inside.mounts.iter().any(|op| matches!(op, MountOp::Overlay { .. })) {
+        promises.push(Promise::new("FS-5", OVERLAY).held(&[Layer::MountView]));
+    }
+    promises.push(match plan.mode {
+        Mode::Static => Promise::new("GATE-7", "read-only view less the deny-list, no questions")
+            .held(&[Layer::MountView]),
+        Mode::Dynamic => Promise::new("GATE-1", "a person is asked about paths nobody granted")
+            .absent("behaves as static with unlisted paths hidden until the gate exists"),
+    });
+    promises.push(Promise::new("PROC-1", PIDS).held(&[Layer::PidNamespace]));
+    promises.push(if inside.namespaces.uts && inside.namespaces.ipc {
+        Promise::new("PROC-4", UTS_IPC).held(&[Layer::UtsNamespace, Layer::IpcNamespace])
+    } else {
+        Promise::new("PROC-4", UTS_IPC).absent("LEVEL_1 shares them with the host; use LEVEL_2")
+    });
+    promises.push(
+        Promise::new("PROC-5", DEBUG).held(&[Layer::PidNamespace, Layer::UndumpableInit]),
+    );
+    promises.push(Promise::new("PROC-6", PRIVILEGE).held(&[
+        Layer::Capabilities,
+        Layer::NoNewPrivs,
+        Layer::Identity,
+        Layer::MountFlags,
+    ]));
+    promises.push(
+        Promise::new("PROC-3", TERMINAL).held(&[Layer::OwnSession, Layer::ClosedDescriptors]),
+    );
+    promises.push(Promise::new("SYS-1", SYSCALLS).held(&[Layer::Seccomp]));
+    promises.extend(network(plan));
+    promises
+}
+
+fn network(plan: &Plan) -> Vec<Promise> {
+    if plan.network == NetworkMode::Host {
+        let why = "the host's network was approved";
+        return vec![
+            Promise::new("NET-1", NETWORK).absent(why),
+            Promise::new("NET-2", LOOPBACK).absent(why),
+        ];
+    }
+    vec![
+        Promise::new("NET-1", NETWORK).held(&[Layer::NetNamespace]),
+        Promise::new("NET-2", LOOPBACK).held(&[Layer::NetNamespace]),
+    ]
+}
+
+fn without_namespaces(plan: &Plan) -> Vec<Promise> {
+    let shared = "shared with the host: no namespaces";
+    let mut promises = vec![
+        Promise::new("FS-1", WRITES).held(&[Layer::Landlock]),
+        Promise::new("FS-1", HIDDEN)
+            .held(&[Layer::Landlock])
+            .remark(Some("names and attributes stay visible, contents do not")),
+        Promise::new("FS-2", SECRETS).held(&[Layer::Landlock]),
+        Promise::new("FS-3", OWN_ROOT).absent(shared),
+        Promise::new("FS-7", OWN_KERNEL_FILES).absent(shared),
+        Promise::new("PROC-1", PIDS).absent(shared),
+        Promise::new("PROC-4", UTS_IPC).absent(shared),
+        Promise::new("PROC-5", DEBUG).held(&[Layer::Landlock, Layer::UndumpableInit]),
+        Promise::new("PROC-6", PRIVILEGE).held(&[Layer::Capabilities, Layer::NoNewPrivs]),
+        Promise::new("PROC-3", TERMINAL).held(&[Layer::OwnSession, Layer::ClosedDescriptors]),
+        Promise::new("SYS-1", SYSCALLS).held(&[Layer::Seccomp]),
+    ];
+    let refuses_tcp = plan.landlock.as_ref().is_some_and(|landlock| landlock.refuse_tcp);
+    promises.push(match plan.network {
+        NetworkMode::Host => Promise::new("NET-1", NETWORK).absent("the host's network was approved"),
+        _ if refuses_tcp => Promise::new("NET-1", NETWORK).held(&[Layer::Seccomp, Layer::Landlock]),
+        _ => Promise::new("NET-1", NETWORK).held(&[Layer::Seccomp]),
+    });
+    promises.push(Promise::new("NET-2", LOOPBACK).absent(shared));
+    promises
+}
+
+fn without_isolation() -> Vec<Promise> {
+    [
+        ("FS-1", WRITES),
+        ("FS-1", HIDDEN),
+        ("FS-2", SECRETS),
+        ("FS-3", OWN_ROOT),
+        ("FS-7", OWN_KERNEL_FILES),
+        ("PROC-1", PIDS),
+        ("PROC-4", UTS_IPC),
+        ("PROC-5", DEBUG),
+        ("PROC-6", PRIVILEGE),
+        ("SYS-1", SYSCALLS),
+        ("NET-1", NETWORK),
+        ("NET-2", LOOPBACK),
+    ]
+    .map(|(id, what)| Promise::new(id, what).absent("LEVEL_0 was approved: nothing is isolated"))
+    .into()
+}
+
+impl Promise {
+    fn new(id: &'static str, what: &'static str) -> Self {
+        Self { id, what, strength: Strength::Absent, layers: Vec::new(), remark: None }
+    }
+
+    fn held(self, layers: &[Layer]) -> Self {
+        Self { strength: Strength::Enforced, layers: layers.to_vec(), ..self }
+    }
+
+    fn advisory(self, remark: &str) -> Self {
+        Self { strength: Strength::Advisory, remark: Some(remark.to_owned()), ..self }
+    }
+
+    fn absent(self, remark: &str) -> Self {
+        Self { strength: Strength::Absent, remark: Some(remark.to_owned()), ..self }
+    }
+
+    fn remark(self, remark: Option<&str>) -> Self {
+        Self { remark: remark.map(str::to_owned), ..self }
+    }
+}

@@ -1,0 +1,89 @@
+//! Which filter the command gets, and what a person may know of it.
+
+use crate::error::PlanError;
+use crate::model::{Seccomp, SeccompGroup};
+use palisade_bpf::BaselineOptions;
+use palisade_bpf::baseline;
+use palisade_bpf::{Arch, FilterSpec, GroupDecision, ListMode, Switch, custom, init_spec};
+use palisade_policy::model::{Policy, SyscallMode};
+
+/// What a policy's own white list can not leave out: the command's first exec, and its end.
+const FIRST_EXEC: [&str; 3] = ["execve", "exit", "exit_group"];
+
+/// `deny_inet`: there is no network namespace to hold the network back.
+pub(crate) fn choose(policy: &Policy, deny_inet: bool) -> Result<Seccomp, PlanError> {
+    let arch = Arch::native();
+    let options = BaselineOptions {
+        arch,
+        debug: policy.process.debug,
+        // Also for ordinary users: another user who runs such a file would get the caller's rights,
+        // and neither git nor tar needs the bits (F14).
+        refuse_setid_modes: true,
+        deny_inet,
+        deny_fork: !policy.process.allow_fork,
+    };
+    let (profile, spec) = choose_spec(policy, &options)?;
+    let program = spec.compile()?.instructions().to_vec();
+    Ok(Seccomp {
+        profile,
+        summary: summary(policy, &options),
+        instructions: program.len(),
+        program,
+        init_program: init_spec(arch).compile()?.instructions().to_vec(),
+    })
+}
+
+fn choose_spec(
+    policy: &Policy,
+    options: &BaselineOptions,
+) -> Result<(String, FilterSpec), PlanError> {
+    let names = policy.syscalls.syscalls.iter().map(String::as_str);
+    Ok(match policy.syscalls.mode {
+        SyscallMode::Whitelist if policy.syscalls.syscalls.is_empty() => {
+            ("baseline".to_owned(), baseline::spec(options))
+        }
+        SyscallMode::Whitelist => {
+            let spec = custom(ListMode::Whitelist, names.chain(FIRST_EXEC), options)?;
+            (format!("only {} named calls", policy.syscalls.syscalls.len()), spec)
+        }
+        SyscallMode::Blacklist => {
+            let spec = custom(ListMode::Blacklist, names, options)?;
+            (format!("all but {} named calls", policy.syscalls.syscalls.len()), spec)
+        }
+    })
+}
+
+/// The groups of the baseline; a policy's own list is shown as it was given.
+fn summary(policy: &Policy, options: &BaselineOptions) -> Vec<SeccompGroup> {
+    if !policy.syscalls.syscalls.is_empty() {
+        let decision = match policy.syscalls.mode {
+            SyscallMode::Whitelist => "allow",
+            SyscallMode::Blacklist => "refuse",
+        };
+        return vec![SeccompGroup {
+            name: "policy".to_owned(),
+            decision: decision.to_owned(),
+            reason: "named by the policy; what the baseline always refuses stays refused".to_owned(),
+            syscalls: policy.syscalls.syscalls.len(),
+        }];
+    }
+    baseline::groups()
+        .iter()
+        .map(|group| SeccompGroup {
+            name: group.name.to_owned(),
+            decision: if allows(group.decision, options) { "allow" } else { "refuse" }.to_owned(),
+            reason: group.reason.to_owned(),
+            syscalls: group.entries.iter().filter(|entry| entry.number(options.arch).is_some()).count(),
+        })
+        .collect()
+}
+
+fn allows(decision: GroupDecision, options: &BaselineOptions) -> bool {
+    match decision {
+        GroupDecision::Allow => true,
+        GroupDecision::AllowWhen { switch: Switch::Debug, .. } => options.debug,
+        GroupDecision::AllowWhen { .. }
+        | GroupDecision::Refuse { .. }
+        | GroupDecision::AlwaysRefuse { .. } => false,
+    }
+}

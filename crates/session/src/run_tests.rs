@@ -1,0 +1,43 @@
+use super::{Times, conclude};
+use crate::supervise::{Ended, Forwarded, Killed};
+use palisade_launch::{Ending, Usage};
+use palisade_record::{Outcome, RunReport, Versions};
+use std::time::Duration;
+
+fn concluded(ended: &Ended) -> (Outcome, i32, Option<i32>) {
+    let versions = Versions { palisade: "0".to_owned(), kernel: "0".to_owned() };
+    let mut report = RunReport::begin("s", &["true"], versions);
+    let times = Times { setup: Duration::from_millis(2), wall: Duration::from_millis(5) };
+    conclude(&mut report, ended, times);
+    assert_eq!(report.usage.as_ref().unwrap().wall_us, 5000);
+    (report.outcome, report.exit_code, report.signal)
+}
+
+fn ended(ending: Option<Ending>, killed: Option<Killed>) -> Ended {
+    Ended { ending, killed, forwarded: Vec::new(), usage: Usage::default() }
+}
+
+/// Proves: LIFE-3 exit-codes
+#[test]
+fn exit_codes_follow_the_convention() {
+    let table = [
+        (ended(Some(Ending::Code(7)), None), (Outcome::Completed, 7, None)),
+        (ended(Some(Ending::Signal(11)), None), (Outcome::Signalled, 139, Some(11))),
+        (ended(None, Some(Killed::Timeout)), (Outcome::Timeout, 124, Some(9))),
+        (ended(None, Some(Killed::Asked)), (Outcome::Killed, 137, Some(9))),
+        (ended(None, None), (Outcome::Killed, 137, Some(9))),
+        // It ended by itself in the moment the limit struck.
+        (ended(Some(Ending::Code(0)), Some(Killed::Timeout)), (Outcome::Completed, 0, None)),
+    ];
+    for (ended, expected) in table {
+        assert_eq!(concluded(&ended), expected, "{ended:?}");
+    }
+}
+
+/// Proves: PROC-3 told-in-report
+#[test]
+fn an_end_by_a_signal_that_we_passed_on_was_asked_for() {
+    let mut by_request = ended(Some(Ending::Signal(15)), None);
+    by_request.forwarded.push(Forwarded { number: 15, name: "SIGTERM", fatal: true });
+    assert_eq!(concluded(&by_request), (Outcome::Killed, 143, Some(15)));
+}

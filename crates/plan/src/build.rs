@@ -1,31 +1,20 @@
 //! Puts a plan together, part by part.
 
-use crate::denied::Denied;
-use crate::environment::{self, Inside};
 use crate::error::PlanError;
 use crate::facts::{HostFacts, HostTree};
-use crate::grant::{Grant, Granter, Kind, Origin};
-use crate::host::{Host, Link};
-use crate::layer::Layer;
-use crate::lists;
+use crate::host::Host;
 use crate::model::{
     Command, Confinement, Hardening, Identity, Landlock, MountOp, Namespaced, Plan, Seccomp,
 };
-use crate::paths::Scope;
-use crate::project::{self, Project, WORKSPACE};
-use crate::view::{self, Parts};
-use crate::{
-    dotenv, identity, landlock, limits, namespaces, own, promises, seccomp, selfcheck,
-};
-use palisade_policy::model::{Approval, Level, Mode, NetworkMode, Policy, View};
-use std::collections::BTreeMap;
+use crate::see::{self, Seen};
+use crate::{environment, identity, landlock, limits, namespaces, project, promises};
+use crate::{seccomp, selfcheck};
+use palisade_policy::model::{Level, Mode, NetworkMode, Policy};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The home directory inside where the view has no place for the caller's own.
-const MINIMAL_HOME: &str = "/home/sandbox";
-
 /// What a plan is asked for.
+#[expect(missing_debug_implementations, reason = "the tree is a trait object")]
 pub struct Request<'a> {
     pub policy: &'a Policy,
     pub facts: &'a HostFacts,
@@ -39,36 +28,23 @@ pub fn build(request: &Request<'_>) -> Result<Plan, PlanError> {
     if request.command.is_empty() {
         return Err(PlanError::NoCommand);
     }
-    namespaces::refuse_unenforced(request.policy)?;
+    let policy = request.policy;
+    namespaces::refuse_unenforced(policy)?;
     let host = Host::new(request.tree, request.facts.home.as_deref());
-    let builder = Builder { request, policy: request.policy, facts: request.facts, host: &host };
-    match (request.policy.isolation_level, request.policy.process.user_namespace) {
-        (Level::None, _) => builder.without_isolation(),
-        (_, false) => builder.without_namespaces(),
-        (_, true) => builder.with_namespaces(),
-    }
+    let (seen, kept) = match (policy.isolation_level, policy.process.user_namespace) {
+        (Level::None, _) => without_isolation(request, &host)?,
+        (_, false) => without_namespaces(request, &host)?,
+        (_, true) => with_namespaces(request, &host)?,
+    };
+    finish(request, &host, seen, kept)
 }
 
-/// The directory that a run from here would have as its project, where its policy is looked for.
+/// The directory that a run from here has as its project, which is where its policy is looked for.
 pub fn project_root(facts: &HostFacts, tree: &dyn HostTree) -> PathBuf {
     project::root_of(&facts.cwd, &Host::new(tree, facts.home.as_deref()))
 }
 
-struct Builder<'a> {
-    request: &'a Request<'a>,
-    policy: &'a Policy,
-    facts: &'a HostFacts,
-    host: &'a Host<'a>,
-}
-
-/// The view with what belongs to it.
-struct Seen {
-    view: view::View,
-    project: Project,
-    create_dirs: Vec<PathBuf>,
-}
-
-/// How the command is kept in, decided.
+/// How the command is kept in.
 struct Kept {
     confinement: Confinement,
     landlock: Option<Landlock>,
@@ -76,25 +52,159 @@ struct Kept {
     hardening: Hardening,
 }
 
-impl Builder<'_> {
-    fn with_namespaces(&self) -> Result<Plan, PlanError> {
-        let namespaces = namespaces::choose(self.policy)?;
-        let identity = identity::choose(&self.policy.process, &self.request.session, self.facts)?;
-        let mut seen = self.see()?;
-        self.add_name_files(&identity, &mut seen);
-        let command = self.command(&seen, &mut Vec::new())?;
-        let _ = command;
-        let mounts: Vec<MountOp> = seen.view.ops.values().cloned().collect();
-        let landlock = landlock::second_floor(self.facts.landlock_abi, &mounts);
-        let hostname = namespaces.uts.then(|| self.policy.process.hostname.clone());
-        let loopback = namespaces.net;
-        let inside = Namespaced { namespaces, identity, mounts, hostname, loopback };
-        let kept = Kept {
-            confinement: Confinement::Namespaces(Box::new(inside)),
-            landlock,
-            seccomp: Some(seccomp::choose(self.policy, false)?),
-            hardening: Hardening::all(),
-        };
-        self.finish(seen, kept)
+fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanError> {
+    let policy = request.policy;
+    let namespaces = namespaces::choose(policy)?;
+    let identity = identity::choose(&policy.process, &request.session, request.facts)?;
+    let mut seen = see::everything(policy, request.facts, host)?;
+    add_name_files(&identity, request.facts, host, &mut seen);
+    let mounts: Vec<MountOp> = seen.view.ops.values().cloned().collect();
+    let landlock = landlock::second_floor(request.facts.landlock_abi, &mounts);
+    let hostname = namespaces.uts.then(|| policy.process.hostname.clone());
+    let loopback = namespaces.net;
+    let inside = Namespaced { namespaces, identity, mounts, hostname, loopback };
+    let kept = Kept {
+        confinement: Confinement::Namespaces(Box::new(inside)),
+        landlock,
+        seccomp: Some(seccomp::choose(policy, false)?),
+        hardening: Hardening::all(),
+    };
+    Ok((seen, kept))
+}
+
+fn without_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanError> {
+    let (policy, facts) = (request.policy, request.facts);
+    namespaces::refuse_without_namespaces(policy, facts.uid == 0)?;
+    if facts.landlock_abi == 0 {
+        return Err(PlanError::NoLandlock);
     }
+    let mut seen = see::shared_with_host(policy, facts, host)?;
+    let cut_off = policy.network.mode != NetworkMode::Host;
+    let mounts: Vec<MountOp> = std::mem::take(&mut seen.view.ops).into_values().collect();
+    let kept = Kept {
+        confinement: Confinement::NoNamespaces,
+        landlock: Some(landlock::alone(facts.landlock_abi, &mounts, cut_off)),
+        seccomp: Some(seccomp::choose(policy, cut_off)?),
+        hardening: Hardening { mount_flags: false, ..Hardening::all() },
+    };
+    Ok((seen, kept))
+}
+
+fn without_isolation(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanError> {
+    namespaces::refuse_at_level_0(request.policy)?;
+    let kept = Kept {
+        confinement: Confinement::None,
+        landlock: None,
+        seccomp: None,
+        hardening: Hardening {
+            no_new_privs: false,
+            drop_capabilities: false,
+            mount_flags: false,
+            ..Hardening::all()
+        },
+    };
+    Ok((see::nothing_hidden(request.policy, request.facts, host)?, kept))
+}
+
+impl Hardening {
+    fn all() -> Self {
+        Self {
+            no_new_privs: true,
+            drop_capabilities: true,
+            init_undumpable: true,
+            close_descriptors: true,
+            own_session: true,
+            mount_flags: true,
+        }
+    }
+}
+
+/// The command's own name and group, over those of the host.
+fn add_name_files(identity: &Identity, facts: &HostFacts, host: &Host<'_>, seen: &mut Seen) {
+    let home = seen.home.as_deref().or(facts.home.as_deref());
+    let has_etc =
+        matches!(seen.view.ops.get(Path::new("/etc")), Some(MountOp::Bind { .. } | MountOp::Dir { .. }));
+    if has_etc {
+        let files = identity::name_files(identity, home, host);
+        seen.view.ops.extend(files.into_iter().map(|op| (op.target().to_owned(), op)));
+    }
+}
+
+fn finish(
+    request: &Request<'_>,
+    host: &Host<'_>,
+    seen: Seen,
+    kept: Kept,
+) -> Result<Plan, PlanError> {
+    let (policy, facts) = (request.policy, request.facts);
+    let inside = environment::Inside {
+        session: &request.session,
+        home: seen.home.as_deref(),
+        cwd: &seen.cwd,
+        has_dir: &|dir| seen.has_dir(dir, host),
+    };
+    let environment = environment::build(&policy.process, facts, &inside);
+    let self_check =
+        selfcheck::probes(facts, &kept.confinement, kept.landlock.as_ref(), kept.seccomp.as_ref());
+    let mut notes = notes(policy, facts, &kept.confinement);
+    notes.extend(seen.notes);
+    notes.extend(seen.view.notes);
+    notes.extend(environment.note());
+    let approvals = policy.approvals.iter().cloned().chain(seen.view.approvals).collect();
+    let mut plan = Plan {
+        session: request.session.clone(),
+        level: policy.isolation_level,
+        view: policy.view,
+        mode: policy.mode,
+        on_ask: policy.on_ask,
+        network: policy.network.mode,
+        command: Command {
+            argv: request.command.clone(),
+            cwd: seen.cwd,
+            env: environment.entries,
+        },
+        create_dirs: seen.create_dirs,
+        confinement: kept.confinement,
+        rlimits: limits::rlimits(policy),
+        timeout_ms: policy.resources.timeout,
+        landlock: kept.landlock,
+        seccomp: kept.seccomp,
+        self_check,
+        hardening: kept.hardening,
+        promises: Vec::new(),
+        approvals,
+        notes,
+    };
+    plan.promises = promises::of(&plan, policy.process.env_mode);
+    Ok(plan)
+}
+
+/// What holds for the whole run and a person might expect otherwise.
+fn notes(policy: &Policy, facts: &HostFacts, confinement: &Confinement) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut note = |holds: bool, text: &str| {
+        if holds {
+            notes.push(text.to_owned());
+        }
+    };
+    let isolated = !matches!(confinement, Confinement::None);
+    note(!isolated, "LEVEL_0: nothing stands between the command and the host");
+    note(
+        isolated && policy.mode == Mode::Dynamic,
+        "mode dynamic: until questions can be asked, unlisted paths are hidden and nothing is asked",
+    );
+    note(
+        isolated && policy.network.mode == NetworkMode::Host,
+        "the command uses the host's network, loopback and abstract sockets included",
+    );
+    note(
+        matches!(confinement, Confinement::NoNamespaces),
+        "no namespaces: /tmp, /dev/shm and the list of processes are the host's, and policy files in \
+         the project are writable",
+    );
+    note(
+        isolated && facts.landlock_abi == 0,
+        "no Landlock on this host: the second floor below the mount view is missing",
+    );
+    notes
 }

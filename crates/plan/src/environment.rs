@@ -20,15 +20,27 @@ pub(crate) struct Inside<'a> {
     pub(crate) session: &'a str,
     /// The home directory inside, if the view gives it another place than the host.
     pub(crate) home: Option<&'a Path>,
+    pub(crate) cwd: &'a Path,
     /// Whether a directory is in the view, for `TMPDIR`.
     pub(crate) has_dir: &'a dyn Fn(&Path) -> bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Environment {
     pub(crate) entries: Vec<(OsString, OsString)>,
     /// Names only: the values are the secret.
     pub(crate) removed: Vec<String>,
+}
+
+impl Environment {
+    /// For people.
+    pub(crate) fn note(&self) -> Option<String> {
+        let names = self.removed.join(", ");
+        let count = self.removed.len();
+        (count > 0).then(|| {
+            format!("{count} variables that look like secrets are not passed on: {names}; --env NAME does")
+        })
+    }
 }
 
 pub(crate) fn build(process: &Process, facts: &HostFacts, inside: &Inside<'_>) -> Environment {
@@ -55,6 +67,10 @@ pub(crate) fn build(process: &Process, facts: &HostFacts, inside: &Inside<'_>) -
     drop_absent_directories(&mut env, facts, inside);
     if let Some(home) = inside.home {
         env.insert("HOME".into(), home.into());
+    }
+    // A shell believes PWD where it names the directory it stands in.
+    if inside.cwd != facts.cwd {
+        env.insert("PWD".into(), inside.cwd.into());
     }
     if facts.uid == 0 {
         for name in ["USER", "LOGNAME"] {

@@ -28,6 +28,7 @@ mod project;
 mod promises;
 mod render;
 mod seccomp;
+mod see;
 mod selfcheck;
 mod text;
 mod view;

@@ -4,7 +4,7 @@ use crate::error::PlanError;
 use crate::model::{Seccomp, SeccompGroup};
 use palisade_bpf::BaselineOptions;
 use palisade_bpf::baseline;
-use palisade_bpf::{Arch, FilterSpec, GroupDecision, ListMode, Switch, custom, init_spec};
+use palisade_bpf::{Arch, FilterSpec, Group, GroupDecision, ListMode, Switch, custom, init_spec};
 use palisade_policy::model::{Policy, SyscallMode};
 
 /// What a policy's own white list can not leave out: the command's first exec, and its end.
@@ -71,19 +71,24 @@ fn summary(policy: &Policy, options: &BaselineOptions) -> Vec<SeccompGroup> {
         .iter()
         .map(|group| SeccompGroup {
             name: group.name.to_owned(),
-            decision: if allows(group.decision, options) { "allow" } else { "refuse" }.to_owned(),
+            decision: decision(group, options).to_owned(),
             reason: group.reason.to_owned(),
             syscalls: group.entries.iter().filter(|entry| entry.number(options.arch).is_some()).count(),
         })
         .collect()
 }
 
-fn allows(decision: GroupDecision, options: &BaselineOptions) -> bool {
-    match decision {
+fn decision(group: &Group, options: &BaselineOptions) -> &'static str {
+    let allows = match group.decision {
         GroupDecision::Allow => true,
         GroupDecision::AllowWhen { switch: Switch::Debug, .. } => options.debug,
         GroupDecision::AllowWhen { .. }
         | GroupDecision::Refuse { .. }
         | GroupDecision::AlwaysRefuse { .. } => false,
+    };
+    match (allows, group.entries.iter().all(|entry| entry.rules.is_empty())) {
+        (true, _) => "allow",
+        (false, true) => "refuse",
+        (false, false) => "by argument",
     }
 }

@@ -1,1 +1,80 @@
+use super::*;
+use crate::keys;
+use crate::parse::{Format, parse};
+use crate::{Layer, LayerKind, Subject, load, merge};
 
+fn refusals(text: &str) -> Vec<String> {
+    let document = parse(text, "p.yaml", Format::Yaml).unwrap();
+    let layer = Layer { kind: LayerKind::User, document };
+    let merged = merge(&Subject::Run, vec![layer]).unwrap();
+    not_enforced(&merged).iter().map(|problem| problem.key.clone()).collect()
+}
+
+/// Proves: POL-2 not-enforced
+#[test]
+fn asking_for_what_can_not_be_held_is_refused_with_its_place() {
+    for (text, key) in [
+        ("filesystem: { maxTotalSize: 1g }", "filesystem.maxTotalSize"),
+        ("filesystem: { maxInodes: 10 }", "filesystem.maxInodes"),
+        ("process: { allowFork: false }", "process.allowFork"),
+        ("process: { allowExec: false }", "process.allowExec"),
+        ("process: { allowedExecutables: [ls] }", "process.allowedExecutables"),
+        ("process: { uid: 1000 }", "process.uid"),
+        ("network: { mode: proxy }", "network.mode"),
+        ("network: { mode: nat }", "network.mode"),
+        ("network: { allowedHosts: [a.example] }", "network.allowedHosts"),
+        ("network: { allowedPorts: [443] }", "network.allowedPorts"),
+        ("network: { maxConnections: 1 }", "network.maxConnections"),
+        ("resources: { maxCPU: 1s }", "resources.maxCPU"),
+        ("resources: { maxMemory: 1g }", "resources.maxMemory"),
+        ("resources: { cpus: 1 }", "resources.cpus"),
+        ("resources: { maxIOBandwidth: 1m }", "resources.maxIOBandwidth"),
+        ("resources: { maxIOPS: 5 }", "resources.maxIOPS"),
+        ("resources: { maxOutputSize: 1m }", "resources.maxOutputSize"),
+    ] {
+        assert_eq!(refusals(text), [key]);
+    }
+    let document = parse("\nresources:\n  cpus: 2\n", "p.yaml", Format::Yaml).unwrap();
+    let merged = merge(&Subject::Run, vec![Layer { kind: LayerKind::User, document }]).unwrap();
+    assert_eq!(
+        not_enforced(&merged)[0].to_string(),
+        "p.yaml:3:3: `resources.cpus` is not enforced in this version: the CPU quota is not set \
+         yet; remove the key"
+    );
+}
+
+/// Proves: POL-2 not-enforced
+#[test]
+fn asking_for_nothing_and_for_what_is_held_passes() {
+    for text in [
+        "",
+        "network: { allowNetwork: false, allowedHosts: [], allowedPorts: [], maxConnections: 0 }",
+        "process: { allowFork: true, allowExec: true, allowedExecutables: [], maxProcesses: 5 }",
+        "filesystem: { maxFileSize: 1m, tmpSize: 1m, varTmpSize: 1m }",
+        "resources: { timeout: 1s, maxThreads: 5, maxFileDescriptors: 50 }",
+        "syscalls: { mode: BLACKLIST, syscalls: [mount] }",
+        "preset: strict",
+    ] {
+        assert!(refusals(text).is_empty(), "{text}");
+    }
+}
+
+/// Proves: POL-2 not-enforced
+#[test]
+fn wishes_of_other_programs_files_are_refused_too() {
+    let loaded = load(r#"{"sandbox": {"images": {"default": "base:1"}}}"#, "c.json").unwrap();
+    let layer = Layer { kind: LayerKind::User, document: loaded.document };
+    let merged = merge(&Subject::Run, vec![layer]).unwrap();
+    let refusals = not_enforced(&merged);
+    assert_eq!(
+        (refusals[0].key.as_str(), refusals[0].problem),
+        ("sandbox.images", Problem::NotEnforced)
+    );
+}
+
+#[test]
+fn the_table_names_only_keys_that_exist() {
+    for entry in UNENFORCED {
+        assert!(keys::find(entry.key).is_some(), "{}", entry.key);
+    }
+}

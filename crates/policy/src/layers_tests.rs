@@ -1,1 +1,400 @@
+use super::*;
+use crate::model::{Level, Mode, NetworkMode};
+use crate::parse::{Format, parse};
+use crate::{diff, preset};
+use LayerKind::{CommandLine, Organisation, Project, User};
+use Trust::{Trusted, Untrusted};
 
+fn layer(kind: LayerKind, text: &str) -> Layer {
+    let file = format!("{}.yaml", kind.name());
+    let document = parse(text, &file, Format::Yaml).unwrap_or_else(|p| panic!("{text}: {p:?}"));
+    Layer { kind, document }
+}
+
+fn run(layers: Vec<Layer>) -> Result<Merged, Vec<Diagnostic>> {
+    merge(&Subject::Run, layers)
+}
+
+/// Proves: POL-4 order
+#[test]
+fn a_later_layer_wins_in_whatever_order_they_are_handed_in() {
+    let layers = vec![
+        layer(CommandLine, "resources: { timeout: 4s }"),
+        layer(Organisation, "resources: { timeout: 1s, maxThreads: 1 }\nview: minimal"),
+        layer(User, "resources: { timeout: 3s, maxThreads: 3 }"),
+        layer(Project(Trusted), "resources: { timeout: 2s, maxThreads: 2, maxFileDescriptors: 2 }"),
+    ];
+    let policy = run(layers).unwrap().policy;
+    assert_eq!(policy.resources.timeout, Some(4000));
+    assert_eq!(policy.resources.max_threads, Some(3));
+    assert_eq!(policy.resources.max_file_descriptors, Some(2));
+    assert_eq!(policy.view, crate::View::Minimal);
+}
+
+/// Proves: POL-4 order
+#[test]
+fn lists_add_up_an_empty_one_clears_and_denials_stay() {
+    let base =
+        "filesystem: { readOnlyPaths: [/a], deniedPaths: [/x] }\nprocess: { env: { A: '1' } }";
+    let more =
+        "filesystem: { readOnlyPaths: [/b, /a], deniedPaths: [/y] }\nprocess: { env: { B: '2' } }";
+    let policy = run(vec![layer(Organisation, base), layer(User, more)]).unwrap().policy;
+    assert_eq!(policy.filesystem.read_only_paths, ["/a", "/b"]);
+    assert_eq!(policy.filesystem.denied_paths, ["/x", "/y"]);
+    assert_eq!(policy.process.env.len(), 2);
+    let clear = "filesystem: { readOnlyPaths: [], deniedPaths: [] }";
+    let policy = run(vec![layer(Organisation, base), layer(User, clear)]).unwrap().policy;
+    assert!(policy.filesystem.read_only_paths.is_empty());
+    assert_eq!(policy.filesystem.denied_paths, ["/x"]);
+}
+
+/// Proves: POL-4 order
+#[test]
+fn system_call_lists_follow_their_mode() {
+    let organisation = "syscalls: { mode: BLACKLIST, syscalls: [ptrace] }";
+    let same = "syscalls: { mode: BLACKLIST, syscalls: [bpf] }";
+    let other = "syscalls: { mode: WHITELIST, syscalls: [read] }";
+    let policy = run(vec![layer(Organisation, organisation), layer(User, same)]).unwrap().policy;
+    assert_eq!(policy.syscalls.syscalls, ["ptrace", "bpf"]);
+    let policy = run(vec![layer(Organisation, organisation), layer(User, other)]).unwrap().policy;
+    assert_eq!(policy.syscalls.syscalls, ["read"]);
+}
+
+/// Proves: POL-4 provenance
+#[test]
+fn every_value_names_the_layer_file_and_line_it_came_from() {
+    let merged = run(vec![
+        layer(Organisation, "filesystem:\n  readOnlyPaths: [/a]\n"),
+        layer(User, "\nview: minimal\nfilesystem:\n  readOnlyPaths: [/b]\n"),
+    ])
+    .unwrap();
+    let source = |layer, file: &str, line| Provenance { layer, file: file.to_owned(), line };
+    assert_eq!(merged.provenance["view"], [source("user", "user.yaml", 2)]);
+    assert_eq!(
+        merged.provenance["filesystem.readOnlyPaths"],
+        [source("organisation", "organisation.yaml", 2), source("user", "user.yaml", 4)]
+    );
+    assert_eq!(merged.provenance["network.mode"][0].file, "preset default");
+    for path in merged.settings.keys() {
+        assert!(!merged.provenance[*path].is_empty(), "{path}");
+    }
+}
+
+/// Proves: POL-4 lock
+#[test]
+fn a_lock_lets_other_layers_tighten_and_never_loosen() {
+    let organisation = "
+network: { mode: proxy, allowedHosts: [a.example, b.example] }
+resources: { timeout: 10m }
+filesystem: { deniedPaths: [/x] }
+locks: [network, resources.timeout, filesystem.deniedPaths, process.debug]
+";
+    for (text, key) in [
+        ("network: { mode: nat }", "network.mode"),
+        ("network: { allowedHosts: [c.example] }", "network.allowedHosts"),
+        ("resources: { timeout: 11m }", "resources.timeout"),
+    ] {
+        for kind in [User, CommandLine, Project(Trusted)] {
+            let problems =
+                run(vec![layer(Organisation, organisation), layer(kind, text)]).unwrap_err();
+            assert_eq!(problems[0].problem, Problem::Locked);
+            assert_eq!((problems[0].key.as_str(), problems[0].line), (key, 1));
+            assert!(problems[0].message.contains("organisation.yaml:5"), "{}", problems[0]);
+        }
+    }
+    let tighter = "
+network: { mode: none, allowedHosts: [] }
+resources: { timeout: 1m }
+filesystem: { deniedPaths: [/y] }
+process: { debug: false }
+";
+    let policy = run(vec![layer(Organisation, organisation), layer(User, tighter)]).unwrap().policy;
+    assert_eq!(policy.network.mode, NetworkMode::None);
+    assert_eq!(policy.resources.timeout, Some(60_000));
+    assert_eq!(policy.filesystem.denied_paths, ["/x", "/y"]);
+}
+
+/// Proves: POL-4 lock
+#[test]
+fn a_lock_holds_against_presets_tools_and_system_call_lists() {
+    let organisation = "locks: [isolationLevel, syscalls, process.hostname]";
+    let loosen = "syscalls: { mode: BLACKLIST, syscalls: [] }";
+    let problems = run(vec![layer(Organisation, organisation), layer(User, loosen)]).unwrap_err();
+    assert_eq!(problems[0].problem, Problem::Locked);
+    let rename = "process: { hostname: other }";
+    assert!(run(vec![layer(Organisation, organisation), layer(User, rename)]).is_err());
+    let by_preset = run(vec![layer(Organisation, organisation), layer(User, "preset: read")]);
+    assert_eq!(by_preset.unwrap_err()[0].key, "isolationLevel");
+    let layers = vec![
+        layer(Organisation, organisation),
+        layer(User, "tools: { bash: { isolationLevel: LEVEL_1 } }"),
+    ];
+    let by_tool = merge(&Subject::Tool("bash".into()), layers).unwrap_err();
+    assert_eq!(by_tool[0].problem, Problem::Locked);
+}
+
+/// Proves: POL-4 lock
+#[test]
+fn locks_maxima_and_approvals_belong_to_their_layers() {
+    for (kind, text, key) in [
+        (User, "locks: [network]", "locks"),
+        (CommandLine, "maximum: { resources: { timeout: 1s } }", "maximum"),
+        (Project(Trusted), "approvals: [{ what: no-isolation, reason: please }]", "approvals"),
+        (Project(Trusted), "tools: { a: { approvals: [{ what: b, reason: c }] } }", "approvals"),
+    ] {
+        let problems = run(vec![layer(kind, text)]).unwrap_err();
+        assert_eq!((problems[0].problem, problems[0].key.as_str()), (Problem::WrongLayer, key));
+    }
+    let text = "approvals: [{ what: no-isolation, reason: please }]\nisolationLevel: LEVEL_0";
+    let merged = run(vec![layer(Project(Untrusted), text)]).unwrap();
+    assert!(merged.policy.approvals.is_empty());
+    assert_eq!(merged.policy.isolation_level, Level::Full);
+}
+
+/// Proves: POL-4 untrusted-project
+#[test]
+fn an_untrusted_project_grants_itself_nothing_and_is_told_how_to() {
+    let project = "\
+mode: static
+filesystem:
+  readWritePaths: [~/.ssh]
+  hideSecrets: false
+network: { mode: host }
+process: { env: { LD_PRELOAD: ./x.so } }
+resources: { timeout: 5s }
+";
+    let merged = run(vec![layer(Project(Untrusted), project)]).unwrap();
+    assert!(merged.policy.filesystem.read_write_paths.is_empty());
+    assert!(merged.policy.filesystem.hide_secrets);
+    assert_eq!(merged.policy.network.mode, NetworkMode::None);
+    assert_eq!(merged.policy.mode, Mode::Dynamic);
+    assert!(merged.policy.process.env.is_empty());
+    assert_eq!(merged.policy.resources.timeout, Some(5000), "tightening is applied");
+    let notes: Vec<String> = merged.notes.iter().map(ToString::to_string).collect();
+    assert_eq!(notes.len(), 5, "{notes:?}");
+    let about = notes.iter().find(|note| note.contains("readWritePaths")).unwrap();
+    assert_eq!(
+        about,
+        "project.yaml:3:3: `filesystem.readWritePaths` not applied: the project's file is not \
+         trusted and can only tighten; read it, then run `sandbox policy trust`"
+    );
+}
+
+/// Proves: POL-4 untrusted-project
+#[test]
+fn the_same_file_trusted_gets_what_it_asks_for() {
+    let project = "filesystem: { readWritePaths: [../shared] }\npreset: read";
+    let trusted = run(vec![layer(Project(Trusted), project)]).unwrap();
+    assert_eq!(trusted.policy.filesystem.read_write_paths, ["../shared"]);
+    assert_eq!(trusted.policy.isolation_level, Level::Process);
+    let untrusted = run(vec![layer(Project(Untrusted), project)]).unwrap();
+    assert_eq!(untrusted.policy.isolation_level, Level::Full, "nor through a preset");
+}
+
+/// Proves: POL-4 order
+#[test]
+fn the_user_may_widen_again_what_a_project_tightened() {
+    let layers = vec![
+        layer(Organisation, "resources: { timeout: 10m }\nlocks: [resources.timeout]"),
+        layer(Project(Untrusted), "resources: { timeout: 1s }"),
+        layer(User, "resources: { timeout: 5m }"),
+    ];
+    assert_eq!(run(layers).unwrap().policy.resources.timeout, Some(300_000));
+}
+
+/// Proves: POL-6 maximum
+#[test]
+fn asking_above_the_maximum_is_an_error() {
+    let tool = Subject::Tool("bash".into());
+    let problems = merge(&tool, vec![layer(User, "resources:\n  timeout: 11m\n")]).unwrap_err();
+    assert_eq!(problems[0].problem, Problem::AboveMaximum);
+    assert_eq!(
+        problems[0].to_string(),
+        "user.yaml:2:3: `resources.timeout` asks for 11m, above the maximum 10m (preset tool:22); \
+         ask for 10m or less"
+    );
+    assert!(merge(&tool, vec![layer(User, "resources: { timeout: 10m }")]).is_ok());
+    let raised = "maximum: { resources: { timeout: 30m } }";
+    let layers = vec![layer(Organisation, raised), layer(User, "resources: { timeout: 20m }")];
+    assert!(merge(&tool, layers).is_ok(), "the organisation says what the most is");
+    let per_tool = vec![layer(User, "tools: { bash: { process: { maxProcesses: 501 } } }")];
+    assert_eq!(merge(&tool, per_tool).unwrap_err()[0].key, "process.maxProcesses");
+}
+
+/// Proves: POL-6 maximum
+#[test]
+fn a_limit_nobody_set_stands_at_its_maximum() {
+    let merged = run(vec![layer(Organisation, "maximum: { resources: { timeout: 1h } }")]).unwrap();
+    assert_eq!(merged.policy.resources.timeout, Some(3_600_000));
+    assert_eq!(merged.provenance["resources.timeout"][0].layer, "organisation");
+}
+
+/// Proves: POL-2 unknown-key
+#[test]
+fn an_unknown_preset_or_lock_names_the_nearest() {
+    let problems = run(vec![layer(User, "preset: [strict, minmal]")]).unwrap_err();
+    assert_eq!(
+        problems[0].to_string(),
+        "user.yaml:1:18: there is no preset `minmal`; did you mean `minimal`?"
+    );
+    let locks = parse("locks: [netwrk.mode]", "o.yaml", Format::Yaml).unwrap_err();
+    assert_eq!(locks[0].suggestion.as_deref(), Some("network.mode"));
+}
+
+#[test]
+fn a_presets_values_lie_below_those_of_the_layer_that_names_it() {
+    let merged =
+        run(vec![layer(User, "preset: strict\nfilesystem: { project: read-write }")]).unwrap();
+    assert_eq!(merged.policy.filesystem.project, crate::ProjectAccess::ReadWrite);
+    assert_eq!(merged.policy.view, crate::View::Minimal, "from the preset that strict builds on");
+    assert_eq!(merged.provenance["view"][0].file, "preset minimal");
+    assert!(preset("strict").is_some());
+}
+
+/// Proves: POL-2 contradiction
+#[test]
+fn layers_together_can_contradict_where_none_does_alone() {
+    let problems = run(vec![layer(CommandLine, "process: { userNamespace: false }")]).unwrap_err();
+    assert_eq!(problems[0].problem, Problem::Contradiction);
+    let both = "isolationLevel: LEVEL_1\nprocess: { userNamespace: false }";
+    assert!(run(vec![layer(CommandLine, both)]).is_ok());
+}
+
+mod properties {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn some_of(items: &'static [&'static str]) -> impl Strategy<Value = String> {
+        proptest::sample::subsequence(items, 0..=items.len())
+            .prop_map(|chosen| format!("[{}]", chosen.join(", ")))
+    }
+
+    fn one_of(items: &'static [&'static str]) -> impl Strategy<Value = String> {
+        proptest::sample::select(items).prop_map(str::to_owned)
+    }
+
+    /// Some value for one key, as YAML.
+    fn value(key: &'static Key) -> BoxedStrategy<String> {
+        use crate::keys::Kind;
+        match key.kind {
+            Kind::Word(words) => {
+                proptest::sample::select(words).prop_map(|(word, _)| format!("'{word}'")).boxed()
+            }
+            Kind::Bool => any::<bool>().prop_map(|b| b.to_string()).boxed(),
+            Kind::Paths | Kind::Executables => some_of(&["/a", "/b", "/c"]).boxed(),
+            Kind::Hosts => some_of(&["a.example", "b.example"]).boxed(),
+            Kind::Ports => some_of(&["80", "443"]).boxed(),
+            Kind::EnvNames => some_of(&["HOME", "LANG"]).boxed(),
+            Kind::SyscallNames => some_of(&["read", "write", "bpf"]).boxed(),
+            Kind::EnvMap => one_of(&["{}", "{ A: '1' }"]).boxed(),
+            Kind::Path | Kind::Hostname => one_of(&["one", "two"]).boxed(),
+            Kind::Approvals => one_of(&[
+                "[]",
+                "[{ what: no-isolation, reason: r }]",
+                "[{ what: 'network:host', reason: r }]",
+            ])
+            .boxed(),
+            _ => (1u8..5).prop_map(|number| number.to_string()).boxed(),
+        }
+    }
+
+    /// A document that sets some keys, in the dotted form flags use.
+    fn document() -> impl Strategy<Value = Option<PolicyDocument>> {
+        let entry =
+            (0..keys::KEYS.len()).prop_map(|index| &keys::KEYS[index]).prop_flat_map(|key| {
+                (Just(key.path), value(key)).prop_map(|(path, text)| (path, text))
+            });
+        let preset =
+            proptest::option::weighted(0.2, one_of(&["bash", "read", "strict", "cargo-runner"]));
+        (proptest::collection::vec(entry, 0..12), preset).prop_map(|(entries, preset)| {
+            let mut flags: Vec<crate::Flag> = Vec::new();
+            for (path, text) in entries {
+                let value: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
+                flags.retain(|flag| flag.key != path);
+                // A list without its mode is refused, so it brings one.
+                if path == "syscalls.syscalls" && !flags.iter().any(|f| f.key == "syscalls.mode") {
+                    let mode = if text.contains("bpf") { "BLACKLIST" } else { "WHITELIST" };
+                    flags.push(crate::Flag::new("test", "syscalls.mode", mode));
+                }
+                flags.push(crate::Flag::new("test", path, value));
+            }
+            flags.extend(preset.map(|name| crate::Flag::new("test", "preset", name)));
+            PolicyDocument::from_flags(flags).ok()
+        })
+    }
+
+    fn stack(documents: &[Option<PolicyDocument>; 3]) -> Vec<Layer> {
+        let kinds = [Organisation, User, CommandLine];
+        let pairs = kinds.into_iter().zip(documents);
+        pairs
+            .filter_map(|(kind, document)| Some(Layer { kind, document: document.clone()? }))
+            .collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..Default::default() })]
+
+        /// Proves: POL-4 untrusted-project
+        #[test]
+        fn an_untrusted_project_never_loosens(
+            trusted in [document(), document(), document()],
+            project in document(),
+            tool in any::<bool>(),
+        ) {
+            let subject = if tool { Subject::Tool("bash".into()) } else { Subject::Run };
+            let Some(project) = project else { return Ok(()) };
+            let mut layers = stack(&trusted);
+            let Ok(without) = merge(&subject, layers.clone()) else { return Ok(()) };
+            layers.push(Layer { kind: Project(Untrusted), document: project });
+            // An error is safe: nothing runs.
+            let Ok(with) = merge(&subject, layers) else { return Ok(()) };
+            for change in diff(&without, &with) {
+                prop_assert_eq!(change.direction, Direction::Tightens, "{:?}", change);
+            }
+        }
+
+        /// Proves: POL-4 lock
+        #[test]
+        fn nothing_loosens_what_the_organisation_locks(
+            organisation in document(),
+            later in [document(), document(), document()],
+        ) {
+            let Some(mut organisation) = organisation else { return Ok(()) };
+            organisation.presets.clear();
+            let origin = Origin { file: "o".into(), line: 1, column: 1 };
+            for name in keys::children("") {
+                organisation.locks.push(Named { name: name.to_owned(), origin: origin.clone() });
+            }
+            let top = Layer { kind: Organisation, document: organisation };
+            let Ok(alone) = run(vec![top.clone()]) else { return Ok(()) };
+            let [project, user, command_line] = later;
+            let kinds = [Project(Trusted), User, CommandLine];
+            let mut layers = vec![top];
+            for (kind, document) in kinds.into_iter().zip([project, user, command_line]) {
+                layers.extend(document.map(|document| Layer { kind, document }));
+            }
+            let Ok(all) = run(layers) else { return Ok(()) };
+            for change in diff(&alone, &all) {
+                prop_assert_eq!(change.direction, Direction::Tightens, "{:?}", change);
+            }
+        }
+    }
+
+    /// The generator must reach merges that succeed and change something, or it proves nothing.
+    #[test]
+    fn the_generator_reaches_what_it_should() {
+        let mut runner = proptest::test_runner::TestRunner::deterministic();
+        let (mut merged, mut tightened) = (0, 0);
+        for _ in 0..400 {
+            let tree = document().new_tree(&mut runner).unwrap();
+            let Some(document) = proptest::strategy::ValueTree::current(&tree) else { continue };
+            let kind = Project(Untrusted);
+            let without = run(Vec::new()).unwrap();
+            if let Ok(with) = run(vec![Layer { kind, document }]) {
+                merged += 1;
+                tightened += usize::from(!diff(&without, &with).is_empty());
+            }
+        }
+        assert!(merged > 200 && tightened > 100, "{merged} {tightened}");
+    }
+}

@@ -13,7 +13,7 @@ mod enforced;
 mod keys;
 mod layers;
 mod loaders;
-mod model;
+pub mod model;
 mod nearest;
 mod parse;
 mod permission;

@@ -153,10 +153,12 @@ pub(crate) fn to_document(settings: &Settings) -> Map<String, Json> {
 
 /// The policy, or why the settings are not a full set.
 pub(crate) fn to_policy(settings: &Settings) -> Result<Policy, IncompleteSettings> {
-    let nested = nest(settings, |path, value| match path {
+    let mut nested = nest(settings, |path, value| match path {
         "resources.cpus" => ("resources.milliCpus", value.to_json()),
         path => (path, value.to_json()),
     });
+    // The one section whose every key may be unset.
+    nested.entry("resources").or_insert_with(|| json!({}));
     serde_json::from_value(Json::Object(nested))
         .map_err(|error| IncompleteSettings(error.to_string()))
 }

@@ -7,6 +7,8 @@ use crate::caller::Caller;
 use crate::error::SessionError;
 use crate::places::{read_document, replace_file};
 use crate::trust::TrustStore;
+use palisade_launch::probe::RealTree;
+use palisade_plan::facts::HostFacts;
 use palisade_policy::{
     Diagnostic, Flag, Layer, LayerKind, Merged, PolicyDocument, Subject, Trust, merge, not_enforced,
 };
@@ -124,11 +126,7 @@ pub fn project_document(
     caller: &Caller,
     request: &PolicyRequest,
 ) -> Result<Option<DocumentFile>, SessionError> {
-    let start = match &request.project {
-        Some(project) => canonical(project)?,
-        None => caller.facts.cwd.clone(),
-    };
-    find(&project_root(&start, caller.facts.home.as_deref()).join(PROJECT_DIRECTORY))
+    find(&project_root(caller, request.project.as_deref())?.join(PROJECT_DIRECTORY))
 }
 
 /// Reads a document that was named outright.
@@ -149,9 +147,7 @@ pub enum Target {
 pub fn free_place(caller: &Caller, target: Target) -> Result<PathBuf, SessionError> {
     let directory = match target {
         Target::User => caller.places.user.clone(),
-        Target::Project => {
-            project_root(&caller.facts.cwd, caller.facts.home.as_deref()).join(PROJECT_DIRECTORY)
-        }
+        Target::Project => project_root(caller, None)?.join(PROJECT_DIRECTORY),
     };
     match find(&directory)? {
         Some(existing) => Err(SessionError::AlreadyThere { path: existing.path }),
@@ -221,17 +217,11 @@ fn trust_of(store: &TrustStore, file: &DocumentFile) -> Trust {
     if store.is_trusted(&file.path, &file.text) { Trust::Trusted } else { Trust::Untrusted }
 }
 
-/// The git root around a directory, or the directory itself, as the plan sees it. A repository around
-/// the whole home directory (dotfiles) is not a project.
-fn project_root(start: &Path, home: Option<&Path>) -> PathBuf {
-    let home = home.and_then(|home| home.canonicalize().ok());
-    start
-        .ancestors()
-        .take_while(|directory| Some(*directory) != home.as_deref())
-        .take_while(|directory| directory.parent().is_some())
-        .find(|directory| directory.join(".git").symlink_metadata().is_ok())
-        .unwrap_or(start)
-        .to_owned()
+/// As the plan sees it: what is granted as the project and whose policy is read must be one.
+fn project_root(caller: &Caller, start: Option<&Path>) -> Result<PathBuf, SessionError> {
+    let Some(start) = start else { return Ok(palisade_plan::project_root(&caller.facts, &RealTree)) };
+    let facts = HostFacts { cwd: canonical(start)?, ..caller.facts.clone() };
+    Ok(palisade_plan::project_root(&facts, &RealTree))
 }
 
 #[cfg(test)]

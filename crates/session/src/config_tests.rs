@@ -1,4 +1,6 @@
-use super::{PolicyRequest, Supposing, load, load_supposing, project_root, refuse_unenforced};
+use super::{
+    PolicyRequest, Supposing, load, load_supposing, project_document, refuse_unenforced,
+};
 use crate::caller::Caller;
 use crate::error::SessionError;
 use crate::places::Places;
@@ -7,7 +9,7 @@ use palisade_plan::facts::HostFacts;
 use palisade_policy::{Flag, NetworkMode, Trust};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tempfile::TempDir;
 
 /// A caller whose every file lies in a directory of its own.
@@ -164,15 +166,13 @@ fn variables_stand_below_the_command_line() {
 }
 
 #[test]
-fn the_project_is_the_git_root_and_never_the_home_directory() {
+fn the_policy_of_another_project_can_be_asked_for() {
     let corner = Corner::new();
-    let home = corner.caller.facts.home.clone().unwrap();
-    let deep = home.join("project/src/deep");
-    fs::create_dir_all(&deep).unwrap();
-    let root = |start: &Path| project_root(start, Some(&home));
-    assert_eq!(root(&deep), deep);
-    fs::create_dir(home.join(".git")).unwrap();
-    assert_eq!(root(&deep), deep, "a home kept in git is not a project");
-    fs::create_dir(home.join("project/.git")).unwrap();
-    assert_eq!(root(&deep), home.join("project"));
+    let path = corner.write_project(LOOSE_PROJECT);
+    let mut caller = corner.caller.clone();
+    caller.facts.cwd = corner.caller.facts.home.clone().unwrap();
+    assert!(project_document(&caller, &PolicyRequest::default()).unwrap().is_none());
+    let there =
+        PolicyRequest { project: Some(corner.caller.facts.cwd.clone()), ..PolicyRequest::default() };
+    assert_eq!(project_document(&caller, &there).unwrap().unwrap().path, path);
 }

@@ -14,6 +14,7 @@ use crate::terminal::HostTerminal;
 use palisade_launch::probe::RealTree;
 use palisade_launch::{Ending, Observation, Streams};
 use palisade_plan::model::{Confinement, Plan};
+use palisade_policy::LayerKind;
 use palisade_record::{
     Approval, Command, Created, Destroyed, Entered, Executed, Exited, Failure, Kind, LimitExceeded,
     Outcome, Run, RunReport, SignalForwarded, State, Usage, Validated,
@@ -118,6 +119,10 @@ fn prepare(
         tell(&note);
         report.notes.push(note);
     }
+    let chosen = policy.merged.provenance.get("mode").is_some_and(|sources| {
+        sources.iter().any(|source| source.layer != LayerKind::BuiltIn.name())
+    });
+    plan.notes.iter().filter(|note| chosen || !is_routine(note)).for_each(|note| tell(note));
     #[cfg(feature = "layers-off")]
     let plan = crate::layers_off::apply(plan, caller, tell)?;
     reporting::planned(report, &plan);
@@ -126,6 +131,12 @@ fn prepare(
             .map_err(|source| SessionError::io("create the directory", directory, source))?;
     }
     Ok(plan)
+}
+
+/// True of every run with the defaults, so that saying it each time would only teach people not to
+/// read; it is in the plan and the report.
+fn is_routine(note: &str) -> bool {
+    note.starts_with("mode dynamic") || note.contains("variables that look like secrets")
 }
 
 fn carry_out(

@@ -50,3 +50,25 @@ fn unshare_enters_a_new_namespace() {
         assert_ne!(std::fs::read_link("/proc/self/ns/user").unwrap(), before);
     });
 }
+
+/// Proves: PROC-7 works
+#[test]
+fn a_profile_that_forbids_clone3_leaves_the_older_call() {
+    for errno in [libc::ENOSYS, libc::EPERM] {
+        in_child(|| {
+            crate::creds::set_no_new_privs().unwrap();
+            let refuse = libc::SECCOMP_RET_ERRNO | errno.unsigned_abs();
+            let filter = crate::test_child::filter(libc::SYS_clone3, refuse);
+            crate::seccomp::install(&filter, crate::seccomp::SeccompFlags::NONE).unwrap();
+            match clone3(CloneFlags::NEWUSER | CloneFlags::NEWPID).unwrap() {
+                Forked::Child => exit_now(rustix::process::getpid().as_raw_pid()),
+                Forked::Parent { pidfd, .. } => {
+                    let status = waitid_pidfd(&pidfd, WaitFlags::NONE).unwrap();
+                    assert_eq!(status, Some(Status::Exited(1)));
+                }
+            }
+            let refused = clone3(CloneFlags::NEWUSER | CloneFlags::NEWTIME).unwrap_err();
+            assert_eq!(refused.errno, Errno::NOSYS);
+        });
+    }
+}

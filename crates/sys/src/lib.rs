@@ -17,8 +17,8 @@ pub mod seccomp;
 pub mod timens;
 pub mod tty;
 
-#[cfg(test)]
-mod test_child;
+#[cfg(any(test, feature = "test-child"))]
+pub mod test_child;
 
 pub use error::{At, Result, SysError, errno_name};
 pub use rustix::fs::{CWD, Mode, OFlags};

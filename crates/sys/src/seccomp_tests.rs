@@ -1,21 +1,7 @@
 use super::*;
 use crate::creds::set_no_new_privs;
 use crate::proc::{Status, sig};
-use crate::test_child::{in_child, status_of_child};
-
-/// Answers `action` to one syscall and lets every other pass.
-fn filter(syscall: libc::c_long, action: u32) -> [SockFilter; 4] {
-    const LOAD_NUMBER: u16 = 0x20;
-    const JUMP_IF_EQUAL: u16 = 0x15;
-    const RETURN: u16 = 0x06;
-    let k = u32::try_from(syscall).unwrap();
-    [
-        SockFilter { code: LOAD_NUMBER, jt: 0, jf: 0, k: 0 },
-        SockFilter { code: JUMP_IF_EQUAL, jt: 0, jf: 1, k },
-        SockFilter { code: RETURN, jt: 0, jf: 0, k: action },
-        SockFilter { code: RETURN, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW },
-    ]
-}
+use crate::test_child::{filter, in_child, status_of_child};
 
 #[test]
 fn a_filter_answers_with_its_errno() {

@@ -2,6 +2,7 @@
 //! The test harness has threads, so this is libc's fork: it takes the allocator's locks over.
 
 #![expect(unsafe_code, reason = "clone3 here refuses to fork the threaded test harness")]
+#![expect(clippy::unwrap_used, reason = "only tests are built with this module")]
 
 use std::io::{PipeWriter, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,15 +12,16 @@ use rustix::process::Pid;
 use crate::clone::{CloneFlags, unshare};
 use crate::creds::{IdKind, MapLine, deny_setgroups, set_pdeathsig, write_map};
 use crate::proc::{Status, exit_now, sig, wait_pid_rusage};
+use crate::seccomp::SockFilter;
 
 /// Runs `body` in a child and fails the test if it panicked or died.
-pub(crate) fn in_child(body: impl FnOnce()) {
+pub fn in_child(body: impl FnOnce()) {
     let (status, said) = run(body);
     assert_eq!(status, Status::Exited(0), "in the child: {said}");
 }
 
 /// Runs `body` in a child that is expected to end in another way than by returning.
-pub(crate) fn status_of_child(body: impl FnOnce()) -> Status {
+pub fn status_of_child(body: impl FnOnce()) -> Status {
     run(body).0
 }
 
@@ -53,7 +55,7 @@ fn report_panic(body: impl FnOnce(), writer: PipeWriter) -> i32 {
 }
 
 /// Waits in a grandchild to be killed, at the latest when the child that forked it ends.
-pub(crate) fn park() -> ! {
+pub fn park() -> ! {
     set_pdeathsig(sig::SIGKILL).unwrap();
     loop {
         std::thread::park();
@@ -61,11 +63,25 @@ pub(crate) fn park() -> ! {
 }
 
 /// Enters a user namespace where we are root, and `others` besides.
-pub(crate) fn become_namespace_root(others: CloneFlags) {
+pub fn become_namespace_root(others: CloneFlags) {
     let outside_uid = rustix::process::getuid().as_raw();
     let outside_gid = rustix::process::getgid().as_raw();
     unshare(CloneFlags::NEWUSER | others).unwrap();
     deny_setgroups(None).unwrap();
     write_map(None, IdKind::Uid, &[MapLine { inside: 0, outside: outside_uid, count: 1 }]).unwrap();
     write_map(None, IdKind::Gid, &[MapLine { inside: 0, outside: outside_gid, count: 1 }]).unwrap();
+}
+
+/// A seccomp filter that answers `action` to one syscall and lets every other pass.
+pub fn filter(syscall: libc::c_long, action: u32) -> [SockFilter; 4] {
+    const LOAD_NUMBER: u16 = 0x20;
+    const JUMP_IF_EQUAL: u16 = 0x15;
+    const RETURN: u16 = 0x06;
+    let k = u32::try_from(syscall).unwrap();
+    [
+        SockFilter { code: LOAD_NUMBER, jt: 0, jf: 0, k: 0 },
+        SockFilter { code: JUMP_IF_EQUAL, jt: 0, jf: 1, k },
+        SockFilter { code: RETURN, jt: 0, jf: 0, k: action },
+        SockFilter { code: RETURN, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW },
+    ]
 }

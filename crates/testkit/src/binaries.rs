@@ -7,8 +7,9 @@ use std::process::Command;
 
 use crate::must;
 
-/// The build that ships.
-pub(crate) fn sandbox() -> PathBuf {
+/// The build that ships; what is typed into a terminal needs its path.
+#[must_use]
+pub fn sandbox() -> PathBuf {
     locate("PALISADE_BIN", "sandbox")
 }
 

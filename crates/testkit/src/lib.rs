@@ -11,7 +11,7 @@ mod proof;
 mod world;
 
 pub use attack::Attack;
-pub use binaries::rust_toolchain;
+pub use binaries::{rust_toolchain, sandbox as sandbox_program};
 pub use invocation::{Invocation, Output, Running};
 pub use world::World;
 

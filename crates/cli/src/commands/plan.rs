@@ -34,7 +34,7 @@ impl Plan {
         if self.json {
             output::print_json(&planned.plan)?;
         } else {
-            output::print(&palisade_plan::render(&planned.plan))?;
+            output::print(&planned.plan.to_json()?)?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -16,16 +16,23 @@ pub(crate) fn for_call(error: &SysError) -> Option<String> {
         {
             Some("this needs Linux 5.12 or newer".to_owned())
         }
-        "fsconfig" if error.subject.starts_with("proc") && error.errno == Errno::PERM => Some(
+        "fsconfig" | "fsmount" if error.subject.starts_with("proc") && error.errno == Errno::PERM => Some(
             "the host's /proc is covered in places (as in a container), so the kernel refuses a \
              new one; run the container with an unmasked /proc \
              (docker: --security-opt systempaths=unconfined)"
                 .to_owned(),
         ),
-        "mount" | "fsmount" | "move_mount" | "uid_map" | "write"
-            if matches!(error.errno, Errno::PERM | Errno::ACCESS) && set_to(APPARMOR_USERNS, "1") =>
+        // The namespace is there, and its capabilities are not: whichever call needs one first fails.
+        "mount" | "fsopen" | "fsconfig" | "fsmount" | "open_tree" | "move_mount" | "write"
+            if matches!(error.errno, Errno::PERM | Errno::ACCESS) && apparmor_restricts() =>
         {
             Some(apparmor())
+        }
+        "openat2" if error.errno == Errno::NOSYS => {
+            Some("this needs Linux 5.6 or newer, or a seccomp profile that allows it".to_owned())
+        }
+        "open" if error.subject.starts_with("/proc/self/") && error.errno == Errno::NOENT => {
+            Some("mount /proc (sudo mount -t proc proc /proc) and try again".to_owned())
         }
         "openat2" if error.errno == Errno::LOOP => Some(
             "a link stands where a directory was a moment ago; nothing was started".to_owned(),
@@ -41,8 +48,10 @@ pub(crate) fn user_namespaces(errno: Errno) -> String {
     } else if set_to(USERNS_CLONE, "0") {
         "unprivileged user namespaces are switched off: \
          sudo sysctl -w kernel.unprivileged_userns_clone=1"
-    } else if set_to(APPARMOR_USERNS, "1") {
+    } else if apparmor_restricts() {
         return apparmor() + NO_USERNS;
+    } else if errno == Errno::AGAIN {
+        return "the limit on processes is reached: raise it with ulimit -u".to_owned();
     } else if errno == Errno::PERM {
         "user namespaces are refused here: a seccomp profile or a chroot does that (docker: \
          --security-opt seccomp=unconfined; inside another sandbox: not possible)"
@@ -55,7 +64,12 @@ pub(crate) fn user_namespaces(errno: Errno) -> String {
 const NO_USERNS: &str =
     "; or run with Landlock and seccomp alone: --level 1 --no-userns (weaker: see `sandbox plan`)";
 
-fn apparmor() -> String {
+/// Whether Ubuntu's switch is on; a profile may still exempt this binary.
+pub(crate) fn apparmor_restricts() -> bool {
+    set_to(APPARMOR_USERNS, "1")
+}
+
+pub(crate) fn apparmor() -> String {
     "AppArmor restricts unprivileged user namespaces here (Ubuntu 23.10 and later): \
      sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or allow this binary with a profile"
         .to_owned()

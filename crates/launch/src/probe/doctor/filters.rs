@@ -61,11 +61,16 @@ pub(super) fn notify() -> Finding {
 }
 
 fn install(action: Action, flags: SeccompFlags) -> Result<Option<OwnedFd>, Fault> {
-    let arch = Arch::native();
-    let syscall = table::number(arch, HARMLESS)
+    let syscall = table::number(Arch::native(), HARMLESS)
         .ok_or_else(|| Fault::new(format!("{HARMLESS} is not in the system call table")))?;
-    let rule = Rule { syscall, conditions: Vec::new(), action };
-    let program = FilterSpec { arch, default: Action::Allow, rules: vec![rule] }
+    install_rules(vec![Rule { syscall, conditions: Vec::new(), action }], flags)
+}
+
+pub(super) fn install_rules(
+    rules: Vec<Rule>,
+    flags: SeccompFlags,
+) -> Result<Option<OwnedFd>, Fault> {
+    let program = FilterSpec { arch: Arch::native(), default: Action::Allow, rules }
         .compile()
         .map_err(|error| Fault::new(error.to_string()))?;
     let instructions: Vec<SockFilter> = program
@@ -119,11 +124,8 @@ fn enforce_landlock() -> Outcome {
         .and_then(Ruleset::create)
         .and_then(::landlock::RulesetCreated::restrict_self)
         .map_err(|error| Fault::new(error.to_string()))?;
-    let opened = rustix::fs::open(
-        "/",
-        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    );
+    let opened =
+        rustix::fs::open("/", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
     match (status.ruleset, opened) {
         (RulesetStatus::FullyEnforced, Err(Errno::ACCESS)) => Ok(covered(abi)),
         (status, opened) => {

@@ -50,10 +50,8 @@ impl From<SysError> for Fault {
 
 /// Tries `body` in a child with these namespaces. In a user namespace our own id is mapped first.
 pub(super) fn trial(namespaces: CloneFlags, body: impl FnOnce() -> Outcome) -> Outcome {
-    let own = Own {
-        uid: rustix::process::geteuid().as_raw(),
-        gid: rustix::process::getegid().as_raw(),
-    };
+    let own =
+        Own { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() };
     let (ours, theirs) = socketpair()?;
     match clone3(namespaces)? {
         Forked::Child => {
@@ -82,7 +80,7 @@ struct Own {
 }
 
 fn settle(namespaces: CloneFlags, own: Own) -> Result<(), Fault> {
-    creds::set_pdeathsig_kill()?;
+    creds::set_pdeathsig(sig::SIGKILL)?;
     if namespaces.contains(CloneFlags::NEWUSER) {
         let line = |id| [MapLine { inside: id, outside: id, count: 1 }];
         creds::deny_setgroups(None)?;

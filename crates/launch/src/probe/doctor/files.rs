@@ -1,0 +1,179 @@
+//! File systems and descriptors: careful opens, overlays, FUSE, mounts with an id map.
+//! Must write only to file systems made for the trial.
+
+use super::namespaces::tmpfs_over_root;
+use super::trial::{Fault, Outcome, trial};
+use super::{Finding, Health, Inside, Subject};
+use palisade_sys::beneath::{mkdir_p_beneath, open_beneath};
+use palisade_sys::clone::{CloneFlags, Forked, clone3};
+use palisade_sys::creds::{self, IdKind, MapLine, write_map};
+use palisade_sys::fdpass::{recv_with_fds, socketpair};
+use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
+use palisade_sys::proc::{self, sig};
+use palisade_sys::{At as _, CWD, Errno, Mode, OFlags, Pid, SysError};
+use rustix::fs::AtFlags;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::path::Path;
+
+pub(super) fn openat2() -> Finding {
+    let subject = Subject {
+        id: "openat2",
+        what: "open a file without following any link on the way",
+        needed_for: "every run",
+        without: Health::Missing,
+    };
+    subject.finding(trial(CloneFlags::NONE, || {
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        open_beneath(CWD, Path::new("."), flags)?;
+        Ok("links can be refused".to_owned())
+    }))
+}
+
+pub(super) fn close_range() -> Finding {
+    let subject = Subject {
+        id: "close-range",
+        what: "have every open file closed at exec",
+        needed_for: "every run",
+        without: Health::Missing,
+    };
+    let outcome = trial(CloneFlags::NONE, || {
+        proc::close_range_cloexec(3, i32::MAX)?;
+        Ok("nothing open is inherited".to_owned())
+    });
+    let mend = "use a kernel from 5.11 on; in a container, one whose seccomp profile allows \
+                close_range(2)";
+    subject.finding(outcome.map_err(|fault| fault.or_mended_by(mend)))
+}
+
+pub(super) fn overlay(inside: Inside) -> Finding {
+    let subject = Subject {
+        id: "overlay",
+        what: "mount an overlay in a user namespace and change what lies below it",
+        needed_for: "--overlay",
+        without: Health::Degraded,
+    };
+    let outcome = inside.trial(CloneFlags::NEWNS, throwaway_overlay);
+    let mend = "use a kernel from 5.11 on with overlayfs (sudo modprobe overlay); from 6.6 on a \
+                directory can also be replaced in it";
+    subject.finding(outcome.map_err(|fault| fault.or_mended_by(mend)))
+}
+
+/// Deleting makes a whiteout, replacing a directory needs an extended attribute on the tmpfs (6.6):
+/// the two things an upper layer must be able to hold.
+fn throwaway_overlay() -> Outcome {
+    let scratch = tmpfs_over_root()?;
+    let layer = |name: &str| mkdir_p_beneath(&scratch, Path::new(name), Mode::RWXU);
+    let (lower, upper, work) = (layer("lower")?, layer("upper")?, layer("work")?);
+    layer("lower/directory")?;
+    let by_fd = |fd: &OwnedFd| format!("/proc/self/fd/{}", fd.as_raw_fd());
+    let (lower, upper, work) = (by_fd(&lower), by_fd(&upper), by_fd(&work));
+    let options = [
+        FsOption::Text("lowerdir", &lower),
+        FsOption::Text("upperdir", &upper),
+        FsOption::Text("workdir", &work),
+        FsOption::Flag("userxattr"),
+    ];
+    let overlay = mounts::new_fs("overlay", &options, MountAttrs::NOSUID | MountAttrs::NODEV)?;
+    rustix::fs::unlinkat(&overlay, "directory", AtFlags::REMOVEDIR).call("rmdir in the overlay")?;
+    rustix::fs::mkdirat(&overlay, "directory", Mode::RWXU).call("mkdir in the overlay")?;
+    Ok("deleting and replacing stay in the upper layer".to_owned())
+}
+
+const FUSE: &str = "/dev/fuse";
+
+pub(super) fn fuse(inside: Inside) -> Finding {
+    let subject = Subject {
+        id: "fuse",
+        what: "open /dev/fuse and mount a file system with it in a user namespace",
+        needed_for: "asking about unlisted paths at no cost for listed ones",
+        without: Health::Degraded,
+    };
+    // Opened first: a closed device is the usual fault, whatever else is wrong.
+    let device = rustix::fs::open(FUSE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+        .at("open", Path::new(FUSE))
+        .map_err(|error| {
+            let mend = fuse_mend(error.errno);
+            Fault { mend: mend.map(str::to_owned), ..Fault::from(error) }
+        });
+    subject.finding(device.and_then(|device| {
+        inside.trial(CloneFlags::NEWNS, || {
+            let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+            let (uid, gid) = (uid.as_raw().to_string(), gid.as_raw().to_string());
+            let descriptor = device.as_raw_fd().to_string();
+            let options = [
+                FsOption::Text("fd", &descriptor),
+                FsOption::Text("rootmode", "40000"),
+                FsOption::Text("user_id", &uid),
+                FsOption::Text("group_id", &gid),
+            ];
+            mounts::new_fs("fuse", &options, MountAttrs::NOSUID | MountAttrs::NODEV)?;
+            Ok("it opens and mounts".to_owned())
+        })
+    }))
+}
+
+fn fuse_mend(errno: Errno) -> Option<&'static str> {
+    match errno {
+        Errno::ACCESS => Some("sudo chmod 0666 /dev/fuse"),
+        Errno::NOENT | Errno::NODEV | Errno::NXIO => {
+            Some("sudo modprobe fuse (in a container: docker run --device /dev/fuse)")
+        }
+        Errno::PERM => Some("start the container with --device /dev/fuse"),
+        _ => None,
+    }
+}
+
+/// Any id will do that is neither root's nor ours to lose.
+const SOME_ID: u32 = 65_533;
+
+/// Root's runs write to the project as somebody else, through a mount that maps the ids back.
+pub(super) fn id_mapped_mounts() -> Finding {
+    let subject = Subject {
+        id: "id-mapped-mounts",
+        what: "mount the current directory with another owner",
+        needed_for: "runs started by root that write to the current directory",
+        without: Health::Missing,
+    };
+    let outcome = trial(CloneFlags::NONE, || {
+        let (ours, theirs) = socketpair()?;
+        match clone3(CloneFlags::NEWUSER)? {
+            Forked::Child => {
+                drop(ours);
+                hold_namespace(&theirs)
+            }
+            Forked::Parent { pid, .. } => {
+                drop(theirs);
+                let outcome = map_current_directory(pid);
+                drop(ours);
+                proc::wait_pid_rusage(pid)?;
+                outcome
+            }
+        }
+    });
+    let mend = "keep the project on ext4, xfs, btrfs or tmpfs, or run as its owner: \
+                sudo -u OWNER sandbox run";
+    subject.finding(outcome.map_err(|fault| fault.or_mended_by(mend)))
+}
+
+/// Stays until its parent has hung up or died.
+fn hold_namespace(parent: &OwnedFd) -> ! {
+    let _ = creds::set_pdeathsig(sig::SIGKILL);
+    let _ = recv_with_fds(parent, &mut [0]);
+    proc::exit_now(0)
+}
+
+fn map_current_directory(holder: Pid) -> Outcome {
+    let line = [MapLine { inside: 0, outside: SOME_ID, count: 1 }];
+    write_map(Some(holder), IdKind::Gid, &line)?;
+    write_map(Some(holder), IdKind::Uid, &line)?;
+    let path = format!("/proc/{}/ns/user", holder.as_raw_pid());
+    let namespace = rustix::fs::open(&path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        .at("open", Path::new(&path))?;
+    let mount = mounts::open_tree(CWD, Path::new("."), Recursion::Single)?;
+    let attr = MountAttr { userns_fd: Some(namespace.as_fd()), ..MountAttr::default() };
+    mounts::mount_setattr(&mount, Recursion::Single, &attr).map_err(|error| SysError {
+        subject: "MOUNT_ATTR_IDMAP on the current directory".to_owned(),
+        ..error
+    })?;
+    Ok("its file system takes an id map".to_owned())
+}

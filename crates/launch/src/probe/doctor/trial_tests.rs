@@ -1,0 +1,46 @@
+use super::*;
+use palisade_sys::test_child::in_child;
+
+#[test]
+fn an_answer_survives_the_socket() {
+    let outcomes = [
+        Ok("fine".to_owned()),
+        Err(Fault::new("why: no (EPERM)")),
+        Err(Fault::new("why").mended_by("sudo how")),
+    ];
+    for outcome in outcomes {
+        assert_eq!(decode(&encode(&outcome)), Some(outcome));
+    }
+    assert_eq!(decode(b""), None);
+    assert_eq!(decode(b"works"), None);
+}
+
+/// Proves: PROC-7 doctor
+#[test]
+fn a_trial_that_hangs_is_ended_with_its_children() {
+    in_child(|| {
+        let outcome = trial(CloneFlags::NEWUSER | CloneFlags::NEWPID, || {
+            clone3(CloneFlags::NONE)?;
+            loop {
+                proc::poll(&mut [], None)?;
+            }
+        });
+        assert_eq!(outcome, Err(Fault::new("no answer within 2s")));
+        let own = std::process::id();
+        let children = std::fs::read_to_string(format!("/proc/{own}/task/{own}/children"));
+        assert_eq!(children.unwrap(), "");
+    });
+}
+
+#[test]
+fn a_trial_that_dies_says_how() {
+    in_child(|| {
+        let outcome = trial(CloneFlags::NONE, || {
+            proc::kill(rustix::process::getpid(), sig::SIGSYS)?;
+            Ok("not reached".to_owned())
+        });
+        assert!(outcome.unwrap_err().detail.contains("SIGSYS"));
+        let outcome = trial(CloneFlags::NONE, || proc::exit_now(3));
+        assert!(outcome.unwrap_err().detail.contains("Exited(3)"));
+    });
+}

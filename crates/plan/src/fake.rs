@@ -1,0 +1,250 @@
+//! An invented host: a tree, facts about its caller, and the policy of a plain `run`.
+
+use crate::facts::{Entry, EntryKind, HostFacts, HostTree};
+use crate::model::{Access, Confinement, MountOp, Namespaced, Plan};
+use crate::{PlanError, Request, build};
+use palisade_policy::model::{
+    EnvMode, Filesystem, Level, Mode, Network, NetworkMode, OnAsk, Policy, Process, ProjectAccess,
+    Resources, SyscallMode, Syscalls, View,
+};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Debug)]
+enum Node {
+    Dir,
+    File(String),
+    Link(PathBuf),
+    Socket,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct FakeTree {
+    nodes: BTreeMap<PathBuf, Node>,
+    /// Who owns what is below; the deepest one counts.
+    owners: BTreeMap<PathBuf, (u32, u32)>,
+}
+
+impl FakeTree {
+    /// A small merged-`/usr` system with one user.
+    pub(crate) fn new() -> Self {
+        let mut tree = Self { nodes: BTreeMap::new(), owners: BTreeMap::new() };
+        tree.nodes.insert("/".into(), Node::Dir);
+        for dir in ["/usr/bin", "/usr/lib", "/opt", "/srv/data", "/var/lib/dpkg", "/var/log", "/var/tmp"] {
+            tree.dir(dir);
+        }
+        for dir in ["/proc", "/sys/devices/system/cpu", "/dev", "/run/user/1000", "/tmp", "/home/other"] {
+            tree.dir(dir);
+        }
+        tree.link("/bin", "usr/bin").link("/lib", "usr/lib");
+        tree.file("/etc/passwd", "").file("/etc/group", "").file("/etc/shadow", "");
+        tree.dir("/home/u/project/src").dir("/home/u/project/.git").dir("/root");
+        tree.own("/home/u", 1000, 1000);
+        tree
+    }
+
+    pub(crate) fn dir(&mut self, path: impl AsRef<Path>) -> &mut Self {
+        self.put(path.as_ref(), Node::Dir)
+    }
+
+    pub(crate) fn file(&mut self, path: impl AsRef<Path>, content: &str) -> &mut Self {
+        self.put(path.as_ref(), Node::File(content.to_owned()))
+    }
+
+    pub(crate) fn link(&mut self, path: impl AsRef<Path>, points_to: &str) -> &mut Self {
+        self.put(path.as_ref(), Node::Link(points_to.into()))
+    }
+
+    pub(crate) fn socket(&mut self, path: impl AsRef<Path>) -> &mut Self {
+        self.put(path.as_ref(), Node::Socket)
+    }
+
+    pub(crate) fn own(&mut self, path: &str, uid: u32, gid: u32) -> &mut Self {
+        self.owners.insert(path.into(), (uid, gid));
+        self
+    }
+
+    /// Everything below a directory, itself included.
+    pub(crate) fn paths_below(&self, dir: &Path) -> Vec<PathBuf> {
+        self.nodes.keys().filter(|path| path.starts_with(dir)).cloned().collect()
+    }
+
+    fn put(&mut self, path: &Path, node: Node) -> &mut Self {
+        for parent in path.ancestors().skip(1) {
+            self.nodes.entry(parent.to_owned()).or_insert(Node::Dir);
+        }
+        self.nodes.insert(path.to_owned(), node);
+        self
+    }
+}
+
+impl Node {
+    fn kind(&self) -> EntryKind {
+        match self {
+            Self::Dir => EntryKind::Dir,
+            Self::File(_) => EntryKind::File,
+            Self::Link(_) => EntryKind::Symlink,
+            Self::Socket => EntryKind::Other,
+        }
+    }
+}
+
+impl HostTree for FakeTree {
+    fn entry(&self, path: &Path) -> Option<Entry> {
+        let kind = self.nodes.get(path)?.kind();
+        let owner = path.ancestors().find_map(|above| self.owners.get(above));
+        let (uid, gid) = owner.copied().unwrap_or((0, 0));
+        Some(Entry { kind, uid, gid })
+    }
+
+    fn read_link(&self, path: &Path) -> Option<PathBuf> {
+        match self.nodes.get(path)? {
+            Node::Link(points_to) => Some(points_to.clone()),
+            _ => None,
+        }
+    }
+
+    fn children(&self, path: &Path) -> Vec<(OsString, EntryKind)> {
+        let below = self.nodes.iter().filter(|(child, _)| child.parent() == Some(path));
+        below
+            .filter_map(|(child, node)| Some((child.file_name()?.to_owned(), node.kind())))
+            .collect()
+    }
+
+    fn read_small(&self, path: &Path) -> Option<String> {
+        match self.nodes.get(path)? {
+            Node::File(content) => Some(content.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// An ordinary user in `/home/u/project`.
+pub(crate) fn user() -> HostFacts {
+    let env = [("HOME", "/home/u"), ("PATH", "/usr/bin"), ("GH_TOKEN", "x"), ("LANG", "C.UTF-8")];
+    HostFacts {
+        uid: 1000,
+        gid: 1000,
+        user_name: Some("u".to_owned()),
+        home: Some("/home/u".into()),
+        cwd: "/home/u/project".into(),
+        env: env.map(|(name, value)| (name.into(), value.into())).into(),
+        landlock_abi: 6,
+        uid_ranges: vec![(0, u32::MAX)],
+        gid_ranges: vec![(0, u32::MAX)],
+        mounts: Vec::new(),
+        own_paths: vec!["/home/u/.config/palisade".into(), "/home/u/.local/state/palisade".into()],
+        stdin_is_terminal: false,
+        canary: Some("/home/u/.local/state/palisade/canary".into()),
+    }
+}
+
+/// Root in the same place, with its own home.
+pub(crate) fn root() -> HostFacts {
+    let mut facts = user();
+    facts.env.insert("HOME".into(), "/root".into());
+    HostFacts {
+        uid: 0,
+        gid: 0,
+        user_name: Some("root".to_owned()),
+        home: Some("/root".into()),
+        own_paths: vec!["/root/.config/palisade".into()],
+        ..facts
+    }
+}
+
+/// The policy of a plain `run`.
+pub(crate) fn policy() -> Policy {
+    Policy {
+        isolation_level: Level::Full,
+        view: View::Host,
+        mode: Mode::Dynamic,
+        on_ask: OnAsk::Deny,
+        filesystem: Filesystem {
+            root_path: None,
+            read_only_paths: Vec::new(),
+            read_write_paths: Vec::new(),
+            overlay_paths: Vec::new(),
+            denied_paths: Vec::new(),
+            project: ProjectAccess::ReadWrite,
+            caches: true,
+            toolchains: true,
+            hide_secrets: true,
+            max_file_size: None,
+            max_total_size: None,
+            max_inodes: None,
+            tmp_size: None,
+            var_tmp_size: None,
+        },
+        process: Process {
+            max_processes: None,
+            allow_fork: true,
+            allow_exec: true,
+            allowed_executables: Vec::new(),
+            debug: true,
+            hostname: "sandbox".to_owned(),
+            time_offset: None,
+            env_mode: EnvMode::Inherit,
+            allowed_env_vars: Vec::new(),
+            env: BTreeMap::new(),
+            cwd: None,
+            uid: None,
+            gid: None,
+            user_namespace: true,
+        },
+        network: Network {
+            mode: NetworkMode::None,
+            allowed_hosts: Vec::new(),
+            denied_hosts: Vec::new(),
+            allowed_ports: Vec::new(),
+            max_connections: None,
+        },
+        resources: Resources::default(),
+        syscalls: Syscalls { mode: SyscallMode::Whitelist, syscalls: Vec::new() },
+        approvals: Vec::new(),
+    }
+}
+
+pub(crate) fn plan(policy: &Policy, facts: &HostFacts, tree: &FakeTree) -> Result<Plan, PlanError> {
+    build(&Request {
+        policy,
+        facts,
+        tree,
+        command: vec!["true".into()],
+        session: "session-1".to_owned(),
+    })
+}
+
+pub(crate) fn inside(plan: &Plan) -> &Namespaced {
+    match &plan.confinement {
+        Confinement::Namespaces(inside) => inside,
+        other => panic!("not namespaced: {other:?}"),
+    }
+}
+
+pub(crate) fn op_at<'a>(plan: &'a Plan, target: &str) -> Option<&'a MountOp> {
+    inside(plan).mounts.iter().find(|op| op.target() == Path::new(target))
+}
+
+/// Whether a path of the host shows in the view, by any mount.
+pub(crate) fn shows(plan: &Plan, path: &str) -> bool {
+    access(plan, path).is_some()
+}
+
+/// How a path of the host shows in the view: by the bind that is nearest above it.
+pub(crate) fn access(plan: &Plan, path: &str) -> Option<Access> {
+    let path = Path::new(path);
+    let nearest = path.ancestors().find_map(|above| {
+        inside(plan).mounts.iter().find(|op| op.target() == above && !matches!(op, MountOp::Seal { .. }))
+    })?;
+    match nearest {
+        MountOp::Bind { access, .. } => Some(*access),
+        MountOp::Overlay { target, hidden, .. } => {
+            let rest = path.strip_prefix(target).expect("below");
+            let is_hidden = hidden.iter().any(|hidden| rest.starts_with(hidden));
+            (!is_hidden).then_some(Access::ReadOnly)
+        }
+        _ => None,
+    }
+}

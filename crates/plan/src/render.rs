@@ -1,0 +1,213 @@
+//! The plan as text and as JSON, for `sandbox plan`. Plain text: colour is the command line's part.
+
+use crate::layer::{Layer, Strength};
+use crate::model::{Access, Confinement, MountOp, Namespaced, Plan, Resource};
+use std::fmt::{self, Display, Formatter, Write as _};
+
+impl Plan {
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string_pretty(self)
+    }
+}
+
+/// All of the plan, section by section, each with its name alone on a line.
+impl Display for Plan {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        command(self, f)?;
+        match &self.confinement {
+            Confinement::None => writeln!(f, "\nconfinement\n  none")?,
+            Confinement::NoNamespaces => {
+                writeln!(f, "\nconfinement\n  Landlock and seccomp alone, no namespaces")?;
+            }
+            Confinement::Namespaces(inside) => {
+                identity(inside, f)?;
+                namespaces(inside, f)?;
+                mounts(inside, f)?;
+            }
+        }
+        limits(self, f)?;
+        filters(self, f)?;
+        promises(self, f)?;
+        list("approvals", self.approvals.iter().map(|a| format!("{}: {}", a.what, a.reason)), f)?;
+        list("notes", self.notes.iter().cloned(), f)
+    }
+}
+
+fn command(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
+    let argv: Vec<_> = plan.command.argv.iter().map(|word| word.to_string_lossy()).collect();
+    writeln!(f, "command")?;
+    writeln!(f, "  {}", argv.join(" "))?;
+    writeln!(f, "  in {}, {} variables", plan.command.cwd.display(), plan.command.env.len())?;
+    for dir in &plan.create_dirs {
+        writeln!(f, "  makes {} first", dir.display())?;
+    }
+    Ok(())
+}
+
+fn identity(inside: &Namespaced, f: &mut Formatter<'_>) -> fmt::Result {
+    let id = &inside.identity;
+    writeln!(f, "\nidentity")?;
+    writeln!(f, "  uid {} inside, {} on the host", id.inside_uid, id.host_uid)?;
+    writeln!(f, "  gid {} inside, {} on the host", id.inside_gid, id.host_gid)
+}
+
+fn namespaces(inside: &Namespaced, f: &mut Formatter<'_>) -> fmt::Result {
+    let has = &inside.namespaces;
+    let named = [
+        ("user", true),
+        ("mount", has.mount),
+        ("pid", has.pid),
+        ("net", has.net),
+        ("uts", has.uts),
+        ("ipc", has.ipc),
+        ("cgroup", has.cgroup),
+        ("time", has.time_offset.is_some()),
+    ];
+    let pick = |wanted: bool| {
+        let names = named.iter().filter(|(_, own)| *own == wanted).map(|(name, _)| *name);
+        names.collect::<Vec<_>>().join(" ")
+    };
+    writeln!(f, "\nnamespaces")?;
+    writeln!(f, "  own:    {}", pick(true))?;
+    writeln!(f, "  host's: {}", pick(false))?;
+    if let Some(hostname) = &inside.hostname {
+        writeln!(f, "  host name {hostname}")?;
+    }
+    match has.time_offset {
+        Some(seconds) => writeln!(f, "  clocks {seconds:+} s"),
+        None => Ok(()),
+    }
+}
+
+fn mounts(inside: &Namespaced, f: &mut Formatter<'_>) -> fmt::Result {
+    writeln!(f, "\nmounts")?;
+    let rows: Vec<[String; 4]> = inside.mounts.iter().map(row).collect();
+    let widest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let (first, second) = (widest(0).unwrap_or(0), widest(1).unwrap_or(0).min(48));
+    for [kind, path, source, why] in &rows {
+        let mut line = format!("  {kind:first$}  {path:second$}");
+        if !source.is_empty() {
+            write!(line, "  ← {source}")?;
+        }
+        if !why.is_empty() {
+            write!(line, "  ({why})")?;
+        }
+        writeln!(f, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// What it is, where, from where, why.
+fn row(op: &MountOp) -> [String; 4] {
+    let target = op.target().display().to_string();
+    let no = String::new;
+    match op {
+        MountOp::Bind { source, target: at, access, exec, why, .. } => {
+            let access = if *access == Access::ReadWrite { "rw" } else { "ro" };
+            let exec = if *exec { "exec" } else { "noexec" };
+            let source = if source == at { no() } else { source.display().to_string() };
+            [format!("{access} {exec}"), target, source, (*why).to_owned()]
+        }
+        MountOp::Overlay { hidden, .. } => {
+            let why = match hidden.len() {
+                0 => "--overlay".to_owned(),
+                count => format!("--overlay, {count} paths hidden"),
+            };
+            ["overlay".to_owned(), target, no(), why]
+        }
+        MountOp::Symlink { points_to, .. } => {
+            ["link".to_owned(), target, points_to.display().to_string(), no()]
+        }
+        MountOp::Tmpfs { size, exec, .. } => {
+            let size = size.map_or_else(no, |bytes| format!("{bytes} bytes at most"));
+            let kind = if *exec { "tmpfs" } else { "tmpfs noexec" };
+            [kind.to_owned(), target, no(), size]
+        }
+        MountOp::Dir { .. } => ["directory".to_owned(), target, no(), no()],
+        MountOp::File { .. } => ["file".to_owned(), target, no(), "made for this run".to_owned()],
+        MountOp::Seal { .. } => ["sealed ro".to_owned(), target, no(), no()],
+        MountOp::Blank { .. } => ["blank".to_owned(), target, no(), no()],
+        MountOp::Proc { .. } => ["proc".to_owned(), target, no(), no()],
+        MountOp::DevPts { .. } => ["devpts".to_owned(), target, no(), no()],
+        MountOp::Mqueue { .. } => ["mqueue".to_owned(), target, no(), no()],
+        MountOp::Device { major, minor, .. } => {
+            ["device".to_owned(), target, no(), format!("{major}:{minor}")]
+        }
+    }
+}
+
+fn limits(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
+    writeln!(f, "\nlimits")?;
+    for limit in &plan.rlimits {
+        let name = match limit.resource {
+            Resource::Core => "core file",
+            Resource::FileSize => "file size",
+            Resource::OpenFiles => "open files",
+            Resource::Processes => "processes and threads, pid 1 included",
+        };
+        writeln!(f, "  {name}: {}", limit.value)?;
+    }
+    match plan.timeout_ms {
+        Some(ms) => writeln!(f, "  wall time: {ms} ms"),
+        None if plan.rlimits.is_empty() => writeln!(f, "  none"),
+        None => Ok(()),
+    }
+}
+
+fn filters(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
+    writeln!(f, "\nsystem calls")?;
+    match &plan.seccomp {
+        None => writeln!(f, "  not filtered")?,
+        Some(seccomp) => {
+            writeln!(f, "  {}, {} instructions", seccomp.profile, seccomp.instructions)?;
+            for group in &seccomp.summary {
+                writeln!(
+                    f,
+                    "  {:11}  {:3}  {}: {}",
+                    group.decision, group.syscalls, group.name, group.reason
+                )?;
+            }
+        }
+    }
+    match &plan.landlock {
+        None => writeln!(f, "\nlandlock\n  none"),
+        Some(landlock) => {
+            let what = if landlock.restrict_reads { "reading and writing" } else { "writing" };
+            let paths = landlock.writable.len();
+            writeln!(f, "\nlandlock\n  ABI {}: restricts {what}; {paths} writable trees", landlock.abi)
+        }
+    }
+}
+
+fn promises(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
+    writeln!(f, "\npromises")?;
+    for promise in &plan.promises {
+        let strength = match promise.strength {
+            Strength::Enforced => "enforced",
+            Strength::Advisory => "advisory",
+            Strength::Absent => "absent",
+        };
+        let layers: Vec<_> = promise.layers.iter().copied().map(Layer::name).collect();
+        let held = if layers.is_empty() { String::new() } else { format!(" [{}]", layers.join(", ")) };
+        write!(f, "  {:6}  {strength:8}  {}{held}", promise.id, promise.what)?;
+        match &promise.remark {
+            Some(remark) => writeln!(f, "; {remark}")?,
+            None => writeln!(f)?,
+        }
+    }
+    Ok(())
+}
+
+fn list(
+    title: &str,
+    items: impl ExactSizeIterator<Item = String>,
+    f: &mut Formatter<'_>,
+) -> fmt::Result {
+    if items.len() > 0 {
+        writeln!(f, "\n{title}")?;
+    }
+    for item in items {
+        writeln!(f, "  {item}")?;
+    }
+    Ok(())
+}

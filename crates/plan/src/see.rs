@@ -1,0 +1,216 @@
+//! What the command will see: gathers grants and denials, and has the view composed of them.
+
+use crate::denied::{Denied, join};
+use crate::error::PlanError;
+use crate::facts::{EntryKind, HostFacts};
+use crate::grant::{Grant, Granter, Origin};
+use crate::host::{Host, Link};
+use crate::model::MountOp;
+use crate::paths::Scope;
+use crate::project::{self, Project, WORKSPACE};
+use crate::view::{self, Parts};
+use crate::{dotenv, lists, own};
+use palisade_policy::model::{Mode, Policy, View};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// The home directory inside where the view has no place for the caller's own.
+const MINIMAL_HOME: &str = "/home/sandbox";
+/// Directories that are the host's own where there is no mount namespace.
+const SHARED: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) view: view::View,
+    /// As the command will know it.
+    pub(crate) cwd: PathBuf,
+    /// Where it is not the caller's own.
+    pub(crate) home: Option<PathBuf>,
+    pub(crate) create_dirs: Vec<PathBuf>,
+    pub(crate) notes: Vec<String>,
+    outside: Outside,
+}
+
+/// Whether directories that are not in the view can be reached all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outside {
+    Absent,
+    /// The few that are shared with the host.
+    Shared,
+    Everything,
+}
+
+impl Seen {
+    pub(crate) fn has_dir(&self, dir: &Path, host: &Host<'_>) -> bool {
+        let is_reachable = match self.outside {
+            Outside::Absent => false,
+            Outside::Shared => SHARED.into_iter().any(|shared| dir.starts_with(shared)),
+            Outside::Everything => true,
+        };
+        if is_reachable {
+            return host.kind(dir) == Some(EntryKind::Dir);
+        }
+        self.view.has_dir(dir, host)
+    }
+}
+
+/// The view of a mount namespace.
+pub(crate) fn everything(
+    policy: &Policy,
+    facts: &HostFacts,
+    host: &Host<'_>,
+) -> Result<Seen, PlanError> {
+    see(policy, facts, host, Outside::Absent)
+}
+
+/// The same grants for Landlock alone, which needs no mounts of our own.
+pub(crate) fn shared_with_host(
+    policy: &Policy,
+    facts: &HostFacts,
+    host: &Host<'_>,
+) -> Result<Seen, PlanError> {
+    see(policy, facts, host, Outside::Shared)
+}
+
+/// LEVEL_0: only the working directory has to exist.
+pub(crate) fn nothing_hidden(
+    policy: &Policy,
+    facts: &HostFacts,
+    host: &Host<'_>,
+) -> Result<Seen, PlanError> {
+    let cwd = wanted_cwd(policy, facts)?;
+    let seen = Seen {
+        view: view::View::default(),
+        cwd: host.resolve(&cwd).map_or(cwd, |found| found.path),
+        home: None,
+        create_dirs: Vec::new(),
+        notes: Vec::new(),
+        outside: Outside::Everything,
+    };
+    check_cwd(&seen, host)?;
+    Ok(seen)
+}
+
+fn see(
+    policy: &Policy,
+    facts: &HostFacts,
+    host: &Host<'_>,
+    outside: Outside,
+) -> Result<Seen, PlanError> {
+    let filesystem = &policy.filesystem;
+    let is_minimal = policy.view == View::Minimal;
+    let mut granter = Granter::new(facts, host);
+    let mut grants = granter.system(policy.mode);
+    grants.extend(granter.resolver(policy.network.mode));
+    if !is_minimal {
+        if policy.mode == Mode::Static {
+            grants.extend(granter.host_tree());
+        }
+        if filesystem.toolchains {
+            grants.extend(granter.listed(lists::TOOLCHAINS, Origin::Toolchain));
+        }
+        if filesystem.caches {
+            grants.extend(granter.listed(lists::CACHES, Origin::Cache));
+        }
+    }
+    let Project { root, grants: project, seals, mut notes } =
+        project::find(filesystem.project, policy.view, &granter);
+    let asked = granter.asked(filesystem)?;
+    let mut links = links_on_the_way(facts, host);
+    if let Some(text) = &filesystem.root_path {
+        let contents = granter.root_path(text)?;
+        links.extend(contents.links);
+        notes.extend(contents.note);
+        grants.extend(contents.grants);
+    }
+    grants.extend(project);
+    grants.extend(asked.grants);
+
+    let denied = deny(policy, &grants, facts, host, &mut notes)?;
+    let own = match outside {
+        Outside::Absent => {
+            own::mounts(filesystem, policy.isolation_level, facts, &denied, host)
+        }
+        Outside::Shared | Outside::Everything => BTreeMap::new(),
+    };
+    let home = is_minimal.then(|| PathBuf::from(MINIMAL_HOME));
+    let parts = Parts { own: with_home(own, home.as_deref()), links, dirs: dirs(is_minimal, host), grants, seals };
+    let has_workspace = parts.grants.iter().any(|grant| grant.origin == Origin::Project);
+    let view = view::compose(parts, &denied, host)?;
+
+    let cwd = wanted_cwd(policy, facts)?;
+    let cwd = host.resolve(&cwd).map_or(cwd, |found| found.path);
+    let cwd = match cwd.strip_prefix(&root) {
+        Ok(rest) if is_minimal && has_workspace => join(Path::new(WORKSPACE), rest),
+        _ => cwd,
+    };
+    let seen =
+        Seen { view, cwd, home, create_dirs: asked.create_dirs, notes, outside };
+    check_cwd(&seen, host)?;
+    Ok(seen)
+}
+
+fn deny(
+    policy: &Policy,
+    grants: &[Grant],
+    facts: &HostFacts,
+    host: &Host<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Denied, PlanError> {
+    let filesystem = &policy.filesystem;
+    let granted: Vec<&Path> = grants
+        .iter()
+        .filter(|grant| grant.origin != Origin::System)
+        .map(|grant| grant.source.as_path())
+        .collect();
+    let mut denied =
+        Denied::gather(&filesystem.denied_paths, filesystem.hide_secrets, &granted, facts, host)?;
+    if filesystem.hide_secrets {
+        let found = dotenv::look(grants, &denied, host);
+        for path in found.secrets {
+            denied.add_secret(&path, facts, host);
+        }
+        notes.extend(found.notes);
+    }
+    Ok(denied)
+}
+
+/// Links that lead to the home directory, and to where the caller says it stands: programs use those
+/// names.
+fn links_on_the_way(facts: &HostFacts, host: &Host<'_>) -> Vec<Link> {
+    let resolved = |path: &Path| host.resolve(path).ok();
+    let home = facts.home.as_deref().and_then(resolved);
+    let stands = facts.env.get(OsStr::new("PWD")).map(Path::new).filter(|path| path.is_absolute());
+    let stands = stands.and_then(resolved).filter(|found| found.path == facts.cwd);
+    home.into_iter().chain(stands).flat_map(|found| found.links).collect()
+}
+
+/// The home directory is there even if nothing in it is.
+fn dirs(is_minimal: bool, host: &Host<'_>) -> Vec<PathBuf> {
+    if is_minimal { Vec::new() } else { host.home().map(Path::to_owned).into_iter().collect() }
+}
+
+fn with_home(mut own: BTreeMap<PathBuf, MountOp>, home: Option<&Path>) -> BTreeMap<PathBuf, MountOp> {
+    if let Some(home) = home {
+        let target = home.to_owned();
+        let op = MountOp::Tmpfs { target: target.clone(), mode: 0o700, size: None, exec: true };
+        own.insert(target, op);
+    }
+    own
+}
+
+fn wanted_cwd(policy: &Policy, facts: &HostFacts) -> Result<PathBuf, PlanError> {
+    match &policy.process.cwd {
+        Some(text) => Scope::new(facts).typed(text),
+        None => Ok(facts.cwd.clone()),
+    }
+}
+
+/// PROC-8: the working directory must be one the command may be in.
+fn check_cwd(seen: &Seen, host: &Host<'_>) -> Result<(), PlanError> {
+    if seen.has_dir(&seen.cwd, host) {
+        return Ok(());
+    }
+    Err(PlanError::WorkingDirectory { path: seen.cwd.clone() })
+}

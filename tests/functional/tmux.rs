@@ -1,0 +1,115 @@
+//! A real terminal to type into: a tmux server of the test's own, with one window and a plain shell.
+//! Everything is waited for by what the screen shows; the server is gone when the test ends.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use palisade_testkit::{World, sandbox_program};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+/// What the shell asks with; unlikely in anything else on the screen.
+pub(crate) const PROMPT: &str = "ready>";
+
+/// One window with a shell in the world's project, where `sandbox` can be typed as it is.
+pub(crate) struct Tmux<'a> {
+    world: &'a World,
+    socket: PathBuf,
+    server: String,
+}
+
+impl<'a> Tmux<'a> {
+    pub(crate) fn new(world: &'a World) -> Self {
+        let socket = world.path().join("tmux");
+        let mut tmux = Self { world, socket, server: String::new() };
+        let size = ["new-session", "-d", "-x", "100", "-y", "30"];
+        tmux.ask(&[&size[..], &["/bin/bash --norc --noprofile -i"]].concat());
+        tmux.server = tmux.ask(&["display-message", "-p", "#{pid}"]).trim().to_owned();
+        tmux.wait_until("the shell asks", |screen| !screen.trim().is_empty());
+        tmux
+    }
+
+    /// Keys by their tmux names, or text.
+    pub(crate) fn keys(&self, keys: &[&str]) {
+        self.ask(&[&["send-keys"][..], keys].concat());
+    }
+
+    /// Text as it is, and Enter.
+    pub(crate) fn line(&self, text: &str) {
+        self.ask(&["send-keys", "-l", text]);
+        self.keys(&["Enter"]);
+    }
+
+    pub(crate) fn resize(&self, columns: u16, rows: u16) {
+        self.ask(&["resize-window", "-x", &columns.to_string(), "-y", &rows.to_string()]);
+    }
+
+    /// Everything shown, lines that have scrolled away included.
+    pub(crate) fn screen(&self) -> String {
+        self.ask(&["capture-pane", "-p", "-J", "-S", "-"])
+    }
+
+    /// Only what the window shows now.
+    pub(crate) fn visible(&self) -> String {
+        self.ask(&["capture-pane", "-p", "-J"])
+    }
+
+    #[track_caller]
+    pub(crate) fn wait_for(&self, text: &str) {
+        self.wait_until(text, |screen| screen.contains(text));
+    }
+
+    /// Waits for a line that is this and nothing else, so that the typed command does not count.
+    #[track_caller]
+    pub(crate) fn wait_for_line(&self, line: &str) {
+        self.wait_until(line, |screen| screen.lines().any(|shown| shown.trim_end() == line));
+    }
+
+    #[track_caller]
+    pub(crate) fn wait_until(&self, what: &str, seen: impl Fn(&str) -> bool) {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let screen = self.screen();
+            if seen(&screen) {
+                return;
+            }
+            assert!(Instant::now() < end, "the screen never showed `{what}`:\n{screen}");
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+    }
+
+    fn command(&self) -> Command {
+        let sandbox = sandbox_program();
+        let beside = sandbox.parent().map(OsStr::new).unwrap_or_default().to_string_lossy();
+        let mut command = self.world.host_command(OsStr::new("tmux"));
+        command
+            .env("PATH", format!("{beside}:/usr/local/bin:/usr/bin:/bin"))
+            .env("PS1", PROMPT)
+            .env("TERM", "xterm")
+            .env("LESS", "")
+            .arg("-S")
+            .arg(&self.socket)
+            .args(["-f", "/dev/null"]);
+        command
+    }
+
+    fn ask(&self, arguments: &[&str]) -> String {
+        let output = self.command().args(arguments).output().unwrap();
+        assert!(output.status.success(), "tmux {arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+impl Drop for Tmux<'_> {
+    fn drop(&mut self) {
+        // A server that never started is not there to be ended.
+        let _ = self.command().arg("kill-server").output();
+        let end = Instant::now() + PATIENCE;
+        let server = PathBuf::from("/proc").join(&self.server).join("exe");
+        while !self.server.is_empty() && server.exists() && Instant::now() < end {
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+    }
+}

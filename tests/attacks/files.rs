@@ -1,23 +1,254 @@
-//! Files, links and mounts.
+//! Files and links: ways out of what was granted for writing, file handles, device nodes, chroot.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
-use palisade_testkit::Attack;
+use palisade_testkit::{Attack, Output, World, am_root};
+
+use crate::host::{has_landlock, standing, strings};
+
+const UNTOUCHED: &str = "untouched";
+
+/// What must be off for the command to write somewhere that was not granted at all.
+pub fn to_write_outside() -> &'static [&'static str] {
+    standing(&[
+        ("mount-view", true),
+        ("read-only-mounts", true),
+        ("landlock", has_landlock()),
+        // Root's files: the command's own id on the host may not write them.
+        ("identity", am_root()),
+    ])
+}
+
+/// What must be off for the command to write what was granted for reading.
+fn to_write_what_may_be_read() -> &'static [&'static str] {
+    standing(&[("read-only-mounts", true), ("landlock", has_landlock())])
+}
+
+fn put_canary(world: &World) {
+    world.write("outside/canary", UNTOUCHED);
+}
+
+fn canary_was_written(world: &World, _: &Output) -> bool {
+    fs::read_to_string(world.outside().join("canary")).is_ok_and(|text| text != UNTOUCHED)
+}
 
 /// Proves: FS-3 own-root
 #[test]
-fn f01_a_link_does_not_lead_out_of_the_project() {
-    Attack::new("F01", "write through a link that leads out of the project")
+fn f01_an_absolute_link_does_not_lead_out_of_a_writable_bind() {
+    Attack::new("F01", "write through an absolute link that leads out of the project")
         .proves(&["FS-3 own-root"])
-        .held_by(&["mount-view", "landlock"])
+        .held_by(to_write_outside())
         .prepare(|world| {
-            world.write("outside/canary", "untouched");
-            let link = world.project().join("link");
-            std::os::unix::fs::symlink(world.outside().join("canary"), link).unwrap();
+            put_canary(world);
+            symlink(world.outside().join("canary"), world.project().join("link")).unwrap();
         })
-        .command(|world| vec![world.probe(), "write".to_owned(), "link".to_owned()])
+        .command(|world| vec![world.probe(), "write".into(), "link".into()])
+        .succeeded(canary_was_written)
+        .check();
+}
+
+/// Proves: FS-3 own-root
+#[test]
+fn f01_dots_do_not_lead_out_of_a_writable_bind() {
+    Attack::new("F01", "write by a relative path that climbs out of the project")
+        .proves(&["FS-3 own-root"])
+        .held_by(to_write_outside())
+        .prepare(put_canary)
+        .command(|world| vec![world.probe(), "write".into(), "../../outside/canary".into()])
+        .succeeded(canary_was_written)
+        .check();
+}
+
+/// Proves: FS-1 read-only
+#[test]
+fn f01_a_grant_for_reading_can_not_be_written() {
+    Attack::new("F01", "write into a directory that was granted for reading")
+        .proves(&["FS-1 read-only"])
+        .held_by(to_write_what_may_be_read())
+        .prepare(put_canary)
+        .flags(|world| vec!["--ro".into(), world.outside().display().to_string()])
+        .command(|world| vec![world.probe(), "write".into(), "../../outside/canary".into()])
+        .succeeded(canary_was_written)
+        .contained(|_, output| output.out().starts_with("refused 30 "))
+        .check();
+}
+
+/// Proves: FS-1 cache-parts
+#[test]
+fn f01_what_lies_beside_a_cache_can_not_be_written() {
+    Attack::new("F01", "replace a program beside a writable cache")
+        .proves(&["FS-1 cache-parts"])
+        .held_by(to_write_what_may_be_read())
+        .prepare(|world| {
+            world.write("home/.cargo/registry/index", "");
+            world.write("home/.cargo/bin/cargo", UNTOUCHED);
+        })
+        .command(|world| vec![world.probe(), "write".into(), "../.cargo/bin/cargo".into()])
         .succeeded(|world, _| {
-            fs::read(world.outside().join("canary")).is_ok_and(|text| text != b"untouched")
+            fs::read_to_string(world.home().join(".cargo/bin/cargo"))
+                .is_ok_and(|text| text != UNTOUCHED)
         })
+        .check();
+}
+
+/// Proves: FS-1 read-only
+#[test]
+fn f08_a_hard_link_does_not_bring_a_readable_file_within_reach_of_writing() {
+    Attack::new("F08", "link a file that may be read into the project, and write it there")
+        .proves(&["FS-1 read-only"])
+        .held_by(to_write_outside())
+        .prepare(put_canary)
+        .flags(|world| vec!["--ro".into(), world.outside().display().to_string()])
+        .command(|world| {
+            let canary = world.outside().join("canary").display().to_string();
+            vec![world.probe(), "link-and-write".into(), canary, "linked".into()]
+        })
+        .succeeded(canary_was_written)
+        // EXDEV: another mount.
+        .contained(|_, output| output.out().starts_with("refused 18 "))
+        .check();
+}
+
+/// Proves: FS-3 own-root
+#[test]
+fn f08_a_hard_link_does_not_bring_in_a_hidden_file() {
+    Attack::new("F08", "link a file outside into the project, and write it there")
+        .proves(&["FS-3 own-root"])
+        .held_by(to_write_outside())
+        .prepare(put_canary)
+        .command(|world| {
+            let canary = world.outside().join("canary").display().to_string();
+            vec![world.probe(), "link-and-write".into(), canary, "linked".into()]
+        })
+        .succeeded(canary_was_written)
+        .check();
+}
+
+/// The handle of a directory, as the host knows it.
+fn handle_of(world: &World, directory: &str) -> String {
+    let output = world.bare(world.probe()).args(["handle", directory]).run();
+    output.out().trim().strip_prefix("done ").expect("a handle").to_owned()
+}
+
+fn in_own_mounts(world: &World, probe: &[String]) -> Vec<String> {
+    let mut words = vec![world.probe()];
+    if !am_root() {
+        words.push("in-own-mounts".into());
+    }
+    words.extend(probe.iter().cloned());
+    words
+}
+
+/// Since 6.11 a capability in a user namespace is enough for directories below a mount of its own;
+/// before, the kernel asks for one of the host's, and no layer of ours can be missed.
+fn user_namespaces_may_open_handles(world: &World) -> bool {
+    fs::create_dir_all(world.project().join("inner")).unwrap();
+    let handle = handle_of(world, "inner");
+    let opened = world.bare(world.probe()).args(["in-user-namespace", "open-handle", ".", &handle]);
+    let may = opened.run().code() == 0;
+    if !may {
+        println!("not tried with layers off: this kernel refuses handles in a user namespace");
+    }
+    may
+}
+
+/// Proves: FS-3 own-root
+#[test]
+fn f12_a_directory_does_not_open_by_its_handle() {
+    if !user_namespaces_may_open_handles(&World::new()) {
+        return;
+    }
+    let attempt = |world: &World| {
+        strings(&["open-handle", ".", &handle_of(world, "inner")])
+    };
+    Attack::new("F12", "open a directory by its handle, without a walk to it")
+        .proves(&["FS-3 own-root"])
+        .held_by(&["seccomp", "capabilities"])
+        .prepare(|world| fs::create_dir(world.project().join("inner")).unwrap())
+        .command(move |world| [vec![world.probe()], attempt(world)].concat())
+        .bare_command(move |world| in_own_mounts(world, &attempt(world)))
+        .succeeded(|_, output| output.code() == 0)
+        .contained(|_, output| output.out().starts_with("refused 1 "))
+        .check();
+}
+
+/// The handle of a directory outside, which leads there bare, does so inside not even for a command
+/// that kept its capabilities and has no filter: they count for its own mounts only.
+///
+/// Proves: FS-3 own-root
+#[test]
+fn f12_a_handle_never_leads_outside() {
+    if !am_root() {
+        println!("tested as root only: nobody else may open handles without a sandbox");
+        return;
+    }
+    let world = World::new();
+    let handle = handle_of(&world, "../../outside");
+    let attempt = [&world.probe(), "open-handle", ".", &handle];
+    world.bare(attempt[0]).args(&attempt[1..]).run().assert_code(0);
+    let inside = world.sandbox_run([""; 0], attempt).run();
+    assert!(inside.assert_code(1).out().starts_with("refused 1 "), "{}", inside.out());
+    let off = ["self-check", "seccomp", "capabilities", "landlock"];
+    world.sandbox_run([""; 0], attempt).layers_off(&off).run().assert_code(1);
+}
+
+/// Proves: FS-7 no-device-nodes, FS-1 mount-flags
+#[test]
+fn f13_a_device_node_in_the_project_is_dead() {
+    Attack::new("F13", "use a device node that lies in the project")
+        .proves(&["FS-7 no-device-nodes"])
+        .held_by(&["mount-flags"])
+        .only_as_root("nobody else can put a device node into a project")
+        .prepare(|world| {
+            let node = world.project().join("zero").display().to_string();
+            world.bare("mknod").args(["-m", "666", &node, "c", "1", "5"]).run().assert_code(0);
+        })
+        .command(|world| vec![world.probe(), "read-byte".into(), "zero".into()])
+        .succeeded(|_, output| output.code() == 0)
+        .contained(|_, output| output.out().starts_with("refused 13 "))
+        .check();
+}
+
+/// Held by the user namespace itself, which every run has: no layer's absence lets it through.
+///
+/// Proves: FS-7 no-device-nodes
+#[test]
+fn f13_no_device_node_can_be_made() {
+    let world = World::new();
+    let attempt = [&world.probe(), "make-device", "node", "1", "5"];
+    if am_root() {
+        world.bare(attempt[0]).args(&attempt[1..]).run().assert_code(0);
+        fs::remove_file(world.project().join("node")).unwrap();
+    }
+    let inside = world.sandbox_run([""; 0], attempt).run();
+    assert!(inside.assert_code(1).out().starts_with("refused 1 "), "{}", inside.out());
+    let off = ["self-check", "seccomp", "capabilities", "landlock", "mount-flags", "identity"];
+    let open = if am_root() { &off[..] } else { &off[..5] };
+    let inside = world.sandbox_run([""; 0], attempt).layers_off(open).run();
+    assert!(inside.assert_code(1).out().starts_with("refused 1 "), "{}", inside.out());
+    assert!(!world.project().join("node").exists());
+}
+
+/// Proves: FS-3 own-root, FS-3 old-root-gone
+#[test]
+fn f19_the_classic_way_out_of_a_chroot_leads_nowhere() {
+    let attempt = |world: &World| {
+        let canary = world.outside().join("canary").display().to_string();
+        strings(&["break-out", "jail", &canary])
+    };
+    Attack::new("F19", "break out by a second chroot and `..`")
+        .proves(&["FS-3 own-root", "FS-3 old-root-gone"])
+        .held_by(standing(&[
+            ("mount-view", true),
+            ("seccomp", true),
+            ("capabilities", true),
+            ("identity", am_root()),
+        ]))
+        .prepare(put_canary)
+        .command(move |world| [vec![world.probe()], attempt(world)].concat())
+        .bare_command(move |world| in_own_mounts(world, &attempt(world)))
+        .succeeded(|_, output| output.out().contains(UNTOUCHED))
+        .contained(|_, output| output.out().starts_with("refused 1 "))
         .check();
 }

@@ -8,3 +8,8 @@
 )]
 
 mod files;
+mod host;
+mod kernel;
+mod processes;
+mod selfcheck;
+mod terminal;

@@ -8,3 +8,14 @@
 )]
 
 mod first_run;
+mod limits;
+mod network;
+mod pipes;
+mod signals;
+mod tmux;
+mod inside;
+mod view;
+mod own_root;
+mod static_mode;
+mod programs;
+mod terminal;

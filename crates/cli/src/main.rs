@@ -78,12 +78,13 @@ fn main() -> ExitCode {
 
 /// Clap's own code for a wrong option is 2, which could be the command's.
 fn usage(error: &clap::Error) -> ExitCode {
-    // Nothing can be said if the terminal is gone.
-    let _ = error.print();
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
-        _ => ExitCode::from(OWN_FAILURE),
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        // Nothing can be said if the terminal is gone.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
     }
+    output::usage(error);
+    ExitCode::from(OWN_FAILURE)
 }
 
 fn exit_code(error: &anyhow::Error) -> ExitCode {

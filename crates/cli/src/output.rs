@@ -37,6 +37,16 @@ pub(crate) fn complain(error: &anyhow::Error) {
     say(&error.to_string(), Style::Red);
 }
 
+/// Clap's words under our name.
+pub(crate) fn usage(error: &clap::Error) {
+    let rendered = error.render();
+    let stderr = io::stderr();
+    let coloured = stderr.is_terminal() && colour_wanted();
+    let text = if coloured { rendered.ansi().to_string() } else { rendered.to_string() };
+    // As in `say`.
+    let _ = stderr.lock().write_all(text.replacen("error:", "sandbox:", 1).as_bytes());
+}
+
 fn say(text: &str, style: Style) {
     let stderr = io::stderr();
     let paint = Paint { on: stderr.is_terminal() && colour_wanted() };

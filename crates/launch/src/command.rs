@@ -104,6 +104,10 @@ fn drop_privileges(plan: &Plan) -> Result<(), LaunchError> {
                 .with_mend("start as an ordinary user, or with user namespaces"));
         }
     }
+    #[cfg(feature = "layers-off")]
+    if !plan.hardening.drop_capabilities {
+        crate::layers_off::keep_capabilities()?;
+    }
     if plan.hardening.no_new_privs {
         creds::set_no_new_privs().during(STEP)?;
     }

@@ -10,6 +10,8 @@ mod error;
 mod idmap;
 mod init;
 mod landlock;
+#[cfg(feature = "layers-off")]
+mod layers_off;
 mod mounts;
 mod overlay;
 mod parent;

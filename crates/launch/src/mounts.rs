@@ -40,8 +40,10 @@ impl Builder {
         prepared: Option<Prepared>,
         hardening: Hardening,
     ) -> Result<Self, LaunchError> {
-        mounts::make_private_recursive(Path::new("/"))
-            .during("cutting mounts off from the host")?;
+        if hardening.private_mounts {
+            mounts::make_private_recursive(Path::new("/"))
+                .during("cutting mounts off from the host")?;
+        }
         let host_root = sources::host_root()?;
         let options = [FsOption::Text("mode", "0755"), FsOption::Text("size", "16m")];
         let root = mounts::new_fs("tmpfs", &options, MountAttrs::NOSUID | MountAttrs::NODEV)
@@ -171,7 +173,11 @@ impl Builder {
         target: &Path,
         exec: bool,
     ) -> Result<(), LaunchError> {
-        let mut attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
+        let mut attrs = MountAttrs::NOSUID;
+        // Terminals are device nodes: with `nodev` none of them could be opened.
+        if fstype != "devpts" {
+            attrs |= MountAttrs::NODEV;
+        }
         if !exec {
             attrs |= MountAttrs::NOEXEC;
         }

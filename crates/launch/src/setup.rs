@@ -88,7 +88,10 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
                 umask: caller_umask,
             })
         }
-        Forked::Parent { pid, .. } => {
+        Forked::Parent { pid, pidfd } => {
+            // Before pid 1 closes every descriptor it has no use for: dropped later, its number
+            // would be closed a second time.
+            drop(pidfd);
             drop(command_report);
             Init::take_over(plan, pid, report, terminal, launch.control.as_fd())
         }

@@ -56,19 +56,20 @@ pub(crate) fn take(
             }
             let mount = clone_tree(root, source)?;
             take_owner(&mount, source, *idmap, *access, maps)?;
-            set(&mount, source, attrs)?;
+            set(&mount, source, attrs, hardening)?;
             Ok(Some(mount))
         }
         MountOp::Overlay { lower, idmap, .. } => {
             let mount = clone_tree(root, lower)?;
             take_owner(&mount, lower, *idmap, Access::ReadOnly, maps)?;
-            set(&mount, lower, MountAttrs::NOSUID | MountAttrs::NODEV | MountAttrs::RDONLY)?;
+            let attrs = MountAttrs::NOSUID | MountAttrs::NODEV | MountAttrs::RDONLY;
+            set(&mount, lower, attrs, hardening)?;
             Ok(Some(mount))
         }
         MountOp::Device { source, major, minor, .. } => {
             let mount = clone_tree(root, source)?;
             check_device(&mount, source, *major, *minor)?;
-            set(&mount, source, MountAttrs::NOSUID | MountAttrs::NOEXEC)?;
+            set(&mount, source, MountAttrs::NOSUID | MountAttrs::NOEXEC, hardening)?;
             Ok(Some(mount))
         }
         _ => Ok(None),
@@ -87,9 +88,15 @@ fn clone_tree(root: &OwnedFd, source: &Path) -> Result<OwnedFd, LaunchError> {
     mounts::open_tree(&found, Path::new(""), Recursion::Recursive).map_err(named).during(STEP)
 }
 
-fn set(mount: &OwnedFd, source: &Path, attrs: MountAttrs) -> Result<(), LaunchError> {
-    let attr =
-        MountAttr { set: attrs, propagation: Some(Propagation::Private), ..MountAttr::default() };
+fn set(
+    mount: &OwnedFd,
+    source: &Path,
+    attrs: MountAttrs,
+    hardening: Hardening,
+) -> Result<(), LaunchError> {
+    // A copy of a shared mount is shared as well.
+    let propagation = hardening.private_mounts.then_some(Propagation::Private);
+    let attr = MountAttr { set: attrs, propagation, ..MountAttr::default() };
     mounts::mount_setattr(mount, Recursion::Recursive, &attr)
         .map_err(|error| SysError { subject: source.display().to_string(), ..error })
         .during(STEP)

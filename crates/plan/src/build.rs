@@ -115,6 +115,7 @@ impl Hardening {
             close_descriptors: true,
             own_session: true,
             mount_flags: true,
+            private_mounts: true,
         }
     }
 }

@@ -5,10 +5,10 @@
 
 use crate::error::PlanError;
 use crate::facts::{HostFacts, HostMount};
-use crate::host::Host;
+use crate::host::{Host, join};
 use crate::lists::{self, Listed};
 use crate::paths::Scope;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
@@ -60,10 +60,11 @@ impl Denied {
         if hide_secrets {
             for listed in lists::entries(lists::SECRETS) {
                 let class = if listed.has("root-only") { Class::RootOnly } else { Class::Secret };
+                if !matters(listed, granted, &mounts, host) {
+                    continue;
+                }
                 for path in listed_paths(listed, &scope, host) {
-                    if matters(&path, granted, host) {
-                        denied.add(&path, class, host, &mounts);
-                    }
+                    denied.add(&path, class, host, &mounts);
                 }
             }
         }
@@ -133,33 +134,51 @@ fn os_str(bytes: &[u8]) -> OsString {
 
 /// A secret that does not exist matters only where it could appear in the view; one that exists also
 /// matters through links and other mounts.
-fn matters(path: &Path, granted: &[&Path], host: &Host<'_>) -> bool {
-    let first_exists = match host.home().and_then(|home| Some((home, path.strip_prefix(home).ok()?))) {
-        Some((home, rest)) => {
-            rest.components().next().is_some_and(|name| host.kind(&home.join(name)).is_some())
-        }
-        None => true,
-    };
-    first_exists || granted.iter().any(|grant| path.starts_with(grant))
+fn matters(listed: Listed, granted: &[&Path], mounts: &Mounts<'_>, host: &Host<'_>) -> bool {
+    let name = listed.name.strip_suffix('*').unwrap_or(listed.name);
+    if let Some(below_home) = name.strip_prefix("~/") {
+        // A pattern has no name to look for but its directory's.
+        let below_home = match below_home.rsplit_once('/') {
+            _ if name == listed.name => below_home,
+            Some((dir, _)) => dir,
+            None => return true,
+        };
+        return host
+            .missing_in(below_home)
+            .is_none_or(|dir| granted.iter().any(|grant| dir.starts_with(grant)));
+    }
+    if !name.starts_with('/') {
+        return true;
+    }
+    let path = Path::new(name);
+    let near = |grant: &&Path| path.starts_with(grant) || grant.starts_with(path);
+    granted.iter().any(near) || (!listed.has("root-only") && mounts.has_aliases())
 }
 
 /// The host's mounts, asked where else a path shows.
 struct Mounts<'a> {
     all: &'a [HostMount],
-    /// Whether any file system is mounted twice.
-    has_aliases: bool,
+    /// Those whose file system is mounted more than once.
+    shared: Vec<&'a HostMount>,
 }
 
 impl<'a> Mounts<'a> {
     fn new(all: &'a [HostMount]) -> Self {
-        let mut devices = HashSet::with_capacity(all.len());
-        let has_aliases = !all.iter().all(|mount| devices.insert(mount.device.as_str()));
-        Self { all, has_aliases }
+        let mut counts: HashMap<&str, usize> = HashMap::with_capacity(all.len());
+        for mount in all {
+            *counts.entry(&mount.device).or_default() += 1;
+        }
+        let is_shared = |mount: &&HostMount| counts.get(mount.device.as_str()).is_some_and(|n| *n > 1);
+        Self { all, shared: all.iter().filter(is_shared).collect() }
+    }
+
+    fn has_aliases(&self) -> bool {
+        !self.shared.is_empty()
     }
 
     /// Other places of the same files: the path itself, and what is mounted below it.
     fn aliases(&self, path: &Path) -> Vec<PathBuf> {
-        if !self.has_aliases {
+        if !self.has_aliases() {
             return Vec::new();
         }
         let covering = self
@@ -176,7 +195,7 @@ impl<'a> Mounts<'a> {
         let mounted = below.map(|mount| (mount, mount.root.clone()));
         let mut aliases = Vec::new();
         for (mount, place) in own.into_iter().chain(mounted) {
-            for other in self.all.iter().filter(|other| other.device == mount.device) {
+            for other in self.shared.iter().filter(|other| other.device == mount.device) {
                 let alias = if let Ok(rest) = place.strip_prefix(&other.root) {
                     join(&other.mount_point, rest)
                 } else if other.root.starts_with(&place) {
@@ -197,11 +216,6 @@ impl<'a> Mounts<'a> {
 /// Where in its file system a path lies.
 fn place_in(mount: &HostMount, path: &Path) -> PathBuf {
     path.strip_prefix(&mount.mount_point).map_or_else(|_| mount.root.clone(), |rest| join(&mount.root, rest))
-}
-
-/// `join` that adds no slash for nothing.
-pub(crate) fn join(base: &Path, rest: &Path) -> PathBuf {
-    if rest.as_os_str().is_empty() { base.to_owned() } else { base.join(rest) }
 }
 
 #[cfg(test)]

@@ -114,33 +114,38 @@ fn drop_absent_directories(
     }
 }
 
+/// `*` at either end of a name stands for any text. Upper case, as are the names it is held against.
+#[derive(Clone, Copy)]
 struct Pattern {
-    glob: &'static [u8],
+    text: &'static [u8],
+    open_start: bool,
+    open_end: bool,
     drops: bool,
 }
 
 impl From<lists::Listed> for Pattern {
     fn from(listed: lists::Listed) -> Self {
-        Self { glob: listed.name.as_bytes(), drops: listed.has("drop") }
+        let text = listed.name.trim_matches('*').as_bytes();
+        let open_start = listed.name.starts_with('*');
+        Self { text, open_start, open_end: listed.name.ends_with('*'), drops: listed.has("drop") }
+    }
+}
+
+impl Pattern {
+    fn matches(&self, name: &[u8]) -> bool {
+        match (self.open_start, self.open_end) {
+            (false, false) => name == self.text,
+            (false, true) => name.starts_with(self.text),
+            (true, false) => name.ends_with(self.text),
+            (true, true) => name.windows(self.text.len()).any(|window| window == self.text),
+        }
     }
 }
 
 /// The first pattern that matches decides; what none matches is kept.
 fn is_secret(name: &OsStr, patterns: &[Pattern]) -> bool {
-    let name = name.as_encoded_bytes();
-    patterns.iter().find(|pattern| matches_glob(pattern.glob, name)).is_some_and(|found| found.drops)
-}
-
-/// `*` stands for any text, everything else for itself, in either case.
-fn matches_glob(glob: &[u8], text: &[u8]) -> bool {
-    match glob.split_first() {
-        None => text.is_empty(),
-        Some((b'*', rest)) => (0..=text.len()).any(|skip| matches_glob(rest, &text[skip..])),
-        Some((first, rest)) => match text.split_first() {
-            Some((other, text)) => first.eq_ignore_ascii_case(other) && matches_glob(rest, text),
-            None => false,
-        },
-    }
+    let name = name.as_encoded_bytes().to_ascii_uppercase();
+    patterns.iter().find(|pattern| pattern.matches(&name)).is_some_and(|found| found.drops)
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 //! A grant names a real path of the host, with no link left in it. Nothing is taken away here: the
 //! view does that, against the denied paths.
 
-use crate::denied::{join, listed_paths};
+use crate::denied::listed_paths;
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
-use crate::host::{Host, Link, Resolved};
+use crate::host::{Host, Link, Resolved, join};
 use crate::lists;
 use crate::model::{NodeKind, Owner};
 use crate::paths::Scope;
@@ -132,6 +132,10 @@ impl<'a> Granter<'a> {
     pub(crate) fn listed(&self, list: &'static str, origin: Origin) -> Vec<Grant> {
         let mut grants = Vec::new();
         for listed in lists::entries(list) {
+            let below_home = listed.name.strip_prefix("~/").filter(|name| !name.ends_with('*'));
+            if below_home.is_some_and(|name| self.host.missing_in(name).is_some()) {
+                continue;
+            }
             for path in listed_paths(listed, &self.scope, self.host) {
                 if let Ok(found) = self.host.resolve(&path)
                     && Some(found.path.as_path()) != self.host.home()

@@ -6,7 +6,7 @@
 use crate::facts::{EntryKind, HostTree};
 use crate::model::Owner;
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
@@ -97,39 +97,93 @@ impl<'a> Host<'a> {
 
     /// Follows every link, as the kernel would.
     pub(crate) fn resolve(&self, path: &Path) -> Result<Resolved, Missing> {
-        let mut ahead: VecDeque<OsString> = names(path).collect();
-        let mut at = PathBuf::from("/");
-        let mut kind = EntryKind::Dir;
-        let mut links = Vec::new();
-        while let Some(name) = ahead.pop_front() {
-            if name == ".." {
-                at.pop();
-                kind = EntryKind::Dir;
-                continue;
+        let mut walk = Walk { at: PathBuf::from("/"), kind: EntryKind::Dir, links: Vec::new() };
+        let mut rest = path.components();
+        // Most paths have no link in them; only behind the first one names must be put together anew.
+        while let Some(part) = rest.next() {
+            match self.step(&mut walk, part) {
+                Step::Done => {}
+                Step::Link(points_to) => return self.resolve_on(walk, points_to, rest.as_path()),
+                Step::Missing(name) => return Err(walk.missing(Path::new(name).join(rest.as_path()))),
             }
-            let next = at.join(&name);
-            let found = if kind == EntryKind::Dir { self.kind(&next) } else { None };
-            let points_to = match found {
-                Some(EntryKind::Symlink) if links.len() < MAX_LINKS => self.tree.read_link(&next),
-                Some(EntryKind::Symlink) | None => None,
-                Some(other) => {
-                    (at, kind) = (next, other);
-                    continue;
+        }
+        Ok(walk.arrived())
+    }
+
+    fn resolve_on(&self, mut walk: Walk, to: PathBuf, rest: &Path) -> Result<Resolved, Missing> {
+        let mut ahead = join(&to, rest);
+        loop {
+            let mut parts = ahead.components();
+            let stopped = loop {
+                let Some(part) = parts.next() else { return Ok(walk.arrived()) };
+                match self.step(&mut walk, part) {
+                    Step::Done => {}
+                    Step::Link(points_to) => break join(&points_to, parts.as_path()),
+                    Step::Missing(name) => {
+                        return Err(walk.missing(Path::new(name).join(parts.as_path())));
+                    }
                 }
             };
-            let Some(points_to) = points_to else {
-                let rest = std::iter::once(name).chain(ahead).collect();
-                return Err(Missing { parent: at, rest, links });
-            };
-            for part in names(&points_to).collect::<Vec<_>>().into_iter().rev() {
-                ahead.push_front(part);
-            }
-            if points_to.is_absolute() {
-                at = PathBuf::from("/");
-            }
-            links.push(Link { place: next, points_to });
+            ahead = stopped;
         }
-        Ok(Resolved { path: at, kind, links })
+    }
+
+    fn step<'p>(&self, walk: &mut Walk, part: Component<'p>) -> Step<'p> {
+        let name = match part {
+            Component::RootDir => {
+                walk.at = PathBuf::from("/");
+                walk.kind = EntryKind::Dir;
+                return Step::Done;
+            }
+            Component::ParentDir => {
+                walk.at.pop();
+                walk.kind = EntryKind::Dir;
+                return Step::Done;
+            }
+            Component::CurDir | Component::Prefix(_) => return Step::Done,
+            Component::Normal(name) => name,
+        };
+        if walk.kind != EntryKind::Dir {
+            return Step::Missing(name);
+        }
+        walk.at.push(name);
+        match self.kind(&walk.at) {
+            Some(EntryKind::Symlink) if walk.links.len() < MAX_LINKS => {
+                let Some(points_to) = self.tree.read_link(&walk.at) else {
+                    walk.at.pop();
+                    return Step::Missing(name);
+                };
+                walk.links.push(Link { place: walk.at.clone(), points_to: points_to.clone() });
+                walk.at.pop();
+                Step::Link(points_to)
+            }
+            Some(EntryKind::Symlink) | None => {
+                walk.at.pop();
+                Step::Missing(name)
+            }
+            Some(kind) => {
+                walk.kind = kind;
+                Step::Done
+            }
+        }
+    }
+
+    /// The directory in which the first name of a path below the home directory is missing, if all
+    /// before it are plain directories. Quick: most names of the shipped lists are not there.
+    pub(crate) fn missing_in(&self, below_home: &str) -> Option<PathBuf> {
+        let mut at = self.home.clone()?;
+        for name in below_home.split('/') {
+            at.push(name);
+            match self.kind(&at) {
+                Some(EntryKind::Dir) => {}
+                Some(_) => return None,
+                None => {
+                    at.pop();
+                    return Some(at);
+                }
+            }
+        }
+        None
     }
 
     /// Every place at which the last name of a path stands: the name itself and, if it is a link, what
@@ -195,12 +249,34 @@ impl<'a> Host<'a> {
     }
 }
 
-fn names(path: &Path) -> impl Iterator<Item = OsString> {
-    path.components().filter_map(|part| match part {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some(OsString::from("..")),
-        _ => None,
-    })
+/// How far a path has been followed.
+struct Walk {
+    at: PathBuf,
+    kind: EntryKind,
+    links: Vec<Link>,
+}
+
+enum Step<'p> {
+    Done,
+    /// Not followed yet; the walk stands beside it.
+    Link(PathBuf),
+    Missing(&'p OsStr),
+}
+
+impl Walk {
+    fn arrived(self) -> Resolved {
+        Resolved { path: self.at, kind: self.kind, links: self.links }
+    }
+
+    fn missing(self, rest: PathBuf) -> Missing {
+        // A trailing slash would be left by joining nothing.
+        Missing { parent: self.at, rest: rest.components().collect(), links: self.links }
+    }
+}
+
+/// `join` that adds no slash for nothing.
+pub(crate) fn join(base: &Path, rest: &Path) -> PathBuf {
+    if rest.as_os_str().is_empty() { base.to_owned() } else { base.join(rest) }
 }
 
 #[cfg(test)]

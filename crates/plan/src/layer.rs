@@ -26,7 +26,7 @@ pub enum Layer {
     NoNewPrivs,
     Seccomp,
     Landlock,
-    /// Our own pid 1 can not be traced or read.
+    /// Neither our own pid 1 nor the supervisor can be traced or read.
     UndumpableInit,
     /// Descriptors are closed before the command starts.
     ClosedDescriptors,

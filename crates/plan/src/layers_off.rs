@@ -3,20 +3,28 @@
 //! Compiled only into test builds. The self-check stays unless it is named itself: a run with a wall
 //! missing must stop.
 
-use crate::facts::HostFacts;
+use crate::facts::{EntryKind, HostFacts, HostTree};
 use crate::layer::Layer;
 use crate::model::{Access, Confinement, MountOp, Namespaced, NodeKind, Plan};
 use std::path::Path;
 
-/// The same run with these layers off. `facts` hold what the environment was scrubbed of.
-pub fn without(mut plan: Plan, facts: &HostFacts, layers: &[Layer]) -> Plan {
-    for layer in layers {
-        take_out(&mut plan, facts, *layer, layers);
+/// The same run with these layers off. `facts` hold what the environment was scrubbed of, `tree` what
+/// the view left out.
+pub fn without(mut plan: Plan, facts: &HostFacts, tree: &dyn HostTree, layers: &[Layer]) -> Plan {
+    let mut in_order = layers.to_vec();
+    // The view comes first: it keeps what the plan grants for writing, and nothing else.
+    in_order.sort();
+    for layer in in_order {
+        if layer == Layer::MountView {
+            show_whole_host(&mut plan, tree, layers);
+        } else {
+            take_out(&mut plan, facts, layer);
+        }
     }
     plan
 }
 
-fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer, all: &[Layer]) {
+fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer) {
     match layer {
         Layer::Capabilities => plan.hardening.drop_capabilities = false,
         Layer::NoNewPrivs => plan.hardening.no_new_privs = false,
@@ -39,17 +47,19 @@ fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer, all: &[Layer]) {
         | Layer::IpcNamespace
         | Layer::UtsNamespace
         | Layer::Identity => {
+            forget_queues(plan, layer);
             if let Confinement::Namespaces(inside) = &mut plan.confinement {
-                take_out_of_namespaces(inside, layer, all);
+                take_out_of_namespaces(inside, layer);
             }
         }
     }
 }
 
-fn take_out_of_namespaces(inside: &mut Namespaced, layer: Layer, all: &[Layer]) {
+fn take_out_of_namespaces(inside: &mut Namespaced, layer: Layer) {
     match layer {
-        Layer::MountView => show_whole_host(inside, all),
         Layer::ReadOnlyMounts => {
+            let is_seal = |op: &MountOp| matches!(op, MountOp::Seal { .. });
+            inside.mounts.retain(|op| !is_seal(op) || op.target().starts_with("/proc"));
             for op in &mut inside.mounts {
                 if let MountOp::Bind { access, .. } = op {
                     *access = Access::ReadWrite;
@@ -58,7 +68,15 @@ fn take_out_of_namespaces(inside: &mut Namespaced, layer: Layer, all: &[Layer]) 
         }
         Layer::PrivateProc => replace(inside, "/proc"),
         Layer::MinimalDev => replace(inside, "/dev"),
-        Layer::PidNamespace => inside.namespaces.pid = false,
+        Layer::PidNamespace => {
+            inside.namespaces.pid = false;
+            // Whoever has no pid namespace of its own may not mount a procfs of its own.
+            for op in &mut inside.mounts {
+                if matches!(op, MountOp::Proc { .. }) {
+                    *op = host_bind("/proc", Access::ReadWrite);
+                }
+            }
+        }
         Layer::NetNamespace => {
             inside.namespaces.net = false;
             inside.loopback = false;
@@ -79,26 +97,43 @@ fn take_out_of_namespaces(inside: &mut Namespaced, layer: Layer, all: &[Layer]) 
     }
 }
 
-/// The host's whole tree at `/`, with the sandbox's own `/proc`, `/dev` and the writable grants on it.
-fn show_whole_host(inside: &mut Namespaced, all: &[Layer]) {
-    let access =
-        if all.contains(&Layer::ReadOnlyMounts) { Access::ReadWrite } else { Access::ReadOnly };
-    let stays = |op: &MountOp| {
-        let in_own = ["/proc", "/dev"].into_iter().any(|area| op.target().starts_with(area));
-        in_own || matches!(op, MountOp::Bind { access: Access::ReadWrite, .. })
-    };
-    inside.mounts.retain(stays);
-    inside.mounts.insert(0, host_bind("/", access));
+/// The host's whole tree, each directory at its top as one mount that follows the host's, with the
+/// sandbox's own `/proc` and `/dev`, and the writable grants where the rest is read-only.
+fn show_whole_host(plan: &mut Plan, tree: &dyn HostTree, all: &[Layer]) {
+    plan.hardening.private_mounts = false;
+    let Confinement::Namespaces(inside) = &mut plan.confinement else { return };
+    let all_writable = all.contains(&Layer::ReadOnlyMounts);
+    let access = if all_writable { Access::ReadWrite } else { Access::ReadOnly };
+    let is_own = |path: &Path| path.starts_with("/proc") || path.starts_with("/dev");
+    inside.mounts.retain(|op| {
+        let is_writable_grant =
+            matches!(op, MountOp::Bind { access: Access::ReadWrite, .. } | MountOp::Seal { .. });
+        is_own(op.target()) || (is_writable_grant && !all_writable)
+    });
+    for (name, kind) in tree.children(Path::new("/")) {
+        let path = Path::new("/").join(name);
+        match kind {
+            _ if is_own(&path) => {}
+            EntryKind::Dir => inside.mounts.push(host_bind(&path, access)),
+            EntryKind::Symlink => {
+                let points_to = tree.read_link(&path).unwrap_or_default();
+                inside.mounts.push(MountOp::Symlink { target: path, points_to });
+            }
+            EntryKind::File | EntryKind::Other => {}
+        }
+    }
+    // A parent comes before what stands on it.
+    inside.mounts.sort_by(|a, b| a.target().cmp(b.target()));
 }
 
 /// The host's own instead of ours.
 fn replace(inside: &mut Namespaced, area: &str) {
     inside.mounts.retain(|op| !op.target().starts_with(area));
     let at = inside.mounts.partition_point(|op| op.target() < Path::new(area));
-    inside.mounts.insert(at, host_bind(area, Access::ReadWrite));
+    inside.mounts.insert(at, host_bind(Path::new(area), Access::ReadWrite));
 }
 
-fn host_bind(path: &str, access: Access) -> MountOp {
+fn host_bind(path: &Path, access: Access) -> MountOp {
     MountOp::Bind {
         source: path.into(),
         target: path.into(),

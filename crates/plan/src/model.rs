@@ -321,7 +321,8 @@ pub struct SeccompGroup {
 pub struct Hardening {
     pub no_new_privs: bool,
     pub drop_capabilities: bool,
-    /// Our own pid 1 can not be traced, nor its `/proc` entries opened (CVE-2019-5736).
+    /// Neither our own pid 1 nor the supervisor can be traced, nor their `/proc` entries opened
+    /// (CVE-2019-5736).
     pub init_undumpable: bool,
     /// Nothing but stdin, stdout and stderr reaches the command (CVE-2024-21626).
     pub close_descriptors: bool,
@@ -329,6 +330,8 @@ pub struct Hardening {
     pub own_session: bool,
     /// Every mount is `nosuid` and `nodev`.
     pub mount_flags: bool,
+    /// What the host mounts later does not show inside, nor the reverse.
+    pub private_mounts: bool,
 }
 
 /// Something the child tries, and the only outcome that lets the run go on.

@@ -19,11 +19,11 @@ fn real_speed() {
     facts.cwd = "/work/main".into();
     facts.env = std::env::vars_os().collect();
     facts.mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap().lines().map(|l| { let w: Vec<&str> = l.split(' ').collect(); HostMount{device: w[2].into(), root: w[3].into(), mount_point: w[4].into(), fs_type: String::new()} }).collect();
-    for stat in [false, true] {
+    for stat in [false] {
     let mut policy = crate::fake::policy();
     if stat { policy.mode = palisade_policy::model::Mode::Static; }
     let mut best = u128::MAX;
-    for _ in 0..200 {
+    for _ in 0..300 {
         let t = std::time::Instant::now();
         let p = crate::build(&crate::Request{policy: &policy, facts: &facts, tree: &Real, command: vec!["true".into()], session: "s".into()}).unwrap();
         let e = t.elapsed().as_nanos();
@@ -31,6 +31,6 @@ fn real_speed() {
     }
     println!("best {best} ns");
     let p = crate::build(&crate::Request{policy: &policy, facts: &facts, tree: &Real, command: vec!["true".into()], session: "s".into()}).unwrap();
-    println!("{p}");
+    
     }
 }

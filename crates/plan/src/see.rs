@@ -1,10 +1,10 @@
 //! What the command will see: gathers grants and denials, and has the view composed of them.
 
-use crate::denied::{Denied, join};
+use crate::denied::Denied;
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
 use crate::grant::{Grant, Granter, Origin};
-use crate::host::{Host, Link};
+use crate::host::{Host, Link, join};
 use crate::model::MountOp;
 use crate::paths::Scope;
 use crate::project::{self, Project, WORKSPACE};

@@ -61,7 +61,7 @@ pub(crate) fn compose(
         composer.view.ops.insert(target, op);
     }
     for dir in parts.dirs {
-        composer.ensure_dir(dir);
+        composer.ensure_dir(&dir);
     }
     for link in links {
         composer.recreate(link);
@@ -373,9 +373,9 @@ impl Composer<'_> {
         }
     }
 
-    fn ensure_dir(&mut self, dir: PathBuf) {
-        if !self.view.has_dir(&dir, self.host) {
-            self.make_dir(&dir);
+    fn ensure_dir(&mut self, dir: &Path) {
+        if !self.view.has_dir(dir, self.host) {
+            self.make_dir(dir);
         }
     }
 

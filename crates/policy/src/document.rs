@@ -16,7 +16,7 @@ pub(crate) const DOCUMENT_KEYS: [&str; 6] =
     ["version", "description", "preset", "locks", "tools", "maximum"];
 
 /// The only version of the format so far.
-const VERSION: i128 = 1;
+pub(crate) const VERSION: u8 = 1;
 
 /// One document, decoded. An empty one changes nothing.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +81,7 @@ impl PolicyDocument {
     pub fn to_json(&self) -> Json {
         let mut top = settings::to_document(&self.settings);
         let names = |named: &[Named]| json!(named.iter().map(|n| &n.name).collect::<Vec<_>>());
-        top.insert("version".into(), json!(VERSION as i64));
+        top.insert("version".into(), json!(VERSION));
         if let Some(description) = &self.description {
             top.insert("description".into(), json!(description));
         }
@@ -167,7 +167,7 @@ pub(crate) fn decode_document(decoder: &mut Decoder, node: &Node) -> PolicyDocum
 }
 
 fn decode_version(decoder: &mut Decoder, node: &Node) {
-    if !matches!(node.tree, Tree::Integer(VERSION)) {
+    if !matches!(node.tree, Tree::Integer(number) if number == i128::from(VERSION)) {
         decoder.wrong_type(node, "version", "1, the only version of this format");
     }
 }

@@ -21,9 +21,11 @@ mod presets;
 mod schema;
 mod settings;
 mod show;
+mod stack;
 mod tighten;
 mod tree;
 mod units;
+mod value;
 
 pub use diagnostic::{Diagnostic, Problem};
 pub use diff::{Change, diff};
@@ -31,7 +33,10 @@ pub use document::{Flag, PolicyDocument};
 pub use enforced::not_enforced;
 pub use layers::{Layer, LayerKind, Merged, Provenance, Subject, Trust, merge};
 pub use loaders::{Loaded, SourceKind, detect, load, load_environment};
-pub use model::*;
+pub use model::{
+    Approval, EnvMode, Filesystem, Level, Mode, Network, NetworkMode, OnAsk, Policy, Process,
+    ProjectAccess, Resources, SyscallMode, Syscalls, View,
+};
 pub use parse::{Format, parse};
 pub use presets::{Preset, preset, presets};
 pub use schema::schema;

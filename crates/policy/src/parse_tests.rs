@@ -145,6 +145,7 @@ fn values_that_would_be_dropped_or_misread_are_refused() {
         "process: { env: { PORT: 80 } }\n",
         "process: { hostname: 'a b' }\n",
         "process: { uid: 4294967296 }\n",
+        "process: { maxProcesses: '10' }\n",
         "filesystem: { readOnlyPaths: [''] }\n",
         "syscalls: { mode: WHITELIST, syscalls: ['Read File'] }\n",
         "approvals: [{ what: no-isolation }]\n",
@@ -244,12 +245,13 @@ fn broken_yaml_tags_and_second_documents_are_refused_with_their_line() {
     for (text, line) in [
         ("view: host\nmode: [a\n", 2),
         ("view: !x host\n", 1),
-        ("view: host\n---\nview: host\n", 3),
+        ("view: host\n---\nview: host\n", 2),
     ] {
         let problem = yaml(text).unwrap_err().remove(0);
         assert_eq!(problem.problem, Problem::Syntax, "{text}");
-        assert!(problem.line >= line, "{problem}");
+        assert_eq!(problem.line, line, "{problem}");
     }
+    assert!(complaints("view: &v host\nmode: *v\n")[0].contains("aliases are not accepted"));
     let deep = format!("view: {}{}", "[".repeat(100), "]".repeat(100));
     assert_eq!(yaml(&deep).unwrap_err()[0].problem, Problem::Syntax);
     assert_eq!(yaml("<<: {view: host}\n").unwrap_err()[0].problem, Problem::UnknownKey);

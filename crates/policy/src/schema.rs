@@ -21,7 +21,7 @@ pub fn schema() -> Json {
         "$defs": {
             "size": unit("Bytes, or text such as 512m or 1g.", "^[0-9.]+ *([kmgtKMGT]([iI]?[bB])?|[bB])?$"),
             "time": unit("Milliseconds, or text such as 1500ms, 300s, 2m or 1h.", "^[0-9.]+ *(ms|s|m|h)?$"),
-            "tool": object(section("", &|_| true), "Values for one tool, over those for all."),
+            "tool": object(&section("", &|_| true), "Values for one tool, over those for all."),
         },
     })
 }
@@ -33,7 +33,7 @@ fn unit(description: &str, pattern: &str) -> Json {
     })
 }
 
-fn object(properties: Map<String, Json>, description: &str) -> Json {
+fn object(properties: &Map<String, Json>, description: &str) -> Json {
     json!({
         "type": "object",
         "additionalProperties": false,
@@ -68,7 +68,7 @@ fn document_key(name: &str) -> Json {
             "additionalProperties": { "$ref": "#/$defs/tool" },
         }),
         _ => object(
-            section("", &|key| key.order == Order::Limit),
+            &section("", &|key| key.order == Order::Limit),
             "The most that may be asked for. Organisation layer and presets only.",
         ),
     }
@@ -86,7 +86,7 @@ fn section(prefix: &str, admits: &dyn Fn(&Key) -> bool) -> Map<String, Json> {
             None => {
                 let inner = section(&path, admits);
                 if !inner.is_empty() {
-                    properties.insert(name.to_owned(), object(inner, section_about(name)));
+                    properties.insert(name.to_owned(), object(&inner, section_about(name)));
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! A merged policy for people and for programs, every value with the place it came from.
 
+use crate::document::VERSION;
 use crate::keys;
 use crate::layers::{Merged, Provenance};
 use crate::settings;
@@ -46,7 +47,7 @@ pub fn show_json(merged: &Merged) -> Json {
 /// The merged policy as a document that loads again and needs no other layer.
 pub fn export(merged: &Merged) -> Json {
     let mut document = settings::to_document(&merged.settings);
-    document.insert("version".to_owned(), json!(1));
+    document.insert("version".to_owned(), json!(VERSION));
     Json::Object(document)
 }
 

@@ -1,8 +1,8 @@
 use super::*;
 use crate::keys::find;
 
-fn step(path: &str, from: Value, to: Value) -> Option<Direction> {
-    direction(find(path).unwrap(), Some(&from), Some(&to))
+fn step(path: &str, from: impl Into<Value>, to: impl Into<Value>) -> Option<Direction> {
+    direction(find(path).unwrap(), Some(&from.into()), Some(&to.into()))
 }
 
 fn list(items: &[&str]) -> Value {

@@ -1,13 +1,10 @@
 //! A parsed file in which every key and value still knows its line and column.
 //!
-//! The only module that knows the YAML library. It must accept nothing ambiguous: no tags, no merge
-//! keys, no YAML 1.1 booleans, one document a file.
+//! The only module that knows the YAML library. It must accept nothing ambiguous or explosive: no
+//! tags, no aliases, no merge keys, no YAML 1.1 booleans, one document a file.
 
 use crate::parse::Format;
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::Spanned;
-use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy};
-use std::fmt;
+use granit_parser::{Event, Marker, Options, Parser, ScalarStyle, StrInput};
 
 /// Deeper than any policy goes, and far from exhausting a stack.
 const MAX_DEPTH: usize = 32;
@@ -78,21 +75,9 @@ pub(crate) fn read(text: &str, format: Format) -> Result<Node, SyntaxError> {
             message: json_message(&error),
         })?;
     }
-    let options = serde_saphyr::options! {
-        budget: serde_saphyr::budget! { max_depth: MAX_DEPTH },
-        // Kept, so that the decoder can report every duplicate with its place.
-        duplicate_keys: DuplicateKeyPolicy::LastWins,
-        merge_keys: MergeKeyPolicy::AsOrdinary,
-        strict_booleans: true,
-        reject_unsupported_tags: true,
-        with_snippet: false,
-    };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let at = error.location().map_or(Position { line: 1, column: 1 }, position);
-        let whole = error.to_string();
-        let message = whole.split(" at line ").next().unwrap_or(&whole).to_owned();
-        SyntaxError { at, message }
-    })
+    let mut options = Options::default();
+    options.set_emit_comments(false);
+    Reader { events: Parser::new_from_str_with_options(text, options) }.document()
 }
 
 /// serde_json ends its messages with the place, which the diagnostic already names.
@@ -102,69 +87,110 @@ fn json_message(error: &serde_json::Error) -> String {
     format!("not JSON: {}", whole.get(..end).unwrap_or(&whole))
 }
 
-fn position(location: serde_saphyr::Location) -> Position {
-    let narrow = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    Position { line: narrow(location.line()), column: narrow(location.column()) }
+/// Builds the tree from the parser's events. Straight from events and not through serde, because
+/// every run reads at least one preset before its command can start.
+struct Reader<'a> {
+    events: Parser<'a, StrInput<'a>>,
 }
 
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        let spanned = Spanned::<Tree>::deserialize(source)?;
-        Ok(Node { at: position(spanned.referenced), tree: spanned.value })
-    }
-}
-
-impl<'de> Deserialize<'de> for Tree {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        source.deserialize_any(TreeVisitor)
-    }
-}
-
-struct TreeVisitor;
-
-impl<'de> Visitor<'de> for TreeVisitor {
-    type Value = Tree;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("a value")
-    }
-    fn visit_bool<E>(self, value: bool) -> Result<Tree, E> {
-        Ok(Tree::Bool(value))
-    }
-    fn visit_i64<E>(self, value: i64) -> Result<Tree, E> {
-        Ok(Tree::Integer(value.into()))
-    }
-    fn visit_u64<E>(self, value: u64) -> Result<Tree, E> {
-        Ok(Tree::Integer(value.into()))
-    }
-    fn visit_i128<E>(self, value: i128) -> Result<Tree, E> {
-        Ok(Tree::Integer(value))
-    }
-    fn visit_f64<E>(self, value: f64) -> Result<Tree, E> {
-        Ok(Tree::Float(value))
-    }
-    fn visit_str<E>(self, value: &str) -> Result<Tree, E> {
-        Ok(Tree::Text(value.to_owned()))
-    }
-    fn visit_none<E>(self) -> Result<Tree, E> {
-        Ok(Tree::Null)
-    }
-    fn visit_unit<E>(self) -> Result<Tree, E> {
-        Ok(Tree::Null)
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Tree, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
-            list.push(item);
+impl<'a> Reader<'a> {
+    fn document(mut self) -> Result<Node, SyntaxError> {
+        let mut found = None;
+        loop {
+            let (event, at) = self.next()?;
+            match event {
+                Event::StreamEnd => break,
+                Event::StreamStart | Event::DocumentEnd => {}
+                Event::DocumentStart(..) if found.is_none() => {
+                    let (event, at) = self.next()?;
+                    found = Some(self.node(event, at, 0)?);
+                }
+                _ => return refused(at, "a second document; a policy file holds one"),
+            }
         }
-        Ok(Tree::List(list))
+        Ok(found.unwrap_or(Node { tree: Tree::Null, at: Position { line: 1, column: 1 } }))
     }
-    fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<Tree, A::Error> {
+
+    fn next(&mut self) -> Result<(Event<'a>, Position), SyntaxError> {
+        match self.events.next() {
+            Some(Ok((event, span))) => Ok((event, position(&span.start))),
+            Some(Err(error)) => refused(position(error.marker()), &error.info()),
+            None => Ok((Event::StreamEnd, Position::default())),
+        }
+    }
+
+    fn node(&mut self, event: Event<'a>, at: Position, depth: usize) -> Result<Node, SyntaxError> {
+        if depth > MAX_DEPTH {
+            return refused(at, "nested too deeply");
+        }
+        let tree = match event {
+            Event::Scalar(text, ScalarStyle::Plain, _, None) => plain(text.into_owned()),
+            Event::Scalar(text, _, _, None) => Tree::Text(text.into_owned()),
+            Event::SequenceStart(_, _, None) => self.list(depth)?,
+            Event::MappingStart(_, _, None) => self.map(depth)?,
+            Event::Alias(_) | Event::UnresolvedAlias(_) => {
+                return refused(at, "aliases are not accepted; write the value out");
+            }
+            Event::Scalar(..) | Event::SequenceStart(..) | Event::MappingStart(..) => {
+                return refused(at, "tags are not accepted; write the plain value");
+            }
+            _ => return refused(at, "a value is missing"),
+        };
+        Ok(Node { tree, at })
+    }
+
+    fn list(&mut self, depth: usize) -> Result<Tree, SyntaxError> {
+        let mut items = Vec::new();
+        loop {
+            match self.next()? {
+                (Event::SequenceEnd, _) => return Ok(Tree::List(items)),
+                (event, at) => items.push(self.node(event, at, depth + 1)?),
+            }
+        }
+    }
+
+    fn map(&mut self, depth: usize) -> Result<Tree, SyntaxError> {
         let mut entries = Vec::new();
-        while let Some((key, value)) = pairs.next_entry::<Spanned<String>, Node>()? {
-            entries.push(Entry { at: position(key.referenced), key: key.value, value });
+        loop {
+            match self.next()? {
+                (Event::MappingEnd, _) => return Ok(Tree::Map(entries)),
+                (Event::Scalar(key, _, _, None), at) => {
+                    let (event, value_at) = self.next()?;
+                    let value = self.node(event, value_at, depth + 1)?;
+                    entries.push(Entry { key: key.into_owned(), at, value });
+                }
+                (_, at) => return refused(at, "a key must be plain text"),
+            }
         }
-        Ok(Tree::Map(entries))
+    }
+}
+
+fn refused<T>(at: Position, message: &str) -> Result<T, SyntaxError> {
+    Err(SyntaxError { at, message: message.to_owned() })
+}
+
+/// Lines count from 1 in the parser, columns from 0.
+fn position(marker: &Marker) -> Position {
+    Position { line: marker.line(), column: marker.col() + 1 }
+}
+
+/// What an unquoted scalar means, by the core schema of YAML 1.2.2, section 10.3.2.
+fn plain(text: String) -> Tree {
+    let radix = |digits: &str, radix| i128::from_str_radix(digits, radix).ok().map(Tree::Integer);
+    let number = match (text.strip_prefix("0x"), text.strip_prefix("0o")) {
+        (Some(digits), _) => radix(digits, 16),
+        (_, Some(digits)) => radix(digits, 8),
+        _ if text.chars().all(|c| c.is_ascii_digit() || "+-.eE".contains(c)) => {
+            let float = || text.parse().ok().filter(|n: &f64| n.is_finite()).map(Tree::Float);
+            text.parse().ok().map(Tree::Integer).or_else(float)
+        }
+        _ => None,
+    };
+    match text.as_str() {
+        "" | "~" | "null" | "Null" | "NULL" => Tree::Null,
+        "true" | "True" | "TRUE" => Tree::Bool(true),
+        "false" | "False" | "FALSE" => Tree::Bool(false),
+        _ => number.unwrap_or(Tree::Text(text)),
     }
 }
 

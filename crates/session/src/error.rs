@@ -65,6 +65,10 @@ pub enum SessionError {
     #[error(transparent)]
     System(#[from] SysError),
 
+    #[cfg(feature = "layers-off")]
+    #[error("there is no layer `{name}` to switch off")]
+    NoSuchLayer { name: String },
+
     #[error(
         "the sandbox's pid 1 went away while setting up{}",
         if *killed { ": ended on request" } else { "; was it killed from outside?" }

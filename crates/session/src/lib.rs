@@ -9,7 +9,7 @@ pub mod config;
 mod error;
 mod journal;
 #[cfg(feature = "layers-off")]
-mod layers_off;
+pub mod layers_off;
 mod places;
 mod relay;
 mod reporting;

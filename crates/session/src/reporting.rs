@@ -1,17 +1,17 @@
 //! Turns what was planned and what was observed into a run report, keeping the two apart.
 
 use palisade_launch::Observation;
-use palisade_plan::layer::{Promise, Strength};
-use palisade_plan::model::{Confinement, Plan};
+use palisade_plan::layer::{Layer, Promise, Strength};
+use palisade_plan::model::{Confinement, Plan, Probe};
 use palisade_record::{
     Approval, Identity, Observed, Planned, ProbeReport, PromiseReport, RunReport, Versions, Walls,
 };
 use palisade_sys::{Errno, errno_name};
 use serde::Serialize;
 
-/// Which promise an attempt of the self-check speaks for.
+/// Which promises an attempt of the self-check speaks for, if the layer it tried holds them.
 const SPEAKS_FOR: [(&str, &[&str]); 6] = [
-    ("read-canary", &["FS-2", "FS-3"]),
+    ("read-canary", &["FS-1", "FS-2", "FS-3"]),
     ("write-outside", &["FS-1"]),
     ("reach-network", &["NET-1", "NET-2"]),
     ("see-supervisor", &["PROC-1"]),
@@ -54,11 +54,13 @@ pub(crate) fn planned(report: &mut RunReport, plan: &Plan) {
 }
 
 /// What the child saw. The command only started because every attempt was stopped.
-pub(crate) fn observed(report: &mut RunReport, observations: &[Observation]) {
+pub(crate) fn observed(report: &mut RunReport, tried: &[Probe], observations: &[Observation]) {
     for promise in &mut report.promises {
-        let seen = observations.iter().filter(|seen| speaks_for(&seen.probe, &promise.id)).find_map(
-            |seen| (seen.observed == seen.expected).then_some(seen.observed.as_str()),
-        );
+        let seen = observations
+            .iter()
+            .filter(|seen| seen.observed == seen.expected)
+            .find(|seen| speaks_for(&seen.probe, promise, tried))
+            .map(|seen| seen.observed.as_str());
         promise.observed =
             Some(if seen.is_some() { Observed::Held } else { Observed::NotProbed });
         promise.probe_errno = seen.and_then(errno_number);
@@ -74,8 +76,23 @@ pub(crate) fn observed(report: &mut RunReport, observations: &[Observation]) {
         .collect();
 }
 
-fn speaks_for(probe: &str, id: &str) -> bool {
-    SPEAKS_FOR.iter().any(|(name, ids)| *name == probe && ids.contains(&id))
+fn speaks_for(probe: &str, promise: &PromiseReport, tried: &[Probe]) -> bool {
+    SPEAKS_FOR.iter().any(|(name, ids)| *name == probe && ids.contains(&promise.id.as_str()))
+        && tried
+            .iter()
+            .map(name_and_layer)
+            .any(|(name, layer)| name == probe && promise.layers.iter().any(|l| l == layer.name()))
+}
+
+fn name_and_layer(probe: &Probe) -> (&'static str, Layer) {
+    match probe {
+        Probe::ReadCanary { layer, .. } => ("read-canary", *layer),
+        Probe::WriteOutside { layer, .. } => ("write-outside", *layer),
+        Probe::ReachNetwork { layer } => ("reach-network", *layer),
+        Probe::SeeSupervisor { layer } => ("see-supervisor", *layer),
+        Probe::RegainCapability { layer } => ("regain-capability", *layer),
+        Probe::ForbiddenSyscall { layer } => ("forbidden-syscall", *layer),
+    }
 }
 
 fn errno_number(name: &str) -> Option<i32> {

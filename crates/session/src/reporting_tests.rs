@@ -1,6 +1,7 @@
 use super::{errno_number, observed, promise, relaxation};
 use palisade_launch::Observation;
 use palisade_plan::layer::{Layer, Promise, Strength};
+use palisade_plan::model::Probe;
 use palisade_record::{Observed, RunReport, Versions};
 
 fn report(promises: &[Promise]) -> RunReport {
@@ -27,14 +28,17 @@ fn seen(probe: &str, expected: &str, observed: &str) -> Observation {
 /// Proves: ESC-2 observed-apart-from-planned
 #[test]
 fn only_what_was_tried_counts_as_observed() {
-    let mut report = report(&[held("PROC-1"), held("FS-2"), held("PROC-8")]);
+    let read_only = Promise { layers: vec![Layer::ReadOnlyMounts], ..held("FS-1") };
+    let mut report = report(&[held("PROC-1"), held("FS-2"), held("PROC-8"), read_only]);
+    let tried = [Probe::ReadCanary { path: "/canary".into(), layer: Layer::MountView }];
     let observations =
         [seen("see-supervisor", "ESRCH", "not-probed"), seen("read-canary", "ENOENT", "ENOENT")];
-    observed(&mut report, &observations);
+    observed(&mut report, &tried, &observations);
     let of = |id: &str| report.promises.iter().find(|promise| promise.id == id).unwrap();
     assert_eq!(of("PROC-1").observed, Some(Observed::NotProbed));
     assert_eq!(of("FS-2").observed, Some(Observed::Held));
     assert_eq!(of("FS-2").probe_errno, Some(2));
+    assert_eq!(of("FS-1").observed, Some(Observed::NotProbed), "held by a layer nobody tried");
     assert_eq!(of("PROC-8").observed, Some(Observed::NotProbed));
     assert!(!report.self_check[0].ok && report.self_check[1].ok);
 }

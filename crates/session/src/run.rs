@@ -124,7 +124,7 @@ fn prepare(
     });
     plan.notes.iter().filter(|note| chosen || !is_routine(note)).for_each(|note| tell(note));
     #[cfg(feature = "layers-off")]
-    let plan = crate::layers_off::apply(plan, caller, tell)?;
+    let plan = crate::layers_off::apply(plan, &caller.facts)?;
     reporting::planned(report, &plan);
     for directory in &plan.create_dirs {
         std::fs::create_dir_all(directory)
@@ -164,13 +164,15 @@ fn carry_out(
     let streams = Streams { pty: terminal.as_ref().and_then(HostTerminal::window_size) };
     let limit = plan.timeout_ms.map(|limit| Instant::now() + Duration::from_millis(limit));
     let running = palisade_launch::launch(plan, &streams)?;
-    // Not before: a child of an undumpable process could not write its own id maps.
-    palisade_sys::creds::set_dumpable(false)?;
+    if plan.hardening.init_undumpable {
+        // Not before: a child of an undumpable process could not write its own id maps.
+        palisade_sys::creds::set_dumpable(false)?;
+    }
     release_streams();
     let mut watch = Watch::new(running, signals, terminal, limit);
     let observations = watch.until_started()??;
     let setup = clock.elapsed();
-    reporting::observed(report, &observations);
+    reporting::observed(report, &plan.self_check, &observations);
     started(journal, plan, &observations, setup)?;
     let ended = watch.until_ended()?;
 

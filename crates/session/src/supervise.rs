@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 
 /// How long the command may take to end after a fatal signal.
 const GRACE: Duration = Duration::from_secs(10);
-/// How often to look whether a pager still has the terminal.
-const SHARED_TERMINAL_CHECK: Duration = Duration::from_millis(200);
+/// How often to look whether the terminal is ours by now. Shells tell a stopped job that it comes to
+/// the foreground, and a running one not; nor does a pager tell when it is done.
+const TERMINAL_CHECK: Duration = Duration::from_millis(200);
 
 /// A signal that came from outside and went in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +57,8 @@ pub(crate) struct Watch {
     grace: Option<Instant>,
     killed: Option<Killed>,
     forwarded: Vec<Forwarded>,
+    /// Whether the command runs, and the terminal is its.
+    started: bool,
 }
 
 /// What one turn of the loop brought.
@@ -82,6 +85,7 @@ impl Watch {
             grace: None,
             killed: None,
             forwarded: Vec::new(),
+            started: false,
         }
     }
 
@@ -92,10 +96,10 @@ impl Watch {
         let mut observed = Vec::new();
         loop {
             match self.turn()? {
-                Turn::Message(FromInit::Terminal) => self.free_from_blocking()?,
+                Turn::Message(FromInit::Terminal) => self.accept_pty()?,
                 Turn::Message(FromInit::Checked(observations)) => observed = observations,
                 Turn::Message(FromInit::Started) => {
-                    self.take_terminal()?;
+                    self.started = true;
                     return Ok(Ok(observed));
                 }
                 Turn::Message(FromInit::Failed(error)) => return Ok(Err(error)),
@@ -131,6 +135,9 @@ impl Watch {
 
     fn turn(&mut self) -> Result<Turn, SessionError> {
         self.enforce_clock()?;
+        if self.started {
+            self.take_terminal()?;
+        }
         let control = self.running.control();
         let mut set = vec![
             PollFd::from_borrowed_fd(control, PollFlags::IN),
@@ -144,8 +151,10 @@ impl Watch {
         }
         palisade_sys::proc::poll(&mut set, self.patience())?;
         let ready: Vec<PollFlags> = set.iter().map(PollFd::revents).collect();
-        if let Some(ends) = &ends {
-            serve(&mut self.relay, &order, &ready[fixed..], ends);
+        if let Some(ends) = ends {
+            // The keys may have become somebody else's while we waited.
+            let input = ends.input.filter(|_| self.terminal.as_ref().is_some_and(HostTerminal::may_read));
+            serve(&mut self.relay, &order, &ready[fixed..], &Ends { input, ..ends });
         }
         if !ready[1].is_empty() {
             while let Some(wish) = self.signals.next()? {
@@ -209,9 +218,9 @@ impl Watch {
                 });
                 self.kill(Killed::Asked)
             }
-            Wish::Resize => self.take_terminal(),
+            Wish::Resize => self.resize(),
             Wish::Continue => {
-                self.take_terminal()?;
+                self.resize()?;
                 Ok(self.running.resume()?)
             }
         }
@@ -244,16 +253,24 @@ impl Watch {
 
     fn take_terminal(&mut self) -> Result<(), SessionError> {
         match (&mut self.terminal, self.running.pty()) {
-            (Some(terminal), Some(pty)) => terminal.take(pty),
+            (Some(terminal), Some(_)) => terminal.take(),
+            _ => Ok(()),
+        }
+    }
+
+    fn resize(&self) -> Result<(), SessionError> {
+        match (&self.terminal, self.running.pty()) {
+            (Some(terminal), Some(pty)) => terminal.pass_size_to(pty),
             _ => Ok(()),
         }
     }
 
     /// A pty that is full must not hold up signals and clocks; its other holders are gone.
-    fn free_from_blocking(&self) -> Result<(), SessionError> {
+    fn accept_pty(&self) -> Result<(), SessionError> {
         let Some(pty) = self.running.pty() else { return Ok(()) };
         let flags = rustix::fs::fcntl_getfl(pty).map_err(SessionError::terminal)?;
-        rustix::fs::fcntl_setfl(pty, flags | OFlags::NONBLOCK).map_err(SessionError::terminal)
+        rustix::fs::fcntl_setfl(pty, flags | OFlags::NONBLOCK).map_err(SessionError::terminal)?;
+        self.terminal.as_ref().map_or(Ok(()), |terminal| terminal.introduce(pty))
     }
 
     fn kill(&mut self, why: Killed) -> Result<(), SessionError> {
@@ -281,8 +298,8 @@ impl Watch {
         let until_look = self
             .terminal
             .as_ref()
-            .filter(|terminal| terminal.is_shared() && self.running.pty().is_some())
-            .map(|_| SHARED_TERMINAL_CHECK);
+            .filter(|terminal| self.running.pty().is_some() && !terminal.may_read())
+            .map(|_| TERMINAL_CHECK);
         [until_deadline, until_look].into_iter().flatten().min()
     }
 }

@@ -52,16 +52,18 @@ impl HostTerminal {
         rustix::termios::tcgetwinsize(&self.input).ok()
     }
 
+    /// To be called once, before the command reads anything.
+    pub(crate) fn introduce(&self, pty: BorrowedFd<'_>) -> Result<(), SessionError> {
+        match self.sharing {
+            Sharing::Alone => Ok(()),
+            Sharing::WithPipeline => silence_echo(pty),
+        }
+    }
+
     /// Raw mode, if this process is in the foreground: a background job must not touch the terminal.
-    pub(crate) fn take(&mut self, pty: BorrowedFd<'_>) -> Result<(), SessionError> {
-        if let Some(size) = self.window_size() {
-            rustix::termios::tcsetwinsize(pty, size).map_err(SessionError::terminal)?;
-        }
-        if self.saved.is_some() || !self.is_foreground() {
+    pub(crate) fn take(&mut self) -> Result<(), SessionError> {
+        if self.saved.is_some() || self.sharing == Sharing::WithPipeline || !self.is_foreground() {
             return Ok(());
-        }
-        if self.sharing == Sharing::WithPipeline {
-            return silence_echo(pty);
         }
         let found = rustix::termios::tcgetattr(&self.input).map_err(SessionError::terminal)?;
         let mut raw = found.clone();
@@ -70,6 +72,13 @@ impl HostTerminal {
             .map_err(SessionError::terminal)?;
         self.saved = Some(found);
         Ok(())
+    }
+
+    pub(crate) fn pass_size_to(&self, pty: BorrowedFd<'_>) -> Result<(), SessionError> {
+        match self.window_size() {
+            Some(size) => rustix::termios::tcsetwinsize(pty, size).map_err(SessionError::terminal),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn give_back(&mut self) {
@@ -97,11 +106,6 @@ impl HostTerminal {
                         .is_ok_and(|now| now.local_modes.contains(LocalModes::ICANON))
             }
         }
-    }
-
-    /// Whether `may_read` can change without a signal telling so.
-    pub(crate) fn is_shared(&self) -> bool {
-        self.sharing == Sharing::WithPipeline
     }
 
     fn is_foreground(&self) -> bool {

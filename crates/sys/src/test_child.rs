@@ -6,6 +6,7 @@
 
 use std::io::{PipeWriter, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Once, OnceLock};
 
 use rustix::process::Pid;
 
@@ -25,7 +26,26 @@ pub fn status_of_child(body: impl FnOnce()) -> Status {
     run(body).0
 }
 
+/// Where a panic in the child is told; empty in the harness itself.
+static CHILD_REPORT: OnceLock<PipeWriter> = OnceLock::new();
+
+/// The hook stands before the first fork: to set it in a child could wait for ever for a lock that
+/// another test's panic held when we forked.
+fn route_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| match CHILD_REPORT.get() {
+            None => usual(info),
+            Some(mut report) => {
+                let _ = writeln!(report, "{info}");
+            }
+        }));
+    });
+}
+
 fn run(body: impl FnOnce()) -> (Status, String) {
+    route_panics();
     let (mut reader, writer) = std::io::pipe().unwrap();
     // SAFETY: the child runs test code only, allocates under libc's fork-safe allocator, and leaves
     // by _exit.
@@ -45,9 +65,7 @@ fn run(body: impl FnOnce()) -> (Status, String) {
 }
 
 fn report_panic(body: impl FnOnce(), writer: PipeWriter) -> i32 {
-    std::panic::set_hook(Box::new(move |info| {
-        let _ = writeln!(&writer, "{info}");
-    }));
+    CHILD_REPORT.set(writer).unwrap();
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(()) => 0,
         Err(_) => 101,

@@ -2,15 +2,13 @@
 //! inside once the layers that hold it are off. An attack that fails for a reason other than the
 //! named layers proves nothing, so that is a failed test as well.
 
-use crate::invocation::Output;
+use crate::invocation::{Invocation, Output};
 use crate::proof::{self, Proof};
 use crate::world::World;
 use crate::{am_root, must};
 
-/// Exit code of a sandbox that could not do its own work: the attack was never tried.
-const OWN_FAILURE: i32 = 125;
-/// Exit code of a sandbox that refused before it started anything.
-const REFUSED: i32 = 126;
+/// Exit codes of a sandbox that failed, refused, or did not find the command: nothing was tried.
+const NEVER_TRIED: [i32; 3] = [125, 126, 127];
 /// The start-up self-check stops a run whose wall is down, so it is off whenever a wall is.
 const SELF_CHECK: &str = "self-check";
 
@@ -35,10 +33,14 @@ pub struct Attack {
     clauses: &'static [&'static str],
     layers: &'static [&'static str],
     only_as_root: Option<&'static str>,
+    only_as_user: Option<&'static str>,
+    only_together: Option<&'static str>,
     prepare: Box<dyn Fn(&World)>,
     flags: Commands,
     command: Commands,
     bare_command: Option<Commands>,
+    surroundings: Commands,
+    meanwhile: Option<Box<dyn Fn(&World)>>,
     succeeded: Judge,
     contained: Judge,
 }
@@ -59,10 +61,14 @@ impl Attack {
             clauses: &[],
             layers: &[],
             only_as_root: None,
+            only_as_user: None,
+            only_together: None,
             prepare: Box::new(|_| ()),
             flags: Box::new(|_| Vec::new()),
             command: Box::new(|_| Vec::new()),
             bare_command: None,
+            surroundings: Box::new(|_| Vec::new()),
+            meanwhile: None,
             succeeded: Box::new(|_, _| false),
             contained: Box::new(|_, _| true),
         }
@@ -82,10 +88,24 @@ impl Attack {
         self
     }
 
+    /// For layers that need each other, so that with only some of them off nothing can start.
+    #[must_use]
+    pub fn only_together(mut self, reason: &'static str) -> Self {
+        self.only_together = Some(reason);
+        self
+    }
+
     /// For what an ordinary user can not do even without a sandbox; the reason is printed.
     #[must_use]
     pub fn only_as_root(mut self, reason: &'static str) -> Self {
         self.only_as_root = Some(reason);
+        self
+    }
+
+    /// For what root is not offered, or need not gain; the reason is printed.
+    #[must_use]
+    pub fn only_as_user(mut self, reason: &'static str) -> Self {
+        self.only_as_user = Some(reason);
         self
     }
 
@@ -117,6 +137,22 @@ impl Attack {
         self
     }
 
+    /// A program that makes the surroundings of every run, sandbox or not, and then runs what is
+    /// appended to its arguments there.
+    #[must_use]
+    pub fn surroundings(mut self, program: impl Fn(&World) -> Vec<String> + 'static) -> Self {
+        self.surroundings = Box::new(program);
+        self
+    }
+
+    /// What happens on the host while the command runs: once it has printed `ready`, and before
+    /// it is given a line to read.
+    #[must_use]
+    pub fn meanwhile(mut self, act: impl Fn(&World) + 'static) -> Self {
+        self.meanwhile = Some(Box::new(act));
+        self
+    }
+
     /// Whether harm was done: look at the host wherever the harm would be there.
     #[must_use]
     pub fn succeeded(mut self, judge: impl Fn(&World, &Output) -> bool + 'static) -> Self {
@@ -138,7 +174,14 @@ impl Attack {
             println!("{} is tested as root only: {reason}", self.id);
             return;
         }
+        if let Some(reason) = self.only_as_user.filter(|_| am_root()) {
+            println!("{} is tested as an ordinary user only: {reason}", self.id);
+            return;
+        }
         assert!(!self.layers.is_empty(), "{} names no layer that holds it", self.id);
+        if let Some(reason) = self.only_together {
+            println!("{}: the layers come off together only: {reason}", self.id);
+        }
 
         let (world, output) = self.run_bare();
         self.expect(&world, &output, Harm::Done, "without a sandbox");
@@ -156,7 +199,11 @@ impl Attack {
 
         for subset in strict_subsets(self.layers) {
             let (world, output) = self.run_inside(Some(&subset));
-            self.expect(&world, &output, Harm::Prevented, &format!("with only {subset:?} off"));
+            let way = format!("with only {subset:?} off");
+            if self.only_together.is_none() {
+                self.expect_attempted(&output, &way);
+            }
+            self.expect(&world, &output, Harm::Prevented, &way);
         }
 
         let (world, output) = self.run_inside(Some(self.layers));
@@ -176,7 +223,7 @@ impl Attack {
             Some(split) => split,
             None => panic!("{} names no command", self.id),
         };
-        let output = world.bare(program).args(arguments).run();
+        let output = self.finish(&world, world.bare(program).args(arguments));
         (world, output)
     }
 
@@ -189,8 +236,18 @@ impl Attack {
             off.extend(layers.iter().filter(|layer| **layer != SELF_CHECK));
             invocation = invocation.layers_off(&off);
         }
-        let output = invocation.run();
+        let output = self.finish(&world, invocation);
         (world, output)
+    }
+
+    fn finish(&self, world: &World, invocation: Invocation) -> Output {
+        let invocation = invocation.started_by(&(self.surroundings)(world));
+        let Some(meanwhile) = &self.meanwhile else { return invocation.run() };
+        let mut running = invocation.keep_stdin_open().spawn();
+        running.wait_for_stdout("ready\n");
+        meanwhile(world);
+        running.send(b"\n");
+        running.wait()
     }
 
     #[track_caller]
@@ -202,7 +259,7 @@ impl Attack {
     #[track_caller]
     fn expect_attempted(&self, output: &Output, way: &str) {
         assert!(
-            ![OWN_FAILURE, REFUSED].contains(&output.code()),
+            !NEVER_TRIED.contains(&output.code()),
             "{} ({}) {way}: the sandbox did not start, so nothing was tried\n{}",
             self.id,
             self.name,

@@ -96,7 +96,32 @@ impl Invocation {
     #[must_use]
     pub fn layers_off(mut self, layers: &[&str]) -> Self {
         let mut replacement = Command::new(binaries::sandbox_with_layers_off());
-        replacement.args(self.command.get_args()).env_clear();
+        replacement.args(self.command.get_args());
+        self.replace(replacement);
+        self.env("PALISADE_LAYERS_OFF", layers.join(","))
+    }
+
+    /// Has another program start this one: its words come first, then this program and its
+    /// arguments. Nothing changes if there are none.
+    #[must_use]
+    pub fn started_by(mut self, words: &[String]) -> Self {
+        if let Some((starter, starters_arguments)) = words.split_first() {
+            let mut replacement = Command::new(starter);
+            replacement
+                .args(starters_arguments)
+                .arg(self.command.get_program())
+                .args(self.command.get_args());
+            self.arguments_shown
+                .insert(0, self.command.get_program().to_string_lossy().into_owned());
+            self.arguments_shown.splice(0..0, starters_arguments.iter().cloned());
+            self.replace(replacement);
+        }
+        self
+    }
+
+    /// Another program in the same place and environment.
+    fn replace(&mut self, mut replacement: Command) {
+        replacement.env_clear();
         for (name, value) in self.command.get_envs() {
             if let Some(value) = value {
                 replacement.env(name, value);
@@ -105,9 +130,7 @@ impl Invocation {
         if let Some(directory) = self.command.get_current_dir() {
             replacement.current_dir(directory);
         }
-        replacement.env("PALISADE_LAYERS_OFF", layers.join(","));
         self.command = replacement;
-        self
     }
 
     pub(crate) fn reading_report(mut self, report: PathBuf) -> Self {

@@ -1,13 +1,13 @@
 //! Fixtures of the functional and attack tests: a throw-away corner of the host, the real
 //! `sandbox` binary run in it, and the three-way form every attack takes.
 //! Nothing here may touch the state of the user who runs the tests, or ship in a release.
-#![forbid(unsafe_code)]
 #![allow(clippy::panic, reason = "a fixture that can not be set up has to fail its test")]
 
 mod attack;
 mod binaries;
 mod invocation;
 mod proof;
+pub mod raw;
 mod world;
 
 pub use attack::Attack;
@@ -21,6 +21,12 @@ use std::fmt::Display;
 #[must_use]
 pub fn am_root() -> bool {
     rustix::process::geteuid().is_root()
+}
+
+/// The version of Landlock this host has; 0 without it.
+#[must_use]
+pub fn landlock_abi() -> u32 {
+    palisade_sys::landlock::landlock_abi().unwrap_or(0)
 }
 
 /// The value, or a failed test that says what could not be done.

@@ -34,7 +34,7 @@ impl Plan {
         if self.json {
             output::print_json(&planned.plan)?;
         } else {
-            output::print(&planned.plan.to_json()?)?;
+            output::print(&planned.plan.to_string())?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -6,7 +6,7 @@ use crate::args::{CommandArgs, PolicyArgs};
 use crate::output;
 use crate::request;
 use clap::Args;
-use palisade_record::{ReportFile, RunReport};
+use palisade_record::{Outcome, ReportFile, RunReport};
 use palisade_session::Caller;
 use palisade_session::run::{RunRequest, run};
 use std::path::PathBuf;
@@ -47,6 +47,8 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let caller = Caller::here()?;
+        #[cfg(feature = "layers-off")]
+        warn_of_test_build();
         let policy = request::policy_request(&caller, &self.policy)?;
         let report_file = self.report.as_deref().map(ReportFile::prepare).transpose()?;
         let request = RunRequest { command: self.command.command, policy };
@@ -60,6 +62,9 @@ impl Run {
         if let Some(error) = finished.error {
             output::complain(&error.into());
         }
+        if finished.report.outcome == Outcome::Timeout {
+            tell("the time limit is over; everything inside was ended");
+        }
         if let Some(file) = report_file
             && let Err(error) = file.write(&finished.report)
         {
@@ -71,6 +76,14 @@ impl Run {
         }
         Ok(ExitCode::from(exit_code))
     }
+}
+
+/// Not muted by `--quiet`: this build must not be taken for a sandbox.
+#[cfg(feature = "layers-off")]
+fn warn_of_test_build() {
+    let layers = std::env::var(palisade_session::layers_off::VARIABLE).unwrap_or_default();
+    let layers = if layers.is_empty() { "none" } else { &layers };
+    output::note(&format!("TEST BUILD, layers off: {layers}"));
 }
 
 /// No string in JSON holds a raw line break, so indentation is all that goes.

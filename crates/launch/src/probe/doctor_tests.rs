@@ -6,7 +6,7 @@ use palisade_sys::mounts::{self, FsOption, MountAttrs};
 use palisade_sys::seccomp::SeccompFlags;
 use palisade_sys::test_child::{become_namespace_root, in_child};
 use palisade_sys::{CWD, Errno, SysError, creds};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const ALWAYS: [&str; 19] = [
     "user-namespaces",
@@ -83,34 +83,47 @@ fn everything_a_run_needs_is_tried_as_an_ordinary_user() {
     });
 }
 
-/// What a trial could leave behind: a mount, a process, an open file, a control group.
-fn traces() -> (String, String, usize, usize) {
-    let own = std::process::id();
-    let groups = ["/sys/fs/cgroup", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids"]
-        .iter()
-        .filter_map(|path| std::fs::read_dir(path).ok())
-        .flatten()
-        .filter(|entry| {
-            entry.as_ref().unwrap().file_name().to_string_lossy().contains("palisade-doctor")
+/// What a trial could leave behind.
+#[derive(Debug, PartialEq, Eq)]
+struct Traces {
+    mounts: String,
+    children: String,
+    descriptors: usize,
+    groups: Vec<PathBuf>,
+}
+
+impl Traces {
+    fn now() -> Self {
+        let own = std::process::id();
+        Self {
+            mounts: std::fs::read_to_string("/proc/self/mountinfo").unwrap(),
+            children: std::fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap(),
+            descriptors: std::fs::read_dir("/proc/self/fd").unwrap().count(),
+            groups: groups_named(&format!("palisade-doctor-{own}"), Path::new("/sys/fs/cgroup")),
+        }
+    }
+}
+
+fn groups_named(name: &str, below: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(below).into_iter().flatten().filter_map(Result::ok);
+    entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .flat_map(|entry| {
+            let mut found = groups_named(name, &entry.path());
+            found.extend((entry.file_name() == name).then(|| entry.path()));
+            found
         })
-        .count();
-    (
-        std::fs::read_to_string("/proc/self/mountinfo").unwrap(),
-        std::fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap(),
-        std::fs::read_dir("/proc/self/fd").unwrap().count(),
-        groups,
-    )
+        .collect()
 }
 
 /// Proves: PROC-7 doctor
 #[test]
 fn nothing_is_left_behind() {
     in_child(|| {
-        let before = traces();
+        let before = Traces::now();
+        assert_eq!((before.children.as_str(), before.groups.len()), ("", 0));
         doctor();
-        let after = traces();
-        assert_eq!(before.0, after.0, "mounts");
-        assert_eq!((after.1.as_str(), after.2), ("", before.2), "processes and descriptors");
+        assert_eq!(Traces::now(), before);
     });
 }
 

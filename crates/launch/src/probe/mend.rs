@@ -49,7 +49,7 @@ pub(crate) fn user_namespaces(errno: Errno) -> String {
         "unprivileged user namespaces are switched off: \
          sudo sysctl -w kernel.unprivileged_userns_clone=1"
     } else if apparmor_restricts() {
-        return apparmor() + NO_USERNS;
+        return apparmor() + no_userns();
     } else if errno == Errno::AGAIN {
         return "the limit on processes is reached: raise it with ulimit -u".to_owned();
     } else if errno == Errno::PERM {
@@ -58,11 +58,18 @@ pub(crate) fn user_namespaces(errno: Errno) -> String {
     } else {
         "the kernel could not make the namespaces"
     };
-    cause.to_owned() + NO_USERNS
+    cause.to_owned() + no_userns()
 }
 
-const NO_USERNS: &str =
-    "; or run with Landlock and seccomp alone: --level 1 --no-userns (weaker: see `sandbox plan`)";
+/// The way on without them, which root can not take: its command would be root on the host.
+fn no_userns() -> &'static str {
+    if rustix::process::geteuid().is_root() {
+        "; or run as an ordinary user with Landlock and seccomp alone: --level 1 --no-userns \
+         (weaker: see `sandbox plan`)"
+    } else {
+        "; or run with Landlock and seccomp alone: --level 1 --no-userns (weaker: see `sandbox plan`)"
+    }
+}
 
 /// Whether Ubuntu's switch is on; a profile may still exempt this binary.
 pub(crate) fn apparmor_restricts() -> bool {

@@ -185,7 +185,7 @@ fn ports(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
             });
             match ends {
                 None => {
-                    foreign.warn(field, format!("`{range}` is no range of ports such as 1-1023"))
+                    foreign.warn(field, format!("`{range}` is no range of ports such as 1-1023"));
                 }
                 Some(ends) => {
                     for port in allowed_ports.iter().filter(|port| ends.contains(port)) {

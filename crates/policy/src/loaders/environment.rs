@@ -18,9 +18,7 @@ const NAMES: [&str; 6] = [
 ];
 const GATE_MODES: [&str; 2] = ["dynamic", "static"];
 
-/// Reads the six variables of [POL-3]; other `SANDBOX_*` names mirror flags and are the caller's.
-///
-/// [POL-3]: crate::loaders
+/// Reads the six variables named above; other `SANDBOX_*` names mirror flags and are the caller's.
 pub fn load_environment(variables: &BTreeMap<String, String>) -> Result<Loaded, Vec<Diagnostic>> {
     let mut flags = Vec::new();
     let mut refused = Vec::new();

@@ -2,13 +2,14 @@
 
 use super::{Loaded, SourceKind};
 use crate::contradictions;
-use crate::decode::{Decoder, decode_value, join};
+use crate::decode::{Decoder, join};
 use crate::diagnostic::{Diagnostic, Origin, Problem};
 use crate::document::{PolicyDocument, put};
 use crate::keys;
 use crate::nearest::nearest;
 use crate::settings::{Settings, Value};
 use crate::tree::{Entry, Node, Position, Tree};
+use crate::value::decode_value;
 
 /// A file of another program while it is read.
 pub(super) struct Foreign {

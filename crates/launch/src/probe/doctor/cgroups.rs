@@ -69,15 +69,18 @@ impl Hierarchies {
         match (&self.v2, self.v1.first()) {
             (Some(own), _) if usable => {
                 let seen = format!("v2, {} with {}", own.display(), controllers.trim());
-                seen_with(seen, enter_new_group(own, |errno| v2_mend(errno, own)))
+                seen_with(&seen, enter_new_group(own, |errno| v2_mend(errno, own)))
             }
             (v2, Some(_)) => {
                 let names: Vec<&str> = self.v1.iter().map(|(name, _)| *name).collect();
                 let beside = if v2.is_some() { "v1 beside an empty v2 (hybrid)" } else { "v1" };
                 let seen = format!("{beside}: {}", names.join(", "));
                 let mut groups = self.v1.iter();
-                let mend = |_| V1_MEND.to_owned();
-                seen_with(seen, groups.try_for_each(|(_, own)| enter_new_group(own, mend)))
+                let mend = |errno| match errno {
+                    Errno::ROFS => READ_ONLY_MEND.to_owned(),
+                    _ => V1_MEND.to_owned(),
+                };
+                seen_with(&seen, groups.try_for_each(|(_, own)| enter_new_group(own, mend)))
             }
             (Some(own), None) => {
                 let detail = format!("v2, but {} has no memory, pids or cpu", own.display());
@@ -92,6 +95,9 @@ impl Hierarchies {
 const V1_MEND: &str = "switch to cgroup v2, which can be given to an ordinary user: add \
                        systemd.unified_cgroup_hierarchy=1 to GRUB_CMDLINE_LINUX in \
                        /etc/default/grub, then sudo update-grub && sudo reboot";
+const READ_ONLY_MEND: &str = "start the container with writable control groups (docker 28: \
+                              --security-opt writable-cgroups=true; podman: --security-opt \
+                              unmask=/sys/fs/cgroup)";
 const ENABLE_MEND: &str =
     "echo '+memory +pids +cpu' | sudo tee /sys/fs/cgroup/cgroup.subtree_control";
 
@@ -111,7 +117,7 @@ fn v2_controllers(own: &Path) -> String {
     std::fs::read_to_string(own.join("cgroup.controllers")).unwrap_or_default()
 }
 
-fn seen_with(seen: String, entered: Result<(), Fault>) -> Outcome {
+fn seen_with(seen: &str, entered: Result<(), Fault>) -> Outcome {
     match entered {
         Ok(()) => Ok(format!("{seen}; a group of our own takes processes")),
         Err(fault) => Err(Fault { detail: format!("{seen}; {}", fault.detail), ..fault }),
@@ -121,10 +127,7 @@ fn seen_with(seen: String, entered: Result<(), Fault>) -> Outcome {
 fn v2_mend(errno: Errno, own: &Path) -> String {
     let own = own.display();
     match errno {
-        Errno::ROFS => "start the container with writable control groups (docker 28: \
-                        --security-opt writable-cgroups=true; podman: --security-opt \
-                        unmask=/sys/fs/cgroup)"
-            .to_owned(),
+        Errno::ROFS => READ_ONLY_MEND.to_owned(),
         _ if Path::new("/run/systemd/system").is_dir() => {
             "systemd-run --user --scope -p Delegate=yes -- sandbox run …".to_owned()
         }

@@ -89,27 +89,33 @@ pub(super) fn fuse(inside: Inside) -> Finding {
         without: Health::Degraded,
     };
     // Opened first: a closed device is the usual fault, whatever else is wrong.
-    let device = rustix::fs::open(FUSE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+    subject.finding(open_fuse().and_then(|_| inside.trial(CloneFlags::NEWNS, mount_fuse)))
+}
+
+fn open_fuse() -> Result<OwnedFd, Fault> {
+    rustix::fs::open(FUSE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .at("open", Path::new(FUSE))
         .map_err(|error| {
-            let mend = fuse_mend(error.errno);
-            Fault { mend: mend.map(str::to_owned), ..Fault::from(error) }
-        });
-    subject.finding(device.and_then(|device| {
-        inside.trial(CloneFlags::NEWNS, || {
-            let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-            let (uid, gid) = (uid.as_raw().to_string(), gid.as_raw().to_string());
-            let descriptor = device.as_raw_fd().to_string();
-            let options = [
-                FsOption::Text("fd", &descriptor),
-                FsOption::Text("rootmode", "40000"),
-                FsOption::Text("user_id", &uid),
-                FsOption::Text("group_id", &gid),
-            ];
-            mounts::new_fs("fuse", &options, MountAttrs::NOSUID | MountAttrs::NODEV)?;
-            Ok("it opens and mounts".to_owned())
+            let mend = fuse_mend(error.errno).map(str::to_owned);
+            Fault { mend, ..Fault::from(error) }
         })
-    }))
+}
+
+/// The kernel takes only a device that was opened in the user namespace that mounts
+/// (`fuse_fill_super()`), and mounts before anybody answers on it.
+fn mount_fuse() -> Outcome {
+    let device = open_fuse()?;
+    let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+    let (uid, gid) = (uid.as_raw().to_string(), gid.as_raw().to_string());
+    let descriptor = device.as_raw_fd().to_string();
+    let options = [
+        FsOption::Text("fd", &descriptor),
+        FsOption::Text("rootmode", "40000"),
+        FsOption::Text("user_id", &uid),
+        FsOption::Text("group_id", &gid),
+    ];
+    mounts::new_fs("fuse", &options, MountAttrs::NOSUID | MountAttrs::NODEV)?;
+    Ok("it opens and mounts".to_owned())
 }
 
 fn fuse_mend(errno: Errno) -> Option<&'static str> {
@@ -164,8 +170,14 @@ fn hold_namespace(parent: &OwnedFd) -> ! {
 
 fn map_current_directory(holder: Pid) -> Outcome {
     let line = [MapLine { inside: 0, outside: SOME_ID, count: 1 }];
-    write_map(Some(holder), IdKind::Gid, &line)?;
-    write_map(Some(holder), IdKind::Uid, &line)?;
+    for kind in [IdKind::Gid, IdKind::Uid] {
+        write_map(Some(holder), kind, &line).map_err(|error| {
+            Fault::from(error).mended_by(
+                "there is no id to run as but root's here; start as an ordinary user, or in a \
+                 container that has 65536 ids",
+            )
+        })?;
+    }
     let path = format!("/proc/{}/ns/user", holder.as_raw_pid());
     let namespace = rustix::fs::open(&path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
         .at("open", Path::new(&path))?;

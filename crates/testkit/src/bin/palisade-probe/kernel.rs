@@ -1,14 +1,184 @@
 //! Attempts at the kernel's surface and the network.
 //! Must never look for another way once one is refused.
 
+use std::io;
 use std::net::{Ipv4Addr, TcpStream};
+use std::os::fd::OwnedFd;
 
-use crate::{Failure, Probe, number};
+use palisade_sys::clone::{CloneFlags, unshare};
+use palisade_testkit::raw;
+use rustix::io::Errno;
+use rustix::mount::FsOpenFlags;
+use rustix::net::{AddressFamily, Protocol, SocketType};
 
-pub(crate) const PROBES: &[Probe] = &[("connect", "PORT", connect)];
+use crate::surroundings::{LEFT_KEY, c_string, errno};
+use crate::{Failure, Probe, argument, number};
+
+pub(crate) const PROBES: &[Probe] = &[
+    ("connect", "PORT", connect),
+    ("io-uring", "", io_uring),
+    #[cfg(target_arch = "x86_64")]
+    ("int-0x80", "", int_0x80),
+    #[cfg(target_arch = "x86_64")]
+    ("x32", "", x32),
+    ("clone3-namespace", "", clone3_namespace),
+    ("unshare-namespace", "", unshare_namespace),
+    ("socket-families", "", socket_families),
+    ("read-session-key", "NAME", read_session_key),
+    ("leave-session-key", "VALUE", leave_session_key),
+    ("receive-posix", "NAME", receive_posix),
+    ("receive-system-v", "KEY", receive_system_v),
+    ("bpf", "", bpf),
+    ("userfaultfd", "", userfaultfd),
+    ("perf-event", "", perf_event),
+    ("fsopen", "", fsopen),
+    ("load-module", "", load_module),
+    ("unload-module", "", unload_module),
+    ("kexec", "", kexec),
+    ("arguments", "WORD…", arguments),
+];
 
 fn connect(arguments: &[String]) -> Result<String, Failure> {
     let port = number(arguments, 0, "PORT")?;
     TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     Ok(port.to_string())
+}
+
+fn io_uring(_: &[String]) -> Result<String, Failure> {
+    raw::io_uring_setup()?;
+    Ok("has a ring".to_owned())
+}
+
+#[cfg(target_arch = "x86_64")]
+fn int_0x80(_: &[String]) -> Result<String, Failure> {
+    let pid = raw::getpid_by_int_0x80();
+    if u32::try_from(pid) != Ok(std::process::id()) {
+        return Err(io::Error::from_raw_os_error(-pid).into());
+    }
+    Ok("the 32-bit gate answered".to_owned())
+}
+
+/// A kernel without the x32 ABI answers `ENOSYS`, which still is an answer of the kernel's.
+#[cfg(target_arch = "x86_64")]
+fn x32(_: &[String]) -> Result<String, Failure> {
+    match raw::getpid_by_x32() {
+        Err(error) if error.raw_os_error() != Some(Errno::NOSYS.raw_os_error()) => {
+            Err(error.into())
+        }
+        _ => Ok("the kernel answered".to_owned()),
+    }
+}
+
+fn clone3_namespace(_: &[String]) -> Result<String, Failure> {
+    raw::clone3_into_user_namespace()?;
+    Ok("had a child in a new user namespace".to_owned())
+}
+
+fn unshare_namespace(_: &[String]) -> Result<String, Failure> {
+    unshare(CloneFlags::NEWUSER | CloneFlags::NEWNET).map_err(errno)?;
+    Ok("is in a new user namespace".to_owned())
+}
+
+/// Families and protocols that no ordinary program needs: name, family, type, protocol.
+const RARE_SOCKETS: &[(&str, u16, SocketType, u32)] = &[
+    ("ax25", 3, SocketType::DGRAM, 0),
+    ("packet", 17, SocketType::DGRAM, 0),
+    ("netlink-sock-diag", 16, SocketType::RAW, 4),
+    ("netlink-xfrm", 16, SocketType::RAW, 6),
+    ("netlink-netfilter", 16, SocketType::RAW, 12),
+    ("netlink-kobject-uevent", 16, SocketType::RAW, 15),
+    ("netlink-generic", 16, SocketType::RAW, 16),
+    ("rds", 21, SocketType::SEQPACKET, 0),
+    ("can", 29, SocketType::RAW, 1),
+    ("tipc", 30, SocketType::RDM, 0),
+    ("bluetooth", 31, SocketType::RAW, 1),
+    ("rxrpc", 33, SocketType::DGRAM, 2),
+    ("alg", 38, SocketType::SEQPACKET, 0),
+    ("vsock", 40, SocketType::STREAM, 0),
+    ("qipcrtr", 42, SocketType::DGRAM, 0),
+    ("smc", 43, SocketType::STREAM, 0),
+    ("xdp", 44, SocketType::RAW, 0),
+];
+
+fn socket_families(_: &[String]) -> Result<String, Failure> {
+    let mut opened = Vec::new();
+    let mut last_refusal = Errno::AFNOSUPPORT;
+    for (name, family, kind, protocol) in RARE_SOCKETS {
+        match open_socket(*family, *kind, *protocol) {
+            Ok(_) => opened.push(*name),
+            Err(refusal) => last_refusal = refusal,
+        }
+    }
+    if opened.is_empty() { Err(last_refusal.into()) } else { Ok(opened.join(" ")) }
+}
+
+fn open_socket(family: u16, kind: SocketType, protocol: u32) -> Result<OwnedFd, Errno> {
+    let protocol = std::num::NonZeroU32::new(protocol).map(Protocol::from_raw);
+    rustix::net::socket(AddressFamily::from_raw(family), kind, protocol)
+}
+
+fn read_session_key(arguments: &[String]) -> Result<String, Failure> {
+    let name = c_string(argument(arguments, 0, "NAME")?)?;
+    Ok(String::from_utf8_lossy(&raw::read_session_key(&name)?).into_owned())
+}
+
+fn leave_session_key(arguments: &[String]) -> Result<String, Failure> {
+    raw::add_session_key(LEFT_KEY, argument(arguments, 0, "VALUE")?.as_bytes())?;
+    Ok("left a key".to_owned())
+}
+
+fn receive_posix(arguments: &[String]) -> Result<String, Failure> {
+    let name = c_string(argument(arguments, 0, "NAME")?)?;
+    Ok(String::from_utf8_lossy(&raw::receive_by_posix_queue(&name)?).into_owned())
+}
+
+fn receive_system_v(arguments: &[String]) -> Result<String, Failure> {
+    let received = raw::receive_by_system_v(number(arguments, 0, "KEY")?)?;
+    Ok(String::from_utf8_lossy(&received).into_owned())
+}
+
+/// `EPERM` is what the filter answers; any other answer is the kernel's own.
+fn answered_by_the_kernel<T>(outcome: io::Result<T>) -> Result<String, Failure> {
+    match outcome {
+        Err(error) if error.raw_os_error() == Some(Errno::PERM.raw_os_error()) => Err(error.into()),
+        Err(error) => Ok(format!("the kernel answered: {error}")),
+        Ok(_) => Ok("the kernel agreed".to_owned()),
+    }
+}
+
+fn bpf(_: &[String]) -> Result<String, Failure> {
+    answered_by_the_kernel(raw::bpf_get_missing_object())
+}
+
+fn userfaultfd(_: &[String]) -> Result<String, Failure> {
+    raw::userfaultfd()?;
+    Ok("catches page faults".to_owned())
+}
+
+fn perf_event(_: &[String]) -> Result<String, Failure> {
+    answered_by_the_kernel(raw::perf_event_open())
+}
+
+/// In namespaces of its own, where an ordinary user may.
+fn fsopen(_: &[String]) -> Result<String, Failure> {
+    unshare(CloneFlags::NEWUSER | CloneFlags::NEWNS).map_err(errno)?;
+    rustix::mount::fsopen("tmpfs", FsOpenFlags::empty())?;
+    Ok("has a file system of its own".to_owned())
+}
+
+fn load_module(_: &[String]) -> Result<String, Failure> {
+    answered_by_the_kernel(raw::load_empty_module())
+}
+
+fn unload_module(_: &[String]) -> Result<String, Failure> {
+    answered_by_the_kernel(raw::unload_missing_module())
+}
+
+fn kexec(_: &[String]) -> Result<String, Failure> {
+    answered_by_the_kernel(raw::kexec_load_nonsense())
+}
+
+/// How the program itself was called.
+fn arguments(arguments: &[String]) -> Result<String, Failure> {
+    Ok(format!("{arguments:?}"))
 }

@@ -4,7 +4,9 @@
 
 mod files;
 mod kernel;
+mod mounts;
 mod processes;
+mod surroundings;
 
 use std::io;
 use std::process::ExitCode;
@@ -13,7 +15,8 @@ use std::process::ExitCode;
 type Probe = (&'static str, &'static str, fn(&[String]) -> Result<String, Failure>);
 
 /// Every group's table of subcommands.
-const GROUPS: [&[Probe]; 3] = [files::PROBES, processes::PROBES, kernel::PROBES];
+const GROUPS: [&[Probe]; 5] =
+    [files::PROBES, mounts::PROBES, processes::PROBES, kernel::PROBES, surroundings::PROBES];
 
 enum Failure {
     Refused(io::Error),
@@ -34,16 +37,7 @@ impl From<rustix::io::Errno> for Failure {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let outcome = match arguments.split_first() {
-        Some((name, rest)) => {
-            match GROUPS.iter().flat_map(|group| group.iter()).find(|(known, _, _)| known == name) {
-                Some((_, _, probe)) => probe(rest),
-                None => Err(Failure::Usage(format!("no probe is called `{name}`"))),
-            }
-        }
-        None => Err(Failure::Usage("name a probe".to_owned())),
-    };
-    match outcome {
+    match attempt(&arguments) {
         Ok(what) => {
             println!("done {what}");
             ExitCode::SUCCESS
@@ -59,6 +53,17 @@ fn main() -> ExitCode {
             }
             ExitCode::from(2)
         }
+    }
+}
+
+/// Finds the probe that the first word names and lets it try.
+fn attempt(words: &[String]) -> Result<String, Failure> {
+    let Some((name, arguments)) = words.split_first() else {
+        return Err(Failure::Usage("name a probe".to_owned()));
+    };
+    match GROUPS.iter().flat_map(|group| group.iter()).find(|(known, _, _)| known == name) {
+        Some((_, _, probe)) => probe(arguments),
+        None => Err(Failure::Usage(format!("no probe is called `{name}`"))),
     }
 }
 

@@ -1,6 +1,248 @@
 //! Attempts at processes, descriptors, `/proc` and the terminal.
 //! Must never look for another way once one is refused.
 
-use crate::Probe;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-pub(crate) const PROBES: &[Probe] = &[];
+use palisade_sys::clone::{CloneFlags, unshare};
+use palisade_sys::proc;
+use palisade_testkit::raw;
+use rustix::fs::{FlockOperation, StatVfsMountFlags};
+use rustix::io::Errno;
+use rustix::mount::MountFlags;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
+
+use crate::surroundings::errno;
+use crate::{Failure, Probe, argument, number};
+
+pub(crate) const PROBES: &[Probe] = &[
+    ("reach-executable", "PATH", reach_executable),
+    ("read-by-descriptor", "NAME", read_by_descriptor),
+    ("descriptors", "", descriptors),
+    ("open-for-writing", "PATH", open_for_writing),
+    ("writable-mount", "PATH", writable_mount),
+    ("mount-cgroup", "DIRECTORY", mount_cgroup),
+    ("trace", "PID|FILE", trace),
+    ("trace-child", "", trace_child),
+    ("write-memory", "PID|FILE", write_memory),
+    ("steal-descriptor", "PID|FILE", steal_descriptor),
+    ("read-proc", "PID|FILE ENTRY", read_proc),
+    ("signal", "PID|FILE NUMBER", signal),
+    ("signal-everyone", "NUMBER", signal_everyone),
+    ("outlive", "DIRECTORY", outlive),
+    ("daemon", "DIRECTORY", daemon),
+    ("type", "plain|high-bit TEXT", type_into_terminal),
+    ("ask-console", "plain|high-bit", ask_console),
+];
+
+/// Opens a running program's file for writing. `ETXTBSY` counts as reached: the kernel looks at
+/// permissions first, and the file is free to be overwritten once the program ends (CVE-2019-5736).
+fn reach_executable(arguments: &[String]) -> Result<String, Failure> {
+    let path = argument(arguments, 0, "PATH")?;
+    let found = fs::metadata(path)?;
+    match OpenOptions::new().write(true).open(path) {
+        Err(error) if error.raw_os_error() != Some(Errno::TXTBSY.raw_os_error()) => {
+            Err(error.into())
+        }
+        _ => Ok(format!("inode {}", found.ino())),
+    }
+}
+
+/// Makes each inherited directory the working directory and reads a file there (CVE-2024-21626).
+fn read_by_descriptor(arguments: &[String]) -> Result<String, Failure> {
+    let name = argument(arguments, 0, "NAME")?;
+    for number in inherited_descriptors()? {
+        let found = std::env::set_current_dir(format!("/proc/self/fd/{number}"))
+            .and_then(|()| fs::read_to_string(name));
+        if let Ok(content) = found {
+            return Ok(content);
+        }
+    }
+    Err(io::Error::from(Errno::BADF).into())
+}
+
+fn descriptors(_: &[String]) -> Result<String, Failure> {
+    let found = inherited_descriptors()?;
+    if found.is_empty() {
+        return Err(io::Error::from(Errno::BADF).into());
+    }
+    Ok(format!("{found:?}"))
+}
+
+/// Those above standard error that this process did not open itself.
+fn inherited_descriptors() -> io::Result<Vec<u32>> {
+    let names = fs::read_dir("/proc/self/fd")?
+        .map(|entry| Ok(entry?.file_name()))
+        .collect::<io::Result<Vec<_>>>()?;
+    // The listing's own descriptor is closed by now.
+    let is_open = |number: &u32| Path::new(&format!("/proc/self/fd/{number}")).exists();
+    Ok(names
+        .iter()
+        .filter_map(|name| name.to_str()?.parse().ok())
+        .filter(|number| *number > 2 && is_open(number))
+        .collect())
+}
+
+/// Opens, and writes nothing.
+fn open_for_writing(arguments: &[String]) -> Result<String, Failure> {
+    let path = argument(arguments, 0, "PATH")?;
+    OpenOptions::new().write(true).open(path)?;
+    Ok(path.to_owned())
+}
+
+/// Whether the mount a path is on may be written at all, whoever asks.
+fn writable_mount(arguments: &[String]) -> Result<String, Failure> {
+    let path = argument(arguments, 0, "PATH")?;
+    if rustix::fs::statvfs(path)?.f_flag.contains(StatVfsMountFlags::RDONLY) {
+        return Err(Errno::ROFS.into());
+    }
+    Ok(path.to_owned())
+}
+
+/// A control group hierarchy of one's own, the first step to its `release_agent`.
+fn mount_cgroup(arguments: &[String]) -> Result<String, Failure> {
+    let directory = argument(arguments, 0, "DIRECTORY")?;
+    unshare(CloneFlags::NEWUSER | CloneFlags::NEWNS | CloneFlags::NEWCGROUP).map_err(errno)?;
+    rustix::mount::mount("none", directory, "cgroup2", MountFlags::empty(), None)?;
+    fs::metadata(Path::new(directory).join("cgroup.procs"))?;
+    Ok(directory.to_owned())
+}
+
+fn trace(arguments: &[String]) -> Result<String, Failure> {
+    let pid = pid(arguments)?;
+    raw::trace(pid.as_raw_nonzero().get())?;
+    Ok(format!("traced {pid}"))
+}
+
+/// Traces a process this one started, as a debugger does.
+fn trace_child(_: &[String]) -> Result<String, Failure> {
+    let mut child = Command::new("sleep").arg("600").spawn()?;
+    let traced = raw::trace(i32::try_from(child.id()).map_err(io::Error::other)?);
+    child.kill()?;
+    child.wait()?;
+    traced?;
+    Ok("traced a child".to_owned())
+}
+
+/// The address does not exist, so `EFAULT` tells that access was granted.
+fn write_memory(arguments: &[String]) -> Result<String, Failure> {
+    let pid = pid(arguments)?;
+    match raw::write_memory_nowhere(pid.as_raw_nonzero().get()) {
+        Err(error) if error.raw_os_error() == Some(Errno::FAULT.raw_os_error()) => {
+            Ok(format!("may write the memory of {pid}"))
+        }
+        Err(error) => Err(error.into()),
+        Ok(()) => Ok(format!("wrote the memory of {pid}")),
+    }
+}
+
+fn steal_descriptor(arguments: &[String]) -> Result<String, Failure> {
+    let pid = pid(arguments)?;
+    let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
+    rustix::process::pidfd_getfd(&pidfd, 0, PidfdGetfdFlags::empty())?;
+    Ok(format!("has a descriptor of {pid}"))
+}
+
+fn read_proc(arguments: &[String]) -> Result<String, Failure> {
+    let entry = argument(arguments, 1, "ENTRY")?;
+    let path = format!("/proc/{}/{entry}", pid(arguments)?);
+    Ok(String::from_utf8_lossy(&fs::read(path)?).replace('\0', " "))
+}
+
+fn signal(arguments: &[String]) -> Result<String, Failure> {
+    let pid = pid(arguments)?;
+    proc::kill(pid, number(arguments, 1, "NUMBER")?).map_err(errno)?;
+    Ok(format!("signalled {pid}"))
+}
+
+fn signal_everyone(arguments: &[String]) -> Result<String, Failure> {
+    proc::kill_all(number(arguments, 0, "NUMBER")?).map_err(errno)?;
+    Ok("signalled everyone".to_owned())
+}
+
+/// Leaves a daemon behind: forked twice, in a session of its own. Its sign of life is a lock.
+fn outlive(arguments: &[String]) -> Result<String, Failure> {
+    let directory = argument(arguments, 0, "DIRECTORY")?;
+    let mut go_between = Command::new("/bin/sh");
+    go_between.args(["-c", r#""$0" daemon "$1" & exit 0"#]);
+    go_between.arg(std::env::current_exe()?).arg(directory);
+    go_between.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+    let is_locked = || {
+        let file = File::open(Path::new(directory).join(LOCK));
+        file.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_err())
+    };
+    wait_until(is_locked)?;
+    Ok("left a daemon behind".to_owned())
+}
+
+const LOCK: &str = "alive";
+const STOP: &str = "stop";
+
+/// Holds its lock until it finds the stop file, or its directory gone.
+fn daemon(arguments: &[String]) -> Result<String, Failure> {
+    let directory = PathBuf::from(argument(arguments, 0, "DIRECTORY")?);
+    proc::setsid().map_err(errno)?;
+    let lock = File::create(directory.join(LOCK))?;
+    flock(&lock, FlockOperation::LockExclusive)?;
+    wait_until(|| directory.join(STOP).exists() || !directory.exists())?;
+    Ok("was told to stop".to_owned())
+}
+
+fn flock(file: &File, operation: FlockOperation) -> Result<(), Errno> {
+    rustix::fs::flock(file, operation)
+}
+
+fn wait_until(condition: impl Fn() -> bool) -> io::Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !condition() {
+        if Instant::now() > deadline {
+            return Err(Errno::TIMEDOUT.into());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+fn type_into_terminal(arguments: &[String]) -> Result<String, Failure> {
+    let form = form(arguments)?;
+    let text = argument(arguments, 1, "TEXT")?;
+    text.bytes().try_for_each(|byte| raw::type_into_terminal(byte, form))?;
+    Ok("typed".to_owned())
+}
+
+/// On a terminal that is no console the driver answers `ENOTTY`: the call went through.
+fn ask_console(arguments: &[String]) -> Result<String, Failure> {
+    match raw::ask_console(form(arguments)?) {
+        Err(error) if error.raw_os_error() == Some(Errno::NOTTY.raw_os_error()) => {
+            Ok("the driver answered".to_owned())
+        }
+        Err(error) => Err(error.into()),
+        Ok(()) => Ok("the console answered".to_owned()),
+    }
+}
+
+fn form(arguments: &[String]) -> Result<raw::Command, Failure> {
+    match argument(arguments, 0, "plain|high-bit")? {
+        "plain" => Ok(raw::Command::Plain),
+        "high-bit" => Ok(raw::Command::WithHighBit),
+        other => Err(Failure::Usage(format!("neither plain nor high-bit: {other}"))),
+    }
+}
+
+/// A process by its number, or by a file that holds it.
+fn pid(arguments: &[String]) -> Result<Pid, Failure> {
+    let named = argument(arguments, 0, "PID|FILE")?;
+    let text = match named.parse::<i32>() {
+        Ok(_) => named.to_owned(),
+        Err(_) => fs::read_to_string(named)?,
+    };
+    text.trim()
+        .parse()
+        .ok()
+        .and_then(Pid::from_raw)
+        .ok_or_else(|| Failure::Usage(format!("not a process id: {text}")))
+}

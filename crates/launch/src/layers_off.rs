@@ -1,0 +1,18 @@
+//! For test builds only: what a layer's absence would mean and does not come about by leaving its
+//! step out. No shipped binary has this.
+
+use crate::error::{During, LaunchError};
+use rustix::thread::{
+    CapabilitySets, capabilities, configure_capability_in_ambient_set, set_capabilities,
+};
+
+/// Lets the capabilities of set-up survive exec, which takes them from every uid but 0.
+pub(crate) fn keep_capabilities() -> Result<(), LaunchError> {
+    const STEP: &str = "keeping capabilities";
+    let held = capabilities(None).during(STEP)?.permitted;
+    let sets = CapabilitySets { effective: held, permitted: held, inheritable: held };
+    set_capabilities(None, sets).during(STEP)?;
+    held.iter()
+        .try_for_each(|capability| configure_capability_in_ambient_set(capability, true))
+        .during(STEP)
+}

@@ -1,0 +1,336 @@
+//! How one layer is put upon another: what it may change, and what is recorded about it.
+//!
+//! Every change of a value goes through [`Stack::admits`]; nothing here may set one around it.
+
+use crate::diagnostic::{Diagnostic, Origin, Problem};
+use crate::document::{Named, PolicyDocument};
+use crate::keys::{self, Key, Order};
+use crate::layers::{Layer, LayerKind, Merged, Provenance, Subject, Trust};
+use crate::nearest::nearest;
+use crate::permission;
+use crate::presets::{self, preset};
+use crate::settings::{self, Setting, Settings, Value};
+use crate::tighten::{self, Direction, SyscallRule};
+use std::collections::BTreeMap;
+
+/// The layers put down so far.
+pub(crate) struct Stack<'a> {
+    subject: &'a Subject,
+    pub(crate) settings: Settings,
+    provenance: BTreeMap<String, Vec<Provenance>>,
+    /// The values that the organisation locked, as they stood at the end of its layer.
+    locks: BTreeMap<&'static str, Lock>,
+    maximum: BTreeMap<&'static str, (Setting, LayerKind)>,
+    pub(crate) problems: Vec<Diagnostic>,
+    notes: Vec<Diagnostic>,
+    refused: Vec<Diagnostic>,
+}
+
+struct Lock {
+    value: Option<Value>,
+    origin: Origin,
+}
+
+impl<'a> Stack<'a> {
+    pub(crate) fn new(subject: &'a Subject) -> Self {
+        Stack {
+            subject,
+            settings: Settings::new(),
+            provenance: BTreeMap::new(),
+            locks: BTreeMap::new(),
+            maximum: BTreeMap::new(),
+            problems: Vec::new(),
+            notes: Vec::new(),
+            refused: Vec::new(),
+        }
+    }
+
+    pub(crate) fn built_in(&mut self) {
+        let mut names = vec![presets::DEFAULT];
+        if let Subject::Tool(tool) = self.subject {
+            names.push(presets::TOOL);
+            names.extend(presets::NAMED_TOOLS.iter().find(|name| *name == tool));
+        }
+        let origin = Origin { file: "built-in".into(), line: 0, column: 0 };
+        for name in names {
+            let named = Named { name: name.to_owned(), origin: origin.clone() };
+            self.preset(&named, LayerKind::BuiltIn, &mut Vec::new());
+        }
+    }
+
+    pub(crate) fn layer(&mut self, layer: &Layer) {
+        let document = &layer.document;
+        for named in &document.presets {
+            self.preset(named, layer.kind, &mut Vec::new());
+        }
+        if layer.kind != LayerKind::Organisation {
+            let first_of = |settings: &Settings| settings.values().next().map(|s| s.origin.clone());
+            let lock = document.locks.first().map(|lock| lock.origin.clone());
+            self.wrong_layer(layer.kind, "locks", lock);
+            self.wrong_layer(layer.kind, "maximum", first_of(&document.maximum));
+        }
+        if let LayerKind::Project(_) = layer.kind {
+            let tools = document.tools.values();
+            let parts = std::iter::once(&document.settings).chain(tools);
+            let approval = parts.filter_map(|part| part.get("approvals")).next();
+            self.wrong_layer(layer.kind, "approvals", approval.map(|s| s.origin.clone()));
+        }
+        self.document(document, layer.kind);
+    }
+
+    /// A preset speaks with the authority of the layer that names it, below that layer's own values.
+    fn preset(&mut self, named: &Named, kind: LayerKind, above: &mut Vec<String>) {
+        let Some(preset) = preset(&named.name) else {
+            let message = format!("there is no preset `{}`", named.name);
+            let mut problem =
+                Diagnostic::new(Problem::UnknownName, &named.origin, "preset", message);
+            let names = presets::presets().iter().map(|preset| preset.name);
+            problem.suggestion = nearest(&named.name, names).map(str::to_owned);
+            self.problems.push(problem);
+            return;
+        };
+        if above.contains(&named.name) {
+            return;
+        }
+        above.push(named.name.clone());
+        match preset.document() {
+            Ok(document) => {
+                for base in &document.presets {
+                    self.preset(base, kind, above);
+                }
+                self.document(&document, kind);
+            }
+            Err(problems) => self.problems.extend(problems),
+        }
+    }
+
+    fn document(&mut self, document: &PolicyDocument, kind: LayerKind) {
+        self.apply(&document.settings, kind);
+        if let Subject::Tool(name) = self.subject
+            && let Some(part) = document.tools.get(name)
+        {
+            self.apply(part, kind);
+        }
+        for (path, setting) in &document.maximum {
+            self.apply_maximum(path, setting, kind);
+        }
+        self.refused.extend(document.refused.iter().cloned());
+    }
+
+    fn apply(&mut self, part: &Settings, kind: LayerKind) {
+        self.apply_syscalls(part, kind);
+        for (path, setting) in part {
+            let Some(key) = keys::find(path).filter(|key| !is_syscall_key(key)) else { continue };
+            if *path == "approvals" && matches!(kind, LayerKind::Project(_)) {
+                continue; // Already complained about.
+            }
+            let current = self.settings.get(path).map(|setting| &setting.value);
+            let candidate = combine(key, current, &setting.value);
+            let step = tighten::direction(key, current, Some(&candidate));
+            let beyond_lock = self.locks.get(path).is_some_and(|lock| {
+                let from_lock = tighten::direction(key, lock.value.as_ref(), Some(&candidate));
+                loosens(from_lock)
+            });
+            if self.admits(key, setting, kind, &Step { step, beyond_lock }) {
+                self.set(path, candidate, &setting.origin, kind);
+            }
+        }
+    }
+
+    /// The list means something only with its mode, so the two are judged as one.
+    fn apply_syscalls(&mut self, part: &Settings, kind: LayerKind) {
+        const MODE: &str = "syscalls.mode";
+        const LIST: &str = "syscalls.syscalls";
+        let Some(mode_setting) = part.get(MODE) else { return };
+        let (Some(mode), Some(key)) = (settings::word(part, MODE), keys::find(MODE)) else {
+            return;
+        };
+        let empty = Value::List(Vec::new());
+        let current_mode = settings::word(&self.settings, MODE).unwrap_or(mode);
+        let current = self.settings.get(LIST).map_or(&empty, |setting| &setting.value);
+        let stated = part.get(LIST).map(|setting| &setting.value);
+        let list = match stated {
+            Some(stated) if mode == current_mode && mode == "BLACKLIST" => current.union(stated),
+            Some(stated) => stated.clone(),
+            None if mode == current_mode => current.clone(),
+            None => empty.clone(),
+        };
+        let to = SyscallRule { mode, list: &list };
+        let step = tighten::syscalls(SyscallRule { mode: current_mode, list: current }, to);
+        let locked = self.locks.contains_key(MODE) || self.locks.contains_key(LIST);
+        let lock_value = |path| self.locks.get(path).and_then(|lock| lock.value.as_ref());
+        let beyond_lock = locked && {
+            let locked_mode = match lock_value(MODE) {
+                Some(Value::Word(mode)) => mode,
+                _ => current_mode,
+            };
+            let locked_list = lock_value(LIST).unwrap_or(current);
+            loosens(tighten::syscalls(SyscallRule { mode: locked_mode, list: locked_list }, to))
+        };
+        if self.admits(key, mode_setting, kind, &Step { step, beyond_lock }) {
+            self.set(MODE, Value::Word(mode), &mode_setting.origin, kind);
+            let origin = part.get(LIST).map_or(&mode_setting.origin, |setting| &setting.origin);
+            self.set(LIST, list, origin, kind);
+        }
+    }
+
+    /// Whether the layer may take this step; if not, says so.
+    fn admits(&mut self, key: &Key, setting: &Setting, kind: LayerKind, step: &Step) -> bool {
+        let untrusted = kind == LayerKind::Project(Trust::Untrusted);
+        if untrusted && (step.beyond_lock || loosens(step.step)) {
+            let message = format!(
+                "`{}` not applied: the project's file is not trusted and can only tighten",
+                key.path
+            );
+            let mend = "read it, then run `sandbox policy trust`";
+            let note = Diagnostic::new(Problem::Untrusted, &setting.origin, key.path, message);
+            self.notes.push(note.suggest(mend));
+            return false;
+        }
+        if step.beyond_lock {
+            let lock = self.locks.get(key.path).map(|lock| lock.origin.to_string());
+            let message = format!(
+                "`{}` is locked by the organisation ({}) and can only be tightened",
+                key.path,
+                lock.unwrap_or_default()
+            );
+            let problem = Diagnostic::new(Problem::Locked, &setting.origin, key.path, message);
+            self.problems.push(problem.suggest("remove it here, or have the lock changed there"));
+            return false;
+        }
+        true
+    }
+
+    fn set(&mut self, path: &'static str, value: Value, origin: &Origin, kind: LayerKind) {
+        let source =
+            Provenance { layer: kind.name(), file: origin.file.to_string(), line: origin.line };
+        let old = self.settings.get(path).map(|setting| &setting.value);
+        let grew = old.is_some_and(|old| !old.is_empty() && old.is_subset(&value));
+        let sources = self.provenance.entry(path.to_owned()).or_default();
+        if !grew {
+            sources.clear();
+        }
+        if old.is_none_or(|old| !grew || !value.is_subset(old)) {
+            sources.push(source);
+        }
+        self.settings.insert(path, Setting { value, origin: origin.clone() });
+    }
+
+    pub(crate) fn lock(&mut self, locks: &[Named]) {
+        for lock in locks {
+            for key in keys::KEYS.iter().filter(|key| keys::is_within(key.path, &lock.name)) {
+                let value = self.settings.get(key.path).map(|setting| setting.value.clone());
+                self.locks.insert(key.path, Lock { value, origin: lock.origin.clone() });
+            }
+        }
+    }
+
+    /// The organisation says what the most is; a preset under another layer can only lower it.
+    fn apply_maximum(&mut self, path: &'static str, setting: &Setting, kind: LayerKind) {
+        let Some(key) = keys::find(path) else { return };
+        let old = self.maximum.get(path).map(|(old, _)| &old.value);
+        let lower = !loosens(tighten::direction(key, old, Some(&setting.value)));
+        let replaces = match kind {
+            LayerKind::BuiltIn | LayerKind::Organisation => true,
+            LayerKind::Project(Trust::Untrusted) => false,
+            _ => lower,
+        };
+        if replaces {
+            self.maximum.insert(path, (setting.clone(), kind));
+        }
+    }
+
+    /// A limit that nobody set stands at its maximum; one above it is an error (POL-6).
+    pub(crate) fn hold_to_maximum(&mut self) {
+        for (path, (maximum, kind)) in std::mem::take(&mut self.maximum) {
+            let Some(key) = keys::find(path) else { continue };
+            let Some(asked) = self.settings.get(path) else {
+                self.set(path, maximum.value.clone(), &maximum.origin, kind);
+                continue;
+            };
+            let step = tighten::direction(key, Some(&maximum.value), Some(&asked.value));
+            if step == Some(Direction::Loosens) {
+                let most = maximum.value.show(key.kind);
+                let message = format!(
+                    "`{path}` asks for {}, above the maximum {most} ({})",
+                    asked.value.show(key.kind),
+                    maximum.origin
+                );
+                let problem = Diagnostic::new(Problem::AboveMaximum, &asked.origin, path, message);
+                self.problems.push(problem.suggest(format!("ask for {most} or less")));
+            }
+        }
+    }
+
+    fn wrong_layer(&mut self, kind: LayerKind, key: &str, found: Option<Origin>) {
+        let Some(origin) = found else { return };
+        let (message, mend) = if key == "approvals" {
+            ("a project can not approve on its user's behalf".to_owned(), "remove `approvals`")
+        } else {
+            let message =
+                format!("`{key}` in the {} layer; only the organisation's has it", kind.name());
+            (message, "remove it, or move it to the organisation's file")
+        };
+        let problem = match kind {
+            LayerKind::Project(Trust::Untrusted) => Problem::Untrusted,
+            _ => Problem::WrongLayer,
+        };
+        let complaint = Diagnostic::new(problem, &origin, key, message).suggest(mend);
+        if problem == Problem::Untrusted {
+            self.notes.push(complaint);
+        } else {
+            self.problems.push(complaint);
+        }
+    }
+
+    /// Approvals that follow from what the organisation itself wrote.
+    pub(crate) fn record(&mut self, recorded: Vec<permission::Recorded>) {
+        for permission::Recorded { approval, origin } in recorded {
+            let old = self.settings.get("approvals").map(|setting| &setting.value);
+            let new = Value::Approvals(vec![approval]);
+            let all = old.map_or(new.clone(), |old| old.union(&new));
+            self.set("approvals", all, &origin, LayerKind::Organisation);
+        }
+    }
+
+    pub(crate) fn finish(self) -> Result<Merged, Vec<Diagnostic>> {
+        if !self.problems.is_empty() {
+            return Err(self.problems);
+        }
+        let policy = settings::to_policy(&self.settings).map_err(|incomplete| {
+            let origin = Origin { file: "built-in".into(), line: 0, column: 0 };
+            vec![Diagnostic::new(Problem::Syntax, &origin, "", incomplete.to_string())]
+        })?;
+        Ok(Merged {
+            policy,
+            provenance: self.provenance,
+            notes: self.notes,
+            settings: self.settings,
+            refused: self.refused,
+        })
+    }
+}
+
+/// One value's change, as the rules see it.
+struct Step {
+    step: Option<Direction>,
+    beyond_lock: bool,
+}
+
+fn loosens(step: Option<Direction>) -> bool {
+    matches!(step, Some(Direction::Loosens | Direction::Neutral))
+}
+
+fn is_syscall_key(key: &Key) -> bool {
+    key.path.starts_with("syscalls.")
+}
+
+fn combine(key: &Key, current: Option<&Value>, stated: &Value) -> Value {
+    match (key.order, current) {
+        (_, None) => stated.clone(),
+        (Order::AllowList, Some(_)) if stated.is_empty() => stated.clone(),
+        (Order::AllowList | Order::DenyList, Some(current)) => current.union(stated),
+        (_, Some(current @ Value::Map(_))) => current.union(stated),
+        (_, Some(_)) => stated.clone(),
+    }
+}

@@ -1,0 +1,224 @@
+//! One value by the kind of its key: checked here, once, and kept in the key's own unit.
+
+use crate::keys::Kind;
+use crate::model::Approval;
+use crate::nearest::nearest;
+use crate::settings::Value;
+use crate::tree::{Node, Tree};
+use crate::units;
+use std::collections::BTreeMap;
+
+/// A value, or an entry of it, that is not what its key takes.
+pub(crate) struct Mistake {
+    pub(crate) found: Node,
+    pub(crate) expected: String,
+}
+
+type Mistakes = Vec<Mistake>;
+
+/// One value by its kind; on failure, every entry that is wrong.
+pub(crate) fn decode_value(kind: Kind, node: &Node) -> Result<Value, Mistakes> {
+    let number = |decoded: Option<u64>, zero: Zero, expected: &str| match decoded {
+        Some(0) if zero == Zero::Refused => mistake(node, "above zero"),
+        Some(number) => Ok(Value::Number(number)),
+        None => mistake(node, expected),
+    };
+    match kind {
+        Kind::Word(words) => decode_word(words, node),
+        Kind::Bool => match node.tree {
+            Tree::Bool(value) => Ok(Value::Bool(value)),
+            _ => mistake(node, "true or false"),
+        },
+        Kind::Size => {
+            number(quantity(node, units::parse_size), Zero::Refused, "a size such as 512m or 1g")
+        }
+        Kind::Millis => {
+            let millis = quantity(node, units::parse_millis);
+            number(millis, Zero::Refused, "milliseconds, or a time such as 300s or 2m")
+        }
+        Kind::Cpus => decode_cpus(node),
+        Kind::Count => number(whole(node), Zero::Refused, "a whole number"),
+        Kind::CountOrZero => number(whole(node), Zero::Allowed, "a whole number"),
+        Kind::Id => match whole(node).filter(|id| u32::try_from(*id).is_ok()) {
+            Some(id) => Ok(Value::Number(id)),
+            None => mistake(node, "a user or group id"),
+        },
+        Kind::Seconds => match node.tree {
+            Tree::Integer(number) => i64::try_from(number)
+                .map(Value::Seconds)
+                .or_else(|_| mistake(node, "a number of seconds")),
+            _ => mistake(node, "a number of seconds"),
+        },
+        Kind::Path => text_of(node, is_path, "a path").map(Value::Text),
+        Kind::Hostname => text_of(node, is_hostname, "a host name").map(Value::Text),
+        Kind::Paths => list_of(node, is_path, "a path"),
+        Kind::Hosts => {
+            list_of(node, is_host, "a host name, a glob such as *.example.org, or a CIDR")
+        }
+        Kind::EnvNames => list_of(node, is_env_name, "a variable's name"),
+        Kind::Executables => list_of(node, is_path, "a program's name or path"),
+        Kind::SyscallNames => list_of(node, is_syscall, "a system call's name"),
+        Kind::Ports => decode_ports(node),
+        Kind::EnvMap => decode_env(node),
+        Kind::Approvals => decode_approvals(node),
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Zero {
+    Refused,
+    Allowed,
+}
+
+fn mistake<T>(node: &Node, expected: &str) -> Result<T, Mistakes> {
+    Err(vec![Mistake { found: node.clone(), expected: expected.to_owned() }])
+}
+
+fn decode_word(words: &'static [(&str, &'static str)], node: &Node) -> Result<Value, Mistakes> {
+    let typed = match &node.tree {
+        Tree::Text(text) => text.clone(),
+        Tree::Integer(number) => number.to_string(),
+        _ => String::new(),
+    };
+    if let Some((_, canonical)) = words.iter().find(|(accepted, _)| *accepted == typed) {
+        return Ok(Value::Word(canonical));
+    }
+    let accepted: Vec<&str> = words.iter().map(|(accepted, _)| *accepted).collect();
+    let mut expected = format!("one of {}", accepted.join(", "));
+    if let Some(near) = nearest(&typed, accepted).filter(|_| !typed.is_empty()) {
+        expected = format!("{expected} (nearest: {near})");
+    }
+    mistake(node, &expected)
+}
+
+fn whole(node: &Node) -> Option<u64> {
+    match &node.tree {
+        Tree::Integer(number) => u64::try_from(*number).ok(),
+        // `1e3`; above 2^53 a float no longer says which whole number was meant.
+        Tree::Float(number) if number.fract() == 0.0 && (0.0..9e15).contains(number) => {
+            format!("{number:.0}").parse().ok()
+        }
+        _ => None,
+    }
+}
+
+fn quantity(node: &Node, parse: fn(&str) -> Option<u64>) -> Option<u64> {
+    match &node.tree {
+        Tree::Text(text) => parse(text),
+        _ => whole(node),
+    }
+}
+
+fn decode_cpus(node: &Node) -> Result<Value, Mistakes> {
+    let milli = match &node.tree {
+        Tree::Integer(number) => units::parse_cpus(&number.to_string()),
+        Tree::Float(number) => units::parse_cpus(&number.to_string()),
+        Tree::Text(text) => units::parse_cpus(text),
+        _ => None,
+    };
+    match milli.filter(|milli| *milli > 0) {
+        Some(milli) => Ok(Value::Number(milli)),
+        None => mistake(node, "a number of CPUs above zero, such as 1.5"),
+    }
+}
+
+fn text_of(node: &Node, valid: fn(&str) -> bool, expected: &str) -> Result<String, Mistakes> {
+    match &node.tree {
+        Tree::Text(text) if valid(text) => Ok(text.clone()),
+        _ => mistake(node, expected),
+    }
+}
+
+fn list_of(node: &Node, valid: fn(&str) -> bool, expected: &str) -> Result<Value, Mistakes> {
+    items(node, expected, |item| text_of(item, valid, expected)).map(Value::List)
+}
+
+fn items<T>(
+    node: &Node,
+    expected: &str,
+    decode: impl Fn(&Node) -> Result<T, Mistakes>,
+) -> Result<Vec<T>, Mistakes> {
+    let Tree::List(nodes) = &node.tree else {
+        return mistake(node, &format!("a list, each entry {expected}"));
+    };
+    let mut decoded = Vec::new();
+    let mut mistakes = Vec::new();
+    for item in nodes {
+        match decode(item) {
+            Ok(value) => decoded.push(value),
+            Err(found) => mistakes.extend(found),
+        }
+    }
+    if mistakes.is_empty() { Ok(decoded) } else { Err(mistakes) }
+}
+
+fn decode_ports(node: &Node) -> Result<Value, Mistakes> {
+    let port = |item: &Node| match whole(item).and_then(|port| u16::try_from(port).ok()) {
+        Some(port) if port > 0 => Ok(port),
+        _ => mistake(item, "a port from 1 to 65535"),
+    };
+    items(node, "a port from 1 to 65535", port).map(Value::Ports)
+}
+
+fn decode_env(node: &Node) -> Result<Value, Mistakes> {
+    let Tree::Map(entries) = &node.tree else {
+        return mistake(node, "a mapping of names to text");
+    };
+    let mut map = BTreeMap::new();
+    let mut mistakes = Vec::new();
+    for entry in entries {
+        match &entry.value.tree {
+            Tree::Text(text) if is_env_name(&entry.key) && !text.contains('\0') => {
+                if map.insert(entry.key.clone(), text.clone()).is_some() {
+                    let expected = format!("a mapping that gives `{}` once", entry.key);
+                    mistakes.push(Mistake { found: entry.value.clone(), expected });
+                }
+            }
+            _ => mistakes.push(Mistake {
+                found: entry.value.clone(),
+                expected: "a mapping of variable names to text (put numbers in quotes)".to_owned(),
+            }),
+        }
+    }
+    if mistakes.is_empty() { Ok(Value::Map(map)) } else { Err(mistakes) }
+}
+
+fn decode_approvals(node: &Node) -> Result<Value, Mistakes> {
+    const EXPECTED: &str = "a mapping with `what` and a `reason`";
+    let approval = |item: &Node| {
+        let field = |name| match item.get(name).map(|node| &node.tree) {
+            Some(Tree::Text(text)) if !text.trim().is_empty() => Ok(text.clone()),
+            _ => mistake(item, EXPECTED),
+        };
+        let approval = Approval { what: field("what")?, reason: field("reason")? };
+        match &item.tree {
+            Tree::Map(entries) if entries.len() == 2 => Ok(approval),
+            _ => mistake(item, EXPECTED),
+        }
+    };
+    items(node, EXPECTED, approval).map(Value::Approvals)
+}
+
+fn is_path(text: &str) -> bool {
+    !text.is_empty() && !text.contains('\0')
+}
+
+fn is_hostname(text: &str) -> bool {
+    // 64 is the kernel's __NEW_UTS_LEN (sethostname(2)).
+    let valid = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+    !text.is_empty() && text.len() <= 64 && text.chars().all(valid)
+}
+
+fn is_host(text: &str) -> bool {
+    let valid = |c: char| c.is_alphanumeric() || "-._*:/[]".contains(c);
+    !text.is_empty() && !text.contains("//") && text.chars().all(valid)
+}
+
+fn is_env_name(text: &str) -> bool {
+    !text.is_empty() && !text.contains(['=', '\0'])
+}
+
+fn is_syscall(text: &str) -> bool {
+    let valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    !text.is_empty() && text.chars().all(valid)
+}

@@ -1,0 +1,126 @@
+//! Programs that run another program in surroundings made for an attack, and say afterwards what
+//! became of them. They end with the other program's code and take away everything they made.
+
+use std::ffi::CString;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use palisade_sys::{proc, tty};
+use palisade_testkit::raw;
+
+use crate::{Failure, Probe, argument, number};
+
+pub(crate) const PROBES: &[Probe] = &[
+    ("stand-in", "PID-FILE -- COMMAND…", stand_in),
+    ("with-bystander", "-- COMMAND…", with_bystander),
+    ("in-terminal", "-- COMMAND…", in_terminal),
+    ("with-session-key", "NAME VALUE -- COMMAND…", with_session_key),
+    ("with-shared-memory", "PATH CONTENT -- COMMAND…", with_shared_memory),
+    ("with-queues", "POSIX-NAME SYSTEM-V-KEY CONTENT -- COMMAND…", with_queues),
+];
+
+/// A process that may be traced and signalled by its child, as a supervisor must not be.
+fn stand_in(arguments: &[String]) -> Result<String, Failure> {
+    let file = argument(arguments, 0, "PID-FILE")?;
+    // Where there is no Yama there is nothing to allow.
+    let _ = raw::allow_tracers();
+    fs::write(file, std::process::id().to_string())?;
+    end_with(run(arguments)?)
+}
+
+/// Beside a process that has nothing to do with the command. It has to answer afterwards: a process
+/// with a deadly signal waiting for it never gets that far.
+fn with_bystander(arguments: &[String]) -> Result<String, Failure> {
+    let mut bystander = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let code = run(arguments);
+    let mut answer = String::new();
+    if let (Some(mut questions), Some(answers)) = (bystander.stdin.take(), bystander.stdout.take())
+    {
+        // To a dead one this fails, and there is no answer either.
+        let _ = writeln!(questions, "alive");
+        BufReader::new(answers).read_line(&mut answer)?;
+    }
+    bystander.kill()?;
+    bystander.wait()?;
+    println!("bystander {}", if answer.is_empty() { "killed" } else { "unharmed" });
+    end_with(code?)
+}
+
+/// In the session of a new terminal, which is standard error; tells what was typed there.
+fn in_terminal(arguments: &[String]) -> Result<String, Failure> {
+    let master = tty::open_ptmx_in(Path::new("/dev/ptmx")).map_err(errno)?;
+    let terminal = tty::open_slave(&master).map_err(errno)?;
+    proc::setsid().map_err(errno)?;
+    tty::set_controlling_tty(&terminal).map_err(errno)?;
+    // Raw: what is typed can be read at once, and nothing is echoed.
+    tty::make_raw(&terminal).map_err(errno)?;
+    rustix::stdio::dup2_stderr(&terminal)?;
+    let code = run(arguments)?;
+    rustix::fs::fcntl_setfl(&terminal, rustix::fs::OFlags::NONBLOCK)?;
+    let mut typed = [0; 64];
+    let length = match rustix::io::read(&terminal, &mut typed) {
+        Err(rustix::io::Errno::AGAIN) => 0,
+        read => read?,
+    };
+    println!("typed {:?}", String::from_utf8_lossy(&typed[..length]));
+    end_with(code)
+}
+
+/// With a key in a session keyring of its own; tells which key was left there by the command.
+fn with_session_key(arguments: &[String]) -> Result<String, Failure> {
+    let name = c_string(argument(arguments, 0, "NAME")?)?;
+    raw::join_new_session_keyring()?;
+    raw::add_session_key(&name, argument(arguments, 1, "VALUE")?.as_bytes())?;
+    let code = run(arguments)?;
+    if let Ok(left) = raw::read_session_key(LEFT_KEY) {
+        println!("left {}", String::from_utf8_lossy(&left));
+    }
+    end_with(code)
+}
+
+/// The key that an attacker leaves for the next run.
+pub(crate) const LEFT_KEY: &std::ffi::CStr = c"palisade-left-behind";
+
+fn with_shared_memory(arguments: &[String]) -> Result<String, Failure> {
+    let path = argument(arguments, 0, "PATH")?;
+    fs::write(path, argument(arguments, 1, "CONTENT")?)?;
+    let code = run(arguments);
+    fs::remove_file(path)?;
+    end_with(code?)
+}
+
+fn with_queues(arguments: &[String]) -> Result<String, Failure> {
+    let name = c_string(argument(arguments, 0, "POSIX-NAME")?)?;
+    let content = argument(arguments, 2, "CONTENT")?.as_bytes();
+    let posix = raw::PosixQueue::create(&name, content)?;
+    let system_v = raw::SystemVQueue::create(number(arguments, 1, "SYSTEM-V-KEY")?, content)?;
+    let code = run(arguments)?;
+    // `exit` runs no destructors.
+    drop((posix, system_v));
+    end_with(code)
+}
+
+/// Runs what stands after `--` and returns its code as a shell has it.
+pub(crate) fn run(arguments: &[String]) -> Result<i32, Failure> {
+    let command = arguments.iter().skip_while(|word| *word != "--").skip(1).collect::<Vec<_>>();
+    let Some((program, words)) = command.split_first() else {
+        return Err(Failure::Usage("COMMAND is missing".to_owned()));
+    };
+    let status = Command::new(program).args(words).status()?;
+    Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+}
+
+pub(crate) fn end_with(code: i32) -> Result<String, Failure> {
+    std::process::exit(code)
+}
+
+pub(crate) fn c_string(text: &str) -> Result<CString, Failure> {
+    CString::new(text).map_err(|error| Failure::Refused(io::Error::other(error)))
+}
+
+pub(crate) fn errno(error: palisade_sys::SysError) -> Failure {
+    Failure::Refused(error.errno.into())
+}

@@ -1,0 +1,261 @@
+//! The kernel's surface: what the filter and the namespaces keep away from the command.
+
+use std::fs;
+
+use palisade_testkit::{Attack, World};
+
+use crate::host::strings;
+
+fn probe(world: &World, words: &[&str]) -> Vec<String> {
+    [vec![world.probe()], strings(words)].concat()
+}
+
+/// An attempt that the filter alone refuses, with this errno.
+fn refused_by_filter(
+    id: &'static str,
+    name: &'static str,
+    clauses: &'static [&'static str],
+    attempt: &'static str,
+    errno: i32,
+) {
+    Attack::new(id, name)
+        .proves(clauses)
+        .held_by(&["seccomp"])
+        .command(move |world| probe(world, &[attempt]))
+        .succeeded(|_, output| output.out().starts_with("done"))
+        .contained(move |_, output| output.out().starts_with(&format!("refused {errno} ")))
+        .check();
+}
+
+const EPERM: i32 = 1;
+const ENOSYS: i32 = 38;
+const EAFNOSUPPORT: i32 = 97;
+/// 128 and SIGSYS.
+#[cfg(target_arch = "x86_64")]
+const KILLED_BY_FILTER: i32 = 159;
+
+/// Proves: SYS-1 io-uring
+#[test]
+fn k01_io_uring_is_closed() {
+    refused_by_filter("K01", "set up io_uring", &["SYS-1 io-uring"], "io-uring", EPERM);
+}
+
+/// Proves: SYS-1 architecture
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn k02_calls_of_other_architectures_kill() {
+    for attempt in ["int-0x80", "x32"] {
+        let bare = World::new();
+        let output = bare.bare(bare.probe()).arg(attempt).run();
+        if attempt == "int-0x80" && output.code() != 0 {
+            println!("not tried: this kernel has no 32-bit gate");
+            continue;
+        }
+        Attack::new("K02", "call the kernel as a program of another architecture")
+            .proves(&["SYS-1 architecture"])
+            .held_by(&["seccomp"])
+            .command(move |world| probe(world, &[attempt]))
+            .succeeded(|_, output| output.out().starts_with("done"))
+            .contained(|_, output| output.code() == KILLED_BY_FILTER)
+            .check();
+    }
+}
+
+/// Proves: SYS-1 namespaces
+#[test]
+fn k03_no_new_namespace_by_clone3() {
+    refused_by_filter(
+        "K03",
+        "a child in a new user namespace by clone3",
+        &["SYS-1 namespaces"],
+        "clone3-namespace",
+        ENOSYS,
+    );
+}
+
+/// Proves: SYS-1 namespaces
+#[test]
+fn k03_no_new_namespace_by_unshare() {
+    refused_by_filter(
+        "K03",
+        "enter a new user namespace by unshare",
+        &["SYS-1 namespaces"],
+        "unshare-namespace",
+        EPERM,
+    );
+}
+
+/// Proves: SYS-1 socket-families
+#[test]
+fn k04_rare_socket_families_are_closed() {
+    refused_by_filter(
+        "K04",
+        "open a socket of any rare family",
+        &["SYS-1 socket-families"],
+        "socket-families",
+        EAFNOSUPPORT,
+    );
+}
+
+const KEY: &str = "palisade-test-key";
+const KEY_CONTENT: &str = "content-of-the-key";
+
+fn with_session_key(world: &World) -> Vec<String> {
+    probe(world, &["with-session-key", KEY, KEY_CONTENT, "--"])
+}
+
+/// Proves: SYS-1 keyring
+#[test]
+fn k05_the_callers_keys_can_not_be_read() {
+    Attack::new("K05", "read a key of the caller's session keyring")
+        .proves(&["SYS-1 keyring"])
+        .held_by(&["seccomp"])
+        .surroundings(with_session_key)
+        .command(|world| probe(world, &["read-session-key", KEY]))
+        .succeeded(|_, output| output.out().contains(KEY_CONTENT))
+        .contained(|_, output| output.out().starts_with("refused 1 "))
+        .check();
+}
+
+/// Proves: SYS-1 keyring
+#[test]
+fn k05_no_key_is_left_for_the_next_run() {
+    Attack::new("K05", "leave a key in the caller's session keyring")
+        .proves(&["SYS-1 keyring"])
+        .held_by(&["seccomp"])
+        .surroundings(with_session_key)
+        .command(|world| probe(world, &["leave-session-key", "message"]))
+        .succeeded(|_, output| output.out().contains("left message"))
+        .contained(|_, output| output.out().starts_with("refused 1 "))
+        .check();
+}
+
+const MESSAGE: &str = "message-of-the-host";
+
+/// A name that no other test run on this machine uses at the same time.
+fn own_name() -> String {
+    format!("palisade-test-{}", std::process::id())
+}
+
+fn own_key() -> String {
+    // Far from what programs get of ftok(3), which has a device number in the upper half.
+    (0x5041_0000 + (std::process::id() & 0xffff)).to_string()
+}
+
+fn with_queues(world: &World) -> Vec<String> {
+    let name = format!("/{}", own_name());
+    probe(world, &["with-queues", &name, &own_key(), MESSAGE, "--"])
+}
+
+/// Proves: FS-7 private-shm
+#[test]
+fn k06_shared_memory_of_the_host_is_not_there() {
+    let path = || format!("/dev/shm/{}", own_name());
+    Attack::new("K06", "read shared memory of the host")
+        .proves(&["FS-7 private-shm"])
+        .held_by(&["minimal-dev"])
+        .surroundings(move |world| probe(world, &["with-shared-memory", &path(), MESSAGE, "--"]))
+        .command(move |world| probe(world, &["read", &path()]))
+        .succeeded(|_, output| output.out().contains(MESSAGE))
+        .contained(|_, output| output.out().starts_with("refused 2 "))
+        .check();
+}
+
+/// Proves: PROC-4 ipc
+#[test]
+fn k06_system_v_queues_of_the_host_are_not_there() {
+    Attack::new("K06", "receive from a System V queue of the host")
+        .proves(&["PROC-4 ipc"])
+        .held_by(&["ipc-namespace"])
+        .surroundings(with_queues)
+        .command(|world| probe(world, &["receive-system-v", &own_key()]))
+        .succeeded(|_, output| output.out().contains(MESSAGE))
+        .contained(|_, output| output.out().starts_with("refused 2 "))
+        .check();
+}
+
+/// Proves: PROC-4 ipc
+#[test]
+fn k06_posix_queues_of_the_host_are_not_there() {
+    Attack::new("K06", "receive from a POSIX queue of the host")
+        .proves(&["PROC-4 ipc"])
+        .held_by(&["ipc-namespace"])
+        .surroundings(with_queues)
+        .command(|world| probe(world, &["receive-posix", &format!("/{}", own_name())]))
+        .succeeded(|_, output| output.out().contains(MESSAGE))
+        .contained(|_, output| output.out().starts_with("refused 2 "))
+        .check();
+}
+
+/// Proves: SYS-1 blocked-list
+#[test]
+fn k11_tools_of_kernel_exploits_are_closed() {
+    for attempt in ["bpf", "userfaultfd", "perf-event", "fsopen"] {
+        refused_by_filter(
+            "K11",
+            "reach a part of the kernel that exploits are made with",
+            &["SYS-1 blocked-list"],
+            attempt,
+            EPERM,
+        );
+    }
+}
+
+/// Where the kernel has modules or kexec it asks for a capability of the host's, which no layer
+/// being off hands out; where it has none it answers `ENOSYS`. Inside neither question is reached.
+///
+/// Proves: SYS-1 blocked-list
+#[test]
+fn k11_code_can_not_be_loaded_into_the_kernel() {
+    for attempt in ["load-module", "unload-module", "kexec"] {
+        let world = World::new();
+        let output = world.sandbox_run([""; 0], probe(&world, &[attempt])).run();
+        assert!(output.out().starts_with("refused 1 "), "{attempt}: {}", output.out());
+    }
+}
+
+/// Proves: PROC-5 no-debug
+#[test]
+fn k11_nothing_can_be_traced_where_debugging_is_off() {
+    Attack::new("K11", "trace a child where debugging is off")
+        .proves(&["PROC-5 no-debug"])
+        .held_by(&["seccomp"])
+        .flags(|_| strings(&["--no-debug"]))
+        .command(|world| probe(world, &["trace-child"]))
+        .succeeded(|_, output| output.out().starts_with("done"))
+        .contained(|_, output| output.out().starts_with("refused 1 "))
+        .check();
+}
+
+/// CVE-2024-32462: what stands where a command belongs is a command, whatever it looks like.
+///
+/// Proves: FS-3 strange-paths
+#[test]
+fn k12_a_command_named_like_an_option_is_a_command() {
+    for name in ["--rw", "--bind", "-h", "--level=0"] {
+        let world = World::new();
+        fs::rename(world.probe(), world.project().join(name)).unwrap();
+        let outside = world.outside().to_string_lossy().into_owned();
+        let path = format!("PATH={}", world.project().display());
+        let command = [name, "arguments", "--rw", &outside, "--", "--static"];
+        let output = world.sandbox_run(["--env", &path], command).run();
+        output.assert_code(0);
+        let literal = ["--rw", &outside, "--", "--static"];
+        assert_eq!(output.out(), format!("done {literal:?}\n"), "{name}");
+    }
+}
+
+/// A directory named like an option is what it is granted as, and changes nothing else.
+///
+/// Proves: FS-3 strange-paths
+#[test]
+fn k12_a_path_named_like_an_option_is_a_path() {
+    let world = World::new();
+    let file = world.write_in_project("--level=0/file", "as it was");
+    let command = ["sh", "-c", "echo changed > ./--level=0/file; cat ./--level=0/file"];
+    let output = world.sandbox_run(["--overlay=--level=0"], command).run();
+    output.assert_code(0);
+    assert_eq!(output.out(), "changed\n");
+    assert_eq!(fs::read_to_string(file).unwrap(), "as it was");
+    assert_eq!(output.report.unwrap()["walls"]["level"], "LEVEL_2");
+}

@@ -1,0 +1,52 @@
+//! The caller's terminal: a command whose standard error is that terminal must not type into it.
+
+use palisade_testkit::{Attack, World};
+
+use crate::host::{allows_tiocsti, strings};
+
+/// As a filter sees the number of the ioctl; the kernel ignores the high bits (CVE-2019-10063).
+const FORMS: [&str; 2] = ["plain", "high-bit"];
+
+fn in_terminal(world: &World) -> Vec<String> {
+    vec![world.probe(), "in-terminal".to_owned(), "--".to_owned()]
+}
+
+/// CVE-2017-5226. The terminal is looked at from outside: it tells what was typed there.
+///
+/// Proves: SYS-1 terminal-injection
+#[test]
+fn p12_nothing_is_typed_into_the_callers_terminal() {
+    if !allows_tiocsti() {
+        return;
+    }
+    for form in FORMS {
+        Attack::new("P12", "type into the caller's terminal by TIOCSTI")
+            .proves(&["SYS-1 terminal-injection"])
+            .held_by(&["seccomp", "own-session"])
+            .surroundings(in_terminal)
+            .command(move |world| {
+                [vec![world.probe()], strings(&["type", form, "injected"])].concat()
+            })
+            .succeeded(|_, output| output.out().contains("typed \"injected\""))
+            .contained(|_, output| output.out().contains("refused 1 "))
+            .check();
+    }
+}
+
+/// CVE-2023-28100. The terminal of the test is no console, so the driver's "not a console" is what
+/// an attacker gets who is let through.
+///
+/// Proves: SYS-1 terminal-injection
+#[test]
+fn p12_the_console_driver_is_out_of_reach() {
+    for form in FORMS {
+        Attack::new("P12", "reach the console driver by TIOCLINUX")
+            .proves(&["SYS-1 terminal-injection"])
+            .held_by(&["seccomp"])
+            .surroundings(in_terminal)
+            .command(move |world| [vec![world.probe()], strings(&["ask-console", form])].concat())
+            .succeeded(|_, output| output.out().contains("answered"))
+            .contained(|_, output| output.out().contains("refused 1 "))
+            .check();
+    }
+}

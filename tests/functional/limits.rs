@@ -1,0 +1,86 @@
+//! Limits of a policy that rlimits hold: they bite inside, and at the number that was written.
+
+use palisade_testkit::{Output, World};
+
+fn run_under(policy: &str, command: &[&str]) -> Output {
+    let world = World::new();
+    let file = world.write("policy.yaml", policy);
+    world.sandbox_run(["--policy".as_ref(), file.as_os_str()], command).run()
+}
+
+/// Proves: FS-6 file-size, RES-1 rlimits
+#[test]
+fn no_file_grows_beyond_its_limit() {
+    let policy = "filesystem:\n  maxFileSize: 1048576\n";
+    let script = "trap '' XFSZ; head -c 1048576 /dev/zero >fits && echo fits; \
+                  head -c 1048577 /dev/zero >big || echo stopped; wc -c <big";
+    let output = run_under(policy, &["bash", "-c", script]);
+    output.assert_code(0);
+    assert_eq!(output.out(), "fits\nstopped\n1048576\n", "{}", output.err());
+}
+
+/// Proves: RES-2 open-files, RES-1 rlimits
+#[test]
+fn no_process_opens_more_files_than_allowed() {
+    let policy = "resources:\n  maxFileDescriptors: 32\n";
+    let script = "import os\nfds=[]\ntry:\n while len(fds)<1000: fds.append(os.open('/dev/null',0))\n\
+                  except OSError as e: print(e.errno, fds[-1])";
+    let output = run_under(policy, &["/usr/bin/python3", "-c", script]);
+    output.assert_code(0);
+    assert_eq!(output.out(), "24 31\n", "{}", output.err());
+}
+
+/// Counts children until fork fails; the interpreter itself is one of the twenty.
+const FORKS: &str = "import os,signal\nchildren=[]\ntry:\n while len(children)<500:\n  \
+                     child=os.fork()\n  if child==0: signal.pause()\n  children.append(child)\n\
+                     except OSError as e: print(e.errno, len(children))\n\
+                     [os.kill(child,9) for child in children]";
+
+/// Proves: PROC-2 processes, RES-1 rlimits, RES-1 pids
+#[test]
+fn no_more_processes_than_allowed() {
+    let policy = "process:\n  maxProcesses: 20\n";
+    let output = run_under(policy, &["/usr/bin/python3", "-c", FORKS]);
+    output.assert_code(0);
+    assert_eq!(output.out(), "11 19\n", "{}", output.err());
+}
+
+/// The count is the sandbox's own: what else its user runs does not use it up.
+///
+/// Proves: PROC-2 processes
+#[test]
+fn two_sandboxes_count_their_processes_apart() {
+    let world = World::new();
+    let file = world.write("policy.yaml", "process:\n  maxProcesses: 20\n");
+    let crowd = "for i in $(seq 15); do sleep 1000 & done; echo ready; read -r _; kill $(jobs -p)";
+    let other = world
+        .sandbox_run(["--policy".as_ref(), file.as_os_str()], ["bash", "-c", crowd])
+        .keep_stdin_open()
+        .spawn();
+    other.wait_for_stdout("ready");
+    let output = run_under("process:\n  maxProcesses: 20\n", &["/usr/bin/python3", "-c", FORKS]);
+    assert_eq!(output.out(), "11 19\n", "{}", output.err());
+    other.wait().assert_code(0);
+}
+
+/// Proves: RES-2 threads, PROC-2 threads
+#[test]
+fn threads_are_counted_too() {
+    let script = "import threading\nstop=threading.Event()\nstarted=0\ntry:\n \
+                  while started<200:\n  threading.Thread(target=stop.wait,daemon=True).start()\n  \
+                  started+=1\nexcept RuntimeError: print(started)\nstop.set()";
+    let output = run_under("resources:\n  maxThreads: 12\n", &["/usr/bin/python3", "-c", script]);
+    output.assert_code(0);
+    assert_eq!(output.out(), "11\n", "{}", output.err());
+}
+
+/// Proves: RES-1 holder
+#[test]
+fn the_report_names_who_held_the_limits() {
+    let output = run_under("process:\n  maxProcesses: 20\n", &["true"]);
+    output.assert_code(0);
+    let report = output.report.as_ref().unwrap();
+    let promises = report["promises"].as_array().unwrap();
+    let limits = promises.iter().find(|promise| promise["id"] == "PROC-2");
+    assert_eq!(limits.unwrap()["layers"], serde_json::json!(["rlimits"]), "{report:#}");
+}

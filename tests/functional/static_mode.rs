@@ -1,0 +1,95 @@
+//! Static mode shows the host read-only, less what is hidden; dynamic mode hides what nobody
+//! listed and says so (GATE-7, GATE-1).
+
+use std::fs;
+use std::path::Path;
+
+use palisade_testkit::World;
+
+use crate::inside::inside;
+
+/// Proves: GATE-7 read-only-view, GATE-1 default-dynamic
+#[test]
+fn static_mode_shows_what_dynamic_mode_hides() {
+    let world = World::new();
+    world.write("home/notes/letter", "text\n");
+    let script = "cat ~/notes/letter; ls -d /srv /var/lib";
+    let shown = inside(&world, &["--static"], script);
+    assert_eq!(shown.out(), "text\n/srv\n/var/lib\n", "{}", shown.err());
+    let written = "touch ~/notes/new ~/new /srv/new 2>/dev/null && echo wrote; touch in-project";
+    inside(&world, &["--static"], written).assert_code(0);
+    assert_eq!(fs::read_dir(world.home().join("notes")).unwrap().count(), 1);
+    assert!(world.project().join("in-project").exists());
+
+    let hidden = inside(&world, &[], "cat ~/notes/letter; ls -d /srv; ls -A ~");
+    assert_eq!(hidden.out(), "project\n");
+    let report = hidden.report.unwrap();
+    assert_eq!(report["walls"]["mode"], "dynamic");
+}
+
+/// Proves: GATE-7 read-only-view
+#[test]
+fn other_peoples_homes_stay_out_of_a_static_view() {
+    let world = World::new();
+    world.write("outside/file", "");
+    let script = format!("ls -A /home; ls -A /root; ls {}", world.outside().display());
+    let output = inside(&world, &["--static"], &script);
+    // Directories on the way to the caller's own home are there, with nothing else in them.
+    let mut way: Vec<&str> = world
+        .home()
+        .ancestors()
+        .filter(|above| above.parent().is_some_and(|parent| {
+            parent == Path::new("/home") || parent == Path::new("/root")
+        }))
+        .map(|above| Box::leak(above.display().to_string().into_boxed_str()) as &str)
+        .collect();
+    way.retain(|_| true);
+    let found: Vec<String> = output.out().lines().map(str::to_owned).collect();
+    assert!(found.len() <= 1 && found.iter().all(|name| {
+        way.iter().any(|above| above.ends_with(name.as_str()))
+    }), "{found:?}");
+}
+
+/// Proves: GATE-7 deny-list, GATE-7 overlays, GATE-7 no-questions
+#[test]
+fn static_mode_denies_overlays_and_asks_nothing() {
+    let world = World::new();
+    world.write("home/notes/letter", "text\n");
+    world.write("home/diary/today", "secret\n");
+    world.write("home/.ssh/id", "key\n");
+    let script = "cat ~/diary/today ~/.ssh/id 2>/dev/null; cat ~/notes/letter; \
+                  echo changed > ~/notes/letter; cat ~/notes/letter; cat";
+    let flags = ["--static", "--blacklist", "~/diary", "--overlay", "~/notes"];
+    let output = world.sandbox_run(flags, ["sh", "-c", script]).stdin("own input\n").run();
+    output.assert_code(0);
+    assert_eq!(output.out(), "text\nchanged\nown input\n");
+    assert_eq!(output.err(), "");
+    assert_eq!(fs::read_to_string(world.home().join("notes/letter")).unwrap(), "text\n");
+}
+
+/// Proves: GATE-1 not-yet
+#[test]
+fn dynamic_mode_says_what_it_does_until_it_can_ask() {
+    let world = World::new();
+    let said = inside(&world, &["--mode", "dynamic"], "true");
+    said.assert_code(0);
+    assert!(said.err().contains("unlisted paths are hidden"), "{}", said.err());
+    let plain = inside(&world, &[], "true");
+    assert_eq!(plain.err(), "");
+    assert!(plain.report.unwrap()["notes"].to_string().contains("unlisted paths are hidden"));
+    let quiet = inside(&world, &["--mode", "dynamic", "--quiet"], "true");
+    assert_eq!(quiet.err(), "");
+}
+
+/// Proves: GATE-1 not-yet, POL-2 not-enforced
+#[test]
+fn answers_that_need_the_gate_are_refused_and_deny_is_not() {
+    let world = World::new();
+    inside(&world, &["--on-ask", "deny"], "true").assert_code(0);
+    for answer in ["allow", "wait"] {
+        let output = inside(&world, &["--on-ask", answer], "touch ran");
+        output.assert_code(126);
+        assert!(output.err().contains("not enforced in this version"), "{}", output.err());
+    }
+    assert!(!world.project().join("ran").exists());
+}

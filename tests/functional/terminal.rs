@@ -1,0 +1,227 @@
+//! Interactive programs: a real terminal, typed into by tmux and looked at as a person would.
+
+use std::fs;
+
+use palisade_testkit::World;
+
+use crate::tmux::{PROMPT, Tmux};
+
+/// Proves: PROC-3 pty
+#[test]
+fn a_program_has_a_terminal_of_its_own() {
+    let world = World::new();
+    let tmux = Tmux::new(&world);
+    tmux.line("tty; sandbox run -- sh -c 'tty; test -t 0 && test -t 1 && test -t 2 && echo three; ls /dev/pts'");
+    tmux.wait_for_line("three");
+    tmux.wait_for_line("/dev/pts/0");
+    tmux.wait_until("only its own terminals", |screen| {
+        screen.lines().any(|line| line.split_whitespace().eq(["0", "ptmx"]))
+    });
+}
+
+/// Proves: PROC-3 pty
+#[test]
+fn vim_edits_a_file_of_the_project() {
+    let world = World::new();
+    let tmux = Tmux::new(&world);
+    tmux.line("sandbox run -- vim -u NONE -i NONE -n notes.txt");
+    tmux.wait_until("an empty buffer", |_| {
+        tmux.visible().lines().nth(1).is_some_and(|l| l.starts_with('~'))
+    });
+    tmux.keys(&["i"]);
+    tmux.wait_for("-- INSERT --");
+    tmux.keys(&["first line", "Enter", "second line", "Escape"]);
+    tmux.line(":wq");
+    tmux.line("echo ended $?");
+    tmux.wait_for_line("ended 0");
+    let written = fs::read_to_string(world.project().join("notes.txt")).unwrap();
+    assert_eq!(written, "first line\nsecond line\n");
+}
+
+/// Proves: PROC-3 pty
+#[test]
+fn less_scrolls_and_leaves() {
+    let world = World::new();
+    let numbers: String = (1..=500).map(|n| format!("line {n}\n")).collect();
+    world.write_in_project("long.txt", numbers);
+    let tmux = Tmux::new(&world);
+    tmux.line("sandbox run -- less long.txt");
+    tmux.wait_until("the first page", |_| tmux.visible().starts_with("line 1\n"));
+    tmux.keys(&["G"]);
+    tmux.wait_until("the last page", |_| tmux.visible().contains("line 500\n"));
+    tmux.keys(&["q"]);
+    tmux.line("echo ended $?");
+    tmux.wait_for_line("ended 0");
+}
+
+/// The pager is outside and reads keys from the same terminal.
+///
+/// Proves: PROC-3 pty
+#[test]
+fn a_pager_outside_keeps_the_keys() {
+    let world = World::new();
+    let tmux = Tmux::new(&world);
+    tmux.line("sandbox run -- seq -f 'line %g' 500 | less");
+    tmux.wait_until("the first page", |_| tmux.visible().starts_with("line 1\n"));
+    tmux.keys(&["G"]);
+    tmux.wait_until("the last page", |_| tmux.visible().contains("line 500\n"));
+    tmux.keys(&["q"]);
+    tmux.line("echo ended");
+    tmux.wait_for_line("ended");
+}
+
+/// Proves: PROC-3 job-control
+#[test]
+fn a_shell_inside_has_job_control() {
+    let world = World::new();
+    let tmux = Tmux::new(&world);
+    tmux.line("sandbox run -- env PS1='inside>' bash --norc --noprofile -i");
+    tmux.wait_until("its prompt", |screen| screen.trim_end().ends_with("inside>"));
+    tmux.line("sleep 1000");
+    tmux.wait_until("the command", |screen| screen.contains("inside>sleep 1000"));
+    tmux.keys(&["C-z"]);
+    tmux.wait_for("Stopped");
+    tmux.line("jobs; echo $(jobs | wc -l) job");
+    tmux.wait_for_line("1 job");
+    tmux.line("fg");
+    tmux.wait_for_line("sleep 1000");
+    tmux.keys(&["C-c"]);
+    tmux.line("echo status $?");
+    tmux.wait_for_line("status 130");
+    tmux.line("exit 4");
+    tmux.line("echo ended $?");
+    tmux.wait_for_line("ended 4");
+}
+
+/// Proves: PROC-3 job-control
+#[test]
+fn ctrl_c_ends_the_command_and_nothing_more() {
+    let world = World::new();
+    let tmux = Tmux::new(&world);
+    tmux.line("sandbox run -- sh -c 'echo started; exec sleep 1000'");
+    tmux.wait_for_line("started");
+    tmux.keys(&["C-c"]);
+    tmux.line("echo ended $?");
+    tmux.wait_for_line("ended 130");
+}
+
+/// Proves: PROC-3 job-control
+#[test]
+fn ctrl_z_stops_the_whole_run_and_fg_goes_on() {
+    let world = World::new();
+    let tmux = Tmux::new(&world);
+    let script = "trap \"echo going on\" CONT; echo started; read answer; echo answered $answer";
+    tmux.line(&format!("sandbox run -- bash -c '{script}'"));
+    tmux.wait_for_line("started");
+    tmux.keys(&["C-z"]);
+    tmux.wait_for("Stopped");
+    tmux.line("jobs | wc -l | sed 's/$/ stopped/'");
+    tmux.wait_for_line("1 stopped");
+    tmux.line("fg");
+    tmux.wait_for_line("going on");
+    tmux.line("yes");
+    tmux.wait_for_line("answered yes");
+    tmux.line("echo ended $?");
+    tmux.wait_for_line("ended 0");
+}
+
+/// Proves: PROC-3 job-control
+#[test]
+fn a_run_stopped_can_go_on_in_the_background_and_come_back() {
+    let world = World::new();
+    let tmux = Tmux::new(&world);
+    let script = "echo started; while ! test -e go; do sleep 0.1; done; echo finished";
+    tmux.line(&format!("sandbox run -- bash -c '{script}'"));
+    tmux.wait_for_line("started");
+    tmux.keys(&["C-z"]);
+    tmux.wait_for("Stopped");
+    tmux.line("bg; touch go; wait; echo waited $?");
+    tmux.wait_for_line("finished");
+    tmux.wait_for_line("waited 0");
+}
+
+/// Proves: PROC-3 job-control
+#[test]
+fn the_window_size_goes_in_at_the_start_and_when_it_changes() {
+    let world = World::new();
+    let tmux = Tmux::new(&world);
+    let script = "trap \"stty size\" WINCH; stty size; echo started; while :; do sleep 0.05; done";
+    tmux.line(&format!("sandbox run -- bash -c '{script}'"));
+    tmux.wait_for_line("started");
+    tmux.wait_for_line("30 100");
+    tmux.resize(70, 20);
+    tmux.wait_for_line("20 70");
+    tmux.keys(&["C-c"]);
+}
+
+/// Proves: PROC-3 pty
+#[test]
+fn the_terminal_is_given_back_as_it_was() {
+    for (name, command) in [
+        ("end", "sandbox run -- sh -c 'stty raw -echo; exit 0'"),
+        ("death", "sandbox run -- sh -c 'stty raw -echo; kill -9 $$'"),
+        ("limit", "sandbox run --timeout 300ms -- sh -c 'stty raw -echo; exec sleep 1000'"),
+        ("refusal", "sandbox run -- /no/such/command"),
+    ] {
+        let world = World::new();
+        let tmux = Tmux::new(&world);
+        tmux.line(&format!("stty -a >before; {command}; stty -a >after; echo compared"));
+        tmux.wait_for_line("compared");
+        let read = |file: &str| fs::read_to_string(world.project().join(file)).unwrap();
+        assert_eq!(read("before"), read("after"), "{name}");
+    }
+}
+
+/// Proves: PROC-3 pty, PROC-3 fatal
+#[test]
+fn the_terminal_is_given_back_when_the_supervisor_is_told_to_end() {
+    let world = World::new();
+    let tmux = Tmux::new(&world);
+    world.write_in_project("start.sh", "echo $$ >pid; exec sandbox run -- sh inside.sh\n");
+    world.write_in_project("inside.sh", "stty raw -echo; echo started; exec sleep 1000\n");
+    tmux.line("stty -a >before; sh start.sh; stty -a >after; echo compared");
+    tmux.wait_for_line("started");
+    let supervisor = fs::read_to_string(world.project().join("pid")).unwrap();
+    world.bare("kill").args(["-TERM", supervisor.trim()]).run().assert_code(0);
+    tmux.wait_for_line("compared");
+    let read = |file: &str| fs::read_to_string(world.project().join(file)).unwrap();
+    assert_eq!(read("before"), read("after"));
+}
+
+/// Proves: PROC-3 pty
+#[test]
+fn script_records_a_run() {
+    let world = World::new();
+    let tmux = Tmux::new(&world);
+    tmux.line("script -qec 'sandbox run -- sh -c \"tty; exit 6\"' typescript; echo ended $?");
+    tmux.wait_for_line("ended 6");
+    let recorded = fs::read_to_string(world.project().join("typescript")).unwrap();
+    assert!(recorded.contains("/dev/pts/0\r\n"), "{recorded}");
+}
+
+/// Proves: PROC-3 pipes-exact
+#[test]
+fn an_output_that_is_a_file_stays_exact_though_the_input_is_a_terminal() {
+    let world = World::new();
+    let tmux = Tmux::new(&world);
+    tmux.line("sandbox run -- printf 'a\\nb\\n' >out; echo ended $?");
+    tmux.wait_for_line("ended 0");
+    assert_eq!(fs::read(world.project().join("out")).unwrap(), b"a\nb\n");
+}
+
+/// A run in the background leaves the terminal to the shell.
+///
+/// Proves: PROC-3 job-control
+#[test]
+fn a_run_in_the_background_takes_no_keys() {
+    let world = World::new();
+    let tmux = Tmux::new(&world);
+    tmux.line("sandbox run -- sh -c 'echo started; while ! test -e go; do sleep 0.05; done; echo finished' &");
+    tmux.wait_for_line("started");
+    tmux.line("echo typed $((1 + 1))");
+    tmux.wait_for_line("typed 2");
+    tmux.line("touch go; wait");
+    tmux.wait_for_line("finished");
+    tmux.line("echo back");
+    tmux.wait_until("the shell asks again", |screen| screen.trim_end().ends_with(PROMPT));
+}

@@ -6,11 +6,12 @@ use std::os::unix::fs::symlink;
 use palisade_testkit::{Attack, Output, World, am_root};
 
 use crate::host::{has_landlock, standing, strings};
+use crate::secrets::to_read_what_is_hidden;
 
 const UNTOUCHED: &str = "untouched";
 
 /// What must be off for the command to write somewhere that was not granted at all.
-pub fn to_write_outside() -> &'static [&'static str] {
+pub(crate) fn to_write_outside() -> &'static [&'static str] {
     standing(&[
         ("mount-view", true),
         ("read-only-mounts", true),
@@ -92,6 +93,58 @@ fn f01_what_lies_beside_a_cache_can_not_be_written() {
         .check();
 }
 
+/// A name in the project that a variable of the caller's leads to, as `.venv` is, turned into a link.
+fn plant(world: &World) {
+    put_canary(world);
+    symlink(world.outside(), world.project().join("planted")).unwrap();
+}
+
+fn with_variable(name: &'static str) -> impl Fn(&World) -> Vec<String> {
+    move |world| {
+        let planted = world.project().join("planted");
+        vec!["env".into(), format!("{name}={}", planted.display())]
+    }
+}
+
+/// Proves: FS-3 approved-mounts, FS-3 own-root
+#[test]
+fn f01_a_link_planted_for_the_next_run_opens_nothing_for_reading() {
+    Attack::new("F01", "make the active Python environment a link, and read where it leads")
+        .proves(&["FS-3 own-root"])
+        .held_by(to_read_what_is_hidden())
+        .prepare(plant)
+        .surroundings(with_variable("VIRTUAL_ENV"))
+        .command(|world| vec![world.probe(), "read".into(), "planted/canary".into()])
+        .succeeded(|_, output| output.out().contains(UNTOUCHED))
+        .check();
+}
+
+/// Proves: FS-3 approved-mounts, FS-3 own-root
+#[test]
+fn f01_a_link_planted_for_the_next_run_opens_nothing_for_writing() {
+    Attack::new("F01", "make a cache a link, and write where it leads")
+        .proves(&["FS-3 own-root"])
+        .held_by(to_write_outside())
+        .prepare(plant)
+        .surroundings(with_variable("GOCACHE"))
+        .command(|world| vec![world.probe(), "write".into(), "planted/canary".into()])
+        .succeeded(canary_was_written)
+        .check();
+}
+
+/// Proves: FS-1 rw-flag
+#[test]
+fn f01_a_grant_that_leads_out_by_a_planted_link_is_refused() {
+    let world = World::new();
+    plant(&world);
+    for granted in ["planted", "planted/new"] {
+        let output = world.sandbox_run(["--rw", granted], ["touch", "planted/ran"]).run();
+        output.assert_code(126);
+        assert!(output.err().contains("link"), "{}", output.err());
+    }
+    assert_eq!(fs::read_dir(world.outside()).unwrap().count(), 1, "only the canary is there");
+}
+
 /// Proves: FS-1 read-only
 #[test]
 fn f08_a_hard_link_does_not_bring_a_readable_file_within_reach_of_writing() {
@@ -159,9 +212,7 @@ fn f12_a_directory_does_not_open_by_its_handle() {
     if !user_namespaces_may_open_handles(&World::new()) {
         return;
     }
-    let attempt = |world: &World| {
-        strings(&["open-handle", ".", &handle_of(world, "inner")])
-    };
+    let attempt = |world: &World| strings(&["open-handle", ".", &handle_of(world, "inner")]);
     Attack::new("F12", "open a directory by its handle, without a walk to it")
         .proves(&["FS-3 own-root"])
         .held_by(&["seccomp", "capabilities"])

@@ -1,8 +1,9 @@
-//! What differs from host to host, and so which layers stand and which attacks can be tried.
+//! What differs from host to host, and so which layers stand and which attacks can be tried; and how
+//! the probe is called.
 
 use std::fs;
 
-use palisade_testkit::{am_root, landlock_abi};
+use palisade_testkit::{World, am_root, landlock_abi};
 
 /// Landlock keeps signals in from this version on (Linux 6.12).
 const SCOPES_SIGNALS: u32 = 6;
@@ -52,4 +53,27 @@ pub(crate) fn in_own_pid_namespace() -> Vec<String> {
 
 pub(crate) fn strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// The probe with these words.
+pub(crate) fn probe(world: &World, words: &[&str]) -> Vec<String> {
+    [vec![world.probe()], strings(words)].concat()
+}
+
+/// What a process id written to a file in the project is called.
+pub(crate) const PID_FILE: &str = "supervisor.pid";
+
+/// The probe, started by a process that is there to be attacked, for the bare run.
+pub(crate) fn probe_at_stand_in(world: &World, words: &[&str]) -> Vec<String> {
+    [probe(world, &["stand-in", PID_FILE, "--"]), probe(world, words)].concat()
+}
+
+/// The probe, once pid 1 is as weak as it gets.
+pub(crate) fn probe_at_pid_1(world: &World, words: &[&str]) -> Vec<String> {
+    [probe(world, &["once-pid-1-settled", "--"]), probe(world, words)].concat()
+}
+
+/// Tells its own process id and becomes the program: the id is then the supervisor's.
+pub(crate) fn telling_its_pid(_: &World) -> Vec<String> {
+    strings(&["sh", "-c", r#"echo $$ > "$0"; exec "$@""#, PID_FILE])
 }

@@ -1,14 +1,11 @@
 //! The kernel's surface: what the filter and the namespaces keep away from the command.
 
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use palisade_testkit::{Attack, World};
 
-use crate::host::strings;
-
-fn probe(world: &World, words: &[&str]) -> Vec<String> {
-    [vec![world.probe()], strings(words)].concat()
-}
+use crate::host::{probe, strings};
 
 /// An attempt that the filter alone refuses, with this errno.
 fn refused_by_filter(
@@ -132,30 +129,33 @@ fn k05_no_key_is_left_for_the_next_run() {
 
 const MESSAGE: &str = "message-of-the-host";
 
-/// A name that no other test run on this machine uses at the same time.
-fn own_name() -> String {
-    format!("palisade-test-{}", std::process::id())
+/// A name that no other run on this machine has.
+fn own_name(world: &World) -> String {
+    world.path().file_name().unwrap().to_string_lossy().into_owned()
 }
 
-fn own_key() -> String {
-    // Far from what programs get of ftok(3), which has a device number in the upper half.
-    (0x5041_0000 + (std::process::id() & 0xffff)).to_string()
+fn own_key(world: &World) -> String {
+    let mut hasher = DefaultHasher::new();
+    world.path().hash(&mut hasher);
+    (hasher.finish() & 0x7fff_ffff).to_string()
 }
 
 fn with_queues(world: &World) -> Vec<String> {
-    let name = format!("/{}", own_name());
-    probe(world, &["with-queues", &name, &own_key(), MESSAGE, "--"])
+    let name = format!("/{}", own_name(world));
+    probe(world, &["with-queues", &name, &own_key(world), MESSAGE, "--"])
 }
 
 /// Proves: FS-7 private-shm
 #[test]
 fn k06_shared_memory_of_the_host_is_not_there() {
-    let path = || format!("/dev/shm/{}", own_name());
+    let path = |world: &World| format!("/dev/shm/{}", own_name(world));
     Attack::new("K06", "read shared memory of the host")
         .proves(&["FS-7 private-shm"])
         .held_by(&["minimal-dev"])
-        .surroundings(move |world| probe(world, &["with-shared-memory", &path(), MESSAGE, "--"]))
-        .command(move |world| probe(world, &["read", &path()]))
+        .surroundings(move |world| {
+            probe(world, &["with-shared-memory", &path(world), MESSAGE, "--"])
+        })
+        .command(move |world| probe(world, &["read", &path(world)]))
         .succeeded(|_, output| output.out().contains(MESSAGE))
         .contained(|_, output| output.out().starts_with("refused 2 "))
         .check();
@@ -168,7 +168,7 @@ fn k06_system_v_queues_of_the_host_are_not_there() {
         .proves(&["PROC-4 ipc"])
         .held_by(&["ipc-namespace"])
         .surroundings(with_queues)
-        .command(|world| probe(world, &["receive-system-v", &own_key()]))
+        .command(|world| probe(world, &["receive-system-v", &own_key(world)]))
         .succeeded(|_, output| output.out().contains(MESSAGE))
         .contained(|_, output| output.out().starts_with("refused 2 "))
         .check();
@@ -181,7 +181,7 @@ fn k06_posix_queues_of_the_host_are_not_there() {
         .proves(&["PROC-4 ipc"])
         .held_by(&["ipc-namespace"])
         .surroundings(with_queues)
-        .command(|world| probe(world, &["receive-posix", &format!("/{}", own_name())]))
+        .command(|world| probe(world, &["receive-posix", &format!("/{}", own_name(world))]))
         .succeeded(|_, output| output.out().contains(MESSAGE))
         .contained(|_, output| output.out().starts_with("refused 2 "))
         .check();
@@ -190,7 +190,8 @@ fn k06_posix_queues_of_the_host_are_not_there() {
 /// Proves: SYS-1 blocked-list
 #[test]
 fn k11_tools_of_kernel_exploits_are_closed() {
-    for attempt in ["bpf", "userfaultfd", "perf-event", "fsopen"] {
+    let calls = ["call-setns", "call-chroot", "call-mount", "call-umount"];
+    for attempt in ["bpf", "userfaultfd", "perf-event", "fsopen"].into_iter().chain(calls) {
         refused_by_filter(
             "K11",
             "reach a part of the kernel that exploits are made with",

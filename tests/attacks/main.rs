@@ -10,6 +10,10 @@
 mod files;
 mod host;
 mod kernel;
+mod mounts;
+mod policy;
+mod proc;
 mod processes;
+mod secrets;
 mod selfcheck;
 mod terminal;

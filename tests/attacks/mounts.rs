@@ -36,7 +36,6 @@ fn f21_a_mount_made_inside_does_not_show_on_the_host() {
         .proves(&["FS-3 no-propagation"])
         .held_by(standing(&[
             ("mount-view", true),
-            ("read-only-mounts", true),
             ("capabilities", true),
             ("seccomp", true),
             ("landlock", has_landlock()),

@@ -2,13 +2,13 @@
 
 use palisade_testkit::{Attack, World};
 
-use crate::host::{allows_tiocsti, strings};
+use crate::host::{allows_tiocsti, probe};
 
 /// As a filter sees the number of the ioctl; the kernel ignores the high bits (CVE-2019-10063).
 const FORMS: [&str; 2] = ["plain", "high-bit"];
 
 fn in_terminal(world: &World) -> Vec<String> {
-    vec![world.probe(), "in-terminal".to_owned(), "--".to_owned()]
+    probe(world, &["in-terminal", "--"])
 }
 
 /// CVE-2017-5226. The terminal is looked at from outside: it tells what was typed there.
@@ -24,9 +24,7 @@ fn p12_nothing_is_typed_into_the_callers_terminal() {
             .proves(&["SYS-1 terminal-injection"])
             .held_by(&["seccomp", "own-session"])
             .surroundings(in_terminal)
-            .command(move |world| {
-                [vec![world.probe()], strings(&["type", form, "injected"])].concat()
-            })
+            .command(move |world| probe(world, &["type", form, "injected"]))
             .succeeded(|_, output| output.out().contains("typed \"injected\""))
             .contained(|_, output| output.out().contains("refused 1 "))
             .check();
@@ -44,7 +42,7 @@ fn p12_the_console_driver_is_out_of_reach() {
             .proves(&["SYS-1 terminal-injection"])
             .held_by(&["seccomp"])
             .surroundings(in_terminal)
-            .command(move |world| [vec![world.probe()], strings(&["ask-console", form])].concat())
+            .command(move |world| probe(world, &["ask-console", form]))
             .succeeded(|_, output| output.out().contains("answered"))
             .contained(|_, output| output.out().contains("refused 1 "))
             .check();

@@ -24,7 +24,7 @@ fn a_program_has_a_terminal_of_its_own() {
 fn vim_edits_a_file_of_the_project() {
     let world = World::new();
     let tmux = Tmux::new(&world);
-    tmux.line("sandbox run -- vim -u NONE -i NONE -n notes.txt");
+    tmux.line("sandbox run -- vim -N -u NONE -i NONE -n notes.txt");
     tmux.wait_until("an empty buffer", |_| {
         tmux.visible().lines().nth(1).is_some_and(|l| l.starts_with('~'))
     });
@@ -32,8 +32,7 @@ fn vim_edits_a_file_of_the_project() {
     tmux.wait_for("-- INSERT --");
     tmux.keys(&["first line", "Enter", "second line", "Escape"]);
     tmux.line(":wq");
-    tmux.line("echo ended $?");
-    tmux.wait_for_line("ended 0");
+    tmux.expect_status(0);
     let written = fs::read_to_string(world.project().join("notes.txt")).unwrap();
     assert_eq!(written, "first line\nsecond line\n");
 }
@@ -50,8 +49,7 @@ fn less_scrolls_and_leaves() {
     tmux.keys(&["G"]);
     tmux.wait_until("the last page", |_| tmux.visible().contains("line 500\n"));
     tmux.keys(&["q"]);
-    tmux.line("echo ended $?");
-    tmux.wait_for_line("ended 0");
+    tmux.expect_status(0);
 }
 
 /// The pager is outside and reads keys from the same terminal.
@@ -66,8 +64,7 @@ fn a_pager_outside_keeps_the_keys() {
     tmux.keys(&["G"]);
     tmux.wait_until("the last page", |_| tmux.visible().contains("line 500\n"));
     tmux.keys(&["q"]);
-    tmux.line("echo ended");
-    tmux.wait_for_line("ended");
+    tmux.expect_status(0);
 }
 
 /// Proves: PROC-3 job-control
@@ -86,11 +83,11 @@ fn a_shell_inside_has_job_control() {
     tmux.line("fg");
     tmux.wait_for_line("sleep 1000");
     tmux.keys(&["C-c"]);
+    tmux.wait_until("its prompt", |screen| screen.trim_end().ends_with("inside>"));
     tmux.line("echo status $?");
     tmux.wait_for_line("status 130");
     tmux.line("exit 4");
-    tmux.line("echo ended $?");
-    tmux.wait_for_line("ended 4");
+    tmux.expect_status(4);
 }
 
 /// Proves: PROC-3 job-control
@@ -101,8 +98,7 @@ fn ctrl_c_ends_the_command_and_nothing_more() {
     tmux.line("sandbox run -- sh -c 'echo started; exec sleep 1000'");
     tmux.wait_for_line("started");
     tmux.keys(&["C-c"]);
-    tmux.line("echo ended $?");
-    tmux.wait_for_line("ended 130");
+    tmux.expect_status(130);
 }
 
 /// Proves: PROC-3 job-control
@@ -121,8 +117,7 @@ fn ctrl_z_stops_the_whole_run_and_fg_goes_on() {
     tmux.wait_for_line("going on");
     tmux.line("yes");
     tmux.wait_for_line("answered yes");
-    tmux.line("echo ended $?");
-    tmux.wait_for_line("ended 0");
+    tmux.expect_status(0);
 }
 
 /// Proves: PROC-3 job-control
@@ -217,11 +212,10 @@ fn a_run_in_the_background_takes_no_keys() {
     let world = World::new();
     let tmux = Tmux::new(&world);
     tmux.line("sandbox run -- sh -c 'echo started; while ! test -e go; do sleep 0.05; done; echo finished' &");
-    tmux.wait_for_line("started");
+    tmux.wait_for(&format!("{PROMPT}started"));
     tmux.line("echo typed $((1 + 1))");
     tmux.wait_for_line("typed 2");
     tmux.line("touch go; wait");
     tmux.wait_for_line("finished");
-    tmux.line("echo back");
-    tmux.wait_until("the shell asks again", |screen| screen.trim_end().ends_with(PROMPT));
+    tmux.expect_status(0);
 }

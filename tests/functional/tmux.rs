@@ -25,9 +25,10 @@ impl<'a> Tmux<'a> {
         let socket = world.path().join("tmux");
         let mut tmux = Self { world, socket, server: String::new() };
         let size = ["new-session", "-d", "-x", "100", "-y", "30"];
-        tmux.ask(&[&size[..], &["/bin/bash --norc --noprofile -i"]].concat());
+        let shell = format!("exec env PS1='{PROMPT}' /bin/bash --norc --noprofile -i");
+        tmux.ask(&[&size[..], &[&shell]].concat());
         tmux.server = tmux.ask(&["display-message", "-p", "#{pid}"]).trim().to_owned();
-        tmux.wait_until("the shell asks", |screen| !screen.trim().is_empty());
+        tmux.wait_for(PROMPT);
         tmux
     }
 
@@ -61,10 +62,19 @@ impl<'a> Tmux<'a> {
         self.wait_until(text, |screen| screen.contains(text));
     }
 
-    /// Waits for a line that is this and nothing else, so that the typed command does not count.
+    /// Waits for a line that is this and blanks, so that the typed command does not count.
     #[track_caller]
     pub(crate) fn wait_for_line(&self, line: &str) {
-        self.wait_until(line, |screen| screen.lines().any(|shown| shown.trim_end() == line));
+        self.wait_until(line, |screen| screen.lines().any(|shown| shown.trim() == line));
+    }
+
+    /// Waits for the shell to ask again, and for the status of what it ran last. What is typed while a
+    /// command still has the terminal is the command's, so nothing is typed before.
+    #[track_caller]
+    pub(crate) fn expect_status(&self, status: i32) {
+        self.wait_until(PROMPT, |screen| screen.trim_end().ends_with(PROMPT));
+        self.line("echo ended $?");
+        self.wait_for_line(&format!("ended {status}"));
     }
 
     #[track_caller]
@@ -86,7 +96,6 @@ impl<'a> Tmux<'a> {
         let mut command = self.world.host_command(OsStr::new("tmux"));
         command
             .env("PATH", format!("{beside}:/usr/local/bin:/usr/bin:/bin"))
-            .env("PS1", PROMPT)
             .env("TERM", "xterm")
             .env("LESS", "")
             .arg("-S")

@@ -96,10 +96,7 @@ pub(crate) fn flags(
 
 /// A relaxation typed on the command line is its own approval; one that lies in the environment is
 /// not, since nobody may remember having put it there.
-fn approvals(
-    args: &PolicyArgs,
-    written: Written,
-) -> Vec<(&'static str, String, &'static str)> {
+fn approvals(args: &PolicyArgs, written: Written) -> Vec<(&'static str, String, &'static str)> {
     let mut approvals = Vec::new();
     if let Some(reason) = &args.approve_no_isolation {
         approvals.push(("no-isolation", reason.clone(), "approve-no-isolation"));
@@ -114,7 +111,11 @@ fn approvals(
 
 /// A bare number is seconds, as `timeout(1)` has it; in a file it would be milliseconds.
 fn in_seconds(time: &str) -> String {
-    if time.bytes().all(|byte| byte.is_ascii_digit()) { format!("{time}s") } else { time.to_owned() }
+    if time.bytes().all(|byte| byte.is_ascii_digit()) {
+        format!("{time}s")
+    } else {
+        time.to_owned()
+    }
 }
 
 /// `NAME=VALUE`, or `NAME` for the caller's own value.
@@ -189,7 +190,7 @@ mod tests {
             .collect()
     }
 
-    /// Proves: POL-2 contradictory-flags
+    /// Proves: POL-2 contradiction
     #[test]
     fn contradictions_name_both_options() {
         assert_eq!(
@@ -202,7 +203,7 @@ mod tests {
         );
     }
 
-    /// Proves: NET-1 host-approval
+    /// Proves: NET-1 host-approved
     #[test]
     fn the_hosts_network_is_an_approval_when_typed_and_not_when_inherited() {
         let typed = values(&["--network", "host"]);

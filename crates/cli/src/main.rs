@@ -13,6 +13,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use commands::{audit, doctor, generate, plan, policy, run};
 use palisade_session::SessionError;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Our own failure, as `env(1)` and `timeout(1)` have it: never a code a command is likely to use.
@@ -30,6 +31,8 @@ Examples:
 Exit codes of `run`: the command's own; 124 time limit, 125 sandbox failed, 126 refused by policy or
 not executable, 127 not found, 128+N ended by signal N.";
 
+const RUN: &str = "Run a command in a sandbox";
+
 /// Runs untrusted commands where they can do no harm.
 #[derive(Debug, Parser)]
 #[command(name = "sandbox", version, after_help = EXAMPLES, max_term_width = 100)]
@@ -40,7 +43,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a command in a sandbox
+    #[command(about = RUN)]
     Run(run::Run),
     /// Show what `run` would do with the same options, without doing it
     Plan(plan::Plan),
@@ -57,12 +60,28 @@ enum Command {
     Generate(generate::Generate),
 }
 
+// `sandbox run` by itself: building the definitions of every other command takes longer than reading
+// the line, and a start is measured in fractions of a millisecond.
+#[derive(Debug, Parser)]
+#[command(name = "sandbox run", bin_name = "sandbox run", about = RUN, max_term_width = 100)]
+struct RunAlone {
+    #[command(flatten)]
+    run: run::Run,
+}
+
+fn parse(line: &[OsString]) -> Result<Command, clap::Error> {
+    if line.get(1).is_some_and(|command| command == "run") {
+        return RunAlone::try_parse_from(&line[1..]).map(|alone| Command::Run(alone.run));
+    }
+    Cli::try_parse_from(line).map(|cli| cli.command)
+}
+
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let command = match parse(&std::env::args_os().collect::<Vec<_>>()) {
+        Ok(command) => command,
         Err(error) => return usage(&error),
     };
-    let done = match cli.command {
+    let done = match command {
         Command::Run(run) => run.execute(),
         Command::Plan(plan) => plan.execute(),
         Command::Doctor(doctor) => doctor.execute(),
@@ -90,4 +109,44 @@ fn usage(error: &clap::Error) -> ExitCode {
 fn exit_code(error: &anyhow::Error) -> ExitCode {
     let code = error.downcast_ref().map_or(OWN_FAILURE, SessionError::exit_code);
     ExitCode::from(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cli, Command, RunAlone, parse};
+    use clap::CommandFactory;
+    use std::ffi::OsString;
+
+    fn command_of(line: &[&str]) -> Vec<OsString> {
+        let line: Vec<OsString> = line.iter().map(OsString::from).collect();
+        match parse(&line) {
+            Ok(Command::Run(run)) => run.command.command,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        Cli::command().debug_assert();
+        RunAlone::command().debug_assert();
+    }
+
+    /// Proves: LIFE-3 run
+    #[test]
+    fn a_command_that_looks_like_an_option_is_taken_literally() {
+        assert_eq!(command_of(&["sandbox", "run", "--", "--bind", "/"]), ["--bind", "/"]);
+        assert_eq!(command_of(&["sandbox", "run", "--", "x", "--", "--rw"]), ["x", "--", "--rw"]);
+        assert_eq!(command_of(&["sandbox", "run", "ls", "-l", "--rw"]), ["ls", "-l", "--rw"]);
+        assert_eq!(
+            command_of(&["sandbox", "run", "--level", "1", "ls", "--level"]),
+            ["ls", "--level"]
+        );
+    }
+
+    #[test]
+    fn a_mistyped_option_is_no_command() {
+        let line = ["sandbox", "run", "--levle", "1", "ls"].map(OsString::from);
+        assert!(parse(&line).is_err());
+        assert!(parse(&["sandbox", "run"].map(OsString::from)).is_err());
+    }
 }

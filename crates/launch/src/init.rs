@@ -73,18 +73,18 @@ impl Init {
     }
 
     /// Until the command, or the supervisor, is gone.
-    pub(crate) fn run(mut self, control: OwnedFd) -> ! {
+    pub(crate) fn run(mut self, control: &OwnedFd) -> ! {
         loop {
-            if self.wait_for_news(&control).is_err() {
+            if self.wait_for_news(control).is_err() {
                 self.end_everybody();
                 proc::exit_now(125);
             }
-            self.hear_command(&control);
-            if let Some(ending) = self.reap(&control) {
+            self.hear_command(control);
+            if let Some(ending) = self.reap(control) {
                 // Its last words may have come with its death.
-                self.hear_command(&control);
+                self.hear_command(control);
                 self.end_everybody();
-                tell(&control, &FromInit::Exited(ending));
+                tell(control, &FromInit::Exited(ending));
                 proc::exit_now(0);
             }
         }

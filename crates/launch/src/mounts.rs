@@ -227,7 +227,8 @@ impl Builder {
         written(&staged)?;
         let source = open_beneath(&self.root, &staged, OFlags::PATH).during(STEP)?;
         let copy = mounts::open_tree(&source, Path::new(""), Recursion::Single).during(STEP)?;
-        let attrs = MountAttrs::RDONLY | MountAttrs::NOSUID | MountAttrs::NODEV;
+        let attrs =
+            MountAttrs::RDONLY | MountAttrs::NOSUID | MountAttrs::NODEV | MountAttrs::NOEXEC;
         let attr = MountAttr { set: attrs, ..MountAttr::default() };
         mounts::mount_setattr(&copy, Recursion::Single, &attr).during(STEP)?;
         mounts::move_mount(&copy, &place, Path::new("")).during(STEP)?;

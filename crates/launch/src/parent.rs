@@ -8,7 +8,7 @@ use crate::idmap::OwnerMaps;
 use crate::selfcheck::Targets;
 use crate::setup::{self, Launch};
 use crate::sources;
-use crate::streams::{Chosen, Streams};
+use crate::streams::{self, Chosen, Streams};
 use palisade_plan::model::{
     Confinement, Identity, Mapping, Namespaced, Namespaces, Owner, Plan, Probe,
 };
@@ -55,6 +55,7 @@ pub fn launch(plan: &Plan, streams: &Streams) -> Result<Running, LaunchError> {
     let chosen = Chosen::choose(streams)?;
     let prepared = match &plan.confinement {
         Confinement::Namespaces(inside) if inside.identity.mapping == Mapping::ByRoot => {
+            streams::give_pipes_to(host_owner(&inside.identity))?;
             let maps = OwnerMaps::for_plan(&inside.mounts, host_owner(&inside.identity))?;
             Some(sources::prepare(&inside.mounts, plan.hardening, &maps)?)
         }

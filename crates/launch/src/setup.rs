@@ -34,7 +34,7 @@ pub(crate) struct Launch<'plan> {
 /// Sets everything up and stays as pid 1.
 pub(crate) fn child(mut launch: Launch<'_>) -> ! {
     match set_up(&mut launch) {
-        Ok(init) => init.run(launch.control),
+        Ok(init) => init.run(&launch.control),
         Err(error) => {
             init::tell(&launch.control, &FromInit::Failed(error));
             proc::exit_now(125)

@@ -4,11 +4,15 @@
 //! there. A stream that is not a terminal is passed on as it is, byte for byte.
 
 use crate::error::{During, LaunchError};
+use palisade_plan::model::Owner;
 use palisade_sys::tty;
+use rustix::fs::{FsWord, Gid, Uid};
 use rustix::termios::Winsize;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 const STEP: &str = "connecting the command's streams";
+/// `linux/magic.h`
+const PIPEFS_MAGIC: FsWord = 0x5049_5045;
 
 /// What the supervisor wants of the command's terminal.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,6 +56,19 @@ impl Chosen {
         }
         Ok(())
     }
+}
+
+/// An unnamed pipe of root's could not be opened again as `/dev/stdout` by a command that is not
+/// root. Only pipes: a file the caller redirects to keeps its owner.
+pub(crate) fn give_pipes_to(owner: Owner) -> Result<(), LaunchError> {
+    let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+    for fd in [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()] {
+        if rustix::fs::fstatfs(fd).is_ok_and(|found| found.f_type == PIPEFS_MAGIC) {
+            let (uid, gid) = (Uid::from_raw(owner.uid), Gid::from_raw(owner.gid));
+            rustix::fs::fchown(fd, Some(uid), Some(gid)).during(STEP)?;
+        }
+    }
+    Ok(())
 }
 
 type Replace = fn(BorrowedFd<'_>) -> rustix::io::Result<()>;

@@ -8,8 +8,9 @@ use crate::facts::{HostFacts, HostMount};
 use crate::host::{Host, join};
 use crate::lists::{self, Listed};
 use crate::paths::Scope;
-use std::collections::{BTreeMap, HashMap};
-use std::ffi::{OsStr, OsString};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsStr;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
@@ -44,7 +45,7 @@ impl Denied {
     pub(crate) fn gather(
         asked: &[String],
         hide_secrets: bool,
-        granted: &[&Path],
+        granted: &HashSet<&Path>,
         facts: &HostFacts,
         host: &Host<'_>,
     ) -> Result<Self, PlanError> {
@@ -58,11 +59,9 @@ impl Denied {
             denied.add(path, Class::Own, host, &mounts);
         }
         if hide_secrets {
-            for listed in lists::entries(lists::SECRETS) {
+            let relevance = Relevance::new(granted, &mounts, host);
+            for listed in lists::SECRETS.iter().filter(|listed| relevance.has(listed)) {
                 let class = if listed.has("root-only") { Class::RootOnly } else { Class::Secret };
-                if !matters(listed, granted, &mounts, host) {
-                    continue;
-                }
                 for path in listed_paths(listed, &scope, host) {
                     denied.add(&path, class, host, &mounts);
                 }
@@ -84,6 +83,11 @@ impl Denied {
             .max_by_key(|(_, class)| *class)
     }
 
+    /// Whether the policy itself denies anything.
+    pub(crate) fn has_asked(&self) -> bool {
+        self.paths.values().any(|denial| denial.class == Class::Asked)
+    }
+
     /// What denies exactly this path.
     pub(crate) fn at(&self, path: &Path) -> Option<Denial> {
         self.paths.get(path).copied()
@@ -99,7 +103,7 @@ impl Denied {
 
     fn add(&mut self, path: &Path, class: Class, host: &Host<'_>, mounts: &Mounts<'_>) {
         for place in host.places(path) {
-            let exists = host.kind(&place).is_some();
+            let exists = host.exists(&place);
             for alias in mounts.aliases(&place) {
                 self.insert(alias, Denial { class, exists });
             }
@@ -115,44 +119,57 @@ impl Denied {
 }
 
 /// A list's line as paths: one, or all that match its `*`.
-pub(crate) fn listed_paths(listed: Listed, scope: &Scope<'_>, host: &Host<'_>) -> Vec<PathBuf> {
+pub(crate) fn listed_paths(listed: &Listed, scope: &Scope<'_>, host: &Host<'_>) -> Vec<PathBuf> {
     let Some(path) = scope.listed(listed.name) else { return Vec::new() };
     match (path.parent(), listed.name.strip_suffix('*')) {
         (Some(dir), Some(_)) => {
             let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
-            let prefix = name.strip_suffix(b"*").unwrap_or(name);
-            host.matching(dir, &os_str(prefix))
+            host.matching(dir, name.strip_suffix(b"*").unwrap_or(name))
         }
         _ => vec![path],
     }
 }
 
-fn os_str(bytes: &[u8]) -> OsString {
-    use std::os::unix::ffi::OsStrExt as _;
-    OsStr::from_bytes(bytes).to_owned()
+/// Tells which secrets matter: one that does not exist only where it could appear in the view; one that
+/// exists also through links and other mounts.
+struct Relevance<'a> {
+    granted: &'a HashSet<&'a Path>,
+    mounts: &'a Mounts<'a>,
+    host: &'a Host<'a>,
+    /// Whether directories below the home directory are shown.
+    shown: RefCell<HashMap<&'static str, bool>>,
 }
 
-/// A secret that does not exist matters only where it could appear in the view; one that exists also
-/// matters through links and other mounts.
-fn matters(listed: Listed, granted: &[&Path], mounts: &Mounts<'_>, host: &Host<'_>) -> bool {
-    let name = listed.name.strip_suffix('*').unwrap_or(listed.name);
-    if let Some(below_home) = name.strip_prefix("~/") {
-        // A pattern has no name to look for but its directory's.
-        let below_home = match below_home.rsplit_once('/') {
-            _ if name == listed.name => below_home,
-            Some((dir, _)) => dir,
-            None => return true,
-        };
-        return host
-            .missing_in(below_home)
-            .is_none_or(|dir| granted.iter().any(|grant| dir.starts_with(grant)));
+impl<'a> Relevance<'a> {
+    fn new(granted: &'a HashSet<&'a Path>, mounts: &'a Mounts<'a>, host: &'a Host<'a>) -> Self {
+        Self { granted, mounts, host, shown: RefCell::default() }
     }
-    if !name.starts_with('/') {
-        return true;
+
+    fn has(&self, listed: &Listed) -> bool {
+        let name = listed.name.strip_suffix('*').unwrap_or(listed.name);
+        if let Some(below_home) = name.strip_prefix("~/") {
+            // A pattern has no name to look for but its directory's.
+            let below_home = match below_home.rsplit_once('/') {
+                _ if name == listed.name => below_home,
+                Some((dir, _)) => dir,
+                None => return true,
+            };
+            return self.host.missing_in(below_home).is_none_or(|dir| self.is_shown(dir));
+        }
+        if !name.starts_with('/') {
+            return true;
+        }
+        let path = Path::new(name);
+        let near = |grant: &&Path| path.starts_with(grant) || grant.starts_with(path);
+        self.granted.iter().any(near) || (!listed.has("root-only") && self.mounts.has_aliases())
     }
-    let path = Path::new(name);
-    let near = |grant: &&Path| path.starts_with(grant) || grant.starts_with(path);
-    granted.iter().any(near) || (!listed.has("root-only") && mounts.has_aliases())
+
+    fn is_shown(&self, below_home: &'static str) -> bool {
+        *self.shown.borrow_mut().entry(below_home).or_insert_with(|| {
+            let dir = self.host.home().map(|home| join(home, Path::new(below_home)));
+            dir.is_some_and(|dir| dir.ancestors().any(|above| self.granted.contains(above)))
+        })
+    }
 }
 
 /// The host's mounts, asked where else a path shows.

@@ -48,7 +48,7 @@ pub(crate) fn build(process: &Process, facts: &HostFacts, inside: &Inside<'_>) -
     let mut removed = Vec::new();
     match process.env_mode {
         EnvMode::Inherit => {
-            let patterns: Vec<Pattern> = lists::entries(lists::SECRET_ENV).map(Pattern::from).collect();
+            let patterns: Vec<Pattern> = lists::SECRET_ENV.iter().map(Pattern::from).collect();
             for (name, value) in &facts.env {
                 if is_secret(name, &patterns) {
                     removed.push(name.to_string_lossy().into_owned());
@@ -123,8 +123,8 @@ struct Pattern {
     drops: bool,
 }
 
-impl From<lists::Listed> for Pattern {
-    fn from(listed: lists::Listed) -> Self {
+impl From<&lists::Listed> for Pattern {
+    fn from(listed: &lists::Listed) -> Self {
         let text = listed.name.trim_matches('*').as_bytes();
         let open_start = listed.name.starts_with('*');
         Self { text, open_start, open_end: listed.name.ends_with('*'), drops: listed.has("drop") }

@@ -26,6 +26,11 @@ pub enum PlanError {
     Contradiction { what: &'static str, path: PathBuf, denied: PathBuf },
     #[error("{path} is asked for as {first} and as {second}; choose one")]
     GrantedTwice { path: PathBuf, first: &'static str, second: &'static str },
+    #[error(
+        "{what} leads to {path} by the link {link}, which a command inside could have made; name \
+         {path} itself if it is meant"
+    )]
+    PlantedLink { what: &'static str, link: PathBuf, path: PathBuf },
     #[error("{what} {path} is where palisade keeps its own records; it is never in a view")]
     OwnPath { what: &'static str, path: PathBuf },
     #[error("{what} {path}: {area} is always the sandbox's own; name what you need below it")]
@@ -62,6 +67,7 @@ impl PlanError {
             Self::DeniedInsideWritable { .. }
             | Self::Contradiction { .. }
             | Self::GrantedTwice { .. }
+            | Self::PlantedLink { .. }
             | Self::OwnPath { .. }
             | Self::OwnArea { .. }
             | Self::WorkingDirectory { .. }

@@ -7,7 +7,7 @@ use crate::denied::listed_paths;
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::{Host, Link, Resolved, join};
-use crate::lists;
+use crate::lists::{self, Listed};
 use crate::model::{NodeKind, Owner};
 use crate::paths::Scope;
 use palisade_policy::model::{Filesystem, Mode, NetworkMode};
@@ -100,7 +100,7 @@ impl<'a> Granter<'a> {
     /// The system list, and what static mode adds to it.
     pub(crate) fn system(&mut self, mode: Mode) -> Vec<Grant> {
         let mut grants = Vec::with_capacity(24);
-        for listed in lists::entries(lists::SYSTEM) {
+        for listed in lists::SYSTEM {
             if listed.has("static") && mode != Mode::Static {
                 continue;
             }
@@ -129,9 +129,9 @@ impl<'a> Granter<'a> {
     }
 
     /// Toolchains, or caches, that exist.
-    pub(crate) fn listed(&self, list: &'static str, origin: Origin) -> Vec<Grant> {
+    pub(crate) fn listed(&self, list: &[Listed], origin: Origin) -> Vec<Grant> {
         let mut grants = Vec::new();
-        for listed in lists::entries(list) {
+        for listed in list {
             let below_home = listed.name.strip_prefix("~/").filter(|name| !name.ends_with('*'));
             if below_home.is_some_and(|name| self.host.missing_in(name).is_some()) {
                 continue;

@@ -9,19 +9,26 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 
 /// As the kernel: `MAXSYMLINKS`.
 const MAX_LINKS: usize = 40;
 /// Directories this deep below the home directory are listed rather than asked name by name.
 const LISTED_DEPTH: usize = 2;
 
+/// All names of a directory, and of those below it that were looked into.
+#[derive(Debug, Default)]
+struct Listing {
+    kinds: HashMap<OsString, EntryKind>,
+    dirs: RefCell<HashMap<OsString, Rc<Listing>>>,
+}
+
 pub(crate) struct Host<'a> {
     tree: &'a dyn HostTree,
     kinds: RefCell<HashMap<PathBuf, Option<EntryKind>>>,
-    /// Directories that were listed, and whether their names are all in `kinds` since.
-    listed: RefCell<HashMap<PathBuf, bool>>,
-    /// Canonical; nothing below is listed where there is none.
+    /// Canonical; nothing is listed where there is none.
     home: Option<PathBuf>,
+    home_listing: Option<Rc<Listing>>,
 }
 
 /// A link crossed on the way.
@@ -51,8 +58,14 @@ pub(crate) struct Missing {
 
 impl<'a> Host<'a> {
     pub(crate) fn new(tree: &'a dyn HostTree, home: Option<&Path>) -> Self {
-        let mut host = Self { tree, kinds: RefCell::default(), listed: RefCell::default(), home: None };
+        let mut host = Self {
+            tree,
+            kinds: RefCell::default(),
+            home: None,
+            home_listing: None,
+        };
         host.home = home.and_then(|home| host.resolve(home).ok()).map(|home| home.path);
+        host.home_listing = host.home.as_deref().map(|home| host.list(home));
         host
     }
 
@@ -66,14 +79,19 @@ impl<'a> Host<'a> {
         if let Some(kind) = self.kinds.borrow().get(path) {
             return *kind;
         }
-        if let Some(parent) = path.parent()
-            && self.is_listed(parent)
+        if let (Some(parent), Some(name)) = (path.parent(), path.file_name())
+            && let Some(listing) = self.listing(parent)
         {
-            return self.kinds.borrow().get(path).copied().flatten();
+            return listing.kinds.get(name).copied();
         }
         let kind = self.tree.entry(path).map(|entry| entry.kind);
         self.kinds.borrow_mut().insert(path.to_owned(), kind);
         kind
+    }
+
+    /// Asks the host itself, which knows a name also in a directory that can not be listed.
+    pub(crate) fn exists(&self, path: &Path) -> bool {
+        self.tree.entry(path).is_some()
     }
 
     pub(crate) fn owner(&self, path: &Path) -> Option<Owner> {
@@ -168,20 +186,20 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// The directory in which the first name of a path below the home directory is missing, if all
-    /// before it are plain directories. Quick: most names of the shipped lists are not there.
-    pub(crate) fn missing_in(&self, below_home: &str) -> Option<PathBuf> {
-        let mut at = self.home.clone()?;
-        for name in below_home.split('/') {
-            at.push(name);
-            match self.kind(&at) {
-                Some(EntryKind::Dir) => {}
+    /// Of a path below the home directory, the directory in which its first missing name is missing, if
+    /// no link is on the way. Quick: most names of the shipped lists are not there.
+    pub(crate) fn missing_in<'p>(&self, below_home: &'p str) -> Option<&'p str> {
+        let mut listing = self.home_listing.clone()?;
+        let mut dir = "";
+        for (depth, name) in below_home.split('/').enumerate() {
+            let end = dir.len() + usize::from(depth > 0) + name.len();
+            match listing.kinds.get(OsStr::new(name)) {
+                None => return Some(dir),
+                Some(EntryKind::Dir) if depth < LISTED_DEPTH && end < below_home.len() => {}
                 Some(_) => return None,
-                None => {
-                    at.pop();
-                    return Some(at);
-                }
             }
+            dir = &below_home[..end];
+            listing = self.list_below(&listing, OsStr::new(name), Path::new(dir))?;
         }
         None
     }
@@ -214,38 +232,53 @@ impl<'a> Host<'a> {
     }
 
     /// The names in `dir` that start so.
-    pub(crate) fn matching(&self, dir: &Path, prefix: &OsStr) -> Vec<PathBuf> {
+    pub(crate) fn matching(&self, dir: &Path, prefix: &[u8]) -> Vec<PathBuf> {
         let Ok(dir) = self.resolve(dir) else { return Vec::new() };
-        let prefix = prefix.as_encoded_bytes();
-        let mut found: Vec<PathBuf> = self
-            .tree
-            .children(&dir.path)
-            .into_iter()
-            .filter(|(name, _)| name.as_encoded_bytes().starts_with(prefix))
-            .map(|(name, _)| dir.path.join(name))
-            .collect();
+        let matches = |name: &OsStr| name.as_encoded_bytes().starts_with(prefix);
+        let listing = self.listing(&dir.path);
+        let mut found: Vec<PathBuf> = match listing {
+            Some(listing) => {
+                listing.kinds.keys().filter(|name| matches(name)).map(|name| dir.path.join(name)).collect()
+            }
+            None => {
+                let children = self.tree.children(&dir.path).into_iter();
+                children.filter(|(name, _)| matches(name)).map(|(name, _)| dir.path.join(name)).collect()
+            }
+        };
         found.sort_unstable();
         found
     }
 
-    /// Whether all names of a directory are known, after listing it if that is worth it.
-    fn is_listed(&self, dir: &Path) -> bool {
-        if let Some(listed) = self.listed.borrow().get(dir) {
-            return *listed;
-        }
-        let Some(below) = self.home.as_deref().and_then(|home| dir.strip_prefix(home).ok()) else {
-            return false;
-        };
+    /// All names of a directory, if it is one in which many are asked for.
+    fn listing(&self, dir: &Path) -> Option<Rc<Listing>> {
+        let mut listing = self.home_listing.clone()?;
+        let below = dir.strip_prefix(self.home.as_deref()?).ok()?;
         if below.components().count() > LISTED_DEPTH {
-            return false;
+            return None;
         }
-        let children = self.tree.children(dir);
-        // Unreadable looks the same as empty: then each name is asked for.
-        let listed = !children.is_empty();
-        let mut kinds = self.kinds.borrow_mut();
-        kinds.extend(children.into_iter().map(|(name, kind)| (dir.join(name), Some(kind))));
-        self.listed.borrow_mut().insert(dir.to_owned(), listed);
-        listed
+        for (depth, name) in below.iter().enumerate() {
+            let dir: PathBuf = below.iter().take(depth + 1).collect();
+            listing = self.list_below(&listing, name, &dir)?;
+        }
+        Some(listing)
+    }
+
+    /// `dir` is the whole way from the home directory.
+    fn list_below(&self, above: &Listing, name: &OsStr, dir: &Path) -> Option<Rc<Listing>> {
+        if let Some(listing) = above.dirs.borrow().get(name) {
+            return Some(listing.clone());
+        }
+        if above.kinds.get(name) != Some(&EntryKind::Dir) {
+            return None;
+        }
+        let listing = self.list(&self.home.as_deref()?.join(dir));
+        above.dirs.borrow_mut().insert(name.to_owned(), listing.clone());
+        Some(listing)
+    }
+
+    fn list(&self, dir: &Path) -> Rc<Listing> {
+        let kinds = self.tree.children(dir).into_iter().collect();
+        Rc::new(Listing { kinds, dirs: RefCell::default() })
     }
 }
 

@@ -73,7 +73,7 @@ fn take_out_of_namespaces(inside: &mut Namespaced, layer: Layer) {
             // Whoever has no pid namespace of its own may not mount a procfs of its own.
             for op in &mut inside.mounts {
                 if matches!(op, MountOp::Proc { .. }) {
-                    *op = host_bind("/proc", Access::ReadWrite);
+                    *op = host_bind(Path::new("/proc"), Access::ReadWrite);
                 }
             }
         }
@@ -124,6 +124,13 @@ fn show_whole_host(plan: &mut Plan, tree: &dyn HostTree, all: &[Layer]) {
     }
     // A parent comes before what stands on it.
     inside.mounts.sort_by(|a, b| a.target().cmp(b.target()));
+}
+
+/// Without our own `/dev`, or an IPC namespace, there may be no place for message queues.
+fn forget_queues(plan: &mut Plan, layer: Layer) {
+    if let (Some(landlock), Layer::MinimalDev | Layer::IpcNamespace) = (&mut plan.landlock, layer) {
+        landlock.writable.retain(|path| path != Path::new("/dev/mqueue"));
+    }
 }
 
 /// The host's own instead of ours.

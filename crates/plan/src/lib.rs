@@ -24,6 +24,7 @@ pub mod model;
 mod namespaces;
 mod own;
 mod paths;
+mod planted;
 mod project;
 mod promises;
 mod render;

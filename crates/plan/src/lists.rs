@@ -1,13 +1,22 @@
 //! The shipped lists of `resources/view`, one entry a line: `NAME FLAGS # reason`.
 //!
-//! Read at every start, so the format is as plain as it can be. Nothing is decided here: what a list
-//! means is said where it is used.
+//! Read by the compiler, as every start needs them all: a line that is not an entry does not compile.
+//! Nothing is decided here: what a list means is said where it is used.
 
-pub(crate) const SYSTEM: &str = include_str!("../../../resources/view/system.txt");
-pub(crate) const TOOLCHAINS: &str = include_str!("../../../resources/view/toolchains.txt");
-pub(crate) const CACHES: &str = include_str!("../../../resources/view/caches.txt");
-pub(crate) const SECRETS: &str = include_str!("../../../resources/view/secrets.txt");
-pub(crate) const SECRET_ENV: &str = include_str!("../../../resources/view/secret-env.txt");
+macro_rules! list {
+    ($file:literal) => {{
+        const TEXT: &[u8] = include_bytes!(concat!("../../../resources/view/", $file));
+        const COUNT: usize = count(TEXT);
+        const ENTRIES: [Listed; COUNT] = parse(TEXT);
+        &ENTRIES
+    }};
+}
+
+pub(crate) static SYSTEM: &[Listed] = list!("system.txt");
+pub(crate) static TOOLCHAINS: &[Listed] = list!("toolchains.txt");
+pub(crate) static CACHES: &[Listed] = list!("caches.txt");
+pub(crate) static SECRETS: &[Listed] = list!("secrets.txt");
+pub(crate) static SECRET_ENV: &[Listed] = list!("secret-env.txt");
 
 /// A line of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,13 +31,52 @@ impl Listed {
     }
 }
 
-/// The entries of a list, in the file's order.
-pub(crate) fn entries(list: &'static str) -> impl Iterator<Item = Listed> {
-    list.lines().filter_map(|line| {
-        let (entry, _reason) = line.split_once('#')?;
-        let mut words = entry.split_ascii_whitespace();
-        Some(Listed { name: words.next()?, flags: words.next()? })
-    })
+const fn count(text: &[u8]) -> usize {
+    let (mut count, mut at) = (0, 0);
+    while at < text.len() {
+        if text[at] != b'#' {
+            count += 1;
+        }
+        at = end_of(text, at, b'\n') + 1;
+    }
+    count
+}
+
+const fn parse<const COUNT: usize>(text: &'static [u8]) -> [Listed; COUNT] {
+    let mut entries = [Listed { name: "", flags: "" }; COUNT];
+    let (mut index, mut at) = (0, 0);
+    while at < text.len() {
+        if text[at] != b'#' {
+            let name_end = end_of(text, at, b' ');
+            let mut flags = name_end;
+            while text[flags] == b' ' {
+                flags += 1;
+            }
+            let flags_end = end_of(text, flags, b' ');
+            assert!(text[flags_end + 1] == b'#' || text[flags_end + 1] == b' ', "no reason");
+            entries[index] =
+                Listed { name: part(text, at, name_end), flags: part(text, flags, flags_end) };
+            index += 1;
+        }
+        at = end_of(text, at, b'\n') + 1;
+    }
+    entries
+}
+
+const fn end_of(text: &[u8], mut at: usize, end: u8) -> usize {
+    while text[at] != end {
+        at += 1;
+    }
+    at
+}
+
+const fn part(text: &'static [u8], from: usize, to: usize) -> &'static str {
+    let (until, _) = text.split_at(to);
+    let (_, part) = until.split_at(from);
+    match std::str::from_utf8(part) {
+        Ok(part) => part,
+        Err(_) => "",
+    }
 }
 
 #[cfg(test)]

@@ -1,35 +1,35 @@
 use super::*;
 
-const LISTS: [(&str, &[&str]); 5] = [
-    (SYSTEM, &["exec", "noexec", "static"]),
-    (TOOLCHAINS, &["exec", "noexec"]),
-    (CACHES, &["exec", "noexec"]),
-    (SECRETS, &["secret", "root-only"]),
-    (SECRET_ENV, &["keep", "drop"]),
+const LISTS: [(&[Listed], &str, &[&str]); 5] = [
+    (list!("system.txt"), include_str!("../../../resources/view/system.txt"), &["exec", "noexec", "static"]),
+    (list!("toolchains.txt"), include_str!("../../../resources/view/toolchains.txt"), &["exec", "noexec"]),
+    (list!("caches.txt"), include_str!("../../../resources/view/caches.txt"), &["exec", "noexec"]),
+    (list!("secrets.txt"), include_str!("../../../resources/view/secrets.txt"), &["secret", "root-only"]),
+    (list!("secret-env.txt"), include_str!("../../../resources/view/secret-env.txt"), &["keep", "drop"]),
 ];
 
 /// Proves: FS-1 lists-are-well-formed
 #[test]
 fn every_line_is_an_entry_with_known_flags_and_a_reason() {
-    for (list, known) in LISTS {
-        for line in list.lines().filter(|line| !line.starts_with('#')) {
-            let (entry, reason) = line.split_once('#').expect(line);
+    for (list, text, known) in LISTS {
+        let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(list.len(), lines.len());
+        for (entry, line) in list.iter().zip(lines) {
+            let (columns, reason) = line.split_once(" # ").expect(line);
             assert!(!reason.trim().is_empty(), "no reason: {line}");
-            let words: Vec<&str> = entry.split_whitespace().collect();
-            assert_eq!(words.len(), 2, "{line}");
-            assert!(words[1].split(',').all(|flag| known.contains(&flag)), "{line}");
+            let words: Vec<&str> = columns.split_whitespace().collect();
+            assert_eq!(words, [entry.name, entry.flags], "{line}");
+            assert!(entry.flags.split(',').all(|flag| known.contains(&flag)), "{line}");
         }
-        let lines = list.lines().filter(|line| !line.starts_with('#')).count();
-        assert_eq!(entries(list).count(), lines);
     }
 }
 
 /// Proves: FS-1 caches-hold-no-programs-or-credentials
 #[test]
 fn no_writable_cache_is_a_bin_or_holds_a_secret() {
-    for cache in entries(CACHES) {
+    for cache in CACHES {
         assert!(!cache.name.ends_with("/bin"), "{}", cache.name);
-        for secret in entries(SECRETS) {
+        for secret in SECRETS {
             assert!(
                 !secret.name.starts_with(&format!("{}/", cache.name)) && secret.name != cache.name,
                 "{} holds {}",

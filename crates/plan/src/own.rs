@@ -100,9 +100,17 @@ pub(crate) fn mounts(
     ops.push(tmpfs("/tmp", 0o1777, filesystem.tmp_size, true));
     ops.push(tmpfs("/var/tmp", 0o1777, filesystem.var_tmp_size, true));
 
-    let is_asked = |path: &Path| denied.above(path).is_some_and(|(_, class)| class == Class::Asked);
     let mut own: BTreeMap<PathBuf, MountOp> =
         ops.into_iter().map(|op| (op.target().to_owned(), op)).collect();
+    if denied.has_asked() {
+        leave_out(&mut own, denied, host);
+    }
+    own
+}
+
+/// Takes out what the policy denies.
+fn leave_out(own: &mut BTreeMap<PathBuf, MountOp>, denied: &Denied, host: &Host<'_>) {
+    let is_asked = |path: &Path| denied.above(path).is_some_and(|(_, class)| class == Class::Asked);
     own.retain(|target, _| !is_asked(target));
     if own.contains_key(Path::new("/proc")) {
         own.extend(denied_in_proc(denied, host));
@@ -111,7 +119,6 @@ pub(crate) fn mounts(
     if !own.contains_key(Path::new("/dev/null")) {
         own.retain(|_, op| !matches!(op, MountOp::Blank { .. }));
     }
-    own
 }
 
 fn devices(ops: &mut Vec<MountOp>, level: Level) {

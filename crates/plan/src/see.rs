@@ -9,9 +9,9 @@ use crate::model::MountOp;
 use crate::paths::Scope;
 use crate::project::{self, Project, WORKSPACE};
 use crate::view::{self, Parts};
-use crate::{dotenv, lists, own};
+use crate::{dotenv, lists, own, planted};
 use palisade_policy::model::{Mode, Policy, View};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -126,6 +126,7 @@ fn see(
     }
     grants.extend(project);
     grants.extend(asked.grants);
+    let grants = planted::refuse(grants, &mut notes)?;
 
     let denied = deny(policy, &grants, facts, host, &mut notes)?;
     let own = match outside {
@@ -159,7 +160,7 @@ fn deny(
     notes: &mut Vec<String>,
 ) -> Result<Denied, PlanError> {
     let filesystem = &policy.filesystem;
-    let granted: Vec<&Path> = grants
+    let granted: HashSet<&Path> = grants
         .iter()
         .filter(|grant| grant.origin != Origin::System)
         .map(|grant| grant.source.as_path())

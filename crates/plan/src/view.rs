@@ -45,7 +45,9 @@ pub(crate) fn compose(
     denied: &Denied,
     host: &Host<'_>,
 ) -> Result<View, PlanError> {
-    let mut composer = Composer { host, denied, view: View::default(), binds: 0 };
+    // Only what comes from another path can lack a mount point.
+    let moves = parts.grants.iter().any(|grant| grant.source != grant.target);
+    let mut composer = Composer { host, denied, moves, view: View::default(), binds: 0 };
     let mut links = parts.links;
     let mut kept: BTreeMap<PathBuf, Grant> = BTreeMap::new();
     for (target, grant) in settle(parts.grants)? {
@@ -100,9 +102,19 @@ fn settle(grants: Vec<Grant>) -> Result<BTreeMap<PathBuf, Grant>, PlanError> {
     Ok(settled)
 }
 
+/// Whether a directory that is taken apart leaves this out: its own grant is then the only one.
+fn is_left_out(target: &Path, above: &Grant) -> bool {
+    let own_area = OWN_AREAS
+        .into_iter()
+        .any(|area| Path::new(area).starts_with(&above.target) && target.starts_with(area));
+    own_area || (above.origin == Origin::Tree && target.ancestors().any(own::holds_homes))
+}
+
 struct Composer<'a> {
     host: &'a Host<'a>,
     denied: &'a Denied,
+    /// Whether anything stands at another path than on the host.
+    moves: bool,
     view: View,
     binds: usize,
 }
@@ -161,7 +173,7 @@ impl Composer<'_> {
         if grant.target.strip_prefix(&above.target) != grant.source.strip_prefix(&above.source) {
             return false;
         }
-        if self.denied.above(&grant.source).is_some() {
+        if self.denied.above(&grant.source).is_some() || is_left_out(&grant.target, above) {
             return false;
         }
         // Who asks for a directory to be writable means all of it, shipped entries included.
@@ -262,7 +274,14 @@ impl Composer<'_> {
     fn must_expand(&self, source: &Path, target: &Path, grant: &Grant) -> bool {
         OWN_AREAS.into_iter().any(|area| Path::new(area).starts_with(target))
             || self.denied.below(source).any(|(path, denial)| {
-                (denial.class > Class::RootOnly || grant.idmap.is_some())
+                let counts = match denial.class {
+                    Class::RootOnly => grant.idmap.is_some(),
+                    // Made by its owner later, it tells nothing a sandbox must not know; what
+                    // counts is that nothing inside can make it.
+                    Class::Own => denial.exists,
+                    Class::Secret | Class::Asked => true,
+                };
+                counts
                     && (denial.exists || path.parent() == Some(source) || {
                         let next = path.strip_prefix(source).ok().and_then(|rest| rest.iter().next());
                         next.is_some_and(|next| self.host.kind(&source.join(next)).is_some())
@@ -341,7 +360,8 @@ impl Composer<'_> {
     /// A mount point inside a bound tree must exist there; where it does not, the tree is taken apart
     /// on the way to it.
     fn make_room(&mut self, target: &Path) {
-        while let Some((source, above, grant)) = self.bound_above(target) {
+        while self.moves
+            && let Some((source, above, grant)) = self.bound_above(target) {
             let Ok(rest) = target.strip_prefix(&above) else { return };
             if self.host.kind(&source.join(rest)).is_some() {
                 return;

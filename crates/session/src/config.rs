@@ -131,8 +131,8 @@ pub fn project_document(
 
 /// Reads a document that was named outright.
 pub fn read(path: &Path) -> Result<DocumentFile, SessionError> {
-    let text = read_document(path)?
-        .ok_or_else(|| SessionError::NoSuchPolicy { path: path.to_owned() })?;
+    let text =
+        read_document(path)?.ok_or_else(|| SessionError::NoSuchPolicy { path: path.to_owned() })?;
     Ok(DocumentFile { path: canonical(path)?, text })
 }
 
@@ -176,7 +176,11 @@ impl Reading {
         Ok(())
     }
 
-    fn environment(&mut self, caller: &Caller, request: &PolicyRequest) -> Result<(), SessionError> {
+    fn environment(
+        &mut self,
+        caller: &Caller,
+        request: &PolicyRequest,
+    ) -> Result<(), SessionError> {
         let kind = LayerKind::Environment;
         let variables: BTreeMap<String, String> = caller
             .facts
@@ -184,8 +188,7 @@ impl Reading {
             .iter()
             .filter_map(|(name, value)| Some((name.to_str()?.into(), value.to_str()?.into())))
             .collect();
-        let loaded =
-            palisade_policy::load_environment(&variables).map_err(SessionError::Policy)?;
+        let loaded = palisade_policy::load_environment(&variables).map_err(SessionError::Policy)?;
         self.notes.extend(loaded.warnings);
         self.layers.push(Layer { kind, document: loaded.document });
         let document = PolicyDocument::from_flags(request.environment.clone())
@@ -219,7 +222,9 @@ fn trust_of(store: &TrustStore, file: &DocumentFile) -> Trust {
 
 /// As the plan sees it: what is granted as the project and whose policy is read must be one.
 fn project_root(caller: &Caller, start: Option<&Path>) -> Result<PathBuf, SessionError> {
-    let Some(start) = start else { return Ok(palisade_plan::project_root(&caller.facts, &RealTree)) };
+    let Some(start) = start else {
+        return Ok(palisade_plan::project_root(&caller.facts, &RealTree));
+    };
     let facts = HostFacts { cwd: canonical(start)?, ..caller.facts.clone() };
     Ok(palisade_plan::project_root(&facts, &RealTree))
 }

@@ -1,6 +1,4 @@
-use super::{
-    PolicyRequest, Supposing, load, load_supposing, project_document, refuse_unenforced,
-};
+use super::{PolicyRequest, Supposing, load, load_supposing, project_document, refuse_unenforced};
 use crate::caller::Caller;
 use crate::error::SessionError;
 use crate::places::Places;
@@ -64,7 +62,7 @@ impl Corner {
 
 const LOOSE_PROJECT: &str = "filesystem:\n  readWritePaths: [/srv/data]\n";
 
-/// Proves: POL-4 layers, POL-4 provenance
+/// Proves: POL-4 order, POL-4 provenance
 #[test]
 fn later_layers_win_and_every_value_knows_its_file() {
     let corner = Corner::new();
@@ -108,7 +106,7 @@ fn a_project_grants_itself_nothing_until_its_content_is_trusted() {
     assert!(granted(&load(&corner.caller, &request).unwrap()).is_empty());
 }
 
-/// Proves: POL-2 nothing-runs-on-bad-input
+/// Proves: LIFE-3 bad-input
 #[test]
 fn a_file_that_is_there_is_never_skipped() {
     let corner = Corner::new();
@@ -133,7 +131,7 @@ fn a_named_file_must_exist() {
     assert_eq!(error.to_string(), "/nowhere/policy.yaml: no such file (ENOENT)");
 }
 
-/// Proves: POL-2 not-enforced-refused
+/// Proves: POL-2 not-enforced
 #[test]
 fn a_key_that_nothing_enforces_is_refused_and_not_ignored() {
     let corner = Corner::new();
@@ -172,7 +170,9 @@ fn the_policy_of_another_project_can_be_asked_for() {
     let mut caller = corner.caller.clone();
     caller.facts.cwd = corner.caller.facts.home.clone().unwrap();
     assert!(project_document(&caller, &PolicyRequest::default()).unwrap().is_none());
-    let there =
-        PolicyRequest { project: Some(corner.caller.facts.cwd.clone()), ..PolicyRequest::default() };
+    let there = PolicyRequest {
+        project: Some(corner.caller.facts.cwd.clone()),
+        ..PolicyRequest::default()
+    };
     assert_eq!(project_document(&caller, &there).unwrap().unwrap().path, path);
 }

@@ -19,7 +19,8 @@ pub(crate) fn apply(plan: Plan, facts: &HostFacts) -> Result<Plan, SessionError>
         .split(',')
         .filter(|name| !name.is_empty())
         .map(|name| {
-            Layer::from_name(name).ok_or_else(|| SessionError::NoSuchLayer { name: name.to_owned() })
+            Layer::from_name(name)
+                .ok_or_else(|| SessionError::NoSuchLayer { name: name.to_owned() })
         })
         .collect::<Result<Vec<Layer>, SessionError>>()?;
     Ok(palisade_plan::layers_off::without(plan, facts, &RealTree, &layers))

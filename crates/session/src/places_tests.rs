@@ -20,7 +20,7 @@ fn directories_follow_the_xdg_rules() {
     assert_eq!(Places::of_caller(relative, Some(home)).unwrap(), plain);
 }
 
-/// Proves: POL-4 organisation-not-movable
+/// Proves: POL-4 lock
 #[test]
 fn no_variable_moves_the_organisation_layer() {
     let everything = |_: &str| Some("/tmp/mine".into());

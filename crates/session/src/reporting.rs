@@ -61,8 +61,7 @@ pub(crate) fn observed(report: &mut RunReport, tried: &[Probe], observations: &[
             .filter(|seen| seen.observed == seen.expected)
             .find(|seen| speaks_for(&seen.probe, promise, tried))
             .map(|seen| seen.observed.as_str());
-        promise.observed =
-            Some(if seen.is_some() { Observed::Held } else { Observed::NotProbed });
+        promise.observed = Some(if seen.is_some() { Observed::Held } else { Observed::NotProbed });
         promise.probe_errno = seen.and_then(errno_number);
     }
     report.self_check = observations
@@ -96,14 +95,8 @@ fn name_and_layer(probe: &Probe) -> (&'static str, Layer) {
 }
 
 fn errno_number(name: &str) -> Option<i32> {
-    const EXPECTED: [Errno; 6] = [
-        Errno::NOENT,
-        Errno::ACCESS,
-        Errno::ROFS,
-        Errno::CONNREFUSED,
-        Errno::SRCH,
-        Errno::PERM,
-    ];
+    const EXPECTED: [Errno; 6] =
+        [Errno::NOENT, Errno::ACCESS, Errno::ROFS, Errno::CONNREFUSED, Errno::SRCH, Errno::PERM];
     EXPECTED.into_iter().find(|errno| errno_name(*errno) == name).map(Errno::raw_os_error)
 }
 

@@ -25,7 +25,7 @@ fn seen(probe: &str, expected: &str, observed: &str) -> Observation {
     Observation { probe: probe.into(), expected: expected.into(), observed: observed.into() }
 }
 
-/// Proves: ESC-2 observed-apart-from-planned
+/// Proves: ESC-2 observed
 #[test]
 fn only_what_was_tried_counts_as_observed() {
     let read_only = Promise { layers: vec![Layer::ReadOnlyMounts], ..held("FS-1") };

@@ -9,10 +9,10 @@ use crate::error::SessionError;
 use crate::journal::Journal;
 use crate::reporting::{self, word};
 use crate::signals::Signals;
-use crate::supervise::{Ended, Killed, Watch};
+use crate::supervise::{Ended, Killed, Started, Watch};
 use crate::terminal::HostTerminal;
 use palisade_launch::probe::RealTree;
-use palisade_launch::{Ending, Observation, Streams};
+use palisade_launch::{Ending, Streams};
 use palisade_plan::model::{Confinement, Plan};
 use palisade_policy::LayerKind;
 use palisade_record::{
@@ -170,10 +170,10 @@ fn carry_out(
     }
     release_streams();
     let mut watch = Watch::new(running, signals, terminal, limit);
-    let observations = watch.until_started()??;
+    let started = watch.until_started()??;
     let setup = clock.elapsed();
-    reporting::observed(report, &plan.self_check, &observations);
-    started(journal, plan, &observations, setup)?;
+    reporting::observed(report, &plan.self_check, &started.observations);
+    record_start(journal, plan, &watch, &started, clock)?;
     let ended = watch.until_ended()?;
 
     let wall = clock.elapsed().saturating_sub(setup);
@@ -188,21 +188,23 @@ struct Times {
     wall: Duration,
 }
 
-fn started(
+fn record_start(
     journal: &mut Journal,
     plan: &Plan,
-    observations: &[Observation],
-    setup: Duration,
+    watch: &Watch,
+    started: &Started,
+    clock: Instant,
 ) -> Result<(), SessionError> {
     journal.advance(State::Initialized)?;
-    journal.add(Kind::SandboxEntered(Entered { pid: 0, namespaces: namespaces(plan) }));
+    let pid = watch.pid().unwrap_or_default();
+    journal.add(Kind::SandboxEntered(Entered { pid, namespaces: namespaces(plan) }));
     journal.add(Kind::SandboxValidated(Validated {
-        probes: observations.len(),
+        probes: started.observations.len(),
         failed: Vec::new(),
-        duration_us: 0,
+        duration_us: micros(started.checked.duration_since(clock)),
     }));
     journal.advance(State::Running)?;
-    journal.add(Kind::SandboxExecuted(Executed { pid: None, setup_us: micros(setup) }));
+    journal.add(Kind::SandboxExecuted(Executed { pid: None, setup_us: micros(clock.elapsed()) }));
     journal.advance(State::Monitoring)?;
     journal.commit()
 }

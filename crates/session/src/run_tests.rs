@@ -17,7 +17,7 @@ fn ended(ending: Option<Ending>, killed: Option<Killed>) -> Ended {
     Ended { ending, killed, forwarded: Vec::new(), usage: Usage::default() }
 }
 
-/// Proves: LIFE-3 exit-codes
+/// Proves: LIFE-3 own-exit-codes
 #[test]
 fn exit_codes_follow_the_convention() {
     let table = [
@@ -34,7 +34,7 @@ fn exit_codes_follow_the_convention() {
     }
 }
 
-/// Proves: PROC-3 told-in-report
+/// Proves: PROC-3 logged
 #[test]
 fn an_end_by_a_signal_that_we_passed_on_was_asked_for() {
     let mut by_request = ended(Some(Ending::Signal(15)), None);

@@ -116,7 +116,7 @@ mod tests {
         SigInfo { signo: signal.as_raw(), pid: None, uid: 0, code: 0 }
     }
 
-    /// Proves: PROC-3 second-signal-ends
+    /// Proves: PROC-3 fatal
     #[test]
     fn asking_twice_ends_at_once_and_an_echo_does_not_count() {
         let mut signals = signals();

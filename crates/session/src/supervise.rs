@@ -11,6 +11,7 @@ use palisade_launch::{Ending, FromInit, LaunchError, Observation, Running, Usage
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::OFlags;
 use rustix::process::Signal;
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 /// How long the command may take to end after a fatal signal.
@@ -44,6 +45,14 @@ pub(crate) struct Ended {
     pub(crate) killed: Option<Killed>,
     pub(crate) forwarded: Vec<Forwarded>,
     pub(crate) usage: Usage,
+}
+
+/// What is known when the command starts.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) observations: Vec<Observation>,
+    /// When the walls stood and had been tried.
+    pub(crate) checked: Instant,
 }
 
 pub(crate) struct Watch {
@@ -90,17 +99,17 @@ impl Watch {
     }
 
     /// Until the command's exec. The inner error is the launch's own: nothing of the command ran.
-    pub(crate) fn until_started(
-        &mut self,
-    ) -> Result<Result<Vec<Observation>, LaunchError>, SessionError> {
-        let mut observed = Vec::new();
+    pub(crate) fn until_started(&mut self) -> Result<Result<Started, LaunchError>, SessionError> {
+        let mut started = Started { observations: Vec::new(), checked: Instant::now() };
         loop {
             match self.turn()? {
                 Turn::Message(FromInit::Terminal) => self.accept_pty()?,
-                Turn::Message(FromInit::Checked(observations)) => observed = observations,
+                Turn::Message(FromInit::Checked(observations)) => {
+                    started = Started { observations, checked: Instant::now() };
+                }
                 Turn::Message(FromInit::Started) => {
                     self.started = true;
-                    return Ok(Ok(observed));
+                    return Ok(Ok(started));
                 }
                 Turn::Message(FromInit::Failed(error)) => return Ok(Err(error)),
                 Turn::Message(FromInit::Stopped(_) | FromInit::Exited(_)) | Turn::Gone => {
@@ -133,6 +142,13 @@ impl Watch {
         Ok(Ended { ending, killed: self.killed, forwarded: self.forwarded, usage })
     }
 
+    /// Of the sandbox's pid 1, on the host. The pidfd knows it (`pidfd` in proc_pid_fdinfo(5)).
+    pub(crate) fn pid(&self) -> Option<u32> {
+        let path = format!("/proc/self/fdinfo/{}", self.running.pidfd().as_raw_fd());
+        let text = std::fs::read_to_string(path).ok()?;
+        text.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()
+    }
+
     fn turn(&mut self) -> Result<Turn, SessionError> {
         self.enforce_clock()?;
         if self.started {
@@ -153,7 +169,8 @@ impl Watch {
         let ready: Vec<PollFlags> = set.iter().map(PollFd::revents).collect();
         if let Some(ends) = ends {
             // The keys may have become somebody else's while we waited.
-            let input = ends.input.filter(|_| self.terminal.as_ref().is_some_and(HostTerminal::may_read));
+            let input =
+                ends.input.filter(|_| self.terminal.as_ref().is_some_and(HostTerminal::may_read));
             serve(&mut self.relay, &order, &ready[fixed..], &Ends { input, ..ends });
         }
         if !ready[1].is_empty() {

@@ -11,7 +11,7 @@ fn places(below: &Path) -> Places {
     }
 }
 
-/// Proves: POL-4 trust-by-hash
+/// Proves: POL-4 trust
 #[test]
 fn trust_follows_the_content_and_not_the_path() {
     let directory = tempfile::tempdir().unwrap();

@@ -214,9 +214,15 @@ impl Running {
         }
     }
 
-    /// Waits until this text has appeared on standard output.
+    /// Waits until this text has appeared on standard output, or the program has ended without it.
+    #[must_use]
+    pub fn prints(&self, text: &str) -> bool {
+        self.stdout.wait_for(text.as_bytes(), self.ends_at)
+    }
+
+    /// Fails the test unless this text appears on standard output.
     pub fn wait_for_stdout(&self, text: &str) {
-        if !self.stdout.wait_for(text.as_bytes(), self.ends_at) {
+        if !self.prints(text) {
             panic!(
                 "`{}` did not print {text:?}\nstdout: {}\nstderr: {}",
                 self.shown,

@@ -99,7 +99,10 @@ impl World {
         let copy = self.project().join("palisade-probe");
         if !copy.exists() {
             let built = binaries::probe();
-            must(fs::copy(&built, &copy), format_args!("copying {}", built.display()));
+            // By another process: a program another test starts meanwhile would inherit our
+            // descriptor for writing, and what is open for writing can not be executed.
+            let copied = must(Command::new("cp").arg(&built).arg(&copy).status(), "cp");
+            assert!(copied.success(), "cannot copy {}", built.display());
         }
         copy.to_string_lossy().into_owned()
     }

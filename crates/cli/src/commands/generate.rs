@@ -43,6 +43,5 @@ fn manual(directory: &Path) -> anyhow::Result<()> {
 }
 
 fn make(directory: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(directory)
-        .with_context(|| format!("can not create {}", directory.display()))
+    fs::create_dir_all(directory).with_context(|| format!("can not create {}", directory.display()))
 }

@@ -41,7 +41,7 @@ pub(crate) struct Run {
     quiet: bool,
 
     #[command(flatten)]
-    command: CommandArgs,
+    pub(crate) command: CommandArgs,
 }
 
 impl Run {

@@ -88,7 +88,8 @@ fn list_presets(as_json: bool) -> anyhow::Result<()> {
             .collect();
         return output::print_json(&list);
     }
-    let lines = presets().iter().map(|preset| format!("{:<14}{}\n", preset.name, preset.description()));
+    let lines =
+        presets().iter().map(|preset| format!("{:<14}{}\n", preset.name, preset.description()));
     output::print(&lines.collect::<String>())
 }
 

@@ -67,9 +67,8 @@ impl Trust {
 }
 
 fn what_it_does(caller: &Caller, request: &PolicyRequest) -> anyhow::Result<String> {
-    let load = |standing| {
-        config::load_supposing(caller, request, Some(&Supposing::Project(standing)))
-    };
+    let load =
+        |standing| config::load_supposing(caller, request, Some(&Supposing::Project(standing)));
     let (before, after) = (load(Standing::Untrusted)?, load(Standing::Trusted)?);
     let changes = changes::lines(&diff(&before.merged, &after.merged));
     Ok(if changes.is_empty() {

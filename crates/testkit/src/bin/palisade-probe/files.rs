@@ -4,6 +4,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -17,6 +18,7 @@ pub(crate) const PROBES: &[Probe] = &[
     ("read-when-told", "PATH", read_when_told),
     ("read-through-proc", "PATH", read_through_proc),
     ("read-byte", "PATH", read_byte),
+    ("connect-socket", "PATH", connect_socket),
     ("write", "PATH", write),
     ("link-and-read", "PATH NEW-NAME", link_and_read),
     ("link-and-write", "PATH NEW-NAME", link_and_write),
@@ -67,6 +69,12 @@ fn read_byte(arguments: &[String]) -> Result<String, Failure> {
     let mut byte = [0];
     File::open(argument(arguments, 0, "PATH")?)?.read_exact(&mut byte)?;
     Ok(byte[0].to_string())
+}
+
+fn connect_socket(arguments: &[String]) -> Result<String, Failure> {
+    let path = argument(arguments, 0, "PATH")?;
+    UnixStream::connect(path)?;
+    Ok(path.to_owned())
 }
 
 fn write(arguments: &[String]) -> Result<String, Failure> {

@@ -1,17 +1,18 @@
 //! Attempts at the kernel's surface and the network.
 //! Must never look for another way once one is refused.
 
+use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, TcpStream};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use palisade_sys::clone::{CloneFlags, unshare};
 use palisade_testkit::raw;
 use rustix::io::Errno;
-use rustix::mount::FsOpenFlags;
+use rustix::mount::{FsOpenFlags, MountFlags, UnmountFlags};
 use rustix::net::{AddressFamily, Protocol, SocketType};
 
-use crate::surroundings::{LEFT_KEY, c_string, errno};
+use crate::surroundings::{LEFT_KEY, c_string};
 use crate::{Failure, Probe, argument, number};
 
 pub(crate) const PROBES: &[Probe] = &[
@@ -32,6 +33,10 @@ pub(crate) const PROBES: &[Probe] = &[
     ("userfaultfd", "", userfaultfd),
     ("perf-event", "", perf_event),
     ("fsopen", "", fsopen),
+    ("call-setns", "", setns),
+    ("call-chroot", "", chroot),
+    ("call-mount", "", mount),
+    ("call-umount", "", umount),
     ("load-module", "", load_module),
     ("unload-module", "", unload_module),
     ("kexec", "", kexec),
@@ -75,7 +80,7 @@ fn clone3_namespace(_: &[String]) -> Result<String, Failure> {
 }
 
 fn unshare_namespace(_: &[String]) -> Result<String, Failure> {
-    unshare(CloneFlags::NEWUSER | CloneFlags::NEWNET).map_err(errno)?;
+    unshare(CloneFlags::NEWUSER | CloneFlags::NEWNET)?;
     Ok("is in a new user namespace".to_owned())
 }
 
@@ -161,9 +166,34 @@ fn perf_event(_: &[String]) -> Result<String, Failure> {
 
 /// In namespaces of its own, where an ordinary user may.
 fn fsopen(_: &[String]) -> Result<String, Failure> {
-    unshare(CloneFlags::NEWUSER | CloneFlags::NEWNS).map_err(errno)?;
+    unshare(CloneFlags::NEWUSER | CloneFlags::NEWNS)?;
     rustix::mount::fsopen("tmpfs", FsOpenFlags::empty())?;
     Ok("has a file system of its own".to_owned())
+}
+
+/// A name that is nowhere: the kernel says so before it asks for a capability.
+const MISSING: &str = "/palisade-no-such-directory";
+
+fn setns(_: &[String]) -> Result<String, Failure> {
+    let not_a_namespace = File::open("/dev/null")?;
+    answered_by_the_kernel(
+        rustix::thread::move_into_link_name_space(not_a_namespace.as_fd(), None)
+            .map_err(io::Error::from),
+    )
+}
+
+fn chroot(_: &[String]) -> Result<String, Failure> {
+    answered_by_the_kernel(rustix::process::chroot(MISSING).map_err(io::Error::from))
+}
+
+fn mount(_: &[String]) -> Result<String, Failure> {
+    let mounted = rustix::mount::mount("none", MISSING, "tmpfs", MountFlags::empty(), None);
+    answered_by_the_kernel(mounted.map_err(io::Error::from))
+}
+
+fn umount(_: &[String]) -> Result<String, Failure> {
+    let unknown_flags = UnmountFlags::from_bits_retain(0xff00);
+    answered_by_the_kernel(rustix::mount::unmount(MISSING, unknown_flags).map_err(io::Error::from))
 }
 
 fn load_module(_: &[String]) -> Result<String, Failure> {

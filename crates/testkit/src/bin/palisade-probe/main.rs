@@ -35,6 +35,12 @@ impl From<rustix::io::Errno> for Failure {
     }
 }
 
+impl From<palisade_sys::SysError> for Failure {
+    fn from(error: palisade_sys::SysError) -> Self {
+        Self::Refused(error.errno.into())
+    }
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match attempt(&arguments) {

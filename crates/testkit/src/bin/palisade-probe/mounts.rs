@@ -6,13 +6,13 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use palisade_sys::clone::{CloneFlags, unshare};
+use palisade_sys::clone::{CloneFlags, Forked, clone3, unshare};
 use palisade_sys::creds::{self, IdKind, MapLine};
-use palisade_sys::proc;
+use palisade_sys::{fdpass, proc};
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 
 use crate::files::write_file;
-use crate::surroundings::{end_with, errno, run};
+use crate::surroundings::{end_with, run};
 use crate::{Failure, Probe, argument};
 
 pub(crate) const PROBES: &[Probe] = &[
@@ -61,13 +61,13 @@ fn remount_and_write(arguments: &[String]) -> Result<String, Failure> {
 
 /// Uses a capability that a new user namespace gives.
 fn nest(_: &[String]) -> Result<String, Failure> {
-    unshare(CloneFlags::NEWUSER | CloneFlags::NEWUTS).map_err(errno)?;
-    proc::sethostname("nested").map_err(errno)?;
+    unshare(CloneFlags::NEWUSER | CloneFlags::NEWUTS)?;
+    proc::sethostname("nested")?;
     Ok("nested".to_owned())
 }
 
 fn nest_and_unmount_and_write(arguments: &[String]) -> Result<String, Failure> {
-    unshare(CloneFlags::NEWUSER | CloneFlags::NEWNS).map_err(errno)?;
+    unshare(CloneFlags::NEWUSER | CloneFlags::NEWNS)?;
     unmount_and_write(arguments)
 }
 
@@ -135,34 +135,46 @@ fn in_own_mounts(arguments: &[String]) -> Result<String, Failure> {
 
 /// The same in a user namespace of its own, whoever the caller is.
 fn in_user_namespace(arguments: &[String]) -> Result<String, Failure> {
-    unshare(CloneFlags::NEWUSER | CloneFlags::NEWNS).map_err(errno)?;
+    unshare(CloneFlags::NEWUSER | CloneFlags::NEWNS)?;
     crate::attempt(arguments)
 }
 
 /// In a user namespace whose own limit on further ones is zero.
 fn without_user_namespaces(arguments: &[String]) -> Result<String, Failure> {
     let (uid, gid) = ids();
-    unshare(CloneFlags::NEWUSER).map_err(errno)?;
-    // Root gets all ids again, so that it is missing the one thing only.
-    let ids = |own| {
-        if uid == 0 {
-            MapLine { inside: 0, outside: 0, count: u32::MAX }
-        } else {
-            MapLine { inside: own, outside: own, count: 1 }
+    let (ours, theirs) = fdpass::socketpair()?;
+    match clone3(CloneFlags::NEWUSER)? {
+        Forked::Child => {
+            drop(ours);
+            // Until the ids are mapped.
+            rustix::io::read(&theirs, &mut [0; 1])?;
+            fs::write("/proc/sys/user/max_user_namespaces", "0")?;
+            end_with(run(arguments)?)
         }
-    };
-    map_ids(ids(uid), ids(gid))?;
-    fs::write("/proc/sys/user/max_user_namespaces", "0")?;
-    end_with(run(arguments)?)
+        Forked::Parent { pid, .. } => {
+            // Root gets all its ids again, so that the one thing only is missing.
+            let all = |first| vec![MapLine { inside: first, outside: first, count: 65536 }];
+            let own = |id| vec![MapLine { inside: id, outside: id, count: 1 }];
+            let ids = |id: u32| if uid == 0 { all(0) } else { own(id) };
+            if uid != 0 {
+                creds::deny_setgroups(Some(pid))?;
+            }
+            creds::write_map(Some(pid), IdKind::Gid, &ids(gid))?;
+            creds::write_map(Some(pid), IdKind::Uid, &ids(uid))?;
+            rustix::io::write(&ours, b"!")?;
+            let ended = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty())?;
+            end_with(ended.and_then(|(_, status)| status.exit_status()).unwrap_or(1))
+        }
+    }
 }
 
 /// A private copy of all mounts, shared among themselves as an init system shares the host's.
 fn enter_own_mounts() -> Result<(), Failure> {
     let (uid, gid) = ids();
     if uid == 0 {
-        unshare(CloneFlags::NEWNS).map_err(errno)?;
+        unshare(CloneFlags::NEWNS)?;
     } else {
-        unshare(CloneFlags::NEWUSER | CloneFlags::NEWNS).map_err(errno)?;
+        unshare(CloneFlags::NEWUSER | CloneFlags::NEWNS)?;
         let own = |id| MapLine { inside: id, outside: id, count: 1 };
         map_ids(own(uid), own(gid))?;
     }
@@ -177,9 +189,9 @@ fn ids() -> (u32, u32) {
 }
 
 fn map_ids(uids: MapLine, gids: MapLine) -> Result<(), Failure> {
-    creds::deny_setgroups(None).map_err(errno)?;
-    creds::write_map(None, IdKind::Gid, &[gids]).map_err(errno)?;
-    creds::write_map(None, IdKind::Uid, &[uids]).map_err(errno)
+    creds::deny_setgroups(None)?;
+    creds::write_map(None, IdKind::Gid, &[gids])?;
+    Ok(creds::write_map(None, IdKind::Uid, &[uids])?)
 }
 
 fn mount_tmpfs(directory: &str) -> Result<(), Failure> {

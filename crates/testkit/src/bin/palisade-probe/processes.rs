@@ -6,7 +6,6 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use palisade_sys::clone::{CloneFlags, unshare};
 use palisade_sys::proc;
@@ -16,7 +15,7 @@ use rustix::io::Errno;
 use rustix::mount::MountFlags;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 
-use crate::surroundings::errno;
+use crate::surroundings::wait_until;
 use crate::{Failure, Probe, argument, number};
 
 pub(crate) const PROBES: &[Probe] = &[
@@ -106,7 +105,7 @@ fn writable_mount(arguments: &[String]) -> Result<String, Failure> {
 /// A control group hierarchy of one's own, the first step to its `release_agent`.
 fn mount_cgroup(arguments: &[String]) -> Result<String, Failure> {
     let directory = argument(arguments, 0, "DIRECTORY")?;
-    unshare(CloneFlags::NEWUSER | CloneFlags::NEWNS | CloneFlags::NEWCGROUP).map_err(errno)?;
+    unshare(CloneFlags::NEWUSER | CloneFlags::NEWNS | CloneFlags::NEWCGROUP)?;
     rustix::mount::mount("none", directory, "cgroup2", MountFlags::empty(), None)?;
     fs::metadata(Path::new(directory).join("cgroup.procs"))?;
     Ok(directory.to_owned())
@@ -155,12 +154,12 @@ fn read_proc(arguments: &[String]) -> Result<String, Failure> {
 
 fn signal(arguments: &[String]) -> Result<String, Failure> {
     let pid = pid(arguments)?;
-    proc::kill(pid, number(arguments, 1, "NUMBER")?).map_err(errno)?;
+    proc::kill(pid, number(arguments, 1, "NUMBER")?)?;
     Ok(format!("signalled {pid}"))
 }
 
 fn signal_everyone(arguments: &[String]) -> Result<String, Failure> {
-    proc::kill_all(number(arguments, 0, "NUMBER")?).map_err(errno)?;
+    proc::kill_all(number(arguments, 0, "NUMBER")?)?;
     Ok("signalled everyone".to_owned())
 }
 
@@ -185,7 +184,7 @@ const STOP: &str = "stop";
 /// Holds its lock until it finds the stop file, or its directory gone.
 fn daemon(arguments: &[String]) -> Result<String, Failure> {
     let directory = PathBuf::from(argument(arguments, 0, "DIRECTORY")?);
-    proc::setsid().map_err(errno)?;
+    proc::setsid()?;
     let lock = File::create(directory.join(LOCK))?;
     flock(&lock, FlockOperation::LockExclusive)?;
     wait_until(|| directory.join(STOP).exists() || !directory.exists())?;
@@ -194,17 +193,6 @@ fn daemon(arguments: &[String]) -> Result<String, Failure> {
 
 fn flock(file: &File, operation: FlockOperation) -> Result<(), Errno> {
     rustix::fs::flock(file, operation)
-}
-
-fn wait_until(condition: impl Fn() -> bool) -> io::Result<()> {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !condition() {
-        if Instant::now() > deadline {
-            return Err(Errno::TIMEDOUT.into());
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    Ok(())
 }
 
 fn type_into_terminal(arguments: &[String]) -> Result<String, Failure> {

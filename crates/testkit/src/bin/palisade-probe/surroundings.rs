@@ -7,14 +7,17 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use palisade_sys::{proc, tty};
 use palisade_testkit::raw;
+use rustix::io::Errno;
 
 use crate::{Failure, Probe, argument, number};
 
 pub(crate) const PROBES: &[Probe] = &[
     ("stand-in", "PID-FILE -- COMMAND…", stand_in),
+    ("once-pid-1-settled", "-- COMMAND…", once_pid_1_settled),
     ("with-bystander", "-- COMMAND…", with_bystander),
     ("in-terminal", "-- COMMAND…", in_terminal),
     ("with-session-key", "NAME VALUE -- COMMAND…", with_session_key),
@@ -28,6 +31,16 @@ fn stand_in(arguments: &[String]) -> Result<String, Failure> {
     // Where there is no Yama there is nothing to allow.
     let _ = raw::allow_tracers();
     fs::write(file, std::process::id().to_string())?;
+    end_with(run(arguments)?)
+}
+
+/// Once pid 1 has given up its capabilities: who has more than the attacker can not be traced by it,
+/// and the command may start a moment before.
+fn once_pid_1_settled(arguments: &[String]) -> Result<String, Failure> {
+    wait_until(|| {
+        let status = fs::read_to_string("/proc/1/status").unwrap_or_default();
+        status.lines().any(|line| line == "CapPrm:\t0000000000000000")
+    })?;
     end_with(run(arguments)?)
 }
 
@@ -51,18 +64,18 @@ fn with_bystander(arguments: &[String]) -> Result<String, Failure> {
 
 /// In the session of a new terminal, which is standard error; tells what was typed there.
 fn in_terminal(arguments: &[String]) -> Result<String, Failure> {
-    let master = tty::open_ptmx_in(Path::new("/dev/ptmx")).map_err(errno)?;
-    let terminal = tty::open_slave(&master).map_err(errno)?;
-    proc::setsid().map_err(errno)?;
-    tty::set_controlling_tty(&terminal).map_err(errno)?;
+    let master = tty::open_ptmx_in(Path::new("/dev/ptmx"))?;
+    let terminal = tty::open_slave(&master)?;
+    proc::setsid()?;
+    tty::set_controlling_tty(&terminal)?;
     // Raw: what is typed can be read at once, and nothing is echoed.
-    tty::make_raw(&terminal).map_err(errno)?;
+    tty::make_raw(&terminal)?;
     rustix::stdio::dup2_stderr(&terminal)?;
     let code = run(arguments)?;
     rustix::fs::fcntl_setfl(&terminal, rustix::fs::OFlags::NONBLOCK)?;
     let mut typed = [0; 64];
     let length = match rustix::io::read(&terminal, &mut typed) {
-        Err(rustix::io::Errno::AGAIN) => 0,
+        Err(Errno::AGAIN) => 0,
         read => read?,
     };
     println!("typed {:?}", String::from_utf8_lossy(&typed[..length]));
@@ -117,10 +130,17 @@ pub(crate) fn end_with(code: i32) -> Result<String, Failure> {
     std::process::exit(code)
 }
 
-pub(crate) fn c_string(text: &str) -> Result<CString, Failure> {
-    CString::new(text).map_err(|error| Failure::Refused(io::Error::other(error)))
+pub(crate) fn wait_until(condition: impl Fn() -> bool) -> io::Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !condition() {
+        if Instant::now() > deadline {
+            return Err(Errno::TIMEDOUT.into());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
 }
 
-pub(crate) fn errno(error: palisade_sys::SysError) -> Failure {
-    Failure::Refused(error.errno.into())
+pub(crate) fn c_string(text: &str) -> Result<CString, Failure> {
+    CString::new(text).map_err(|error| Failure::Refused(io::Error::other(error)))
 }

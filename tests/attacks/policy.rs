@@ -1,0 +1,122 @@
+//! The sandbox that can not be set up, and the command that edits the policy it runs under.
+
+use std::fs;
+
+use palisade_testkit::{Attack, Output, World, sandbox_program};
+
+use crate::files::to_write_outside;
+use crate::host::strings;
+use crate::secrets::to_read_what_is_hidden;
+
+const ORIGINAL: &str = "# as the owner left it\n";
+
+fn assert_failed_closed(world: &World, output: &Output) {
+    output.assert_code(125);
+    assert!(!world.project().join("ran").exists(), "the command ran all the same");
+}
+
+/// Proves: PROC-7 never-less, PROC-7 says-why
+#[test]
+fn r06_without_user_namespaces_nothing_runs() {
+    let world = World::new();
+    let sandbox = sandbox_program().display().to_string();
+    let command = ["without-user-namespaces", "--", &sandbox, "run", "--", "touch", "ran"];
+    let output = world.bare(world.probe()).args(command).run();
+    assert_failed_closed(&world, &output);
+    assert!(output.err().contains("max_user_namespaces"), "{}", output.err());
+    // In the same surroundings, and without the sandbox, it would have run.
+    let command = ["without-user-namespaces", "--", "touch", "ran"];
+    world.bare(world.probe()).args(command).run().assert_code(0);
+    assert!(world.project().join("ran").exists());
+}
+
+/// Proves: PROC-7 never-less
+#[test]
+fn r06_without_a_place_for_its_records_nothing_runs() {
+    let world = World::new();
+    world.write("home/.local/state", "a file where a directory belongs");
+    let output = world.sandbox_run([""; 0], ["touch", "ran"]).run();
+    assert_failed_closed(&world, &output);
+    assert!(output.err().contains(".local/state"), "{}", output.err());
+}
+
+fn put_policy(world: &World) {
+    world.write_in_project(".palisade/policy.yaml", ORIGINAL);
+}
+
+fn policy_was_replaced(world: &World, _: &Output) -> bool {
+    let policy = world.project().join(".palisade/policy.yaml");
+    fs::read_to_string(policy).is_ok_and(|text| text != ORIGINAL)
+}
+
+/// Proves: FS-1 read-only
+#[test]
+fn r06_the_project_policy_can_not_be_written() {
+    Attack::new("R06", "write the policy of the project from inside")
+        .proves(&["FS-1 read-only"])
+        .held_by(&["read-only-mounts"])
+        .prepare(put_policy)
+        .command(|world| strings(&[&world.probe(), "write", ".palisade/policy.yaml"]))
+        .succeeded(policy_was_replaced)
+        .contained(|_, output| output.out().starts_with("refused 30 "))
+        .check();
+}
+
+/// Proves: FS-1 read-only
+#[test]
+fn r06_the_project_policy_can_not_be_moved_away() {
+    let script = "mv .palisade aside && mkdir .palisade && echo other > .palisade/policy.yaml";
+    Attack::new("R06", "put another directory in the place of the policy's")
+        .proves(&["FS-1 read-only"])
+        .held_by(&["read-only-mounts"])
+        .prepare(put_policy)
+        .command(move |_| strings(&["sh", "-c", script]))
+        .succeeded(policy_was_replaced)
+        .check();
+}
+
+fn user_policy(world: &World) -> String {
+    world.home().join(".config/palisade/policy.yaml").display().to_string()
+}
+
+fn put_user_policy(world: &World) {
+    world.write("home/.config/palisade/policy.yaml", ORIGINAL);
+}
+
+/// Proves: FS-3 own-root
+#[test]
+fn r06_the_user_policy_can_not_be_written() {
+    Attack::new("R06", "write the policy of the user from inside")
+        .proves(&["FS-3 own-root"])
+        .held_by(to_write_outside())
+        .prepare(put_user_policy)
+        .flags(|_| vec!["--static".into()])
+        .command(|world| strings(&[&world.probe(), "write", &user_policy(world)]))
+        .succeeded(|world, _| fs::read_to_string(user_policy(world)).unwrap() != ORIGINAL)
+        .check();
+}
+
+/// Proves: FS-2 hidden
+#[test]
+fn r06_the_user_policy_can_not_be_seen() {
+    Attack::new("R06", "read the policy of the user from inside")
+        .proves(&["FS-2 hidden"])
+        .held_by(to_read_what_is_hidden())
+        .prepare(put_user_policy)
+        .flags(|_| vec!["--static".into()])
+        .command(|world| strings(&[&world.probe(), "read", &user_policy(world)]))
+        .succeeded(|_, output| output.out().contains(ORIGINAL.trim()))
+        .check();
+}
+
+/// Proves: FS-1 rw-flag
+#[test]
+fn r06_nobody_can_grant_the_policy_for_writing() {
+    let world = World::new();
+    put_user_policy(&world);
+    for granted in ["~/.config", "~/.config/palisade", "~/.local/state", "~"] {
+        let output = world.sandbox_run(["--rw", granted], ["touch", "ran"]).run();
+        output.assert_code(126);
+        assert!(!world.project().join("ran").exists(), "{granted}");
+    }
+}

@@ -1,0 +1,97 @@
+//! The level for hosts that forbid user namespaces: Landlock and seccomp, by explicit choice
+//! (PROC-7).
+
+use std::fs;
+
+use palisade_testkit::{World, am_root, landlock_abi};
+
+use crate::inside::inside;
+
+const FLAGS: [&str; 3] = ["--level", "1", "--no-userns"];
+
+/// Whether this user can have that level; root can not, which has a test of its own.
+fn available() -> bool {
+    let available = !am_root() && landlock_abi() > 0;
+    if !available {
+        eprintln!("skipped: needs an ordinary user and Landlock");
+    }
+    available
+}
+
+/// Proves: PROC-7 no-userns
+#[test]
+fn files_nobody_granted_can_be_neither_read_nor_written() {
+    if !available() {
+        return;
+    }
+    let world = World::new();
+    world.write("home/.ssh/id", "top secret\n");
+    world.write("outside/private", "private\n");
+    world.write("outside/granted/file", "granted\n");
+    let granted = world.outside().join("granted");
+    let script = format!(
+        "cat ~/.ssh/id {0}/private 2>/dev/null; cat {0}/granted/file; \
+         touch {0}/granted/new 2>/dev/null && echo wrote; echo made > made; cat made; \
+         touch ~/new 2>/dev/null && echo wrote home; id -u",
+        world.outside().display()
+    );
+    let flags = [&FLAGS[..], &["--ro", granted.to_str().unwrap()]].concat();
+    let output = inside(&world, &flags, &script);
+    output.assert_code(0);
+    let own = rustix::process::getuid().as_raw();
+    assert_eq!(output.out(), format!("granted\nmade\n{own}\n"));
+    assert_eq!(fs::read_to_string(world.project().join("made")).unwrap(), "made\n");
+}
+
+/// Proves: PROC-7 no-userns, SYS-1 no-inet, PROC-6 no-new-privs
+#[test]
+fn neither_network_nor_new_privileges_are_to_be_had() {
+    if !available() {
+        return;
+    }
+    let world = World::new();
+    let program = "import socket\n\
+                   for family in (socket.AF_INET, socket.AF_INET6):\n\
+                   \x20   try:\n\
+                   \x20       socket.socket(family, socket.SOCK_STREAM); print('socket')\n\
+                   \x20   except OSError as error:\n\
+                   \x20       print(error.errno)\n";
+    let output = world.sandbox_run(FLAGS, ["/usr/bin/python3", "-c", program]).run();
+    output.assert_code(0);
+    assert!(!output.out().contains("socket"), "{}", output.out());
+    let status = inside(&world, &FLAGS, "grep -E '^(NoNewPrivs|Seccomp):' /proc/self/status");
+    assert_eq!(status.out(), "NoNewPrivs:\t1\nSeccomp:\t2\n");
+}
+
+/// Proves: PROC-7 never-less
+#[test]
+fn what_is_weaker_is_said_and_what_can_not_be_held_is_refused() {
+    if !available() {
+        return;
+    }
+    let world = World::new();
+    let output = inside(&world, &FLAGS, "true");
+    output.assert_code(0);
+    assert!(output.err().contains("no namespaces"), "{}", output.err());
+    let report = output.report.unwrap();
+    let promises = report["promises"].as_array().unwrap();
+    let pids = promises.iter().find(|promise| promise["id"] == "PROC-1").unwrap();
+    assert_eq!(pids["planned"], "absent");
+    // Level 2 is every namespace; there is no such thing without them.
+    inside(&world, &["--no-userns"], "true").assert_code(125);
+    inside(&world, &["--level", "1", "--no-userns", "--overlay", "."], "true").assert_code(125);
+}
+
+/// Proves: PROC-7 never-less
+#[test]
+fn root_is_refused_as_nothing_would_take_its_rights_away() {
+    if !am_root() {
+        eprintln!("skipped: about root");
+        return;
+    }
+    let world = World::new();
+    let output = inside(&world, &FLAGS, "touch ran");
+    output.assert_code(125);
+    assert!(output.err().contains("root"), "{}", output.err());
+    assert!(!world.project().join("ran").exists());
+}

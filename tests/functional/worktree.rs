@@ -1,0 +1,101 @@
+//! Git where `.git` is a file that points elsewhere: it works if it is genuine, and grants nothing
+//! if it is not (FS-1).
+
+use std::fs;
+
+use palisade_testkit::World;
+
+use crate::inside::inside;
+
+const COMMIT: &str = "echo new > made && git add made && git commit --quiet -m inside && \
+                      git log --format=%s";
+
+fn git(world: &World, directory: &str, arguments: &[&str]) {
+    let directory = world.path().join(directory);
+    let identity = ["-c", "user.name=Test", "-c", "user.email=test@example.org"];
+    let allowed = ["-c", "protocol.file.allow=always"];
+    let all = identity.into_iter().chain(allowed).chain(arguments.iter().copied());
+    world.bare("git").args(all).cwd(directory).run().assert_code(0);
+}
+
+/// A repository with one commit at `home/project`, and a worktree of it at `home/tree`.
+fn world_with_worktree() -> World {
+    let world = World::new();
+    world.git_init();
+    world.write_in_project("first", "");
+    git(&world, "home/project", &["add", "first"]);
+    git(&world, "home/project", &["commit", "--quiet", "-m", "outside"]);
+    git(&world, "home/project", &["worktree", "add", "--quiet", "../tree"]);
+    world
+}
+
+/// Proves: FS-1 worktree
+#[test]
+fn a_worktree_can_commit() {
+    let world = world_with_worktree();
+    let tree = world.home().join("tree");
+    let output = world.sandbox_run([""; 0], ["sh", "-c", COMMIT]).cwd(&tree).run();
+    output.assert_code(0);
+    assert_eq!(output.out(), "inside\noutside\n");
+    let log = world.bare("git").args(["log", "--format=%s", "tree"]).run();
+    assert_eq!(log.out(), "inside\noutside\n");
+    world.bare("git").args(["fsck", "--strict"]).run().assert_code(0);
+}
+
+/// Proves: FS-1 worktree
+#[test]
+fn a_worktree_can_plant_nothing_in_the_repository() {
+    let world = world_with_worktree();
+    let hook = "cd ../project/.git && for f in hooks/pre-commit config info/attributes HEAD new \
+                worktrees/tree/commondir worktrees/tree/gitdir; do \
+                (echo planted > $f) 2>/dev/null && echo wrote $f; done; \
+                git config core.fsmonitor evil 2>/dev/null && echo configured; \
+                cat ../first 2>/dev/null; ls -A ..";
+    let tree = world.home().join("tree");
+    let output = world.sandbox_run([""; 0], ["sh", "-c", hook]).cwd(&tree).run();
+    assert_eq!(output.out(), ".git\n", "{}", output.err());
+    assert!(!world.project().join(".git/hooks/pre-commit").exists());
+}
+
+/// Proves: FS-1 worktree
+#[test]
+fn a_pointer_that_is_not_answered_grants_nothing() {
+    let world = World::new();
+    world.write("home/.ssh/id", "top secret\n");
+    world.write("home/private/HEAD", "ref: refs/heads/main\n");
+    for target in [".ssh", "private"] {
+        let place = world.home().join(target);
+        world.write_in_project(".git", format!("gitdir: {}\n", place.display()));
+        let output = inside(&world, &[], &format!("ls -A ~; cat ~/{target}/*"));
+        assert_eq!(output.out(), "project\n", "{}", output.err());
+        assert!(output.err().contains("does not point back"), "{}", output.err());
+    }
+    // Nor does a back pointer that the project could not have been given.
+    world.write("home/private/gitdir", "/elsewhere/.git\n");
+    world.write("home/private/commondir", "..\n");
+    assert_eq!(inside(&world, &[], "ls -A ~").out(), "project\n");
+}
+
+/// Proves: FS-1 worktree
+#[test]
+fn a_submodule_can_commit_and_plant_nothing() {
+    let world = World::new();
+    world.git_init();
+    fs::create_dir_all(world.home().join("library")).unwrap();
+    git(&world, "home/library", &["init", "--quiet", "--initial-branch=main"]);
+    git(&world, "home/library", &["commit", "--quiet", "--allow-empty", "-m", "outside"]);
+    let add = ["submodule", "--quiet", "add", "../library", "sub"];
+    git(&world, "home/project", &[&["-c", "core.hooksPath=/dev/null"][..], &add].concat());
+    let sub = world.project().join("sub");
+    for (key, value) in [("user.name", "Test"), ("user.email", "test@example.org")] {
+        world.bare("git").args(["config", key, value]).cwd(&sub).run().assert_code(0);
+    }
+    let output = world.sandbox_run([""; 0], ["sh", "-c", COMMIT]).cwd(&sub).run();
+    output.assert_code(0);
+    assert_eq!(output.out(), "inside\noutside\n");
+    let hook = "cd ../.git/modules/sub && for f in hooks/pre-commit config; do \
+                (echo planted >> $f) 2>/dev/null && echo wrote $f; done; true";
+    let output = world.sandbox_run([""; 0], ["sh", "-c", hook]).cwd(&sub).run();
+    output.assert_code(0);
+    assert_eq!(output.out(), "");
+}

@@ -14,6 +14,7 @@ mod mounts;
 mod policy;
 mod proc;
 mod processes;
+mod races;
 mod secrets;
 mod selfcheck;
 mod terminal;

@@ -75,6 +75,36 @@ fn r06_the_project_policy_can_not_be_moved_away() {
         .check();
 }
 
+/// A directory above the policy's, granted for writing as a whole, can be renamed no more than the
+/// policy's own.
+///
+/// Proves: FS-1 rw-flag
+#[test]
+fn r06_no_directory_above_the_project_policy_can_be_moved_away() {
+    let script = "cd ../.. && mv work aside && mkdir -p work/inner/.palisade \
+                  && echo other > work/inner/.palisade/policy.yaml";
+    let prepared = || {
+        let world = World::new();
+        world.write_in_project("work/inner/.git/HEAD", "");
+        world.write_in_project("work/inner/.palisade/policy.yaml", ORIGINAL);
+        world
+    };
+    let policy_of = |world: &World| {
+        let policy = world.project().join("work/inner/.palisade/policy.yaml");
+        fs::read_to_string(policy).unwrap()
+    };
+    let world = prepared();
+    let inner = world.project().join("work/inner");
+    world.bare("sh").args(["-c", script]).cwd(inner).run().assert_code(0);
+    assert_ne!(policy_of(&world), ORIGINAL);
+
+    let world = prepared();
+    let inner = world.project().join("work/inner");
+    let output = world.sandbox_run(["--rw", "../.."], ["sh", "-c", script]).cwd(inner).run();
+    output.assert_code(1);
+    assert_eq!(policy_of(&world), ORIGINAL);
+}
+
 fn user_policy(world: &World) -> String {
     world.home().join(".config/palisade/policy.yaml").display().to_string()
 }

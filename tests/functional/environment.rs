@@ -9,8 +9,15 @@ use crate::inside::{host_script, inside};
 fn the_environment_is_inherited_without_what_looks_like_a_secret() {
     let world = World::new();
     let secrets = [
-        "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "DB_PASSWORD", "OPENAI_API_KEY",
-        "DOCKER_HOST", "KUBECONFIG", "my_secret_thing", "DBUS_SESSION_BUS_ADDRESS",
+        "AWS_SECRET_ACCESS_KEY",
+        "GITHUB_TOKEN",
+        "SSH_AUTH_SOCK",
+        "DB_PASSWORD",
+        "OPENAI_API_KEY",
+        "DOCKER_HOST",
+        "KUBECONFIG",
+        "my_secret_thing",
+        "DBUS_SESSION_BUS_ADDRESS",
     ];
     let mut run = world.sandbox_run(["--env", "DB_PASSWORD"], ["env"]);
     for name in secrets {
@@ -18,7 +25,9 @@ fn the_environment_is_inherited_without_what_looks_like_a_secret() {
     }
     let output = run.env("PLAIN", "plain value").env("AWS_REGION", "here").run();
     output.assert_code(0);
-    for expected in ["PLAIN=plain value", "AWS_REGION=here", "DB_PASSWORD=hidden value", "SANDBOX=1"] {
+    for expected in
+        ["PLAIN=plain value", "AWS_REGION=here", "DB_PASSWORD=hidden value", "SANDBOX=1"]
+    {
         assert!(output.out().lines().any(|line| line == expected), "{expected}: {}", output.out());
     }
     assert_eq!(output.out().matches("hidden value").count(), 1, "{}", output.out());
@@ -44,7 +53,10 @@ fn a_clean_environment_holds_the_necessary_and_what_was_set() {
     names.sort();
     let expected = ["HOME", "LANG", "PATH", "SANDBOX", "SANDBOX_SESSION", "TERM", "WANTED"];
     let others: Vec<_> = names.iter().filter(|name| !expected.contains(&name.as_str())).collect();
-    assert!(others.iter().all(|name| matches!(name.as_str(), "USER" | "LOGNAME" | "PWD")), "{names:?}");
+    assert!(
+        others.iter().all(|name| matches!(name.as_str(), "USER" | "LOGNAME" | "PWD")),
+        "{names:?}"
+    );
     assert!(expected.iter().all(|name| names.contains(&(*name).to_owned())), "{names:?}");
 }
 

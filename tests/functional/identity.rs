@@ -48,8 +48,20 @@ fn no_capability_is_left_and_none_can_be_gained() {
         assert_eq!(
             fields,
             [
-                "CapInh:", none, "CapPrm:", none, "CapEff:", none, "CapBnd:", none, "CapAmb:", none,
-                "NoNewPrivs:", "1", "Seccomp:", "2"
+                "CapInh:",
+                none,
+                "CapPrm:",
+                none,
+                "CapEff:",
+                none,
+                "CapBnd:",
+                none,
+                "CapAmb:",
+                none,
+                "NoNewPrivs:",
+                "1",
+                "Seccomp:",
+                "2"
             ],
             "{flags:?}"
         );
@@ -169,7 +181,10 @@ fn no_setuid_or_setgid_file_can_be_left_behind() {
         }
         assert!(world.project().join("chmodded").exists());
         assert!(world.project().join("plain").exists());
-        world.bare("sh").args(["-c", "rm -rf chmodded installed copied extracted made plain"]).run();
+        world
+            .bare("sh")
+            .args(["-c", "rm -rf chmodded installed copied extracted made plain"])
+            .run();
     }
 }
 

@@ -115,7 +115,8 @@ fn a_plain_run_has_every_namespace() {
     output.assert_code(0);
     for namespace in ["mnt", "pid", "net", "uts", "ipc", "cgroup", "user"] {
         let name = format!("{namespace}:[");
-        let inside_it = output.out().lines().find(|line| line.starts_with(&name)).unwrap().to_owned();
+        let inside_it =
+            output.out().lines().find(|line| line.starts_with(&name)).unwrap().to_owned();
         assert!(!own.contains(&inside_it), "{namespace} is the host's");
     }
     assert_eq!(output.report.unwrap()["walls"]["level"], "LEVEL_2");
@@ -188,10 +189,7 @@ fn the_hosts_network_is_recorded_as_an_approval() {
         assert_eq!(output.report.unwrap()["approvals"][0]["what"], "network:host");
     }
     assert_ne!(inside(&world, &[], "readlink /proc/self/ns/net").out().trim(), own);
-    let inherited = world
-        .sandbox_run([""; 0], ["true"])
-        .env("SANDBOX_NETWORK", "enabled")
-        .run();
+    let inherited = world.sandbox_run([""; 0], ["true"]).env("SANDBOX_NETWORK", "enabled").run();
     inherited.assert_code(126);
     let log = world.sandbox(["audit", "show", "--json"]).run();
     assert_eq!(log.out().matches("network:host").count(), 2, "{}", log.out());

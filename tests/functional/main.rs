@@ -7,24 +7,28 @@
     reason = "helpers of a test fail it"
 )]
 
+mod audit;
+mod bad_input;
+mod doctor;
+mod environment;
 mod first_run;
+mod identity;
+mod inside;
+mod lifecycle;
 mod limits;
 mod network;
-mod pipes;
-mod signals;
-mod tmux;
-mod inside;
-mod view;
-mod own_root;
-mod static_mode;
-mod programs;
-mod terminal;
-mod secrets_view;
-mod overlay;
-mod identity;
-mod worktree;
-mod doctor;
-mod lifecycle;
 mod no_userns;
-mod environment;
+mod overlay;
+mod own_root;
+mod pipes;
+mod policy;
+mod programs;
 mod readme;
+mod report;
+mod secrets_view;
+mod signals;
+mod static_mode;
+mod terminal;
+mod tmux;
+mod view;
+mod worktree;

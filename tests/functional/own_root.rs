@@ -93,7 +93,8 @@ fn dev_holds_what_programs_need_and_no_more() {
     let world = World::new();
     let output = inside(&world, &[], "ls -A /dev; ls -A /dev/pts");
     output.assert_code(0);
-    let expected = "fd full mqueue null ptmx pts random shm stderr stdin stdout tty urandom zero ptmx";
+    let expected =
+        "fd full mqueue null ptmx pts random shm stderr stdin stdout tty urandom zero ptmx";
     assert_eq!(output.out().split_whitespace().collect::<Vec<_>>().join(" "), expected);
     let works = "echo x > /dev/null; head -c 4 /dev/zero | wc -c; head -c 4 /dev/urandom | wc -c; \
                  (echo x > /dev/full) 2>/dev/null || echo full; echo out > /dev/stdout";
@@ -188,7 +189,8 @@ fn strange_names_are_taken_literally() {
         let kind = if name.contains('=') { "--overlay" } else { "--ro" };
         flags.push(format!("{kind}={place}"));
     }
-    let script = format!("cd '{}'; for d in *; do cat \"./$d/file\"; done", world.outside().display());
+    let script =
+        format!("cd '{}'; for d in *; do cat \"./$d/file\"; done", world.outside().display());
     let output = world.sandbox_run(&flags, ["sh", "-c", &script]).run();
     output.assert_code(0);
     let mut found: Vec<_> = output.out().lines().map(str::to_owned).collect();

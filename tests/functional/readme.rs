@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use palisade_testkit::{World, sandbox_program};
 
 const README: &str = include_str!("../../README.md");
+const POLICIES: &str = include_str!("../../docs/policy.md");
 
 struct Step<'a> {
     command: &'a str,
@@ -67,6 +68,19 @@ fn the_tour_works_as_typed() {
         let all_fit = said.len() == step.shown.len()
             && step.shown.iter().zip(&said).all(|(shown, said)| fits(shown, said));
         assert!(all_fit, "$ {}\nshown: {:#?}\nsaid: {said:#?}", step.command, step.shown);
+    }
+}
+
+/// Proves: POL-5 check, POL-2 yaml
+#[test]
+fn the_documented_policies_are_valid() {
+    let world = World::new();
+    let blocks: Vec<&str> =
+        POLICIES.split("```yaml\n").skip(1).filter_map(|block| block.split("```").next()).collect();
+    assert_eq!(blocks.len(), 2);
+    for block in blocks {
+        let file = world.write("documented.yaml", block);
+        world.sandbox(["policy", "check"]).arg(file).run().assert_code(0);
     }
 }
 

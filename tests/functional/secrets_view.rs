@@ -52,7 +52,8 @@ fn every_listed_secret_is_hidden_in_every_mode() {
     let bare = world.bare("sh").args(["-c", script]).run();
     assert_eq!(bare.out().matches("top secret").count(), secrets.len());
 
-    let mut ways = vec![(vec!["--static"], true), (vec!["--static", "--level", "1"], true), (vec![], false)];
+    let mut ways =
+        vec![(vec!["--static"], true), (vec!["--static", "--level", "1"], true), (vec![], false)];
     if !am_root() && landlock_abi() > 0 {
         ways.push((vec!["--static", "--level", "1", "--no-userns"], true));
     }
@@ -119,10 +120,7 @@ fn a_rename_on_the_host_uncovers_nothing() {
     world.write("home/notes/letter", "harmless\n");
     let script = "echo ready; read go; cat ~/.ssh/id ~/renamed/id ~/*/id 2>/dev/null; \
                   cat ~/notes/letter";
-    let mut run = world
-        .sandbox_run(["--static"], ["sh", "-c", script])
-        .keep_stdin_open()
-        .spawn();
+    let mut run = world.sandbox_run(["--static"], ["sh", "-c", script]).keep_stdin_open().spawn();
     run.wait_for_stdout("ready");
     fs::rename(world.home().join(".ssh"), world.home().join("renamed")).unwrap();
     eventually("the rename", || world.home().join("renamed/id").exists());

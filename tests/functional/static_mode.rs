@@ -37,9 +37,8 @@ fn other_peoples_homes_stay_out_of_a_static_view() {
     // Directories on the way to the caller's own home are there, with nothing else in them.
     let home = world.home();
     for name in output.out().lines() {
-        let is_on_the_way = ["/home", "/root"]
-            .iter()
-            .any(|homes| home.starts_with(Path::new(homes).join(name)));
+        let is_on_the_way =
+            ["/home", "/root"].iter().any(|homes| home.starts_with(Path::new(homes).join(name)));
         assert!(is_on_the_way, "{name}");
     }
     assert!(output.out().lines().count() <= 1, "{}", output.out());

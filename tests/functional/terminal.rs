@@ -74,14 +74,14 @@ fn a_shell_inside_has_job_control() {
     let tmux = Tmux::new(&world);
     tmux.line("sandbox run -- env PS1='inside>' bash --norc --noprofile -i");
     tmux.wait_until("its prompt", |screen| screen.trim_end().ends_with("inside>"));
-    tmux.line("sleep 1000");
-    tmux.wait_until("the command", |screen| screen.contains("inside>sleep 1000"));
+    tmux.line("bash -c 'trap \"echo awake\" CONT; echo asleep; while :; do sleep 0.05; done'");
+    tmux.wait_for_line("asleep");
     tmux.keys(&["C-z"]);
     tmux.wait_for("Stopped");
     tmux.line("jobs; echo $(jobs | wc -l) job");
     tmux.wait_for_line("1 job");
     tmux.line("fg");
-    tmux.wait_for_line("sleep 1000");
+    tmux.wait_for_line("awake");
     tmux.keys(&["C-c"]);
     tmux.wait_until("its prompt", |screen| screen.trim_end().ends_with("inside>"));
     tmux.line("echo status $?");
@@ -147,6 +147,7 @@ fn the_window_size_goes_in_at_the_start_and_when_it_changes() {
     tmux.resize(70, 20);
     tmux.wait_for_line("20 70");
     tmux.keys(&["C-c"]);
+    tmux.expect_status(130);
 }
 
 /// Proves: PROC-3 pty

@@ -25,7 +25,7 @@ impl<'a> Tmux<'a> {
         let socket = world.path().join("tmux");
         let mut tmux = Self { world, socket, server: String::new() };
         let size = ["new-session", "-d", "-x", "100", "-y", "30"];
-        let shell = format!("exec env PS1='{PROMPT}' /bin/bash --norc --noprofile -i");
+        let shell = format!("exec env HISTFILE= PS1='{PROMPT}' /bin/bash --norc --noprofile -i");
         tmux.ask(&[&size[..], &[&shell]].concat());
         tmux.server = tmux.ask(&["display-message", "-p", "#{pid}"]).trim().to_owned();
         tmux.wait_for(PROMPT);

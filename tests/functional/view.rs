@@ -40,11 +40,8 @@ fn no_mount_honours_setuid_files_or_devices_but_our_own() {
     world.write("home/.cargo/registry/index", "");
     let output = inside(&world, &[], "cat /proc/self/mountinfo");
     output.assert_code(0);
-    let mounts: Vec<Vec<String>> = output
-        .out()
-        .lines()
-        .map(|line| line.split(' ').map(str::to_owned).collect())
-        .collect();
+    let mounts: Vec<Vec<String>> =
+        output.out().lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect();
     for mount in &mounts {
         let (place, options) = (mount[4].as_str(), &mount[5]);
         let has = |option: &str| options.split(',').any(|found| found == option);
@@ -69,7 +66,8 @@ fn the_project_is_the_git_root_and_can_be_written() {
     world.git_init();
     let below = world.project().join("source/deep");
     fs::create_dir_all(&below).unwrap();
-    let script = "echo made > new && echo top > ../../top && mkdir made-dir && rm -r made-dir && pwd";
+    let script =
+        "echo made > new && echo top > ../../top && mkdir made-dir && rm -r made-dir && pwd";
     let output = world.sandbox_run([""; 0], ["sh", "-c", script]).cwd(&below).run();
     output.assert_code(0);
     assert_eq!(output.out().trim(), below.to_str().unwrap());
@@ -93,7 +91,8 @@ fn rw_grants_writing_and_ro_reading() {
         notes = path("notes"),
     );
     let made_flag = made.to_str().unwrap();
-    let flags = ["--ro", &path("data"), "--rw", made_flag, "--rw", &path("notes"), "--rw", "~/tilde"];
+    let flags =
+        ["--ro", &path("data"), "--rw", made_flag, "--rw", &path("notes"), "--rw", "~/tilde"];
     let output = inside(&world, &flags, &script);
     output.assert_code(0);
     assert_eq!(output.out(), "content\n");
@@ -157,7 +156,8 @@ fn toolchains_in_the_home_directory_run_and_stay_as_they_are() {
 #[test]
 fn caches_are_writable_and_nothing_beside_them() {
     let world = World::new();
-    let caches = [".cargo/registry", ".cargo/git", ".cache/go-build", ".cache/pip", ".npm/_cacache"];
+    let caches =
+        [".cargo/registry", ".cargo/git", ".cache/go-build", ".cache/pip", ".npm/_cacache"];
     let beside = [".cargo/bin", ".cargo", ".npm", ".npm/_npx", ".cache", ".config", ""];
     for directory in caches.iter().chain(&beside) {
         fs::create_dir_all(world.home().join(directory)).unwrap();
@@ -264,7 +264,8 @@ fn the_minimal_view_has_the_project_at_workspace_and_no_home() {
     world.write_in_project("source/file", "content\n");
     world.write("home/.cargo/bin/tool", "");
     for flag in [["--view", "minimal"], ["--level", "container"], ["--level", "nsjail"]] {
-        let script = format!("pwd; cat file; echo made > made; ls -A ~; ls -d {}", world.home().display());
+        let script =
+            format!("pwd; cat file; echo made > made; ls -A ~; ls -d {}", world.home().display());
         let source = world.project().join("source");
         let output = world.sandbox_run(flag, ["sh", "-c", &script]).cwd(&source).run();
         assert_eq!(output.out(), "/workspace/source\ncontent\n", "{flag:?} {}", output.err());

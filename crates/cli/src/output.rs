@@ -2,6 +2,7 @@
 //!
 //! Colour only on a terminal, and never with `NO_COLOR` set (no-color.org).
 
+use palisade_record::escape;
 use palisade_session::SessionError;
 use std::io::{self, IsTerminal, Write};
 
@@ -15,6 +16,12 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
     }
+}
+
+/// Prints lines that hold words from files nobody vouched for: what a terminal would act on is
+/// spelt out.
+pub(crate) fn print_untrusted(text: &str) -> anyhow::Result<()> {
+    print(&text.lines().map(|line| format!("{}\n", escape::text(line))).collect::<String>())
 }
 
 pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
@@ -51,7 +58,7 @@ fn say(text: &str, style: Style) {
     let stderr = io::stderr();
     let paint = Paint { on: stderr.is_terminal() && colour_wanted() };
     // Standard error may be closed; there is nowhere else to say so.
-    let _ = writeln!(stderr.lock(), "{} {text}", paint.with(style, "sandbox:"));
+    let _ = writeln!(stderr.lock(), "{} {}", paint.with(style, "sandbox:"), escape::text(text));
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -149,6 +149,10 @@ fn exec(command: &Command, argv: &[CString], env: &[CString]) -> LaunchError {
     let Some(name) = command.argv.first() else {
         return LaunchError::new("starting the command", "there is no command");
     };
+    // An empty name is no directory of `PATH`, though joined to one it would be.
+    if name.is_empty() {
+        return refusal(name, Path::new(name), Errno::NOENT);
+    }
     if name.as_bytes().contains(&b'/') {
         let errno = exec_file(Path::new(name), argv, env);
         return refusal(name, Path::new(name), errno);

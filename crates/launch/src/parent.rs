@@ -13,7 +13,7 @@ use palisade_plan::model::{
     Confinement, Identity, Mapping, Namespaced, Namespaces, Owner, Plan, Probe,
 };
 use palisade_sys::clone::{CloneFlags, Forked, clone3};
-use palisade_sys::creds::{IdKind, MapLine, write_map};
+use palisade_sys::creds::{self, IdKind, MapLine, write_map};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
 use palisade_sys::proc::{self, sig};
 use palisade_sys::{Errno, Pid, net};
@@ -43,7 +43,8 @@ pub struct Usage {
     pub max_rss_bytes: u64,
 }
 
-/// Starts what the plan says. The caller must be single-threaded.
+/// Starts what the plan says. The caller must be single-threaded, and can not be traced or looked into
+/// from here on.
 pub fn launch(plan: &Plan, streams: &Streams) -> Result<Running, LaunchError> {
     const STEP: &str = "preparing the launch";
     let (control, inner) = socketpair().during(STEP)?;
@@ -61,6 +62,10 @@ pub fn launch(plan: &Plan, streams: &Streams) -> Result<Running, LaunchError> {
         }
         _ => None,
     };
+    if plan.hardening.init_undumpable {
+        // Before there is a child: afterwards the command could be faster than we are.
+        creds::set_dumpable(false).during("closing the supervisor to inspection")?;
+    }
     match clone3(clone_flags(plan)).during("creating the sandbox's namespaces")? {
         Forked::Child => {
             drop(control);

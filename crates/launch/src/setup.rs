@@ -46,6 +46,9 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
     let plan = launch.plan;
     // Set-up creates names with exact modes; the command gets the caller's umask back.
     let caller_umask = rustix::process::umask(Mode::empty());
+    // Inherited from the supervisor, and undone: an undumpable process does not own its own /proc
+    // files, among them the id maps.
+    creds::set_dumpable(true).during("opening the child to itself")?;
     match &plan.confinement {
         Confinement::Namespaces(inside) => {
             // 1. Who we are. Changing ids clears the parent-death signal, so it comes after.

@@ -1,1 +1,152 @@
+//! Denied paths are denied wherever the host shows them.
 
+use crate::fake::{FakeTree, access, op_at, plan, policy, shows, user};
+use crate::facts::{HostFacts, HostMount};
+use crate::model::{Access, MountOp};
+use palisade_policy::model::{Mode, Policy};
+use std::path::Path;
+
+fn mount(device: &str, root: &str, mount_point: &str) -> HostMount {
+    HostMount {
+        device: device.to_owned(),
+        root: root.into(),
+        mount_point: mount_point.into(),
+        fs_type: "ext4".to_owned(),
+    }
+}
+
+fn showing(paths: &[&str]) -> Policy {
+    let mut policy = policy();
+    policy.filesystem.read_only_paths = paths.iter().map(|path| (*path).to_owned()).collect();
+    policy
+}
+
+/// Proves: FS-2 alias-by-mount, FS-2 alias-by-link
+#[test]
+fn a_secret_is_hidden_at_every_alias() {
+    let mut tree = FakeTree::new();
+    tree.dir("/home/u/.ssh/keys").dir("/mnt/disk/u/.ssh/keys").dir("/mnt/disk/u/music");
+    tree.dir("/mnt/keys/inner").link("/home/u/.aws", "/srv/data/cloud").dir("/srv/data/cloud");
+    tree.dir("/srv/data/films");
+    let mounts = vec![
+        mount("8:1", "/", "/"),
+        mount("8:2", "/", "/home"),
+        // The same file system again, whole, and only a part of the secret.
+        mount("8:2", "/", "/mnt/disk"),
+        mount("8:2", "/u/.ssh/keys", "/mnt/keys"),
+    ];
+    let facts = HostFacts { mounts, ..user() };
+    let plan = plan(&showing(&["/mnt", "/srv"]), &facts, &tree).unwrap();
+    for hidden in ["/mnt/disk/u/.ssh", "/mnt/disk/u/.ssh/keys", "/mnt/keys/inner", "/srv/data/cloud"] {
+        assert!(!shows(&plan, hidden), "{hidden}");
+    }
+    for shown in ["/mnt/disk/u/music", "/srv/data/films"] {
+        assert_eq!(access(&plan, shown), Some(Access::ReadOnly), "{shown}");
+    }
+}
+
+/// Proves: FS-2 mounted-inside-a-secret
+#[test]
+fn what_is_mounted_inside_a_secret_is_hidden_elsewhere_too() {
+    let mut tree = FakeTree::new();
+    tree.dir("/home/u/.ssh/vault").dir("/srv/vault/key").dir("/srv/other");
+    let mounts = vec![
+        mount("8:1", "/", "/"),
+        mount("9:1", "/", "/home/u/.ssh/vault"),
+        mount("9:1", "/", "/srv/vault"),
+    ];
+    let facts = HostFacts { mounts, ..user() };
+    let plan = plan(&showing(&["/srv"]), &facts, &tree).unwrap();
+    assert!(!shows(&plan, "/srv/vault/key"));
+    assert!(shows(&plan, "/srv/other"));
+}
+
+/// Proves: FS-2 unborn-secret
+#[test]
+fn a_directory_in_which_a_secret_could_appear_is_never_bound_whole() {
+    let mut tree = FakeTree::new();
+    tree.file("/home/u/.config/app.toml", "");
+    let plan = plan(&showing(&["~/.config"]), &user(), &tree).unwrap();
+    assert!(matches!(op_at(&plan, "/home/u/.config"), Some(MountOp::Dir { .. })));
+    assert!(shows(&plan, "/home/u/.config/app.toml"));
+    assert!(!shows(&plan, "/home/u/.config/gh"));
+}
+
+/// Proves: FS-2 static, GATE-7 read-only-view
+#[test]
+fn static_mode_shows_the_home_directory_without_secrets() {
+    let mut tree = FakeTree::new();
+    tree.file("/home/u/.ssh/id", "").file("/home/u/.bash_history", "").file("/home/u/notes", "");
+    tree.dir("/home/u/.config/gh").dir("/home/u/.config/app").dir("/home/u/.local/state/palisade");
+    tree.dir("/home/u/.config/google-chrome-beta").socket("/home/u/agent.sock");
+    tree.link("/home/u/link", "notes");
+    let mut policy = policy();
+    policy.mode = Mode::Static;
+    let plan = plan(&policy, &user(), &tree).unwrap();
+    for hidden in [
+        "/home/u/.ssh/id",
+        "/home/u/.bash_history",
+        "/home/u/.config/gh",
+        "/home/u/.config/google-chrome-beta",
+        "/home/u/.local/state/palisade",
+        "/home/u/agent.sock",
+        "/home/other",
+        "/root",
+    ] {
+        assert!(!shows(&plan, hidden), "{hidden}");
+    }
+    for shown in ["/home/u/notes", "/home/u/.config/app", "/srv/data", "/var/log", "/usr/bin", "/opt"] {
+        assert_eq!(access(&plan, shown), Some(Access::ReadOnly), "{shown}");
+    }
+    let link = op_at(&plan, "/home/u/link");
+    assert!(matches!(link, Some(MountOp::Symlink { points_to, .. }) if points_to == Path::new("notes")));
+    assert_eq!(access(&plan, "/home/u/project/src"), Some(Access::ReadWrite));
+}
+
+/// Proves: FS-2 dotenv
+#[test]
+fn dotenv_files_outside_the_project_are_hidden() {
+    let mut tree = FakeTree::new();
+    tree.file("/home/u/src/site/.env", "").file("/home/u/src/site/.env.local", "");
+    tree.file("/home/u/src/site/.env.example", "").file("/home/u/src/site/index.js", "");
+    tree.file("/home/u/project/.env", "");
+    let mut statically = policy();
+    statically.mode = Mode::Static;
+    for policy in [statically, showing(&["~/src"])] {
+        let plan = plan(&policy, &user(), &tree).unwrap();
+        assert!(!shows(&plan, "/home/u/src/site/.env"));
+        assert!(!shows(&plan, "/home/u/src/site/.env.local"));
+        assert!(shows(&plan, "/home/u/src/site/.env.example"));
+        assert!(shows(&plan, "/home/u/src/site/index.js"));
+        assert!(shows(&plan, "/home/u/project/.env"));
+    }
+}
+
+/// Proves: FS-2 dotenv-budget
+#[test]
+fn what_is_too_much_to_search_is_hidden() {
+    let mut tree = FakeTree::new();
+    for number in 0..100_100 {
+        tree.file(format!("/home/u/many/{number}"), "");
+    }
+    tree.dir("/home/u/many/deep/.env").file("/home/u/few/x", "");
+    let mut policy = policy();
+    policy.mode = Mode::Static;
+    let plan = plan(&policy, &user(), &tree).unwrap();
+    assert!(!shows(&plan, "/home/u/many/deep"));
+    assert!(shows(&plan, "/home/u/few/x"));
+    assert!(plan.notes.iter().any(|note| note.contains("too many files")), "{:?}", plan.notes);
+}
+
+/// Proves: FS-2 hide-secrets-off
+#[test]
+fn secrets_show_only_where_the_policy_says_so_and_own_records_never() {
+    let mut tree = FakeTree::new();
+    tree.dir("/home/u/.ssh").dir("/home/u/.config/palisade").dir("/home/u/.config/gh");
+    let mut policy = showing(&["~"]);
+    policy.filesystem.hide_secrets = false;
+    let plan = plan(&policy, &user(), &tree).unwrap();
+    assert!(shows(&plan, "/home/u/.ssh"));
+    assert!(shows(&plan, "/home/u/.config/gh"));
+    assert!(!shows(&plan, "/home/u/.config/palisade"));
+}

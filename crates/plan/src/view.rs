@@ -412,12 +412,35 @@ impl Composer<'_> {
     }
 
     fn seal(&mut self, target: PathBuf) {
-        let writable = matches!(
-            self.view.standing_above(&target),
-            Some(MountOp::Bind { access: Access::ReadWrite, .. })
-        );
-        if writable && !self.view.ops.contains_key(&target) {
+        let Some(MountOp::Bind { access: Access::ReadWrite, target: writable, .. }) =
+            self.view.standing_above(&target)
+        else {
+            return;
+        };
+        if !self.view.ops.contains_key(&target) {
+            self.pin(&target, &writable.clone());
             self.view.ops.insert(target.clone(), MountOp::Seal { target, optional: true });
+        }
+    }
+
+    /// Mounts every directory between a writable one and what is sealed in it onto itself: a mount
+    /// point can not be renamed, but a directory with one in it can, and another put in its place.
+    fn pin(&mut self, sealed: &Path, writable: &Path) {
+        let between: Vec<PathBuf> = sealed
+            .ancestors()
+            .skip(1)
+            .take_while(|above| *above != writable)
+            .map(Path::to_owned)
+            .collect();
+        let Some(op @ MountOp::Bind { .. }) = self.view.ops.get(writable).cloned() else { return };
+        for place in between {
+            let mut pin = op.clone();
+            if let MountOp::Bind { source, target, .. } = &mut pin {
+                let Ok(rest) = place.strip_prefix(writable) else { continue };
+                source.push(rest);
+                target.clone_from(&place);
+            }
+            self.view.ops.insert(place, pin);
         }
     }
 

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 /// The code for a failure of ours; see `env(1)` and `timeout(1)`.
 const OWN_FAILURE: u8 = 125;
 const REFUSED: u8 = 126;
+const TIMED_OUT: u8 = 124;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
@@ -22,6 +23,13 @@ pub enum SessionError {
 
     #[error("can not {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: io::Error },
+
+    #[error(
+        "can not create {}: {source}; set XDG_STATE_HOME and XDG_CONFIG_HOME to directories you can \
+         write to",
+        path.display()
+    )]
+    OwnDirectory { path: PathBuf, source: io::Error },
 
     #[error("{} is not a regular file: a policy is a small text file", path.display())]
     NotRegular { path: PathBuf },
@@ -69,11 +77,14 @@ pub enum SessionError {
     #[error("there is no layer `{name}` to switch off")]
     NoSuchLayer { name: String },
 
-    #[error(
-        "the sandbox's pid 1 went away while setting up{}",
-        if *killed { ": ended on request" } else { "; was it killed from outside?" }
-    )]
-    InitVanished { killed: bool },
+    #[error("the sandbox's pid 1 went away while setting up; was it killed from outside?")]
+    InitVanished,
+
+    #[error("the time limit was over before the command could start")]
+    TimedOut,
+
+    #[error("ended on request before the command could start")]
+    Cancelled,
 }
 
 impl SessionError {
@@ -91,6 +102,7 @@ impl SessionError {
             Self::Policy(complaints) if complaints.iter().all(is_refusal) => REFUSED,
             Self::Plan(error) if error.refused_by_policy() => REFUSED,
             Self::Launch(error) => u8::try_from(error.exit_code()).unwrap_or(OWN_FAILURE),
+            Self::TimedOut => TIMED_OUT,
             _ => OWN_FAILURE,
         }
     }
@@ -110,7 +122,8 @@ impl SessionError {
             Self::Launch(error) if error.mistake == palisade_launch::Mistake::WallMissing => {
                 ErrorKind::Security
             }
-            Self::InitVanished { killed: true } => ErrorKind::Cancelled,
+            Self::TimedOut => ErrorKind::Timeout,
+            Self::Cancelled => ErrorKind::Cancelled,
             _ => ErrorKind::Initialisation,
         }
     }

@@ -65,9 +65,14 @@ impl Places {
         vec![self.organisation.clone(), self.user.clone(), self.state.clone()]
     }
 
-    /// The file that the self-check tries to read from inside (ESC-2). Made once, kept for good.
-    pub fn canary(&self) -> Result<PathBuf, SessionError> {
-        let path = self.state.join("canary");
+    /// The file that the self-check tries to read from inside (ESC-2).
+    pub fn canary(&self) -> PathBuf {
+        self.state.join("canary")
+    }
+
+    /// Made once, kept for good.
+    pub(crate) fn make_canary(&self) -> Result<PathBuf, SessionError> {
+        let path = self.canary();
         if fs::symlink_metadata(&path).is_ok_and(|found| found.is_file()) {
             return Ok(path);
         }
@@ -88,7 +93,7 @@ pub(crate) fn make_private_dir(path: &Path) -> Result<(), SessionError> {
         .recursive(true)
         .mode(0o700)
         .create(path)
-        .map_err(|source| SessionError::io("create the directory", path, source))
+        .map_err(|source| SessionError::OwnDirectory { path: path.to_owned(), source })
 }
 
 /// The text of a small regular file, or `None` if there is no such file.

@@ -42,14 +42,14 @@ fn the_canary_is_private_and_never_written_through_a_link() {
         user: directory.path().join("config"),
         state: directory.path().join("state"),
     };
-    let canary = places.canary().unwrap();
+    let canary = places.make_canary().unwrap();
     assert_eq!(canary.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 
     std::fs::remove_file(&canary).unwrap();
     let elsewhere = directory.path().join("elsewhere");
     std::fs::write(&elsewhere, "kept").unwrap();
     symlink(&elsewhere, &canary).unwrap();
-    assert!(matches!(places.canary(), Err(SessionError::Io { .. })));
+    assert!(matches!(places.make_canary(), Err(SessionError::Io { .. })));
     assert_eq!(std::fs::read_to_string(&elsewhere).unwrap(), "kept");
 }
 

@@ -16,8 +16,8 @@ use palisade_launch::{Ending, Streams};
 use palisade_plan::model::{Confinement, Plan};
 use palisade_policy::LayerKind;
 use palisade_record::{
-    Approval, Command, Created, Destroyed, Entered, Executed, Exited, Failure, Kind, LimitExceeded,
-    Outcome, Run, RunReport, SignalForwarded, State, Usage, Validated,
+    Approval, Command, Created, Destroyed, Entered, ErrorKind, Executed, Exited, Failure, Kind,
+    LimitExceeded, Outcome, Run, RunReport, SignalForwarded, State, Usage, Validated,
 };
 use std::ffi::OsString;
 use std::path::Path;
@@ -79,14 +79,18 @@ pub fn run(mut caller: Caller, request: &RunRequest, tell: &mut dyn FnMut(&str))
     let error = attempt(&mut caller, request, clock, &mut report, tell).err();
     if let Some(error) = &error {
         report.exit_code = i32::from(error.exit_code());
-        report.outcome =
-            if report.exit_code == REFUSED { Outcome::Refused } else { Outcome::Failed };
+        report.outcome = match (error, error.kind()) {
+            (SessionError::TimedOut, _) => Outcome::Timeout,
+            (SessionError::Cancelled, _) => Outcome::Killed,
+            (SessionError::Policy(_) | SessionError::Plan(_), ErrorKind::Security) => {
+                Outcome::Refused
+            }
+            _ => Outcome::Failed,
+        };
         report.failure = Some(Failure::of(error.kind(), error));
     }
     Finished { report, error }
 }
-
-const REFUSED: i32 = 126;
 
 fn attempt(
     caller: &mut Caller,
@@ -112,7 +116,7 @@ fn prepare(
     report: &mut RunReport,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Plan, SessionError> {
-    caller.facts.canary = Some(caller.places.canary()?);
+    caller.facts.canary = Some(caller.places.make_canary()?);
     let Planned { policy, plan } = plan(caller, request, &report.session_id)?;
     for note in &policy.notes {
         let note = note.to_string();
@@ -164,10 +168,6 @@ fn carry_out(
     let streams = Streams { pty: terminal.as_ref().and_then(HostTerminal::window_size) };
     let limit = plan.timeout_ms.map(|limit| Instant::now() + Duration::from_millis(limit));
     let running = palisade_launch::launch(plan, &streams)?;
-    if plan.hardening.init_undumpable {
-        // Not before: a child of an undumpable process could not write its own id maps.
-        palisade_sys::creds::set_dumpable(false)?;
-    }
     release_streams();
     let mut watch = Watch::new(running, signals, terminal, limit);
     let started = watch.until_started()??;

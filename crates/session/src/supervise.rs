@@ -113,7 +113,11 @@ impl Watch {
                 }
                 Turn::Message(FromInit::Failed(error)) => return Ok(Err(error)),
                 Turn::Message(FromInit::Stopped(_) | FromInit::Exited(_)) | Turn::Gone => {
-                    return Err(SessionError::InitVanished { killed: self.killed.is_some() });
+                    return Err(match self.killed {
+                        Some(Killed::Timeout) => SessionError::TimedOut,
+                        Some(Killed::Asked) => SessionError::Cancelled,
+                        None => SessionError::InitVanished,
+                    });
                 }
                 Turn::Nothing => {}
             }
@@ -161,7 +165,8 @@ impl Watch {
         ];
         let fixed = set.len();
         let mut order = Vec::with_capacity(3);
-        let ends = ends(&self.running, self.terminal.as_ref());
+        // Not before the terminal is raw: a cooked one would end every line with a second CR.
+        let ends = ends(&self.running, self.terminal.as_ref()).filter(|_| self.started);
         if let Some(ends) = &ends {
             self.relay.interests(ends, &mut set, &mut order);
         }

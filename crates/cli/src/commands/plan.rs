@@ -26,7 +26,7 @@ impl Plan {
         let mut caller = Caller::here()?;
         let policy = policy_request(&caller, &self.policy)?;
         let request = RunRequest { command: self.command.command, policy };
-        caller.facts.canary = Some(caller.places.canary()?);
+        caller.facts.canary = Some(caller.places.canary());
         let planned = plan(&caller, &request, &new_session_id())?;
         for note in &planned.policy.notes {
             output::note(&note.to_string());

@@ -59,11 +59,12 @@ impl Run {
         };
         let finished = run(caller, &request, &mut tell);
         let mut exit_code = u8::try_from(finished.report.exit_code).unwrap_or(crate::OWN_FAILURE);
-        if let Some(error) = finished.error {
-            output::complain(&error.into());
-        }
-        if finished.report.outcome == Outcome::Timeout {
-            tell("the time limit is over; everything inside was ended");
+        match finished.error {
+            Some(error) => output::complain(&error.into()),
+            None if finished.report.outcome == Outcome::Timeout => {
+                tell("the time limit is over; everything inside was ended");
+            }
+            None => {}
         }
         if let Some(file) = report_file
             && let Err(error) = file.write(&finished.report)

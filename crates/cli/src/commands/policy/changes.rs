@@ -1,7 +1,8 @@
 //! The difference between two merged policies, for a person or as JSON.
 
 use crate::output::{self, Paint, Style};
-use palisade_policy::{Change, Direction, Merged, diff, not_enforced};
+use palisade_policy::{Change, Diagnostic, Direction, Merged, diff, not_enforced};
+use palisade_record::escape;
 use serde_json::json;
 
 /// What would change, and what would then be refused.
@@ -13,12 +14,16 @@ pub(super) fn show(before: &Merged, after: &Merged, as_json: bool) -> anyhow::Re
     }
     let mut text = lines(&changes);
     for complaint in &refused {
-        text.push_str(&format!("would be refused: {complaint}\n"));
+        text.push_str(&refusal(complaint));
     }
     if text.is_empty() {
         text.push_str("nothing would change\n");
     }
     output::print(&text)
+}
+
+pub(super) fn refusal(complaint: &Diagnostic) -> String {
+    format!("would be refused: {}\n", escape::text(&complaint.to_string()))
 }
 
 pub(super) fn lines(changes: &[Change]) -> String {
@@ -30,7 +35,10 @@ pub(super) fn lines(changes: &[Change]) -> String {
             Direction::Loosens => ("loosens", Style::Red),
             Direction::Neutral => ("changes", Style::Yellow),
         };
-        let shown = |value: &str| if value.is_empty() { "-".to_owned() } else { value.to_owned() };
+        let shown = |value: &str| match value {
+            "" => "-".to_owned(),
+            value => escape::text(value).into_owned(),
+        };
         text.push_str(&format!(
             "{} {}: {} -> {}\n",
             paint.with(style, &format!("{word:<8}")),

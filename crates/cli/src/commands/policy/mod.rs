@@ -77,7 +77,7 @@ fn show(args: &PolicyArgs, json: bool) -> anyhow::Result<()> {
     if json {
         return output::print_json(&show_json(&loaded.merged));
     }
-    output::print(&show_text(&loaded.merged))
+    output::print_untrusted(&show_text(&loaded.merged))
 }
 
 fn list_presets(as_json: bool) -> anyhow::Result<()> {

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use palisade_policy::{Trust as Standing, diff};
 use palisade_session::config::{self, DocumentFile, PolicyRequest, Supposing};
-use palisade_session::{Caller, TrustStore};
+use palisade_session::{Caller, SessionError, TrustStore};
 use serde_json::json;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -69,7 +69,14 @@ impl Trust {
 fn what_it_does(caller: &Caller, request: &PolicyRequest) -> anyhow::Result<String> {
     let load =
         |standing| config::load_supposing(caller, request, Some(&Supposing::Project(standing)));
-    let (before, after) = (load(Standing::Untrusted)?, load(Standing::Trusted)?);
+    let before = load(Standing::Untrusted)?;
+    let after = match load(Standing::Trusted) {
+        Ok(after) => after,
+        Err(SessionError::Policy(complaints)) => {
+            return Ok(complaints.iter().map(changes::refusal).collect());
+        }
+        Err(other) => return Err(other.into()),
+    };
     let changes = changes::lines(&diff(&before.merged, &after.merged));
     Ok(if changes.is_empty() {
         "trusting it changes nothing now: it only tightens\n".to_owned()

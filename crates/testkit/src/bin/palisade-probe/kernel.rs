@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, TcpStream};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use palisade_sys::clone::{CloneFlags, unshare};
 use palisade_testkit::raw;
@@ -24,7 +24,7 @@ pub(crate) const PROBES: &[Probe] = &[
     ("x32", "", x32),
     ("clone3-namespace", "", clone3_namespace),
     ("unshare-namespace", "", unshare_namespace),
-    ("socket-families", "", socket_families),
+    ("rare-socket", "NAME", rare_socket),
     ("read-session-key", "NAME", read_session_key),
     ("leave-session-key", "VALUE", leave_session_key),
     ("receive-posix", "NAME", receive_posix),
@@ -105,21 +105,16 @@ const RARE_SOCKETS: &[(&str, u16, SocketType, u32)] = &[
     ("xdp", 44, SocketType::RAW, 0),
 ];
 
-fn socket_families(_: &[String]) -> Result<String, Failure> {
-    let mut opened = Vec::new();
-    let mut last_refusal = Errno::AFNOSUPPORT;
-    for (name, family, kind, protocol) in RARE_SOCKETS {
-        match open_socket(*family, *kind, *protocol) {
-            Ok(_) => opened.push(*name),
-            Err(refusal) => last_refusal = refusal,
-        }
-    }
-    if opened.is_empty() { Err(last_refusal.into()) } else { Ok(opened.join(" ")) }
-}
-
-fn open_socket(family: u16, kind: SocketType, protocol: u32) -> Result<OwnedFd, Errno> {
-    let protocol = std::num::NonZeroU32::new(protocol).map(Protocol::from_raw);
-    rustix::net::socket(AddressFamily::from_raw(family), kind, protocol)
+fn rare_socket(arguments: &[String]) -> Result<String, Failure> {
+    let wanted = argument(arguments, 0, "NAME")?;
+    let Some((name, family, kind, protocol)) =
+        RARE_SOCKETS.iter().find(|(name, ..)| *name == wanted)
+    else {
+        return Err(Failure::Usage(format!("no such socket: {wanted}")));
+    };
+    let protocol = std::num::NonZeroU32::new(*protocol).map(Protocol::from_raw);
+    rustix::net::socket(AddressFamily::from_raw(*family), *kind, protocol)?;
+    Ok(format!("has a {name} socket"))
 }
 
 fn read_session_key(arguments: &[String]) -> Result<String, Failure> {

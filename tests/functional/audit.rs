@@ -1,0 +1,167 @@
+//! The audit log: every run in it, and no way to change it unseen (AUD-1, AUD-2, LIFE-1).
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use palisade_testkit::World;
+
+use crate::inside::inside;
+
+fn log_of(world: &World) -> PathBuf {
+    world.home().join(".local/state/palisade/audit.jsonl")
+}
+
+fn verdict(world: &World) -> (i32, serde_json::Value) {
+    let output = world.sandbox(["audit", "verify", "--json"]).run();
+    (output.code(), serde_json::from_slice(&output.stdout).unwrap())
+}
+
+/// Proves: AUD-1 verify, AUD-1 one-line, AUD-1 hash-chain, AUD-2 life-cycle, LIFE-1 audited
+#[test]
+fn every_run_is_recorded_from_creation_to_destruction() {
+    let world = World::new();
+    inside(&world, &[], "exit 3").assert_code(3);
+    let log = fs::read_to_string(log_of(&world)).unwrap();
+    let events: Vec<String> = log
+        .lines()
+        .map(|line| {
+            let record: serde_json::Value = serde_json::from_str(line).unwrap();
+            record["event"].as_str().or(record["event"]["event"].as_str()).unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(
+        events,
+        [
+            "SANDBOX_CREATED",
+            "SANDBOX_ENTERED",
+            "SANDBOX_VALIDATED",
+            "SANDBOX_EXECUTED",
+            "SANDBOX_EXITED",
+            "SANDBOX_DESTROYED",
+        ]
+    );
+    let (code, sound) = verdict(&world);
+    assert_eq!((code, &sound["sound"], &sound["records"]), (0, &true.into(), &6.into()));
+}
+
+/// Proves: AUD-2 life-cycle
+#[test]
+fn a_run_that_was_refused_is_recorded_too() {
+    let world = World::new();
+    inside(&world, &["--on-ask", "allow"], "true").assert_code(126);
+    let shown = world.sandbox(["audit", "show", "--json"]).run();
+    assert!(shown.out().contains("SANDBOX_FAILED"), "{}", shown.out());
+    assert_eq!(verdict(&world).0, 0);
+}
+
+/// Proves: AUD-1 hash-chain, AUD-1 verify
+#[test]
+fn a_changed_or_missing_record_is_found() {
+    let world = World::new();
+    inside(&world, &[], "true").assert_code(0);
+    let log = fs::read_to_string(log_of(&world)).unwrap();
+    let lines: Vec<&str> = log.lines().collect();
+    let changed = log.replacen("sh", "no", 1);
+    let without_second = [&lines[..1], &lines[2..]].concat().join("\n") + "\n";
+    let swapped = [&lines[..1], &[lines[2], lines[1]], &lines[3..]].concat().join("\n") + "\n";
+    for tampered in [changed, without_second, swapped] {
+        fs::write(log_of(&world), tampered).unwrap();
+        let (code, fault) = verdict(&world);
+        assert_eq!((code, &fault["sound"]), (1, &false.into()), "{fault}");
+        assert!(fault["line"].is_u64(), "{fault}");
+    }
+    fs::write(log_of(&world), &log).unwrap();
+    assert_eq!(verdict(&world).0, 0);
+}
+
+/// Proves: AUD-1 head-apart
+#[test]
+fn a_cut_or_missing_log_is_found_and_not_written_on() {
+    let world = World::new();
+    inside(&world, &[], "true").assert_code(0);
+    let log = fs::read_to_string(log_of(&world)).unwrap();
+    let cut: String = log.lines().take(3).map(|line| format!("{line}\n")).collect();
+    fs::write(log_of(&world), cut).unwrap();
+    let (code, fault) = verdict(&world);
+    assert_eq!(code, 1);
+    assert!(fault["fault"].as_str().unwrap().contains("too early"), "{fault}");
+    let output = inside(&world, &[], "touch ran");
+    output.assert_code(125);
+    assert!(!world.project().join("ran").exists(), "nothing runs unrecorded");
+    fs::remove_file(log_of(&world)).unwrap();
+    assert_eq!(verdict(&world).0, 1);
+}
+
+/// Proves: AUD-1 concurrent
+#[test]
+fn runs_at_once_share_one_sound_log() {
+    let world = World::new();
+    let runs: Vec<_> = (0..6).map(|_| world.sandbox(["run", "--", "true"]).spawn()).collect();
+    for run in runs {
+        run.wait().assert_code(0);
+    }
+    let (code, sound) = verdict(&world);
+    assert_eq!((code, &sound["records"]), (0, &36.into()), "{sound}");
+}
+
+/// Proves: AUD-2 redaction, AUD-2 command-entry
+#[test]
+fn secrets_on_the_command_line_are_not_kept() {
+    let world = World::new();
+    let command = ["sh", "-c", "true", "--password", "hunter2-value", "API_TOKEN=token-value"];
+    world.sandbox_run([""; 0], command).run().assert_code(0);
+    let log = fs::read_to_string(log_of(&world)).unwrap();
+    assert!(!log.contains("hunter2-value") && !log.contains("token-value"), "{log}");
+    assert!(log.contains("commandHash"), "{log}");
+    let report = fs::read_to_string(world.path().join("report.json")).unwrap();
+    assert!(!report.contains("hunter2-value") && !report.contains("token-value"), "{report}");
+}
+
+/// Proves: AUD-2 escaped-text
+#[test]
+fn a_command_line_can_not_forge_a_record() {
+    let world = World::new();
+    let forged = "x\n{\"event\":\"SANDBOX_DESTROYED\"}\u{1b}[2K\u{202e}";
+    world.sandbox_run([""; 0], ["true", forged]).run().assert_code(0);
+    let log = fs::read(log_of(&world)).unwrap();
+    assert_eq!(log.iter().filter(|byte| **byte == b'\n').count(), 6);
+    assert!(!log.contains(&0x1b));
+    let shown = world.sandbox(["audit", "show"]).run();
+    assert!(!shown.out().contains('\u{1b}') && !shown.out().contains('\u{202e}'));
+}
+
+/// Proves: AUD-1 append-only, AUD-1 no-follow
+#[test]
+fn the_state_directory_is_the_users_own_and_out_of_reach_inside() {
+    let world = World::new();
+    inside(&world, &[], "true").assert_code(0);
+    let state = world.home().join(".local/state/palisade");
+    assert_eq!(fs::metadata(&state).unwrap().mode() & 0o777, 0o700);
+    for file in ["audit.jsonl", "canary"] {
+        assert_eq!(fs::metadata(state.join(file)).unwrap().mode() & 0o077, 0, "{file}");
+    }
+    let path = state.display().to_string();
+    let script = format!("ls {path}; echo x >> {path}/audit.jsonl; ls -A ~/.local/state");
+    for flags in [&[][..], &["--static"], &["--ro", "~"], &["--overlay", "~/.local"]] {
+        let output = inside(&world, flags, &script);
+        assert!(!output.out().contains("audit") && !output.out().contains("palisade"), "{flags:?}");
+    }
+    inside(&world, &["--rw", &path], "true").assert_code(126);
+    inside(&world, &["--rw", "~/.local"], "true").assert_code(126);
+    assert_eq!(verdict(&world).0, 0);
+}
+
+/// Proves: AUD-1 verify, LIFE-3 audit
+#[test]
+fn the_records_of_one_run_can_be_shown() {
+    let world = World::new();
+    let first = inside(&world, &[], "true").report.unwrap();
+    inside(&world, &[], "true").assert_code(0);
+    let session = first["sessionId"].as_str().unwrap();
+    let shown = world.sandbox(["audit", "show", session]).run();
+    shown.assert_code(0);
+    assert_eq!(shown.out().lines().count(), 6);
+    assert!(shown.out().lines().all(|line| line.contains(session)));
+    world.sandbox(["audit", "show", "no-such-run"]).run().assert_code(125);
+}

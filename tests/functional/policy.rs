@@ -1,0 +1,362 @@
+//! Policy files as a person meets them: what is wrong is said, layers add up, a cloned repository
+//! grants itself nothing (POL-2 to POL-7).
+
+use std::fs;
+
+use palisade_testkit::{Output, World, am_root};
+
+use crate::inside::{inside, private_mounts};
+
+/// Runs a command that would leave a trace, under this policy file.
+fn under(world: &World, name: &str, text: &str) -> Output {
+    let file = world.write(name, text);
+    let output = inside(world, &["--policy", file.to_str().unwrap()], "touch ran");
+    if output.code() != 0 {
+        assert!(!world.project().join("ran").exists(), "refused, and ran all the same");
+    }
+    output
+}
+
+#[track_caller]
+fn assert_says(output: &Output, code: i32, words: &[&str]) {
+    output.assert_code(code);
+    for word in words {
+        assert!(output.err().contains(word), "no {word:?} in: {}", output.err());
+    }
+}
+
+/// Proves: POL-2 unknown-key
+#[test]
+fn an_unknown_key_is_shown_with_its_place_and_the_nearest_one() {
+    let world = World::new();
+    let yaml = under(&world, "p.yaml", "filesystem:\n  readOnlyPath: [/srv]\n");
+    assert_says(&yaml, 125, &["p.yaml:2:3", "`filesystem.readOnlyPath`", "`readOnlyPaths`"]);
+    let json = under(&world, "p.json", "{\n \"netwrk\": {}\n}\n");
+    assert_says(&json, 125, &["p.json:2:2", "`netwrk`", "`network`"]);
+}
+
+/// Proves: POL-2 wrong-type, POL-2 contradiction
+#[test]
+fn wrong_types_and_contradictions_are_refused() {
+    let world = World::new();
+    let wrong = under(&world, "p.json", "{\"process\": {\n\"maxProcesses\": \"many\"}}");
+    assert_says(&wrong, 125, &["p.json:2:", "`process.maxProcesses`"]);
+    let level = under(&world, "p.yaml", "isolationLevel: LEVEL_7\n");
+    assert_says(&level, 125, &["p.yaml:1:17", "LEVEL_0, LEVEL_1, LEVEL_2"]);
+    let syntax = under(&world, "q.yaml", "filesystem: [\n");
+    assert_says(&syntax, 125, &["q.yaml:1:"]);
+    let text = "filesystem:\n  readWritePaths: [/srv]\n  deniedPaths: [/srv]\n";
+    let both = under(&world, "r.yaml", text);
+    assert_says(&both, 125, &["r.yaml:3:", "/srv"]);
+}
+
+/// Proves: POL-2 not-enforced
+#[test]
+fn what_nothing_enforces_is_refused() {
+    let world = World::new();
+    for (key, text) in [
+        ("resources.maxMemory", "resources: { maxMemory: 1g }"),
+        ("process.allowExec", "process: { allowExec: false }"),
+        ("network.mode", "network: { mode: proxy }"),
+        ("filesystem.maxInodes", "filesystem: { maxInodes: 10 }"),
+    ] {
+        let output = under(&world, "p.yaml", text);
+        assert_says(&output, 126, &["p.yaml:1:", key, "not enforced in this version"]);
+    }
+    for mode in ["proxy", "nat"] {
+        let output = inside(&world, &["--network", mode], "touch ran");
+        assert_says(&output, 126, &["--network", "not enforced in this version"]);
+    }
+}
+
+/// Proves: POL-2 appendix-policy, POL-2 not-enforced
+#[test]
+fn the_reference_policy_loads_and_names_what_can_not_be_held_yet() {
+    let world = World::new();
+    let reference = r#"{
+      "isolationLevel": "LEVEL_2",
+      "filesystem": { "rootPath": "/var/sandbox/tool-1", "readOnlyPaths": ["/usr", "/lib"],
+        "readWritePaths": ["/tmp"], "deniedPaths": ["/proc", "/sys", "/dev"],
+        "maxFileSize": 10485760, "maxTotalSize": 104857600 },
+      "process": { "maxProcesses": 10, "allowFork": true, "allowExec": false,
+        "allowedExecutables": [] },
+      "network": { "allowNetwork": false, "allowedHosts": [], "allowedPorts": [],
+        "maxConnections": 0 },
+      "resources": { "maxCPU": 5000, "maxMemory": 52428800, "maxFileDescriptors": 100,
+        "maxThreads": 10 }
+    }"#;
+    let output = under(&world, "reference.json", reference);
+    assert_says(
+        &output,
+        126,
+        &["maxTotalSize", "process.allowExec", "resources.maxCPU", "resources.maxMemory"],
+    );
+    for held in ["filesystem.maxFileSize", "process.maxProcesses", "network."] {
+        assert!(!output.err().contains(&format!("`{held}")), "{}", output.err());
+    }
+}
+
+/// Proves: POL-2 json, POL-2 yaml, POL-2 model
+#[test]
+fn json_and_yaml_mean_the_same_inside() {
+    let world = World::new();
+    world.write("outside/data/file", "content\n");
+    let data = world.outside().join("data").display().to_string();
+    let yaml = format!("filesystem: {{ readOnlyPaths: [{data}], project: read-only }}\n");
+    let json = format!(r#"{{"filesystem":{{"readOnlyPaths":["{data}"],"project":"read-only"}}}}"#);
+    for (name, text) in [("p.yaml", yaml), ("p.json", json)] {
+        let file = world.write(name, text);
+        let script = format!("cat {data}/file; touch new 2>/dev/null && echo wrote; true");
+        let output = inside(&world, &["--policy", file.to_str().unwrap()], &script);
+        assert_eq!(output.out(), "content\n", "{name}: {}", output.err());
+    }
+}
+
+/// Proves: POL-2 schema, POL-7 presets, POL-5 check, LIFE-3 policy
+#[test]
+fn the_schema_and_the_presets_are_published() {
+    let world = World::new();
+    let schema = world.sandbox(["policy", "schema"]).run();
+    schema.assert_code(0);
+    let schema: serde_json::Value = serde_json::from_slice(&schema.stdout).unwrap();
+    assert!(schema["$schema"].as_str().unwrap().contains("json-schema.org"));
+    assert_eq!(schema["additionalProperties"], false);
+    let presets = world.sandbox(["policy", "presets", "--json"]).run();
+    let presets: serde_json::Value = serde_json::from_slice(&presets.stdout).unwrap();
+    let names: Vec<_> = presets.as_array().unwrap().iter().map(|p| p["name"].clone()).collect();
+    assert!(names.len() >= 8, "{names:?}");
+    for name in names {
+        let name = name.as_str().unwrap();
+        let exported =
+            world.sandbox(["policy", "export", "--format", "json", "--preset", name]).run();
+        // A preset that loosens needs an approval to be merged; all of them are sound documents.
+        if exported.code() == 0 {
+            let file = world.write("exported.json", exported.stdout);
+            let check = world.sandbox(["policy", "check", file.to_str().unwrap()]).run();
+            let unsound = check.out().lines().filter(|line| !line.contains("not enforced")).count();
+            assert!(unsound <= 1, "{name}: {}", check.out());
+        }
+        let document: serde_json::Value = exported_keys(&world);
+        for key in document.as_object().into_iter().flatten().map(|(key, _)| key) {
+            assert!(schema["properties"].get(key).is_some(), "{key} is not in the schema");
+        }
+    }
+}
+
+fn exported_keys(world: &World) -> serde_json::Value {
+    let exported = world.sandbox(["policy", "export", "--format", "json"]).run();
+    exported.assert_code(0);
+    serde_json::from_slice(&exported.stdout).unwrap()
+}
+
+/// Proves: POL-4 untrusted-project, POL-4 trust
+#[test]
+fn a_project_grants_itself_nothing_until_it_is_trusted() {
+    let world = World::new();
+    world.write("home/private/letter", "private\n");
+    let policy = "filesystem: { readOnlyPaths: [~/private] }\nprocess: { debug: false }\n";
+    world.write_in_project(".palisade/policy.yaml", policy);
+    let script = "cat ~/private/letter 2>/dev/null; echo ran";
+    let untrusted = inside(&world, &[], script);
+    assert_eq!(untrusted.out(), "ran\n");
+    assert!(untrusted.err().contains("policy trust"), "{}", untrusted.err());
+    // What tightens is in force all the same.
+    let shown = world.sandbox(["policy", "show"]).run();
+    let debug =
+        shown.out().lines().find(|line| line.starts_with("process.debug")).unwrap().to_owned();
+    assert!(debug.contains("false") && debug.contains("project"), "{debug}");
+
+    let asked = world.sandbox(["policy", "trust"]).run();
+    asked.assert_code(125);
+    assert!(asked.err().contains("--yes"), "{}", asked.err());
+    let trusted = world.sandbox(["policy", "trust", "--yes"]).run();
+    trusted.assert_code(0);
+    assert!(trusted.out().contains("readOnlyPaths"), "{}", trusted.out());
+    assert_eq!(inside(&world, &[], script).out(), "private\nran\n");
+
+    world.write_in_project(".palisade/policy.yaml", format!("{policy}view: host\n"));
+    assert_eq!(inside(&world, &[], script).out(), "ran\n");
+    world.write_in_project(".palisade/policy.yaml", policy);
+    world.sandbox(["policy", "trust", "--revoke"]).run().assert_code(0);
+    assert_eq!(inside(&world, &[], script).out(), "ran\n");
+}
+
+/// Proves: POL-4 untrusted-project
+#[test]
+fn a_run_can_not_write_the_projects_policy() {
+    let world = World::new();
+    world.write_in_project(".palisade/policy.yaml", "process: { debug: false }\n");
+    let script = "echo 'view: host' > .palisade/policy.yaml; rm -rf .palisade; \
+                  mv .palisade moved; touch .palisade/new; cat .palisade/policy.yaml";
+    let output = inside(&world, &[], script);
+    assert_eq!(output.out(), "process: { debug: false }\n");
+    let entries = fs::read_dir(world.project().join(".palisade")).unwrap().count();
+    assert_eq!(entries, 1);
+}
+
+/// Proves: POL-4 order, POL-4 provenance, POL-4 show
+#[test]
+fn layers_add_up_and_each_value_names_its_own() {
+    let world = World::new();
+    world.write("home/.config/palisade/policy.yaml", "resources: { timeout: 5m }\nview: minimal\n");
+    let extra = world.write("extra.yaml", "resources: { timeout: 4m }\n");
+    let extra = extra.to_str().unwrap();
+    let shown = world
+        .sandbox(["policy", "show", "--policy", extra, "--hostname", "named"])
+        .env("SANDBOX_LEVEL", "1")
+        .run();
+    shown.assert_code(0);
+    let line = |key: &str| {
+        shown.out().lines().find(|line| line.starts_with(key)).unwrap_or_default().to_owned()
+    };
+    for (key, value, layer) in [
+        ("view", "minimal", "user"),
+        ("resources.timeout", "4m", "extra.yaml"),
+        ("isolationLevel", "LEVEL_1", "SANDBOX_LEVEL"),
+        ("process.hostname", "named", "--hostname"),
+        ("network.mode", "none", "built-in"),
+    ] {
+        assert!(line(key).contains(value) && line(key).contains(layer), "{}", line(key));
+    }
+    let json = world.sandbox(["policy", "show", "--json"]).run();
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["policy"]["view"], "minimal");
+    assert!(json["provenance"]["view"].to_string().contains("user"), "{json}");
+}
+
+/// Proves: POL-4 lock, POL-4 order, POL-6 maximum, POL-1 level-0-approval
+#[test]
+fn what_the_organisation_locks_holds_for_everyone() {
+    if !am_root() {
+        eprintln!("skipped: only root can put a policy where the organisation's is");
+        return;
+    }
+    let world = World::new();
+    world.write(
+        "etc/policy.yaml",
+        "network: { mode: none }\nprocess: { hostname: organised }\n\
+         locks: [network, isolationLevel]\nmaximum: { resources: { timeout: 1m } }\n",
+    );
+    world.write("home/.config/palisade/policy.yaml", "process: { hostname: mine }\n");
+    let script = r#"
+        mkdir -p ../over ../work; mount -t overlay -o lowerdir=/etc,upperdir=../over,workdir=../work none /etc 2>/dev/null ||
+            { mount -t tmpfs none ../over; cp -a /etc/. ../over; mount --bind ../over /etc; }
+        mkdir -p /etc/palisade; cp ../../etc/policy.yaml /etc/palisade/
+        say() { code=0; "$PALISADE" "$@" 2>&1 || code=$?; echo "= $code"; }
+        say run -- uname -n
+        say run --network host -- touch ran
+        say run --level 0 --approve-no-isolation because -- touch ran
+        say run --timeout 2m -- touch ran
+        say run --timeout 30s -- true
+        say policy show | grep -E '^(network.mode|process.hostname)'
+        say run -- sh -c 'cat /etc/palisade/policy.yaml 2>/dev/null; echo x > /etc/palisade/new'
+    "#;
+    let output = private_mounts(&world, script).run();
+    let said = output.out().into_owned();
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[..2], ["mine", "= 0"], "{said}");
+    assert!(lines[2].contains("network.mode") && lines[2].contains("lock"), "{said}");
+    assert_eq!(lines.iter().filter(|line| **line == "= 126").count(), 3, "{said}");
+    assert!(said.contains("maximum"), "{said}");
+    assert!(said.contains("organisation"), "{said}");
+    assert!(!said.contains("locks: ["), "{said}");
+    assert!(!world.project().join("ran").exists());
+}
+
+/// Proves: POL-3 detect, POL-3 srt, POL-3 tool-json, POL-3 cargo-yaml, POL-3 proxy-config
+#[test]
+fn files_of_other_programs_are_known_by_their_shape() {
+    let world = World::new();
+    world.write("home/.secretive/key", "hidden\n");
+    world.write("outside/granted/file", "");
+    let granted = world.outside().join("granted").display().to_string();
+    let srt = format!(
+        r#"{{"network":{{"allowedDomains":[],"deniedDomains":[]}},
+            "filesystem":{{"denyRead":["~/.secretive"],"allowWrite":[".","{granted}"],"denyWrite":[]}}}}"#
+    );
+    let file = world.write("srt.json", srt);
+    let script = format!("cat ~/.secretive/key 2>/dev/null; touch {granted}/new && echo wrote");
+    let output = inside(&world, &["--policy", file.to_str().unwrap()], &script);
+    assert_eq!(output.out(), "wrote\n", "{}", output.err());
+
+    for (name, text, expected) in [
+        (
+            "tools.json",
+            r#"{"sandbox":{"bash":{"defaultNetwork":"none","resources":{"memory":"1g"}}}}"#,
+            "sound",
+        ),
+        (
+            "proxy.json",
+            r#"{"allowlist":{"hosts":["a.example"],"ports":[443]},"blocklist":{"hosts":[]}}"#,
+            "not enforced",
+        ),
+        ("cargo.yaml", "sandbox_config:\n  security:\n    audit_logging: true\n", "sound"),
+    ] {
+        let file = world.write(name, text);
+        let check = world.sandbox(["policy", "check", file.to_str().unwrap()]).run();
+        assert!(check.out().contains(expected), "{name}: {} {}", check.out(), check.err());
+        assert!(!check.out().contains("unknown key"), "{name}: {}", check.out());
+    }
+}
+
+/// Proves: POL-3 env-keys
+#[test]
+fn variables_mean_what_options_mean() {
+    let world = World::new();
+    let level = world.sandbox(["policy", "show"]).env("SANDBOX_MODE", "LEVEL_1").run();
+    assert!(level.out().contains("isolationLevel: LEVEL_1"), "{}", level.out());
+    let mode = world.sandbox(["policy", "show"]).env("SANDBOX_MODE", "static").run();
+    assert!(mode.out().contains("mode: static"), "{}", mode.out());
+    let refused = world.sandbox_run([""; 0], ["true"]).env("SANDBOX_MEMORY_LIMIT_MB", "64").run();
+    assert_says(&refused, 126, &["SANDBOX_MEMORY_LIMIT_MB", "not enforced"]);
+    let wrong = world.sandbox_run([""; 0], ["true"]).env("SANDBOX_NO_DEBUG", "perhaps").run();
+    assert_says(&wrong, 125, &["SANDBOX_NO_DEBUG=perhaps"]);
+}
+
+/// Proves: POL-5 import, POL-5 export, POL-5 dry-run, POL-5 check
+#[test]
+fn policies_are_carried_over_and_tried_before_they_count() {
+    let world = World::new();
+    let file = world.write("other.yaml", "resources: { timeout: 7m }\nprocess: { debug: false }\n");
+    let file = file.to_str().unwrap();
+    let diff = world.sandbox(["policy", "diff", file]).run();
+    diff.assert_code(0);
+    assert!(diff.out().contains("tightens process.debug: true -> false"), "{}", diff.out());
+    let tried = world.sandbox(["policy", "import", "--dry-run", file]).run();
+    tried.assert_code(0);
+    let place = world.home().join(".config/palisade/policy.json");
+    assert!(!place.exists());
+    world.sandbox(["policy", "import", file]).run().assert_code(0);
+    assert!(place.exists());
+    let exported = world.sandbox(["policy", "export"]).run();
+    assert!(exported.out().contains("debug: false"), "{}", exported.out());
+    let again = world.sandbox(["policy", "import", file]).run();
+    again.assert_code(125);
+    assert!(again.err().contains("exists already"), "{}", again.err());
+    world.sandbox(["policy", "check"]).run().assert_code(0);
+}
+
+/// Proves: POL-7 tool-levels, POL-7 lowering-approval, POL-6 default
+#[test]
+fn tools_have_levels_and_limits_of_their_own() {
+    let world = World::new();
+    for (tool, level, network) in [
+        ("read", "LEVEL_1", "none"),
+        ("write", "LEVEL_1", "none"),
+        ("edit", "LEVEL_1", "none"),
+        ("web_fetch", "LEVEL_1", "proxy"),
+        ("bash", "LEVEL_2", "none"),
+    ] {
+        let shown = world.sandbox(["policy", "show", "--json", "--tool", tool]).run();
+        shown.assert_code(0);
+        let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+        assert_eq!(shown["policy"]["isolationLevel"], level, "{tool}");
+        assert_eq!(shown["policy"]["network"]["mode"], network, "{tool}");
+        assert!(shown["policy"]["resources"]["timeout"].is_u64(), "{tool}");
+        assert_eq!(shown["policy"]["process"]["debug"], false, "{tool}");
+    }
+    let lowered = world.sandbox(["policy", "show", "--tool", "bash", "--level", "1"]).run();
+    assert_says(&lowered, 126, &["bash:"]);
+    let above = world.sandbox(["policy", "show", "--tool", "bash", "--timeout", "11m"]).run();
+    assert_says(&above, 126, &["above the maximum 10m"]);
+}

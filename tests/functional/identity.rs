@@ -181,10 +181,8 @@ fn no_setuid_or_setgid_file_can_be_left_behind() {
         }
         assert!(world.project().join("chmodded").exists());
         assert!(world.project().join("plain").exists());
-        world
-            .bare("sh")
-            .args(["-c", "rm -rf chmodded installed copied extracted made plain"])
-            .run();
+        let remove = "rm -rf chmodded installed copied extracted made plain";
+        world.bare("sh").args(["-c", remove]).run().assert_code(0);
     }
 }
 

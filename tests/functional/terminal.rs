@@ -220,3 +220,59 @@ fn a_run_in_the_background_takes_no_keys() {
     tmux.wait_for_line("finished");
     tmux.expect_status(0);
 }
+
+/// Keys go to the whole pipeline there, and lines to whoever reads them.
+///
+/// Proves: PROC-3 job-control, PROC-3 pty
+#[test]
+fn a_run_that_writes_into_a_pipe_still_reads_the_terminal() {
+    let world = World::new();
+    let tmux = Tmux::new(&world);
+    tmux.line("sandbox run -- sh -c 'echo started; exec sed s/^/got:/' | cat; echo ${PIPESTATUS[0]} first");
+    tmux.wait_for_line("started");
+    tmux.line("a line");
+    tmux.keys(&["C-d"]);
+    tmux.wait_for_line("got:a line");
+    tmux.wait_for_line("0 first");
+    tmux.line(
+        "sandbox run -- sh -c 'echo again; exec sleep 1000' | cat; echo ${PIPESTATUS[0]} second",
+    );
+    tmux.wait_for_line("again");
+    tmux.keys(&["C-c"]);
+    tmux.wait_for_line("130 second");
+}
+
+/// Without a pty the keys that mean signals reach the supervisor, which passes them on.
+///
+/// Proves: PROC-3 job-control, PROC-3 forwarded
+#[test]
+fn a_run_that_reads_a_pipe_obeys_the_keys_all_the_same() {
+    let world = World::new();
+    let tmux = Tmux::new(&world);
+    let script = "trap \"echo awake\" CONT; echo started; while :; do sleep 0.05; done";
+    tmux.line(&format!("true | sandbox run -- bash -c '{script}'"));
+    tmux.wait_for_line("started");
+    tmux.keys(&["C-z"]);
+    tmux.wait_for("Stopped");
+    tmux.line("fg");
+    tmux.wait_for_line("awake");
+    tmux.keys(&["C-c"]);
+    tmux.expect_status(130);
+}
+
+/// Where nobody could continue it, Ctrl-Z is ignored, as the kernel does for any orphaned group.
+///
+/// Proves: PROC-3 job-control
+#[test]
+fn ctrl_z_does_not_strand_a_run_without_a_shell() {
+    let world = World::new();
+    let tmux = Tmux::new(&world);
+    let script =
+        "trap \"echo awake\" CONT; echo started; read answer; echo answered $answer; read end";
+    tmux.line(&format!("exec sandbox run -- bash -c '{script}'"));
+    tmux.wait_for_line("started");
+    tmux.keys(&["C-z"]);
+    tmux.wait_for_line("awake");
+    tmux.line("yes");
+    tmux.wait_for_line("answered yes");
+}

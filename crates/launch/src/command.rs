@@ -3,7 +3,7 @@
 //! From the fork of pid 1 to exec: streams, limits, privileges, Landlock, the self-check, the
 //! filter. The order matters and is argued at each step. Nothing of the caller may be left open.
 
-use crate::control::FromInit;
+use crate::control::{Checked, FromInit};
 use crate::error::{During, LaunchError, Mistake};
 use crate::landlock;
 use crate::selfcheck::{self, Moment, Targets};
@@ -18,6 +18,7 @@ use std::ffi::{CString, OsStr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// What the command process starts from.
 #[derive(Debug)]
@@ -60,14 +61,18 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
         // Marked, not closed: the report to pid 1 is still needed until exec.
         proc::close_range_cloexec(3, i32::MAX).during("closing descriptors")?;
     }
-    let mut observed = selfcheck::run(&plan.self_check, Moment::BeforeFilter, start.targets)?;
+    let begun = Instant::now();
+    let mut observations = selfcheck::run(&plan.self_check, Moment::BeforeFilter, start.targets)?;
+    let mut took = begun.elapsed();
     proc::reset_handlers();
     proc::unblock_all().during("unblocking signals")?;
     if let Some(filter) = &plan.seccomp {
         install(&filter.program)?;
     }
-    observed.extend(selfcheck::run(&plan.self_check, Moment::AfterFilter, start.targets)?);
-    send(start, &FromInit::Checked(observed));
+    let begun = Instant::now();
+    observations.extend(selfcheck::run(&plan.self_check, Moment::AfterFilter, start.targets)?);
+    took += begun.elapsed();
+    send(start, &FromInit::Checked(Checked { took, observations }));
     Err(exec(&plan.command, &argv, &env))
 }
 

@@ -5,6 +5,7 @@
 
 use crate::error::{LaunchError, Mistake};
 use crate::selfcheck::Observation;
+use std::time::Duration;
 
 const UNIT: char = '\u{1f}';
 /// A message that does not fit is cut at its end, which only shortens an error text.
@@ -17,13 +18,20 @@ pub enum Ending {
     Signal(i32),
 }
 
+/// What the self-check saw, and what it cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    pub took: Duration,
+    pub observations: Vec<Observation>,
+}
+
 /// From pid 1 to the supervisor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FromInit {
     /// The terminal inside is made; [`crate::Running::pty`] has its other end from now on.
     Terminal,
-    /// The self-check passed; these are its observations.
-    Checked(Vec<Observation>),
+    /// The self-check passed.
+    Checked(Checked),
     /// The command's exec succeeded.
     Started,
     /// The launch failed; nothing of the command ran.
@@ -48,8 +56,8 @@ pub(crate) enum ToInit {
 impl FromInit {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut text = match self {
-            Self::Checked(observations) => {
-                let mut text = String::from("checked");
+            Self::Checked(Checked { took, observations }) => {
+                let mut text = format!("checked{UNIT}{}", took.as_micros());
                 for observation in observations {
                     text.push(UNIT);
                     text.push_str(&observation.encode());
@@ -81,7 +89,9 @@ impl FromInit {
         let mut fields = text.split(UNIT);
         let message = match fields.next()? {
             "checked" => {
-                Self::Checked(fields.by_ref().map(Observation::decode).collect::<Option<Vec<_>>>()?)
+                let took = Duration::from_micros(fields.next()?.parse().ok()?);
+                let observations = fields.by_ref().map(Observation::decode).collect::<Option<_>>()?;
+                Self::Checked(Checked { took, observations })
             }
             "terminal" => Self::Terminal,
             "started" => Self::Started,

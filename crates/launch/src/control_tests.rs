@@ -11,12 +11,15 @@ fn every_message_survives_the_socket() {
     round_trip(&FromInit::Stopped(20));
     round_trip(&FromInit::Exited(Ending::Code(-3)));
     round_trip(&FromInit::Exited(Ending::Signal(9)));
-    round_trip(&FromInit::Checked(Vec::new()));
-    round_trip(&FromInit::Checked(vec![Observation {
-        probe: "read-canary".into(),
-        expected: "ENOENT".into(),
-        observed: "ENOENT".into(),
-    }]));
+    round_trip(&FromInit::Checked(Checked::default()));
+    round_trip(&FromInit::Checked(Checked {
+        took: Duration::from_micros(123),
+        observations: vec![Observation {
+            probe: "read-canary".into(),
+            expected: "ENOENT".into(),
+            observed: "ENOENT".into(),
+        }],
+    }));
     round_trip(&FromInit::Failed(
         LaunchError::new("building the view", "open_tree /x: no").with_mend("do this"),
     ));

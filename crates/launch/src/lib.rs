@@ -21,7 +21,7 @@ mod setup;
 mod sources;
 mod streams;
 
-pub use control::{Ending, FromInit};
+pub use control::{Checked, Ending, FromInit};
 pub use error::{LaunchError, Mistake};
 pub use parent::{Running, Usage, launch};
 pub use selfcheck::Observation;

@@ -89,6 +89,11 @@ pub fn launch(plan: &Plan, streams: &Streams) -> Result<Running, LaunchError> {
 }
 
 impl Running {
+    /// Of the sandbox's pid 1, on the host.
+    pub fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
     /// Readable when [`Self::receive`] will not block.
     pub fn control(&self) -> BorrowedFd<'_> {
         self.control.as_fd()

@@ -1,1 +1,86 @@
+use super::*;
+use crate::fake::{policy, user};
 
+fn env(process: &Process, facts: &HostFacts) -> Environment {
+    let inside = Inside {
+        session: "s-1",
+        home: None,
+        cwd: &facts.cwd,
+        has_dir: &|dir| dir.starts_with("/tmp"),
+    };
+    build(process, facts, &inside)
+}
+
+fn get<'a>(environment: &'a Environment, name: &str) -> Option<&'a str> {
+    let found = environment.entries.iter().find(|(key, _)| key == name);
+    found.and_then(|(_, value)| value.to_str())
+}
+
+/// Proves: PROC-8 secrets-scrubbed
+#[test]
+fn secrets_are_taken_out_by_name() {
+    let secret = [
+        "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "OPENAI_API_KEY", "db_password",
+        "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "KUBECONFIG", "MYAPP_SECRET_V2",
+        "GOOGLE_APPLICATION_CREDENTIALS", "CARGO_REGISTRIES_X_TOKEN", "npm_config_//r.example/:_auth",
+        "DATABASE_URL", "PGPASSWORD", "GPG_AGENT_INFO", "ANTHROPIC_API_KEY", "VAULT_ADDR",
+    ];
+    let plain = ["PATH", "LANG", "AWS_REGION", "GPG_TTY", "EDITOR", "TOKENIZERS_PARALLELISM", "PWD", "CC"];
+    let mut facts = user();
+    facts.env = secret.iter().chain(&plain).map(|name| (name.into(), "value".into())).collect();
+    let built = env(&policy().process, &facts);
+    for name in secret {
+        assert_eq!(get(&built, name), None, "{name}");
+        assert!(built.removed.iter().any(|removed| removed == name), "{name}");
+    }
+    for name in plain {
+        assert_eq!(get(&built, name), Some("value"), "{name}");
+    }
+    let note = built.note().unwrap();
+    assert!(note.starts_with(&format!("{} variables", secret.len())), "{note}");
+    assert!(!note.contains("value"), "{note}");
+}
+
+/// Proves: PROC-8 explicit-env-wins
+#[test]
+fn what_is_set_explicitly_wins_over_the_scrub() {
+    let mut process = policy().process;
+    process.env.insert("GH_TOKEN".to_owned(), "given".to_owned());
+    assert_eq!(get(&env(&process, &user()), "GH_TOKEN"), Some("given"));
+}
+
+/// Proves: PROC-8 clean, PROC-8 explicit-list
+#[test]
+fn the_modes_pass_on_what_they_say() {
+    let mut facts = user();
+    facts.env.insert("EDITOR".into(), "vi".into());
+    let mut process = policy().process;
+    process.env_mode = EnvMode::Clean;
+    let clean = env(&process, &facts);
+    assert_eq!(get(&clean, "EDITOR"), None);
+    assert_eq!(get(&clean, "PATH"), Some(CLEAN_PATH));
+    assert_eq!(get(&clean, "HOME"), Some("/home/u"));
+    assert_eq!(get(&clean, "USER"), Some("u"));
+    process.env_mode = EnvMode::Explicit;
+    process.allowed_env_vars = vec!["EDITOR".to_owned()];
+    let explicit = env(&process, &facts);
+    let names: Vec<_> = explicit.entries.iter().map(|(name, _)| name.to_str().unwrap()).collect();
+    assert_eq!(names, ["EDITOR", "SANDBOX", "SANDBOX_SESSION"]);
+    assert_eq!(get(&explicit, "SANDBOX"), Some("1"));
+    assert_eq!(get(&explicit, "SANDBOX_SESSION"), Some("s-1"));
+}
+
+/// Proves: PROC-8 absent-directories
+#[test]
+fn variables_that_name_absent_directories_are_dropped() {
+    let mut facts = user();
+    for (name, value) in [("TMPDIR", "/home/u/tmp"), ("TMP", "/tmp"), ("XDG_RUNTIME_DIR", "/home/u/run")] {
+        facts.env.insert(name.into(), value.into());
+    }
+    let built = env(&policy().process, &facts);
+    assert_eq!(get(&built, "TMPDIR"), None);
+    assert_eq!(get(&built, "TMP"), Some("/tmp"));
+    assert_eq!(get(&built, "XDG_RUNTIME_DIR"), None);
+    facts.env.insert("XDG_RUNTIME_DIR".into(), "/run/user/1000".into());
+    assert_eq!(get(&env(&policy().process, &facts), "XDG_RUNTIME_DIR"), Some("/run/user/1000"));
+}

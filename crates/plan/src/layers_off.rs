@@ -162,3 +162,7 @@ fn give_back_environment(plan: &mut Plan, facts: &HostFacts) {
         .collect();
     env.extend(missing);
 }
+
+#[cfg(test)]
+#[path = "layers_off_tests.rs"]
+mod tests;

@@ -38,6 +38,8 @@ mod view;
 mod fake;
 #[cfg(test)]
 mod plan_tests;
+#[cfg(test)]
+mod property_tests;
 
 pub use build::{Request, build, project_root};
 pub use error::PlanError;

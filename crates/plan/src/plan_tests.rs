@@ -1,0 +1,368 @@
+//! Whole plans for invented hosts: levels, callers, refusals.
+
+use crate::facts::HostFacts;
+use crate::fake::{FakeTree, access, inside, op_at, plan, policy, root, shows, user};
+use crate::layer::{Layer, Strength};
+use crate::model::{Access, Confinement, MountOp, Owner, Plan, Probe, Resource};
+use crate::{PlanError, Request, build};
+use palisade_policy::model::{
+    Approval, Level, Mode, NetworkMode, OnAsk, Policy, SyscallMode, View,
+};
+use std::path::Path;
+
+/// A developer's machine in small.
+fn developer() -> FakeTree {
+    let mut tree = FakeTree::new();
+    for dir in [".cargo/bin", ".cargo/registry", ".rustup", ".ssh", ".config/git", ".config/gh"] {
+        tree.dir(format!("/home/u/{dir}")).dir(format!("/root/{dir}"));
+    }
+    for file in [".gitconfig", ".bashrc", ".netrc", ".cargo/credentials.toml"] {
+        tree.file(format!("/home/u/{file}"), "").file(format!("/root/{file}"), "");
+    }
+    tree.file("/home/u/.config/git/config", "").file("/home/u/project/.palisade/policy.yaml", "");
+    tree
+}
+
+/// The filter's groups are another crate's, with tests of their own.
+fn text(mut plan: Plan) -> String {
+    if let Some(seccomp) = &mut plan.seccomp {
+        seccomp.summary.clear();
+        seccomp.instructions = 0;
+    }
+    plan.to_string()
+}
+
+/// Proves: POL-1 plan-is-printable
+#[test]
+fn a_plain_run_of_an_ordinary_user() {
+    insta::assert_snapshot!(text(plan(&policy(), &user(), &developer()).unwrap()));
+}
+
+/// Proves: POL-1 plan-is-printable
+#[test]
+fn a_plain_run_of_root() {
+    insta::assert_snapshot!(text(plan(&policy(), &root(), &developer()).unwrap()));
+}
+
+/// Proves: POL-1 plan-is-printable
+#[test]
+fn a_static_run_of_an_ordinary_user() {
+    let policy = Policy { mode: Mode::Static, ..policy() };
+    insta::assert_snapshot!(text(plan(&policy, &user(), &developer()).unwrap()));
+}
+
+/// Proves: POL-1 plan-json
+#[test]
+fn the_plan_prints_as_json_whatever_its_names_are() {
+    use std::os::unix::ffi::OsStringExt as _;
+    let name = std::ffi::OsString::from_vec(b"/home/u/caf\xe9".to_vec());
+    let mut tree = developer();
+    tree.dir(Path::new(&name));
+    let facts = HostFacts { cwd: name.into(), ..user() };
+    let json = plan(&policy(), &facts, &tree).unwrap().to_json().unwrap();
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(value["level"], "LEVEL_2");
+    assert_eq!(value["confinement"]["kind"], "namespaces");
+    assert_eq!(value["command"]["cwd"], "/home/u/caf\u{fffd}");
+}
+
+/// Proves: PROC-6 root-is-not-root, FS-1 files-belong-to-the-owner
+#[test]
+fn for_root_grants_are_mapped_to_their_owner_and_system_paths_are_not() {
+    let mut tree = developer();
+    tree.dir("/srv/data").own("/srv/data", 33, 34);
+    let mut policy = policy();
+    policy.filesystem.read_write_paths = vec!["/srv/data".to_owned()];
+    policy.filesystem.read_only_paths = vec!["/etc/ssl".to_owned(), "/var".to_owned()];
+    tree.dir("/etc/ssl");
+    let plan = plan(&policy, &root(), &tree).unwrap();
+    assert_ne!(inside(&plan).identity.host_uid, 0);
+    for (path, owner) in [
+        ("/home/u/project", Some((1000, 1000))),
+        ("/root/.cargo/registry", Some((0, 0))),
+        ("/srv/data", Some((33, 34))),
+        ("/usr", None),
+        ("/etc", None),
+        ("/var/log", None),
+    ] {
+        let Some(MountOp::Bind { idmap, .. }) = op_at(&plan, path) else { panic!("{path}") };
+        assert_eq!(*idmap, owner.map(|(uid, gid)| Owner { uid, gid }), "{path}");
+    }
+    let Some(MountOp::File { content, .. }) = op_at(&plan, "/etc/passwd") else { panic!() };
+    assert!(content.contains("sandbox:x:1000:1000:sandbox:/root:"), "{content}");
+    let user_plan = self::plan(&self::policy(), &user(), &tree).unwrap();
+    assert!(!inside(&user_plan).mounts.iter().any(|op| matches!(op, MountOp::File { .. })));
+}
+
+/// Proves: FS-2 root-only
+#[test]
+fn root_can_not_make_what_only_root_reads_readable_by_a_mapped_grant() {
+    let mut policy = policy();
+    policy.filesystem.read_write_paths = vec!["/etc".to_owned()];
+    let error = plan(&policy, &root(), &developer()).unwrap_err();
+    assert!(matches!(error, PlanError::DeniedInsideWritable { .. }), "{error}");
+    policy.filesystem.read_write_paths.clear();
+    policy.filesystem.read_only_paths = vec!["/".to_owned()];
+    let shown = plan(&policy, &root(), &developer()).unwrap();
+    let bound = inside(&shown).mounts.iter().find(|op| op.target() == Path::new("/etc"));
+    assert!(matches!(bound, Some(MountOp::Bind { idmap: None, .. })), "{bound:?}");
+}
+
+/// Proves: POL-1 levels, PROC-4 namespaces
+#[test]
+fn each_level_has_its_namespaces() {
+    let full = plan(&policy(), &user(), &developer()).unwrap();
+    let has = inside(&full).namespaces;
+    assert!(has.mount && has.pid && has.net && has.uts && has.ipc && has.cgroup);
+    assert_eq!(inside(&full).hostname.as_deref(), Some("sandbox"));
+    assert!(inside(&full).loopback);
+    let process = Policy { isolation_level: Level::Process, ..policy() };
+    let process = plan(&process, &user(), &developer()).unwrap();
+    let has = inside(&process).namespaces;
+    assert!(has.mount && has.pid && has.net && !has.uts && !has.ipc && !has.cgroup);
+    assert_eq!(inside(&process).hostname, None);
+    assert!(op_at(&process, "/dev/mqueue").is_none());
+    let none = Policy { isolation_level: Level::None, ..policy() };
+    let none = plan(&none, &user(), &developer()).unwrap();
+    assert!(matches!(none.confinement, Confinement::None));
+    assert!(none.landlock.is_none() && none.seccomp.is_none() && none.self_check.is_empty());
+    let isolating = none.promises.iter().filter(|promise| promise.id != "PROC-8");
+    assert!(isolating.clone().count() > 10);
+    assert!(isolating.clone().all(|promise| promise.strength == Strength::Absent));
+}
+
+/// Proves: PROC-4 time-offset
+#[test]
+fn a_time_offset_and_a_host_name_need_their_namespaces() {
+    let mut policy = policy();
+    policy.process.time_offset = Some(3600);
+    policy.process.hostname = "box".to_owned();
+    let full = plan(&policy, &user(), &developer()).unwrap();
+    assert_eq!(inside(&full).namespaces.time_offset, Some(3600));
+    assert_eq!(inside(&full).hostname.as_deref(), Some("box"));
+    policy.isolation_level = Level::Process;
+    assert!(matches!(
+        plan(&policy, &user(), &developer()),
+        Err(PlanError::NeedsNamespaces { .. })
+    ));
+}
+
+/// Proves: NET-1 host-network
+#[test]
+fn the_hosts_network_is_shared_only_when_asked_for() {
+    let mut tree = developer();
+    tree.link("/etc/resolv.conf", "/run/resolve/stub.conf").file("/run/resolve/stub.conf", "");
+    let mut policy = policy();
+    let none = plan(&policy, &user(), &tree).unwrap();
+    assert!(!shows(&none, "/run/resolve/stub.conf"));
+    policy.network.mode = NetworkMode::Host;
+    let host = plan(&policy, &user(), &tree).unwrap();
+    assert!(!inside(&host).namespaces.net && !inside(&host).loopback);
+    assert!(shows(&host, "/run/resolve/stub.conf"));
+    assert!(!host.self_check.iter().any(|probe| matches!(probe, Probe::ReachNetwork { .. })));
+    let promise = host.promises.iter().find(|promise| promise.id == "NET-1").unwrap();
+    assert_eq!(promise.strength, Strength::Absent);
+    assert!(host.notes.iter().any(|note| note.contains("host's network")));
+}
+
+/// Proves: POL-2 not-enforced-is-refused
+#[test]
+fn what_this_version_can_not_do_is_refused() {
+    let mut proxy = policy();
+    proxy.network.mode = NetworkMode::Proxy;
+    let mut nat = policy();
+    nat.network.mode = NetworkMode::Nat;
+    let allow = Policy { on_ask: OnAsk::Allow, ..policy() };
+    let wait = Policy { on_ask: OnAsk::Wait, mode: Mode::Static, ..policy() };
+    for policy in [proxy, nat, allow, wait] {
+        let error = plan(&policy, &user(), &developer()).unwrap_err();
+        assert!(error.to_string().contains("not enforced in this version"), "{error}");
+        assert!(error.refused_by_policy());
+    }
+}
+
+/// Proves: POL-1 level-0-takes-no-limits-on-files
+#[test]
+fn level_0_refuses_what_it_can_not_keep() {
+    let mut policy = Policy { isolation_level: Level::None, ..policy() };
+    policy.filesystem.denied_paths = vec!["~/.ssh".to_owned()];
+    assert!(matches!(plan(&policy, &user(), &developer()), Err(PlanError::NoIsolation { .. })));
+}
+
+/// Proves: PROC-7 landlock-level
+#[test]
+fn without_namespaces_landlock_and_seccomp_hold_what_they_can() {
+    let mut policy = Policy { isolation_level: Level::Process, ..policy() };
+    policy.process.user_namespace = false;
+    policy.filesystem.read_only_paths = vec!["~".to_owned()];
+    let plan_u = plan(&policy, &user(), &developer()).unwrap();
+    assert!(matches!(plan_u.confinement, Confinement::NoNamespaces));
+    let landlock = plan_u.landlock.as_ref().unwrap();
+    assert!(landlock.restrict_reads && landlock.refuse_tcp && landlock.scope);
+    let readable = |path: &str| {
+        landlock.readable.iter().chain(&landlock.writable).any(|tree| Path::new(path).starts_with(tree))
+    };
+    assert!(readable("/usr/bin/true") && readable("/home/u/.bashrc"));
+    for hidden in ["/home/u/.ssh/id", "/home/u/.config/gh", "/home/other", "/srv/data", "/home/u/.netrc"] {
+        assert!(!readable(hidden), "{hidden}");
+    }
+    assert!(landlock.writable.contains(&"/home/u/project".into()));
+    assert!(!landlock.writable.contains(&"/home/u".into()));
+    let layers: Vec<Layer> = plan_u
+        .self_check
+        .iter()
+        .filter_map(|probe| match probe {
+            Probe::ReadCanary { layer, .. }
+            | Probe::WriteOutside { layer, .. }
+            | Probe::ReachNetwork { layer } => Some(*layer),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(layers, [Layer::Landlock, Layer::Landlock, Layer::Seccomp]);
+    let absent = |id: &str| {
+        plan_u.promises.iter().any(|promise| promise.id == id && promise.strength == Strength::Absent)
+    };
+    assert!(absent("PROC-1") && absent("FS-3") && absent("FS-7") && !absent("FS-2"));
+}
+
+/// Proves: PROC-7 never-silently-less
+#[test]
+fn without_namespaces_what_needs_them_is_an_error() {
+    let mut policy = Policy { isolation_level: Level::Process, ..policy() };
+    policy.process.user_namespace = false;
+    let refused = |policy: &Policy, facts: &HostFacts| plan(policy, facts, &developer()).unwrap_err();
+    assert!(refused(&policy, &root()).to_string().contains("root on the host"));
+    let no_landlock = HostFacts { landlock_abi: 0, ..user() };
+    assert_eq!(refused(&policy, &no_landlock), PlanError::NoLandlock);
+    let full = Policy { isolation_level: Level::Full, ..policy.clone() };
+    let minimal = Policy { view: View::Minimal, ..policy.clone() };
+    let mut overlay = policy.clone();
+    overlay.filesystem.overlay_paths = vec!["/srv/data".to_owned()];
+    for policy in [full, minimal, overlay] {
+        assert!(matches!(refused(&policy, &user()), PlanError::NeedsNamespaces { .. }));
+    }
+}
+
+/// Proves: PROC-7 landlock-missing-is-said
+#[test]
+fn a_host_without_landlock_is_told_so() {
+    let facts = HostFacts { landlock_abi: 0, ..user() };
+    let plan = plan(&policy(), &facts, &developer()).unwrap();
+    assert!(plan.landlock.is_none());
+    assert!(plan.notes.iter().any(|note| note.contains("no Landlock")));
+    assert!(plan.promises.iter().all(|promise| !promise.layers.contains(&Layer::Landlock)));
+}
+
+/// Proves: FS-1 second-floor
+#[test]
+fn landlock_floors_writing_to_exactly_what_is_writable() {
+    let plan = plan(&policy(), &user(), &developer()).unwrap();
+    let landlock = plan.landlock.unwrap();
+    let mut writable: Vec<_> = landlock.writable.iter().map(|path| path.to_str().unwrap()).collect();
+    writable.sort_unstable();
+    assert_eq!(
+        writable,
+        [
+            "/dev/mqueue",
+            "/dev/shm",
+            "/home/u/.cargo/registry",
+            "/home/u/project",
+            "/proc",
+            "/run",
+            "/tmp",
+            "/var/tmp"
+        ]
+    );
+    assert!(!landlock.restrict_reads);
+}
+
+/// Proves: PROC-2 rlimits, RES-2 timeout
+#[test]
+fn limits_come_from_the_policy() {
+    let mut policy = policy();
+    policy.process.debug = false;
+    policy.process.max_processes = Some(10);
+    policy.resources.max_threads = Some(20);
+    policy.resources.max_file_descriptors = Some(100);
+    policy.filesystem.max_file_size = Some(1 << 20);
+    policy.resources.timeout = Some(5_000);
+    let plan_limited = plan(&policy, &user(), &developer()).unwrap();
+    let limits: Vec<_> =
+        plan_limited.rlimits.iter().map(|limit| (limit.resource, limit.value)).collect();
+    assert_eq!(
+        limits,
+        [
+            (Resource::Core, 0),
+            (Resource::FileSize, 1 << 20),
+            (Resource::OpenFiles, 100),
+            // Our own pid 1 counts.
+            (Resource::Processes, 11),
+        ]
+    );
+    assert_eq!(plan_limited.timeout_ms, Some(5_000));
+    assert!(plan(&self::policy(), &user(), &developer()).unwrap().rlimits.is_empty());
+}
+
+/// Proves: ESC-2 probes
+#[test]
+fn every_wall_is_probed() {
+    let plan = plan(&policy(), &user(), &developer()).unwrap();
+    let canary = user().canary.unwrap();
+    assert_eq!(
+        plan.self_check,
+        [
+            Probe::ReadCanary { path: canary, layer: Layer::MountView },
+            Probe::WriteOutside {
+                path: "/usr/.palisade-self-check".into(),
+                layer: Layer::ReadOnlyMounts
+            },
+            Probe::ReachNetwork { layer: Layer::NetNamespace },
+            Probe::SeeSupervisor { layer: Layer::PidNamespace },
+            Probe::RegainCapability { layer: Layer::Capabilities },
+            Probe::ForbiddenSyscall { layer: Layer::Seccomp },
+        ]
+    );
+}
+
+/// Proves: SYS-1 custom-lists
+#[test]
+fn a_policys_own_list_of_system_calls_is_compiled() {
+    let mut policy = policy();
+    policy.syscalls.syscalls = vec!["read".to_owned(), "write".to_owned()];
+    let white = plan(&policy, &user(), &developer()).unwrap().seccomp.unwrap();
+    assert_eq!(white.profile, "only 2 named calls");
+    policy.syscalls.mode = SyscallMode::Blacklist;
+    let black = plan(&policy, &user(), &developer()).unwrap().seccomp.unwrap();
+    assert_eq!(black.profile, "all but 2 named calls");
+    assert_ne!(white.program, black.program);
+    policy.syscalls.syscalls = vec!["raed".to_owned()];
+    let error = plan(&policy, &user(), &developer()).unwrap_err();
+    assert!(error.to_string().contains("did you mean `read`?"), "{error}");
+}
+
+/// Proves: GATE-1 dynamic-says-what-it-does
+#[test]
+fn dynamic_mode_says_that_nothing_is_asked() {
+    let plan = plan(&policy(), &user(), &developer()).unwrap();
+    assert!(plan.notes.iter().any(|note| note.starts_with("mode dynamic:")));
+    assert_eq!(access(&plan, "/srv/data"), None::<Access>);
+}
+
+/// Proves: POL-7 approvals-are-carried
+#[test]
+fn approvals_reach_the_plan() {
+    let approval = Approval { what: "network:host".to_owned(), reason: "a test".to_owned() };
+    let policy = Policy { approvals: vec![approval.clone()], ..policy() };
+    assert_eq!(plan(&policy, &user(), &developer()).unwrap().approvals, [approval]);
+}
+
+/// Proves: ERR-1 no-command
+#[test]
+fn a_missing_command_is_an_error_of_ours() {
+    let (policy, facts, tree) = (policy(), user(), developer());
+    let session = "s".to_owned();
+    let request = Request { policy: &policy, facts: &facts, tree: &tree, command: vec![], session };
+    let error = build(&request).unwrap_err();
+    assert_eq!(error, PlanError::NoCommand);
+    assert!(!error.refused_by_policy());
+}

@@ -92,3 +92,7 @@ fn too_much(root: &Path, granter: &Granter<'_>) -> Option<String> {
     let system = granter.system.iter().find(|system| holds(system))?;
     Some(format!("{} belongs to the system", system.display()))
 }
+
+#[cfg(test)]
+#[path = "project_tests.rs"]
+mod tests;

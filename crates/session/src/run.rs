@@ -9,10 +9,10 @@ use crate::error::SessionError;
 use crate::journal::Journal;
 use crate::reporting::{self, word};
 use crate::signals::Signals;
-use crate::supervise::{Ended, Killed, Started, Watch};
+use crate::supervise::{Ended, Killed, Watch};
 use crate::terminal::HostTerminal;
 use palisade_launch::probe::RealTree;
-use palisade_launch::{Ending, Streams};
+use palisade_launch::{Checked, Ending, Streams};
 use palisade_plan::model::{Confinement, Plan};
 use palisade_policy::LayerKind;
 use palisade_record::{
@@ -170,10 +170,10 @@ fn carry_out(
     let running = palisade_launch::launch(plan, &streams)?;
     release_streams();
     let mut watch = Watch::new(running, signals, terminal, limit);
-    let started = watch.until_started()??;
+    let checked = watch.until_started()??;
     let setup = clock.elapsed();
-    reporting::observed(report, &plan.self_check, &started.observations);
-    record_start(journal, plan, &watch, &started, clock)?;
+    reporting::observed(report, &plan.self_check, &checked.observations);
+    record_start(journal, plan, &watch, &checked, clock)?;
     let ended = watch.until_ended()?;
 
     let wall = clock.elapsed().saturating_sub(setup);
@@ -192,16 +192,15 @@ fn record_start(
     journal: &mut Journal,
     plan: &Plan,
     watch: &Watch,
-    started: &Started,
+    checked: &Checked,
     clock: Instant,
 ) -> Result<(), SessionError> {
     journal.advance(State::Initialized)?;
-    let pid = watch.pid().unwrap_or_default();
-    journal.add(Kind::SandboxEntered(Entered { pid, namespaces: namespaces(plan) }));
+    journal.add(Kind::SandboxEntered(Entered { pid: watch.pid(), namespaces: namespaces(plan) }));
     journal.add(Kind::SandboxValidated(Validated {
-        probes: started.observations.len(),
+        probes: checked.observations.len(),
         failed: Vec::new(),
-        duration_us: micros(started.checked.duration_since(clock)),
+        duration_us: micros(checked.took),
     }));
     journal.advance(State::Running)?;
     journal.add(Kind::SandboxExecuted(Executed { pid: None, setup_us: micros(clock.elapsed()) }));

@@ -7,11 +7,10 @@ use crate::error::SessionError;
 use crate::relay::{End, Ends, Relay};
 use crate::signals::{self, Signals, Wish};
 use crate::terminal::HostTerminal;
-use palisade_launch::{Ending, FromInit, LaunchError, Observation, Running, Usage};
+use palisade_launch::{Checked, Ending, FromInit, LaunchError, Running, Usage};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::OFlags;
 use rustix::process::Signal;
-use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 /// How long the command may take to end after a fatal signal.
@@ -46,15 +45,6 @@ pub(crate) struct Ended {
     pub(crate) forwarded: Vec<Forwarded>,
     pub(crate) usage: Usage,
 }
-
-/// What is known when the command starts.
-#[derive(Debug)]
-pub(crate) struct Started {
-    pub(crate) observations: Vec<Observation>,
-    /// When the walls stood and had been tried.
-    pub(crate) checked: Instant,
-}
-
 pub(crate) struct Watch {
     running: Running,
     signals: Signals,
@@ -99,17 +89,15 @@ impl Watch {
     }
 
     /// Until the command's exec. The inner error is the launch's own: nothing of the command ran.
-    pub(crate) fn until_started(&mut self) -> Result<Result<Started, LaunchError>, SessionError> {
-        let mut started = Started { observations: Vec::new(), checked: Instant::now() };
+    pub(crate) fn until_started(&mut self) -> Result<Result<Checked, LaunchError>, SessionError> {
+        let mut checked = Checked::default();
         loop {
             match self.turn()? {
                 Turn::Message(FromInit::Terminal) => self.accept_pty()?,
-                Turn::Message(FromInit::Checked(observations)) => {
-                    started = Started { observations, checked: Instant::now() };
-                }
+                Turn::Message(FromInit::Checked(seen)) => checked = seen,
                 Turn::Message(FromInit::Started) => {
                     self.started = true;
-                    return Ok(Ok(started));
+                    return Ok(Ok(checked));
                 }
                 Turn::Message(FromInit::Failed(error)) => return Ok(Err(error)),
                 Turn::Message(FromInit::Stopped(_) | FromInit::Exited(_)) | Turn::Gone => {
@@ -146,11 +134,8 @@ impl Watch {
         Ok(Ended { ending, killed: self.killed, forwarded: self.forwarded, usage })
     }
 
-    /// Of the sandbox's pid 1, on the host. The pidfd knows it (`pidfd` in proc_pid_fdinfo(5)).
-    pub(crate) fn pid(&self) -> Option<u32> {
-        let path = format!("/proc/self/fdinfo/{}", self.running.pidfd().as_raw_fd());
-        let text = std::fs::read_to_string(path).ok()?;
-        text.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()
+    pub(crate) fn pid(&self) -> u32 {
+        self.running.pid()
     }
 
     fn turn(&mut self) -> Result<Turn, SessionError> {

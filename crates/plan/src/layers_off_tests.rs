@@ -1,0 +1,49 @@
+use super::*;
+use crate::fake::{FakeTree, access, inside, op_at, plan, policy, root, user};
+
+fn off(layers: &[Layer]) -> Plan {
+    without(plan(&policy(), &user(), &FakeTree::new()).unwrap(), &user(), layers)
+}
+
+/// Proves: ESC-2 check-stays-with-a-layer-off
+#[test]
+fn every_layer_changes_the_plan_and_leaves_the_check() {
+    for layer in Layer::ALL {
+        let mut policy = policy();
+        policy.process.debug = false;
+        policy.resources.timeout = Some(1000);
+        let facts = root();
+        let whole = plan(&policy, &facts, &FakeTree::new()).unwrap();
+        let probes = whole.self_check.clone();
+        let before = format!("{whole:?}");
+        let without = without(whole, &facts, &[layer]);
+        assert_ne!(before, format!("{without:?}"), "{layer:?} changes nothing");
+        if layer != Layer::SelfCheck {
+            assert_eq!(without.self_check, probes, "{layer:?}");
+        }
+    }
+}
+
+#[test]
+fn the_whole_host_shows_without_the_mount_view() {
+    let plan = off(&[Layer::MountView]);
+    assert_eq!(access(&plan, "/srv/data"), Some(Access::ReadOnly));
+    assert_eq!(access(&plan, "/home/u/project"), Some(Access::ReadWrite));
+    assert!(matches!(op_at(&plan, "/proc"), Some(MountOp::Proc { .. })));
+    let plan = off(&[Layer::MountView, Layer::ReadOnlyMounts]);
+    assert_eq!(access(&plan, "/srv/data"), Some(Access::ReadWrite));
+}
+
+#[test]
+fn order_holds_after_a_replacement() {
+    let plan = off(&[Layer::PrivateProc, Layer::MinimalDev]);
+    let targets: Vec<&Path> = inside(&plan).mounts.iter().map(MountOp::target).collect();
+    assert!(targets.is_sorted());
+    assert_eq!(access(&plan, "/proc/sys"), Some(Access::ReadWrite));
+}
+
+#[test]
+fn secrets_come_back_without_the_scrub() {
+    let plan = off(&[Layer::EnvScrub]);
+    assert!(plan.command.env.contains(&("GH_TOKEN".into(), "x".into())));
+}

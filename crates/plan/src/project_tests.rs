@@ -1,0 +1,182 @@
+use crate::PlanError;
+use crate::fake::{FakeTree, access, op_at, plan, policy, shows, user};
+use crate::facts::HostFacts;
+use crate::model::{Access, MountOp, Plan};
+use palisade_policy::model::{Policy, ProjectAccess, View};
+use std::path::Path;
+
+fn run_in(cwd: &str, tree: &FakeTree) -> Result<Plan, PlanError> {
+    plan(&policy(), &HostFacts { cwd: cwd.into(), ..user() }, tree)
+}
+
+/// Proves: FS-1 project-is-git-root
+#[test]
+fn the_project_is_the_git_root_or_the_working_directory() {
+    let mut tree = FakeTree::new();
+    tree.dir("/home/u/plain/inner");
+    let git = run_in("/home/u/project/src", &tree).unwrap();
+    assert_eq!(access(&git, "/home/u/project"), Some(Access::ReadWrite));
+    assert_eq!(git.command.cwd, Path::new("/home/u/project/src"));
+    let plain = run_in("/home/u/plain/inner", &tree).unwrap();
+    assert_eq!(access(&plain, "/home/u/plain/inner"), Some(Access::ReadWrite));
+    assert!(!shows(&plain, "/home/u/plain"));
+}
+
+/// Proves: FS-1 home-is-no-project
+#[test]
+fn home_root_and_system_directories_are_never_the_project() {
+    let mut tree = FakeTree::new();
+    tree.dir("/home/u/.git").dir("/etc/nginx").dir("/home/u/notes");
+    for cwd in ["/home/u", "/home", "/", "/tmp", "/usr/lib", "/etc/nginx", "/var"] {
+        let plan = run_in(cwd, &tree).unwrap_or_else(|error| panic!("{cwd}: {error}"));
+        assert_ne!(access(&plan, cwd), Some(Access::ReadWrite), "{cwd}");
+        assert!(!shows(&plan, "/home/u/notes"), "{cwd}");
+        let told = plan.notes.iter().any(|note| note.contains("is not granted as the project"));
+        assert!(told, "{cwd}: {:?}", plan.notes);
+    }
+}
+
+/// Proves: FS-1 project-in-opt
+#[test]
+fn a_git_root_inside_a_system_directory_is_a_project() {
+    let mut tree = FakeTree::new();
+    tree.dir("/opt/site/.git");
+    let plan = run_in("/opt/site", &tree).unwrap();
+    assert_eq!(access(&plan, "/opt/site"), Some(Access::ReadWrite));
+    assert_eq!(access(&plan, "/opt"), Some(Access::ReadOnly));
+}
+
+/// Proves: FS-2 secret-in-project
+#[test]
+fn a_project_that_holds_a_secret_is_read_only_without_it() {
+    let mut tree = FakeTree::new();
+    tree.dir("/home/u/dotfiles/.git").file("/home/u/dotfiles/ssh/id", "").file("/home/u/dotfiles/vim", "");
+    tree.link("/home/u/.ssh", "dotfiles/ssh");
+    let plan = run_in("/home/u/dotfiles", &tree).unwrap();
+    assert!(!shows(&plan, "/home/u/dotfiles/ssh/id"));
+    assert_eq!(access(&plan, "/home/u/dotfiles/vim"), Some(Access::ReadOnly));
+    assert!(plan.notes.iter().any(|note| note.contains("is read-only")), "{:?}", plan.notes);
+}
+
+/// Proves: PROC-8 cwd-must-be-allowed
+#[test]
+fn the_working_directory_must_be_in_the_view() {
+    let mut tree = FakeTree::new();
+    tree.dir("/home/u/elsewhere").dir("/home/u/granted");
+    let mut policy = policy();
+    policy.process.cwd = Some("~/elsewhere".to_owned());
+    let error = plan(&policy, &user(), &tree).unwrap_err();
+    assert_eq!(error, PlanError::WorkingDirectory { path: "/home/u/elsewhere".into() });
+    assert!(error.refused_by_policy());
+    policy.process.cwd = Some("../granted".to_owned());
+    policy.filesystem.read_only_paths = vec!["~/granted".to_owned()];
+    let granted = plan(&policy, &user(), &tree).unwrap();
+    assert_eq!(granted.command.cwd, Path::new("/home/u/granted"));
+    let mut none = self::policy();
+    none.filesystem.project = ProjectAccess::None;
+    assert!(matches!(plan(&none, &user(), &tree), Err(PlanError::WorkingDirectory { .. })));
+}
+
+/// Proves: POL-4 policy-files-sealed
+#[test]
+fn policy_files_of_the_project_are_not_writable() {
+    let mut tree = FakeTree::new();
+    tree.file("/home/u/project/.palisade/policy.yaml", "");
+    let plan = plan(&policy(), &user(), &tree).unwrap();
+    assert!(matches!(op_at(&plan, "/home/u/project/.palisade"), Some(MountOp::Seal { .. })));
+}
+
+/// Proves: POL-1 minimal-view
+#[test]
+fn the_minimal_view_has_the_project_at_workspace() {
+    let mut tree = FakeTree::new();
+    tree.dir("/home/u/.cargo/bin");
+    let minimal = Policy { view: View::Minimal, ..policy() };
+    let facts = HostFacts { cwd: "/home/u/project/src".into(), ..user() };
+    let plan = plan(&minimal, &facts, &tree).unwrap();
+    let workspace = op_at(&plan, "/workspace");
+    assert!(
+        matches!(workspace, Some(MountOp::Bind { source, .. }) if source == Path::new("/home/u/project")),
+        "{workspace:?}"
+    );
+    assert_eq!(plan.command.cwd, Path::new("/workspace/src"));
+    assert!(!shows(&plan, "/home/u/.cargo/bin"));
+    assert!(!shows(&plan, "/home/u/project"));
+    assert!(plan.command.env.contains(&("HOME".into(), "/home/sandbox".into())));
+    assert!(plan.command.env.contains(&("PWD".into(), "/workspace/src".into())));
+}
+
+fn worktree() -> FakeTree {
+    let mut tree = FakeTree::new();
+    let git = "/home/u/main/.git";
+    for dir in ["objects/ab", "refs/heads", "logs/refs", "hooks", "worktrees/wt", "worktrees/other"] {
+        tree.dir(format!("{git}/{dir}"));
+    }
+    for file in ["config", "packed-refs", "HEAD"] {
+        tree.file(format!("{git}/{file}"), "");
+    }
+    tree.file(format!("{git}/worktrees/wt/gitdir"), "/home/u/wt/.git\n");
+    tree.file(format!("{git}/worktrees/wt/commondir"), "../..\n");
+    tree.file("/home/u/wt/.git", "gitdir: /home/u/main/.git/worktrees/wt\n").dir("/home/u/main/src");
+    tree
+}
+
+/// Proves: FS-1 worktree-commits
+#[test]
+fn a_worktree_can_commit_and_plant_no_hook() {
+    let plan = run_in("/home/u/wt", &worktree()).unwrap();
+    let git = "/home/u/main/.git";
+    for (path, expected) in [
+        ("worktrees/wt/index", Some(Access::ReadWrite)),
+        ("objects/ab", Some(Access::ReadWrite)),
+        ("refs/heads", Some(Access::ReadWrite)),
+        ("logs/refs", Some(Access::ReadWrite)),
+        ("hooks", Some(Access::ReadOnly)),
+        ("config", Some(Access::ReadOnly)),
+        ("packed-refs", Some(Access::ReadOnly)),
+        ("worktrees/other", Some(Access::ReadOnly)),
+    ] {
+        assert_eq!(access(&plan, &format!("{git}/{path}")), expected, "{path}");
+    }
+    assert!(!shows(&plan, "/home/u/main/src"));
+    for sealed in ["gitdir", "commondir"] {
+        let op = op_at(&plan, &format!("{git}/worktrees/wt/{sealed}"));
+        assert!(matches!(op, Some(MountOp::Seal { .. })), "{sealed}: {op:?}");
+    }
+}
+
+/// Proves: FS-1 forged-worktree
+#[test]
+fn a_git_file_that_nobody_points_back_to_grants_nothing() {
+    let mut forged = worktree();
+    forged.file("/home/u/wt/.git", "gitdir: /home/u/main/.git\n");
+    let mut stolen = worktree();
+    stolen.file("/home/u/evil/.git", "gitdir: /home/u/main/.git/worktrees/wt\n");
+    let mut elsewhere = worktree();
+    elsewhere.file("/home/u/wt/.git", "gitdir: /home/u/other/private\n").dir("/home/u/other/private");
+    elsewhere.file("/home/u/other/private/gitdir", "/home/u/wt/.git\n");
+    elsewhere.file("/home/u/other/private/commondir", "..\n");
+    for (tree, cwd) in [(forged, "/home/u/wt"), (stolen, "/home/u/evil"), (elsewhere, "/home/u/wt")] {
+        let plan = run_in(cwd, &tree).unwrap();
+        assert!(!shows(&plan, "/home/u/main/.git/objects"), "{cwd}");
+        assert!(!shows(&plan, "/home/u/other/private"), "{cwd}");
+        let told = plan.notes.iter().any(|note| note.contains("its git directory is not granted"));
+        assert!(told, "{:?}", plan.notes);
+    }
+}
+
+/// Proves: FS-1 submodule-commits
+#[test]
+fn a_submodule_writes_its_directory_but_not_its_configuration() {
+    let mut tree = FakeTree::new();
+    let git = "/home/u/super/.git/modules/sub";
+    tree.file(format!("{git}/config"), "[core]\n\tworktree = ../../../sub\n").dir(format!("{git}/hooks"));
+    tree.dir("/home/u/super/.git/hooks").file("/home/u/super/sub/.git", "gitdir: ../.git/modules/sub\n");
+    let plan = run_in("/home/u/super/sub", &tree).unwrap();
+    assert_eq!(access(&plan, &format!("{git}/index")), Some(Access::ReadWrite));
+    for sealed in ["config", "hooks"] {
+        let op = op_at(&plan, &format!("{git}/{sealed}"));
+        assert!(matches!(op, Some(MountOp::Seal { .. })), "{sealed}: {op:?}");
+    }
+    assert!(!shows(&plan, "/home/u/super/.git/hooks"));
+}

@@ -123,8 +123,10 @@ impl Hardening {
 /// The command's own name and group, over those of the host.
 fn add_name_files(identity: &Identity, facts: &HostFacts, host: &Host<'_>, seen: &mut Seen) {
     let home = seen.home.as_deref().or(facts.home.as_deref());
-    let has_etc =
-        matches!(seen.view.ops.get(Path::new("/etc")), Some(MountOp::Bind { .. } | MountOp::Dir { .. }));
+    let has_etc = matches!(
+        seen.view.ops.get(Path::new("/etc")),
+        Some(MountOp::Bind { .. } | MountOp::Dir { .. })
+    );
     if has_etc {
         let files = identity::name_files(identity, home, host);
         seen.view.ops.extend(files.into_iter().map(|op| (op.target().to_owned(), op)));
@@ -159,11 +161,7 @@ fn finish(
         mode: policy.mode,
         on_ask: policy.on_ask,
         network: policy.network.mode,
-        command: Command {
-            argv: request.command.clone(),
-            cwd: seen.cwd,
-            env: environment.entries,
-        },
+        command: Command { argv: request.command.clone(), cwd: seen.cwd, env: environment.entries },
         create_dirs: seen.create_dirs,
         confinement: kept.confinement,
         rlimits: limits::rlimits(policy),

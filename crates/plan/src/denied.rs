@@ -185,7 +185,8 @@ impl<'a> Mounts<'a> {
         for mount in all {
             *counts.entry(&mount.device).or_default() += 1;
         }
-        let is_shared = |mount: &&HostMount| counts.get(mount.device.as_str()).is_some_and(|n| *n > 1);
+        let is_shared =
+            |mount: &&HostMount| counts.get(mount.device.as_str()).is_some_and(|n| *n > 1);
         Self { all, shared: all.iter().filter(is_shared).collect() }
     }
 
@@ -232,7 +233,8 @@ impl<'a> Mounts<'a> {
 
 /// Where in its file system a path lies.
 fn place_in(mount: &HostMount, path: &Path) -> PathBuf {
-    path.strip_prefix(&mount.mount_point).map_or_else(|_| mount.root.clone(), |rest| join(&mount.root, rest))
+    path.strip_prefix(&mount.mount_point)
+        .map_or_else(|_| mount.root.clone(), |rest| join(&mount.root, rest))
 }
 
 #[cfg(test)]

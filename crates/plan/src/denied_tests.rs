@@ -1,7 +1,7 @@
 //! Denied paths are denied wherever the host shows them.
 
-use crate::fake::{FakeTree, access, op_at, plan, policy, shows, user};
 use crate::facts::{HostFacts, HostMount};
+use crate::fake::{FakeTree, access, op_at, plan, policy, shows, user};
 use crate::model::{Access, MountOp};
 use palisade_policy::model::{Mode, Policy};
 use std::path::Path;
@@ -37,7 +37,9 @@ fn a_secret_is_hidden_at_every_alias() {
     ];
     let facts = HostFacts { mounts, ..user() };
     let plan = plan(&showing(&["/mnt", "/srv"]), &facts, &tree).unwrap();
-    for hidden in ["/mnt/disk/u/.ssh", "/mnt/disk/u/.ssh/keys", "/mnt/keys/inner", "/srv/data/cloud"] {
+    for hidden in
+        ["/mnt/disk/u/.ssh", "/mnt/disk/u/.ssh/keys", "/mnt/keys/inner", "/srv/data/cloud"]
+    {
         assert!(!shows(&plan, hidden), "{hidden}");
     }
     for shown in ["/mnt/disk/u/music", "/srv/data/films"] {
@@ -95,11 +97,15 @@ fn static_mode_shows_the_home_directory_without_secrets() {
     ] {
         assert!(!shows(&plan, hidden), "{hidden}");
     }
-    for shown in ["/home/u/notes", "/home/u/.config/app", "/srv/data", "/var/log", "/usr/bin", "/opt"] {
+    for shown in
+        ["/home/u/notes", "/home/u/.config/app", "/srv/data", "/var/log", "/usr/bin", "/opt"]
+    {
         assert_eq!(access(&plan, shown), Some(Access::ReadOnly), "{shown}");
     }
     let link = op_at(&plan, "/home/u/link");
-    assert!(matches!(link, Some(MountOp::Symlink { points_to, .. }) if points_to == Path::new("notes")));
+    assert!(
+        matches!(link, Some(MountOp::Symlink { points_to, .. }) if points_to == Path::new("notes"))
+    );
     assert_eq!(access(&plan, "/home/u/project/src"), Some(Access::ReadWrite));
 }
 

@@ -36,9 +36,10 @@ impl Environment {
     /// For people.
     pub(crate) fn note(&self) -> Option<String> {
         let names = self.removed.join(", ");
-        let count = self.removed.len();
-        (count > 0).then(|| {
-            format!("{count} variables that look like secrets are not passed on: {names}; --env NAME does")
+        (!names.is_empty()).then(|| {
+            format!(
+                "not passed on, by names that look like secrets: {names}; --env NAME passes one on"
+            )
         })
     }
 }
@@ -58,7 +59,8 @@ pub(crate) fn build(process: &Process, facts: &HostFacts, inside: &Inside<'_>) -
             }
         }
         EnvMode::Explicit => {
-            let allowed: BTreeSet<&OsStr> = process.allowed_env_vars.iter().map(OsStr::new).collect();
+            let allowed: BTreeSet<&OsStr> =
+                process.allowed_env_vars.iter().map(OsStr::new).collect();
             let inherited = facts.env.iter().filter(|(name, _)| allowed.contains(name.as_os_str()));
             env.extend(inherited.map(|(name, value)| (name.clone(), value.clone())));
         }

@@ -20,12 +20,27 @@ fn get<'a>(environment: &'a Environment, name: &str) -> Option<&'a str> {
 #[test]
 fn secrets_are_taken_out_by_name() {
     let secret = [
-        "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "OPENAI_API_KEY", "db_password",
-        "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "KUBECONFIG", "MYAPP_SECRET_V2",
-        "GOOGLE_APPLICATION_CREDENTIALS", "CARGO_REGISTRIES_X_TOKEN", "npm_config_//r.example/:_auth",
-        "DATABASE_URL", "PGPASSWORD", "GPG_AGENT_INFO", "ANTHROPIC_API_KEY", "VAULT_ADDR",
+        "GITHUB_TOKEN",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_PROFILE",
+        "OPENAI_API_KEY",
+        "db_password",
+        "SSH_AUTH_SOCK",
+        "DBUS_SESSION_BUS_ADDRESS",
+        "DOCKER_HOST",
+        "KUBECONFIG",
+        "MYAPP_SECRET_V2",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "CARGO_REGISTRIES_X_TOKEN",
+        "npm_config_//r.example/:_auth",
+        "DATABASE_URL",
+        "PGPASSWORD",
+        "GPG_AGENT_INFO",
+        "ANTHROPIC_API_KEY",
+        "VAULT_ADDR",
     ];
-    let plain = ["PATH", "LANG", "AWS_REGION", "GPG_TTY", "EDITOR", "TOKENIZERS_PARALLELISM", "PWD", "CC"];
+    let plain =
+        ["PATH", "LANG", "AWS_REGION", "GPG_TTY", "EDITOR", "TOKENIZERS_PARALLELISM", "PWD", "CC"];
     let mut facts = user();
     facts.env = secret.iter().chain(&plain).map(|name| (name.into(), "value".into())).collect();
     let built = env(&policy().process, &facts);
@@ -37,7 +52,7 @@ fn secrets_are_taken_out_by_name() {
         assert_eq!(get(&built, name), Some("value"), "{name}");
     }
     let note = built.note().unwrap();
-    assert!(note.starts_with(&format!("{} variables", secret.len())), "{note}");
+    assert!(secret.iter().all(|name| note.contains(name)), "{note}");
     assert!(!note.contains("value"), "{note}");
 }
 
@@ -74,7 +89,9 @@ fn the_modes_pass_on_what_they_say() {
 #[test]
 fn variables_that_name_absent_directories_are_dropped() {
     let mut facts = user();
-    for (name, value) in [("TMPDIR", "/home/u/tmp"), ("TMP", "/tmp"), ("XDG_RUNTIME_DIR", "/home/u/run")] {
+    for (name, value) in
+        [("TMPDIR", "/home/u/tmp"), ("TMP", "/tmp"), ("XDG_RUNTIME_DIR", "/home/u/run")]
+    {
         facts.env.insert(name.into(), value.into());
     }
     let built = env(&policy().process, &facts);

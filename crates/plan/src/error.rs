@@ -42,7 +42,9 @@ pub enum PlanError {
     WorkingDirectory { path: PathBuf },
     #[error("{what} is not enforced in this version; {mend}")]
     NotEnforced { what: &'static str, mend: &'static str },
-    #[error("{what} has no effect at LEVEL_0, which isolates nothing; take it out or raise the level")]
+    #[error(
+        "{what} has no effect at LEVEL_0, which isolates nothing; take it out or raise the level"
+    )]
     NoIsolation { what: &'static str },
     #[error("{what} needs namespaces; {mend}")]
     NeedsNamespaces { what: &'static str, mend: &'static str },

@@ -31,10 +31,14 @@ impl FakeTree {
     pub(crate) fn new() -> Self {
         let mut tree = Self { nodes: BTreeMap::new(), owners: BTreeMap::new() };
         tree.nodes.insert("/".into(), Node::Dir);
-        for dir in ["/usr/bin", "/usr/lib", "/opt", "/srv/data", "/var/lib/dpkg", "/var/log", "/var/tmp"] {
+        for dir in
+            ["/usr/bin", "/usr/lib", "/opt", "/srv/data", "/var/lib/dpkg", "/var/log", "/var/tmp"]
+        {
             tree.dir(dir);
         }
-        for dir in ["/proc", "/sys/devices/system/cpu", "/dev", "/run/user/1000", "/tmp", "/home/other"] {
+        for dir in
+            ["/proc", "/sys/devices/system/cpu", "/dev", "/run/user/1000", "/tmp", "/home/other"]
+        {
             tree.dir(dir);
         }
         tree.link("/bin", "usr/bin").link("/lib", "usr/lib");
@@ -236,7 +240,10 @@ pub(crate) fn shows(plan: &Plan, path: &str) -> bool {
 pub(crate) fn access(plan: &Plan, path: &str) -> Option<Access> {
     let path = Path::new(path);
     let nearest = path.ancestors().find_map(|above| {
-        inside(plan).mounts.iter().find(|op| op.target() == above && !matches!(op, MountOp::Seal { .. }))
+        inside(plan)
+            .mounts
+            .iter()
+            .find(|op| op.target() == above && !matches!(op, MountOp::Seal { .. }))
     })?;
     match nearest {
         MountOp::Bind { access, .. } => Some(*access),

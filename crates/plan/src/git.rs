@@ -57,7 +57,8 @@ fn refused(pointer: &Path, why: &str) -> GitDir {
 fn worktree_of(dir: &Path, pointer: &Path, host: &Host<'_>) -> Option<PathBuf> {
     let back = follow(dir, host.read_small(&dir.join("gitdir"))?.trim_end(), host)?;
     let common = follow(dir, host.read_small(&dir.join("commondir"))?.trim_end(), host)?;
-    let genuine = back == host.resolve(pointer).ok()?.path && dir.parent()? == common.join("worktrees");
+    let genuine =
+        back == host.resolve(pointer).ok()?.path && dir.parent()? == common.join("worktrees");
     genuine.then_some(common)
 }
 

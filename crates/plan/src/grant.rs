@@ -152,8 +152,10 @@ impl<'a> Granter<'a> {
         let path = self.scope.typed(text)?;
         let mut contents = RootPath::default();
         let Ok(found) = self.host.resolve(&path) else {
-            contents.note =
-                Some(format!("rootPath {} does not exist: nothing is added from it", path.display()));
+            contents.note = Some(format!(
+                "rootPath {} does not exist: nothing is added from it",
+                path.display()
+            ));
             return Ok(contents);
         };
         if found.kind != EntryKind::Dir {
@@ -194,8 +196,11 @@ impl<'a> Granter<'a> {
                 Ok(found) => asked.grants.push(self.grant(found, Kind::ReadWrite, "--rw")?),
                 Err(missing) => {
                     let created = join(&missing.parent, &missing.rest);
-                    let found =
-                        Resolved { path: created.clone(), kind: EntryKind::Dir, links: missing.links };
+                    let found = Resolved {
+                        path: created.clone(),
+                        kind: EntryKind::Dir,
+                        links: missing.links,
+                    };
                     let mut grant = self.grant(found, Kind::ReadWrite, "--rw")?;
                     // The caller makes it, so the caller owns it.
                     grant.idmap = grant.idmap.map(|_| self.caller());
@@ -236,9 +241,7 @@ impl<'a> Granter<'a> {
             _ => self.idmap(&path),
         };
         let grant = self.shipped(found, true, Origin::Asked);
-        grant
-            .map(|grant| Grant { kind, idmap, ..grant })
-            .ok_or(PlanError::NotAFile { what, path })
+        grant.map(|grant| Grant { kind, idmap, ..grant }).ok_or(PlanError::NotAFile { what, path })
     }
 
     fn touches_system(&self, path: &Path) -> bool {

@@ -58,12 +58,7 @@ pub(crate) struct Missing {
 
 impl<'a> Host<'a> {
     pub(crate) fn new(tree: &'a dyn HostTree, home: Option<&Path>) -> Self {
-        let mut host = Self {
-            tree,
-            kinds: RefCell::default(),
-            home: None,
-            home_listing: None,
-        };
+        let mut host = Self { tree, kinds: RefCell::default(), home: None, home_listing: None };
         host.home = home.and_then(|home| host.resolve(home).ok()).map(|home| home.path);
         host.home_listing = host.home.as_deref().map(|home| host.list(home));
         host
@@ -122,7 +117,9 @@ impl<'a> Host<'a> {
             match self.step(&mut walk, part) {
                 Step::Done => {}
                 Step::Link(points_to) => return self.resolve_on(walk, points_to, rest.as_path()),
-                Step::Missing(name) => return Err(walk.missing(Path::new(name).join(rest.as_path()))),
+                Step::Missing(name) => {
+                    return Err(walk.missing(Path::new(name).join(rest.as_path())));
+                }
             }
         }
         Ok(walk.arrived())
@@ -237,12 +234,18 @@ impl<'a> Host<'a> {
         let matches = |name: &OsStr| name.as_encoded_bytes().starts_with(prefix);
         let listing = self.listing(&dir.path);
         let mut found: Vec<PathBuf> = match listing {
-            Some(listing) => {
-                listing.kinds.keys().filter(|name| matches(name)).map(|name| dir.path.join(name)).collect()
-            }
+            Some(listing) => listing
+                .kinds
+                .keys()
+                .filter(|name| matches(name))
+                .map(|name| dir.path.join(name))
+                .collect(),
             None => {
                 let children = self.tree.children(&dir.path).into_iter();
-                children.filter(|(name, _)| matches(name)).map(|(name, _)| dir.path.join(name)).collect()
+                children
+                    .filter(|(name, _)| matches(name))
+                    .map(|(name, _)| dir.path.join(name))
+                    .collect()
             }
         };
         found.sort_unstable();

@@ -58,7 +58,9 @@ fn every_place_of_a_name_is_found() {
 #[test]
 fn missing_names_below_home_are_known_without_asking_for_each() {
     let mut tree = FakeTree::new();
-    tree.dir("/home/u/.config/git").link("/home/u/.vim", "/srv/data").dir("/home/u/.local/share/uv");
+    tree.dir("/home/u/.config/git")
+        .link("/home/u/.vim", "/srv/data")
+        .dir("/home/u/.local/share/uv");
     let host = Host::new(&tree, Some(Path::new("/home/u")));
     for (path, missing_in) in [
         (".netrc", Some("")),

@@ -12,14 +12,18 @@ fn an_ordinary_user_stays_itself() {
 /// Proves: PROC-6 root-is-not-root
 #[test]
 fn root_hands_out_an_id_that_is_nobodys() {
-    for ranges in [vec![(0, u32::MAX)], vec![(0, 65_536)], vec![(0, 1), (100_000, 65_536)], vec![(0, 2)]] {
+    for ranges in
+        [vec![(0, u32::MAX)], vec![(0, 65_536)], vec![(0, 1), (100_000, 65_536)], vec![(0, 2)]]
+    {
         let facts = HostFacts { uid_ranges: ranges.clone(), gid_ranges: ranges.clone(), ..root() };
         for session in 0..2_000 {
-            let identity = choose(&policy().process, &format!("session-{session}"), &facts).unwrap();
+            let identity =
+                choose(&policy().process, &format!("session-{session}"), &facts).unwrap();
             for id in [identity.host_uid, identity.host_gid] {
                 assert_ne!(id, 0);
                 assert_ne!(id, OVERFLOW_ID);
-                let mapped = ranges.iter().any(|(first, count)| id >= *first && id - first < *count);
+                let mapped =
+                    ranges.iter().any(|(first, count)| id >= *first && id - first < *count);
                 assert!(mapped, "{id} in {ranges:?}");
             }
             assert_eq!(identity.mapping, Mapping::ByRoot);
@@ -32,7 +36,10 @@ fn root_hands_out_an_id_that_is_nobodys() {
 #[test]
 fn two_sessions_get_two_ids() {
     let id = |session: &str| choose(&policy().process, session, &root()).unwrap().host_uid;
-    assert_ne!(id("0192a7c4-0000-7000-8000-000000000001"), id("0192a7c4-0000-7000-8000-000000000002"));
+    assert_ne!(
+        id("0192a7c4-0000-7000-8000-000000000001"),
+        id("0192a7c4-0000-7000-8000-000000000002")
+    );
     assert_eq!(id("same"), id("same"));
 }
 

@@ -15,7 +15,8 @@ pub(crate) fn second_floor(abi: u32, mounts: &[MountOp]) -> Option<Landlock> {
         return None;
     }
     let has = |path: &str| mounts.iter().any(|op| op.target() == Path::new(path));
-    let mut writable: Vec<PathBuf> = mounts.iter().filter(|op| is_writable(op)).map(target).collect();
+    let mut writable: Vec<PathBuf> =
+        mounts.iter().filter(|op| is_writable(op)).map(target).collect();
     // A process may write what its own /proc entries allow.
     writable.extend(has("/proc").then(|| PathBuf::from("/proc")));
     Some(Landlock {
@@ -23,7 +24,12 @@ pub(crate) fn second_floor(abi: u32, mounts: &[MountOp]) -> Option<Landlock> {
         restrict_reads: false,
         readable: Vec::new(),
         writable,
-        devices: DEVICES.into_iter().chain([PTS]).filter(|path| has(path)).map(PathBuf::from).collect(),
+        devices: DEVICES
+            .into_iter()
+            .chain([PTS])
+            .filter(|path| has(path))
+            .map(PathBuf::from)
+            .collect(),
         refuse_tcp: false,
         scope: abi >= 6,
     })
@@ -56,9 +62,7 @@ fn is_writable(op: &MountOp) -> bool {
         MountOp::Bind { access, .. } => *access == Access::ReadWrite,
         MountOp::Overlay { .. } | MountOp::Mqueue { .. } => true,
         // /dev itself is a tmpfs too, and nothing is to be made in it.
-        MountOp::Tmpfs { target, mode, .. } => {
-            mode & 0o200 != 0 && target != Path::new("/dev")
-        }
+        MountOp::Tmpfs { target, mode, .. } => mode & 0o200 != 0 && target != Path::new("/dev"),
         _ => false,
     }
 }

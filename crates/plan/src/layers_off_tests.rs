@@ -2,7 +2,8 @@ use super::*;
 use crate::fake::{FakeTree, access, inside, op_at, plan, policy, root, user};
 
 fn off(layers: &[Layer]) -> Plan {
-    without(plan(&policy(), &user(), &FakeTree::new()).unwrap(), &user(), layers)
+    let tree = FakeTree::new();
+    without(plan(&policy(), &user(), &tree).unwrap(), &user(), &tree, layers)
 }
 
 /// Proves: ESC-2 check-stays-with-a-layer-off
@@ -16,7 +17,7 @@ fn every_layer_changes_the_plan_and_leaves_the_check() {
         let whole = plan(&policy, &facts, &FakeTree::new()).unwrap();
         let probes = whole.self_check.clone();
         let before = format!("{whole:?}");
-        let without = without(whole, &facts, &[layer]);
+        let without = without(whole, &facts, &FakeTree::new(), &[layer]);
         assert_ne!(before, format!("{without:?}"), "{layer:?} changes nothing");
         if layer != Layer::SelfCheck {
             assert_eq!(without.self_check, probes, "{layer:?}");

@@ -1,11 +1,27 @@
 use super::*;
 
 const LISTS: [(&[Listed], &str, &[&str]); 5] = [
-    (list!("system.txt"), include_str!("../../../resources/view/system.txt"), &["exec", "noexec", "static"]),
-    (list!("toolchains.txt"), include_str!("../../../resources/view/toolchains.txt"), &["exec", "noexec"]),
+    (
+        list!("system.txt"),
+        include_str!("../../../resources/view/system.txt"),
+        &["exec", "noexec", "static"],
+    ),
+    (
+        list!("toolchains.txt"),
+        include_str!("../../../resources/view/toolchains.txt"),
+        &["exec", "noexec"],
+    ),
     (list!("caches.txt"), include_str!("../../../resources/view/caches.txt"), &["exec", "noexec"]),
-    (list!("secrets.txt"), include_str!("../../../resources/view/secrets.txt"), &["secret", "root-only"]),
-    (list!("secret-env.txt"), include_str!("../../../resources/view/secret-env.txt"), &["keep", "drop"]),
+    (
+        list!("secrets.txt"),
+        include_str!("../../../resources/view/secrets.txt"),
+        &["secret", "root-only"],
+    ),
+    (
+        list!("secret-env.txt"),
+        include_str!("../../../resources/view/secret-env.txt"),
+        &["keep", "drop"],
+    ),
 ];
 
 /// Proves: FS-1 lists-are-well-formed

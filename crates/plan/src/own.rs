@@ -27,13 +27,8 @@ const PROC_READ_ONLY: [&str; 8] = [
 ];
 
 /// Parts of `/proc` that tell about the host's memory, keys and other processes.
-const PROC_BLANK: [&str; 5] = [
-    "/proc/kcore",
-    "/proc/keys",
-    "/proc/latency_stats",
-    "/proc/sched_debug",
-    "/proc/timer_list",
-];
+const PROC_BLANK: [&str; 5] =
+    ["/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug", "/proc/timer_list"];
 
 /// Name, major, minor: `Documentation/admin-guide/devices.txt`.
 const DEVICES: [(&str, u32, u32); 6] = [
@@ -60,8 +55,7 @@ pub(crate) fn area_of_grant(target: &Path) -> Option<&'static str> {
         return Some("/dev/shm");
     }
     OWN_AREAS.into_iter().find(|area| {
-        target == Path::new(area)
-            || (matches!(*area, "/proc" | "/dev") && target.starts_with(area))
+        target == Path::new(area) || (matches!(*area, "/proc" | "/dev") && target.starts_with(area))
     })
 }
 

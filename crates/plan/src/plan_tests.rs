@@ -141,10 +141,7 @@ fn a_time_offset_and_a_host_name_need_their_namespaces() {
     assert_eq!(inside(&full).namespaces.time_offset, Some(3600));
     assert_eq!(inside(&full).hostname.as_deref(), Some("box"));
     policy.isolation_level = Level::Process;
-    assert!(matches!(
-        plan(&policy, &user(), &developer()),
-        Err(PlanError::NeedsNamespaces { .. })
-    ));
+    assert!(matches!(plan(&policy, &user(), &developer()), Err(PlanError::NeedsNamespaces { .. })));
 }
 
 /// Proves: NET-1 host-network
@@ -200,10 +197,16 @@ fn without_namespaces_landlock_and_seccomp_hold_what_they_can() {
     let landlock = plan_u.landlock.as_ref().unwrap();
     assert!(landlock.restrict_reads && landlock.refuse_tcp && landlock.scope);
     let readable = |path: &str| {
-        landlock.readable.iter().chain(&landlock.writable).any(|tree| Path::new(path).starts_with(tree))
+        landlock
+            .readable
+            .iter()
+            .chain(&landlock.writable)
+            .any(|tree| Path::new(path).starts_with(tree))
     };
     assert!(readable("/usr/bin/true") && readable("/home/u/.bashrc"));
-    for hidden in ["/home/u/.ssh/id", "/home/u/.config/gh", "/home/other", "/srv/data", "/home/u/.netrc"] {
+    for hidden in
+        ["/home/u/.ssh/id", "/home/u/.config/gh", "/home/other", "/srv/data", "/home/u/.netrc"]
+    {
         assert!(!readable(hidden), "{hidden}");
     }
     assert!(landlock.writable.contains(&"/home/u/project".into()));
@@ -220,7 +223,10 @@ fn without_namespaces_landlock_and_seccomp_hold_what_they_can() {
         .collect();
     assert_eq!(layers, [Layer::Landlock, Layer::Landlock, Layer::Seccomp]);
     let absent = |id: &str| {
-        plan_u.promises.iter().any(|promise| promise.id == id && promise.strength == Strength::Absent)
+        plan_u
+            .promises
+            .iter()
+            .any(|promise| promise.id == id && promise.strength == Strength::Absent)
     };
     assert!(absent("PROC-1") && absent("FS-3") && absent("FS-7") && !absent("FS-2"));
 }
@@ -230,7 +236,8 @@ fn without_namespaces_landlock_and_seccomp_hold_what_they_can() {
 fn without_namespaces_what_needs_them_is_an_error() {
     let mut policy = Policy { isolation_level: Level::Process, ..policy() };
     policy.process.user_namespace = false;
-    let refused = |policy: &Policy, facts: &HostFacts| plan(policy, facts, &developer()).unwrap_err();
+    let refused =
+        |policy: &Policy, facts: &HostFacts| plan(policy, facts, &developer()).unwrap_err();
     assert!(refused(&policy, &root()).to_string().contains("root on the host"));
     let no_landlock = HostFacts { landlock_abi: 0, ..user() };
     assert_eq!(refused(&policy, &no_landlock), PlanError::NoLandlock);
@@ -258,7 +265,8 @@ fn a_host_without_landlock_is_told_so() {
 fn landlock_floors_writing_to_exactly_what_is_writable() {
     let plan = plan(&policy(), &user(), &developer()).unwrap();
     let landlock = plan.landlock.unwrap();
-    let mut writable: Vec<_> = landlock.writable.iter().map(|path| path.to_str().unwrap()).collect();
+    let mut writable: Vec<_> =
+        landlock.writable.iter().map(|path| path.to_str().unwrap()).collect();
     writable.sort_unstable();
     assert_eq!(
         writable,
@@ -335,9 +343,9 @@ fn a_policys_own_list_of_system_calls_is_compiled() {
     let black = plan(&policy, &user(), &developer()).unwrap().seccomp.unwrap();
     assert_eq!(black.profile, "all but 2 named calls");
     assert_ne!(white.program, black.program);
-    policy.syscalls.syscalls = vec!["raed".to_owned()];
+    policy.syscalls.syscalls = vec!["opennat".to_owned()];
     let error = plan(&policy, &user(), &developer()).unwrap_err();
-    assert!(error.to_string().contains("did you mean `read`?"), "{error}");
+    assert!(error.to_string().contains("did you mean `openat`?"), "{error}");
 }
 
 /// Proves: GATE-1 dynamic-says-what-it-does

@@ -1,6 +1,6 @@
 use crate::PlanError;
-use crate::fake::{FakeTree, access, op_at, plan, policy, shows, user};
 use crate::facts::HostFacts;
+use crate::fake::{FakeTree, access, op_at, plan, policy, shows, user};
 use crate::model::{Access, MountOp, Plan};
 use palisade_policy::model::{Policy, ProjectAccess, View};
 use std::path::Path;
@@ -50,7 +50,9 @@ fn a_git_root_inside_a_system_directory_is_a_project() {
 #[test]
 fn a_project_that_holds_a_secret_is_read_only_without_it() {
     let mut tree = FakeTree::new();
-    tree.dir("/home/u/dotfiles/.git").file("/home/u/dotfiles/ssh/id", "").file("/home/u/dotfiles/vim", "");
+    tree.dir("/home/u/dotfiles/.git")
+        .file("/home/u/dotfiles/ssh/id", "")
+        .file("/home/u/dotfiles/vim", "");
     tree.link("/home/u/.ssh", "dotfiles/ssh");
     let plan = run_in("/home/u/dotfiles", &tree).unwrap();
     assert!(!shows(&plan, "/home/u/dotfiles/ssh/id"));
@@ -109,7 +111,8 @@ fn the_minimal_view_has_the_project_at_workspace() {
 fn worktree() -> FakeTree {
     let mut tree = FakeTree::new();
     let git = "/home/u/main/.git";
-    for dir in ["objects/ab", "refs/heads", "logs/refs", "hooks", "worktrees/wt", "worktrees/other"] {
+    for dir in ["objects/ab", "refs/heads", "logs/refs", "hooks", "worktrees/wt", "worktrees/other"]
+    {
         tree.dir(format!("{git}/{dir}"));
     }
     for file in ["config", "packed-refs", "HEAD"] {
@@ -117,7 +120,8 @@ fn worktree() -> FakeTree {
     }
     tree.file(format!("{git}/worktrees/wt/gitdir"), "/home/u/wt/.git\n");
     tree.file(format!("{git}/worktrees/wt/commondir"), "../..\n");
-    tree.file("/home/u/wt/.git", "gitdir: /home/u/main/.git/worktrees/wt\n").dir("/home/u/main/src");
+    tree.file("/home/u/wt/.git", "gitdir: /home/u/main/.git/worktrees/wt\n")
+        .dir("/home/u/main/src");
     tree
 }
 
@@ -153,10 +157,13 @@ fn a_git_file_that_nobody_points_back_to_grants_nothing() {
     let mut stolen = worktree();
     stolen.file("/home/u/evil/.git", "gitdir: /home/u/main/.git/worktrees/wt\n");
     let mut elsewhere = worktree();
-    elsewhere.file("/home/u/wt/.git", "gitdir: /home/u/other/private\n").dir("/home/u/other/private");
+    elsewhere
+        .file("/home/u/wt/.git", "gitdir: /home/u/other/private\n")
+        .dir("/home/u/other/private");
     elsewhere.file("/home/u/other/private/gitdir", "/home/u/wt/.git\n");
     elsewhere.file("/home/u/other/private/commondir", "..\n");
-    for (tree, cwd) in [(forged, "/home/u/wt"), (stolen, "/home/u/evil"), (elsewhere, "/home/u/wt")] {
+    for (tree, cwd) in [(forged, "/home/u/wt"), (stolen, "/home/u/evil"), (elsewhere, "/home/u/wt")]
+    {
         let plan = run_in(cwd, &tree).unwrap();
         assert!(!shows(&plan, "/home/u/main/.git/objects"), "{cwd}");
         assert!(!shows(&plan, "/home/u/other/private"), "{cwd}");
@@ -170,8 +177,10 @@ fn a_git_file_that_nobody_points_back_to_grants_nothing() {
 fn a_submodule_writes_its_directory_but_not_its_configuration() {
     let mut tree = FakeTree::new();
     let git = "/home/u/super/.git/modules/sub";
-    tree.file(format!("{git}/config"), "[core]\n\tworktree = ../../../sub\n").dir(format!("{git}/hooks"));
-    tree.dir("/home/u/super/.git/hooks").file("/home/u/super/sub/.git", "gitdir: ../.git/modules/sub\n");
+    tree.file(format!("{git}/config"), "[core]\n\tworktree = ../../../sub\n")
+        .dir(format!("{git}/hooks"));
+    tree.dir("/home/u/super/.git/hooks")
+        .file("/home/u/super/sub/.git", "gitdir: ../.git/modules/sub\n");
     let plan = run_in("/home/u/super/sub", &tree).unwrap();
     assert_eq!(access(&plan, &format!("{git}/index")), Some(Access::ReadWrite));
     for sealed in ["config", "hooks"] {

@@ -64,8 +64,11 @@ fn with_namespaces(plan: &Plan) -> Vec<Promise> {
         Promise::new("FS-1", HIDDEN).held(&[Layer::MountView]),
         Promise::new("FS-2", SECRETS).held(&[Layer::MountView]),
         Promise::new("FS-3", OWN_ROOT).held(&[Layer::MountView]),
-        Promise::new("FS-7", OWN_KERNEL_FILES)
-            .held(&[Layer::PrivateProc, Layer::MinimalDev, Layer::MountView]),
+        Promise::new("FS-7", OWN_KERNEL_FILES).held(&[
+            Layer::PrivateProc,
+            Layer::MinimalDev,
+            Layer::MountView,
+        ]),
     ];
     if inside.mounts.iter().any(|op| matches!(op, MountOp::Overlay { .. })) {
         promises.push(Promise::new("FS-5", OVERLAY).held(&[Layer::MountView]));
@@ -82,9 +85,8 @@ fn with_namespaces(plan: &Plan) -> Vec<Promise> {
     } else {
         Promise::new("PROC-4", UTS_IPC).absent("LEVEL_1 shares them with the host; use LEVEL_2")
     });
-    promises.push(
-        Promise::new("PROC-5", DEBUG).held(&[Layer::PidNamespace, Layer::UndumpableInit]),
-    );
+    promises
+        .push(Promise::new("PROC-5", DEBUG).held(&[Layer::PidNamespace, Layer::UndumpableInit]));
     promises.push(Promise::new("PROC-6", PRIVILEGE).held(&[
         Layer::Capabilities,
         Layer::NoNewPrivs,
@@ -132,7 +134,9 @@ fn without_namespaces(plan: &Plan) -> Vec<Promise> {
     ];
     let refuses_tcp = plan.landlock.as_ref().is_some_and(|landlock| landlock.refuse_tcp);
     promises.push(match plan.network {
-        NetworkMode::Host => Promise::new("NET-1", NETWORK).absent("the host's network was approved"),
+        NetworkMode::Host => {
+            Promise::new("NET-1", NETWORK).absent("the host's network was approved")
+        }
         _ if refuses_tcp => Promise::new("NET-1", NETWORK).held(&[Layer::Seccomp, Layer::Landlock]),
         _ => Promise::new("NET-1", NETWORK).held(&[Layer::Seccomp]),
     });

@@ -33,7 +33,8 @@ fn tree() -> FakeTree {
 }
 
 fn some_places() -> impl Strategy<Value = Vec<String>> {
-    subsequence(PLACES.to_vec(), 0..4).prop_map(|list| list.into_iter().map(str::to_owned).collect())
+    subsequence(PLACES.to_vec(), 0..4)
+        .prop_map(|list| list.into_iter().map(str::to_owned).collect())
 }
 
 fn some_policy() -> impl Strategy<Value = Policy> {
@@ -55,7 +56,8 @@ fn shown(op: &MountOp, tree: &FakeTree) -> Vec<std::path::PathBuf> {
     match op {
         MountOp::Bind { source, .. } => tree.paths_below(source),
         MountOp::Overlay { lower, hidden, .. } => {
-            let is_hidden = |path: &Path| hidden.iter().any(|hidden| path.starts_with(lower.join(hidden)));
+            let is_hidden =
+                |path: &Path| hidden.iter().any(|hidden| path.starts_with(lower.join(hidden)));
             tree.paths_below(lower).into_iter().filter(|path| !is_hidden(path)).collect()
         }
         _ => Vec::new(),

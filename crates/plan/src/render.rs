@@ -174,7 +174,11 @@ fn filters(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
         Some(landlock) => {
             let what = if landlock.restrict_reads { "reading and writing" } else { "writing" };
             let paths = landlock.writable.len();
-            writeln!(f, "\nlandlock\n  ABI {}: restricts {what}; {paths} writable trees", landlock.abi)
+            writeln!(
+                f,
+                "\nlandlock\n  ABI {}: restricts {what}; {paths} writable trees",
+                landlock.abi
+            )
         }
     }
 }
@@ -188,7 +192,8 @@ fn promises(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
             Strength::Absent => "absent",
         };
         let layers: Vec<_> = promise.layers.iter().copied().map(Layer::name).collect();
-        let held = if layers.is_empty() { String::new() } else { format!(" [{}]", layers.join(", ")) };
+        let held =
+            if layers.is_empty() { String::new() } else { format!(" [{}]", layers.join(", ")) };
         write!(f, "  {:6}  {strength:8}  {}{held}", promise.id, promise.what)?;
         match &promise.remark {
             Some(remark) => writeln!(f, "; {remark}")?,

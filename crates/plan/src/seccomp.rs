@@ -63,7 +63,8 @@ fn summary(policy: &Policy, options: &BaselineOptions) -> Vec<SeccompGroup> {
         return vec![SeccompGroup {
             name: "policy".to_owned(),
             decision: decision.to_owned(),
-            reason: "named by the policy; what the baseline always refuses stays refused".to_owned(),
+            reason: "named by the policy; what the baseline always refuses stays refused"
+                .to_owned(),
             syscalls: policy.syscalls.syscalls.len(),
         }];
     }
@@ -73,7 +74,11 @@ fn summary(policy: &Policy, options: &BaselineOptions) -> Vec<SeccompGroup> {
             name: group.name.to_owned(),
             decision: decision(group, options).to_owned(),
             reason: group.reason.to_owned(),
-            syscalls: group.entries.iter().filter(|entry| entry.number(options.arch).is_some()).count(),
+            syscalls: group
+                .entries
+                .iter()
+                .filter(|entry| entry.number(options.arch).is_some())
+                .count(),
         })
         .collect()
 }

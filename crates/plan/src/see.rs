@@ -130,13 +130,17 @@ fn see(
 
     let denied = deny(policy, &grants, facts, host, &mut notes)?;
     let own = match outside {
-        Outside::Absent => {
-            own::mounts(filesystem, policy.isolation_level, facts, &denied, host)
-        }
+        Outside::Absent => own::mounts(filesystem, policy.isolation_level, facts, &denied, host),
         Outside::Shared | Outside::Everything => BTreeMap::new(),
     };
     let home = is_minimal.then(|| PathBuf::from(MINIMAL_HOME));
-    let parts = Parts { own: with_home(own, home.as_deref()), links, dirs: dirs(is_minimal, host), grants, seals };
+    let parts = Parts {
+        own: with_home(own, home.as_deref()),
+        links,
+        dirs: dirs(is_minimal, host),
+        grants,
+        seals,
+    };
     let has_workspace = parts.grants.iter().any(|grant| grant.origin == Origin::Project);
     let view = view::compose(parts, &denied, host)?;
 
@@ -146,8 +150,7 @@ fn see(
         Ok(rest) if is_minimal && has_workspace => join(Path::new(WORKSPACE), rest),
         _ => cwd,
     };
-    let seen =
-        Seen { view, cwd, home, create_dirs: asked.create_dirs, notes, outside };
+    let seen = Seen { view, cwd, home, create_dirs: asked.create_dirs, notes, outside };
     check_cwd(&seen, host)?;
     Ok(seen)
 }
@@ -192,7 +195,10 @@ fn dirs(is_minimal: bool, host: &Host<'_>) -> Vec<PathBuf> {
     if is_minimal { Vec::new() } else { host.home().map(Path::to_owned).into_iter().collect() }
 }
 
-fn with_home(mut own: BTreeMap<PathBuf, MountOp>, home: Option<&Path>) -> BTreeMap<PathBuf, MountOp> {
+fn with_home(
+    mut own: BTreeMap<PathBuf, MountOp>,
+    home: Option<&Path>,
+) -> BTreeMap<PathBuf, MountOp> {
     if let Some(home) = home {
         let target = home.to_owned();
         let op = MountOp::Tmpfs { target: target.clone(), mode: 0o700, size: None, exec: true };

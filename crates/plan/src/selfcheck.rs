@@ -29,9 +29,7 @@ pub(crate) fn probes(
         Confinement::Namespaces(inside) => {
             let layer = Layer::MountView;
             probes.extend(canary.map(|path| Probe::ReadCanary { path, layer }));
-            let has_usr = |op: &MountOp| {
-                matches!(op, MountOp::Bind { target, .. } if target == Path::new("/usr"))
-            };
+            let has_usr = |op: &MountOp| matches!(op, MountOp::Bind { target, .. } if target == Path::new("/usr"));
             if inside.mounts.iter().any(has_usr) {
                 let layer = Layer::ReadOnlyMounts;
                 probes.push(Probe::WriteOutside { path: FORBIDDEN_FILE.into(), layer });

@@ -40,11 +40,7 @@ pub(crate) struct Parts {
     pub(crate) seals: Vec<PathBuf>,
 }
 
-pub(crate) fn compose(
-    parts: Parts,
-    denied: &Denied,
-    host: &Host<'_>,
-) -> Result<View, PlanError> {
+pub(crate) fn compose(parts: Parts, denied: &Denied, host: &Host<'_>) -> Result<View, PlanError> {
     // Only what comes from another path can lack a mount point.
     let moves = parts.grants.iter().any(|grant| grant.source != grant.target);
     let mut composer = Composer { host, denied, moves, view: View::default(), binds: 0 };
@@ -127,14 +123,14 @@ impl Composer<'_> {
             let already_private = matches!(area, "/tmp" | "/var/tmp" | "/run" | "/dev/shm");
             return match (asked, already_private && grant.kind != Kind::ReadOnly) {
                 (true, true) => {
-                    self.note(format!("{area} is private to the sandbox: writable, and thrown away"));
+                    self.note(format!(
+                        "{area} is private to the sandbox: writable, and thrown away"
+                    ));
                     Ok(false)
                 }
-                (true, false) => Err(PlanError::OwnArea {
-                    what: grant.why(),
-                    path: grant.target.clone(),
-                    area,
-                }),
+                (true, false) => {
+                    Err(PlanError::OwnArea { what: grant.why(), path: grant.target.clone(), area })
+                }
                 (false, _) => Ok(false),
             };
         }
@@ -177,7 +173,10 @@ impl Composer<'_> {
             return false;
         }
         // Who asks for a directory to be writable means all of it, shipped entries included.
-        if above.kind != Kind::ReadOnly && above.origin > grant.origin && grant.origin <= Origin::Git {
+        if above.kind != Kind::ReadOnly
+            && above.origin > grant.origin
+            && grant.origin <= Origin::Git
+        {
             return true;
         }
         let tightens = grant.origin == Origin::System && above.exec && !grant.exec;
@@ -283,7 +282,8 @@ impl Composer<'_> {
                 };
                 counts
                     && (denial.exists || path.parent() == Some(source) || {
-                        let next = path.strip_prefix(source).ok().and_then(|rest| rest.iter().next());
+                        let next =
+                            path.strip_prefix(source).ok().and_then(|rest| rest.iter().next());
                         next.is_some_and(|next| self.host.kind(&source.join(next)).is_some())
                     })
             })
@@ -291,7 +291,8 @@ impl Composer<'_> {
 
     /// Whether a denied path is there, or could appear in a directory that is.
     fn could_show(&self, path: &Path, denial: Denial) -> bool {
-        denial.exists || path.parent().is_some_and(|dir| self.host.kind(dir) == Some(EntryKind::Dir))
+        denial.exists
+            || path.parent().is_some_and(|dir| self.host.kind(dir) == Some(EntryKind::Dir))
     }
 
     /// A directory of our own with the children of the host's, but for what is denied.
@@ -361,7 +362,8 @@ impl Composer<'_> {
     /// on the way to it.
     fn make_room(&mut self, target: &Path) {
         while self.moves
-            && let Some((source, above, grant)) = self.bound_above(target) {
+            && let Some((source, above, grant)) = self.bound_above(target)
+        {
             let Ok(rest) = target.strip_prefix(&above) else { return };
             if self.host.kind(&source.join(rest)).is_some() {
                 return;
@@ -374,9 +376,9 @@ impl Composer<'_> {
     /// The read-only bind from another path that a target would stand on.
     fn bound_above(&self, target: &Path) -> Option<(PathBuf, PathBuf, Grant)> {
         match self.view.standing_above(target)? {
-            MountOp::Bind { source, target, access: Access::ReadOnly, exec, kind, idmap, .. }
-                if source != target =>
-            {
+            MountOp::Bind {
+                source, target, access: Access::ReadOnly, exec, kind, idmap, ..
+            } if source != target => {
                 let grant = Grant {
                     source: source.clone(),
                     target: target.clone(),
@@ -460,10 +462,12 @@ impl View {
         if path == Path::new("/") {
             return true;
         }
-        if self.ops.range::<Path, _>((Bound::Included(path), Bound::Unbounded)).next().is_some_and(|(next, op)| {
-            // A parent of anything is made with it.
-            next.starts_with(path) && (next != path || is_dir(op))
-        }) {
+        if self.ops.range::<Path, _>((Bound::Included(path), Bound::Unbounded)).next().is_some_and(
+            |(next, op)| {
+                // A parent of anything is made with it.
+                next.starts_with(path) && (next != path || is_dir(op))
+            },
+        ) {
             return true;
         }
         match self.standing_above(path) {

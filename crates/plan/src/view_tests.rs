@@ -1,8 +1,8 @@
 //! Grants, what overrules what, and the order of the steps.
 
 use crate::PlanError;
-use crate::fake::{FakeTree, access, inside, op_at, plan, policy, shows, user};
 use crate::facts::HostFacts;
+use crate::fake::{FakeTree, access, inside, op_at, plan, policy, shows, user};
 use crate::model::{Access, MountOp};
 use palisade_policy::model::{Mode, Policy, ProjectAccess};
 use std::path::{Path, PathBuf};
@@ -51,9 +51,12 @@ fn nothing_executes_from_etc_or_source_caches() {
     let mut tree = FakeTree::new();
     tree.dir("/home/u/.cargo/registry").dir("/home/u/go/pkg/mod");
     let plan = plan(&policy(), &user(), &tree).unwrap();
-    for (path, may) in
-        [("/etc", false), ("/home/u/.cargo/registry", false), ("/home/u/go/pkg/mod", true), ("/usr", true)]
-    {
+    for (path, may) in [
+        ("/etc", false),
+        ("/home/u/.cargo/registry", false),
+        ("/home/u/go/pkg/mod", true),
+        ("/usr", true),
+    ] {
         let op = op_at(&plan, path);
         assert!(matches!(op, Some(MountOp::Bind { exec, .. }) if *exec == may), "{path}: {op:?}");
     }
@@ -135,9 +138,11 @@ fn links_on_the_way_to_a_grant_are_made_again() {
     };
     facts.env.insert("PWD".into(), "/people/u/project".into());
     let plan = plan(&policy(), &facts, &tree).unwrap();
-    for (place, target) in
-        [("/bin", "usr/bin"), ("/people", "data/home"), ("/data/home/u/.rustup", "/data/tools/rustup")]
-    {
+    for (place, target) in [
+        ("/bin", "usr/bin"),
+        ("/people", "data/home"),
+        ("/data/home/u/.rustup", "/data/tools/rustup"),
+    ] {
         let op = op_at(&plan, place);
         assert!(
             matches!(op, Some(MountOp::Symlink { points_to, .. }) if points_to == Path::new(target)),
@@ -169,7 +174,9 @@ fn a_missing_rw_directory_is_made_and_other_missing_paths_are_errors() {
 #[test]
 fn what_is_asked_for_overrules_the_lists() {
     let mut tree = FakeTree::new();
-    tree.dir("/home/u/.rustup/toolchains").dir("/home/u/.cargo/registry").dir("/home/u/project/doc");
+    tree.dir("/home/u/.rustup/toolchains")
+        .dir("/home/u/.cargo/registry")
+        .dir("/home/u/project/doc");
     let policy = with(|fs| {
         fs.read_write_paths = strings(&["~/.rustup"]);
         fs.read_only_paths = strings(&["~/.cargo/registry", "~/project/doc"]);
@@ -190,7 +197,8 @@ fn what_is_asked_for_overrules_the_lists() {
 fn a_grant_inside_an_equal_one_adds_no_mount() {
     let mut tree = FakeTree::new();
     tree.dir("/srv/data/a/b");
-    let policy = with(|fs| fs.read_only_paths = strings(&["/srv/data", "/srv/data/a/b", "/usr/lib"]));
+    let policy =
+        with(|fs| fs.read_only_paths = strings(&["/srv/data", "/srv/data/a/b", "/usr/lib"]));
     let plan = plan(&policy, &user(), &tree).unwrap();
     assert!(op_at(&plan, "/srv/data/a/b").is_none());
     assert!(op_at(&plan, "/usr/lib").is_none());
@@ -225,7 +233,8 @@ fn the_sandboxs_own_areas_are_never_the_hosts() {
 fn own_areas_can_be_denied() {
     let mut tree = FakeTree::new();
     tree.file("/proc/cpuinfo", "").dir("/proc/net");
-    let policy = with(|fs| fs.denied_paths = strings(&["/sys", "/dev/shm", "/proc/cpuinfo", "/proc/net"]));
+    let policy =
+        with(|fs| fs.denied_paths = strings(&["/sys", "/dev/shm", "/proc/cpuinfo", "/proc/net"]));
     let some = plan(&policy, &user(), &tree).unwrap();
     assert!(op_at(&some, "/dev/shm").is_none());
     assert!(op_at(&some, "/sys/devices/system/cpu").is_none());
@@ -234,7 +243,9 @@ fn own_areas_can_be_denied() {
     let policy = with(|fs| fs.denied_paths = strings(&["/proc", "/sys", "/dev"]));
     let none = plan(&policy, &user(), &tree).unwrap();
     let own = ["/proc", "/dev", "/sys"];
-    assert!(inside(&none).mounts.iter().all(|op| own.iter().all(|area| !op.target().starts_with(area))));
+    assert!(
+        inside(&none).mounts.iter().all(|op| own.iter().all(|area| !op.target().starts_with(area)))
+    );
 }
 
 /// Proves: FS-3 ordered-steps

@@ -50,6 +50,19 @@ impl Buffer {
         }
     }
 
+    /// One byte more, if there is room; [`Self::has_room`] was asked before.
+    fn push(&mut self, byte: u8) {
+        if let Some(free) = self.bytes.get_mut(self.end) {
+            *free = byte;
+            self.end += 1;
+        }
+    }
+
+    /// Whether a line was handed over before its end although the whole of it would have fitted.
+    fn ends_within_a_line(&self) -> bool {
+        self.has_room() && self.bytes[..self.end].last() != Some(&b'\n')
+    }
+
     /// Whether the other side still takes bytes. What a closed side did not take is forgotten.
     fn drain_to(&mut self, sink: impl AsFd) -> bool {
         while !self.is_empty() {
@@ -70,9 +83,22 @@ impl Buffer {
     }
 }
 
+/// How the caller's terminal hands over what is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Typed {
+    /// Every key as it is, in raw mode.
+    Keys,
+    /// Line by line: the terminal keeps Ctrl-D to itself and ends a read with it.
+    Lines,
+}
+
+/// Ctrl-D, by which a terminal ends input in turn (`VEOF` in termios(3)).
+const END_OF_INPUT: u8 = 0x04;
+
 /// Both directions and what is still open.
 #[derive(Debug)]
 pub(crate) struct Relay {
+    typed: Typed,
     inward: Buffer,
     outward: Buffer,
     input_open: bool,
@@ -88,8 +114,14 @@ pub(crate) enum End {
 }
 
 impl Relay {
-    pub(crate) fn new() -> Self {
-        Self { inward: Buffer::new(), outward: Buffer::new(), input_open: true, pty_open: true }
+    pub(crate) fn new(typed: Typed) -> Self {
+        Self {
+            typed,
+            inward: Buffer::new(),
+            outward: Buffer::new(),
+            input_open: true,
+            pty_open: true,
+        }
     }
 
     /// True once everything the inside wrote has reached the terminal.
@@ -136,7 +168,15 @@ impl Relay {
         match end {
             End::Input => {
                 let Some(input) = ends.input else { return };
-                self.input_open = self.inward.fill_from(input) != Filled::Closed;
+                match (self.typed, self.inward.fill_from(input)) {
+                    (Typed::Lines, Filled::Closed) if !ready.contains(PollFlags::HUP) => {
+                        self.inward.push(END_OF_INPUT);
+                    }
+                    (Typed::Lines, Filled::Some) if self.inward.ends_within_a_line() => {
+                        self.inward.push(END_OF_INPUT);
+                    }
+                    (_, filled) => self.input_open = filled != Filled::Closed,
+                }
                 self.inward.drain_to(ends.pty);
             }
             End::Output => {

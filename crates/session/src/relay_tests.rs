@@ -1,4 +1,4 @@
-use super::{CAPACITY, End, Ends, Relay};
+use super::{CAPACITY, End, Ends, Relay, Typed};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
@@ -34,7 +34,7 @@ fn bytes_pass_unchanged_both_ways() {
     let (keyboard, input) = pair();
     let (screen, output) = pair();
     let (inside, pty) = pair();
-    let mut relay = Relay::new();
+    let mut relay = Relay::new(Typed::Keys);
     let ends = Ends { input: Some(input.as_fd()), output: output.as_fd(), pty: pty.as_fd() };
     let every_byte: Vec<u8> = (0..=255).collect();
 
@@ -53,7 +53,7 @@ fn bytes_pass_unchanged_both_ways() {
 fn a_screen_that_does_not_read_slows_the_inside_down_and_nothing_is_lost() {
     let (screen, output) = pair();
     let (inside, pty) = pair();
-    let mut relay = Relay::new();
+    let mut relay = Relay::new(Typed::Keys);
     let ends = Ends { input: None, output: output.as_fd(), pty: pty.as_fd() };
     let mut sent = 0_usize;
     let mut received = 0_usize;
@@ -93,7 +93,7 @@ fn a_closed_input_is_not_polled_again() {
     let (keyboard, input) = pair();
     let (_screen, output) = pair();
     let (_inside, pty) = pair();
-    let mut relay = Relay::new();
+    let mut relay = Relay::new(Typed::Keys);
     let ends = Ends { input: Some(input.as_fd()), output: output.as_fd(), pty: pty.as_fd() };
     drop(keyboard);
     assert_eq!(turn(&mut relay, &ends), 1);
@@ -105,7 +105,7 @@ fn input_waits_while_the_inside_does_not_read() {
     let (keyboard, input) = pair();
     let (_screen, output) = pair();
     let (_inside, pty) = pair();
-    let mut relay = Relay::new();
+    let mut relay = Relay::new(Typed::Keys);
     let ends = Ends { input: Some(input.as_fd()), output: output.as_fd(), pty: pty.as_fd() };
     let flags = rustix::fs::fcntl_getfl(&keyboard).unwrap();
     assert!(flags.contains(OFlags::NONBLOCK));
@@ -113,4 +113,27 @@ fn input_waits_while_the_inside_does_not_read() {
     let (mut set, mut order) = (Vec::new(), Vec::new());
     relay.interests(&ends, &mut set, &mut order);
     assert!(!order.contains(&End::Input), "the buffer is full");
+}
+
+/// A terminal that edits lines never hands Ctrl-D over; the pty inside has to be told.
+#[test]
+fn an_end_of_input_typed_outside_ends_the_input_inside() {
+    // A new pty is cooked: what is written to the master is typed.
+    let flags = rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY;
+    let keyboard = rustix::pty::openpt(flags).unwrap();
+    rustix::pty::grantpt(&keyboard).unwrap();
+    rustix::pty::unlockpt(&keyboard).unwrap();
+    let path = rustix::pty::ptsname(&keyboard, Vec::new()).unwrap();
+    let open = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK;
+    let input = rustix::fs::open(path, open, rustix::fs::Mode::empty()).unwrap();
+    let (_screen, output) = pair();
+    let (inside, pty) = pair();
+    let mut relay = Relay::new(Typed::Lines);
+    let ends = Ends { input: Some(input.as_fd()), output: output.as_fd(), pty: pty.as_fd() };
+
+    rustix::io::write(&keyboard, b"line\n\x04half\x04").unwrap();
+    while turn(&mut relay, &ends) > 0 {}
+    let mut got = [0; 64];
+    let count = rustix::io::read(&inside, &mut got).unwrap();
+    assert_eq!(&got[..count], b"line\n\x04half\x04");
 }

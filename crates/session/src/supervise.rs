@@ -4,7 +4,7 @@
 //! also listening for signals.
 
 use crate::error::SessionError;
-use crate::relay::{End, Ends, Relay};
+use crate::relay::{End, Ends, Relay, Typed};
 use crate::signals::{self, Signals, Wish};
 use crate::terminal::HostTerminal;
 use palisade_launch::{Checked, Ending, FromInit, LaunchError, Running, Usage};
@@ -75,11 +75,12 @@ impl Watch {
         terminal: Option<HostTerminal>,
         limit: Option<Instant>,
     ) -> Self {
+        let typed = terminal.as_ref().map_or(Typed::Keys, HostTerminal::typed);
         Self {
             running,
             signals,
             terminal,
-            relay: Relay::new(),
+            relay: Relay::new(typed),
             limit,
             grace: None,
             killed: None,

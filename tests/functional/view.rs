@@ -254,6 +254,7 @@ fn the_root_directory_is_nobodys_project() {
     let output = world.sandbox_run([""; 0], ["sh", "-c", script]).cwd("/").run();
     output.assert_code(0);
     assert_eq!(output.out(), "/\n");
+    assert!(output.err().contains("not granted as the project"), "{}", output.err());
 }
 
 /// Proves: POL-1 minimal-view, POL-1 aliases

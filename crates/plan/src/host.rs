@@ -116,17 +116,17 @@ impl<'a> Host<'a> {
         while let Some(part) = rest.next() {
             match self.step(&mut walk, part) {
                 Step::Done => {}
-                Step::Link(points_to) => return self.resolve_on(walk, points_to, rest.as_path()),
+                Step::Link(to) => return self.resolve_on(walk, join(&to, rest.as_path())),
                 Step::Missing(name) => {
-                    return Err(walk.missing(Path::new(name).join(rest.as_path())));
+                    return Err(walk.missing(name, rest.as_path()));
                 }
             }
         }
         Ok(walk.arrived())
     }
 
-    fn resolve_on(&self, mut walk: Walk, to: PathBuf, rest: &Path) -> Result<Resolved, Missing> {
-        let mut ahead = join(&to, rest);
+    /// Goes on behind a link.
+    fn resolve_on(&self, mut walk: Walk, mut ahead: PathBuf) -> Result<Resolved, Missing> {
         loop {
             let mut parts = ahead.components();
             let stopped = loop {
@@ -135,7 +135,7 @@ impl<'a> Host<'a> {
                     Step::Done => {}
                     Step::Link(points_to) => break join(&points_to, parts.as_path()),
                     Step::Missing(name) => {
-                        return Err(walk.missing(Path::new(name).join(parts.as_path())));
+                        return Err(walk.missing(name, parts.as_path()));
                     }
                 }
             };
@@ -304,9 +304,8 @@ impl Walk {
         Resolved { path: self.at, kind: self.kind, links: self.links }
     }
 
-    fn missing(self, rest: PathBuf) -> Missing {
-        // A trailing slash would be left by joining nothing.
-        Missing { parent: self.at, rest: rest.components().collect(), links: self.links }
+    fn missing(self, name: &OsStr, rest: &Path) -> Missing {
+        Missing { parent: self.at, rest: join(Path::new(name), rest), links: self.links }
     }
 }
 

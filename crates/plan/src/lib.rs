@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod compose;
 mod denied;
 mod dotenv;
 mod environment;

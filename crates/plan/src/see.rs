@@ -1,5 +1,6 @@
 //! What the command will see: gathers grants and denials, and has the view composed of them.
 
+use crate::compose::{Parts, compose};
 use crate::denied::Denied;
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
@@ -8,7 +9,7 @@ use crate::host::{Host, Link, join};
 use crate::model::MountOp;
 use crate::paths::Scope;
 use crate::project::{self, Project, WORKSPACE};
-use crate::view::{self, Parts};
+use crate::view;
 use crate::{dotenv, lists, own, planted};
 use palisade_policy::model::{Mode, Policy, View};
 use std::collections::{BTreeMap, HashSet};
@@ -142,7 +143,7 @@ fn see(
         seals,
     };
     let has_workspace = parts.grants.iter().any(|grant| grant.origin == Origin::Project);
-    let view = view::compose(parts, &denied, host)?;
+    let view = compose(parts, &denied, host)?;
 
     let cwd = wanted_cwd(policy, facts)?;
     let cwd = host.resolve(&cwd).map_or(cwd, |found| found.path);

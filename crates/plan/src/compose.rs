@@ -1,0 +1,448 @@
+//! Composes the view: grants less what is denied, as mounts in an order that works.
+//!
+//! Hidden means not bound. A directory that holds something denied is never bound and masked, since a
+//! rename on the host detaches a mask; it becomes a directory of our own with its other children bound
+//! one by one. A writable directory can not be taken apart like that, so there a denied path is an
+//! error.
+
+use crate::denied::{Class, Denial, Denied};
+use crate::error::PlanError;
+use crate::facts::EntryKind;
+use crate::grant::{Grant, Kind, Origin};
+use crate::host::{Host, Link};
+use crate::model::{Access, MountOp, NodeKind};
+use crate::own::{self, OWN_AREAS};
+use crate::view::View;
+use palisade_policy::model::Approval;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// More mounts than this are not worth their time at every start.
+const MAX_BINDS: usize = 2000;
+
+/// All that the view is made of.
+pub(crate) struct Parts {
+    pub(crate) own: BTreeMap<PathBuf, MountOp>,
+    pub(crate) grants: Vec<Grant>,
+    /// Links to recreate wherever their place is on our own root.
+    pub(crate) links: Vec<Link>,
+    /// Directories that must be there, empty if need be.
+    pub(crate) dirs: Vec<PathBuf>,
+    /// Not writable inside, though what they stand in is.
+    pub(crate) seals: Vec<PathBuf>,
+}
+
+pub(crate) fn compose(parts: Parts, denied: &Denied, host: &Host<'_>) -> Result<View, PlanError> {
+    // Only what comes from another path can lack a mount point.
+    let moves = parts.grants.iter().any(|grant| grant.source != grant.target);
+    let mut composer = Composer { host, denied, moves, view: View::default(), binds: 0 };
+    let mut links = parts.links;
+    let mut kept: BTreeMap<PathBuf, Grant> = BTreeMap::new();
+    for (target, grant) in settle(parts.grants)? {
+        links.extend(grant.links.iter().cloned());
+        if composer.may_show(&grant)? && !composer.is_redundant(&grant, &kept) {
+            composer.make_room(&target);
+            composer.place(&grant)?;
+            kept.insert(target, grant);
+        }
+    }
+    for (target, op) in parts.own {
+        composer.make_room(&target);
+        composer.view.ops.insert(target, op);
+    }
+    for dir in parts.dirs {
+        composer.ensure_dir(&dir);
+    }
+    for link in links {
+        composer.recreate(link);
+    }
+    for target in parts.seals {
+        composer.seal(target);
+    }
+    Ok(composer.view)
+}
+
+/// One grant for a target: the one with the strongest word behind it.
+fn settle(grants: Vec<Grant>) -> Result<BTreeMap<PathBuf, Grant>, PlanError> {
+    let mut settled: BTreeMap<PathBuf, Grant> = BTreeMap::new();
+    for grant in grants {
+        let Some(other) = settled.get_mut(&grant.target) else {
+            settled.insert(grant.target.clone(), grant);
+            continue;
+        };
+        let both_asked = grant.origin == Origin::Asked && other.origin == Origin::Asked;
+        if both_asked && grant.kind != other.kind {
+            return Err(PlanError::GrantedTwice {
+                path: grant.target.clone(),
+                first: other.why(),
+                second: grant.why(),
+            });
+        }
+        if grant.origin > other.origin {
+            let links = std::mem::take(&mut other.links);
+            *other = grant;
+            other.links.extend(links);
+        } else {
+            other.exec |= grant.exec && grant.origin == other.origin;
+            other.links.extend(grant.links);
+        }
+    }
+    Ok(settled)
+}
+
+/// Whether a directory that is taken apart leaves this out: its own grant is then the only one.
+fn is_left_out(target: &Path, above: &Grant) -> bool {
+    let own_area = OWN_AREAS
+        .into_iter()
+        .any(|area| Path::new(area).starts_with(&above.target) && target.starts_with(area));
+    own_area || (above.origin == Origin::Tree && target.ancestors().any(own::holds_homes))
+}
+
+struct Composer<'a> {
+    host: &'a Host<'a>,
+    denied: &'a Denied,
+    /// Whether anything stands at another path than on the host.
+    moves: bool,
+    view: View,
+    binds: usize,
+}
+
+impl Composer<'_> {
+    /// Whether a grant stands against own areas and denied paths above it.
+    fn may_show(&mut self, grant: &Grant) -> Result<bool, PlanError> {
+        let asked = grant.origin == Origin::Asked;
+        if let Some(area) = own::area_of_grant(&grant.target) {
+            let already_private = matches!(area, "/tmp" | "/var/tmp" | "/run" | "/dev/shm");
+            return match (asked, already_private && grant.kind != Kind::ReadOnly) {
+                (true, true) => {
+                    self.note(format!(
+                        "{area} is private to the sandbox: writable, and thrown away"
+                    ));
+                    Ok(false)
+                }
+                (true, false) => {
+                    Err(PlanError::OwnArea { what: grant.why(), path: grant.target.clone(), area })
+                }
+                (false, _) => Ok(false),
+            };
+        }
+        let Some((denied, class)) = self.denied.above(&grant.source) else { return Ok(true) };
+        let (what, path) = (grant.why(), grant.source.clone());
+        match class {
+            Class::Asked if asked => {
+                Err(PlanError::Contradiction { what, path, denied: denied.to_owned() })
+            }
+            Class::Own if asked => Err(PlanError::OwnPath { what, path }),
+            Class::Secret | Class::RootOnly if asked => {
+                self.note(format!(
+                    "{} is on the list of secrets ({}) and shown because {what} names it",
+                    path.display(),
+                    denied.display()
+                ));
+                let reason = format!("{what} {}", path.display());
+                self.view.approvals.push(Approval { what: "secret-path".to_owned(), reason });
+                Ok(true)
+            }
+            Class::RootOnly => Ok(true),
+            Class::Asked | Class::Own | Class::Secret => {
+                if grant.origin == Origin::Project {
+                    let denied = denied.display();
+                    self.note(format!("the project is not in the view: {denied} is denied"));
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    /// Whether a grant further up already gives as much.
+    fn is_redundant(&self, grant: &Grant, kept: &BTreeMap<PathBuf, Grant>) -> bool {
+        let above = grant.target.ancestors().skip(1).find_map(|above| kept.get(above));
+        let Some(above) = above else { return false };
+        if grant.target.strip_prefix(&above.target) != grant.source.strip_prefix(&above.source) {
+            return false;
+        }
+        if self.denied.above(&grant.source).is_some() || is_left_out(&grant.target, above) {
+            return false;
+        }
+        // Who asks for a directory to be writable means all of it, shipped entries included.
+        if above.kind != Kind::ReadOnly
+            && above.origin > grant.origin
+            && grant.origin <= Origin::Git
+        {
+            return true;
+        }
+        let tightens = grant.origin == Origin::System && above.exec && !grant.exec;
+        above.kind == grant.kind
+            && above.kind != Kind::Overlay
+            && above.idmap == grant.idmap
+            && (above.exec || !grant.exec)
+            && !tightens
+    }
+
+    fn place(&mut self, grant: &Grant) -> Result<(), PlanError> {
+        let (source, target) = (&grant.source, &grant.target);
+        match grant.kind {
+            Kind::ReadOnly => self.place_read_only(source, target, grant.node, grant),
+            Kind::ReadWrite => match self.obstacle(grant)? {
+                None => self.bind(source, target, grant.node, grant),
+                Some(denied) => {
+                    self.note(format!(
+                        "{} ({}) is read-only: {} lies inside it and stays hidden",
+                        target.display(),
+                        grant.why(),
+                        denied.display()
+                    ));
+                    let read_only = Grant { kind: Kind::ReadOnly, ..grant.clone() };
+                    self.place_read_only(source, target, grant.node, &read_only);
+                }
+            },
+            Kind::Overlay => {
+                self.refuse_own_area_inside(grant)?;
+                let hidden = self
+                    .denied
+                    .below(source)
+                    .filter(|(path, denial)| self.could_show(path, *denial))
+                    .filter_map(|(path, _)| path.strip_prefix(source).ok().map(Path::to_owned))
+                    .collect();
+                let (lower, target) = (source.clone(), target.clone());
+                let op = MountOp::Overlay { lower, target, hidden, idmap: grant.idmap };
+                self.view.ops.insert(grant.target.clone(), op);
+            }
+        }
+        Ok(())
+    }
+
+    /// What keeps a grant from being writable. For one that was asked for by name that is an error.
+    fn obstacle(&mut self, grant: &Grant) -> Result<Option<PathBuf>, PlanError> {
+        self.refuse_own_area_inside(grant)?;
+        let mut not_yet_there = Vec::new();
+        for (path, denial) in self.denied.below(&grant.source) {
+            match (denial.class, denial.exists) {
+                // Made inside, it would be obeyed or trusted outside.
+                (Class::Own, _) | (_, true) => {}
+                (Class::Asked, false) => {
+                    not_yet_there.push(path.to_owned());
+                    continue;
+                }
+                (Class::Secret | Class::RootOnly, false) => continue,
+            }
+            if grant.origin != Origin::Asked {
+                return Ok(Some(path.to_owned()));
+            }
+            return Err(PlanError::DeniedInsideWritable {
+                what: grant.why(),
+                path: grant.source.clone(),
+                denied: path.to_owned(),
+            });
+        }
+        for path in not_yet_there {
+            self.note(format!(
+                "{} is denied and does not exist; made later inside the writable {}, it will show",
+                path.display(),
+                grant.source.display()
+            ));
+        }
+        Ok(None)
+    }
+
+    fn refuse_own_area_inside(&self, grant: &Grant) -> Result<(), PlanError> {
+        match OWN_AREAS.into_iter().find(|area| Path::new(area).starts_with(&grant.target)) {
+            Some(area) => {
+                Err(PlanError::OwnArea { what: grant.why(), path: grant.target.clone(), area })
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn place_read_only(&mut self, source: &Path, target: &Path, node: NodeKind, grant: &Grant) {
+        if node == NodeKind::Dir && self.must_expand(source, target, grant) {
+            self.expand(source, target, grant);
+        } else {
+            self.bind(source, target, node, grant);
+        }
+    }
+
+    fn must_expand(&self, source: &Path, target: &Path, grant: &Grant) -> bool {
+        OWN_AREAS.into_iter().any(|area| Path::new(area).starts_with(target))
+            || self.denied.below(source).any(|(path, denial)| {
+                let counts = match denial.class {
+                    Class::RootOnly => grant.idmap.is_some(),
+                    // Made by its owner later, it tells nothing a sandbox must not know; what
+                    // counts is that nothing inside can make it.
+                    Class::Own => denial.exists,
+                    Class::Secret | Class::Asked => true,
+                };
+                counts
+                    && (denial.exists || path.parent() == Some(source) || {
+                        let next =
+                            path.strip_prefix(source).ok().and_then(|rest| rest.iter().next());
+                        next.is_some_and(|next| self.host.kind(&source.join(next)).is_some())
+                    })
+            })
+    }
+
+    /// Whether a denied path is there, or could appear in a directory that is.
+    fn could_show(&self, path: &Path, denial: Denial) -> bool {
+        denial.exists
+            || path.parent().is_some_and(|dir| self.host.kind(dir) == Some(EntryKind::Dir))
+    }
+
+    /// A directory of our own with the children of the host's, but for what is denied.
+    fn expand(&mut self, source: &Path, target: &Path, grant: &Grant) {
+        let children = self.host.children(source);
+        self.make_dir(target);
+        if self.binds + children.len() > MAX_BINDS {
+            self.note(format!(
+                "{} is left empty: showing it without what is denied in it would take too many mounts",
+                target.display()
+            ));
+            return;
+        }
+        for (name, kind) in children {
+            let (source, target) = (source.join(&name), target.join(&name));
+            let is_own = OWN_AREAS.into_iter().any(|area| Path::new(area) == target);
+            let other_home = grant.origin == Origin::Tree && own::holds_homes(&target);
+            if is_own || other_home || self.is_hidden(&source, grant) {
+                continue;
+            }
+            match kind {
+                EntryKind::Dir => self.place_read_only(&source, &target, NodeKind::Dir, grant),
+                EntryKind::File => self.bind(&source, &target, NodeKind::File, grant),
+                EntryKind::Symlink => {
+                    if let Some(points_to) = self.host.read_link(&source) {
+                        let op = MountOp::Symlink { target: target.clone(), points_to };
+                        self.view.ops.insert(target, op);
+                    }
+                }
+                // A socket can be connected to through a read-only mount.
+                EntryKind::Other => {}
+            }
+        }
+    }
+
+    /// Whether a child of an expanded directory stays out; its parents were asked about before.
+    fn is_hidden(&self, source: &Path, grant: &Grant) -> bool {
+        self.denied
+            .at(source)
+            .is_some_and(|denial| denial.class > Class::RootOnly || grant.idmap.is_some())
+    }
+
+    fn bind(&mut self, source: &Path, target: &Path, kind: NodeKind, grant: &Grant) {
+        self.binds += 1;
+        let access =
+            if grant.kind == Kind::ReadWrite { Access::ReadWrite } else { Access::ReadOnly };
+        let op = MountOp::Bind {
+            source: source.to_owned(),
+            target: target.to_owned(),
+            access,
+            exec: grant.exec,
+            kind,
+            idmap: grant.idmap,
+            why: grant.why(),
+        };
+        self.view.ops.insert(target.to_owned(), op);
+    }
+
+    fn make_dir(&mut self, target: &Path) {
+        if target != Path::new("/") {
+            let op = MountOp::Dir { target: target.to_owned(), mode: 0o755 };
+            self.view.ops.insert(target.to_owned(), op);
+        }
+    }
+
+    /// A mount point inside a bound tree must exist there; where it does not, the tree is taken apart
+    /// on the way to it.
+    fn make_room(&mut self, target: &Path) {
+        while self.moves
+            && let Some((source, above, grant)) = self.bound_above(target)
+        {
+            let Ok(rest) = target.strip_prefix(&above) else { return };
+            if self.host.kind(&source.join(rest)).is_some() {
+                return;
+            }
+            self.view.ops.remove(&above);
+            self.expand(&source, &above, &grant);
+        }
+    }
+
+    /// The read-only bind from another path that a target would stand on.
+    fn bound_above(&self, target: &Path) -> Option<(PathBuf, PathBuf, Grant)> {
+        match self.view.standing_above(target)? {
+            MountOp::Bind {
+                source, target, access: Access::ReadOnly, exec, kind, idmap, ..
+            } if source != target => {
+                let grant = Grant {
+                    source: source.clone(),
+                    target: target.clone(),
+                    node: *kind,
+                    kind: Kind::ReadOnly,
+                    exec: *exec,
+                    origin: Origin::RootPath,
+                    idmap: *idmap,
+                    links: Vec::new(),
+                };
+                Some((source.clone(), target.clone(), grant))
+            }
+            _ => None,
+        }
+    }
+
+    fn ensure_dir(&mut self, dir: &Path) {
+        if !self.view.has_dir(dir, self.host) {
+            self.make_dir(dir);
+        }
+    }
+
+    /// A link shows by itself in a bound tree; elsewhere it is made again.
+    fn recreate(&mut self, Link { place, points_to }: Link) {
+        let is_bound = matches!(
+            self.view.standing_above(&place),
+            Some(MountOp::Bind { .. } | MountOp::Overlay { .. })
+        );
+        if !is_bound && self.denied.above(&place).is_none() && !self.view.ops.contains_key(&place) {
+            let op = MountOp::Symlink { target: place.clone(), points_to };
+            self.view.ops.insert(place, op);
+        }
+    }
+
+    fn seal(&mut self, target: PathBuf) {
+        let Some(MountOp::Bind { access: Access::ReadWrite, target: writable, .. }) =
+            self.view.standing_above(&target)
+        else {
+            return;
+        };
+        if !self.view.ops.contains_key(&target) {
+            self.pin(&target, &writable.clone());
+            self.view.ops.insert(target.clone(), MountOp::Seal { target, optional: true });
+        }
+    }
+
+    /// Mounts every directory between a writable one and what is sealed in it onto itself: a mount
+    /// point can not be renamed, but a directory with one in it can, and another put in its place.
+    fn pin(&mut self, sealed: &Path, writable: &Path) {
+        let between: Vec<PathBuf> = sealed
+            .ancestors()
+            .skip(1)
+            .take_while(|above| *above != writable)
+            .map(Path::to_owned)
+            .collect();
+        let Some(op @ MountOp::Bind { .. }) = self.view.ops.get(writable).cloned() else { return };
+        for place in between {
+            let mut pin = op.clone();
+            if let MountOp::Bind { source, target, .. } = &mut pin {
+                let Ok(rest) = place.strip_prefix(writable) else { continue };
+                source.push(rest);
+                target.clone_from(&place);
+            }
+            self.view.ops.insert(place, pin);
+        }
+    }
+
+    fn note(&mut self, note: String) {
+        self.view.notes.push(note);
+    }
+}
+
+#[cfg(test)]
+#[path = "compose_tests.rs"]
+mod tests;

@@ -234,11 +234,11 @@ fn a_run_that_writes_into_a_pipe_still_reads_the_terminal() {
     tmux.keys(&["C-d"]);
     tmux.wait_for_line("got:a line");
     tmux.wait_for_line("0 first");
-    tmux.line(
-        "sandbox run -- sh -c 'echo again; exec sleep 1000' | cat; echo ${PIPESTATUS[0]} second",
-    );
+    tmux.line("sandbox run -- sh -c 'echo again; exec sleep 1000' | cat");
     tmux.wait_for_line("again");
     tmux.keys(&["C-c"]);
+    tmux.wait_for_prompt();
+    tmux.line("echo ${PIPESTATUS[0]} second");
     tmux.wait_for_line("130 second");
 }
 
@@ -272,7 +272,9 @@ fn ctrl_z_does_not_strand_a_run_without_a_shell() {
     tmux.line(&format!("exec sandbox run -- bash -c '{script}'"));
     tmux.wait_for_line("started");
     tmux.keys(&["C-z"]);
-    tmux.wait_for_line("awake");
+    tmux.wait_for_line("^Zawake");
     tmux.line("yes");
     tmux.wait_for_line("answered yes");
+    // It ends here, and its window with it.
+    tmux.keys(&["Enter"]);
 }

@@ -68,11 +68,17 @@ impl<'a> Tmux<'a> {
         self.wait_until(line, |screen| screen.lines().any(|shown| shown.trim() == line));
     }
 
-    /// Waits for the shell to ask again, and for the status of what it ran last. What is typed while a
-    /// command still has the terminal is the command's, so nothing is typed before.
+    /// Waits for the shell to ask again. What is typed while a command still has the terminal is the
+    /// command's.
+    #[track_caller]
+    pub(crate) fn wait_for_prompt(&self) {
+        self.wait_until(PROMPT, |screen| screen.trim_end().ends_with(PROMPT));
+    }
+
+    /// Waits for the end of what the shell runs, and for its status.
     #[track_caller]
     pub(crate) fn expect_status(&self, status: i32) {
-        self.wait_until(PROMPT, |screen| screen.trim_end().ends_with(PROMPT));
+        self.wait_for_prompt();
         self.line("echo ended $?");
         self.wait_for_line(&format!("ended {status}"));
     }

@@ -4,6 +4,7 @@
 //! File status flags of the caller's descriptors are left alone, since the shell shares them.
 
 use crate::error::SessionError;
+use crate::relay::Typed;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::termios::{LocalModes, OptionalActions, Termios, Winsize};
@@ -105,6 +106,13 @@ impl HostTerminal {
                     && rustix::termios::tcgetattr(&self.input)
                         .is_ok_and(|now| now.local_modes.contains(LocalModes::ICANON))
             }
+        }
+    }
+
+    pub(crate) fn typed(&self) -> Typed {
+        match self.sharing {
+            Sharing::Alone => Typed::Keys,
+            Sharing::WithPipeline => Typed::Lines,
         }
     }
 

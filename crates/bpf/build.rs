@@ -16,10 +16,11 @@ const ERRNOS: [(&str, u16); 6] = [
     ("EAFNOSUPPORT", 97),
 ];
 
-const SWITCHES: [(&str, &str); 4] = [
+const SWITCHES: [(&str, &str); 5] = [
     ("debug", "Debug"),
     ("refuse-setid-modes", "RefuseSetidModes"),
     ("deny-inet", "DenyInet"),
+    ("deny-unix", "DenyUnix"),
     ("deny-fork", "DenyFork"),
 ];
 

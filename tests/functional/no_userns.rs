@@ -63,6 +63,33 @@ fn neither_network_nor_new_privileges_are_to_be_had() {
     assert_eq!(status.out(), "NoNewPrivs:\t1\nSeccomp:\t2\n");
 }
 
+/// A service outside would do what it is told, outside: the session bus, a container engine.
+///
+/// Proves: FS-2 sockets, PROC-7 no-userns
+#[test]
+fn no_service_outside_can_be_asked_for_a_favour() {
+    if !available() {
+        return;
+    }
+    let world = World::new();
+    let path = world.outside().join("engine.sock");
+    let _engine = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let program = format!(
+        "import socket\nsocket.socketpair()\n\
+         try:\n s=socket.socket(socket.AF_UNIX); s.connect('{}'); print('connected')\n\
+         except OSError as error: print(error.errno)\n",
+        path.display()
+    );
+    let bare = world.bare("/usr/bin/python3").args(["-c", &program]).run();
+    assert_eq!(bare.out(), "connected\n");
+    for network in ["none", "host"] {
+        let flags = [&FLAGS[..], &["--network", network]].concat();
+        let output = world.sandbox_run(flags, ["/usr/bin/python3", "-c", &program]).run();
+        output.assert_code(0);
+        assert_eq!(output.out(), "13\n", "{}", output.err());
+    }
+}
+
 /// Proves: PROC-7 never-less
 #[test]
 fn what_is_weaker_is_said_and_what_can_not_be_held_is_refused() {

@@ -23,6 +23,10 @@ pub struct BaselineOptions {
     pub refuse_setid_modes: bool,
     /// No internet sockets: where there is no network namespace to hold them.
     pub deny_inet: bool,
+    /// No sockets that could be connected to a path: where there is no mount view, any service of the
+    /// host that the user may talk to (the session bus, a container engine) would run what it is told
+    /// outside. Landlock has no rule for it. Pairs of connected sockets stay.
+    pub deny_unix: bool,
     /// Threads, but no further processes.
     pub deny_fork: bool,
 }
@@ -30,7 +34,14 @@ pub struct BaselineOptions {
 impl BaselineOptions {
     /// Everything off.
     pub fn new(arch: Arch) -> Self {
-        Self { arch, debug: false, refuse_setid_modes: false, deny_inet: false, deny_fork: false }
+        Self {
+            arch,
+            debug: false,
+            refuse_setid_modes: false,
+            deny_inet: false,
+            deny_unix: false,
+            deny_fork: false,
+        }
     }
 
     pub(crate) fn is_on(&self, switch: Switch) -> bool {
@@ -38,6 +49,7 @@ impl BaselineOptions {
             Switch::Debug => self.debug,
             Switch::RefuseSetidModes => self.refuse_setid_modes,
             Switch::DenyInet => self.deny_inet,
+            Switch::DenyUnix => self.deny_unix,
             Switch::DenyFork => self.deny_fork,
         }
     }

@@ -21,12 +21,13 @@ fn plain(arch: Arch) -> Program {
 }
 
 fn every_option(arch: Arch) -> impl Iterator<Item = BaselineOptions> {
-    (0..16).map(move |bits| BaselineOptions {
+    (0..32).map(move |bits| BaselineOptions {
         arch,
         debug: bits & 1 != 0,
         refuse_setid_modes: bits & 2 != 0,
         deny_inet: bits & 4 != 0,
         deny_fork: bits & 8 != 0,
+        deny_unix: bits & 16 != 0,
     })
 }
 
@@ -271,6 +272,22 @@ fn internet_sockets_can_be_switched_off() {
         }
         assert_eq!(ask(&program, arch, "socket", &[1, 1, 0]), Action::Allow);
         assert_eq!(ask(&program, arch, "socket", &[16, 3, 0]), Action::Allow);
+    }
+}
+
+/// Proves: FS-2 sockets
+#[test]
+fn sockets_with_a_path_can_be_switched_off_and_pairs_stay() {
+    for arch in BOTH {
+        let program = compiled(&BaselineOptions { deny_unix: true, ..BaselineOptions::new(arch) });
+        assert_eq!(ask(&program, arch, "socket", &[1, 1, 0]), EACCES);
+        assert_eq!(ask(&program, arch, "socket", &[1 | HIGH_BIT, 5, 0]), EACCES);
+        const CLOEXEC: u64 = 0o2_000_000;
+        for (kind, answer) in [(1, Action::Allow), (5, Action::Allow), (2, EACCES), (3, EACCES)] {
+            assert_eq!(ask(&program, arch, "socketpair", &[1, kind]), answer, "type {kind}");
+            assert_eq!(ask(&program, arch, "socketpair", &[1, kind | CLOEXEC]), answer);
+        }
+        assert_eq!(ask(&program, arch, "socket", &[2, 1, 0]), Action::Allow);
     }
 }
 

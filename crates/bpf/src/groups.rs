@@ -43,6 +43,7 @@ pub enum Switch {
     Debug,
     RefuseSetidModes,
     DenyInet,
+    DenyUnix,
     DenyFork,
 }
 

@@ -6,6 +6,7 @@ use crate::host::Host;
 use crate::model::{
     Command, Confinement, Hardening, Identity, Landlock, MountOp, Namespaced, Plan, Seccomp,
 };
+use crate::seccomp::Unheld;
 use crate::see::{self, Seen};
 use crate::{environment, identity, landlock, limits, namespaces, project, promises};
 use crate::{seccomp, selfcheck};
@@ -66,7 +67,7 @@ fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept
     let kept = Kept {
         confinement: Confinement::Namespaces(Box::new(inside)),
         landlock,
-        seccomp: Some(seccomp::choose(policy, false)?),
+        seccomp: Some(seccomp::choose(policy, Unheld::default())?),
         hardening: Hardening::all(),
     };
     Ok((seen, kept))
@@ -84,7 +85,7 @@ fn without_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, K
     let kept = Kept {
         confinement: Confinement::NoNamespaces,
         landlock: Some(landlock::alone(facts.landlock_abi, &mounts, cut_off)),
-        seccomp: Some(seccomp::choose(policy, cut_off)?),
+        seccomp: Some(seccomp::choose(policy, Unheld { inet: cut_off, unix: true })?),
         hardening: Hardening { mount_flags: false, ..Hardening::all() },
     };
     Ok((seen, kept))
@@ -198,8 +199,8 @@ fn notes(policy: &Policy, facts: &HostFacts, confinement: &Confinement) -> Vec<S
     );
     note(
         matches!(confinement, Confinement::NoNamespaces),
-        "no namespaces: /tmp, /dev/shm and the list of processes are the host's, and policy files in \
-         the project are writable",
+        "no namespaces: /tmp, /dev/shm and the list of processes are the host's, policy files in the \
+         project are writable, and programs can make no UNIX sockets",
     );
     note(
         isolated && facts.landlock_abi == 0,

@@ -16,7 +16,7 @@ fn root_hands_out_an_id_that_is_nobodys() {
         [vec![(0, u32::MAX)], vec![(0, 65_536)], vec![(0, 1), (100_000, 65_536)], vec![(0, 2)]]
     {
         let facts = HostFacts { uid_ranges: ranges.clone(), gid_ranges: ranges.clone(), ..root() };
-        for session in 0..2_000 {
+        for session in 0..20_000 {
             let identity =
                 choose(&policy().process, &format!("session-{session}"), &facts).unwrap();
             for id in [identity.host_uid, identity.host_gid] {

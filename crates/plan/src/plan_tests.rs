@@ -184,6 +184,12 @@ fn level_0_refuses_what_it_can_not_keep() {
     let mut policy = Policy { isolation_level: Level::None, ..policy() };
     policy.filesystem.denied_paths = vec!["~/.ssh".to_owned()];
     assert!(matches!(plan(&policy, &user(), &developer()), Err(PlanError::NoIsolation { .. })));
+    policy.filesystem.denied_paths.clear();
+    policy.process.cwd = Some("~/missing".to_owned());
+    assert!(matches!(
+        plan(&policy, &user(), &developer()),
+        Err(PlanError::WorkingDirectory { .. })
+    ));
 }
 
 /// Proves: PROC-7 landlock-level

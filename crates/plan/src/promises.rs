@@ -122,7 +122,8 @@ fn without_namespaces(plan: &Plan) -> Vec<Promise> {
         Promise::new("FS-1", HIDDEN)
             .held(&[Layer::Landlock])
             .remark(Some("names and attributes stay visible, contents do not")),
-        Promise::new("FS-2", SECRETS).held(&[Layer::Landlock]),
+        // Landlock holds the files, the filter the sockets: there is no rule for connecting.
+        Promise::new("FS-2", SECRETS).held(&[Layer::Landlock, Layer::Seccomp]),
         Promise::new("FS-3", OWN_ROOT).absent(shared),
         Promise::new("FS-7", OWN_KERNEL_FILES).absent(shared),
         Promise::new("PROC-1", PIDS).absent(shared),

@@ -10,8 +10,14 @@ use palisade_policy::model::{Policy, SyscallMode};
 /// What a policy's own white list can not leave out: the command's first exec, and its end.
 const FIRST_EXEC: [&str; 3] = ["execve", "exit", "exit_group"];
 
-/// `deny_inet`: there is no network namespace to hold the network back.
-pub(crate) fn choose(policy: &Policy, deny_inet: bool) -> Result<Seccomp, PlanError> {
+/// Sockets that no namespace holds back, so that the filter has to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Unheld {
+    pub(crate) inet: bool,
+    pub(crate) unix: bool,
+}
+
+pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp, PlanError> {
     let arch = Arch::native();
     let options = BaselineOptions {
         arch,
@@ -19,7 +25,8 @@ pub(crate) fn choose(policy: &Policy, deny_inet: bool) -> Result<Seccomp, PlanEr
         // Also for ordinary users: another user who runs such a file would get the caller's rights,
         // and neither git nor tar needs the bits (F14).
         refuse_setid_modes: true,
-        deny_inet,
+        deny_inet: unheld.inet,
+        deny_unix: unheld.unix,
         deny_fork: !policy.process.allow_fork,
     };
     let (profile, spec) = choose_spec(policy, &options)?;

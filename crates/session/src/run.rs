@@ -165,7 +165,7 @@ fn carry_out(
 
     let signals = Signals::take()?;
     let terminal = HostTerminal::of_caller()?;
-    let streams = Streams { pty: terminal.as_ref().and_then(HostTerminal::window_size) };
+    let streams = Streams { pty: terminal.as_ref().map(HostTerminal::size_for_pty) };
     let limit = plan.timeout_ms.map(|limit| Instant::now() + Duration::from_millis(limit));
     let running = palisade_launch::launch(plan, &streams)?;
     release_streams();

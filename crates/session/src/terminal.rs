@@ -49,7 +49,13 @@ impl HostTerminal {
         }))
     }
 
-    pub(crate) fn window_size(&self) -> Option<Winsize> {
+    /// A terminal that does not tell its size is taken for a classic one.
+    pub(crate) fn size_for_pty(&self) -> Winsize {
+        const CLASSIC: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+        self.window_size().unwrap_or(CLASSIC)
+    }
+
+    fn window_size(&self) -> Option<Winsize> {
         rustix::termios::tcgetwinsize(&self.input).ok()
     }
 

@@ -140,7 +140,8 @@ type CStrings = Vec<CString>;
 
 fn c_strings(command: &Command) -> Result<(CStrings, CStrings), LaunchError> {
     let refused = |_| LaunchError::new("starting the command", "an argument holds a NUL byte");
-    let argv = command.argv.iter().map(|arg| CString::new(arg.as_bytes())).collect::<Result<_, _>>();
+    let argv =
+        command.argv.iter().map(|arg| CString::new(arg.as_bytes())).collect::<Result<_, _>>();
     let env = command
         .env
         .iter()
@@ -162,7 +163,8 @@ fn exec(command: &Command, argv: &[CString], env: &[CString]) -> LaunchError {
         let errno = exec_file(Path::new(name), argv, env);
         return refusal(name, Path::new(name), errno);
     }
-    let path = command.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+    let path =
+        command.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
     let mut found = None;
     for directory in std::env::split_paths(path.unwrap_or(OsStr::new("/usr/bin:/bin"))) {
         let candidate = directory.join(name);

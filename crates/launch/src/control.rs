@@ -90,7 +90,8 @@ impl FromInit {
         let message = match fields.next()? {
             "checked" => {
                 let took = Duration::from_micros(fields.next()?.parse().ok()?);
-                let observations = fields.by_ref().map(Observation::decode).collect::<Option<_>>()?;
+                let observations =
+                    fields.by_ref().map(Observation::decode).collect::<Option<_>>()?;
                 Self::Checked(Checked { took, observations })
             }
             "terminal" => Self::Terminal,

@@ -30,7 +30,9 @@ fn every_message_survives_the_socket() {
 
 #[test]
 fn what_does_not_parse_is_refused() {
-    for packet in [&b""[..], b"exit", b"exited\x1fcode", b"stopped\x1fx", b"started\x1fmore", b"\xff"] {
+    for packet in
+        [&b""[..], b"exit", b"exited\x1fcode", b"stopped\x1fx", b"started\x1fmore", b"\xff"]
+    {
         assert_eq!(FromInit::decode(packet), None, "{packet:?}");
     }
     assert_eq!(ToInit::decode(b"signal\x1fnine"), None);

@@ -64,7 +64,8 @@ impl Init {
         if plan.hardening.no_new_privs {
             creds::set_no_new_privs().during(STEP)?;
         }
-        let household = if has_own_pids(plan) { Household::Namespace } else { Household::Descendants };
+        let household =
+            if has_own_pids(plan) { Household::Namespace } else { Household::Descendants };
         // Ending descendants one by one needs /proc, which the filter has no room for.
         if let (Some(filter), Household::Namespace) = (&plan.seccomp, household) {
             command::install(&filter.init_program)?;
@@ -92,10 +93,8 @@ impl Init {
 
     /// Blocks until something happened, and obeys what the supervisor said.
     fn wait_for_news(&self, control: &OwnedFd) -> Result<(), Errno> {
-        let mut watched = vec![
-            PollFd::new(control, PollFlags::IN),
-            PollFd::new(&self.signals, PollFlags::IN),
-        ];
+        let mut watched =
+            vec![PollFd::new(control, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
         if let Some(report) = &self.report {
             watched.push(PollFd::new(report, PollFlags::IN));
         }

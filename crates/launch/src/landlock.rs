@@ -41,7 +41,9 @@ pub(crate) fn restrict(plan: &Landlock) -> Result<(), LaunchError> {
     let status = ruleset.restrict_self().map_err(failed)?;
     match status.ruleset {
         RulesetStatus::FullyEnforced => Ok(()),
-        other => Err(LaunchError::new(STEP, format!("the kernel enforced only part of it: {other:?}"))),
+        other => {
+            Err(LaunchError::new(STEP, format!("the kernel enforced only part of it: {other:?}")))
+        }
     }
 }
 
@@ -60,8 +62,7 @@ impl Rights {
             // a third more for each. The mounts that are read-only refuse truncation anyway.
             write.remove(AccessFs::Truncate);
         }
-        let read =
-            if plan.restrict_reads { AccessFs::from_read(abi) } else { BitFlags::empty() };
+        let read = if plan.restrict_reads { AccessFs::from_read(abi) } else { BitFlags::empty() };
         let device = write & (AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev);
         write.remove(AccessFs::IoctlDev);
         Self { handled: read | write | device, read, write, device }
@@ -99,4 +100,3 @@ fn known_abi(abi: u32) -> ABI {
 fn failed(error: impl std::error::Error) -> LaunchError {
     LaunchError::new(STEP, error.to_string())
 }
-

@@ -7,9 +7,7 @@ use crate::error::{During, LaunchError};
 use crate::idmap::OwnerMaps;
 use crate::sources::{self, Prepared};
 use palisade_plan::model::{Hardening, MountOp, NodeKind};
-use palisade_sys::beneath::{
-    create_file_beneath, mkdir_p_beneath, open_beneath, symlink_beneath,
-};
+use palisade_sys::beneath::{create_file_beneath, mkdir_p_beneath, open_beneath, symlink_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{CWD, Errno, Mode, OFlags, SysError};
 use std::io::Write as _;
@@ -107,7 +105,9 @@ impl Builder {
                 let found = open_beneath(&self.root, target, OFlags::PATH).during(STEP)?;
                 match mounts::fstatfs_magic(&found).during(STEP)? {
                     PROC_MAGIC => Ok(()),
-                    other => Err(LaunchError::new(STEP, format!("/proc is not procfs ({other:#x})"))),
+                    other => {
+                        Err(LaunchError::new(STEP, format!("/proc is not procfs ({other:#x})")))
+                    }
                 }
             }
             // No gid=5: the tty group is not mapped in the user namespace.
@@ -159,7 +159,12 @@ impl Builder {
         }
     }
 
-    pub(crate) fn attach(&self, mount: &OwnedFd, target: &Path, kind: NodeKind) -> Result<(), LaunchError> {
+    pub(crate) fn attach(
+        &self,
+        mount: &OwnedFd,
+        target: &Path,
+        kind: NodeKind,
+    ) -> Result<(), LaunchError> {
         let place = self.mount_point(target, kind)?;
         mounts::move_mount(mount, &place, Path::new(""))
             .map_err(|error| SysError { subject: target.display().to_string(), ..error })
@@ -212,8 +217,8 @@ impl Builder {
     /// A file of ours with this content; where the target lies in a bound tree, mounted over it.
     fn file(&self, target: &Path, content: &str) -> Result<(), LaunchError> {
         let written = |path: &Path| -> Result<(), LaunchError> {
-            let file = create_file_beneath(&self.root, path, Mode::from_raw_mode(0o444))
-                .during(STEP)?;
+            let file =
+                create_file_beneath(&self.root, path, Mode::from_raw_mode(0o444)).during(STEP)?;
             std::fs::File::from(file).write_all(content.as_bytes()).map_err(|error| {
                 LaunchError::new(STEP, format!("write {}: {error}", target.display()))
             })
@@ -237,7 +242,11 @@ impl Builder {
         self.unlink(Path::new(STAGE), rustix::fs::AtFlags::REMOVEDIR)
     }
 
-    pub(crate) fn unlink(&self, path: &Path, flags: rustix::fs::AtFlags) -> Result<(), LaunchError> {
+    pub(crate) fn unlink(
+        &self,
+        path: &Path,
+        flags: rustix::fs::AtFlags,
+    ) -> Result<(), LaunchError> {
         let relative = path.strip_prefix("/").unwrap_or(path);
         rustix::fs::unlinkat(&self.root, relative, flags).during(STEP)
     }

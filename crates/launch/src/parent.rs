@@ -69,7 +69,14 @@ pub fn launch(plan: &Plan, streams: &Streams) -> Result<Running, LaunchError> {
     match clone3(clone_flags(plan)).during("creating the sandbox's namespaces")? {
         Forked::Child => {
             drop(control);
-            setup::child(Launch { plan, control: inner, chosen, pty: streams.pty, targets, prepared })
+            setup::child(Launch {
+                plan,
+                control: inner,
+                chosen,
+                pty: streams.pty,
+                targets,
+                prepared,
+            })
         }
         Forked::Parent { pid, pidfd } => {
             let running = Running {

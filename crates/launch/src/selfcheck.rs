@@ -62,7 +62,11 @@ pub(crate) fn run(
     moment: Moment,
     targets: Targets,
 ) -> Result<Vec<Observation>, LaunchError> {
-    probes.iter().filter(|probe| moment_of(probe) == moment).map(|probe| try_one(probe, targets)).collect()
+    probes
+        .iter()
+        .filter(|probe| moment_of(probe) == moment)
+        .map(|probe| try_one(probe, targets))
+        .collect()
 }
 
 fn moment_of(probe: &Probe) -> Moment {
@@ -113,7 +117,9 @@ fn try_one(probe: &Probe, targets: Targets) -> Result<Observation, LaunchError> 
                 layer_of(probe).name()
             ),
         )
-        .with_mend("a wall is missing on this host, so nothing was started; `sandbox doctor` tells more")
+        .with_mend(
+            "a wall is missing on this host, so nothing was started; `sandbox doctor` tells more",
+        )
         .with_mistake(Mistake::WallMissing));
     }
     Ok(Observation {

@@ -53,7 +53,8 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
         Confinement::Namespaces(inside) => {
             // 1. Who we are. Changing ids clears the parent-death signal, so it comes after.
             take_identity(launch, &inside.identity)?;
-            creds::set_pdeathsig(sig::SIGKILL).during("tying the sandbox's life to the supervisor's")?;
+            creds::set_pdeathsig(sig::SIGKILL)
+                .during("tying the sandbox's life to the supervisor's")?;
             // 2. The view.
             let mut view = Builder::new(launch.prepared.take(), plan.hardening)?;
             view.build(&inside.mounts)?;

@@ -31,8 +31,12 @@ pub(crate) fn prepare(
 
 /// The host's root directory, for [`take`].
 pub(crate) fn host_root() -> Result<OwnedFd, LaunchError> {
-    rustix::fs::open("/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, rustix::fs::Mode::empty())
-        .during("opening the host's root")
+    rustix::fs::open(
+        "/",
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        rustix::fs::Mode::empty(),
+    )
+    .during("opening the host's root")
 }
 
 /// Takes the source of one step, or nothing for a step that has none.

@@ -106,7 +106,9 @@ fn choose(fd: BorrowedFd<'_>, has_pty: bool, way: Direction) -> Result<Stream, L
         return Ok(Stream::Pty);
     }
     match way {
-        Direction::In => Err(LaunchError::new(STEP, "stdin is a terminal, and no pty was asked for")),
+        Direction::In => {
+            Err(LaunchError::new(STEP, "stdin is a terminal, and no pty was asked for"))
+        }
         Direction::Out => Ok(Stream::Output(tty::reopen_write_only(fd).during(STEP)?)),
     }
 }

@@ -4,7 +4,8 @@ use crate::error::PlanError;
 use crate::facts::{HostFacts, HostTree};
 use crate::host::Host;
 use crate::model::{
-    Command, Confinement, Hardening, Identity, Landlock, MountOp, Namespaced, Plan, Seccomp,
+    Command, Confinement, Hardening, Identity, Landlock, MountOp, Namespaced, Note, Plan, Seccomp,
+    Weight,
 };
 use crate::seccomp::Unheld;
 use crate::see::{self, Seen};
@@ -148,12 +149,17 @@ fn finish(
         has_dir: &|dir| seen.has_dir(dir, host),
     };
     let environment = environment::build(&policy.process, facts, &inside);
-    let self_check =
-        selfcheck::probes(facts, &kept.confinement, kept.landlock.as_ref(), kept.seccomp.as_ref());
-    let mut notes = notes(policy, facts, &kept.confinement);
-    notes.extend(seen.notes);
-    notes.extend(seen.view.notes);
-    notes.extend(environment.note());
+    let self_check = selfcheck::probes(
+        facts,
+        policy.network.mode,
+        &kept.confinement,
+        kept.landlock.as_ref(),
+        kept.seccomp.as_ref(),
+    );
+    let mut notes = notes(policy, facts, host.home(), &kept.confinement);
+    let seen_notes = seen.notes.into_iter().chain(seen.view.notes);
+    notes.extend(seen_notes.map(|text| Note::new(Weight::Important, text)));
+    notes.extend(environment.note().map(|text| Note::new(Weight::Routine, text)));
     let approvals = policy.approvals.iter().cloned().chain(seen.view.approvals).collect();
     let mut plan = Plan {
         session: request.session.clone(),
@@ -180,31 +186,54 @@ fn finish(
 }
 
 /// What holds for the whole run and a person might expect otherwise.
-fn notes(policy: &Policy, facts: &HostFacts, confinement: &Confinement) -> Vec<String> {
+fn notes(
+    policy: &Policy,
+    facts: &HostFacts,
+    home: Option<&Path>,
+    confinement: &Confinement,
+) -> Vec<Note> {
     let mut notes = Vec::new();
-    let mut note = |holds: bool, text: &str| {
+    let mut note = |holds: bool, weight: Weight, text: &str| {
         if holds {
-            notes.push(text.to_owned());
+            notes.push(Note::new(weight, text));
         }
     };
+    let has_private_home =
+        home.is_some_and(|home| matches!(mount_at(confinement, home), Some(MountOp::Tmpfs { .. })));
     let isolated = !matches!(confinement, Confinement::None);
-    note(!isolated, "LEVEL_0: nothing stands between the command and the host");
+    note(!isolated, Weight::Important, "LEVEL_0: nothing stands between the command and the host");
     note(
         isolated && policy.mode == Mode::Dynamic,
+        Weight::Routine,
         "mode dynamic: until questions can be asked, unlisted paths are hidden and nothing is asked",
     );
     note(
+        has_private_home,
+        Weight::Routine,
+        "what is written to the home directory outside a grant is private to the run and thrown away",
+    );
+    note(
         isolated && policy.network.mode == NetworkMode::Host,
+        Weight::Important,
         "the command uses the host's network, loopback and abstract sockets included",
     );
     note(
         matches!(confinement, Confinement::NoNamespaces),
+        Weight::Important,
         "no namespaces: /tmp, /dev/shm and the list of processes are the host's, policy files in the \
          project are writable, and programs can make no UNIX sockets",
     );
     note(
         isolated && facts.landlock_abi == 0,
+        Weight::Important,
         "no Landlock on this host: the second floor below the mount view is missing",
     );
     notes
+}
+
+fn mount_at<'plan>(confinement: &'plan Confinement, target: &Path) -> Option<&'plan MountOp> {
+    match confinement {
+        Confinement::Namespaces(inside) => inside.mounts.iter().find(|op| op.target() == target),
+        Confinement::NoNamespaces | Confinement::None => None,
+    }
 }

@@ -141,7 +141,7 @@ fn what_is_too_much_to_search_is_hidden() {
     let plan = plan(&policy, &user(), &tree).unwrap();
     assert!(!shows(&plan, "/home/u/many/deep"));
     assert!(shows(&plan, "/home/u/few/x"));
-    assert!(plan.notes.iter().any(|note| note.contains("too many files")), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|note| note.text.contains("too many files")), "{:?}", plan.notes);
 }
 
 /// Proves: FS-2 hide-secrets-off

@@ -61,8 +61,7 @@ fn is_writable(op: &MountOp) -> bool {
     match op {
         MountOp::Bind { access, .. } => *access == Access::ReadWrite,
         MountOp::Overlay { .. } | MountOp::Mqueue { .. } => true,
-        // /dev itself is a tmpfs too, and nothing is to be made in it.
-        MountOp::Tmpfs { target, mode, .. } => mode & 0o200 != 0 && target != Path::new("/dev"),
+        MountOp::Tmpfs { mode, .. } => mode & 0o200 != 0,
         _ => false,
     }
 }

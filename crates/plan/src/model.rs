@@ -43,7 +43,29 @@ pub struct Plan {
     pub promises: Vec<Promise>,
     pub approvals: Vec<Approval>,
     /// What a person should know: relaxations, things left out, things that behave otherwise.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
+}
+
+/// Something a person might not expect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Note {
+    pub text: String,
+    pub weight: Weight,
+}
+
+impl Note {
+    pub(crate) fn new(weight: Weight, text: impl Into<String>) -> Self {
+        Self { text: text.into(), weight }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weight {
+    /// True of every run with the defaults: said each time, it would only teach people not to read.
+    Routine,
+    Important,
 }
 
 #[derive(Clone, Debug, Serialize)]

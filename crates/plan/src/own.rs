@@ -116,7 +116,8 @@ fn leave_out(own: &mut BTreeMap<PathBuf, MountOp>, denied: &Denied, host: &Host<
 }
 
 fn devices(ops: &mut Vec<MountOp>, level: Level) {
-    ops.push(tmpfs("/dev", 0o755, None, false));
+    // On our own root, which is read-only in the end: nothing can be made in it.
+    ops.push(MountOp::Dir { target: "/dev".into(), mode: 0o755 });
     for (name, major, minor) in DEVICES {
         let path = Path::new("/dev").join(name);
         ops.push(MountOp::Device { source: path.clone(), target: path, major, minor });

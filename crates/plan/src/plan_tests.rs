@@ -159,7 +159,7 @@ fn the_hosts_network_is_shared_only_when_asked_for() {
     assert!(!host.self_check.iter().any(|probe| matches!(probe, Probe::ReachNetwork { .. })));
     let promise = host.promises.iter().find(|promise| promise.id == "NET-1").unwrap();
     assert_eq!(promise.strength, Strength::Absent);
-    assert!(host.notes.iter().any(|note| note.contains("host's network")));
+    assert!(host.notes.iter().any(|note| note.text.contains("host's network")));
 }
 
 /// Proves: POL-2 not-enforced-is-refused
@@ -262,7 +262,7 @@ fn a_host_without_landlock_is_told_so() {
     let facts = HostFacts { landlock_abi: 0, ..user() };
     let plan = plan(&policy(), &facts, &developer()).unwrap();
     assert!(plan.landlock.is_none());
-    assert!(plan.notes.iter().any(|note| note.contains("no Landlock")));
+    assert!(plan.notes.iter().any(|note| note.text.contains("no Landlock")));
     assert!(plan.promises.iter().all(|promise| !promise.layers.contains(&Layer::Landlock)));
 }
 
@@ -279,6 +279,7 @@ fn landlock_floors_writing_to_exactly_what_is_writable() {
         [
             "/dev/mqueue",
             "/dev/shm",
+            "/home/u",
             "/home/u/.cargo/registry",
             "/home/u/project",
             "/proc",
@@ -358,7 +359,7 @@ fn a_policys_own_list_of_system_calls_is_compiled() {
 #[test]
 fn dynamic_mode_says_that_nothing_is_asked() {
     let plan = plan(&policy(), &user(), &developer()).unwrap();
-    assert!(plan.notes.iter().any(|note| note.starts_with("mode dynamic:")));
+    assert!(plan.notes.iter().any(|note| note.text.starts_with("mode dynamic:")));
     assert_eq!(access(&plan, "/srv/data"), None::<Access>);
 }
 
@@ -379,4 +380,19 @@ fn a_missing_command_is_an_error_of_ours() {
     let error = build(&request).unwrap_err();
     assert_eq!(error, PlanError::NoCommand);
     assert!(!error.refused_by_policy());
+}
+
+/// Proves: FS-1 private-home
+#[test]
+fn the_rest_of_the_home_directory_is_the_runs_own() {
+    let home = |plan: &Plan| op_at(plan, "/home/u").cloned();
+    let dynamic = plan(&policy(), &user(), &developer()).unwrap();
+    assert!(matches!(home(&dynamic), Some(MountOp::Tmpfs { mode: 0o700, .. })));
+    assert!(dynamic.notes.iter().any(|note| note.text.contains("thrown away")));
+
+    let mut fixed = policy();
+    fixed.mode = palisade_policy::model::Mode::Static;
+    let fixed = plan(&fixed, &user(), &developer()).unwrap();
+    assert!(!matches!(home(&fixed), Some(MountOp::Tmpfs { .. })), "static mode shows the host's");
+    assert!(!fixed.notes.iter().any(|note| note.text.contains("thrown away")));
 }

@@ -31,7 +31,7 @@ fn home_root_and_system_directories_are_never_the_project() {
         let plan = run_in(cwd, &tree).unwrap_or_else(|error| panic!("{cwd}: {error}"));
         assert_ne!(access(&plan, cwd), Some(Access::ReadWrite), "{cwd}");
         assert!(!shows(&plan, "/home/u/notes"), "{cwd}");
-        let told = plan.notes.iter().any(|note| note.contains("is not granted as the project"));
+        let told = plan.notes.iter().any(|note| note.text.contains("is not granted as the project"));
         assert!(told, "{cwd}: {:?}", plan.notes);
     }
 }
@@ -57,7 +57,7 @@ fn a_project_that_holds_a_secret_is_read_only_without_it() {
     let plan = run_in("/home/u/dotfiles", &tree).unwrap();
     assert!(!shows(&plan, "/home/u/dotfiles/ssh/id"));
     assert_eq!(access(&plan, "/home/u/dotfiles/vim"), Some(Access::ReadOnly));
-    assert!(plan.notes.iter().any(|note| note.contains("is read-only")), "{:?}", plan.notes);
+    assert!(plan.notes.iter().any(|note| note.text.contains("is read-only")), "{:?}", plan.notes);
 }
 
 /// Proves: PROC-8 cwd-must-be-allowed
@@ -167,7 +167,7 @@ fn a_git_file_that_nobody_points_back_to_grants_nothing() {
         let plan = run_in(cwd, &tree).unwrap();
         assert!(!shows(&plan, "/home/u/main/.git/objects"), "{cwd}");
         assert!(!shows(&plan, "/home/u/other/private"), "{cwd}");
-        let told = plan.notes.iter().any(|note| note.contains("its git directory is not granted"));
+        let told = plan.notes.iter().any(|note| note.text.contains("its git directory is not granted"));
         assert!(told, "{:?}", plan.notes);
     }
 }

@@ -29,7 +29,7 @@ impl Display for Plan {
         filters(self, f)?;
         promises(self, f)?;
         list("approvals", self.approvals.iter().map(|a| format!("{}: {}", a.what, a.reason)), f)?;
-        list("notes", self.notes.iter().cloned(), f)
+        list("notes", self.notes.iter().map(|note| note.text.clone()), f)
     }
 }
 

@@ -135,10 +135,12 @@ fn see(
         Outside::Shared | Outside::Everything => BTreeMap::new(),
     };
     let home = is_minimal.then(|| PathBuf::from(MINIMAL_HOME));
+    let private_home = home.as_deref().or_else(|| home_to_replace(policy, &grants, host));
+    let private_home = private_home.filter(|_| outside == Outside::Absent);
     let parts = Parts {
-        own: with_home(own, home.as_deref()),
+        own: with_home(own, private_home, filesystem.tmp_size),
         links,
-        dirs: dirs(is_minimal, host),
+        dirs: dirs(is_minimal || private_home.is_some(), host),
         grants,
         seals,
     };
@@ -192,17 +194,31 @@ fn links_on_the_way(facts: &HostFacts, host: &Host<'_>) -> Vec<Link> {
 }
 
 /// The home directory is there even if nothing in it is.
-fn dirs(is_minimal: bool, host: &Host<'_>) -> Vec<PathBuf> {
-    if is_minimal { Vec::new() } else { host.home().map(Path::to_owned).into_iter().collect() }
+fn dirs(is_there_anyway: bool, host: &Host<'_>) -> Vec<PathBuf> {
+    if is_there_anyway { Vec::new() } else { host.home().map(Path::to_owned).into_iter().collect() }
+}
+
+/// Where only the allow-list shows, the rest of the home directory is an empty one of the run's own:
+/// tools that make a cache or a history file there go on working, and nothing of it stays.
+fn home_to_replace<'host>(
+    policy: &Policy,
+    grants: &[Grant],
+    host: &'host Host<'_>,
+) -> Option<&'host Path> {
+    let home = host.home().filter(|_| policy.mode == Mode::Dynamic)?;
+    let is_granted = grants.iter().any(|grant| home.starts_with(&grant.target));
+    let is_own = own::OWN_AREAS.into_iter().any(|area| home.starts_with(area));
+    (!is_granted && !is_own && home != Path::new("/")).then_some(home)
 }
 
 fn with_home(
     mut own: BTreeMap<PathBuf, MountOp>,
     home: Option<&Path>,
+    size: Option<u64>,
 ) -> BTreeMap<PathBuf, MountOp> {
     if let Some(home) = home {
         let target = home.to_owned();
-        let op = MountOp::Tmpfs { target: target.clone(), mode: 0o700, size: None, exec: true };
+        let op = MountOp::Tmpfs { target: target.clone(), mode: 0o700, size, exec: true };
         own.insert(target, op);
     }
     own

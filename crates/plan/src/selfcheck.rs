@@ -3,6 +3,7 @@
 use crate::facts::HostFacts;
 use crate::layer::Layer;
 use crate::model::{Confinement, Landlock, MountOp, Probe, Seccomp};
+use palisade_policy::model::NetworkMode;
 use std::path::Path;
 
 /// Writable by nobody inside, whoever may write there outside.
@@ -10,6 +11,7 @@ const FORBIDDEN_FILE: &str = "/usr/.palisade-self-check";
 
 pub(crate) fn probes(
     facts: &HostFacts,
+    network: NetworkMode,
     confinement: &Confinement,
     landlock: Option<&Landlock>,
     seccomp: Option<&Seccomp>,
@@ -24,7 +26,9 @@ pub(crate) fn probes(
                 probes.extend(canary.map(|path| Probe::ReadCanary { path, layer }));
                 probes.push(Probe::WriteOutside { path: FORBIDDEN_FILE.into(), layer });
             }
-            probes.push(Probe::ReachNetwork { layer: Layer::Seccomp });
+            if network != NetworkMode::Host {
+                probes.push(Probe::ReachNetwork { layer: Layer::Seccomp });
+            }
         }
         Confinement::Namespaces(inside) => {
             let layer = Layer::MountView;

@@ -45,7 +45,7 @@ pub(crate) fn planned(report: &mut RunReport, plan: &Plan) {
     });
     report.promises = plan.promises.iter().map(promise).collect();
     report.relaxations = plan.promises.iter().filter_map(relaxation).collect();
-    report.notes.extend(plan.notes.iter().cloned());
+    report.notes.extend(plan.notes.iter().map(|note| note.text.clone()));
     report.approvals = plan
         .approvals
         .iter()

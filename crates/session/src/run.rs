@@ -13,7 +13,7 @@ use crate::supervise::{Ended, Killed, Watch};
 use crate::terminal::HostTerminal;
 use palisade_launch::probe::RealTree;
 use palisade_launch::{Checked, Ending, Streams};
-use palisade_plan::model::{Confinement, Plan};
+use palisade_plan::model::{Confinement, Plan, Weight};
 use palisade_policy::LayerKind;
 use palisade_record::{
     Approval, Command, Created, Destroyed, Entered, ErrorKind, Executed, Exited, Failure, Kind,
@@ -123,10 +123,14 @@ fn prepare(
         tell(&note);
         report.notes.push(note);
     }
-    let chosen = policy.merged.provenance.get("mode").is_some_and(|sources| {
+    let mode_was_chosen = policy.merged.provenance.get("mode").is_some_and(|sources| {
         sources.iter().any(|source| source.layer != LayerKind::BuiltIn.name())
     });
-    plan.notes.iter().filter(|note| chosen || !is_routine(note)).for_each(|note| tell(note));
+    for note in &plan.notes {
+        if mode_was_chosen || note.weight == Weight::Important {
+            tell(&note.text);
+        }
+    }
     #[cfg(feature = "layers-off")]
     let plan = crate::layers_off::apply(plan, &caller.facts)?;
     reporting::planned(report, &plan);
@@ -135,12 +139,6 @@ fn prepare(
             .map_err(|source| SessionError::io("create the directory", directory, source))?;
     }
     Ok(plan)
-}
-
-/// True of every run with the defaults, so that saying it each time would only teach people not to
-/// read; it is in the plan and the report.
-fn is_routine(note: &str) -> bool {
-    note.starts_with("mode dynamic") || note.contains("variables that look like secrets")
 }
 
 fn carry_out(

@@ -30,7 +30,9 @@ pub struct Own {
 pub enum FactsError {
     #[error("the current directory can not be read: {0}; change to one that exists")]
     WorkingDirectory(std::io::Error),
-    #[error("{path} can not be read: {error}; mount /proc (mount -t proc proc /proc) and try again")]
+    #[error(
+        "{path} can not be read: {error}; mount /proc (mount -t proc proc /proc) and try again"
+    )]
     Proc { path: &'static str, error: std::io::Error },
 }
 

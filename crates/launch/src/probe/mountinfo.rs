@@ -53,7 +53,8 @@ mod tests {
 
     #[test]
     fn reads_optional_fields_and_escapes() {
-        let text = b"36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 shared:2 - ext3 /dev/root rw\n\
+        let text =
+            b"36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 shared:2 - ext3 /dev/root rw\n\
                      22 27 0:21 / /proc rw,relatime - proc proc rw\n";
         let mounts = parse(text);
         assert_eq!(mounts.len(), 2);

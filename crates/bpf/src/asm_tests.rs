@@ -19,7 +19,7 @@ fn ladder(rungs: u32) -> Result<Program, Error> {
     asm.finish(entry)
 }
 
-/// Proves: SYS-1 long-jumps
+/// Proves: SYS-1 filter-exact
 #[test]
 fn a_ladder_far_longer_than_a_branch_reaches() {
     let program = ladder(900).expect("fits");
@@ -29,7 +29,7 @@ fn a_ladder_far_longer_than_a_branch_reaches() {
     assert_eq!(run_with_number(&program, 900), 999);
 }
 
-/// Proves: SYS-1 long-jumps
+/// Proves: SYS-1 filter-exact
 #[test]
 fn branches_to_distant_code_are_bridged() {
     for filler in [0, 1, 2, 252, 253, 254, 255, 256, 257, 600] {
@@ -68,7 +68,7 @@ fn distant_returns_share_their_copies() {
     assert!(program.instructions().len() < 1010, "{}", program.instructions().len());
 }
 
-/// Proves: SYS-1 program-rules
+/// Proves: SYS-1 filter-exact
 #[test]
 fn too_long_a_program_is_refused() {
     assert!(matches!(ladder(3000), Err(Error::TooLong { .. })));

@@ -31,7 +31,7 @@ fn every_option(arch: Arch) -> impl Iterator<Item = BaselineOptions> {
     })
 }
 
-/// Proves: SYS-1 every-number
+/// Proves: SYS-1 filter-exact
 #[test]
 fn every_number_gets_its_declared_decision() {
     let arguments = [[0; 6], [u64::MAX; 6], [1; 6], [0x5412; 6], [0x1000_0000; 6], [0o6777; 6]];
@@ -59,7 +59,7 @@ fn every_number_gets_its_declared_decision() {
     }
 }
 
-/// Proves: SYS-1 dangerous-calls
+/// Proves: SYS-1 blocked-list
 #[test]
 fn every_call_of_the_isolation_models_list_is_refused() {
     for arch in BOTH {
@@ -83,7 +83,7 @@ fn every_call_of_the_isolation_models_list_is_refused() {
     }
 }
 
-/// Proves: SYS-1 closed-surface
+/// Proves: SYS-1 blocked-list
 #[test]
 fn the_rarely_needed_surface_of_the_kernel_is_closed() {
     for arch in BOTH {
@@ -127,7 +127,7 @@ fn the_rarely_needed_surface_of_the_kernel_is_closed() {
     }
 }
 
-/// Proves: SYS-1 ordinary-tools, SYS-1 constant-answers
+/// Proves: SYS-1 ordinary-programs, SYS-1 filter-exact
 #[test]
 fn what_tools_call_all_the_time_is_allowed_without_reading_arguments() {
     for arch in BOTH {
@@ -261,7 +261,7 @@ fn only_ordinary_sockets_can_be_made() {
     }
 }
 
-/// Proves: SYS-1 deny-inet
+/// Proves: SYS-1 no-inet
 #[test]
 fn internet_sockets_can_be_switched_off() {
     for arch in BOTH {
@@ -317,7 +317,7 @@ fn programs_may_filter_themselves_without_a_listener() {
     }
 }
 
-/// Proves: PROC-5 seccomp-switch
+/// Proves: PROC-5 no-debug
 #[test]
 fn debugging_is_one_switch() {
     for arch in BOTH {
@@ -333,7 +333,7 @@ fn debugging_is_one_switch() {
 
 type ArgumentsWithMode = fn(u64) -> Vec<u64>;
 
-/// Proves: PROC-6 no-setuid-files
+/// Proves: FS-1 no-setid-file
 #[test]
 fn set_id_modes_can_be_refused_wherever_a_mode_is_given() {
     const O_CREAT: u64 = 0o100;
@@ -372,7 +372,7 @@ fn set_id_modes_can_be_refused_wherever_a_mode_is_given() {
     }
 }
 
-/// Proves: PROC-2 deny-fork
+/// Proves: PROC-2 no-fork
 #[test]
 fn forks_can_be_refused_while_threads_start() {
     for arch in BOTH {
@@ -418,7 +418,7 @@ fn the_description_counts_every_call_once() {
     }
 }
 
-/// Proves: PERF-1 filter-size
+/// Proves: SYS-1 filter-exact
 ///
 /// The kernel translates and compiles every instruction at each start.
 #[test]

@@ -11,7 +11,7 @@ fn spec(arch: Arch, rules: Vec<Rule>) -> FilterSpec {
     FilterSpec { arch, default: Action::Errno(38), rules }
 }
 
-/// Proves: SYS-1 foreign-arch
+/// Proves: SYS-1 architecture
 #[test]
 fn a_foreign_architecture_is_killed_whatever_the_number() {
     for arch in BOTH {
@@ -26,7 +26,7 @@ fn a_foreign_architecture_is_killed_whatever_the_number() {
     }
 }
 
-/// Proves: SYS-1 x32
+/// Proves: SYS-1 architecture
 #[test]
 fn x32_numbers_are_killed_even_if_a_rule_names_one() {
     let rules = vec![rule(1, &[], Action::Allow), rule(0x4000_0001, &[], Action::Allow)];
@@ -39,7 +39,7 @@ fn x32_numbers_are_killed_even_if_a_rule_names_one() {
     assert_eq!(ask(1), Action::Allow);
 }
 
-/// Proves: PROC-5 skipped-call
+/// Proves: PROC-5 inside
 ///
 /// A tracer that skips a call writes -1 over the number; killing would break fault injection.
 #[test]
@@ -49,7 +49,7 @@ fn a_call_skipped_by_a_tracer_is_not_killed() {
     assert_eq!(answer(&program, &data), Action::Errno(38));
 }
 
-/// Proves: SYS-1 low-32-bits
+/// Proves: SYS-1 filter-exact
 #[test]
 fn a_low_half_comparison_ignores_the_high_half() {
     let is_7 = condition(Arg::A1, Width::Low32, Test::Eq(7));
@@ -62,7 +62,7 @@ fn a_low_half_comparison_ignores_the_high_half() {
     assert_eq!(ask(8), Action::Allow);
 }
 
-/// Proves: SYS-1 first-rule-wins
+/// Proves: SYS-1 filter-exact
 #[test]
 fn rules_of_one_call_are_tried_in_order() {
     let above = |n| condition(Arg::A0, Width::Full, Test::Gt(n));
@@ -105,7 +105,7 @@ fn an_errno_the_kernel_would_cut_is_refused() {
     assert_eq!(too_large.compile(), Err(Error::ErrnoTooLarge { errno: 4096 }));
 }
 
-/// Proves: SYS-1 long-jumps
+/// Proves: SYS-1 filter-exact
 #[test]
 fn hundreds_of_conditional_calls_still_answer_right() {
     for arch in BOTH {
@@ -184,7 +184,7 @@ fn any_spec() -> impl Strategy<Value = FilterSpec> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Proves: SYS-1 program-means-spec
+    /// Proves: SYS-1 filter-exact
     #[test]
     fn the_program_answers_what_the_specification_says(
         spec in any_spec(),
@@ -199,7 +199,7 @@ proptest! {
         }
     }
 
-    /// Proves: SYS-1 constant-answers
+    /// Proves: SYS-1 filter-exact
     #[test]
     fn an_unconditional_allow_reads_no_argument(spec in any_spec()) {
         let program = spec.compile().expect("compiles");

@@ -42,7 +42,7 @@ fn compiled(mode: ListMode, names: &[&str], arch: Arch) -> Program {
         .expect("compiles")
 }
 
-/// Proves: SYS-1 white-list, POL-2 appendix-syscalls
+/// Proves: SYS-1 allow-list, POL-2 appendix-policy
 #[test]
 fn a_white_list_allows_exactly_its_names() {
     for arch in BOTH {
@@ -58,7 +58,7 @@ fn a_white_list_allows_exactly_its_names() {
     }
 }
 
-/// Proves: SYS-1 white-list-keeps-conditions
+/// Proves: SYS-1 allow-list
 #[test]
 fn a_white_list_does_not_lift_conditions_on_arguments() {
     let names = ["clone", "ioctl", "socket", "clone3", "adjtimex"];
@@ -73,7 +73,7 @@ fn a_white_list_does_not_lift_conditions_on_arguments() {
     }
 }
 
-/// Proves: SYS-1 always-refused
+/// Proves: SYS-1 blocked-list
 #[test]
 fn a_white_list_can_not_open_what_is_always_refused() {
     let options = BaselineOptions::new(Arch::X86_64);
@@ -87,7 +87,7 @@ fn a_white_list_can_not_open_what_is_always_refused() {
     assert!(custom(ListMode::Whitelist, ["ptrace"], &debugging).is_ok());
 }
 
-/// Proves: SYS-1 black-list
+/// Proves: SYS-1 deny-list
 #[test]
 fn a_black_list_refuses_its_names_and_what_is_always_refused() {
     for arch in BOTH {
@@ -108,7 +108,7 @@ fn a_black_list_refuses_its_names_and_what_is_always_refused() {
     }
 }
 
-/// Proves: SYS-1 black-list
+/// Proves: SYS-1 deny-list
 #[test]
 fn the_names_of_the_isolation_model_can_be_black_listed_as_written() {
     for arch in BOTH {
@@ -120,7 +120,7 @@ fn the_names_of_the_isolation_model_can_be_black_listed_as_written() {
     }
 }
 
-/// Proves: POL-2 nearest-syscall
+/// Proves: POL-2 unknown-key
 #[test]
 fn an_unknown_name_is_refused_with_the_nearest_one() {
     let options = BaselineOptions::new(Arch::native());

@@ -115,7 +115,7 @@ fn assert_same(spec: &FilterSpec, numbers: impl Iterator<Item = u32>, arguments:
     }
 }
 
-/// Proves: SYS-1 oracle
+/// Proves: SYS-1 filter-exact
 #[test]
 fn the_unconditional_part_of_the_baseline_agrees() {
     let options = BaselineOptions::new(Arch::X86_64);
@@ -129,7 +129,7 @@ fn the_unconditional_part_of_the_baseline_agrees() {
     assert_same(&spec, 0..600, &[[0; 6], [u64::MAX; 6]]);
 }
 
-/// Proves: SYS-1 oracle
+/// Proves: SYS-1 filter-exact
 ///
 /// Each call alone, its closing decision as the filter's default.
 #[test]
@@ -210,7 +210,7 @@ fn spec() -> impl Strategy<Value = FilterSpec> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Proves: SYS-1 oracle
+    /// Proves: SYS-1 filter-exact
     #[test]
     fn random_conditions_agree(spec in spec(), arguments in vec([edge(), edge(), edge()], 16)) {
         let arguments: Vec<[u64; 6]> =

@@ -14,7 +14,7 @@ fn problem_at(instructions: &[Insn]) -> Option<usize> {
     }
 }
 
-/// Proves: SYS-1 program-rules
+/// Proves: SYS-1 filter-exact
 #[test]
 fn length_is_limited_as_in_the_kernel() {
     assert_eq!(Program::new(Vec::new()), Err(Error::Empty));
@@ -22,7 +22,7 @@ fn length_is_limited_as_in_the_kernel() {
     assert_eq!(Program::new(vec![ALLOW; 4097]), Err(Error::TooLong { length: 4097 }));
 }
 
-/// Proves: SYS-1 program-rules
+/// Proves: SYS-1 filter-exact
 #[test]
 fn jumps_stay_inside() {
     assert_eq!(problem_at(&[insn(op::JA, 0, 0, 0), ALLOW]), None);
@@ -33,7 +33,7 @@ fn jumps_stay_inside() {
     assert_eq!(problem_at(&[insn(op::JSET_K | op::X, 2, 0, 0), ALLOW, ALLOW]), Some(0));
 }
 
-/// Proves: SYS-1 program-rules
+/// Proves: SYS-1 filter-exact
 #[test]
 fn bad_operands_and_opcodes_are_found() {
     for bad in [
@@ -51,7 +51,7 @@ fn bad_operands_and_opcodes_are_found() {
     assert_eq!(problem_at(&[ALLOW, insn(op::LD_ABS, 0, 0, 0)]), Some(1), "does not return");
 }
 
-/// Proves: SYS-1 program-rules
+/// Proves: SYS-1 filter-exact
 #[test]
 fn scratch_memory_is_stored_before_it_is_loaded() {
     let load = insn(op::LD_MEM, 0, 0, 3);

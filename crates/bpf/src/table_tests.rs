@@ -5,7 +5,7 @@ use super::*;
 const BOTH: [(Arch, ScmpArch); 2] =
     [(Arch::X86_64, ScmpArch::X8664), (Arch::Aarch64, ScmpArch::Aarch64)];
 
-/// Proves: SYS-1 numbers
+/// Proves: SYS-1 filter-exact
 ///
 /// libseccomp keeps its own tables; where it knows a name, it must agree.
 #[test]
@@ -22,7 +22,7 @@ fn numbers_agree_with_libseccomp() {
     }
 }
 
-/// Proves: SYS-1 numbers
+/// Proves: SYS-1 filter-exact
 ///
 /// The other way round: nothing libseccomp knows is missing from our tables.
 #[test]
@@ -47,7 +47,7 @@ fn names_and_numbers_lead_to_each_other() {
     }
 }
 
-/// Proves: POL-2 nearest-syscall
+/// Proves: POL-2 unknown-key
 #[test]
 fn a_misspelt_name_finds_the_meant_one() {
     assert_eq!(nearest("openatt"), Some("openat"));

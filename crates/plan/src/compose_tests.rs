@@ -17,7 +17,6 @@ fn strings(paths: &[&str]) -> Vec<String> {
     paths.iter().map(|path| (*path).to_owned()).collect()
 }
 
-/// Proves: FS-1 writable-only-where-granted, FS-1 caches-not-bin
 #[test]
 fn project_and_caches_are_writable_and_nothing_else() {
     let mut tree = FakeTree::new();
@@ -45,7 +44,6 @@ fn project_and_caches_are_writable_and_nothing_else() {
     }
 }
 
-/// Proves: FS-1 noexec
 #[test]
 fn nothing_executes_from_etc_or_source_caches() {
     let mut tree = FakeTree::new();
@@ -62,7 +60,6 @@ fn nothing_executes_from_etc_or_source_caches() {
     }
 }
 
-/// Proves: FS-2 denied-inside-writable
 #[test]
 fn a_denied_path_inside_a_writable_grant_is_refused() {
     let mut tree = FakeTree::new();
@@ -80,7 +77,6 @@ fn a_denied_path_inside_a_writable_grant_is_refused() {
     }
 }
 
-/// Proves: FS-2 denied-inside-overlay, FS-5 hidden-paths
 #[test]
 fn a_denied_path_inside_an_overlay_is_hidden() {
     let mut tree = FakeTree::new();
@@ -95,7 +91,6 @@ fn a_denied_path_inside_an_overlay_is_hidden() {
     assert!(shows(&plan, "/home/u/work/open"));
 }
 
-/// Proves: FS-2 blacklist-wins
 #[test]
 fn what_is_denied_can_not_be_granted() {
     let mut tree = FakeTree::new();
@@ -111,7 +106,6 @@ fn what_is_denied_can_not_be_granted() {
     assert!(matches!(plan(&own, &user(), &tree), Err(PlanError::OwnPath { .. })));
 }
 
-/// Proves: FS-2 approval
 #[test]
 fn an_explicit_grant_of_a_secret_is_an_approval() {
     let mut tree = FakeTree::new();
@@ -124,7 +118,6 @@ fn an_explicit_grant_of_a_secret_is_an_approval() {
     assert_eq!(plan.approvals[0].reason, "--ro /home/u/.ssh/known_hosts");
 }
 
-/// Proves: FS-1 links
 #[test]
 fn links_on_the_way_to_a_grant_are_made_again() {
     let mut tree = FakeTree::new();
@@ -153,7 +146,6 @@ fn links_on_the_way_to_a_grant_are_made_again() {
     assert_eq!(access(&plan, "/data/tools/rustup"), Some(Access::ReadOnly));
 }
 
-/// Proves: FS-1 missing-rw-created, FS-1 missing-path
 #[test]
 fn a_missing_rw_directory_is_made_and_other_missing_paths_are_errors() {
     let tree = FakeTree::new();
@@ -170,7 +162,6 @@ fn a_missing_rw_directory_is_made_and_other_missing_paths_are_errors() {
     assert!(plan(&policy, &user(), &tree).is_ok());
 }
 
-/// Proves: FS-1 explicit-overrules-shipped
 #[test]
 fn what_is_asked_for_overrules_the_lists() {
     let mut tree = FakeTree::new();
@@ -192,7 +183,6 @@ fn what_is_asked_for_overrules_the_lists() {
     assert!(matches!(plan(&twice, &user(), &tree), Err(PlanError::GrantedTwice { .. })));
 }
 
-/// Proves: FS-1 no-redundant-mounts
 #[test]
 fn a_grant_inside_an_equal_one_adds_no_mount() {
     let mut tree = FakeTree::new();
@@ -205,7 +195,6 @@ fn a_grant_inside_an_equal_one_adds_no_mount() {
     assert!(shows(&plan, "/srv/data/a/b"));
 }
 
-/// Proves: FS-7 own-areas
 #[test]
 fn the_sandboxs_own_areas_are_never_the_hosts() {
     let mut tree = FakeTree::new();
@@ -229,7 +218,6 @@ fn the_sandboxs_own_areas_are_never_the_hosts() {
     assert!(!shows(&plan, "/run/user"));
 }
 
-/// Proves: FS-7 denied-own-areas
 #[test]
 fn own_areas_can_be_denied() {
     let mut tree = FakeTree::new();
@@ -249,7 +237,6 @@ fn own_areas_can_be_denied() {
     );
 }
 
-/// Proves: FS-3 ordered-steps
 #[test]
 fn parents_come_before_what_stands_on_them() {
     let mut tree = FakeTree::new();
@@ -262,7 +249,6 @@ fn parents_come_before_what_stands_on_them() {
     assert!(targets.windows(2).all(|pair| pair[0] != pair[1]));
 }
 
-/// Proves: FS-1 root-path
 #[test]
 fn a_root_path_stands_below_everything_else() {
     let mut tree = FakeTree::new();
@@ -290,7 +276,6 @@ fn a_root_path_stands_below_everything_else() {
     assert!(plan_none.notes.iter().any(|note| note.text.contains("/images/none does not exist")));
 }
 
-/// Proves: FS-2 too-many-mounts
 #[test]
 fn a_directory_that_would_take_too_many_mounts_is_hidden_whole() {
     let mut tree = FakeTree::new();

@@ -21,7 +21,6 @@ fn showing(paths: &[&str]) -> Policy {
     policy
 }
 
-/// Proves: FS-2 alias-by-mount, FS-2 alias-by-link
 #[test]
 fn a_secret_is_hidden_at_every_alias() {
     let mut tree = FakeTree::new();
@@ -47,7 +46,6 @@ fn a_secret_is_hidden_at_every_alias() {
     }
 }
 
-/// Proves: FS-2 mounted-inside-a-secret
 #[test]
 fn what_is_mounted_inside_a_secret_is_hidden_elsewhere_too() {
     let mut tree = FakeTree::new();
@@ -63,7 +61,6 @@ fn what_is_mounted_inside_a_secret_is_hidden_elsewhere_too() {
     assert!(shows(&plan, "/srv/other"));
 }
 
-/// Proves: FS-2 unborn-secret
 #[test]
 fn a_directory_in_which_a_secret_could_appear_is_never_bound_whole() {
     let mut tree = FakeTree::new();
@@ -74,7 +71,7 @@ fn a_directory_in_which_a_secret_could_appear_is_never_bound_whole() {
     assert!(!shows(&plan, "/home/u/.config/gh"));
 }
 
-/// Proves: FS-2 static, GATE-7 read-only-view
+/// Proves: GATE-7 read-only-view
 #[test]
 fn static_mode_shows_the_home_directory_without_secrets() {
     let mut tree = FakeTree::new();
@@ -109,7 +106,6 @@ fn static_mode_shows_the_home_directory_without_secrets() {
     assert_eq!(access(&plan, "/home/u/project/src"), Some(Access::ReadWrite));
 }
 
-/// Proves: FS-2 dotenv
 #[test]
 fn dotenv_files_outside_the_project_are_hidden() {
     let mut tree = FakeTree::new();
@@ -128,7 +124,6 @@ fn dotenv_files_outside_the_project_are_hidden() {
     }
 }
 
-/// Proves: FS-2 dotenv-budget
 #[test]
 fn what_is_too_much_to_search_is_hidden() {
     let mut tree = FakeTree::new();
@@ -144,7 +139,6 @@ fn what_is_too_much_to_search_is_hidden() {
     assert!(plan.notes.iter().any(|note| note.text.contains("too many files")), "{:?}", plan.notes);
 }
 
-/// Proves: FS-2 hide-secrets-off
 #[test]
 fn secrets_show_only_where_the_policy_says_so_and_own_records_never() {
     let mut tree = FakeTree::new();

@@ -16,7 +16,6 @@ fn get<'a>(environment: &'a Environment, name: &str) -> Option<&'a str> {
     found.and_then(|(_, value)| value.to_str())
 }
 
-/// Proves: PROC-8 secrets-scrubbed
 #[test]
 fn secrets_are_taken_out_by_name() {
     let secret = [
@@ -56,7 +55,6 @@ fn secrets_are_taken_out_by_name() {
     assert!(!note.contains("value"), "{note}");
 }
 
-/// Proves: PROC-8 explicit-env-wins
 #[test]
 fn what_is_set_explicitly_wins_over_the_scrub() {
     let mut process = policy().process;
@@ -64,7 +62,7 @@ fn what_is_set_explicitly_wins_over_the_scrub() {
     assert_eq!(get(&env(&process, &user()), "GH_TOKEN"), Some("given"));
 }
 
-/// Proves: PROC-8 clean, PROC-8 explicit-list
+/// Proves: PROC-8 clean
 #[test]
 fn the_modes_pass_on_what_they_say() {
     let mut facts = user();
@@ -85,7 +83,6 @@ fn the_modes_pass_on_what_they_say() {
     assert_eq!(get(&explicit, "SANDBOX_SESSION"), Some("s-1"));
 }
 
-/// Proves: PROC-8 absent-directories
 #[test]
 fn variables_that_name_absent_directories_are_dropped() {
     let mut facts = user();

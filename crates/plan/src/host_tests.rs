@@ -8,7 +8,6 @@ fn tree() -> FakeTree {
     tree
 }
 
-/// Proves: FS-2 links
 #[test]
 fn links_are_followed_and_remembered() {
     let tree = tree();
@@ -29,7 +28,6 @@ fn links_are_followed_and_remembered() {
     assert!(host.resolve(Path::new("/people/missing/../me")).is_err());
 }
 
-/// Proves: FS-1 missing-path
 #[test]
 fn what_is_missing_is_told_from_what_is_there() {
     let tree = tree();
@@ -44,7 +42,6 @@ fn what_is_missing_is_told_from_what_is_there() {
     }
 }
 
-/// Proves: FS-2 links
 #[test]
 fn every_place_of_a_name_is_found() {
     let mut tree = tree();
@@ -54,7 +51,6 @@ fn every_place_of_a_name_is_found() {
     assert_eq!(host.places(Path::new("/home/u/.ssh")), expected);
 }
 
-/// Proves: FS-1 lists-below-home
 #[test]
 fn missing_names_below_home_are_known_without_asking_for_each() {
     let mut tree = FakeTree::new();

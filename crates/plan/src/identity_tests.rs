@@ -1,7 +1,6 @@
 use super::*;
 use crate::fake::{policy, root, user};
 
-/// Proves: PROC-6 own-id
 #[test]
 fn an_ordinary_user_stays_itself() {
     let identity = choose(&policy().process, "s", &user()).unwrap();
@@ -9,7 +8,6 @@ fn an_ordinary_user_stays_itself() {
     assert_eq!(identity.mapping, Mapping::OwnId);
 }
 
-/// Proves: PROC-6 root-is-not-root
 #[test]
 fn root_hands_out_an_id_that_is_nobodys() {
     for ranges in
@@ -32,7 +30,6 @@ fn root_hands_out_an_id_that_is_nobodys() {
     }
 }
 
-/// Proves: PROC-6 sessions-apart
 #[test]
 fn two_sessions_get_two_ids() {
     let id = |session: &str| choose(&policy().process, session, &root()).unwrap().host_uid;
@@ -43,7 +40,6 @@ fn two_sessions_get_two_ids() {
     assert_eq!(id("same"), id("same"));
 }
 
-/// Proves: PROC-6 no-spare-id
 #[test]
 fn root_without_another_id_runs_nothing() {
     for ranges in [vec![(0, 1)], vec![]] {

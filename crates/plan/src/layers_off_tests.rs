@@ -6,7 +6,6 @@ fn off(layers: &[Layer]) -> Plan {
     without(plan(&policy(), &user(), &tree).unwrap(), &user(), &tree, layers)
 }
 
-/// Proves: ESC-2 check-stays-with-a-layer-off
 #[test]
 fn every_layer_changes_the_plan_and_leaves_the_check() {
     for layer in Layer::ALL {

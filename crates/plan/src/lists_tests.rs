@@ -24,7 +24,7 @@ const LISTS: [(&[Listed], &str, &[&str]); 5] = [
     ),
 ];
 
-/// Proves: FS-1 lists-are-well-formed
+/// Proves: FS-1 toolchains
 #[test]
 fn every_line_is_an_entry_with_known_flags_and_a_reason() {
     for (list, text, known) in LISTS {
@@ -40,7 +40,7 @@ fn every_line_is_an_entry_with_known_flags_and_a_reason() {
     }
 }
 
-/// Proves: FS-1 caches-hold-no-programs-or-credentials
+/// Proves: FS-1 cache-parts
 #[test]
 fn no_writable_cache_is_a_bin_or_holds_a_secret() {
     for cache in CACHES {

@@ -1,7 +1,6 @@
 use super::*;
 use crate::fake::user;
 
-/// Proves: FS-1 typed-paths
 #[test]
 fn typed_paths_expand_as_a_shell_would() {
     let mut facts = user();
@@ -22,7 +21,6 @@ fn typed_paths_expand_as_a_shell_would() {
     }
 }
 
-/// Proves: FS-1 typed-paths
 #[test]
 fn what_a_path_needs_must_be_set() {
     let facts = user();
@@ -36,7 +34,6 @@ fn what_a_path_needs_must_be_set() {
     assert!(Scope::new(&homeless).typed("~/x").is_err());
 }
 
-/// Proves: FS-1 listed-paths
 #[test]
 fn listed_paths_take_defaults_and_skip_what_is_unset() {
     let mut facts = user();

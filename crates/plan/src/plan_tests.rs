@@ -32,26 +32,22 @@ fn text(mut plan: Plan) -> String {
     plan.to_string()
 }
 
-/// Proves: POL-1 plan-is-printable
 #[test]
 fn a_plain_run_of_an_ordinary_user() {
     insta::assert_snapshot!(text(plan(&policy(), &user(), &developer()).unwrap()));
 }
 
-/// Proves: POL-1 plan-is-printable
 #[test]
 fn a_plain_run_of_root() {
     insta::assert_snapshot!(text(plan(&policy(), &root(), &developer()).unwrap()));
 }
 
-/// Proves: POL-1 plan-is-printable
 #[test]
 fn a_static_run_of_an_ordinary_user() {
     let policy = Policy { mode: Mode::Static, ..policy() };
     insta::assert_snapshot!(text(plan(&policy, &user(), &developer()).unwrap()));
 }
 
-/// Proves: POL-1 plan-json
 #[test]
 fn the_plan_prints_as_json_whatever_its_names_are() {
     use std::os::unix::ffi::OsStringExt as _;
@@ -66,7 +62,6 @@ fn the_plan_prints_as_json_whatever_its_names_are() {
     assert_eq!(value["command"]["cwd"], "/home/u/caf\u{fffd}");
 }
 
-/// Proves: PROC-6 root-is-not-root, FS-1 files-belong-to-the-owner
 #[test]
 fn for_root_grants_are_mapped_to_their_owner_and_system_paths_are_not() {
     let mut tree = developer();
@@ -94,7 +89,6 @@ fn for_root_grants_are_mapped_to_their_owner_and_system_paths_are_not() {
     assert!(!inside(&user_plan).mounts.iter().any(|op| matches!(op, MountOp::File { .. })));
 }
 
-/// Proves: FS-2 root-only
 #[test]
 fn root_can_not_make_what_only_root_reads_readable_by_a_mapped_grant() {
     let mut policy = policy();
@@ -108,7 +102,6 @@ fn root_can_not_make_what_only_root_reads_readable_by_a_mapped_grant() {
     assert!(matches!(bound, Some(MountOp::Bind { idmap: None, .. })), "{bound:?}");
 }
 
-/// Proves: POL-1 levels, PROC-4 namespaces
 #[test]
 fn each_level_has_its_namespaces() {
     let full = plan(&policy(), &user(), &developer()).unwrap();
@@ -131,7 +124,7 @@ fn each_level_has_its_namespaces() {
     assert!(isolating.clone().all(|promise| promise.strength == Strength::Absent));
 }
 
-/// Proves: PROC-4 time-offset
+/// Proves: PROC-4 time
 #[test]
 fn a_time_offset_and_a_host_name_need_their_namespaces() {
     let mut policy = policy();
@@ -144,7 +137,6 @@ fn a_time_offset_and_a_host_name_need_their_namespaces() {
     assert!(matches!(plan(&policy, &user(), &developer()), Err(PlanError::NeedsNamespaces { .. })));
 }
 
-/// Proves: NET-1 host-network
 #[test]
 fn the_hosts_network_is_shared_only_when_asked_for() {
     let mut tree = developer();
@@ -162,7 +154,6 @@ fn the_hosts_network_is_shared_only_when_asked_for() {
     assert!(host.notes.iter().any(|note| note.text.contains("host's network")));
 }
 
-/// Proves: POL-2 not-enforced-is-refused
 #[test]
 fn what_this_version_can_not_do_is_refused() {
     let mut proxy = policy();
@@ -178,7 +169,6 @@ fn what_this_version_can_not_do_is_refused() {
     }
 }
 
-/// Proves: POL-1 level-0-takes-no-limits-on-files
 #[test]
 fn level_0_refuses_what_it_can_not_keep() {
     let mut policy = Policy { isolation_level: Level::None, ..policy() };
@@ -192,7 +182,6 @@ fn level_0_refuses_what_it_can_not_keep() {
     ));
 }
 
-/// Proves: PROC-7 landlock-level
 #[test]
 fn without_namespaces_landlock_and_seccomp_hold_what_they_can() {
     let mut policy = Policy { isolation_level: Level::Process, ..policy() };
@@ -237,7 +226,6 @@ fn without_namespaces_landlock_and_seccomp_hold_what_they_can() {
     assert!(absent("PROC-1") && absent("FS-3") && absent("FS-7") && !absent("FS-2"));
 }
 
-/// Proves: PROC-7 never-silently-less
 #[test]
 fn without_namespaces_what_needs_them_is_an_error() {
     let mut policy = Policy { isolation_level: Level::Process, ..policy() };
@@ -256,7 +244,6 @@ fn without_namespaces_what_needs_them_is_an_error() {
     }
 }
 
-/// Proves: PROC-7 landlock-missing-is-said
 #[test]
 fn a_host_without_landlock_is_told_so() {
     let facts = HostFacts { landlock_abi: 0, ..user() };
@@ -266,7 +253,6 @@ fn a_host_without_landlock_is_told_so() {
     assert!(plan.promises.iter().all(|promise| !promise.layers.contains(&Layer::Landlock)));
 }
 
-/// Proves: FS-1 second-floor
 #[test]
 fn landlock_floors_writing_to_exactly_what_is_writable() {
     let plan = plan(&policy(), &user(), &developer()).unwrap();
@@ -291,7 +277,6 @@ fn landlock_floors_writing_to_exactly_what_is_writable() {
     assert!(!landlock.restrict_reads);
 }
 
-/// Proves: PROC-2 rlimits, RES-2 timeout
 #[test]
 fn limits_come_from_the_policy() {
     let mut policy = policy();
@@ -318,7 +303,6 @@ fn limits_come_from_the_policy() {
     assert!(plan(&self::policy(), &user(), &developer()).unwrap().rlimits.is_empty());
 }
 
-/// Proves: ESC-2 probes
 #[test]
 fn every_wall_is_probed() {
     let plan = plan(&policy(), &user(), &developer()).unwrap();
@@ -339,7 +323,6 @@ fn every_wall_is_probed() {
     );
 }
 
-/// Proves: SYS-1 custom-lists
 #[test]
 fn a_policys_own_list_of_system_calls_is_compiled() {
     let mut policy = policy();
@@ -355,7 +338,6 @@ fn a_policys_own_list_of_system_calls_is_compiled() {
     assert!(error.to_string().contains("did you mean `openat`?"), "{error}");
 }
 
-/// Proves: GATE-1 dynamic-says-what-it-does
 #[test]
 fn dynamic_mode_says_that_nothing_is_asked() {
     let plan = plan(&policy(), &user(), &developer()).unwrap();
@@ -363,7 +345,6 @@ fn dynamic_mode_says_that_nothing_is_asked() {
     assert_eq!(access(&plan, "/srv/data"), None::<Access>);
 }
 
-/// Proves: POL-7 approvals-are-carried
 #[test]
 fn approvals_reach_the_plan() {
     let approval = Approval { what: "network:host".to_owned(), reason: "a test".to_owned() };
@@ -371,7 +352,6 @@ fn approvals_reach_the_plan() {
     assert_eq!(plan(&policy, &user(), &developer()).unwrap().approvals, [approval]);
 }
 
-/// Proves: ERR-1 no-command
 #[test]
 fn a_missing_command_is_an_error_of_ours() {
     let (policy, facts, tree) = (policy(), user(), developer());

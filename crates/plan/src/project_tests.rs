@@ -9,7 +9,6 @@ fn run_in(cwd: &str, tree: &FakeTree) -> Result<Plan, PlanError> {
     plan(&policy(), &HostFacts { cwd: cwd.into(), ..user() }, tree)
 }
 
-/// Proves: FS-1 project-is-git-root
 #[test]
 fn the_project_is_the_git_root_or_the_working_directory() {
     let mut tree = FakeTree::new();
@@ -22,7 +21,6 @@ fn the_project_is_the_git_root_or_the_working_directory() {
     assert!(!shows(&plain, "/home/u/plain"));
 }
 
-/// Proves: FS-1 home-is-no-project
 #[test]
 fn home_root_and_system_directories_are_never_the_project() {
     let mut tree = FakeTree::new();
@@ -36,7 +34,6 @@ fn home_root_and_system_directories_are_never_the_project() {
     }
 }
 
-/// Proves: FS-1 project-in-opt
 #[test]
 fn a_git_root_inside_a_system_directory_is_a_project() {
     let mut tree = FakeTree::new();
@@ -46,7 +43,6 @@ fn a_git_root_inside_a_system_directory_is_a_project() {
     assert_eq!(access(&plan, "/opt"), Some(Access::ReadOnly));
 }
 
-/// Proves: FS-2 secret-in-project
 #[test]
 fn a_project_that_holds_a_secret_is_read_only_without_it() {
     let mut tree = FakeTree::new();
@@ -60,7 +56,6 @@ fn a_project_that_holds_a_secret_is_read_only_without_it() {
     assert!(plan.notes.iter().any(|note| note.text.contains("is read-only")), "{:?}", plan.notes);
 }
 
-/// Proves: PROC-8 cwd-must-be-allowed
 #[test]
 fn the_working_directory_must_be_in_the_view() {
     let mut tree = FakeTree::new();
@@ -79,7 +74,6 @@ fn the_working_directory_must_be_in_the_view() {
     assert!(matches!(plan(&none, &user(), &tree), Err(PlanError::WorkingDirectory { .. })));
 }
 
-/// Proves: POL-4 policy-files-sealed
 #[test]
 fn policy_files_of_the_project_are_not_writable() {
     let mut tree = FakeTree::new();
@@ -125,7 +119,6 @@ fn worktree() -> FakeTree {
     tree
 }
 
-/// Proves: FS-1 worktree-commits
 #[test]
 fn a_worktree_can_commit_and_plant_no_hook() {
     let plan = run_in("/home/u/wt", &worktree()).unwrap();
@@ -149,7 +142,6 @@ fn a_worktree_can_commit_and_plant_no_hook() {
     }
 }
 
-/// Proves: FS-1 forged-worktree
 #[test]
 fn a_git_file_that_nobody_points_back_to_grants_nothing() {
     let mut forged = worktree();
@@ -172,7 +164,6 @@ fn a_git_file_that_nobody_points_back_to_grants_nothing() {
     }
 }
 
-/// Proves: FS-1 submodule-commits
 #[test]
 fn a_submodule_writes_its_directory_but_not_its_configuration() {
     let mut tree = FakeTree::new();

@@ -67,7 +67,6 @@ fn shown(op: &MountOp, tree: &FakeTree) -> Vec<std::path::PathBuf> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Proves: FS-2 never-bound, FS-1 writable-only-where-granted
     #[test]
     fn nothing_denied_is_ever_bound(policy in some_policy()) {
         let tree = tree();

@@ -10,24 +10,32 @@ use crate::selfcheck::{self, Moment, Targets};
 use crate::streams::Chosen;
 use palisade_bpf::Insn;
 use palisade_plan::model::{Command, Confinement, Plan, Resource};
+use palisade_sys::clone::{CloneFlags, unshare};
+use palisade_sys::fdpass::{recv_with_fds, send_with_fds};
 use palisade_sys::proc::{self, Limit};
 use palisade_sys::seccomp::{self, SeccompFlags, SockFilter};
-use palisade_sys::{Errno, Mode, SysError, creds, tty};
+use palisade_sys::{Errno, Mode, SysError, creds, net, tty};
 use std::convert::Infallible;
 use std::ffi::{CString, OsStr};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+
+/// From pid 1: everything stands, go on.
+pub(crate) const GO: &[u8] = b"go";
+/// To pid 1: the network namespace is made.
+pub(crate) const NETWORK_READY: &[u8] = b"network";
+/// No report to pid 1 is longer.
+pub(crate) const LONGEST_REPORT: usize = 16 * 1024;
 
 /// What the command process starts from.
 #[derive(Debug)]
 pub(crate) struct Start<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) chosen: &'a Chosen,
-    pub(crate) terminal: Option<BorrowedFd<'a>>,
     pub(crate) targets: Targets,
-    /// To pid 1; closes by itself when exec succeeds.
+    /// To and from pid 1; closes by itself when exec succeeds.
     pub(crate) report: OwnedFd,
     pub(crate) umask: Mode,
 }
@@ -41,15 +49,20 @@ pub(crate) fn become_command(start: &Start<'_>) -> ! {
 
 fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     let plan = start.plan;
-    // Its own process group, in the foreground of its terminal.
+    // While pid 1 builds the view: what needs nothing of it.
     proc::setpgid(None, None).during("making the command's process group")?;
-    if let Some(terminal) = start.terminal {
+    rustix::process::umask(start.umask);
+    proc::reset_handlers();
+    let (argv, env) = c_strings(&plan.command)?;
+    make_network(start)?;
+    let terminal = wait_for_pid_1(start);
+    // In the foreground of its terminal.
+    let terminal = terminal.as_ref().map(AsFd::as_fd);
+    if let Some(terminal) = terminal {
         tty::tcsetpgrp(terminal, rustix::process::getpid()).during("taking the terminal")?;
     }
-    start.chosen.connect(start.terminal)?;
-    rustix::process::umask(start.umask);
+    start.chosen.connect(terminal)?;
     limit(plan)?;
-    let (argv, env) = c_strings(&plan.command)?;
     // Privileges before Landlock: securebits need a capability, and Landlock needs no_new_privs.
     drop_privileges(plan)?;
     // As the command itself would: a directory it may not enter is no working directory.
@@ -64,7 +77,6 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     let begun = Instant::now();
     let mut observations = selfcheck::run(&plan.self_check, Moment::BeforeFilter, start.targets)?;
     let mut took = begun.elapsed();
-    proc::reset_handlers();
     proc::unblock_all().during("unblocking signals")?;
     if let Some(filter) = &plan.seccomp {
         install(&filter.program)?;
@@ -80,6 +92,29 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
 fn send(start: &Start<'_>, message: &FromInit) {
     // If pid 1 is gone there is nobody to tell, and we go with it.
     let _ = rustix::io::write(&start.report, &message.encode());
+}
+
+/// The network namespace, with its loopback up, for us and for pid 1 to follow into.
+fn make_network(start: &Start<'_>) -> Result<(), LaunchError> {
+    let Confinement::Namespaces(inside) = &start.plan.confinement else { return Ok(()) };
+    if !inside.namespaces.net {
+        return Ok(());
+    }
+    unshare(CloneFlags::NEWNET).during("creating the network namespace")?;
+    if inside.loopback {
+        net::loopback_up().during("bringing up the loopback interface")?;
+    }
+    send_with_fds(&start.report, NETWORK_READY, &[]).during("creating the network namespace")
+}
+
+/// Until everything around us stands. Brings the terminal, if there is one.
+fn wait_for_pid_1(start: &Start<'_>) -> Option<OwnedFd> {
+    let mut packet = [0; 16];
+    match recv_with_fds(&start.report, &mut packet) {
+        Ok((length, mut descriptors)) if &packet[..length] == GO => descriptors.pop(),
+        // Pid 1 failed, has said why, and is gone.
+        _ => proc::exit_now(125),
+    }
 }
 
 fn limit(plan: &Plan) -> Result<(), LaunchError> {

@@ -132,7 +132,7 @@ impl Init {
             if !matches!(ready, Ok(1)) {
                 return;
             }
-            let mut packet = [0; 16 * 1024];
+            let mut packet = [0; command::LONGEST_REPORT];
             let length = recv_with_fds(report, &mut packet).map_or(0, |(length, _)| length);
             match FromInit::decode(&packet[..length]) {
                 Some(FromInit::Failed(error)) => {

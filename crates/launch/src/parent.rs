@@ -205,12 +205,12 @@ impl Drop for Running {
 fn clone_flags(plan: &Plan) -> CloneFlags {
     let Confinement::Namespaces(inside) = &plan.confinement else { return CloneFlags::NONE };
     let Namespaced { namespaces, .. } = inside.as_ref();
-    let Namespaces { mount, pid, net, uts, ipc, cgroup, time_offset: _ } = *namespaces;
+    // The network is the command process's to make, beside the view; the clocks are pid 1's.
+    let Namespaces { mount, pid, net: _, uts, ipc, cgroup, time_offset: _ } = *namespaces;
     let mut flags = CloneFlags::NEWUSER;
     for (wanted, flag) in [
         (mount, CloneFlags::NEWNS),
         (pid, CloneFlags::NEWPID),
-        (net, CloneFlags::NEWNET),
         (uts, CloneFlags::NEWUTS),
         (ipc, CloneFlags::NEWIPC),
         (cgroup, CloneFlags::NEWCGROUP),

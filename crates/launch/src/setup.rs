@@ -10,13 +10,14 @@ use crate::mounts::Builder;
 use crate::selfcheck::Targets;
 use crate::sources::Prepared;
 use crate::streams::Chosen;
-use palisade_plan::model::{Confinement, Identity, Mapping, Namespaced, Plan};
+use palisade_plan::model::{Confinement, Identity, Mapping, Plan};
 use palisade_sys::clone::{CloneFlags, Forked, fork, unshare};
 use palisade_sys::creds::{self, IdKind, MapLine};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
 use palisade_sys::proc::{self, sig};
-use palisade_sys::{Mode, net, timens, tty};
+use palisade_sys::{Mode, timens, tty};
 use rustix::termios::Winsize;
+use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
@@ -43,24 +44,22 @@ pub(crate) fn child(mut launch: Launch<'_>) -> ! {
 }
 
 fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
+    const STEP: &str = "starting the command";
     let plan = launch.plan;
     // Set-up creates names with exact modes; the command gets the caller's umask back.
     let caller_umask = rustix::process::umask(Mode::empty());
     // Inherited from the supervisor, and undone: an undumpable process does not own its own /proc
     // files, among them the id maps.
     creds::set_dumpable(true).during("opening the child to itself")?;
+    // 1. Who we are, and whose life ours hangs on.
     match &plan.confinement {
         Confinement::Namespaces(inside) => {
-            // 1. Who we are. Changing ids clears the parent-death signal, so it comes after.
+            // Changing ids clears the parent-death signal, so that comes after.
             take_identity(launch, &inside.identity)?;
             creds::set_pdeathsig(sig::SIGKILL)
                 .during("tying the sandbox's life to the supervisor's")?;
-            // 2. The view.
-            let mut view = Builder::new(launch.prepared.take(), plan.hardening)?;
-            view.build(&inside.mounts)?;
-            view.enter()?;
-            // 3. The rest of the namespaces.
-            enter_namespaces(inside)?;
+            // Only a child yet to be forked gets the shifted clocks.
+            shift_clocks(inside.namespaces.time_offset)?;
         }
         // Without a pid namespace our own death would not take the others along: pid 1's stand-in
         // stays alive when the supervisor dies, sees its socket close and ends them all.
@@ -68,36 +67,82 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
             creds::set_child_subreaper().during("adopting the command's orphans")?;
         }
     }
-    // 4. Away from the caller's terminal, towards our own.
+    // 2. Away from the caller's terminal.
     if plan.hardening.own_session {
         proc::setsid().during("leaving the caller's session")?;
     }
-    let terminal = open_terminal(launch)?;
-    // 5. From here on nobody inside may look into this process or trace it.
-    if plan.hardening.init_undumpable {
-        creds::set_dumpable(false).during("closing pid 1 to inspection")?;
-    }
-    // 6. The command.
-    proc::block_signals(&[sig::SIGCHLD, sig::SIGTTOU]).during("blocking signals")?;
-    let (report, command_report) = socketpair().during("starting the command")?;
-    match fork().during("starting the command")? {
+    // 3. The process of the command, this early: making a network namespace takes the kernel about
+    // as long as the view takes us, and so they are made side by side. It goes no further than that
+    // before it is told.
+    proc::block_signals(&[sig::SIGCHLD, sig::SIGTTOU]).during(STEP)?;
+    let (report, command_report) = socketpair().during(STEP)?;
+    let (command, pidfd) = match fork().during(STEP)? {
         Forked::Child => {
             drop(report);
             command::become_command(&command::Start {
                 plan,
                 chosen: &launch.chosen,
-                terminal: terminal.as_ref().map(AsFd::as_fd),
                 targets: launch.targets,
                 report: command_report,
                 umask: caller_umask,
             })
         }
-        Forked::Parent { pid, pidfd } => {
-            // Before pid 1 closes every descriptor it has no use for: dropped later, its number
-            // would be closed a second time.
-            drop(pidfd);
-            drop(command_report);
-            Init::take_over(plan, pid, report, terminal, launch.control.as_fd())
+        Forked::Parent { pid, pidfd } => (pid, pidfd),
+    };
+    drop(command_report);
+    if let Confinement::Namespaces(inside) = &plan.confinement {
+        // 4. The view.
+        let mut view = Builder::new(launch.prepared.take(), plan.hardening)?;
+        view.build(&inside.mounts)?;
+        view.enter()?;
+        // 5. The rest of the namespaces.
+        if let Some(hostname) = &inside.hostname {
+            proc::sethostname(hostname).during("setting the host name")?;
+        }
+        if inside.namespaces.net {
+            join_network(&report, &pidfd)?;
+        }
+    }
+    // Before pid 1 closes every descriptor it has no use for: dropped later, its number would be
+    // closed a second time.
+    drop(pidfd);
+    // 6. A terminal of our own.
+    let terminal = open_terminal(launch)?;
+    // 7. From here on nobody inside may look into this process or trace it.
+    if plan.hardening.init_undumpable {
+        creds::set_dumpable(false).during("closing pid 1 to inspection")?;
+    }
+    // 8. Everything stands: the command may go on to its own last steps.
+    let terminal_fd: Vec<_> = terminal.iter().map(AsFd::as_fd).collect();
+    if send_with_fds(&report, command::GO, &terminal_fd).is_err() {
+        return Err(last_words(&report));
+    }
+    Init::take_over(plan, command, report, terminal, launch.control.as_fd())
+}
+
+/// Enters the network namespace that the command's process made.
+fn join_network(report: &OwnedFd, command: &OwnedFd) -> Result<(), LaunchError> {
+    const STEP: &str = "entering the network namespace";
+    let mut packet = vec![0; command::LONGEST_REPORT];
+    let (length, _) = recv_with_fds(report, &mut packet).during(STEP)?;
+    if &packet[..length] != command::NETWORK_READY {
+        return Err(failure_in(&packet[..length]));
+    }
+    move_into_thread_name_spaces(command.as_fd(), ThreadNameSpaceType::NETWORK).during(STEP)
+}
+
+/// Why the command's process gave up before it was told to go on.
+fn last_words(report: &OwnedFd) -> LaunchError {
+    let mut packet = vec![0; command::LONGEST_REPORT];
+    let length = recv_with_fds(report, &mut packet).map_or(0, |(length, _)| length);
+    failure_in(&packet[..length])
+}
+
+fn failure_in(packet: &[u8]) -> LaunchError {
+    match FromInit::decode(packet) {
+        Some(FromInit::Failed(error)) => error,
+        _ => {
+            LaunchError::new("starting the command", "its process died before it was told to go on")
         }
     }
 }
@@ -130,19 +175,11 @@ fn take_identity(launch: &Launch<'_>, identity: &Identity) -> Result<(), LaunchE
     }
 }
 
-fn enter_namespaces(inside: &Namespaced) -> Result<(), LaunchError> {
-    if let Some(hostname) = &inside.hostname {
-        proc::sethostname(hostname).during("setting the host name")?;
-    }
-    if inside.loopback {
-        net::loopback_up().during("bringing up the loopback interface")?;
-    }
-    if let Some(offset) = inside.namespaces.time_offset {
-        const STEP: &str = "shifting the clocks";
-        unshare(CloneFlags::NEWTIME).during(STEP)?;
-        timens::write_timens_offsets(offset, offset).during(STEP)?;
-    }
-    Ok(())
+fn shift_clocks(offset: Option<i64>) -> Result<(), LaunchError> {
+    const STEP: &str = "shifting the clocks";
+    let Some(offset) = offset else { return Ok(()) };
+    unshare(CloneFlags::NEWTIME).during(STEP)?;
+    timens::write_timens_offsets(offset, offset).during(STEP)
 }
 
 /// A terminal of the sandbox's own devpts. A slave of the host's would be "not a tty" inside, and

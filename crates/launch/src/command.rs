@@ -6,10 +6,11 @@
 use crate::control::{Checked, FromInit};
 use crate::error::{During, LaunchError, Mistake};
 use crate::landlock;
+use crate::mounts::detach_old_root;
 use crate::selfcheck::{self, Moment, Targets};
 use crate::streams::Chosen;
 use palisade_bpf::Insn;
-use palisade_plan::model::{Command, Confinement, Plan, Resource};
+use palisade_plan::model::{Command, Confinement, Namespaced, Plan, Resource};
 use palisade_sys::clone::{CloneFlags, unshare};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds};
 use palisade_sys::proc::{self, Limit};
@@ -22,10 +23,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// From pid 1: everything stands, go on.
+/// From pid 1: the new root is `/`.
+pub(crate) const ROOT_CHANGED: &[u8] = b"root changed";
+/// From pid 1, with the terminal if there is one: everything stands, go on.
 pub(crate) const GO: &[u8] = b"go";
 /// To pid 1: the network namespace is made.
-pub(crate) const NETWORK_READY: &[u8] = b"network";
+pub(crate) const NETWORK_READY: &[u8] = b"network ready";
+/// To pid 1: nothing of the host's tree is left but what was taken.
+pub(crate) const OLD_ROOT_GONE: &[u8] = b"old root gone";
 /// No report to pid 1 is longer.
 pub(crate) const LONGEST_REPORT: usize = 16 * 1024;
 
@@ -54,8 +59,15 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     rustix::process::umask(start.umask);
     proc::reset_handlers();
     let (argv, env) = c_strings(&plan.command)?;
-    make_network(start)?;
-    let terminal = wait_for_pid_1(start);
+    if let Confinement::Namespaces(inside) = &plan.confinement {
+        make_network(start, inside)?;
+        wait_for_pid_1(start, ROOT_CHANGED);
+        detach_old_root()?;
+        tell_pid_1(start, OLD_ROOT_GONE)?;
+    }
+    // Privileges before Landlock: securebits need a capability, and Landlock needs no_new_privs.
+    drop_privileges(plan)?;
+    let terminal = wait_for_pid_1(start, GO).pop();
     // In the foreground of its terminal.
     let terminal = terminal.as_ref().map(AsFd::as_fd);
     if let Some(terminal) = terminal {
@@ -63,8 +75,6 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     }
     start.chosen.connect(terminal)?;
     limit(plan)?;
-    // Privileges before Landlock: securebits need a capability, and Landlock needs no_new_privs.
-    drop_privileges(plan)?;
     // As the command itself would: a directory it may not enter is no working directory.
     enter_directory(&plan.command.cwd)?;
     if let Some(rules) = &plan.landlock {
@@ -95,8 +105,7 @@ fn send(start: &Start<'_>, message: &FromInit) {
 }
 
 /// The network namespace, with its loopback up, for us and for pid 1 to follow into.
-fn make_network(start: &Start<'_>) -> Result<(), LaunchError> {
-    let Confinement::Namespaces(inside) = &start.plan.confinement else { return Ok(()) };
+fn make_network(start: &Start<'_>, inside: &Namespaced) -> Result<(), LaunchError> {
     if !inside.namespaces.net {
         return Ok(());
     }
@@ -104,14 +113,18 @@ fn make_network(start: &Start<'_>) -> Result<(), LaunchError> {
     if inside.loopback {
         net::loopback_up().during("bringing up the loopback interface")?;
     }
-    send_with_fds(&start.report, NETWORK_READY, &[]).during("creating the network namespace")
+    tell_pid_1(start, NETWORK_READY)
 }
 
-/// Until everything around us stands. Brings the terminal, if there is one.
-fn wait_for_pid_1(start: &Start<'_>) -> Option<OwnedFd> {
-    let mut packet = [0; 16];
+fn tell_pid_1(start: &Start<'_>, part: &[u8]) -> Result<(), LaunchError> {
+    send_with_fds(&start.report, part, &[]).during("talking to pid 1")
+}
+
+/// Until pid 1 says so; returns the descriptors that came with it.
+fn wait_for_pid_1(start: &Start<'_>, word: &[u8]) -> Vec<OwnedFd> {
+    let mut packet = [0; 32];
     match recv_with_fds(&start.report, &mut packet) {
-        Ok((length, mut descriptors)) if &packet[..length] == GO => descriptors.pop(),
+        Ok((length, descriptors)) if &packet[..length] == word => descriptors,
         // Pid 1 failed, has said why, and is gone.
         _ => proc::exit_now(125),
     }

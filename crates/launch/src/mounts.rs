@@ -1,7 +1,9 @@
 //! Builds the view: the sandbox's own root on a tmpfs, step by step as the plan says.
 //!
-//! Every name is created or opened below the new root's descriptor without following links, so
-//! nothing a bound tree contains can send a step elsewhere (CVE-2026-41579, CVE-2025-52881).
+//! First every piece is taken from the host or made anew, detached; then the root changes; then the
+//! pieces are put in their places, while the command's process lets go of the old root. Every name
+//! is created or opened below the new root's descriptor without following links, so nothing a bound
+//! tree contains can send a step elsewhere (CVE-2026-41579, CVE-2025-52881).
 
 use crate::error::{During, LaunchError};
 use crate::idmap::OwnerMaps;
@@ -10,6 +12,7 @@ use palisade_plan::model::{Hardening, MountOp, NodeKind};
 use palisade_sys::beneath::{create_file_beneath, mkdir_p_beneath, open_beneath, symlink_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{CWD, Errno, Mode, OFlags, SysError};
+use std::ffi::OsStr;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -21,140 +24,158 @@ pub(crate) const STAGE: &str = "/.palisade-stage";
 /// `PROC_SUPER_MAGIC`: a false procfs must not catch our writes (CVE-2025-52881).
 const PROC_MAGIC: i64 = 0x9fa0;
 
-/// The new root, attached over the old one and not yet entered.
+/// The new root, empty at first.
 #[derive(Debug)]
 pub(crate) struct Builder {
     pub(crate) root: OwnedFd,
-    host_root: OwnedFd,
-    /// Present where the parent took the sources.
-    prepared: Option<Prepared>,
     hardening: Hardening,
 }
 
+/// Detached mounts by the index of their step; a step that makes a name has none.
+pub(crate) type Pieces = Vec<Option<OwnedFd>>;
+
 impl Builder {
     /// Cuts the namespace off from the host's mounts and puts an empty root over the old one. Paths
-    /// of this process still start at the old root until [`Self::enter`].
-    pub(crate) fn new(
-        prepared: Option<Prepared>,
-        hardening: Hardening,
-    ) -> Result<Self, LaunchError> {
+    /// of this process still start at the old root until [`Self::change_root`].
+    pub(crate) fn new(hardening: Hardening) -> Result<Self, LaunchError> {
         if hardening.private_mounts {
             mounts::make_private_recursive(Path::new("/"))
                 .during("cutting mounts off from the host")?;
         }
-        let host_root = sources::host_root()?;
         let options = [FsOption::Text("mode", "0755"), FsOption::Text("size", "16m")];
         let root = mounts::new_fs("tmpfs", &options, MountAttrs::NOSUID | MountAttrs::NODEV)
             .during(STEP)?;
         mounts::move_mount(&root, CWD, Path::new("/")).during(STEP)?;
-        Ok(Self { root, host_root, prepared, hardening })
+        Ok(Self { root, hardening })
     }
 
-    /// Carries out the steps in order.
-    pub(crate) fn build(&mut self, ops: &[MountOp]) -> Result<(), LaunchError> {
-        ops.iter().enumerate().try_for_each(|(index, op)| self.step(index, op))
+    /// Takes from the host, or from what root's parent prepared, and makes the new file systems: a
+    /// new procfs only while the host's is still to be seen, as the kernel wants it.
+    pub(crate) fn collect(
+        &self,
+        ops: &[MountOp],
+        prepared: Option<Prepared>,
+    ) -> Result<Pieces, LaunchError> {
+        let sources = match prepared {
+            Some(prepared) => prepared,
+            None => sources::prepare(ops, self.hardening, &OwnerMaps::default())?,
+        };
+        ops.iter().zip(sources).map(|(op, source)| self.piece(op, source)).collect()
     }
 
-    /// Seals the root, makes it `/` and lets go of the old one.
-    pub(crate) fn enter(self) -> Result<(), LaunchError> {
+    /// Makes the new root `/`. The old one then lies over it, unseen by who starts at `/`, until
+    /// [`detach_old_root`].
+    pub(crate) fn change_root(&self) -> Result<(), LaunchError> {
         const STEP: &str = "changing the root";
+        rustix::process::fchdir(&self.root).during(STEP)?;
+        // Both names the same: so no directory has to exist for the old root. See pivot_root(2), NOTES.
+        mounts::pivot_root(Path::new("."), Path::new(".")).during(STEP)
+    }
+
+    /// Puts everything in its place, in order, and seals the root.
+    pub(crate) fn furnish(
+        &self,
+        ops: &[MountOp],
+        pieces: &[Option<OwnedFd>],
+    ) -> Result<(), LaunchError> {
+        ops.iter().zip(pieces).try_for_each(|(op, piece)| self.place(op, piece.as_ref()))?;
         let sealed = MountAttr { set: MountAttrs::RDONLY, ..MountAttr::default() };
         mounts::mount_setattr(&self.root, Recursion::Single, &sealed).during(STEP)?;
-        rustix::process::fchdir(&self.root).during(STEP)?;
-        // Both names the same: the old root ends up over the new one and is detached from there,
-        // so no directory has to exist for it. See pivot_root(2), NOTES.
-        mounts::pivot_root(Path::new("."), Path::new(".")).during(STEP)?;
-        mounts::detach(Path::new(".")).during(STEP)?;
         rustix::process::chdir("/").during(STEP)
     }
 
-    fn step(&mut self, index: usize, op: &MountOp) -> Result<(), LaunchError> {
+    fn piece(&self, op: &MountOp, source: Option<OwnedFd>) -> Result<Option<OwnedFd>, LaunchError> {
+        match op {
+            MountOp::Overlay { target, hidden, .. } => {
+                let lower = source.ok_or_else(|| no_piece(op))?;
+                self.overlay(&lower, target, hidden).map(Some)
+            }
+            MountOp::Tmpfs { mode, size, exec, .. } => {
+                let mode = format!("{mode:o}");
+                let size = size.map(|bytes| bytes.to_string());
+                let mut options = vec![FsOption::Text("mode", &mode)];
+                options.extend(size.as_deref().map(|size| FsOption::Text("size", size)));
+                let attrs = if *exec { NO_DEVICES } else { NO_DEVICES | MountAttrs::NOEXEC };
+                new_fs("tmpfs", &options, attrs)
+            }
+            MountOp::Proc { .. } => {
+                let mount = new_fs("proc", &[], NO_DEVICES | MountAttrs::NOEXEC)?;
+                mount.as_ref().map_or(Ok(()), check_proc)?;
+                Ok(mount)
+            }
+            // No gid=5: the tty group is not mapped in the user namespace. Terminals are devices.
+            MountOp::DevPts { .. } => {
+                let options = [FsOption::Text("ptmxmode", "0666"), FsOption::Text("mode", "0620")];
+                new_fs("devpts", &options, MountAttrs::NOSUID | MountAttrs::NOEXEC)
+            }
+            MountOp::Mqueue { .. } => new_fs("mqueue", &[], NO_DEVICES | MountAttrs::NOEXEC),
+            MountOp::Bind { .. }
+            | MountOp::Device { .. }
+            | MountOp::Dir { .. }
+            | MountOp::Symlink { .. }
+            | MountOp::File { .. }
+            | MountOp::Seal { .. }
+            | MountOp::Blank { .. } => Ok(source),
+        }
+    }
+
+    fn place(&self, op: &MountOp, piece: Option<&OwnedFd>) -> Result<(), LaunchError> {
+        let attach =
+            |target: &Path, kind| self.attach(piece.ok_or_else(|| no_piece(op))?, target, kind);
         match op {
             MountOp::Dir { target, mode } => {
                 mkdir_p_beneath(&self.root, target, Mode::from_raw_mode(*mode)).during(STEP)?;
                 Ok(())
             }
             MountOp::Symlink { target, points_to } => {
-                self.make_parent(target)?;
-                symlink_beneath(&self.root, points_to, target).during(STEP)
+                let (parent, name) = self.parent_of(target)?;
+                symlink_beneath(&parent, points_to, Path::new(name)).during(STEP)
             }
             MountOp::File { target, content } => self.file(target, content),
-            MountOp::Bind { target, kind, .. } => {
-                let mount = self.source(index, op)?;
-                self.attach(&mount, target, *kind)
-            }
-            MountOp::Device { target, .. } => {
-                let mount = self.source(index, op)?;
-                self.attach(&mount, target, NodeKind::File)
-            }
             MountOp::Seal { target, optional } => self.seal(target, *optional),
             MountOp::Blank { target, optional } => self.blank(target, *optional),
-            MountOp::Overlay { target, hidden, .. } => {
-                let lower = self.source(index, op)?;
-                self.overlay(&lower, target, hidden)
-            }
-            MountOp::Tmpfs { target, mode, size, exec } => {
-                let mode = format!("{mode:o}");
-                let size = size.map(|bytes| bytes.to_string());
-                let mut options = vec![FsOption::Text("mode", &mode)];
-                options.extend(size.as_deref().map(|size| FsOption::Text("size", size)));
-                self.new_fs("tmpfs", &options, target, *exec)
-            }
-            MountOp::Proc { target } => {
-                self.new_fs("proc", &[], target, false)?;
-                let found = open_beneath(&self.root, target, OFlags::PATH).during(STEP)?;
-                match mounts::fstatfs_magic(&found).during(STEP)? {
-                    PROC_MAGIC => Ok(()),
-                    other => {
-                        Err(LaunchError::new(STEP, format!("/proc is not procfs ({other:#x})")))
-                    }
-                }
-            }
-            // No gid=5: the tty group is not mapped in the user namespace.
-            MountOp::DevPts { target } => self.new_fs(
-                "devpts",
-                &[FsOption::Text("ptmxmode", "0666"), FsOption::Text("mode", "0620")],
-                target,
-                false,
-            ),
-            MountOp::Mqueue { target } => self.new_fs("mqueue", &[], target, false),
+            MountOp::Bind { target, kind, .. } => attach(target, *kind),
+            MountOp::Device { target, .. } => attach(target, NodeKind::File),
+            MountOp::Overlay { target, .. }
+            | MountOp::Tmpfs { target, .. }
+            | MountOp::Proc { target }
+            | MountOp::DevPts { target }
+            | MountOp::Mqueue { target } => attach(target, NodeKind::Dir),
         }
     }
 
-    fn source(&mut self, index: usize, op: &MountOp) -> Result<OwnedFd, LaunchError> {
-        let taken = match &mut self.prepared {
-            Some(prepared) => prepared.get_mut(index).and_then(Option::take),
-            None => sources::take(&self.host_root, op, self.hardening, &OwnerMaps::default())?,
+    /// The directory a name is made in, made itself if need be, and the name.
+    fn parent_of<'path>(
+        &self,
+        target: &'path Path,
+    ) -> Result<(OwnedFd, &'path OsStr), LaunchError> {
+        let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
+            return Err(LaunchError::new(STEP, format!("{} is no name", target.display())));
         };
-        taken.ok_or_else(|| {
-            LaunchError::new(STEP, format!("no source for {}", op.target().display()))
-        })
-    }
-
-    fn make_parent(&self, target: &Path) -> Result<(), LaunchError> {
-        let Some(parent) = target.parent() else { return Ok(()) };
         // Mostly it is there already: one call instead of one for each component.
-        if open_beneath(&self.root, parent, OFlags::PATH | OFlags::DIRECTORY).is_ok() {
-            return Ok(());
-        }
-        mkdir_p_beneath(&self.root, parent, Mode::from_raw_mode(0o755)).during(STEP)?;
-        Ok(())
+        let directory = match open_beneath(&self.root, parent, OFlags::PATH | OFlags::DIRECTORY) {
+            Err(error) if error.errno == Errno::NOENT => {
+                mkdir_p_beneath(&self.root, parent, Mode::from_raw_mode(0o755))
+            }
+            found => found,
+        };
+        Ok((directory.during(STEP)?, name))
     }
-
     /// The place for a mount: what is there already, else made on our own tmpfs.
     fn mount_point(&self, target: &Path, kind: NodeKind) -> Result<OwnedFd, LaunchError> {
         match open_beneath(&self.root, target, OFlags::PATH) {
             Err(error) if error.errno == Errno::NOENT => {}
             found => return found.during(STEP),
         }
+        let (parent, name) = self.parent_of(target)?;
         match kind {
             NodeKind::Dir => {
-                mkdir_p_beneath(&self.root, target, Mode::from_raw_mode(0o755)).during(STEP)
+                mkdir_p_beneath(&parent, Path::new(name), Mode::from_raw_mode(0o755)).during(STEP)
             }
             NodeKind::File => {
-                self.make_parent(target)?;
-                create_file_beneath(&self.root, target, Mode::from_raw_mode(0o444)).during(STEP)?;
-                open_beneath(&self.root, target, OFlags::PATH).during(STEP)
+                let name = Path::new(name);
+                create_file_beneath(&parent, name, Mode::from_raw_mode(0o444)).during(STEP)?;
+                open_beneath(&parent, name, OFlags::PATH).during(STEP)
             }
         }
     }
@@ -169,25 +190,6 @@ impl Builder {
         mounts::move_mount(mount, &place, Path::new(""))
             .map_err(|error| SysError { subject: target.display().to_string(), ..error })
             .during(STEP)
-    }
-
-    pub(crate) fn new_fs(
-        &self,
-        fstype: &str,
-        options: &[FsOption<'_>],
-        target: &Path,
-        exec: bool,
-    ) -> Result<(), LaunchError> {
-        let mut attrs = MountAttrs::NOSUID;
-        // Terminals are device nodes: with `nodev` none of them could be opened.
-        if fstype != "devpts" {
-            attrs |= MountAttrs::NODEV;
-        }
-        if !exec {
-            attrs |= MountAttrs::NOEXEC;
-        }
-        let mount = mounts::new_fs(fstype, options, attrs).during(STEP)?;
-        self.attach(&mount, target, NodeKind::Dir)
     }
 
     /// Mounts what stands at `target` over itself, read-only.
@@ -224,11 +226,11 @@ impl Builder {
             })
         };
         let Some(place) = self.existing(target, true)? else {
-            self.make_parent(target)?;
+            self.parent_of(target)?;
             return written(target);
         };
-        self.make_parent(&Path::new(STAGE).join("file"))?;
         let staged = Path::new(STAGE).join("file");
+        self.parent_of(&staged)?;
         written(&staged)?;
         let source = open_beneath(&self.root, &staged, OFlags::PATH).during(STEP)?;
         let copy = mounts::open_tree(&source, Path::new(""), Recursion::Single).during(STEP)?;
@@ -250,4 +252,31 @@ impl Builder {
         let relative = path.strip_prefix("/").unwrap_or(path);
         rustix::fs::unlinkat(&self.root, relative, flags).during(STEP)
     }
+}
+
+const NO_DEVICES: MountAttrs = MountAttrs::NOSUID.union(MountAttrs::NODEV);
+
+fn new_fs(
+    fstype: &str,
+    options: &[FsOption<'_>],
+    attrs: MountAttrs,
+) -> Result<Option<OwnedFd>, LaunchError> {
+    mounts::new_fs(fstype, options, attrs).map(Some).during(STEP)
+}
+
+fn check_proc(mount: &OwnedFd) -> Result<(), LaunchError> {
+    match mounts::fstatfs_magic(mount).during(STEP)? {
+        PROC_MAGIC => Ok(()),
+        other => Err(LaunchError::new(STEP, format!("/proc is not procfs ({other:#x})"))),
+    }
+}
+
+fn no_piece(op: &MountOp) -> LaunchError {
+    LaunchError::new(STEP, format!("nothing was taken for {}", op.target().display()))
+}
+
+/// Lets go of the old root, which lies over the new one. The kernel waits here until nobody can be
+/// looking at it any more, and so this is the command process's to do while pid 1 furnishes.
+pub(crate) fn detach_old_root() -> Result<(), LaunchError> {
+    mounts::detach(Path::new("/")).during("letting go of the old root")
 }

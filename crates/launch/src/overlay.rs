@@ -19,16 +19,19 @@ const DIR_MODE: Mode = Mode::from_raw_mode(0o755);
 const MOST_MIRRORED: usize = 20_000;
 
 impl Builder {
-    /// Puts an overlay of `lower` at `target`, without the paths of `hidden`.
+    /// An overlay of `lower`, without the paths of `hidden`; `target` is for words only.
     pub(crate) fn overlay(
         &self,
         lower: &OwnedFd,
         target: &Path,
         hidden: &[PathBuf],
-    ) -> Result<(), LaunchError> {
+    ) -> Result<OwnedFd, LaunchError> {
         // The kernel takes only attached mounts as layers before 6.15.
         self.attach(lower, &stage("lower"), NodeKind::Dir)?;
-        self.new_fs("tmpfs", &[FsOption::Text("mode", "0755")], &stage("scratch"), true)?;
+        let attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
+        let scratch =
+            mounts::new_fs("tmpfs", &[FsOption::Text("mode", "0755")], attrs).during(STEP)?;
+        self.attach(&scratch, &stage("scratch"), NodeKind::Dir)?;
         let lower = open_beneath(&self.root, &stage("lower"), OFlags::PATH).during(STEP)?;
         let upper = mkdir_p_beneath(&self.root, &stage("scratch/upper"), DIR_MODE).during(STEP)?;
         let work = mkdir_p_beneath(&self.root, &stage("scratch/work"), DIR_MODE).during(STEP)?;
@@ -49,11 +52,10 @@ impl Builder {
             FsOption::Text("workdir", &work_path),
             FsOption::Flag("userxattr"),
         ];
-        let attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
         let mount = mounts::new_fs("overlay", &options, attrs).during(STEP)?;
         drop((lower, upper, work));
         self.clear_stage()?;
-        self.attach(&mount, target, NodeKind::Dir)
+        Ok(mount)
     }
 
     /// The overlay holds its layers itself from now on.

@@ -71,9 +71,9 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
     if plan.hardening.own_session {
         proc::setsid().during("leaving the caller's session")?;
     }
-    // 3. The process of the command, this early: making a network namespace takes the kernel about
-    // as long as the view takes us, and so they are made side by side. It goes no further than that
-    // before it is told.
+    // 3. The process of the command, this early: making a network namespace and letting go of the
+    // old root take the kernel about as long as the view takes us, and so they go side by side. It
+    // goes no further than that before it is told.
     proc::block_signals(&[sig::SIGCHLD, sig::SIGTTOU]).during(STEP)?;
     let (report, command_report) = socketpair().during(STEP)?;
     let (command, pidfd) = match fork().during(STEP)? {
@@ -92,16 +92,21 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
     drop(command_report);
     if let Confinement::Namespaces(inside) = &plan.confinement {
         // 4. The view.
-        let mut view = Builder::new(launch.prepared.take(), plan.hardening)?;
-        view.build(&inside.mounts)?;
-        view.enter()?;
+        let view = Builder::new(plan.hardening)?;
+        let pieces = view.collect(&inside.mounts, launch.prepared.take())?;
+        view.change_root()?;
+        send_with_fds(&report, command::ROOT_CHANGED, &[]).map_err(|_| last_words(&report))?;
+        view.furnish(&inside.mounts, &pieces)?;
         // 5. The rest of the namespaces.
         if let Some(hostname) = &inside.hostname {
             proc::sethostname(hostname).during("setting the host name")?;
         }
         if inside.namespaces.net {
-            join_network(&report, &pidfd)?;
+            expect(&report, command::NETWORK_READY)?;
+            move_into_thread_name_spaces(pidfd.as_fd(), ThreadNameSpaceType::NETWORK)
+                .during("entering the network namespace")?;
         }
+        expect(&report, command::OLD_ROOT_GONE)?;
     }
     // Before pid 1 closes every descriptor it has no use for: dropped later, its number would be
     // closed a second time.
@@ -114,21 +119,16 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
     }
     // 8. Everything stands: the command may go on to its own last steps.
     let terminal_fd: Vec<_> = terminal.iter().map(AsFd::as_fd).collect();
-    if send_with_fds(&report, command::GO, &terminal_fd).is_err() {
-        return Err(last_words(&report));
-    }
+    send_with_fds(&report, command::GO, &terminal_fd).map_err(|_| last_words(&report))?;
     Init::take_over(plan, command, report, terminal, launch.control.as_fd())
 }
 
-/// Enters the network namespace that the command's process made.
-fn join_network(report: &OwnedFd, command: &OwnedFd) -> Result<(), LaunchError> {
-    const STEP: &str = "entering the network namespace";
+/// Waits for the command's process to have done its part.
+fn expect(report: &OwnedFd, part: &[u8]) -> Result<(), LaunchError> {
     let mut packet = vec![0; command::LONGEST_REPORT];
-    let (length, _) = recv_with_fds(report, &mut packet).during(STEP)?;
-    if &packet[..length] != command::NETWORK_READY {
-        return Err(failure_in(&packet[..length]));
-    }
-    move_into_thread_name_spaces(command.as_fd(), ThreadNameSpaceType::NETWORK).during(STEP)
+    let (length, _) =
+        recv_with_fds(report, &mut packet).during("waiting for the command's process")?;
+    if &packet[..length] == part { Ok(()) } else { Err(failure_in(&packet[..length])) }
 }
 
 /// Why the command's process gave up before it was told to go on.

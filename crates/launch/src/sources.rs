@@ -29,8 +29,8 @@ pub(crate) fn prepare(
     ops.iter().map(|op| take(&root, op, hardening, maps)).collect()
 }
 
-/// The host's root directory, for [`take`].
-pub(crate) fn host_root() -> Result<OwnedFd, LaunchError> {
+/// The host's root directory.
+fn host_root() -> Result<OwnedFd, LaunchError> {
     rustix::fs::open(
         "/",
         OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
@@ -40,7 +40,7 @@ pub(crate) fn host_root() -> Result<OwnedFd, LaunchError> {
 }
 
 /// Takes the source of one step, or nothing for a step that has none.
-pub(crate) fn take(
+fn take(
     root: &OwnedFd,
     op: &MountOp,
     hardening: Hardening,

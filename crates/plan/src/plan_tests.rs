@@ -371,7 +371,7 @@ fn the_rest_of_the_home_directory_is_the_runs_own() {
     assert!(dynamic.notes.iter().any(|note| note.text.contains("thrown away")));
 
     let mut fixed = policy();
-    fixed.mode = palisade_policy::model::Mode::Static;
+    fixed.mode = Mode::Static;
     let fixed = plan(&fixed, &user(), &developer()).unwrap();
     assert!(!matches!(home(&fixed), Some(MountOp::Tmpfs { .. })), "static mode shows the host's");
     assert!(!fixed.notes.iter().any(|note| note.text.contains("thrown away")));

@@ -29,7 +29,8 @@ fn home_root_and_system_directories_are_never_the_project() {
         let plan = run_in(cwd, &tree).unwrap_or_else(|error| panic!("{cwd}: {error}"));
         assert_ne!(access(&plan, cwd), Some(Access::ReadWrite), "{cwd}");
         assert!(!shows(&plan, "/home/u/notes"), "{cwd}");
-        let told = plan.notes.iter().any(|note| note.text.contains("is not granted as the project"));
+        let told =
+            plan.notes.iter().any(|note| note.text.contains("is not granted as the project"));
         assert!(told, "{cwd}: {:?}", plan.notes);
     }
 }
@@ -159,7 +160,8 @@ fn a_git_file_that_nobody_points_back_to_grants_nothing() {
         let plan = run_in(cwd, &tree).unwrap();
         assert!(!shows(&plan, "/home/u/main/.git/objects"), "{cwd}");
         assert!(!shows(&plan, "/home/u/other/private"), "{cwd}");
-        let told = plan.notes.iter().any(|note| note.text.contains("its git directory is not granted"));
+        let told =
+            plan.notes.iter().any(|note| note.text.contains("its git directory is not granted"));
         assert!(told, "{:?}", plan.notes);
     }
 }

@@ -18,14 +18,14 @@ use palisade_sys::seccomp::{self, SeccompFlags, SockFilter};
 use palisade_sys::{Errno, Mode, SysError, creds, net, tty};
 use std::convert::Infallible;
 use std::ffi::{CString, OsStr};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// From pid 1: the new root is `/`.
 pub(crate) const ROOT_CHANGED: &[u8] = b"root changed";
-/// From pid 1, with the terminal if there is one: everything stands, go on.
+/// From pid 1: everything stands, go on.
 pub(crate) const GO: &[u8] = b"go";
 /// To pid 1: the network namespace is made.
 pub(crate) const NETWORK_READY: &[u8] = b"network ready";
@@ -39,6 +39,7 @@ pub(crate) const LONGEST_REPORT: usize = 16 * 1024;
 pub(crate) struct Start<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) chosen: &'a Chosen,
+    pub(crate) terminal: Option<BorrowedFd<'a>>,
     pub(crate) targets: Targets,
     /// To and from pid 1; closes by itself when exec succeeds.
     pub(crate) report: OwnedFd,
@@ -67,13 +68,12 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     }
     // Privileges before Landlock: securebits need a capability, and Landlock needs no_new_privs.
     drop_privileges(plan)?;
-    let terminal = wait_for_pid_1(start, GO).pop();
+    wait_for_pid_1(start, GO);
     // In the foreground of its terminal.
-    let terminal = terminal.as_ref().map(AsFd::as_fd);
-    if let Some(terminal) = terminal {
+    if let Some(terminal) = start.terminal {
         tty::tcsetpgrp(terminal, rustix::process::getpid()).during("taking the terminal")?;
     }
-    start.chosen.connect(terminal)?;
+    start.chosen.connect(start.terminal)?;
     limit(plan)?;
     // As the command itself would: a directory it may not enter is no working directory.
     enter_directory(&plan.command.cwd)?;
@@ -120,13 +120,13 @@ fn tell_pid_1(start: &Start<'_>, part: &[u8]) -> Result<(), LaunchError> {
     send_with_fds(&start.report, part, &[]).during("talking to pid 1")
 }
 
-/// Until pid 1 says so; returns the descriptors that came with it.
-fn wait_for_pid_1(start: &Start<'_>, word: &[u8]) -> Vec<OwnedFd> {
+/// Until pid 1 says so.
+fn wait_for_pid_1(start: &Start<'_>, word: &[u8]) {
     let mut packet = [0; 32];
-    match recv_with_fds(&start.report, &mut packet) {
-        Ok((length, descriptors)) if &packet[..length] == word => descriptors,
+    let heard = recv_with_fds(&start.report, &mut packet);
+    if !heard.is_ok_and(|(length, _)| &packet[..length] == word) {
         // Pid 1 failed, has said why, and is gone.
-        _ => proc::exit_now(125),
+        proc::exit_now(125);
     }
 }
 

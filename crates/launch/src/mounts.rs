@@ -55,11 +55,17 @@ impl Builder {
         &self,
         ops: &[MountOp],
         prepared: Option<Prepared>,
+        mut devpts: Option<OwnedFd>,
     ) -> Result<Pieces, LaunchError> {
-        let sources = match prepared {
+        let mut sources = match prepared {
             Some(prepared) => prepared,
             None => sources::prepare(ops, self.hardening, &OwnerMaps::default())?,
         };
+        for (op, source) in ops.iter().zip(&mut sources) {
+            if matches!(op, MountOp::DevPts { .. }) {
+                *source = devpts.take();
+            }
+        }
         ops.iter().zip(sources).map(|(op, source)| self.piece(op, source)).collect()
     }
 
@@ -103,11 +109,10 @@ impl Builder {
                 mount.as_ref().map_or(Ok(()), check_proc)?;
                 Ok(mount)
             }
-            // No gid=5: the tty group is not mapped in the user namespace. Terminals are devices.
-            MountOp::DevPts { .. } => {
-                let options = [FsOption::Text("ptmxmode", "0666"), FsOption::Text("mode", "0620")];
-                new_fs("devpts", &options, MountAttrs::NOSUID | MountAttrs::NOEXEC)
-            }
+            MountOp::DevPts { .. } => match source {
+                Some(made_for_the_terminal) => Ok(Some(made_for_the_terminal)),
+                None => new_devpts().map(Some),
+            },
             MountOp::Mqueue { .. } => new_fs("mqueue", &[], NO_DEVICES | MountAttrs::NOEXEC),
             MountOp::Bind { .. }
             | MountOp::Device { .. }
@@ -262,6 +267,13 @@ fn new_fs(
     attrs: MountAttrs,
 ) -> Result<Option<OwnedFd>, LaunchError> {
     mounts::new_fs(fstype, options, attrs).map(Some).during(STEP)
+}
+
+/// Terminals of the sandbox's own. No gid=5: the tty group is not mapped in the user namespace.
+/// Not nodev: terminals are devices.
+pub(crate) fn new_devpts() -> Result<OwnedFd, LaunchError> {
+    let options = [FsOption::Text("ptmxmode", "0666"), FsOption::Text("mode", "0620")];
+    mounts::new_fs("devpts", &options, MountAttrs::NOSUID | MountAttrs::NOEXEC).during(STEP)
 }
 
 fn check_proc(mount: &OwnedFd) -> Result<(), LaunchError> {

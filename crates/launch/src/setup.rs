@@ -6,7 +6,7 @@ use crate::command;
 use crate::control::{FromInit, ToInit};
 use crate::error::{During, LaunchError};
 use crate::init::{self, Init};
-use crate::mounts::Builder;
+use crate::mounts::{self, Builder};
 use crate::selfcheck::Targets;
 use crate::sources::Prepared;
 use crate::streams::Chosen;
@@ -15,7 +15,7 @@ use palisade_sys::clone::{CloneFlags, Forked, fork, unshare};
 use palisade_sys::creds::{self, IdKind, MapLine};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
 use palisade_sys::proc::{self, sig};
-use palisade_sys::{Mode, timens, tty};
+use palisade_sys::{CWD, Mode, timens, tty};
 use rustix::termios::Winsize;
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 use std::os::fd::{AsFd, OwnedFd};
@@ -71,7 +71,9 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
     if plan.hardening.own_session {
         proc::setsid().during("leaving the caller's session")?;
     }
-    // 3. The process of the command, this early: making a network namespace and letting go of the
+    // 3. A terminal of our own: only what is forked later has it for its controlling one.
+    let (devpts, terminal) = open_terminal(launch)?;
+    // 4. The process of the command, this early: making a network namespace and letting go of the
     // old root take the kernel about as long as the view takes us, and so they go side by side. It
     // goes no further than that before it is told.
     proc::block_signals(&[sig::SIGCHLD, sig::SIGTTOU]).during(STEP)?;
@@ -82,6 +84,7 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
             command::become_command(&command::Start {
                 plan,
                 chosen: &launch.chosen,
+                terminal: terminal.as_ref().map(AsFd::as_fd),
                 targets: launch.targets,
                 report: command_report,
                 umask: caller_umask,
@@ -91,13 +94,13 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
     };
     drop(command_report);
     if let Confinement::Namespaces(inside) = &plan.confinement {
-        // 4. The view.
+        // 5. The view.
         let view = Builder::new(plan.hardening)?;
-        let pieces = view.collect(&inside.mounts, launch.prepared.take())?;
+        let pieces = view.collect(&inside.mounts, launch.prepared.take(), devpts)?;
         view.change_root()?;
         send_with_fds(&report, command::ROOT_CHANGED, &[]).map_err(|_| last_words(&report))?;
         view.furnish(&inside.mounts, &pieces)?;
-        // 5. The rest of the namespaces.
+        // 6. The rest of the namespaces.
         if let Some(hostname) = &inside.hostname {
             proc::sethostname(hostname).during("setting the host name")?;
         }
@@ -111,15 +114,12 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
     // Before pid 1 closes every descriptor it has no use for: dropped later, its number would be
     // closed a second time.
     drop(pidfd);
-    // 6. A terminal of our own.
-    let terminal = open_terminal(launch)?;
     // 7. From here on nobody inside may look into this process or trace it.
     if plan.hardening.init_undumpable {
         creds::set_dumpable(false).during("closing pid 1 to inspection")?;
     }
     // 8. Everything stands: the command may go on to its own last steps.
-    let terminal_fd: Vec<_> = terminal.iter().map(AsFd::as_fd).collect();
-    send_with_fds(&report, command::GO, &terminal_fd).map_err(|_| last_words(&report))?;
+    send_with_fds(&report, command::GO, &[]).map_err(|_| last_words(&report))?;
     Init::take_over(plan, command, report, terminal, launch.control.as_fd())
 }
 
@@ -182,21 +182,26 @@ fn shift_clocks(offset: Option<i64>) -> Result<(), LaunchError> {
     timens::write_timens_offsets(offset, offset).during(STEP)
 }
 
-/// A terminal of the sandbox's own devpts. A slave of the host's would be "not a tty" inside, and
-/// its number could be guessed at (CVE-2025-52565).
-fn open_terminal(launch: &Launch<'_>) -> Result<Option<OwnedFd>, LaunchError> {
+/// A terminal, and the devpts it belongs to, which is yet to be put in its place. A slave of the
+/// host's would be "not a tty" inside, and its number could be guessed at (CVE-2025-52565).
+fn open_terminal(launch: &Launch<'_>) -> Result<(Option<OwnedFd>, Option<OwnedFd>), LaunchError> {
     const STEP: &str = "opening a terminal inside";
-    let Some(size) = launch.pty else { return Ok(None) };
-    let ptmx = match launch.plan.confinement {
-        Confinement::Namespaces(_) => "/dev/pts/ptmx",
-        Confinement::NoNamespaces | Confinement::None => "/dev/ptmx",
+    let Some(size) = launch.pty else { return Ok((None, None)) };
+    let (devpts, master) = match launch.plan.confinement {
+        Confinement::Namespaces(_) => {
+            let devpts = mounts::new_devpts()?;
+            let master = tty::open_ptmx_in(&devpts, Path::new("ptmx")).during(STEP)?;
+            (Some(devpts), master)
+        }
+        Confinement::NoNamespaces | Confinement::None => {
+            (None, tty::open_ptmx_in(CWD, Path::new("/dev/ptmx")).during(STEP)?)
+        }
     };
-    let master = tty::open_ptmx_in(Path::new(ptmx)).during(STEP)?;
     let slave = tty::open_slave(&master).during(STEP)?;
     tty::set_window_size(&slave, size).during(STEP)?;
     // Pid 1 leads the session, the command's group is another one in it: so the command is no
     // orphan to the kernel, and Ctrl-Z stops it.
     tty::set_controlling_tty(&slave).during(STEP)?;
     send_with_fds(&launch.control, &FromInit::Terminal.encode(), &[master.as_fd()]).during(STEP)?;
-    Ok(Some(slave))
+    Ok((devpts, Some(slave)))
 }

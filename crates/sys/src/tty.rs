@@ -17,10 +17,11 @@ pub use rustix::termios::Winsize;
 #[derive(Clone, Debug)]
 pub struct SavedTermios(Termios);
 
-/// A new pseudo-terminal from the `ptmx` of a chosen devpts: the master, not for exec to inherit.
-pub fn open_ptmx_in(ptmx: &Path) -> Result<OwnedFd> {
+/// A new pseudo-terminal from the `ptmx` below `dir`, such as a devpts that is not mounted anywhere
+/// yet: the master, not for exec to inherit.
+pub fn open_ptmx_in(dir: impl AsFd, ptmx: &Path) -> Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-    rustix::fs::open(ptmx, flags, Mode::empty()).at("open", ptmx)
+    rustix::fs::openat(dir, ptmx, flags, Mode::empty()).at("open", ptmx)
 }
 
 /// Unlocks the other side of `master` and opens it without naming a path, so it is the right one in

@@ -8,7 +8,7 @@ use crate::proc::{block_signals, setsid, sig};
 use crate::test_child::in_child;
 
 fn pair() -> (File, File) {
-    let master = open_ptmx_in(Path::new("/dev/ptmx")).unwrap();
+    let master = open_ptmx_in(crate::CWD, Path::new("/dev/ptmx")).unwrap();
     let slave = open_slave(&master).unwrap();
     (File::from(master), File::from(slave))
 }

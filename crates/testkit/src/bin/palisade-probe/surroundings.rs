@@ -64,7 +64,7 @@ fn with_bystander(arguments: &[String]) -> Result<String, Failure> {
 
 /// In the session of a new terminal, which is standard error; tells what was typed there.
 fn in_terminal(arguments: &[String]) -> Result<String, Failure> {
-    let master = tty::open_ptmx_in(Path::new("/dev/ptmx"))?;
+    let master = tty::open_ptmx_in(palisade_sys::CWD, Path::new("/dev/ptmx"))?;
     let terminal = tty::open_slave(&master)?;
     proc::setsid()?;
     tty::set_controlling_tty(&terminal)?;

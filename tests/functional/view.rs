@@ -152,7 +152,7 @@ fn toolchains_in_the_home_directory_run_and_stay_as_they_are() {
     assert_eq!(output.out(), tools.map(|tool| format!("{tool}\n")).concat());
 }
 
-/// Proves: FS-1 caches, FS-1 cache-parts
+/// Proves: FS-1 caches, FS-1 cache-parts, FS-1 private-home
 #[test]
 fn caches_are_writable_and_nothing_beside_them() {
     let world = World::new();
@@ -165,7 +165,7 @@ fn caches_are_writable_and_nothing_beside_them() {
     world.write("home/.cargo/credentials.toml", "token = \"hidden\"");
     world.write("home/.cargo/config.toml", "[build]\n");
     let script = format!(
-        "cd ~; for place in {} {}; do (echo x > ./$place/written) 2>/dev/null && echo $place; done; \
+        "cd ~; for place in {} {}; do (echo x > ./$place/written) 2>/dev/null; done; \
          cat .cargo/config.toml; cat .cargo/credentials.toml 2>/dev/null; \
          (echo x >> .cargo/config.toml) 2>/dev/null && echo config; true",
         caches.join(" "),
@@ -173,10 +173,27 @@ fn caches_are_writable_and_nothing_beside_them() {
     );
     let output = inside(&world, &[], &script);
     output.assert_code(0);
-    assert_eq!(output.out(), format!("{}\n[build]\n", caches.join("\n")));
+    assert_eq!(output.out(), "[build]\n");
     for cache in caches {
         assert!(world.home().join(cache).join("written").exists(), "{cache}");
     }
+    for place in beside {
+        assert!(!world.home().join(place).join("written").exists(), "{place}");
+    }
+}
+
+/// Proves: FS-1 private-home
+#[test]
+fn what_is_written_to_the_rest_of_the_home_directory_is_thrown_away() {
+    let world = World::new();
+    world.write("home/.config/tool/settings", "mine\n");
+    let script = "mkdir -p ~/.config/tool && echo theirs > ~/.config/tool/settings && \
+                  cat ~/.config/tool/settings";
+    let first = inside(&world, &[], script);
+    assert_eq!(first.assert_code(0).out(), "theirs\n");
+    let settings = world.home().join(".config/tool/settings");
+    assert_eq!(fs::read_to_string(settings).unwrap(), "mine\n");
+    assert_eq!(inside(&world, &[], "ls -A ~/.config 2>/dev/null; true").out(), "");
 }
 
 /// Proves: FS-1 mount-flags
@@ -239,10 +256,11 @@ fn the_home_directory_is_nobodys_project() {
     let world = World::new();
     world.write("home/letter", "private\n");
     world.write("home/.git/config", "");
-    let script = "pwd; cat letter 2>/dev/null; touch new 2>/dev/null && echo wrote; ls -A";
+    let script = "pwd; cat letter 2>/dev/null; ls -A; touch new";
     let output = world.sandbox_run([""; 0], ["sh", "-c", script]).cwd(world.home()).run();
     output.assert_code(0);
     assert_eq!(output.out(), format!("{}\n", world.home().display()));
+    assert!(!world.home().join("new").exists());
     assert!(output.err().contains("not granted as the project"), "{}", output.err());
 }
 

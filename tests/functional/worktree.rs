@@ -46,7 +46,8 @@ fn a_worktree_can_commit() {
 #[test]
 fn a_worktree_can_plant_nothing_in_the_repository() {
     let world = world_with_worktree();
-    let hook = "cd ../project/.git && for f in hooks/pre-commit config info/attributes HEAD new \
+    let hook = "cd ../project/.git && touch new; \
+                for f in hooks/pre-commit config info/attributes HEAD \
                 worktrees/tree/commondir worktrees/tree/gitdir; do \
                 (echo planted > $f) 2>/dev/null && echo wrote $f; done; \
                 git config core.fsmonitor evil 2>/dev/null && echo configured; \
@@ -55,6 +56,7 @@ fn a_worktree_can_plant_nothing_in_the_repository() {
     let output = world.sandbox_run([""; 0], ["sh", "-c", hook]).cwd(&tree).run();
     assert_eq!(output.out(), ".git\n", "{}", output.err());
     assert!(!world.project().join(".git/hooks/pre-commit").exists());
+    assert!(!world.project().join(".git/new").exists());
 }
 
 /// Proves: FS-1 worktree

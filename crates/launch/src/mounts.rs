@@ -85,8 +85,11 @@ impl Builder {
         pieces: &[Option<OwnedFd>],
     ) -> Result<(), LaunchError> {
         ops.iter().zip(pieces).try_for_each(|(op, piece)| self.place(op, piece.as_ref()))?;
+        let frames = ops.iter().zip(pieces).filter(|(op, _)| matches!(op, MountOp::Frame { .. }));
         let sealed = MountAttr { set: MountAttrs::RDONLY, ..MountAttr::default() };
-        mounts::mount_setattr(&self.root, Recursion::Single, &sealed).during(STEP)?;
+        for mount in frames.filter_map(|(_, piece)| piece.as_ref()).chain([&self.root]) {
+            mounts::mount_setattr(mount, Recursion::Single, &sealed).during(STEP)?;
+        }
         rustix::process::chdir("/").during(STEP)
     }
 
@@ -103,6 +106,10 @@ impl Builder {
                 options.extend(size.as_deref().map(|size| FsOption::Text("size", size)));
                 let attrs = if *exec { NO_DEVICES } else { NO_DEVICES | MountAttrs::NOEXEC };
                 new_fs("tmpfs", &options, attrs)
+            }
+            MountOp::Frame { mode, .. } => {
+                let mode = format!("{mode:o}");
+                new_fs("tmpfs", &[FsOption::Text("mode", &mode)], NO_DEVICES)
             }
             MountOp::Proc { .. } => {
                 let mount = new_fs("proc", &[], NO_DEVICES | MountAttrs::NOEXEC)?;
@@ -142,6 +149,7 @@ impl Builder {
             MountOp::Bind { target, kind, .. } => attach(target, *kind),
             MountOp::Device { target, .. } => attach(target, NodeKind::File),
             MountOp::Overlay { target, .. }
+            | MountOp::Frame { target, .. }
             | MountOp::Tmpfs { target, .. }
             | MountOp::Proc { target }
             | MountOp::DevPts { target }

@@ -66,7 +66,7 @@ fn a_directory_in_which_a_secret_could_appear_is_never_bound_whole() {
     let mut tree = FakeTree::new();
     tree.file("/home/u/.config/app.toml", "");
     let plan = plan(&showing(&["~/.config"]), &user(), &tree).unwrap();
-    assert!(matches!(op_at(&plan, "/home/u/.config"), Some(MountOp::Dir { .. })));
+    assert!(matches!(op_at(&plan, "/home/u/.config"), Some(MountOp::Frame { .. })));
     assert!(shows(&plan, "/home/u/.config/app.toml"));
     assert!(!shows(&plan, "/home/u/.config/gh"));
 }

@@ -222,6 +222,13 @@ pub enum MountOp {
         #[serde(skip_serializing_if = "Option::is_none")]
         idmap: Option<Owner>,
     },
+    /// A directory that stands on a writable tmpfs and must not be written itself: a small tmpfs of
+    /// its own, read-only once everything is in its place.
+    Frame {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        mode: u32,
+    },
     Tmpfs {
         #[serde(serialize_with = "crate::text::path")]
         target: PathBuf,
@@ -264,6 +271,7 @@ impl MountOp {
             | Self::Seal { target, .. }
             | Self::Blank { target, .. }
             | Self::Overlay { target, .. }
+            | Self::Frame { target, .. }
             | Self::Tmpfs { target, .. }
             | Self::Proc { target }
             | Self::DevPts { target }

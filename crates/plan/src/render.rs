@@ -123,7 +123,7 @@ fn row(op: &MountOp) -> [String; 4] {
             let kind = if *exec { "tmpfs" } else { "tmpfs noexec" };
             [kind.to_owned(), target, no(), size]
         }
-        MountOp::Dir { .. } => ["directory".to_owned(), target, no(), no()],
+        MountOp::Dir { .. } | MountOp::Frame { .. } => ["directory".to_owned(), target, no(), no()],
         MountOp::File { .. } => ["file".to_owned(), target, no(), "made for this run".to_owned()],
         MountOp::Seal { .. } => ["sealed ro".to_owned(), target, no(), no()],
         MountOp::Blank { .. } => ["blank".to_owned(), target, no(), no()],

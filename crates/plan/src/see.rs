@@ -144,8 +144,10 @@ fn see(
         grants,
         seals,
     };
+    let own_targets: HashSet<PathBuf> = parts.own.keys().cloned().collect();
     let has_workspace = parts.grants.iter().any(|grant| grant.origin == Origin::Project);
-    let view = compose(parts, &denied, host)?;
+    let mut view = compose(parts, &denied, host)?;
+    view.frame_what_stands_on_tmpfs(&own_targets);
 
     let cwd = wanted_cwd(policy, facts)?;
     let cwd = host.resolve(&cwd).map_or(cwd, |found| found.path);

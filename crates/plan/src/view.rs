@@ -4,7 +4,7 @@ use crate::facts::EntryKind;
 use crate::host::Host;
 use crate::model::{MountOp, NodeKind};
 use palisade_policy::model::Approval;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,25 @@ impl View {
     /// What a path stands on, not counting a step at the path itself.
     pub(crate) fn standing_above(&self, path: &Path) -> Option<&MountOp> {
         path.ancestors().skip(1).find_map(|above| self.ops.get(above))
+    }
+
+    /// A directory that was taken apart stands for a read-only one of the host's. On our own root it
+    /// ends read-only with it; on a writable tmpfs it needs a frame of its own.
+    pub(crate) fn frame_what_stands_on_tmpfs(&mut self, own: &HashSet<PathBuf>) {
+        let is_loose = |(target, op): (&PathBuf, &MountOp)| {
+            let stands_on_tmpfs =
+                matches!(self.standing_above(target), Some(MountOp::Tmpfs { .. }));
+            match op {
+                MountOp::Dir { mode, .. } if stands_on_tmpfs && !own.contains(target) => {
+                    Some((target.clone(), *mode))
+                }
+                _ => None,
+            }
+        };
+        let loose: Vec<(PathBuf, u32)> = self.ops.iter().filter_map(is_loose).collect();
+        for (target, mode) in loose {
+            self.ops.insert(target.clone(), MountOp::Frame { target, mode });
+        }
     }
 
     /// Whether a directory will be there.
@@ -59,6 +78,7 @@ fn is_dir(op: &MountOp) -> bool {
         MountOp::Dir { .. }
         | MountOp::Seal { .. }
         | MountOp::Overlay { .. }
+        | MountOp::Frame { .. }
         | MountOp::Tmpfs { .. }
         | MountOp::Proc { .. }
         | MountOp::DevPts { .. }

@@ -114,8 +114,13 @@ impl Source {
         self.package == result.package
             && self.target.as_ref().is_none_or(|target| *target == result.target)
             && path.last() == Some(&function)
-            && self.module.as_ref().is_none_or(|module| path.contains(&module.as_str()))
+            && self.module.as_ref().is_none_or(|module| path.iter().any(|part| names(part, module)))
     }
+}
+
+/// A file `x_tests.rs` holds the tests of module `x`, or is a module of that name itself.
+fn names(part: &str, module: &str) -> bool {
+    part == module || part.strip_suffix("_tests") == Some(module)
 }
 
 fn integration_target<'a>(inner: &[&'a str]) -> Option<&'a str> {

@@ -1,0 +1,237 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_sandbox_global_optspecs
+    string join \n h/help V/version
+end
+
+function __fish_sandbox_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_sandbox_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_sandbox_using_subcommand
+    set -l cmd (__fish_sandbox_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c sandbox -n "__fish_sandbox_needs_command" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_needs_command" -s V -l version -d 'Print version'
+complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "run" -d 'Run a command in a sandbox'
+complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "plan" -d 'Show what `run` would do with the same options, without doing it'
+complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "doctor" -d 'Try what this host can do, and say how to mend what it can not'
+complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "policy" -d 'Show, check, trust, import and export policies'
+complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "audit" -d 'Check and read the audit log'
+complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "generate" -d 'Write shell completions and manual pages'
+complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l on-ask -d 'What to do when a question would have to be asked: deny (the default), allow or wait' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l approve-no-isolation -d 'Answer for running at level 0; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l rw -d 'Make a path writable; a missing directory is created' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l ro -d 'Make a path readable' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l overlay -d 'Make a path look writable; what is written there is thrown away' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l blacklist -d 'Hide a path, by every alias' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l cwd -d 'Working directory inside' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l env -d 'Set a variable, or pass the caller\'s own on even if it looks like a secret' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l hostname -d 'Host name inside [default: sandbox]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l time-offset -d 'Shift the monotonic and boot clocks' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l network -d 'none (own loopback only; the default), host, proxy or nat; host is recorded as an approval' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l tool -d 'Apply the defaults and limits of this declared tool' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l report -d 'Write the run report to this file, as JSON' -r -F
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l static -d 'Short for --mode static'
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l json -d 'Print the run report to standard error at the end, as one line of JSON'
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -s q -l quiet -d 'Say nothing but errors'
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l on-ask -d 'What to do when a question would have to be asked: deny (the default), allow or wait' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l approve-no-isolation -d 'Answer for running at level 0; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l rw -d 'Make a path writable; a missing directory is created' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l ro -d 'Make a path readable' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l overlay -d 'Make a path look writable; what is written there is thrown away' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l blacklist -d 'Hide a path, by every alias' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l cwd -d 'Working directory inside' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l env -d 'Set a variable, or pass the caller\'s own on even if it looks like a secret' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l hostname -d 'Host name inside [default: sandbox]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l time-offset -d 'Shift the monotonic and boot clocks' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l network -d 'none (own loopback only; the default), host, proxy or nat; host is recorded as an approval' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l tool -d 'Apply the defaults and limits of this declared tool' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l static -d 'Short for --mode static'
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l json -d 'Print the plan as JSON'
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand doctor" -l json -d 'Print the findings as JSON'
+complete -c sandbox -n "__fish_sandbox_using_subcommand doctor" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "show" -d 'Print the policy that all layers make together, and where each value comes from'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "check" -d 'Check policy files, or all layers in their usual places; ends with 1 if something is wrong'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "schema" -d 'Print the JSON Schema of a policy document'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "presets" -d 'List the shipped policies'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "trust" -d 'Let a project\'s own policy loosen what it asks to, as long as its content stays the same'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "export" -d 'Print the merged policy as one document'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "import" -d 'Convert a policy of any known kind into a document of ours, and put it in place'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "diff" -d 'Show what a policy file would change, without using it'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l on-ask -d 'What to do when a question would have to be asked: deny (the default), allow or wait' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l approve-no-isolation -d 'Answer for running at level 0; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l rw -d 'Make a path writable; a missing directory is created' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l ro -d 'Make a path readable' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l overlay -d 'Make a path look writable; what is written there is thrown away' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l blacklist -d 'Hide a path, by every alias' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l cwd -d 'Working directory inside' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l env -d 'Set a variable, or pass the caller\'s own on even if it looks like a secret' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l hostname -d 'Host name inside [default: sandbox]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l time-offset -d 'Shift the monotonic and boot clocks' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l network -d 'none (own loopback only; the default), host, proxy or nat; host is recorded as an approval' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l tool -d 'Apply the defaults and limits of this declared tool' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l static -d 'Short for --mode static'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l json -d 'Print it as JSON'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from check" -l json -d 'Print the findings as JSON'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from schema" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from presets" -l json -d 'Print them as JSON'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from presets" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from trust" -l revoke -d 'Trust it no longer'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from trust" -l list -d 'List what is trusted'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from trust" -s y -l yes -d 'Do not ask; for scripts'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from trust" -l json -d 'With --list: print it as JSON'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from trust" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l on-ask -d 'What to do when a question would have to be asked: deny (the default), allow or wait' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l approve-no-isolation -d 'Answer for running at level 0; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l rw -d 'Make a path writable; a missing directory is created' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l ro -d 'Make a path readable' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l overlay -d 'Make a path look writable; what is written there is thrown away' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l blacklist -d 'Hide a path, by every alias' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l cwd -d 'Working directory inside' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l env -d 'Set a variable, or pass the caller\'s own on even if it looks like a secret' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l hostname -d 'Host name inside [default: sandbox]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l time-offset -d 'Shift the monotonic and boot clocks' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l network -d 'none (own loopback only; the default), host, proxy or nat; host is recorded as an approval' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l tool -d 'Apply the defaults and limits of this declared tool' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l format -r -f -a "yaml\t''
+json\t''"
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l static -d 'Short for --mode static'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from import" -l to -d 'Whose policy it becomes' -r -f -a "user\t''
+project\t''"
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from import" -l dry-run -d 'Show the converted document and what it would change, and write nothing'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l on-ask -d 'What to do when a question would have to be asked: deny (the default), allow or wait' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l approve-no-isolation -d 'Answer for running at level 0; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l rw -d 'Make a path writable; a missing directory is created' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l ro -d 'Make a path readable' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l overlay -d 'Make a path look writable; what is written there is thrown away' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l blacklist -d 'Hide a path, by every alias' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l cwd -d 'Working directory inside' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l env -d 'Set a variable, or pass the caller\'s own on even if it looks like a secret' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l hostname -d 'Host name inside [default: sandbox]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l time-offset -d 'Shift the monotonic and boot clocks' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l network -d 'none (own loopback only; the default), host, proxy or nat; host is recorded as an approval' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l tool -d 'Apply the defaults and limits of this declared tool' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l static -d 'Short for --mode static'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l json -d 'Print the changes as JSON'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print the policy that all layers make together, and where each value comes from'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check policy files, or all layers in their usual places; ends with 1 if something is wrong'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from help" -f -a "schema" -d 'Print the JSON Schema of a policy document'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from help" -f -a "presets" -d 'List the shipped policies'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from help" -f -a "trust" -d 'Let a project\'s own policy loosen what it asks to, as long as its content stays the same'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from help" -f -a "export" -d 'Print the merged policy as one document'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from help" -f -a "import" -d 'Convert a policy of any known kind into a document of ours, and put it in place'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from help" -f -a "diff" -d 'Show what a policy file would change, without using it'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and not __fish_seen_subcommand_from verify show help" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and not __fish_seen_subcommand_from verify show help" -f -a "verify" -d 'Check every record against the one before it, and the last one against the head'
+complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and not __fish_seen_subcommand_from verify show help" -f -a "show" -d 'Print the records of one run, or of all'
+complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and not __fish_seen_subcommand_from verify show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and __fish_seen_subcommand_from verify" -l json -d 'Print the result as JSON'
+complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and __fish_seen_subcommand_from show" -l json -d 'Print the records as they are in the log, one JSON object a line'
+complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and __fish_seen_subcommand_from help" -f -a "verify" -d 'Check every record against the one before it, and the last one against the head'
+complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print the records of one run, or of all'
+complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and not __fish_seen_subcommand_from completions man help" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and not __fish_seen_subcommand_from completions man help" -f -a "completions" -d 'For bash, zsh and fish'
+complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and not __fish_seen_subcommand_from completions man help" -f -a "man" -d 'A page for `sandbox` and one for each of its commands'
+complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and not __fish_seen_subcommand_from completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and __fish_seen_subcommand_from completions" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and __fish_seen_subcommand_from man" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "completions" -d 'For bash, zsh and fish'
+complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "man" -d 'A page for `sandbox` and one for each of its commands'
+complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor policy audit generate help" -f -a "run" -d 'Run a command in a sandbox'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor policy audit generate help" -f -a "plan" -d 'Show what `run` would do with the same options, without doing it'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor policy audit generate help" -f -a "doctor" -d 'Try what this host can do, and say how to mend what it can not'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor policy audit generate help" -f -a "policy" -d 'Show, check, trust, import and export policies'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor policy audit generate help" -f -a "audit" -d 'Check and read the audit log'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor policy audit generate help" -f -a "generate" -d 'Write shell completions and manual pages'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor policy audit generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "show" -d 'Print the policy that all layers make together, and where each value comes from'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "check" -d 'Check policy files, or all layers in their usual places; ends with 1 if something is wrong'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "schema" -d 'Print the JSON Schema of a policy document'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "presets" -d 'List the shipped policies'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "trust" -d 'Let a project\'s own policy loosen what it asks to, as long as its content stays the same'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "export" -d 'Print the merged policy as one document'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "import" -d 'Convert a policy of any known kind into a document of ours, and put it in place'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "diff" -d 'Show what a policy file would change, without using it'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from audit" -f -a "verify" -d 'Check every record against the one before it, and the last one against the head'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from audit" -f -a "show" -d 'Print the records of one run, or of all'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from generate" -f -a "completions" -d 'For bash, zsh and fish'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from generate" -f -a "man" -d 'A page for `sandbox` and one for each of its commands'

@@ -208,7 +208,7 @@ fn user_namespaces_may_open_handles(world: &World) -> bool {
     may
 }
 
-/// Proves: FS-3 own-root
+/// Proves: FS-3 own-root, SYS-1 file-handles
 #[test]
 fn f12_a_directory_does_not_open_by_its_handle() {
     if !user_namespaces_may_open_handles(&World::new()) {
@@ -216,7 +216,7 @@ fn f12_a_directory_does_not_open_by_its_handle() {
     }
     let attempt = |world: &World| strings(&["open-handle", ".", &handle_of(world, "inner")]);
     Attack::new("F12", "open a directory by its handle, without a walk to it")
-        .proves(&["FS-3 own-root"])
+        .proves(&["FS-3 own-root", "SYS-1 file-handles"])
         .held_by(&["seccomp", "capabilities"])
         .prepare(|world| fs::create_dir(world.project().join("inner")).unwrap())
         .command(move |world| [vec![world.probe()], attempt(world)].concat())

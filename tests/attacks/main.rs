@@ -11,6 +11,7 @@ mod files;
 mod host;
 mod kernel;
 mod mounts;
+mod network;
 mod policy;
 mod proc;
 mod processes;

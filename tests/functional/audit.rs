@@ -17,7 +17,7 @@ fn verdict(world: &World) -> (i32, serde_json::Value) {
     (output.code(), serde_json::from_slice(&output.stdout).unwrap())
 }
 
-/// Proves: AUD-1 verify, AUD-1 one-line, AUD-1 hash-chain, AUD-2 life-cycle, LIFE-1 audited
+/// Proves: AUD-1 verify, AUD-1 one-line, AUD-1 hash-chain, AUD-2 life-cycle, LIFE-1 audited, LIFE-1 steps
 #[test]
 fn every_run_is_recorded_from_creation_to_destruction() {
     let world = World::new();

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::AsFd;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixStream};
 
 use palisade_sys::clone::{CloneFlags, unshare};
 use palisade_testkit::raw;
@@ -17,6 +19,7 @@ use crate::{Failure, Probe, argument, number};
 
 pub(crate) const PROBES: &[Probe] = &[
     ("connect", "PORT", connect),
+    ("connect-abstract", "NAME", connect_abstract),
     ("io-uring", "", io_uring),
     #[cfg(target_arch = "x86_64")]
     ("int-0x80", "", int_0x80),
@@ -47,6 +50,12 @@ fn connect(arguments: &[String]) -> Result<String, Failure> {
     let port = number(arguments, 0, "PORT")?;
     TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     Ok(port.to_string())
+}
+
+fn connect_abstract(arguments: &[String]) -> Result<String, Failure> {
+    let name = argument(arguments, 0, "NAME")?;
+    UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)?;
+    Ok(name.to_owned())
 }
 
 fn io_uring(_: &[String]) -> Result<String, Failure> {

@@ -124,13 +124,13 @@ impl<'a> Round<'a> {
             println!("left behind: {leak}");
         }
         println!(
-            "{} tests, {} failed, {} things left behind, {} attacks proven three ways, {:.0}s",
-            self.results.tests.len(),
-            failures.len(),
+            "{} things left behind, {} attacks proven three ways, {:.0}s",
             self.leaks.len(),
             self.results.proofs.len(),
             start.elapsed().as_secs_f64()
         );
+        let passed = self.results.tests.len().saturating_sub(failures.len());
+        println!("{passed} passed, {} failed", failures.len());
         if failures.is_empty() && self.leaks.is_empty() {
             return Ok(());
         }

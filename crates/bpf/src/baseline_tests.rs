@@ -31,7 +31,7 @@ fn every_option(arch: Arch) -> impl Iterator<Item = BaselineOptions> {
     })
 }
 
-/// Proves: SYS-1 filter-exact
+/// Proves: SYS-1 filter-exact, SYS-1 unknown-enosys
 #[test]
 fn every_number_gets_its_declared_decision() {
     let arguments = [[0; 6], [u64::MAX; 6], [1; 6], [0x5412; 6], [0x1000_0000; 6], [0o6777; 6]];

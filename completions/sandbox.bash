@@ -1149,7 +1149,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__policy__subcmd__import)
-            opts="-h --to --dry-run --help"
+            opts="-h --to --dry-run --force --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

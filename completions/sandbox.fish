@@ -36,7 +36,7 @@ complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "help" -d 'Print thi
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l on-ask -d 'What to do when a question would have to be asked: deny (the default), allow or wait' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l on-ask -d 'What to do when a question would have to be asked: deny (the default); allow and wait are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l approve-no-isolation -d 'Answer for running at level 0; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l rw -d 'Make a path writable; a missing directory is created' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l ro -d 'Make a path readable' -r
@@ -48,7 +48,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l env-mode -d 'inh
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l hostname -d 'Host name inside [default: sandbox]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l time-offset -d 'Shift the monotonic and boot clocks' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l network -d 'none (own loopback only; the default), host, proxy or nat; host is recorded as an approval' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
@@ -63,7 +63,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand run" -s h -l help -d 'Pr
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l on-ask -d 'What to do when a question would have to be asked: deny (the default), allow or wait' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l on-ask -d 'What to do when a question would have to be asked: deny (the default); allow and wait are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l approve-no-isolation -d 'Answer for running at level 0; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l rw -d 'Make a path writable; a missing directory is created' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l ro -d 'Make a path readable' -r
@@ -75,7 +75,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l env-mode -d 'in
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l hostname -d 'Host name inside [default: sandbox]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l time-offset -d 'Shift the monotonic and boot clocks' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l network -d 'none (own loopback only; the default), host, proxy or nat; host is recorded as an approval' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
@@ -100,7 +100,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_s
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l on-ask -d 'What to do when a question would have to be asked: deny (the default), allow or wait' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l on-ask -d 'What to do when a question would have to be asked: deny (the default); allow and wait are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l approve-no-isolation -d 'Answer for running at level 0; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l rw -d 'Make a path writable; a missing directory is created' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l ro -d 'Make a path readable' -r
@@ -112,7 +112,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l hostname -d 'Host name inside [default: sandbox]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l time-offset -d 'Shift the monotonic and boot clocks' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l network -d 'none (own loopback only; the default), host, proxy or nat; host is recorded as an approval' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
@@ -135,7 +135,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l on-ask -d 'What to do when a question would have to be asked: deny (the default), allow or wait' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l on-ask -d 'What to do when a question would have to be asked: deny (the default); allow and wait are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l approve-no-isolation -d 'Answer for running at level 0; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l rw -d 'Make a path writable; a missing directory is created' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l ro -d 'Make a path readable' -r
@@ -147,7 +147,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l hostname -d 'Host name inside [default: sandbox]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l time-offset -d 'Shift the monotonic and boot clocks' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l network -d 'none (own loopback only; the default), host, proxy or nat; host is recorded as an approval' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
@@ -161,11 +161,12 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from import" -l to -d 'Whose policy it becomes' -r -f -a "user\t''
 project\t''"
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from import" -l dry-run -d 'Show the converted document and what it would change, and write nothing'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from import" -l force -d 'Write it even if something in it is lost on the way, or is refused when it is used'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l on-ask -d 'What to do when a question would have to be asked: deny (the default), allow or wait' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l on-ask -d 'What to do when a question would have to be asked: deny (the default); allow and wait are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l approve-no-isolation -d 'Answer for running at level 0; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l rw -d 'Make a path writable; a missing directory is created' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l ro -d 'Make a path readable' -r
@@ -177,7 +178,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l hostname -d 'Host name inside [default: sandbox]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l time-offset -d 'Shift the monotonic and boot clocks' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l network -d 'none (own loopback only; the default), host, proxy or nat; host is recorded as an approval' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r

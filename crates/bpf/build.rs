@@ -16,11 +16,12 @@ const ERRNOS: [(&str, u16); 6] = [
     ("EAFNOSUPPORT", 97),
 ];
 
-const SWITCHES: [(&str, &str); 5] = [
+const SWITCHES: [(&str, &str); 6] = [
     ("debug", "Debug"),
     ("refuse-setid-modes", "RefuseSetidModes"),
     ("deny-inet", "DenyInet"),
     ("deny-unix", "DenyUnix"),
+    ("deny-others", "DenyOthers"),
     ("deny-fork", "DenyFork"),
 ];
 

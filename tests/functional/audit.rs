@@ -12,6 +12,11 @@ fn log_of(world: &World) -> PathBuf {
     world.home().join(".local/state/palisade/audit.jsonl")
 }
 
+fn records(world: &World) -> Vec<serde_json::Value> {
+    let shown = world.sandbox(["audit", "show", "--json"]).run();
+    shown.out().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
 fn verdict(world: &World) -> (i32, serde_json::Value) {
     let output = world.sandbox(["audit", "verify", "--json"]).run();
     (output.code(), serde_json::from_slice(&output.stdout).unwrap())
@@ -52,7 +57,51 @@ fn a_run_that_was_refused_is_recorded_too() {
     inside(&world, &["--on-ask", "allow"], "true").assert_code(126);
     let shown = world.sandbox(["audit", "show", "--json"]).run();
     assert!(shown.out().contains("SANDBOX_FAILED"), "{}", shown.out());
+    assert!(!shown.out().contains("SANDBOX_DESTROYED"), "nothing was created: {}", shown.out());
     assert_eq!(verdict(&world).0, 0);
+}
+
+/// Proves: LIFE-1 audited, LIFE-1 steps
+#[test]
+fn what_was_created_is_destroyed_though_its_command_never_ran() {
+    let world = World::new();
+    world.sandbox_run([""; 0], ["/no/such/program"]).run().assert_code(127);
+    let told: Vec<_> = records(&world)
+        .iter()
+        .map(|record| format!("{} {}", record["state"], record["event"]))
+        .collect();
+    let expected = [
+        r#""Created" "SANDBOX_CREATED""#,
+        r#""Error" "SANDBOX_FAILED""#,
+        r#""Cleanup" "SANDBOX_DESTROYED""#,
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(verdict(&world).0, 0);
+}
+
+/// Proves: AUD-2 command-entry
+#[test]
+fn a_record_names_the_project_and_the_program() {
+    let world = World::new();
+    world.git_init();
+    world.write_in_project("deep/below/file", "");
+    let below = world.project().join("deep/below");
+    world.sandbox_run([""; 0], ["/bin/true"]).cwd(below).run().assert_code(0);
+    let created = &records(&world)[0]["details"];
+    assert_eq!(created["tool"], "true");
+    assert_eq!(created["sandboxRoot"], world.project().to_str().unwrap());
+}
+
+/// Proves: AUD-2 life-cycle
+#[test]
+fn a_limit_names_its_holder_as_the_report_does() {
+    let world = World::new();
+    let report = inside(&world, &["--timeout", "100ms"], "sleep 60").report.unwrap();
+    let promises = report["promises"].as_array().unwrap();
+    let held = promises.iter().find(|promise| promise["id"] == "RES-2").unwrap();
+    let records = records(&world);
+    let exceeded = records.iter().find(|record| record["event"] == "RESOURCE_LIMIT_EXCEEDED");
+    assert_eq!(exceeded.unwrap()["details"]["holder"], held["layers"][0]);
 }
 
 /// Proves: AUD-1 hash-chain, AUD-1 verify
@@ -89,6 +138,24 @@ fn a_cut_or_missing_log_is_found_and_not_written_on() {
     let output = inside(&world, &[], "touch ran");
     output.assert_code(125);
     assert!(!world.project().join("ran").exists(), "nothing runs unrecorded");
+    fs::remove_file(log_of(&world)).unwrap();
+    assert_eq!(verdict(&world).0, 1);
+}
+
+/// Proves: AUD-1 verify, LIFE-3 audit
+#[test]
+fn before_the_first_run_nothing_is_recorded_and_nothing_is_wrong() {
+    let world = World::new();
+    let verified = world.sandbox(["audit", "verify"]).run();
+    verified.assert_code(0);
+    assert!(verified.out().contains("nothing recorded yet"), "{}", verified.out());
+    let (code, sound) = verdict(&world);
+    assert_eq!((code, &sound["records"]), (0, &0.into()), "{sound}");
+    let shown = world.sandbox(["audit", "show"]).run();
+    shown.assert_code(0);
+    assert_eq!((&*shown.out(), &*shown.err()), ("", "sandbox: no run was recorded yet\n"));
+    // A head without its log is a log that was taken away.
+    inside(&world, &[], "true").assert_code(0);
     fs::remove_file(log_of(&world)).unwrap();
     assert_eq!(verdict(&world).0, 1);
 }

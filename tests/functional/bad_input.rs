@@ -64,6 +64,28 @@ fn wrong_options_never_have_a_code_of_the_commands() {
 
 /// Proves: LIFE-3 bad-input
 #[test]
+fn a_wrong_value_is_told_what_is_right() {
+    let world = World::new();
+    for (flags, word) in [
+        (&["--env", "=x"][..], "write NAME=VALUE"),
+        (&["--level", "1", "--hostname", "x"], "UTS namespace of LEVEL_2"),
+        (&["--no-userns"], "--level 1"),
+        (&["--time-offset", "99999999999"], "4611686018"),
+        (&["--report", "-"], "--json"),
+    ] {
+        let output = world.sandbox(["run"]).args(flags).args(["--", "touch", "ran"]).run();
+        output.assert_code(125);
+        assert!(output.err().contains(word), "{flags:?}: {}", output.err());
+    }
+    let level = world.sandbox(["run", "--level", "3", "--", "touch", "ran"]).run();
+    assert!(!level.err().contains("nearest"), "{}", level.err());
+    assert_eq!(fs::read_dir(world.project()).unwrap().count(), 0);
+    let trusted = world.sandbox(["policy", "trust", "--list"]).run();
+    assert_eq!(trusted.out(), "nothing is trusted\n");
+}
+
+/// Proves: LIFE-3 bad-input
+#[test]
 fn a_policy_that_may_not_be_read_stops_the_run() {
     let world = World::new();
     let policy = world.write("home/.config/palisade/policy.yaml", "view: host\n");

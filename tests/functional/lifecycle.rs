@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use palisade_testkit::{Running, World};
 use rustix::process::Signal;
@@ -80,6 +81,52 @@ fn nothing_is_left_when_the_supervisor_is_killed() {
         // What the killed run had written to the log does not spoil it.
         world.sandbox(["audit", "verify"]).run().assert_code(0);
     }
+}
+
+/// Who of a world's runs lives: ours carry its path among their words, and so does the command. A
+/// command line, unlike the rest of /proc, can be read of a process that is closed to inspection.
+fn alive(world: &World) -> Vec<String> {
+    let mark = world.path().display().to_string();
+    fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| fs::read(entry.path().join("cmdline")).ok())
+        .map(|words| String::from_utf8_lossy(&words).replace('\0', " "))
+        .filter(|words| words.contains(&mark))
+        .collect()
+}
+
+/// Set-up takes a few milliseconds, each with other helpers and half-made mounts.
+///
+/// Proves: FS-3 removed-after-kill, LIFE-4 crash
+#[test]
+fn nothing_is_left_when_the_supervisor_is_killed_during_set_up() {
+    const RUNS: u32 = 100;
+    const LATEST_KILL: Duration = Duration::from_millis(8);
+    // Has no divisor in common with the number of runs: so every moment comes once, in no order.
+    const STRIDE: u32 = 61;
+    let world = World::new();
+    world.write("home/settings/file", "");
+    inside(&world, &[], "true").assert_code(0);
+    let before = (mounts(), traces(&world));
+    let mark = world.path().display().to_string();
+    for run in 0..RUNS {
+        let moment = LATEST_KILL * (run * STRIDE % RUNS) / RUNS;
+        let flags = if run % 2 == 0 { &[][..] } else { &["--overlay", "~/settings"] };
+        let script = "while :; do sleep 1; done";
+        let started = world.sandbox_run(flags, ["sh", "-c", script, &mark]).spawn();
+        std::thread::sleep(moment);
+        started.signal(Signal::KILL);
+        // Also fails where somebody still holds the caller's streams.
+        started.wait().assert_code(137);
+        eventually(&format!("nobody left of a run killed after {moment:?}"), || {
+            alive(&world).is_empty()
+        });
+    }
+    assert_eq!(mounts(), before.0);
+    let left: Vec<_> = traces(&world).into_iter().filter(|path| !before.1.contains(path)).collect();
+    assert_eq!(left, [""; 0]);
+    world.sandbox(["audit", "verify"]).run().assert_code(0);
 }
 
 /// Proves: PROC-1 reaping-init

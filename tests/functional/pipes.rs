@@ -109,3 +109,32 @@ fn sandbox_command(world: &World, command: &[&str]) -> Command {
     sandbox.args(["run", "--"]).args(command).stdin(Stdio::null()).stderr(Stdio::null());
     sandbox
 }
+
+/// Proves: FS-1 read-only
+#[test]
+fn a_file_on_standard_input_can_not_be_emptied_through_its_descriptor() {
+    let world = World::new();
+    let file = world.write("outside/plain", "content\n");
+    let script = format!(
+        "{} run -- python3 -c 'import os; os.truncate(\"/proc/self/fd/0\", 0)' <{}",
+        sandbox_program().display(),
+        file.display()
+    );
+    world.bare("sh").args(["-c", &script]).run().assert_code(1);
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "content\n");
+}
+
+/// Proves: FS-3 own-root
+#[test]
+fn a_directory_is_no_stream() {
+    let world = World::new();
+    world.write("outside/secret", "hidden\n");
+    let sandbox = sandbox_program();
+    let secret = "/proc/self/fd/0/secret <";
+    let outside = world.outside();
+    let script = format!("{} run -- cat {secret}{}", sandbox.display(), outside.display());
+    let run = world.bare("sh").args(["-c", &script]).run();
+    run.assert_code(125);
+    assert_eq!(run.out(), "");
+    assert!(run.err().contains("is a directory"), "{}", run.err());
+}

@@ -143,6 +143,37 @@ fn the_schema_and_the_presets_are_published() {
     }
 }
 
+/// Proves: POL-2 not-enforced, POL-7 presets
+#[test]
+fn a_preset_that_can_not_be_used_yet_says_so_in_one_line_and_in_the_list() {
+    let world = World::new();
+    let output = inside(&world, &["--preset", "bash"], "touch ran");
+    assert_says(&output, 126, &["not usable in this version", "`--preset minimal`"]);
+    assert_eq!(output.err().lines().count(), 1, "{}", output.err());
+    assert!(!output.err().contains("remove the key"), "{}", output.err());
+    let declared = inside(&world, &["--tool", "bash"], "touch ran");
+    assert_says(&declared, 126, &["leave `--tool` out"]);
+    assert!(!world.project().join("ran").exists());
+
+    let listed = world.sandbox(["policy", "presets"]).run();
+    let json = world.sandbox(["policy", "presets", "--json"]).run();
+    let presets: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    for preset in presets.as_array().unwrap() {
+        let name = preset["name"].as_str().unwrap();
+        let is_marked = listed.out().lines().any(|line| {
+            line.starts_with(&format!("{name} ")) && line.ends_with("(not usable in this version)")
+        });
+        assert_eq!(preset["usable"], !is_marked, "{name}");
+        // The list must not promise what a run refuses.
+        if preset["usable"] == true {
+            inside(&world, &["--preset", name], "true").assert_code(0);
+        } else {
+            assert!(!preset["notEnforced"].as_array().unwrap().is_empty(), "{name}");
+            inside(&world, &["--preset", name], "true").assert_code(126);
+        }
+    }
+}
+
 fn exported_keys(world: &World) -> serde_json::Value {
     let exported = world.sandbox(["policy", "export", "--format", "json"]).run();
     exported.assert_code(0);
@@ -311,6 +342,41 @@ fn variables_mean_what_options_mean() {
     assert_says(&refused, 126, &["SANDBOX_MEMORY_LIMIT_MB", "not enforced"]);
     let wrong = world.sandbox_run([""; 0], ["true"]).env("SANDBOX_NO_DEBUG", "perhaps").run();
     assert_says(&wrong, 125, &["SANDBOX_NO_DEBUG=perhaps"]);
+    let misspelt = world.sandbox_run([""; 0], ["touch", "ran"]).env("SANDBOX_LEVLE", "2").run();
+    assert_says(&misspelt, 125, &["SANDBOX_LEVLE", "did you mean SANDBOX_LEVEL?"]);
+    assert!(!world.project().join("ran").exists());
+    let told = world
+        .sandbox(["run", "--mode", "dynamic", "--", "true"])
+        .env("SANDBOX_REPORT", "told.json")
+        .env("SANDBOX_JSON", "1")
+        .env("SANDBOX_QUIET", "1")
+        .run();
+    told.assert_code(0);
+    let line: serde_json::Value = serde_json::from_slice(&told.stderr).unwrap();
+    assert_eq!(line["outcome"], "completed");
+    let file = fs::read(world.project().join("told.json")).unwrap();
+    assert_eq!(serde_json::from_slice::<serde_json::Value>(&file).unwrap(), line);
+}
+
+/// Proves: POL-2 contradiction, POL-1 level-0-approval, NET-1 host-approved
+#[test]
+fn an_approval_of_nothing_is_refused() {
+    let world = World::new();
+    for (flags, words) in [
+        (&["--approve-no-isolation", "x"][..], ["--approve-no-isolation", "isolationLevel"]),
+        (&["--approve-network-host", "x"], ["--approve-network-host", "network.mode"]),
+        (
+            &["--approve-network-host", "x", "--network", "none"],
+            ["--approve-network-host", "network.mode"],
+        ),
+    ] {
+        assert_says(&inside(&world, flags, "touch ran"), 125, &words);
+    }
+    assert!(!world.project().join("ran").exists());
+    // What it approves may come from a file.
+    let file = world.write("p.yaml", "network: { mode: host }\n");
+    let flags = ["--policy", file.to_str().unwrap(), "--approve-network-host", "x"];
+    inside(&world, &flags, "true").assert_code(0);
 }
 
 /// Proves: POL-5 import, POL-5 export, POL-5 dry-run, POL-5 check
@@ -334,6 +400,44 @@ fn policies_are_carried_over_and_tried_before_they_count() {
     again.assert_code(125);
     assert!(again.err().contains("exists already"), "{}", again.err());
     world.sandbox(["policy", "check"]).run().assert_code(0);
+}
+
+/// Proves: POL-5 import, POL-3 cargo-yaml, POL-3 tool-json, POL-3 proxy-config
+#[test]
+fn nothing_is_lost_in_silence_when_a_policy_is_carried_over() {
+    let world = World::new();
+    let place = world.home().join(".config/palisade/policy.json");
+    for (name, text, lines) in [
+        (
+            "cargo.yaml",
+            "sandbox_config:\n  file_system:\n    target_size_mb: 10\n    log_size_mb: 10\n  \
+             security:\n    strict_mode: true\n    block_shell_access: true\n",
+            &["lost", "cargo.yaml:3:5", "cargo.yaml:4:5", "cargo.yaml:6:5", "cargo.yaml:7:5"][..],
+        ),
+        (
+            "tools.json",
+            "{\"sandbox\": {\n\"images\": {\"bash\": \"debian\"},\n\
+             \"bash\": {\"resources\": {\n\"memory\": \"1g\"}}}}",
+            &["lost", "tools.json:2:1", "kept", "tools.json:4:1"],
+        ),
+        (
+            "proxy.json",
+            "{\"listenAddr\": \":80\",\n\"allowlist\": {\"hosts\": [\"a.example\"]}}",
+            &["lost", "proxy.json:1:2", "kept", "proxy.json:2:"],
+        ),
+    ] {
+        let file = world.write(name, text);
+        let file = file.to_str().unwrap();
+        for dry in [&[][..], &["--dry-run"]] {
+            let refused = world.sandbox(["policy", "import", file]).args(dry).run();
+            assert_says(&refused, 1, lines);
+            assert_says(&refused, 1, &["nothing was written", "--force"]);
+            assert!(!place.exists(), "{name}");
+        }
+        let forced = world.sandbox(["policy", "import", "--force", file]).run();
+        assert_says(&forced, 0, lines);
+        fs::remove_file(&place).unwrap();
+    }
 }
 
 /// Proves: POL-7 tool-levels, POL-7 lowering-approval, POL-6 default

@@ -68,6 +68,7 @@ fn dynamic_mode_says_what_it_does_until_it_can_ask() {
     let said = inside(&world, &["--mode", "dynamic"], "true");
     said.assert_code(0);
     assert!(said.err().contains("unlisted paths are hidden"), "{}", said.err());
+    assert_eq!(said.err().lines().count(), 1, "what is true of every run: {}", said.err());
     let plain = inside(&world, &[], "true");
     assert_eq!(plain.err(), "");
     assert!(plain.report.unwrap()["notes"].to_string().contains("unlisted paths are hidden"));

@@ -278,3 +278,27 @@ fn ctrl_z_does_not_strand_a_run_without_a_shell() {
     // It ends here, and its window with it.
     tmux.keys(&["Enter"]);
 }
+
+/// With another standard input the caller's terminal only shows: through the descriptor that shows it
+/// nothing that is typed can be read.
+///
+/// Proves: PROC-3 pty
+#[test]
+fn what_is_typed_at_a_terminal_that_only_shows_is_not_the_commands() {
+    let world = World::new();
+    let tmux = Tmux::new(&world);
+    let steal = "echo ready; timeout --foreground 2 head -n 1 /proc/$$/fd/1 >got; echo over";
+    world.write_in_project("steal", steal);
+    tmux.line("sh ./steal </dev/null");
+    tmux.wait_for_line("ready");
+    tmux.line("typed bare");
+    tmux.wait_for_line("over");
+    let got = || fs::read_to_string(world.project().join("got")).unwrap();
+    assert_eq!(got(), "typed bare\n", "without a sandbox it can be read");
+
+    tmux.line("clear; sandbox run -- sh ./steal </dev/null; echo ended $?");
+    tmux.wait_for_line("ready");
+    tmux.line("typed secretly");
+    tmux.wait_for_line("ended 0");
+    assert_eq!(got(), "");
+}

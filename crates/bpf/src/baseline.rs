@@ -27,6 +27,9 @@ pub struct BaselineOptions {
     /// host that the user may talk to (the session bus, a container engine) would run what it is told
     /// outside. Landlock has no rule for it. Pairs of connected sockets stay.
     pub deny_unix: bool,
+    /// No limits, priorities or affinities of other processes: where there is no pid namespace, those
+    /// of the same user are within reach, and a CPU limit of zero kills. Landlock scopes signals only.
+    pub deny_others: bool,
     /// Threads, but no further processes.
     pub deny_fork: bool,
 }
@@ -40,6 +43,7 @@ impl BaselineOptions {
             refuse_setid_modes: false,
             deny_inet: false,
             deny_unix: false,
+            deny_others: false,
             deny_fork: false,
         }
     }
@@ -50,6 +54,7 @@ impl BaselineOptions {
             Switch::RefuseSetidModes => self.refuse_setid_modes,
             Switch::DenyInet => self.deny_inet,
             Switch::DenyUnix => self.deny_unix,
+            Switch::DenyOthers => self.deny_others,
             Switch::DenyFork => self.deny_fork,
         }
     }

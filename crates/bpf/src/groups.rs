@@ -44,6 +44,7 @@ pub enum Switch {
     RefuseSetidModes,
     DenyInet,
     DenyUnix,
+    DenyOthers,
     DenyFork,
 }
 

@@ -12,6 +12,7 @@ const FILES: &str = "Files";
 const PROCESS: &str = "Process and environment";
 const NETWORK: &str = "Network";
 const SOURCES: &str = "Where the policy comes from";
+const REPORT: &str = "Report";
 
 /// Every option has a twin in the environment: `--env-mode clean` is `SANDBOX_ENV_MODE=clean`, a
 /// repeatable path option is a list with `:` between, a switch is `1` or `0`.
@@ -35,7 +36,8 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "VIEW", help_heading = ISOLATION)]
     pub(crate) view: Option<String>,
 
-    /// What to do when a question would have to be asked: deny (the default), allow or wait
+    /// What to do when a question would have to be asked: deny (the default); allow and
+    /// wait are not in this version
     #[arg(long, value_name = "WORD", help_heading = ISOLATION)]
     pub(crate) on_ask: Option<String>,
 
@@ -93,7 +95,8 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "TIME", help_heading = PROCESS)]
     pub(crate) timeout: Option<String>,
 
-    /// none (own loopback only; the default), host, proxy or nat; host is recorded as an approval
+    /// none (own loopback only; the default) or host, which is recorded as an approval; proxy and
+    /// nat are not in this version
     #[arg(long, value_name = "MODE", help_heading = NETWORK)]
     pub(crate) network: Option<String>,
 
@@ -112,6 +115,33 @@ pub(crate) struct PolicyArgs {
     /// Apply the defaults and limits of this declared tool
     #[arg(long, value_name = "NAME", help_heading = SOURCES)]
     pub(crate) tool: Option<String>,
+}
+
+/// What `run` tells of itself.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ReportArgs {
+    /// Write the run report to this file, as JSON
+    #[arg(long, value_name = "FILE", help_heading = REPORT)]
+    pub(crate) report: Option<PathBuf>,
+
+    /// Print the run report to standard error at the end, as one line of JSON
+    #[arg(long, help_heading = REPORT)]
+    pub(crate) json: bool,
+
+    /// Say nothing but errors
+    #[arg(long, short, help_heading = REPORT)]
+    pub(crate) quiet: bool,
+}
+
+impl ReportArgs {
+    /// These, and where they say nothing, those.
+    pub(crate) fn or(self, inherited: Self) -> Self {
+        Self {
+            report: self.report.or(inherited.report),
+            json: self.json || inherited.json,
+            quiet: self.quiet || inherited.quiet,
+        }
+    }
 }
 
 /// A command line of its own, taken literally.

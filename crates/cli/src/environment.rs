@@ -1,31 +1,35 @@
 //! `SANDBOX_*` variables as options: the same definitions, read a second time.
 //!
-//! Variables that no option has are left alone; a value that an option would refuse is refused.
+//! A value that an option would refuse is refused, and so is a name that was meant to be another;
+//! names far from every option belong to somebody else and are left alone.
 
-use crate::args::PolicyArgs;
+use crate::args::{PolicyArgs, ReportArgs};
 use anyhow::bail;
-use clap::{ArgAction, Args, FromArgMatches};
+use clap::{ArgAction, Args};
+use palisade_policy::{ENVIRONMENT_NAMES, nearest};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 const PREFIX: &str = "SANDBOX_";
 /// Read by the policy crate, which also knows the words other products use for them.
 const READ_ELSEWHERE: [&str; 2] = ["SANDBOX_MODE", "SANDBOX_NETWORK"];
+/// Set in every sandbox, and no option of one.
+const SET_INSIDE: &str = "SANDBOX_SESSION";
 
 /// The variable that stands for an option: `--env-mode` is `SANDBOX_ENV_MODE`.
 pub(crate) fn variable_of(option: &str) -> String {
     format!("{PREFIX}{}", option.to_uppercase().replace('-', "_"))
 }
 
-/// What the environment says, or `None` if it says nothing.
-pub(crate) fn options(
+/// What the environment says of these options.
+pub(crate) fn options<A: Args + Default>(
     environment: &BTreeMap<OsString, OsString>,
-) -> anyhow::Result<Option<PolicyArgs>> {
+) -> anyhow::Result<A> {
+    // Building the definitions takes longer than anything else here.
     if !environment.keys().any(|name| name.to_string_lossy().starts_with(PREFIX)) {
-        return Ok(None);
+        return Ok(A::default());
     }
-    let mut definitions = PolicyArgs::augment_args(clap::Command::new("environment"));
-    definitions.build();
+    let definitions = definitions_of::<A>();
     let mut line: Vec<OsString> = vec!["environment".into()];
     for argument in definitions.get_arguments() {
         let Some(option) = argument.get_long() else { continue };
@@ -48,15 +52,46 @@ pub(crate) fn options(
         }
     }
     if line.len() == 1 {
-        return Ok(None);
+        return Ok(A::default());
     }
-    let matches = definitions.try_get_matches_from(line)?;
-    Ok(Some(PolicyArgs::from_arg_matches(&matches)?))
+    Ok(A::from_arg_matches(&definitions.try_get_matches_from(line)?)?)
+}
+
+/// A slip in a variable's name must not leave a run looser than its author believes.
+pub(crate) fn refuse_misspelt(environment: &BTreeMap<OsString, OsString>) -> anyhow::Result<()> {
+    let given: Vec<&str> = environment
+        .keys()
+        .filter(|name| *name != SET_INSIDE)
+        .filter_map(|name| name.to_str()?.strip_prefix(PREFIX))
+        .collect();
+    if given.is_empty() {
+        return Ok(());
+    }
+    let mut known = vec![];
+    for definitions in [definitions_of::<PolicyArgs>(), definitions_of::<ReportArgs>()] {
+        known.extend(definitions.get_arguments().filter_map(|it| it.get_long().map(variable_of)));
+    }
+    known.extend(ENVIRONMENT_NAMES.map(str::to_owned));
+    let known: Vec<&str> = known.iter().filter_map(|name| name.strip_prefix(PREFIX)).collect();
+    for name in given.iter().filter(|name| !known.contains(name)) {
+        // The common prefix would make every short name seem near.
+        if let Some(near) = nearest(name, known.iter().copied()) {
+            bail!("unknown variable {PREFIX}{name}; did you mean {PREFIX}{near}?");
+        }
+    }
+    Ok(())
+}
+
+fn definitions_of<A: Args>() -> clap::Command {
+    let mut definitions = A::augment_args(clap::Command::new("environment"));
+    definitions.build();
+    definitions
 }
 
 #[cfg(test)]
 mod tests {
-    use super::options;
+    use super::{options, refuse_misspelt};
+    use crate::args::{PolicyArgs, ReportArgs};
     use std::collections::BTreeMap;
     use std::ffi::OsString;
 
@@ -73,25 +108,48 @@ mod tests {
             ("SANDBOX_NO_DEBUG", "1"),
             ("SANDBOX_STATIC", "0"),
             ("SANDBOX_TIME_OFFSET", "-60"),
+            ("SANDBOX_REPORT", "r.json"),
+            ("SANDBOX_QUIET", "1"),
         ];
-        let read = options(&environment(&set)).unwrap().unwrap();
+        let read: PolicyArgs = options(&environment(&set)).unwrap();
         assert_eq!(read.level.as_deref(), Some("1"));
         assert_eq!(read.env_mode.as_deref(), Some("clean"));
         assert_eq!(read.ro, ["/data", "~/notes"]);
         assert!(read.no_debug);
         assert!(!read.static_mode);
         assert_eq!(read.time_offset.as_deref(), Some("-60"));
+        let read: ReportArgs = options(&environment(&set)).unwrap();
+        assert_eq!(read.report.as_deref(), Some("r.json".as_ref()));
+        assert!(read.quiet && !read.json);
     }
 
     #[test]
     fn what_a_sandbox_sets_inside_is_not_an_option() {
         let inside = [("SANDBOX", "1"), ("SANDBOX_SESSION", "x"), ("PATH", "/bin")];
-        assert!(options(&environment(&inside)).unwrap().is_none());
+        refuse_misspelt(&environment(&inside)).unwrap();
+        let read: PolicyArgs = options(&environment(&inside)).unwrap();
+        assert!(read.level.is_none() && read.preset.is_empty());
+    }
+
+    /// Proves: LIFE-3 bad-input
+    #[test]
+    fn a_misspelt_name_is_refused_and_a_strangers_is_not() {
+        for (typed, meant) in [
+            ("SANDBOX_LEVLE", "SANDBOX_LEVEL"),
+            ("SANDBOX_REPORTS", "SANDBOX_REPORT"),
+            ("SANDBOX_MEMORY_LIMIT", "SANDBOX_MEMORY_LIMIT_MB"),
+        ] {
+            let error = refuse_misspelt(&environment(&[(typed, "1")])).unwrap_err().to_string();
+            assert_eq!(error, format!("unknown variable {typed}; did you mean {meant}?"));
+        }
+        let strangers = ["SANDBOX_ID", "SANDBOX_HOME", "SANDBOX_URL", "SANDBOX_", "SANDBOX_ROOT"];
+        refuse_misspelt(&environment(&strangers.map(|name| (name, "x")))).unwrap();
     }
 
     #[test]
     fn a_switch_takes_only_yes_or_no() {
-        let error = options(&environment(&[("SANDBOX_NO_DEBUG", "perhaps")])).unwrap_err();
+        let set = environment(&[("SANDBOX_NO_DEBUG", "perhaps")]);
+        let error = options::<PolicyArgs>(&set).unwrap_err();
         assert_eq!(error.to_string(), "SANDBOX_NO_DEBUG=perhaps: write 1 or 0");
     }
 }

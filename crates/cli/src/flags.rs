@@ -19,7 +19,7 @@ pub(crate) enum Written {
 }
 
 impl Written {
-    fn name(self, option: &str) -> String {
+    pub(crate) fn name(self, option: &str) -> String {
         match self {
             Self::CommandLine => format!("--{option}"),
             Self::Environment => variable_of(option),
@@ -124,6 +124,9 @@ fn variable(
     environment: &BTreeMap<OsString, OsString>,
 ) -> anyhow::Result<(String, String)> {
     if let Some((name, value)) = setting.split_once('=') {
+        if name.is_empty() {
+            bail!("--env {setting}: there is no name before the `=`; write NAME=VALUE");
+        }
         return Ok((name.to_owned(), value.to_owned()));
     }
     let Some(value) = environment.get(OsStr::new(setting)) else {
@@ -143,6 +146,21 @@ fn refuse_contradictions(args: &PolicyArgs, written: Written) -> anyhow::Result<
         .level
         .as_deref()
         .is_some_and(|level| matches!(level, "0" | "LEVEL_0" | "none" | "logical"));
+    let process_level =
+        args.level.as_deref().is_some_and(|level| matches!(level, "1" | "LEVEL_1" | "process"));
+    let of_level_2 = [
+        ("hostname", "a host name needs the UTS", args.hostname.is_some()),
+        ("time-offset", "shifted clocks need the time", args.time_offset.is_some()),
+    ];
+    if let Some((option, needs, _)) = of_level_2.into_iter().find(|(.., given)| *given)
+        && process_level
+    {
+        bail!(
+            "{}: {needs} namespace of LEVEL_2, which {} 1 has not; leave one of them out",
+            written.name(option),
+            written.name("level")
+        );
+    }
     let shapes_walls = [
         ("rw", !args.rw.is_empty()),
         ("ro", !args.ro.is_empty()),
@@ -201,6 +219,11 @@ mod tests {
             complaint(&["--level", "0", "--rw", "/data"]),
             "--level 0 isolates nothing, so --rw can not be kept; leave one of them out"
         );
+        assert_eq!(
+            complaint(&["--level", "1", "--hostname", "x"]),
+            "--hostname: a host name needs the UTS namespace of LEVEL_2, which --level 1 has not; \
+             leave one of them out"
+        );
     }
 
     /// Proves: NET-1 host-approved
@@ -233,6 +256,10 @@ mod tests {
         assert_eq!(
             complaint(&["--env", "MISSING"]),
             "--env MISSING: not set in the environment; write MISSING=VALUE"
+        );
+        assert_eq!(
+            complaint(&["--env", "=x"]),
+            "--env =x: there is no name before the `=`; write NAME=VALUE"
         );
     }
 }

@@ -3,20 +3,59 @@
 use crate::args::PolicyArgs;
 use crate::environment;
 use crate::flags::{Written, flags};
+use anyhow::bail;
+use palisade_policy::{Level, NetworkMode};
 use palisade_session::Caller;
-use palisade_session::config::PolicyRequest;
+use palisade_session::config::{self, PolicyRequest};
 
 /// The command line above the environment; both above the files.
 pub(crate) fn policy_request(caller: &Caller, args: &PolicyArgs) -> anyhow::Result<PolicyRequest> {
     let variables = &caller.facts.env;
-    let inherited = environment::options(variables)?.unwrap_or_default();
+    environment::refuse_misspelt(variables)?;
+    let inherited: PolicyArgs = environment::options(variables)?;
     let mut files = inherited.policy.clone();
     files.extend(args.policy.iter().cloned());
-    Ok(PolicyRequest {
+    let request = PolicyRequest {
         environment: flags(&inherited, Written::Environment, variables)?,
         command_line: flags(args, Written::CommandLine, variables)?,
         files,
-        tool: args.tool.clone().or(inherited.tool),
+        tool: args.tool.clone().or_else(|| inherited.tool.clone()),
         project: None,
-    })
+    };
+    for (args, written) in [(&inherited, Written::Environment), (args, Written::CommandLine)] {
+        refuse_idle_approvals(args, written, caller, &request)?;
+    }
+    Ok(request)
+}
+
+/// An approval is recorded, so one that approves nothing would be a lie in the audit log. What it is
+/// for may come from any layer; whatever else is wrong with them is said when they are used.
+fn refuse_idle_approvals(
+    args: &PolicyArgs,
+    written: Written,
+    caller: &Caller,
+    request: &PolicyRequest,
+) -> anyhow::Result<()> {
+    if args.approve_no_isolation.is_none() && args.approve_network_host.is_none() {
+        return Ok(());
+    }
+    let Ok(loaded) = config::load(caller, request) else { return Ok(()) };
+    let policy = &loaded.merged.policy;
+    if args.approve_no_isolation.is_some() && policy.isolation_level != Level::None {
+        bail!(
+            "{} contradicts `isolationLevel`, which is not LEVEL_0; ask for that with {}, or leave \
+             the approval out",
+            written.name("approve-no-isolation"),
+            written.name("level"),
+        );
+    }
+    if args.approve_network_host.is_some() && policy.network.mode != NetworkMode::Host {
+        bail!(
+            "{} contradicts `network.mode`, which is not host; ask for that with {}, or leave the \
+             approval out",
+            written.name("approve-network-host"),
+            written.name("network"),
+        );
+    }
+    Ok(())
 }

@@ -1,38 +1,28 @@
 //! The last steps of the process that becomes the command.
 //!
-//! From the fork of pid 1 to exec: streams, limits, privileges, Landlock, the self-check, the
-//! filter. The order matters and is argued at each step. Nothing of the caller may be left open.
+//! From the fork of pid 1 to exec. While pid 1 builds the view: the network, letting go of the old
+//! root, privileges. When it says go: streams, limits, the working directory, Landlock, the
+//! self-check, the filter. The order matters and is argued at each step. Nothing of the caller may
+//! be left open.
 
-use crate::control::{Checked, FromInit};
-use crate::error::{During, LaunchError, Mistake};
+use crate::control::{Checked, FromInit, LONGEST_PACKET, Milestone};
+use crate::error::{During, LaunchError};
+use crate::exec::{c_strings, exec};
+use crate::filter;
 use crate::landlock;
 use crate::mounts::detach_old_root;
 use crate::selfcheck::{self, Moment, Targets};
 use crate::streams::Chosen;
-use palisade_bpf::Insn;
-use palisade_plan::model::{Command, Confinement, Namespaced, Plan, Resource};
+use palisade_plan::model::{Confinement, Namespaced, Plan, Resource};
 use palisade_sys::clone::{CloneFlags, unshare};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds};
 use palisade_sys::proc::{self, Limit};
-use palisade_sys::seccomp::{self, SeccompFlags, SockFilter};
-use palisade_sys::{Errno, Mode, SysError, creds, net, tty};
+use palisade_sys::seccomp::SeccompFlags;
+use palisade_sys::{At as _, Mode, creds, net, tty};
 use std::convert::Infallible;
-use std::ffi::{CString, OsStr};
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
-
-/// From pid 1: the new root is `/`.
-pub(crate) const ROOT_CHANGED: &[u8] = b"root changed";
-/// From pid 1: everything stands, go on.
-pub(crate) const GO: &[u8] = b"go";
-/// To pid 1: the network namespace is made.
-pub(crate) const NETWORK_READY: &[u8] = b"network ready";
-/// To pid 1: nothing of the host's tree is left but what was taken.
-pub(crate) const OLD_ROOT_GONE: &[u8] = b"old root gone";
-/// No report to pid 1 is longer.
-pub(crate) const LONGEST_REPORT: usize = 16 * 1024;
 
 /// What the command process starts from.
 #[derive(Debug)]
@@ -62,13 +52,13 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     let (argv, env) = c_strings(&plan.command)?;
     if let Confinement::Namespaces(inside) = &plan.confinement {
         make_network(start, inside)?;
-        wait_for_pid_1(start, ROOT_CHANGED);
+        wait_for_pid_1(start, Milestone::RootChanged);
         detach_old_root()?;
-        tell_pid_1(start, OLD_ROOT_GONE)?;
+        tell_pid_1(start, Milestone::OldRootGone)?;
     }
     // Privileges before Landlock: securebits need a capability, and Landlock needs no_new_privs.
     drop_privileges(plan)?;
-    wait_for_pid_1(start, GO);
+    wait_for_pid_1(start, Milestone::Go);
     // In the foreground of its terminal.
     if let Some(terminal) = start.terminal {
         tty::tcsetpgrp(terminal, rustix::process::getpid()).during("taking the terminal")?;
@@ -89,7 +79,7 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     let mut took = begun.elapsed();
     proc::unblock_all().during("unblocking signals")?;
     if let Some(filter) = &plan.seccomp {
-        install(&filter.program)?;
+        filter::install(&filter.program, SeccompFlags::NONE).during(filter::STEP)?;
     }
     let begun = Instant::now();
     observations.extend(selfcheck::run(&plan.self_check, Moment::AfterFilter, start.targets)?);
@@ -113,18 +103,18 @@ fn make_network(start: &Start<'_>, inside: &Namespaced) -> Result<(), LaunchErro
     if inside.loopback {
         net::loopback_up().during("bringing up the loopback interface")?;
     }
-    tell_pid_1(start, NETWORK_READY)
+    tell_pid_1(start, Milestone::NetworkReady)
 }
 
-fn tell_pid_1(start: &Start<'_>, part: &[u8]) -> Result<(), LaunchError> {
-    send_with_fds(&start.report, part, &[]).during("talking to pid 1")
+fn tell_pid_1(start: &Start<'_>, reached: Milestone) -> Result<(), LaunchError> {
+    send_with_fds(&start.report, reached.encode(), &[]).during("talking to pid 1")
 }
 
 /// Until pid 1 says so.
-fn wait_for_pid_1(start: &Start<'_>, word: &[u8]) {
-    let mut packet = [0; 32];
+fn wait_for_pid_1(start: &Start<'_>, expected: Milestone) {
+    let mut packet = [0; LONGEST_PACKET];
     let heard = recv_with_fds(&start.report, &mut packet);
-    if !heard.is_ok_and(|(length, _)| &packet[..length] == word) {
+    if !heard.is_ok_and(|(length, _)| Milestone::decode(&packet[..length]) == Some(expected)) {
         // Pid 1 failed, has said why, and is gone.
         proc::exit_now(125);
     }
@@ -169,103 +159,7 @@ fn drop_privileges(plan: &Plan) -> Result<(), LaunchError> {
 
 fn enter_directory(cwd: &Path) -> Result<(), LaunchError> {
     rustix::process::chdir(cwd)
-        .map_err(|errno| SysError::new("chdir", cwd.display().to_string(), errno))
+        .at("chdir", cwd)
         .during("entering the working directory")
         .map_err(|error| error.with_mend("choose another one with --cwd, or grant it"))
-}
-
-/// Installs a filter on this process and all its children to come.
-pub(crate) fn install(program: &[Insn]) -> Result<(), LaunchError> {
-    let filter: Vec<SockFilter> = program
-        .iter()
-        .map(|insn| SockFilter { code: insn.code, jt: insn.jt, jf: insn.jf, k: insn.k })
-        .collect();
-    seccomp::install(&filter, SeccompFlags::NONE).during("installing the system call filter")?;
-    Ok(())
-}
-
-type CStrings = Vec<CString>;
-
-fn c_strings(command: &Command) -> Result<(CStrings, CStrings), LaunchError> {
-    let refused = |_| LaunchError::new("starting the command", "an argument holds a NUL byte");
-    let argv =
-        command.argv.iter().map(|arg| CString::new(arg.as_bytes())).collect::<Result<_, _>>();
-    let env = command
-        .env
-        .iter()
-        .map(|(name, value)| CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()))
-        .collect::<Result<_, _>>();
-    Ok((argv.map_err(refused)?, env.map_err(refused)?))
-}
-
-/// Looks the command up as execvp(3) does, in the sandbox's own `PATH` and view.
-fn exec(command: &Command, argv: &[CString], env: &[CString]) -> LaunchError {
-    let Some(name) = command.argv.first() else {
-        return LaunchError::new("starting the command", "there is no command");
-    };
-    // An empty name is no directory of `PATH`, though joined to one it would be.
-    if name.is_empty() {
-        return refusal(name, Path::new(name), Errno::NOENT);
-    }
-    if name.as_bytes().contains(&b'/') {
-        let errno = exec_file(Path::new(name), argv, env);
-        return refusal(name, Path::new(name), errno);
-    }
-    let path =
-        command.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
-    let mut found = None;
-    for directory in std::env::split_paths(path.unwrap_or(OsStr::new("/usr/bin:/bin"))) {
-        let candidate = directory.join(name);
-        match exec_file(&candidate, argv, env) {
-            Errno::NOENT | Errno::NOTDIR if !candidate.exists() => {}
-            // Like execvp: a later directory may hold one that may be executed.
-            errno => {
-                found.get_or_insert((candidate, errno));
-            }
-        }
-    }
-    match found {
-        Some((candidate, errno)) => refusal(name, &candidate, errno),
-        None => refusal(name, Path::new(name), Errno::NOENT),
-    }
-}
-
-fn exec_file(path: &Path, argv: &[CString], env: &[CString]) -> Errno {
-    let Ok(file) = CString::new(path.as_os_str().as_bytes()) else { return Errno::INVAL };
-    match proc::exec(&file, argv, env) {
-        // A script without a first line that names its interpreter is the shell's.
-        Errno::NOEXEC => {
-            let mut shell_argv = vec![c"sh".to_owned(), file];
-            shell_argv.extend(argv.iter().skip(1).cloned());
-            proc::exec(c"/bin/sh", &shell_argv, env)
-        }
-        errno => errno,
-    }
-}
-
-fn refusal(name: &OsStr, path: &Path, errno: Errno) -> LaunchError {
-    const STEP: &str = "starting the command";
-    let error = SysError::new("exec", PathBuf::from(name).display().to_string(), errno);
-    if errno == Errno::NOENT && path.exists() {
-        return LaunchError::new(STEP, error.to_string())
-            .with_mend(format!(
-                "{} is there, but the interpreter or loader it names is not in the sandbox's view",
-                path.display()
-            ))
-            .with_mistake(Mistake::NotFound);
-    }
-    match errno {
-        Errno::NOENT | Errno::NOTDIR => LaunchError::new(STEP, error.to_string())
-            .with_mend(
-                "is it installed, and in the sandbox's view? `sandbox plan -- CMD` lists the view, \
-                 --ro adds to it",
-            )
-            .with_mistake(Mistake::NotFound),
-        Errno::ACCESS | Errno::PERM | Errno::NOEXEC | Errno::ISDIR => {
-            LaunchError::new(STEP, error.to_string())
-                .with_mend("is it executable, and on a mount that allows it?")
-                .with_mistake(Mistake::NotExecutable)
-        }
-        _ => LaunchError::new(STEP, error.to_string()),
-    }
 }

@@ -1,4 +1,5 @@
-//! What the supervisor and our pid 1 say to each other, over one SEQPACKET socket.
+//! What the supervisor, our pid 1 and the command's process say to each other, over a SEQPACKET
+//! socket between each two.
 //!
 //! A message is a packet of fields divided by `US` (0x1f). Both ends are ours; the command never
 //! holds the socket. A packet that does not parse is an error, never a guess.
@@ -8,8 +9,9 @@ use crate::selfcheck::Observation;
 use std::time::Duration;
 
 const UNIT: char = '\u{1f}';
-/// A message that does not fit is cut at its end, which only shortens an error text.
-const LONGEST: usize = 8 * 1024;
+/// No packet is longer. A message that does not fit is cut at its end, which only shortens an error
+/// text.
+pub(crate) const LONGEST_PACKET: usize = 8 * 1024;
 
 /// How the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +55,37 @@ pub(crate) enum ToInit {
     Resume,
 }
 
+/// Between pid 1 and the process that becomes the command: how far each of them is. What the latter
+/// says besides is a [`FromInit`], for pid 1 to pass on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Milestone {
+    /// To pid 1: the network namespace is made.
+    NetworkReady,
+    /// From pid 1: the new root is `/`.
+    RootChanged,
+    /// To pid 1: nothing of the host's tree is left but what was taken.
+    OldRootGone,
+    /// From pid 1: everything stands, go on.
+    Go,
+}
+
+impl Milestone {
+    pub(crate) fn encode(self) -> &'static [u8] {
+        match self {
+            Self::NetworkReady => b"network ready",
+            Self::RootChanged => b"root changed",
+            Self::OldRootGone => b"old root gone",
+            Self::Go => b"go",
+        }
+    }
+
+    pub(crate) fn decode(packet: &[u8]) -> Option<Self> {
+        [Self::NetworkReady, Self::RootChanged, Self::OldRootGone, Self::Go]
+            .into_iter()
+            .find(|milestone| milestone.encode() == packet)
+    }
+}
+
 impl FromInit {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut text = match self {
@@ -80,7 +113,7 @@ impl FromInit {
             Self::Exited(Ending::Code(code)) => format!("exited{UNIT}code{UNIT}{code}"),
             Self::Exited(Ending::Signal(signal)) => format!("exited{UNIT}signal{UNIT}{signal}"),
         };
-        text.truncate(text.floor_char_boundary(LONGEST));
+        text.truncate(text.floor_char_boundary(LONGEST_PACKET));
         text.into_bytes()
     }
 

@@ -1,7 +1,7 @@
 //! What went wrong while a plan was carried out, in words a person can act on.
 //! Must stay plain text and numbers: the child sends it over a socket before it dies.
 
-use palisade_sys::{Errno, SysError};
+use palisade_sys::SysError;
 use std::fmt;
 
 /// Whose mistake it was; decides the exit code.
@@ -80,11 +80,5 @@ impl<T> During<T> for Result<T, SysError> {
                 None => launch,
             }
         })
-    }
-}
-
-impl<T> During<T> for Result<T, Errno> {
-    fn during(self, step: &str) -> Result<T, LaunchError> {
-        self.map_err(|errno| SysError::new("", "", errno)).during(step)
     }
 }

@@ -7,9 +7,11 @@ use crate::error::{During, LaunchError};
 use palisade_plan::model::{MountOp, Owner};
 use palisade_sys::clone::{CloneFlags, Forked, clone3};
 use palisade_sys::creds::{IdKind, MapLine, write_map};
-use palisade_sys::{OFlags, Pid, proc};
+use palisade_sys::fdpass::{recv_with_fds, socketpair};
+use palisade_sys::{At as _, Mode, OFlags, Pid, proc};
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
 const STEP: &str = "making an id map for root's mounts";
 /// Ids above this belong to nobody a project would hold files of.
@@ -44,25 +46,40 @@ impl OwnerMaps {
 
 /// A user namespace with the map, kept alive by its descriptor alone.
 fn user_namespace(owner: Owner, host: Owner) -> Result<OwnedFd, LaunchError> {
-    let (pid, pidfd) = match clone3(CloneFlags::NEWUSER).during(STEP)? {
-        // The child only holds the namespace until the parent has opened it.
-        Forked::Child => loop {
-            let _ = proc::poll(&mut [], None);
-        },
-        Forked::Parent { pid, pidfd } => (pid, pidfd),
-    };
-    let opened = map_and_open(pid, owner, host);
-    let killed = proc::pidfd_send_signal(&pidfd, proc::sig::SIGKILL).during(STEP);
-    proc::wait_pid_rusage(pid).during(STEP)?;
-    killed?;
-    opened
+    let uids = lines(owner.uid, host.uid);
+    let gids = lines(owner.gid, host.gid);
+    mapped_namespace(&uids, &gids).during(STEP)
 }
 
-fn map_and_open(pid: Pid, owner: Owner, host: Owner) -> Result<OwnedFd, LaunchError> {
-    write_map(Some(pid), IdKind::Gid, &lines(owner.gid, host.gid)).during(STEP)?;
-    write_map(Some(pid), IdKind::Uid, &lines(owner.uid, host.uid)).during(STEP)?;
-    let path = format!("/proc/{}/ns/user", pid.as_raw_nonzero());
-    rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, rustix::fs::Mode::empty()).during(STEP)
+/// A new user namespace with these maps. The child that holds it until it is opened sees its socket
+/// close when we are done with it, and just so when we are killed: it never outlives us.
+pub(crate) fn mapped_namespace(
+    uids: &[MapLine],
+    gids: &[MapLine],
+) -> palisade_sys::Result<OwnedFd> {
+    let (ours, theirs) = socketpair()?;
+    match clone3(CloneFlags::NEWUSER)? {
+        Forked::Child => {
+            drop(ours);
+            let _ = recv_with_fds(&theirs, &mut [0]);
+            proc::exit_now(0)
+        }
+        Forked::Parent { pid, .. } => {
+            drop(theirs);
+            let opened = map_and_open(pid, uids, gids);
+            drop(ours);
+            proc::wait_pid_rusage(pid)?;
+            opened
+        }
+    }
+}
+
+fn map_and_open(pid: Pid, uids: &[MapLine], gids: &[MapLine]) -> palisade_sys::Result<OwnedFd> {
+    write_map(Some(pid), IdKind::Gid, gids)?;
+    write_map(Some(pid), IdKind::Uid, uids)?;
+    let path = format!("/proc/{}/ns/user", pid.as_raw_pid());
+    rustix::fs::open(&path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        .at("open", Path::new(&path))
 }
 
 /// `owner` on disk is `host` to the kernel; every other ordinary id stays what it is, so that other

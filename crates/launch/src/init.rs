@@ -3,15 +3,18 @@
 //! It holds no capability, reads nothing of the command's, and lives under a filter of its own: a
 //! few calls and nothing else.
 
-use crate::command;
-use crate::control::{Ending, FromInit, ToInit};
+use crate::control::{Ending, FromInit, LONGEST_PACKET, ToInit};
 use crate::error::{During, LaunchError};
+use crate::filter;
 use crate::streams;
 use palisade_plan::model::{Confinement, Plan};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds};
 use palisade_sys::proc::{self, PollFd, PollFlags, Status, WaitFlags, sig};
+use palisade_sys::seccomp::SeccompFlags;
 use palisade_sys::{Errno, Pid, creds, tty};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+const STEP: &str = "settling pid 1";
 
 /// Pid 1 after set-up.
 #[derive(Debug)]
@@ -36,41 +39,54 @@ enum Household {
     Descendants,
 }
 
+impl Household {
+    fn of(plan: &Plan) -> Self {
+        match &plan.confinement {
+            Confinement::Namespaces(inside) if inside.namespaces.pid => Self::Namespace,
+            _ => Self::Descendants,
+        }
+    }
+}
+
+/// Lets go of everything pid 1 does not need: the caller's streams, every descriptor but `keep`,
+/// capabilities, most system calls.
+pub(crate) fn settle(plan: &Plan, keep: &[BorrowedFd<'_>]) -> Result<(), LaunchError> {
+    // From here on nobody inside may look into this process or trace it.
+    if plan.hardening.init_undumpable {
+        creds::set_dumpable(false).during("closing pid 1 to inspection")?;
+    }
+    streams::release()?;
+    close_all_but(keep.iter().map(AsRawFd::as_raw_fd).collect())?;
+    let inside = matches!(plan.confinement, Confinement::Namespaces(_));
+    if plan.hardening.drop_capabilities && inside {
+        creds::lock_securebits().during(STEP)?;
+        creds::drop_all_capabilities().during(STEP)?;
+    }
+    if plan.hardening.no_new_privs {
+        creds::set_no_new_privs().during(STEP)?;
+    }
+    // Ending descendants one by one needs /proc, which the filter has no room for.
+    if let (Some(filter), Household::Namespace) = (&plan.seccomp, Household::of(plan)) {
+        filter::install(&filter.init_program, SeccompFlags::NONE).during(filter::STEP)?;
+    }
+    Ok(())
+}
+
 /// Tells the supervisor; if it is gone, so are we soon.
 pub(crate) fn tell(control: impl AsFd, message: &FromInit) {
     let _ = send_with_fds(control, &message.encode(), &[]);
 }
 
 impl Init {
-    /// Lets go of everything pid 1 does not need.
-    pub(crate) fn take_over(
+    pub(crate) fn new(
         plan: &Plan,
         command: Pid,
         report: OwnedFd,
         terminal: Option<OwnedFd>,
-        control: BorrowedFd<'_>,
-    ) -> Result<Self, LaunchError> {
-        const STEP: &str = "settling pid 1";
-        let signals = proc::signalfd(&[sig::SIGCHLD]).during(STEP)?;
-        streams::release()?;
-        let mut keep = vec![control.as_raw_fd(), report.as_raw_fd(), signals.as_raw_fd()];
-        keep.extend(terminal.as_ref().map(AsRawFd::as_raw_fd));
-        close_all_but(keep)?;
-        let inside = matches!(plan.confinement, Confinement::Namespaces(_));
-        if plan.hardening.drop_capabilities && inside {
-            creds::lock_securebits().during(STEP)?;
-            creds::drop_all_capabilities().during(STEP)?;
-        }
-        if plan.hardening.no_new_privs {
-            creds::set_no_new_privs().during(STEP)?;
-        }
-        let household =
-            if has_own_pids(plan) { Household::Namespace } else { Household::Descendants };
-        // Ending descendants one by one needs /proc, which the filter has no room for.
-        if let (Some(filter), Household::Namespace) = (&plan.seccomp, household) {
-            command::install(&filter.init_program)?;
-        }
-        Ok(Self { command, report: Some(report), checked: false, terminal, signals, household })
+        signals: OwnedFd,
+    ) -> Self {
+        let household = Household::of(plan);
+        Self { command, report: Some(report), checked: false, terminal, signals, household }
     }
 
     /// Until the command, or the supervisor, is gone.
@@ -102,7 +118,7 @@ impl Init {
         if watched[0].revents().is_empty() {
             return Ok(());
         }
-        let mut packet = [0; 64];
+        let mut packet = [0; LONGEST_PACKET];
         let length = recv_with_fds(control, &mut packet).map_err(|error| error.errno)?.0;
         match ToInit::decode(&packet[..length]) {
             Some(ToInit::Signal(signal)) => self.signal(signal),
@@ -132,7 +148,7 @@ impl Init {
             if !matches!(ready, Ok(1)) {
                 return;
             }
-            let mut packet = [0; command::LONGEST_REPORT];
+            let mut packet = [0; LONGEST_PACKET];
             let length = recv_with_fds(report, &mut packet).map_or(0, |(length, _)| length);
             match FromInit::decode(&packet[..length]) {
                 Some(FromInit::Failed(error)) => {
@@ -200,10 +216,6 @@ fn unchecked() -> FromInit {
     ))
 }
 
-fn has_own_pids(plan: &Plan) -> bool {
-    matches!(&plan.confinement, Confinement::Namespaces(inside) if inside.namespaces.pid)
-}
-
 /// Our children now; orphans of theirs become ours, since we are their subreaper.
 fn children() -> Vec<Pid> {
     let own = rustix::process::getpid().as_raw_nonzero();
@@ -219,9 +231,9 @@ fn close_all_but(mut keep: Vec<RawFd>) -> Result<(), LaunchError> {
     let mut first = 3;
     for fd in keep {
         if fd > first {
-            proc::close_range(first, fd - 1).during("settling pid 1")?;
+            proc::close_range(first, fd - 1).during(STEP)?;
         }
         first = first.max(fd + 1);
     }
-    proc::close_range(first, RawFd::MAX).during("settling pid 1")
+    proc::close_range(first, RawFd::MAX).during(STEP)
 }

@@ -10,7 +10,11 @@ use ::landlock::{
     Scope,
 };
 use palisade_plan::model::Landlock;
-use std::path::Path;
+use rustix::fs::FileType;
+use std::ffi::OsStr;
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
 const STEP: &str = "restricting with Landlock";
 
@@ -29,10 +33,13 @@ pub(crate) fn restrict(plan: &Landlock) -> Result<(), LaunchError> {
         ruleset = ruleset.scope(Scope::from_all(ABI::V6)).map_err(failed)?;
     }
     let mut ruleset = ruleset.create().map_err(failed)?;
+    // Without a devpts of our own only the very terminal of this run, not its neighbours.
+    let terminals = if plan.restrict_reads { own_terminals() } else { Vec::new() };
     for (paths, granted) in [
         (&plan.readable, rights.read),
         (&plan.writable, rights.read | rights.write),
         (&plan.devices, rights.read | rights.device),
+        (&terminals, rights.read | rights.device),
     ] {
         for path in paths {
             ruleset = allow(ruleset, path, granted, abi)?;
@@ -57,9 +64,10 @@ struct Rights {
 impl Rights {
     fn of(plan: &Landlock, abi: ABI) -> Self {
         let mut write = AccessFs::from_write(abi);
-        if !plan.restrict_reads {
+        if !plan.restrict_reads && !a_stream_is_a_file() {
             // With truncation handled the kernel walks up the tree on every open, for reading too:
-            // a third more for each. The mounts that are read-only refuse truncation anyway.
+            // a third more for each. The mounts that are read-only refuse truncation anyway; but a
+            // file handed in as a stream is on a mount of the host's, and `/proc/self/fd/0` names it.
             write.remove(AccessFs::Truncate);
         }
         let read = if plan.restrict_reads { AccessFs::from_read(abi) } else { BitFlags::empty() };
@@ -67,6 +75,23 @@ impl Rights {
         write.remove(AccessFs::IoctlDev);
         Self { handled: read | write | device, read, write, device }
     }
+}
+
+fn a_stream_is_a_file() -> bool {
+    streams().into_iter().any(|fd| {
+        rustix::fs::fstat(fd)
+            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile)
+    })
+}
+
+fn own_terminals() -> Vec<PathBuf> {
+    let names =
+        streams().into_iter().filter_map(|fd| rustix::termios::ttyname(fd, Vec::new()).ok());
+    names.map(|name| PathBuf::from(OsStr::from_bytes(name.as_bytes()))).collect()
+}
+
+fn streams() -> [BorrowedFd<'static>; 3] {
+    [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()]
 }
 
 fn allow(

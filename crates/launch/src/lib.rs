@@ -7,6 +7,8 @@
 mod command;
 mod control;
 mod error;
+mod exec;
+mod filter;
 mod idmap;
 mod init;
 mod landlock;

@@ -7,11 +7,11 @@
 
 use crate::error::{During, LaunchError};
 use crate::idmap::OwnerMaps;
-use crate::sources::{self, Prepared};
+use crate::sources::{self, Pieces};
 use palisade_plan::model::{Hardening, MountOp, NodeKind};
 use palisade_sys::beneath::{create_file_beneath, mkdir_p_beneath, open_beneath, symlink_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
-use palisade_sys::{CWD, Errno, Mode, OFlags, SysError};
+use palisade_sys::{At as _, CWD, Errno, Mode, OFlags, SysError};
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
@@ -19,7 +19,8 @@ use std::path::Path;
 
 pub(crate) const STEP: &str = "building the mount view";
 /// A directory on the new root for what must be mounted somewhere before it is mounted where it
-/// belongs; gone before the root changes.
+/// belongs. Whoever needs it makes it and removes it again: nothing of it is left when the root is
+/// sealed.
 pub(crate) const STAGE: &str = "/.palisade-stage";
 /// `PROC_SUPER_MAGIC`: a false procfs must not catch our writes (CVE-2025-52881).
 const PROC_MAGIC: i64 = 0x9fa0;
@@ -30,9 +31,6 @@ pub(crate) struct Builder {
     pub(crate) root: OwnedFd,
     hardening: Hardening,
 }
-
-/// Detached mounts by the index of their step; a step that makes a name has none.
-pub(crate) type Pieces = Vec<Option<OwnedFd>>;
 
 impl Builder {
     /// Cuts the namespace off from the host's mounts and puts an empty root over the old one. Paths
@@ -54,7 +52,7 @@ impl Builder {
     pub(crate) fn collect(
         &self,
         ops: &[MountOp],
-        prepared: Option<Prepared>,
+        prepared: Option<Pieces>,
         mut devpts: Option<OwnedFd>,
     ) -> Result<Pieces, LaunchError> {
         let mut sources = match prepared {
@@ -73,7 +71,7 @@ impl Builder {
     /// [`detach_old_root`].
     pub(crate) fn change_root(&self) -> Result<(), LaunchError> {
         const STEP: &str = "changing the root";
-        rustix::process::fchdir(&self.root).during(STEP)?;
+        rustix::process::fchdir(&self.root).call("fchdir").during(STEP)?;
         // Both names the same: so no directory has to exist for the old root. See pivot_root(2), NOTES.
         mounts::pivot_root(Path::new("."), Path::new(".")).during(STEP)
     }
@@ -90,7 +88,7 @@ impl Builder {
         for mount in frames.filter_map(|(_, piece)| piece.as_ref()).chain([&self.root]) {
             mounts::mount_setattr(mount, Recursion::Single, &sealed).during(STEP)?;
         }
-        rustix::process::chdir("/").during(STEP)
+        rustix::process::chdir("/").at("chdir", Path::new("/")).during(STEP)
     }
 
     fn piece(&self, op: &MountOp, source: Option<OwnedFd>) -> Result<Option<OwnedFd>, LaunchError> {
@@ -174,6 +172,7 @@ impl Builder {
         };
         Ok((directory.during(STEP)?, name))
     }
+
     /// The place for a mount: what is there already, else made on our own tmpfs.
     fn mount_point(&self, target: &Path, kind: NodeKind) -> Result<OwnedFd, LaunchError> {
         match open_beneath(&self.root, target, OFlags::PATH) {
@@ -263,7 +262,7 @@ impl Builder {
         flags: rustix::fs::AtFlags,
     ) -> Result<(), LaunchError> {
         let relative = path.strip_prefix("/").unwrap_or(path);
-        rustix::fs::unlinkat(&self.root, relative, flags).during(STEP)
+        rustix::fs::unlinkat(&self.root, relative, flags).at("unlink", path).during(STEP)
     }
 }
 
@@ -280,7 +279,12 @@ fn new_fs(
 /// Terminals of the sandbox's own. No gid=5: the tty group is not mapped in the user namespace.
 /// Not nodev: terminals are devices.
 pub(crate) fn new_devpts() -> Result<OwnedFd, LaunchError> {
-    let options = [FsOption::Text("ptmxmode", "0666"), FsOption::Text("mode", "0620")];
+    // A limit of its own: terminals are counted for the whole host.
+    let options = [
+        FsOption::Text("ptmxmode", "0666"),
+        FsOption::Text("mode", "0620"),
+        FsOption::Text("max", "256"),
+    ];
     mounts::new_fs("devpts", &options, MountAttrs::NOSUID | MountAttrs::NOEXEC).during(STEP)
 }
 

@@ -8,7 +8,7 @@ use crate::mounts::{Builder, STAGE};
 use palisade_plan::model::NodeKind;
 use palisade_sys::beneath::{mkdir_p_beneath, mknod_whiteout, open_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttrs};
-use palisade_sys::{Mode, OFlags};
+use palisade_sys::{At as _, Mode, OFlags};
 use rustix::fs::{AtFlags, Dir, FileType};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ impl Builder {
     fn clear_stage(&self) -> Result<(), LaunchError> {
         // By a path relative to the stage: the new root has no absolute name yet.
         let place = open_beneath(&self.root, Path::new(STAGE), OFlags::PATH).during(STEP)?;
-        rustix::process::fchdir(&place).during(STEP)?;
+        rustix::process::fchdir(&place).call("fchdir").during(STEP)?;
         for name in ["lower", "scratch"] {
             mounts::detach(Path::new(name)).during(STEP)?;
             self.unlink(&stage(name), AtFlags::REMOVEDIR)?;
@@ -80,7 +80,7 @@ fn by_fd(fd: &OwnedFd) -> String {
 }
 
 fn owned_by_another(directory: &OwnedFd) -> Result<bool, LaunchError> {
-    let found = rustix::fs::fstat(directory).during(STEP)?;
+    let found = rustix::fs::fstat(directory).call("fstat").during(STEP)?;
     Ok(found.st_uid != rustix::process::geteuid().as_raw())
 }
 
@@ -101,7 +101,7 @@ fn mirror(
         return Ok(());
     };
     for entry in entries {
-        let entry = entry.during(STEP)?;
+        let entry = entry.at("readdir below", target).during(STEP)?;
         let name = entry.file_name();
         let is_dots = matches!(name.to_bytes(), b"." | b"..");
         if is_dots || !matches!(entry.file_type(), FileType::Directory | FileType::Unknown) {
@@ -109,7 +109,7 @@ fn mirror(
         }
         let below = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(lower_dir) = rustix::fs::openat(lower, name, below, Mode::empty()) else { continue };
-        let mode = rustix::fs::fstat(&lower_dir).during(STEP)?.st_mode;
+        let mode = rustix::fs::fstat(&lower_dir).at("fstat below", target).during(STEP)?.st_mode;
         *left = left.checked_sub(1).ok_or_else(|| {
             LaunchError::new(
                 STEP,
@@ -117,8 +117,12 @@ fn mirror(
             )
             .with_mend("choose a smaller tree with --overlay")
         })?;
-        rustix::fs::mkdirat(upper, name, Mode::from_raw_mode(mode & 0o777 | 0o700)).during(STEP)?;
-        let upper_dir = rustix::fs::openat(upper, name, below, Mode::empty()).during(STEP)?;
+        rustix::fs::mkdirat(upper, name, Mode::from_raw_mode(mode & 0o777 | 0o700))
+            .at("mkdir below", target)
+            .during(STEP)?;
+        let upper_dir = rustix::fs::openat(upper, name, below, Mode::empty())
+            .at("open below", target)
+            .during(STEP)?;
         mirror(&lower_dir, &upper_dir, target, left)?;
     }
     Ok(())

@@ -2,7 +2,7 @@
 //!
 //! Runs in a single-threaded process, and stays outside: what happens inside is `setup`'s.
 
-use crate::control::{FromInit, ToInit};
+use crate::control::{FromInit, LONGEST_PACKET, ToInit};
 use crate::error::{During, LaunchError};
 use crate::idmap::OwnerMaps;
 use crate::selfcheck::Targets;
@@ -19,8 +19,6 @@ use palisade_sys::proc::{self, sig};
 use palisade_sys::{Errno, Pid, net};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
-
-const PACKET: usize = 16 * 1024;
 
 /// A run under way.
 #[derive(Debug)]
@@ -119,7 +117,7 @@ impl Running {
     /// The next message; none when pid 1 is gone.
     pub fn receive(&mut self) -> Result<Option<FromInit>, LaunchError> {
         const STEP: &str = "listening to the sandbox's pid 1";
-        let mut packet = [0; PACKET];
+        let mut packet = [0; LONGEST_PACKET];
         let (length, mut descriptors) = match recv_with_fds(&self.control, &mut packet) {
             Ok(received) => received,
             // It died with words of ours unread.

@@ -20,23 +20,37 @@ const FIRST_TELLING_PID: i32 = 16;
 /// What an attempt gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
+    /// [`Probe::name`] of what was tried.
     pub probe: String,
     /// The outcome that lets the run go on.
-    pub expected: String,
-    /// What happened; equal to `expected`, or `not-probed`.
-    pub observed: String,
+    pub expected: Errno,
+    /// What happened: equal to `expected`, or none where there was nothing to aim at.
+    pub observed: Option<Errno>,
 }
 
 impl Observation {
     pub(crate) fn encode(&self) -> String {
-        format!("{}{FIELD}{}{FIELD}{}", self.probe, self.expected, self.observed)
+        let number = |errno: Errno| errno.raw_os_error().to_string();
+        let observed = self.observed.map(number).unwrap_or_default();
+        format!("{}{FIELD}{}{FIELD}{observed}", self.probe, number(self.expected))
     }
 
     pub(crate) fn decode(text: &str) -> Option<Self> {
-        let mut fields = text.split(FIELD).map(str::to_owned);
-        let (probe, expected, observed) = (fields.next()?, fields.next()?, fields.next()?);
+        let mut fields = text.split(FIELD);
+        let probe = fields.next()?.to_owned();
+        let expected = errno(fields.next()?)?;
+        let observed = match fields.next()? {
+            "" => None,
+            number => Some(errno(number)?),
+        };
         fields.next().is_none().then_some(Self { probe, expected, observed })
     }
+}
+
+fn errno(number: &str) -> Option<Errno> {
+    // What a system call can return: `Errno` panics at anything else.
+    let number = number.parse().ok().filter(|number| (1..4096).contains(number))?;
+    Some(Errno::from_raw_os_error(number))
 }
 
 /// What the attempts aim at, outside.
@@ -79,63 +93,49 @@ fn moment_of(probe: &Probe) -> Moment {
 }
 
 fn try_one(probe: &Probe, targets: Targets) -> Result<Observation, LaunchError> {
-    let (name, expected, outcome) = match probe {
+    let (expected, outcome) = match probe {
         Probe::ReadCanary { path, layer } => {
             let expected = if *layer == Layer::Landlock { Errno::ACCESS } else { Errno::NOENT };
-            ("read-canary", expected, Some(try_open_read(path)))
+            (expected, Some(try_open_read(path)))
         }
         Probe::WriteOutside { path, layer } => {
             let expected = if *layer == Layer::Landlock { Errno::ACCESS } else { Errno::ROFS };
-            ("write-outside", expected, Some(try_create(path)))
+            (expected, Some(try_create(path)))
         }
         Probe::ReachNetwork { layer } => {
             let expected =
                 if *layer == Layer::Seccomp { Errno::ACCESS } else { Errno::CONNREFUSED };
-            ("reach-network", expected, targets.port.map(tcp_connect_loopback))
+            (expected, targets.port.map(tcp_connect_loopback))
         }
         Probe::SeeSupervisor { .. } => {
             let pid = targets.supervisor;
             let telling = pid.as_raw_nonzero().get() >= FIRST_TELLING_PID;
-            ("see-supervisor", Errno::SRCH, telling.then(|| try_kill0(pid)))
+            (Errno::SRCH, telling.then(|| try_kill0(pid)))
         }
-        Probe::RegainCapability { .. } => {
-            ("regain-capability", Errno::PERM, Some(try_regain_capability()))
-        }
-        Probe::ForbiddenSyscall { .. } => ("forbidden-syscall", Errno::PERM, Some(try_keyctl())),
+        Probe::RegainCapability { .. } => (Errno::PERM, Some(try_regain_capability())),
+        Probe::ForbiddenSyscall { .. } => (Errno::PERM, Some(try_keyctl())),
     };
-    let observed = match outcome {
-        None => "not-probed",
-        Some(Ok(())) => "succeeded",
-        Some(Err(errno)) => errno_name(errno),
-    };
-    let expected_name = errno_name(expected);
-    if outcome.is_some_and(|outcome| outcome != Err(expected)) {
-        return Err(LaunchError::new(
-            STEP,
-            format!(
-                "{name} should have failed with {expected_name} by {}, and gave: {observed}",
-                layer_of(probe).name()
-            ),
-        )
+    match outcome {
+        Some(outcome) if outcome != Err(expected) => Err(missing_wall(probe, expected, outcome)),
+        _ => Ok(Observation {
+            probe: probe.name().to_owned(),
+            expected,
+            observed: outcome.map(|_| expected),
+        }),
+    }
+}
+
+fn missing_wall(probe: &Probe, expected: Errno, outcome: Result<(), Errno>) -> LaunchError {
+    let detail = format!(
+        "{} should have failed with {} by {}, and gave: {}",
+        probe.name(),
+        errno_name(expected),
+        probe.layer().name(),
+        outcome.map_or_else(errno_name, |()| "succeeded"),
+    );
+    LaunchError::new(STEP, detail)
         .with_mend(
             "a wall is missing on this host, so nothing was started; `sandbox doctor` tells more",
         )
-        .with_mistake(Mistake::WallMissing));
-    }
-    Ok(Observation {
-        probe: name.to_owned(),
-        expected: expected_name.to_owned(),
-        observed: observed.to_owned(),
-    })
-}
-
-fn layer_of(probe: &Probe) -> Layer {
-    match probe {
-        Probe::ReadCanary { layer, .. }
-        | Probe::WriteOutside { layer, .. }
-        | Probe::ReachNetwork { layer }
-        | Probe::SeeSupervisor { layer }
-        | Probe::RegainCapability { layer }
-        | Probe::ForbiddenSyscall { layer } => *layer,
-    }
+        .with_mistake(Mistake::WallMissing)
 }

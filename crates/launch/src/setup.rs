@@ -3,23 +3,25 @@
 //! The steps are numbered in the order they happen; each either succeeds or ends the run.
 
 use crate::command;
-use crate::control::{FromInit, ToInit};
+use crate::control::{FromInit, LONGEST_PACKET, Milestone, ToInit};
 use crate::error::{During, LaunchError};
 use crate::init::{self, Init};
 use crate::mounts::{self, Builder};
 use crate::selfcheck::Targets;
-use crate::sources::Prepared;
+use crate::sources::Pieces;
 use crate::streams::Chosen;
-use palisade_plan::model::{Confinement, Identity, Mapping, Plan};
+use palisade_plan::model::{Confinement, Identity, Mapping, Namespaced, Plan};
 use palisade_sys::clone::{CloneFlags, Forked, fork, unshare};
 use palisade_sys::creds::{self, IdKind, MapLine};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
 use palisade_sys::proc::{self, sig};
-use palisade_sys::{CWD, Mode, timens, tty};
+use palisade_sys::{At as _, CWD, Mode, Pid, timens, tty};
 use rustix::termios::Winsize;
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+
+const STEP: &str = "starting the command";
 
 /// Everything the child needs, inherited by the fork.
 #[derive(Debug)]
@@ -29,7 +31,7 @@ pub(crate) struct Launch<'plan> {
     pub(crate) chosen: Chosen,
     pub(crate) pty: Option<Winsize>,
     pub(crate) targets: Targets,
-    pub(crate) prepared: Option<Prepared>,
+    pub(crate) prepared: Option<Pieces>,
 }
 
 /// Sets everything up and stays as pid 1.
@@ -44,7 +46,6 @@ pub(crate) fn child(mut launch: Launch<'_>) -> ! {
 }
 
 fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
-    const STEP: &str = "starting the command";
     let plan = launch.plan;
     // Set-up creates names with exact modes; the command gets the caller's umask back.
     let caller_umask = rustix::process::umask(Mode::empty());
@@ -77,73 +78,105 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
     // old root take the kernel about as long as the view takes us, and so they go side by side. It
     // goes no further than that before it is told.
     proc::block_signals(&[sig::SIGCHLD, sig::SIGTTOU]).during(STEP)?;
-    let (report, command_report) = socketpair().during(STEP)?;
-    let (command, pidfd) = match fork().during(STEP)? {
-        Forked::Child => {
-            drop(report);
-            command::become_command(&command::Start {
-                plan,
-                chosen: &launch.chosen,
-                terminal: terminal.as_ref().map(AsFd::as_fd),
-                targets: launch.targets,
-                report: command_report,
-                umask: caller_umask,
-            })
-        }
-        Forked::Parent { pid, pidfd } => (pid, pidfd),
-    };
-    drop(command_report);
+    let CommandProcess { pid, pidfd, report } =
+        start_command(launch, terminal.as_ref(), caller_umask)?;
     if let Confinement::Namespaces(inside) = &plan.confinement {
         // 5. The view.
-        let view = Builder::new(plan.hardening)?;
-        let pieces = view.collect(&inside.mounts, launch.prepared.take(), devpts)?;
-        view.change_root()?;
-        send_with_fds(&report, command::ROOT_CHANGED, &[]).map_err(|_| last_words(&report))?;
-        view.furnish(&inside.mounts, &pieces)?;
+        build_view(launch, inside, devpts, &report)?;
         // 6. The rest of the namespaces.
         if let Some(hostname) = &inside.hostname {
             proc::sethostname(hostname).during("setting the host name")?;
         }
         if inside.namespaces.net {
-            expect(&report, command::NETWORK_READY)?;
+            expect(&report, Milestone::NetworkReady)?;
             move_into_thread_name_spaces(pidfd.as_fd(), ThreadNameSpaceType::NETWORK)
+                .call("setns")
                 .during("entering the network namespace")?;
         }
-        expect(&report, command::OLD_ROOT_GONE)?;
     }
     // Before pid 1 closes every descriptor it has no use for: dropped later, its number would be
     // closed a second time.
     drop(pidfd);
-    // 7. From here on nobody inside may look into this process or trace it.
-    if plan.hardening.init_undumpable {
-        creds::set_dumpable(false).during("closing pid 1 to inspection")?;
-    }
+    // 7. Pid 1 lets go of its privileges before the command can run, in time that it would mostly
+    // spend waiting for the old root to be gone.
+    let signals = proc::signalfd(&[sig::SIGCHLD]).during(STEP)?;
+    let mut keep = vec![launch.control.as_fd(), report.as_fd(), signals.as_fd()];
+    keep.extend(terminal.as_ref().map(AsFd::as_fd));
+    init::settle(plan, &keep)?;
     // 8. Everything stands: the command may go on to its own last steps.
-    send_with_fds(&report, command::GO, &[]).map_err(|_| last_words(&report))?;
-    Init::take_over(plan, command, report, terminal, launch.control.as_fd())
+    if matches!(plan.confinement, Confinement::Namespaces(_)) {
+        expect(&report, Milestone::OldRootGone)?;
+    }
+    say(&report, Milestone::Go)?;
+    Ok(Init::new(plan, pid, report, terminal, signals))
+}
+
+/// The process that becomes the command, seen from pid 1.
+struct CommandProcess {
+    pid: Pid,
+    pidfd: OwnedFd,
+    /// To it and from it, until its exec.
+    report: OwnedFd,
+}
+
+fn start_command(
+    launch: &Launch<'_>,
+    terminal: Option<&OwnedFd>,
+    umask: Mode,
+) -> Result<CommandProcess, LaunchError> {
+    let (report, command_report) = socketpair().during(STEP)?;
+    match fork().during(STEP)? {
+        Forked::Child => {
+            drop(report);
+            command::become_command(&command::Start {
+                plan: launch.plan,
+                chosen: &launch.chosen,
+                terminal: terminal.map(AsFd::as_fd),
+                targets: launch.targets,
+                report: command_report,
+                umask,
+            })
+        }
+        Forked::Parent { pid, pidfd } => Ok(CommandProcess { pid, pidfd, report }),
+    }
+}
+
+fn build_view(
+    launch: &mut Launch<'_>,
+    inside: &Namespaced,
+    devpts: Option<OwnedFd>,
+    report: &OwnedFd,
+) -> Result<(), LaunchError> {
+    let view = Builder::new(launch.plan.hardening)?;
+    let pieces = view.collect(&inside.mounts, launch.prepared.take(), devpts)?;
+    view.change_root()?;
+    say(report, Milestone::RootChanged)?;
+    view.furnish(&inside.mounts, &pieces)
+}
+
+/// Tells the command's process how far we are; one that is gone has left word why.
+fn say(report: &OwnedFd, reached: Milestone) -> Result<(), LaunchError> {
+    send_with_fds(report, reached.encode(), &[]).map_err(|_| {
+        let mut packet = [0; LONGEST_PACKET];
+        let length = recv_with_fds(report, &mut packet).map_or(0, |(length, _)| length);
+        failure_in(&packet[..length])
+    })
 }
 
 /// Waits for the command's process to have done its part.
-fn expect(report: &OwnedFd, part: &[u8]) -> Result<(), LaunchError> {
-    let mut packet = vec![0; command::LONGEST_REPORT];
+fn expect(report: &OwnedFd, part: Milestone) -> Result<(), LaunchError> {
+    let mut packet = [0; LONGEST_PACKET];
     let (length, _) =
         recv_with_fds(report, &mut packet).during("waiting for the command's process")?;
-    if &packet[..length] == part { Ok(()) } else { Err(failure_in(&packet[..length])) }
+    let packet = &packet[..length];
+    if Milestone::decode(packet) == Some(part) { Ok(()) } else { Err(failure_in(packet)) }
 }
 
 /// Why the command's process gave up before it was told to go on.
-fn last_words(report: &OwnedFd) -> LaunchError {
-    let mut packet = vec![0; command::LONGEST_REPORT];
-    let length = recv_with_fds(report, &mut packet).map_or(0, |(length, _)| length);
-    failure_in(&packet[..length])
-}
-
 fn failure_in(packet: &[u8]) -> LaunchError {
     match FromInit::decode(packet) {
         Some(FromInit::Failed(error)) => error,
-        _ => {
-            LaunchError::new("starting the command", "its process died before it was told to go on")
-        }
+        _ => LaunchError::new(STEP, "its process died before it was told to go on"),
     }
 }
 
@@ -160,7 +193,7 @@ fn take_identity(launch: &Launch<'_>, identity: &Identity) -> Result<(), LaunchE
             creds::write_map(None, IdKind::Uid, &uids).during(STEP)
         }
         Mapping::ByRoot => {
-            let mut packet = [0; 64];
+            let mut packet = [0; LONGEST_PACKET];
             let (length, _) = recv_with_fds(&launch.control, &mut packet).during(STEP)?;
             if ToInit::decode(&packet[..length]) != Some(ToInit::Mapped) {
                 return Err(LaunchError::new(STEP, "the supervisor went away"));

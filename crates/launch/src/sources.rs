@@ -8,23 +8,23 @@
 use crate::error::{During, LaunchError};
 use crate::idmap::OwnerMaps;
 use palisade_plan::model::{Access, Hardening, MountOp, Owner};
-use palisade_sys::mounts::{self, MountAttr, MountAttrs, Propagation, Recursion};
-use palisade_sys::{CWD, Errno, OFlags, SysError};
+use palisade_sys::mounts::{self, MountAttr, MountAttrs, Recursion};
+use palisade_sys::{At as _, CWD, Errno, OFlags, SysError};
 use rustix::fs::FileType;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
 const STEP: &str = "taking a part of the host's tree";
 
-/// Detached mounts by the index of their step in the plan.
-pub(crate) type Prepared = Vec<Option<OwnedFd>>;
+/// Detached mounts by the index of their step in the plan; a step that makes a name has none.
+pub(crate) type Pieces = Vec<Option<OwnedFd>>;
 
 /// Takes every source of the plan now.
 pub(crate) fn prepare(
     ops: &[MountOp],
     hardening: Hardening,
     maps: &OwnerMaps,
-) -> Result<Prepared, LaunchError> {
+) -> Result<Pieces, LaunchError> {
     let root = host_root()?;
     ops.iter().map(|op| take(&root, op, hardening, maps)).collect()
 }
@@ -36,6 +36,7 @@ fn host_root() -> Result<OwnedFd, LaunchError> {
         OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
         rustix::fs::Mode::empty(),
     )
+    .at("open", Path::new("/"))
     .during("opening the host's root")
 }
 
@@ -99,8 +100,8 @@ fn set(
     hardening: Hardening,
 ) -> Result<(), LaunchError> {
     // A copy of a shared mount is shared as well.
-    let propagation = hardening.private_mounts.then_some(Propagation::Private);
-    let attr = MountAttr { set: attrs, propagation, ..MountAttr::default() };
+    let private = hardening.private_mounts;
+    let attr = MountAttr { set: attrs, private, ..MountAttr::default() };
     mounts::mount_setattr(mount, Recursion::Recursive, &attr)
         .map_err(|error| SysError { subject: source.display().to_string(), ..error })
         .during(STEP)
@@ -135,7 +136,7 @@ fn take_owner(
 
 /// The node is what its name says, looked at through the descriptor that will be mounted.
 fn check_device(mount: &OwnedFd, source: &Path, major: u32, minor: u32) -> Result<(), LaunchError> {
-    let found = rustix::fs::fstat(mount).during(STEP)?;
+    let found = rustix::fs::fstat(mount).at("fstat", source).during(STEP)?;
     let is_character = FileType::from_raw_mode(found.st_mode) == FileType::CharacterDevice;
     let numbers = (rustix::fs::major(found.st_rdev), rustix::fs::minor(found.st_rdev));
     if is_character && numbers == (major, minor) {

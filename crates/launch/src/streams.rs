@@ -1,14 +1,15 @@
 //! What the command's stdin, stdout and stderr are.
 //!
-//! The command must never hold the caller's terminal for reading: it could take what is typed
-//! there. A stream that is not a terminal is passed on as it is, byte for byte.
+//! The command must never hold the caller's terminal, not even for writing: `/proc/self/fd` opens it
+//! again, and then what is typed there can be taken. What is not a terminal is passed on as it is,
+//! byte for byte.
 
 use crate::error::{During, LaunchError};
 use palisade_plan::model::Owner;
-use palisade_sys::tty;
-use rustix::fs::{FsWord, Gid, Uid};
+use palisade_sys::{At as _, Errno, OFlags, tty};
+use rustix::fs::{FileType, FsWord, Gid, Uid};
 use rustix::termios::Winsize;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 const STEP: &str = "connecting the command's streams";
 /// `linux/magic.h`
@@ -26,8 +27,6 @@ pub struct Streams {
 enum Stream {
     AsItIs,
     Pty,
-    /// The caller's terminal, for writing only.
-    Output(OwnedFd),
 }
 
 /// All three, in order.
@@ -38,9 +37,9 @@ impl Chosen {
     pub(crate) fn choose(streams: &Streams) -> Result<Self, LaunchError> {
         let has_pty = streams.pty.is_some();
         Ok(Self([
-            choose(std::io::stdin().as_fd(), has_pty, Direction::In)?,
-            choose(std::io::stdout().as_fd(), has_pty, Direction::Out)?,
-            choose(std::io::stderr().as_fd(), has_pty, Direction::Out)?,
+            choose(std::io::stdin().as_fd(), has_pty)?,
+            choose(std::io::stdout().as_fd(), has_pty)?,
+            choose(std::io::stderr().as_fd(), has_pty)?,
         ]))
     }
 
@@ -50,9 +49,8 @@ impl Chosen {
             let source = match (stream, terminal) {
                 (Stream::AsItIs, _) | (Stream::Pty, None) => continue,
                 (Stream::Pty, Some(terminal)) => terminal,
-                (Stream::Output(fd), _) => fd.as_fd(),
             };
-            put(source).during(STEP)?;
+            put(source).call("dup2").during(STEP)?;
         }
         Ok(())
     }
@@ -65,7 +63,12 @@ pub(crate) fn give_pipes_to(owner: Owner) -> Result<(), LaunchError> {
     for fd in [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()] {
         if rustix::fs::fstatfs(fd).is_ok_and(|found| found.f_type == PIPEFS_MAGIC) {
             let (uid, gid) = (Uid::from_raw(owner.uid), Gid::from_raw(owner.gid));
-            rustix::fs::fchown(fd, Some(uid), Some(gid)).during(STEP)?;
+            match rustix::fs::fchown(fd, Some(uid), Some(gid)) {
+                // The root of a user namespace, with a pipe from outside that is nobody's in here.
+                // The command reads and writes it all the same, and only can not open it again.
+                Err(Errno::PERM) => {}
+                given => given.call("fchown").during(STEP)?,
+            }
         }
     }
     Ok(())
@@ -80,35 +83,31 @@ const REPLACE: [Replace; 3] = [
 
 /// Lets go of the caller's streams, so that its pipes close when the command ends.
 pub(crate) fn release() -> Result<(), LaunchError> {
-    let null = rustix::fs::open(
-        "/dev/null",
-        palisade_sys::OFlags::RDWR | palisade_sys::OFlags::CLOEXEC,
-        palisade_sys::Mode::empty(),
-    );
+    let null =
+        rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, palisade_sys::Mode::empty());
     match null {
-        Ok(null) => REPLACE.iter().try_for_each(|put| put(null.as_fd())).during(STEP),
+        Ok(null) => REPLACE.iter().try_for_each(|put| put(null.as_fd())).call("dup2").during(STEP),
         // A policy may leave out /dev; then the three numbers are simply free.
         Err(_) => palisade_sys::proc::close_range(0, 2).during(STEP),
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    In,
-    Out,
-}
-
-fn choose(fd: BorrowedFd<'_>, has_pty: bool, way: Direction) -> Result<Stream, LaunchError> {
-    if !tty::isatty(fd) {
-        return Ok(Stream::AsItIs);
-    }
-    if has_pty {
-        return Ok(Stream::Pty);
-    }
-    match way {
-        Direction::In => {
-            Err(LaunchError::new(STEP, "stdin is a terminal, and no pty was asked for"))
+/// A descriptor that a terminal or a directory stands behind is more than a stream: through
+/// `/proc/self/fd` it opens again, for reading what is typed, or the tree around it.
+fn choose(fd: BorrowedFd<'_>, has_pty: bool) -> Result<Stream, LaunchError> {
+    if tty::isatty(fd) {
+        if has_pty {
+            return Ok(Stream::Pty);
         }
-        Direction::Out => Ok(Stream::Output(tty::reopen_write_only(fd).during(STEP)?)),
+        return Err(LaunchError::new(STEP, "a stream is a terminal, and no pty was asked for"));
     }
+    let found = rustix::fs::fstat(fd).call("fstat").during(STEP)?;
+    let is_path = rustix::fs::fcntl_getfl(fd).is_ok_and(|flags| flags.contains(OFlags::PATH));
+    if is_path || FileType::from_raw_mode(found.st_mode) == FileType::Directory {
+        return Err(LaunchError::new(STEP, "standard input, output or error is a directory")
+            .with_mend(
+                "it would open the host's tree to the command; redirect a file or /dev/null",
+            ));
+    }
+    Ok(Stream::AsItIs)
 }

@@ -86,7 +86,10 @@ fn without_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, K
     let kept = Kept {
         confinement: Confinement::NoNamespaces,
         landlock: Some(landlock::alone(facts.landlock_abi, &mounts, cut_off)),
-        seccomp: Some(seccomp::choose(policy, Unheld { inet: cut_off, unix: true })?),
+        seccomp: Some(seccomp::choose(
+            policy,
+            Unheld { inet: cut_off, unix: true, processes: true },
+        )?),
         hardening: Hardening { mount_flags: false, ..Hardening::all() },
     };
     Ok((seen, kept))
@@ -204,7 +207,7 @@ fn notes(
     note(!isolated, Weight::Important, "LEVEL_0: nothing stands between the command and the host");
     note(
         isolated && policy.mode == Mode::Dynamic,
-        Weight::Routine,
+        Weight::OfMode,
         "mode dynamic: until questions can be asked, unlisted paths are hidden and nothing is asked",
     );
     note(

@@ -12,7 +12,7 @@ use crate::grant::{Grant, Kind, Origin};
 use crate::host::{Host, Link};
 use crate::model::{Access, MountOp, NodeKind};
 use crate::own::{self, OWN_AREAS};
-use crate::view::View;
+use crate::view::Composition;
 use palisade_policy::model::Approval;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,10 +32,14 @@ pub(crate) struct Parts {
     pub(crate) seals: Vec<PathBuf>,
 }
 
-pub(crate) fn compose(parts: Parts, denied: &Denied, host: &Host<'_>) -> Result<View, PlanError> {
+pub(crate) fn compose(
+    parts: Parts,
+    denied: &Denied,
+    host: &Host<'_>,
+) -> Result<Composition, PlanError> {
     // Only what comes from another path can lack a mount point.
     let moves = parts.grants.iter().any(|grant| grant.source != grant.target);
-    let mut composer = Composer { host, denied, moves, view: View::default(), binds: 0 };
+    let mut composer = Composer { host, denied, moves, view: Composition::default(), binds: 0 };
     let mut links = parts.links;
     let mut kept: BTreeMap<PathBuf, Grant> = BTreeMap::new();
     for (target, grant) in settle(parts.grants)? {
@@ -103,7 +107,7 @@ struct Composer<'a> {
     denied: &'a Denied,
     /// Whether anything stands at another path than on the host.
     moves: bool,
-    view: View,
+    view: Composition,
     binds: usize,
 }
 

@@ -66,6 +66,13 @@ impl Denied {
                     denied.add(&path, class, host, &mounts);
                 }
             }
+            for home in facts.homes.iter().filter(|home| is_shown(home, granted, host)) {
+                let below =
+                    lists::SECRETS.iter().filter_map(|listed| listed.name.strip_prefix("~/"));
+                for name in below.filter(|name| !name.ends_with('*')) {
+                    denied.add(&home.join(name), Class::Secret, host, &mounts);
+                }
+            }
         }
         Ok(denied)
     }
@@ -128,6 +135,11 @@ pub(crate) fn listed_paths(listed: &Listed, scope: &Scope<'_>, host: &Host<'_>) 
         }
         _ => vec![path],
     }
+}
+
+/// Whether a home directory that is not `$HOME` could show anything of its own.
+fn is_shown(home: &Path, granted: &HashSet<&Path>, host: &Host<'_>) -> bool {
+    Some(home) != host.home() && granted.iter().any(|source| home.starts_with(source))
 }
 
 /// Tells which secrets matter: one that does not exist only where it could appear in the view; one that

@@ -12,6 +12,7 @@ fn mount(device: &str, root: &str, mount_point: &str) -> HostMount {
         root: root.into(),
         mount_point: mount_point.into(),
         fs_type: "ext4".to_owned(),
+        read_only: false,
     }
 }
 

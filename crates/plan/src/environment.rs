@@ -144,6 +144,12 @@ impl Pattern {
     }
 }
 
+/// Whether a variable of this name would be taken out.
+pub(crate) fn is_secret_name(name: &str) -> bool {
+    let patterns: Vec<Pattern> = lists::SECRET_ENV.iter().map(Pattern::from).collect();
+    is_secret(OsStr::new(name), &patterns)
+}
+
 /// The first pattern that matches decides; what none matches is kept.
 fn is_secret(name: &OsStr, patterns: &[Pattern]) -> bool {
     let name = name.as_encoded_bytes().to_ascii_uppercase();

@@ -16,6 +16,9 @@ pub struct HostFacts {
     pub user_name: Option<String>,
     /// Absolute; from `$HOME`, else from the password database.
     pub home: Option<PathBuf>,
+    /// Home directories of people, the caller's own by its account included: `$HOME` may say
+    /// something else, and root may stand in somebody's.
+    pub homes: Vec<PathBuf>,
     /// Canonical.
     pub cwd: PathBuf,
     pub env: BTreeMap<OsString, OsString>,
@@ -28,7 +31,6 @@ pub struct HostFacts {
     pub mounts: Vec<HostMount>,
     /// Where the product keeps state, logs, trust and user configuration: never in a view.
     pub own_paths: Vec<PathBuf>,
-    pub stdin_is_terminal: bool,
     /// A file outside every grant that the caller can read, made for the self-check.
     pub canary: Option<PathBuf>,
 }
@@ -42,6 +44,8 @@ pub struct HostMount {
     pub root: PathBuf,
     pub mount_point: PathBuf,
     pub fs_type: String,
+    /// Already for everybody on the host.
+    pub read_only: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -139,7 +139,7 @@ pub(crate) fn user() -> HostFacts {
         gid_ranges: vec![(0, u32::MAX)],
         mounts: Vec::new(),
         own_paths: vec!["/home/u/.config/palisade".into(), "/home/u/.local/state/palisade".into()],
-        stdin_is_terminal: false,
+        homes: Vec::new(),
         canary: Some("/home/u/.local/state/palisade/canary".into()),
     }
 }

@@ -1,11 +1,10 @@
 //! The second floor below the mount view; alone, where there are no namespaces.
 
 use crate::model::{Access, Landlock, MountOp};
+use crate::own;
 use std::path::{Path, PathBuf};
 
-/// Nodes that stay writable, and terminals.
-const DEVICES: [&str; 6] =
-    ["/dev/full", "/dev/null", "/dev/random", "/dev/tty", "/dev/urandom", "/dev/zero"];
+/// Terminals stay writable, as the device nodes do.
 const PTS: &str = "/dev/pts";
 
 /// Behind the mount view: writing, devices, and what leaves by abstract sockets and signals. Reading
@@ -24,12 +23,7 @@ pub(crate) fn second_floor(abi: u32, mounts: &[MountOp]) -> Option<Landlock> {
         restrict_reads: false,
         readable: Vec::new(),
         writable,
-        devices: DEVICES
-            .into_iter()
-            .chain([PTS])
-            .filter(|path| has(path))
-            .map(PathBuf::from)
-            .collect(),
+        devices: device_nodes().chain([PTS]).filter(|path| has(path)).map(PathBuf::from).collect(),
         refuse_tcp: false,
         scope: abi >= 6,
     })
@@ -43,18 +37,22 @@ pub(crate) fn alone(abi: u32, mounts: &[MountOp], refuse_tcp: bool) -> Landlock 
             _ => None,
         })
     };
-    // The host's own: there is no other without a mount namespace.
-    let shared = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from);
+    let shared = own::SHARED_WITH_HOST.map(PathBuf::from);
     let readable = ["/proc", "/sys/devices/system/cpu"].map(PathBuf::from);
     Landlock {
         abi,
         restrict_reads: true,
         readable: bound(Access::ReadOnly).chain(readable).collect(),
         writable: bound(Access::ReadWrite).chain(shared).collect(),
-        devices: DEVICES.into_iter().chain([PTS, "/dev/ptmx"]).map(PathBuf::from).collect(),
+        // Its own terminal is added when it is known; others belong to other programs.
+        devices: device_nodes().map(PathBuf::from).collect(),
         refuse_tcp: refuse_tcp && abi >= 4,
         scope: abi >= 6,
     }
+}
+
+fn device_nodes() -> impl Iterator<Item = &'static str> {
+    own::DEVICES.into_iter().map(|(path, ..)| path)
 }
 
 fn is_writable(op: &MountOp) -> bool {

@@ -118,7 +118,7 @@ pub struct Promise {
     pub id: &'static str,
     pub what: &'static str,
     pub strength: Strength,
-    /// The layers that hold it; any one of them is enough unless the text says otherwise.
+    /// What holds it together: each layer holds a part of it, or stands behind another one.
     pub layers: Vec<Layer>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,

@@ -6,6 +6,7 @@
 
 mod build;
 mod compose;
+mod credentials;
 mod denied;
 mod dotenv;
 mod environment;

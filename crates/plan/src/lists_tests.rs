@@ -9,7 +9,7 @@ const LISTS: [(&[Listed], &str, &[&str]); 5] = [
     (
         list!("toolchains.txt"),
         include_str!("../../../resources/view/toolchains.txt"),
-        &["exec", "noexec"],
+        &["exec", "noexec", "scanned"],
     ),
     (list!("caches.txt"), include_str!("../../../resources/view/caches.txt"), &["exec", "noexec"]),
     (

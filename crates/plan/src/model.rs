@@ -65,6 +65,8 @@ impl Note {
 pub enum Weight {
     /// True of every run with the defaults: said each time, it would only teach people not to read.
     Routine,
+    /// About the mode: worth saying to somebody who chose one.
+    OfMode,
     Important,
 }
 
@@ -389,4 +391,30 @@ pub enum Probe {
     RegainCapability { layer: Layer },
     /// A system call that the filter must refuse.
     ForbiddenSyscall { layer: Layer },
+}
+
+impl Probe {
+    /// The name that reports, errors and tests use.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::ReadCanary { .. } => "read-canary",
+            Self::WriteOutside { .. } => "write-outside",
+            Self::ReachNetwork { .. } => "reach-network",
+            Self::SeeSupervisor { .. } => "see-supervisor",
+            Self::RegainCapability { .. } => "regain-capability",
+            Self::ForbiddenSyscall { .. } => "forbidden-syscall",
+        }
+    }
+
+    /// The layer it aims at.
+    pub fn layer(&self) -> Layer {
+        match self {
+            Self::ReadCanary { layer, .. }
+            | Self::WriteOutside { layer, .. }
+            | Self::ReachNetwork { layer }
+            | Self::SeeSupervisor { layer }
+            | Self::RegainCapability { layer }
+            | Self::ForbiddenSyscall { layer } => *layer,
+        }
+    }
 }

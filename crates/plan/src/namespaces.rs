@@ -7,7 +7,9 @@ use palisade_policy::model::{Level, NetworkMode, OnAsk, Policy};
 /// The name that a policy leaves alone.
 pub(crate) const DEFAULT_HOSTNAME: &str = "sandbox";
 
-/// Values that a later version will carry out are refused, never taken as something weaker or stricter.
+/// Values that a later version will carry out are refused, never taken as something weaker or
+/// stricter. The policy crate refuses the network modes with their place in a file; a policy that was
+/// made by a program comes here without having been there.
 pub(crate) fn refuse_unenforced(policy: &Policy) -> Result<(), PlanError> {
     let not_enforced = |what, mend| Err(PlanError::NotEnforced { what, mend });
     match policy.network.mode {

@@ -14,6 +14,9 @@ use std::path::{Path, PathBuf};
 /// No grant replaces these, and no bound directory shows the host's.
 pub(crate) const OWN_AREAS: [&str; 6] = ["/dev", "/proc", "/run", "/sys", "/tmp", "/var/tmp"];
 
+/// Writable directories that are the host's own where there is no mount namespace.
+pub(crate) const SHARED_WITH_HOST: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+
 /// Parts of `/proc` that act on the whole host; read-only, as in the OCI runtime specification.
 const PROC_READ_ONLY: [&str; 8] = [
     "/proc/acpi",
@@ -30,14 +33,14 @@ const PROC_READ_ONLY: [&str; 8] = [
 const PROC_BLANK: [&str; 5] =
     ["/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug", "/proc/timer_list"];
 
-/// Name, major, minor: `Documentation/admin-guide/devices.txt`.
-const DEVICES: [(&str, u32, u32); 6] = [
-    ("full", 1, 7),
-    ("null", 1, 3),
-    ("random", 1, 8),
-    ("tty", 5, 0),
-    ("urandom", 1, 9),
-    ("zero", 1, 5),
+/// Path, major, minor: `Documentation/admin-guide/devices.txt`.
+pub(crate) const DEVICES: [(&str, u32, u32); 6] = [
+    ("/dev/full", 1, 7),
+    ("/dev/null", 1, 3),
+    ("/dev/random", 1, 8),
+    ("/dev/tty", 5, 0),
+    ("/dev/urandom", 1, 9),
+    ("/dev/zero", 1, 5),
 ];
 
 const DEV_LINKS: [(&str, &str); 5] = [
@@ -118,8 +121,8 @@ fn leave_out(own: &mut BTreeMap<PathBuf, MountOp>, denied: &Denied, host: &Host<
 fn devices(ops: &mut Vec<MountOp>, level: Level) {
     // On our own root, which is read-only in the end: nothing can be made in it.
     ops.push(MountOp::Dir { target: "/dev".into(), mode: 0o755 });
-    for (name, major, minor) in DEVICES {
-        let path = Path::new("/dev").join(name);
+    for (path, major, minor) in DEVICES {
+        let path = PathBuf::from(path);
         ops.push(MountOp::Device { source: path.clone(), target: path, major, minor });
     }
     for (target, points_to) in DEV_LINKS {

@@ -1,6 +1,6 @@
 //! Whole plans for invented hosts: levels, callers, refusals.
 
-use crate::facts::HostFacts;
+use crate::facts::{HostFacts, HostMount};
 use crate::fake::{FakeTree, access, inside, op_at, plan, policy, root, shows, user};
 use crate::layer::{Layer, Strength};
 use crate::model::{Access, Confinement, MountOp, Owner, Plan, Probe, Resource};
@@ -375,4 +375,29 @@ fn the_rest_of_the_home_directory_is_the_runs_own() {
     let fixed = plan(&fixed, &user(), &developer()).unwrap();
     assert!(!matches!(home(&fixed), Some(MountOp::Tmpfs { .. })), "static mode shows the host's");
     assert!(!fixed.notes.iter().any(|note| note.text.contains("thrown away")));
+}
+
+/// Proves: ESC-2 stops
+#[test]
+fn the_write_probe_aims_where_only_our_mount_refuses() {
+    let aim = |facts: &HostFacts| {
+        let plan = plan(&policy(), facts, &developer()).unwrap();
+        plan.self_check.iter().find_map(|probe| match probe {
+            Probe::WriteOutside { path, .. } => Some(path.clone()),
+            _ => None,
+        })
+    };
+    let mut facts = user();
+    assert_eq!(aim(&facts), Some("/usr/.palisade-self-check".into()));
+    let mount = |at: &str| HostMount {
+        device: "8:1".into(),
+        root: "/".into(),
+        mount_point: at.into(),
+        fs_type: "ext4".into(),
+        read_only: true,
+    };
+    facts.mounts.push(mount("/usr"));
+    assert_eq!(aim(&facts), Some("/etc/.palisade-self-check".into()));
+    facts.mounts.push(mount("/"));
+    assert_eq!(aim(&facts), None, "a host that is read-only everywhere proves nothing");
 }

@@ -1,6 +1,6 @@
 use crate::PlanError;
 use crate::facts::HostFacts;
-use crate::fake::{FakeTree, access, op_at, plan, policy, shows, user};
+use crate::fake::{FakeTree, access, op_at, plan, policy, root, shows, user};
 use crate::model::{Access, MountOp, Plan};
 use palisade_policy::model::{Policy, ProjectAccess, View};
 use std::path::Path;
@@ -181,4 +181,20 @@ fn a_submodule_writes_its_directory_but_not_its_configuration() {
         assert!(matches!(op, Some(MountOp::Seal { .. })), "{sealed}: {op:?}");
     }
     assert!(!shows(&plan, "/home/u/super/.git/hooks"));
+}
+
+/// Proves: FS-1 project-writable
+#[test]
+fn nobodys_home_directory_is_a_project() {
+    let mut tree = FakeTree::new();
+    tree.dir("/srv/homes/ann/.ssh").dir("/home/bob/.ssh").dir("/home/bob/work");
+    let mut facts = root();
+    facts.homes = vec!["/srv/homes/ann".into()];
+    for cwd in ["/srv/homes/ann", "/srv/homes", "/home/bob"] {
+        facts.cwd = cwd.into();
+        assert!(plan(&policy(), &facts, &tree).is_err(), "{cwd} is not in the view");
+    }
+    facts.cwd = "/home/bob/work".into();
+    let plan = plan(&policy(), &facts, &tree).unwrap();
+    assert_eq!(access(&plan, "/home/bob/work"), Some(Access::ReadWrite));
 }

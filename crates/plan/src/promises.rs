@@ -3,7 +3,7 @@
 //! Says what is, never what was hoped for: a promise without a layer is `Absent`.
 
 use crate::layer::{Layer, Promise, Strength};
-use crate::model::{Confinement, MountOp, Plan};
+use crate::model::{Confinement, MountOp, Plan, Probe};
 use palisade_policy::model::{EnvMode, Mode, NetworkMode};
 
 /// The promises of a plan that is complete but for them.
@@ -165,6 +165,20 @@ fn without_isolation() -> Vec<Promise> {
 }
 
 impl Promise {
+    /// Whether the attempt tells something about this promise: it tries the very thing, at a layer
+    /// that holds it.
+    pub fn is_tried_by(&self, probe: &Probe) -> bool {
+        let tried: &[&str] = match probe {
+            Probe::ReadCanary { .. } => &[HIDDEN, SECRETS, OWN_ROOT],
+            Probe::WriteOutside { .. } => &[WRITES],
+            Probe::ReachNetwork { .. } => &[NETWORK, LOOPBACK],
+            Probe::SeeSupervisor { .. } => &[PIDS],
+            Probe::RegainCapability { .. } => &[PRIVILEGE],
+            Probe::ForbiddenSyscall { .. } => &[SYSCALLS],
+        };
+        tried.contains(&self.what) && self.layers.contains(&probe.layer())
+    }
+
     fn new(id: &'static str, what: &'static str) -> Self {
         Self { id, what, strength: Strength::Absent, layers: Vec::new(), remark: None }
     }

@@ -10,11 +10,12 @@ use palisade_policy::model::{Policy, SyscallMode};
 /// What a policy's own white list can not leave out: the command's first exec, and its end.
 const FIRST_EXEC: [&str; 3] = ["execve", "exit", "exit_group"];
 
-/// Sockets that no namespace holds back, so that the filter has to.
+/// What no namespace holds back, so that the filter has to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Unheld {
     pub(crate) inet: bool,
     pub(crate) unix: bool,
+    pub(crate) processes: bool,
 }
 
 pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp, PlanError> {
@@ -27,6 +28,7 @@ pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp, PlanErr
         refuse_setid_modes: true,
         deny_inet: unheld.inet,
         deny_unix: unheld.unix,
+        deny_others: unheld.processes,
         deny_fork: !policy.process.allow_fork,
     };
     let (profile, spec) = choose_spec(policy, &options)?;

@@ -9,8 +9,8 @@ use crate::host::{Host, Link, join};
 use crate::model::MountOp;
 use crate::paths::Scope;
 use crate::project::{self, Project, WORKSPACE};
-use crate::view;
-use crate::{dotenv, lists, own, planted};
+use crate::view::Composition;
+use crate::{credentials, dotenv, lists, own, planted};
 use palisade_policy::model::{Mode, Policy, View};
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
@@ -18,12 +18,10 @@ use std::path::{Path, PathBuf};
 
 /// The home directory inside where the view has no place for the caller's own.
 const MINIMAL_HOME: &str = "/home/sandbox";
-/// Directories that are the host's own where there is no mount namespace.
-const SHARED: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
 #[derive(Debug)]
 pub(crate) struct Seen {
-    pub(crate) view: view::View,
+    pub(crate) view: Composition,
     /// As the command will know it.
     pub(crate) cwd: PathBuf,
     /// Where it is not the caller's own.
@@ -46,7 +44,9 @@ impl Seen {
     pub(crate) fn has_dir(&self, dir: &Path, host: &Host<'_>) -> bool {
         let is_reachable = match self.outside {
             Outside::Absent => false,
-            Outside::Shared => SHARED.into_iter().any(|shared| dir.starts_with(shared)),
+            Outside::Shared => {
+                own::SHARED_WITH_HOST.into_iter().any(|shared| dir.starts_with(shared))
+            }
             Outside::Everything => true,
         };
         if is_reachable {
@@ -82,7 +82,7 @@ pub(crate) fn nothing_hidden(
 ) -> Result<Seen, PlanError> {
     let cwd = wanted_cwd(policy, facts)?;
     let seen = Seen {
-        view: view::View::default(),
+        view: Composition::default(),
         cwd: host.resolve(&cwd).map_or(cwd, |found| found.path),
         home: None,
         create_dirs: Vec::new(),
@@ -181,8 +181,21 @@ fn deny(
             denied.add_secret(&path, facts, host);
         }
         notes.extend(found.notes);
+        for path in credentials::look(&Scope::new(facts), host) {
+            if !is_asked(grants, &path) {
+                denied.add_secret(&path, facts, host);
+                notes.push(format!(
+                    "{} holds what looks like a credential and is hidden; --ro shows it",
+                    path.display()
+                ));
+            }
+        }
     }
     Ok(denied)
+}
+
+fn is_asked(grants: &[Grant], path: &Path) -> bool {
+    grants.iter().any(|grant| grant.origin == Origin::Asked && grant.source == path)
 }
 
 /// Links that lead to the home directory, and to where the caller says it stands: programs use those

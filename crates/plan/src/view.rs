@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 /// The finished view. Ordered by target, so that a parent always comes before what stands on it.
 #[derive(Debug, Default)]
-pub(crate) struct View {
+pub(crate) struct Composition {
     pub(crate) ops: BTreeMap<PathBuf, MountOp>,
     pub(crate) notes: Vec<String>,
     pub(crate) approvals: Vec<Approval>,
 }
 
-impl View {
+impl Composition {
     /// What a path stands on, not counting a step at the path itself.
     pub(crate) fn standing_above(&self, path: &Path) -> Option<&MountOp> {
         path.ancestors().skip(1).find_map(|above| self.ops.get(above))

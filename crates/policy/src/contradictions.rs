@@ -43,7 +43,7 @@ pub(crate) fn across_layers(settings: &Settings) -> Vec<Diagnostic> {
             settings,
             "process.userNamespace",
             "LEVEL_2 stands on a user namespace, and `process.userNamespace` is false",
-            "ask for `isolationLevel: LEVEL_1` with it",
+            "ask for `isolationLevel: LEVEL_1` (`--level 1`) with it",
         ));
     }
     for path in ["process.uid", "process.gid", "process.timeOffset"] {

@@ -77,6 +77,11 @@ impl PolicyDocument {
         self.description.as_deref()
     }
 
+    /// What the file asked for and no policy key can say: [`PolicyDocument::to_json`] leaves it out.
+    pub fn refused(&self) -> &[Diagnostic] {
+        &self.refused
+    }
+
     /// The document as it would be written: what `policy import` prints.
     pub fn to_json(&self) -> Json {
         let mut top = settings::to_document(&self.settings);

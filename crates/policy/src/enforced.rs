@@ -2,9 +2,12 @@
 //!
 //! When a later version enforces a key, its entry goes; nothing else has to change.
 
-use crate::diagnostic::{Diagnostic, Problem};
-use crate::layers::Merged;
+use crate::diagnostic::{Diagnostic, Origin, Problem};
+use crate::layers::{LayerKind, Merged, Subject};
 use crate::model::{NetworkMode, Policy};
+use crate::presets::{self, Preset};
+use crate::stack::Stack;
+use std::collections::BTreeMap;
 
 struct Unenforced {
     key: &'static str,
@@ -90,19 +93,61 @@ const UNENFORCED: &[Unenforced] = &[
     },
 ];
 
-/// Everything the merged policy asks for that this version can not hold.
+/// Everything the merged policy asks for that this version can not hold. What a shipped policy asks
+/// for is one complaint: nobody can take a key out of it.
 pub fn not_enforced(merged: &Merged) -> Vec<Diagnostic> {
-    let asked = UNENFORCED.iter().filter(|entry| (entry.asked)(&merged.policy));
-    let mut found: Vec<Diagnostic> = asked
-        .filter_map(|entry| {
-            let origin = &merged.settings.get(entry.key)?.origin;
-            let message = format!("`{}` is not enforced in this version: {}", entry.key, entry.why);
-            let problem = Diagnostic::new(Problem::NotEnforced, origin, entry.key, message);
-            Some(problem.suggest(entry.instead))
-        })
-        .collect();
+    let mut found = Vec::new();
+    let mut by_preset: BTreeMap<&str, Vec<&Unenforced>> = BTreeMap::new();
+    for entry in asked_of(merged) {
+        let Some(setting) = merged.settings.get(entry.key) else { continue };
+        match presets::named_by(&setting.origin.file) {
+            Some(preset) => by_preset.entry(preset.name).or_default().push(entry),
+            None => {
+                let message =
+                    format!("`{}` is not enforced in this version: {}", entry.key, entry.why);
+                let problem =
+                    Diagnostic::new(Problem::NotEnforced, &setting.origin, entry.key, message);
+                found.push(problem.suggest(entry.instead));
+            }
+        }
+    }
+    found.extend(by_preset.into_iter().map(|(name, entries)| unusable(name, &entries, merged)));
     found.extend(merged.refused.iter().cloned());
     found
+}
+
+fn asked_of(merged: &Merged) -> impl Iterator<Item = &'static Unenforced> {
+    UNENFORCED.iter().filter(|entry| (entry.asked)(&merged.policy))
+}
+
+fn unusable(preset: &str, entries: &[&Unenforced], merged: &Merged) -> Diagnostic {
+    let wishes: Vec<String> =
+        entries.iter().map(|entry| format!("{} (`{}`)", entry.why, entry.key)).collect();
+    let origin = Origin { file: presets::file_of(preset).into(), line: 0, column: 0 };
+    let message = format!("not usable in this version: {}", wishes.join(", "));
+    let is_built_in = entries.iter().any(|entry| {
+        let sources = merged.provenance.get(entry.key).and_then(|sources| sources.last());
+        sources.is_some_and(|source| source.layer == LayerKind::BuiltIn.name())
+    });
+    let mend = if is_built_in {
+        "leave `--tool` out, and use `--preset minimal` or `--preset strict`"
+    } else {
+        "use `--preset minimal` or `--preset strict`"
+    };
+    Diagnostic::new(Problem::NotEnforced, &origin, "", message).suggest(mend)
+}
+
+impl Preset {
+    /// The keys for which a run under this preset is refused in this version.
+    pub fn not_enforced(&self) -> Vec<&'static str> {
+        let subject = Subject::Run;
+        let mut stack = Stack::new(&subject);
+        stack.built_in();
+        stack.shipped(self.name);
+        stack.hold_to_maximum();
+        let merged = stack.finish();
+        merged.map(|merged| asked_of(&merged).map(|entry| entry.key).collect()).unwrap_or_default()
+    }
 }
 
 #[cfg(test)]

@@ -78,3 +78,39 @@ fn the_table_names_only_keys_that_exist() {
         assert!(keys::find(entry.key).is_some(), "{}", entry.key);
     }
 }
+
+/// Proves: POL-2 not-enforced
+#[test]
+fn what_a_shipped_policy_asks_for_is_one_complaint_with_a_way_out() {
+    let complaints = |subject: &Subject, text: &str| -> Vec<String> {
+        let document = parse(text, "p.yaml", Format::Yaml).unwrap();
+        let merged = merge(subject, vec![Layer { kind: LayerKind::User, document }]).unwrap();
+        not_enforced(&merged).iter().map(ToString::to_string).collect()
+    };
+    let tool = "preset tool: not usable in this version: memory is not limited yet \
+                (`resources.maxMemory`), the CPU quota is not set yet (`resources.cpus`)";
+    let instead = "use `--preset minimal` or `--preset strict`";
+    assert_eq!(complaints(&Subject::Run, "preset: bash"), [format!("{tool}; {instead}")]);
+    assert_eq!(
+        complaints(&Subject::Run, "preset: edit").len(),
+        2,
+        "one for `edit`, one for `tool`, which it starts from"
+    );
+    let of_tool = complaints(&Subject::Tool("bash".to_owned()), "resources: { maxMemory: 1g }");
+    assert!(of_tool[0].starts_with("p.yaml:1:14: `resources.maxMemory`"), "{of_tool:?}");
+    assert!(of_tool[1].ends_with(&format!("; leave `--tool` out, and {instead}")), "{of_tool:?}");
+}
+
+#[test]
+fn presets_that_can_not_be_used_yet_are_known() {
+    let unusable: Vec<&str> = presets::presets()
+        .iter()
+        .filter(|preset| !preset.not_enforced().is_empty())
+        .map(|preset| preset.name)
+        .collect();
+    assert_eq!(
+        unusable,
+        ["tool", "bash", "read", "write", "edit", "web_fetch", "cargo-runner"],
+        "a preset that became usable is to be told in the change log"
+    );
+}

@@ -32,11 +32,12 @@ pub use diff::{Change, diff};
 pub use document::{Flag, PolicyDocument};
 pub use enforced::not_enforced;
 pub use layers::{Layer, LayerKind, Merged, Provenance, Subject, Trust, merge};
-pub use loaders::{Loaded, SourceKind, detect, load, load_environment};
+pub use loaders::{ENVIRONMENT_NAMES, Loaded, SourceKind, load, load_environment};
 pub use model::{
     Approval, EnvMode, Filesystem, Level, Mode, Network, NetworkMode, OnAsk, Policy, Process,
     ProjectAccess, Resources, SyscallMode, Syscalls, View,
 };
+pub use nearest::nearest;
 pub use parse::{Format, parse};
 pub use presets::{Preset, preset, presets};
 pub use schema::schema;

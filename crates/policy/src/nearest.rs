@@ -1,11 +1,10 @@
 //! The nearest valid word to a mistyped one.
 
 /// The candidate with the fewest edits, if it is near enough to be what was meant.
-pub(crate) fn nearest<'a>(
-    typed: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
-    let allowed = (typed.chars().count() / 3).max(2);
+pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let length = typed.chars().count();
+    // Changing every letter is no slip but another word.
+    let allowed = (length / 3).max(1).min(length.saturating_sub(1));
     candidates
         .into_iter()
         .map(|candidate| (edits(&typed.to_lowercase(), &candidate.to_lowercase()), candidate))
@@ -48,6 +47,8 @@ mod tests {
         assert_eq!(nearest("raedWritePaths", words), Some("readWritePaths"));
         assert_eq!(nearest("readonly_paths", words), Some("readOnlyPaths"));
         assert_eq!(nearest("colour", words), None);
+        assert_eq!(nearest("id", ["ro", "rw"]), None);
+        assert_eq!(nearest("3", ["0", "1", "2"]), None);
         assert_eq!(edits("ab", "ba"), 1);
         assert_eq!(edits("", "abc"), 3);
     }

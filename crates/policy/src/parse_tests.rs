@@ -125,7 +125,7 @@ resources:
         complaints(text),
         [
             "policy.yaml:1:17: `isolationLevel` must be one of LEVEL_0, LEVEL_1, LEVEL_2, 0, 1, 2, \
-             none, logical, process, container, bwrap, nsjail (nearest: LEVEL_0), not `LEVEL_9`",
+             none, logical, process, container, bwrap, nsjail, not `LEVEL_9`",
             "policy.yaml:3:18: `filesystem.readOnlyPaths` must be a list, each entry a path, not `/usr`",
             "policy.yaml:4:11: `filesystem.caches` must be true or false, not `yes`",
             "policy.yaml:6:22: `network.allowedPorts` must be a port from 1 to 65535, not `99999`",

@@ -34,6 +34,7 @@ const PRESETS: &[Preset] = shipped![
     "strict",
 ];
 
+const ORIGIN: &str = "preset ";
 /// Below every layer of a plain run.
 pub(crate) const DEFAULT: &str = "default";
 /// Above [`DEFAULT`], below every layer of a declared tool.
@@ -49,9 +50,20 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name == name)
 }
 
+/// What stands for a file in the origin of a preset's values.
+pub(crate) fn file_of(name: &str) -> String {
+    format!("{ORIGIN}{name}")
+}
+
+/// The preset that a value comes from, if it comes from one. Files are known by their full paths, so
+/// none has such a name.
+pub(crate) fn named_by(file: &str) -> Option<&'static Preset> {
+    file.strip_prefix(ORIGIN).and_then(preset)
+}
+
 impl Preset {
     pub fn document(&self) -> Result<PolicyDocument, Vec<Diagnostic>> {
-        parse(self.text, &format!("preset {}", self.name), Format::Yaml)
+        parse(self.text, &file_of(self.name), Format::Yaml)
     }
 
     /// The file's own one line about itself.

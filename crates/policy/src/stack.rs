@@ -51,11 +51,16 @@ impl<'a> Stack<'a> {
             names.push(presets::TOOL);
             names.extend(presets::NAMED_TOOLS.iter().find(|name| *name == tool));
         }
-        let origin = Origin { file: "built-in".into(), line: 0, column: 0 };
         for name in names {
-            let named = Named { name: name.to_owned(), origin: origin.clone() };
-            self.preset(&named, LayerKind::BuiltIn, &mut Vec::new());
+            self.shipped(name);
         }
+    }
+
+    /// A preset as part of the built-in layer.
+    pub(crate) fn shipped(&mut self, name: &str) {
+        let origin = Origin { file: "built-in".into(), line: 0, column: 0 };
+        let named = Named { name: name.to_owned(), origin };
+        self.preset(&named, LayerKind::BuiltIn, &mut Vec::new());
     }
 
     pub(crate) fn layer(&mut self, layer: &Layer) {

@@ -85,7 +85,9 @@ fn decode_word(words: &'static [(&str, &'static str)], node: &Node) -> Result<Va
     }
     let accepted: Vec<&str> = words.iter().map(|(accepted, _)| *accepted).collect();
     let mut expected = format!("one of {}", accepted.join(", "));
-    if let Some(near) = nearest(&typed, accepted).filter(|_| !typed.is_empty()) {
+    // One number is not a slip of the finger for another: LEVEL_7 is no nearer to LEVEL_0 than to 2.
+    let is_number = typed.ends_with(|last: char| last.is_ascii_digit());
+    if let Some(near) = nearest(&typed, accepted).filter(|_| !is_number) {
         expected = format!("{expected} (nearest: {near})");
     }
     mistake(node, &expected)

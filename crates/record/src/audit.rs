@@ -15,16 +15,6 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// How long a batch may stay only in memory after it was acknowledged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// Until the kernel writes it back: survives our crash, not the machine's.
-    #[default]
-    PageCache,
-    /// Not at all: three `fdatasync` calls a batch.
-    Disk,
-}
-
 /// What a writer that died in the middle of a batch had left, and what was done about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
@@ -49,7 +39,6 @@ pub struct AuditLog {
     log_path: PathBuf,
     head: File,
     head_path: PathBuf,
-    durability: Durability,
 }
 
 impl AuditLog {
@@ -76,22 +65,12 @@ impl AuditLog {
                 }
             }
         };
-        Ok(AuditLog {
-            log,
-            log_path: log_path.to_owned(),
-            head,
-            head_path: head_path.to_owned(),
-            durability: Durability::default(),
-        })
-    }
-
-    #[must_use]
-    pub fn with_durability(self, durability: Durability) -> AuditLog {
-        AuditLog { durability, ..self }
+        Ok(AuditLog { log, log_path: log_path.to_owned(), head, head_path: head_path.to_owned() })
     }
 
     /// Appends all of the events by one write; on an error none of them is acknowledged. Refuses to
-    /// add to a log that does not end the way its head says.
+    /// add to a log that does not end the way its head says. What is acknowledged survives our crash;
+    /// the machine's only once the kernel has written it back.
     pub fn append_batch(&mut self, events: &[Event]) -> Result<Appended, RecordError> {
         let _lock = Lock::exclusive(&self.head, &self.head_path)?;
         let (head, recovery) = self.settle()?;
@@ -108,33 +87,15 @@ impl AuditLog {
         }
         end.bytes += lines.len() as u64;
 
-        self.write_head(head.announcing(end))?;
-        if let Err(source) = self.write_lines(&lines) {
+        head.announcing(end).write(&self.head, &self.head_path)?;
+        if let Err(source) = (&self.log).write_all(&lines) {
             // A full disk, most likely: give back the half-written batch. What fails here too is done
             // by the next writer, for the announcement stays; the first error is the one to tell.
             let _ = self.log.set_len(start.bytes);
             return Err(RecordError::io("append to", &self.log_path)(source));
         }
-        self.write_head(Head::settled(end))?;
+        Head::settled(end).write(&self.head, &self.head_path)?;
         Ok(Appended { records: end.records, recovery })
-    }
-
-    fn write_lines(&self, lines: &[u8]) -> std::io::Result<()> {
-        (&self.log).write_all(lines)?;
-        match self.durability {
-            Durability::PageCache => Ok(()),
-            Durability::Disk => self.log.sync_data(),
-        }
-    }
-
-    fn write_head(&self, head: Head) -> Result<(), RecordError> {
-        head.write(&self.head, &self.head_path)?;
-        match self.durability {
-            Durability::PageCache => Ok(()),
-            Durability::Disk => {
-                self.head.sync_data().map_err(RecordError::io("sync", &self.head_path))
-            }
-        }
     }
 
     /// Brings log and head into agreement after a writer that died, and checks that they agree.

@@ -1,4 +1,4 @@
-use super::{Appended, AuditLog, Durability, Recovery};
+use super::{Appended, AuditLog, Recovery};
 use crate::error::RecordError;
 use crate::event::{Event, Kind, SignalForwarded};
 use crate::head::{Head, Position};
@@ -254,14 +254,6 @@ fn only_the_announced_batch_is_adopted_after_a_crash() {
     assert_eq!((verified.records, verified.unacknowledged_bytes), (3, batch as u64));
     let appended = fixture.open().append_batch(&[]).unwrap();
     assert_eq!(appended.recovery, Recovery::Discarded { bytes: batch as u64 });
-}
-
-#[test]
-fn a_batch_can_be_made_to_reach_the_disk() {
-    let fixture = Fixture::new();
-    let mut log = fixture.open().with_durability(Durability::Disk);
-    log.append_batch(&events("b-1", 2)).unwrap();
-    assert_eq!(verify(&fixture.log, &fixture.head).unwrap().records, 2);
 }
 
 #[test]

@@ -15,7 +15,7 @@ impl Digest {
     pub(crate) const NONE: Digest = Digest([0; 32]);
     pub(crate) const HEX_LEN: usize = 64;
 
-    pub(crate) fn of(bytes: &[u8]) -> Digest {
+    pub fn of(bytes: &[u8]) -> Digest {
         Digest(Sha256::digest(bytes).into())
     }
 

@@ -2,12 +2,13 @@
 //! [`crate::VerifyError`].
 
 use crate::state::State;
+use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    #[error("can not {action} {}: {source}", path.display())]
+    #[error("can not {action} {}: {}", path.display(), told(source))]
     Io { action: &'static str, path: PathBuf, source: io::Error },
 
     #[error(
@@ -80,4 +81,33 @@ impl RecordError {
         let path = path.to_owned();
         move |source| RecordError::Io { action, path, source: source.into() }
     }
+}
+
+/// The errno by its name, and what to do where that is known. Those that files give are enough here.
+fn told(error: &io::Error) -> String {
+    let text = error.to_string();
+    let (Some(errno), Some((words, _))) =
+        (Errno::from_io_error(error), text.split_once(" (os error"))
+    else {
+        return text;
+    };
+    let (name, mend) = match errno {
+        Errno::NOENT => ("ENOENT", "; create it, or name another path"),
+        Errno::NOTDIR => ("ENOTDIR", "; name another path"),
+        Errno::ACCESS => ("EACCES", "; allow it to this user, or name another path"),
+        Errno::PERM => ("EPERM", "; allow it to this user, or name another path"),
+        Errno::ROFS => ("EROFS", "; name a path that can be written"),
+        Errno::NOSPC => ("ENOSPC", "; free some space"),
+        Errno::DQUOT => ("EDQUOT", "; free some space"),
+        Errno::NAMETOOLONG => ("ENAMETOOLONG", "; name a shorter path"),
+        Errno::LOOP => ("ELOOP", "; name the file itself"),
+        Errno::ISDIR => ("EISDIR", "; name a file"),
+        Errno::EXIST => ("EEXIST", ""),
+        Errno::BUSY => ("EBUSY", ""),
+        Errno::IO => ("EIO", ""),
+        Errno::MFILE => ("EMFILE", ""),
+        Errno::NFILE => ("ENFILE", ""),
+        other => return format!("{words} (errno {})", other.raw_os_error()),
+    };
+    format!("{words} ({name}){mend}")
 }

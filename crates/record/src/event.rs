@@ -87,8 +87,6 @@ pub enum Kind {
 impl Kind {
     fn log_level(&self) -> LogLevel {
         match self {
-            Kind::SandboxValidated(check) if !check.failed.is_empty() => LogLevel::Error,
-            Kind::SandboxDestroyed(end) if !end.left_behind.is_empty() => LogLevel::Error,
             Kind::SandboxCreated(_)
             | Kind::SandboxEntered(_)
             | Kind::SandboxValidated(_)
@@ -123,7 +121,7 @@ pub struct Run {
     /// `dynamic` or `static`.
     pub sandbox_mode: String,
     pub network_mode: String,
-    /// The directory on the host that the sandbox was made from.
+    /// The project it was started in, on the host.
     #[serde(serialize_with = "as_text")]
     pub sandbox_root: PathBuf,
     #[serde(flatten)]
@@ -169,9 +167,8 @@ pub struct Entered {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Validated {
+    /// How many there were; had one got through a wall, the command would not have started.
     pub probes: usize,
-    /// The probes that got through a wall. The command does not start if there is one.
-    pub failed: Vec<String>,
     pub duration_us: u64,
 }
 
@@ -201,9 +198,6 @@ pub struct Exited {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Destroyed {
-    /// What could not be removed, each with its reason.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left_behind: Vec<String>,
     /// From creation to here.
     pub duration_ms: u64,
 }
@@ -268,7 +262,7 @@ pub struct LimitExceeded {
     pub limit: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed: Option<u64>,
-    /// What held it: `cgroup v2`, `rlimit`, `watchdog` …
+    /// What held it: a layer by its name, such as `timer`.
     pub holder: String,
 }
 

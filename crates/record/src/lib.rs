@@ -20,7 +20,7 @@ mod report_text;
 mod state;
 mod verify;
 
-pub use audit::{Appended, AuditLog, Durability, Recovery};
+pub use audit::{Appended, AuditLog, Recovery};
 pub use chain::Record;
 pub use digest::Digest;
 pub use error::RecordError;

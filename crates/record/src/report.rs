@@ -119,7 +119,7 @@ pub struct Identity {
 pub struct PromiseReport {
     pub id: String,
     pub what: String,
-    /// What holds it; any one of them would do.
+    /// What holds it together: each layer holds a part of it, or stands behind another one.
     pub layers: Vec<String>,
     pub planned: Planned,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,7 +142,6 @@ pub enum Planned {
 #[serde(rename_all = "camelCase")]
 pub enum Observed {
     Held,
-    Broken,
     NotProbed,
 }
 

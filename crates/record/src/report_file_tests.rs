@@ -72,5 +72,5 @@ fn what_is_no_file_is_refused() {
     assert!(refused(Path::new("/dev/null")).contains("is not a regular file"));
     assert!(refused(Path::new("/")).contains("names no file"));
     let missing = refused(&directory.path().join("missing/report.json"));
-    assert!(missing.contains("missing") && missing.contains("os error 2"), "{missing}");
+    assert!(missing.contains("missing") && missing.contains("(ENOENT); create it"), "{missing}");
 }

@@ -2,7 +2,7 @@
 
 use crate::escape;
 use crate::outcome::Outcome;
-use crate::report::{Observed, Planned, PromiseReport, RunReport, Usage, Walls};
+use crate::report::{Planned, PromiseReport, RunReport, Usage, Walls};
 use std::fmt;
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ impl RunReport {
             return Ok(());
         }
         let count = |word| self.promises.iter().filter(|promise| standing(promise) == word).count();
-        let counts = [HELD, ADVISORY, ABSENT, BROKEN].map(|word| format!("{} {word}", count(word)));
+        let counts = [HELD, ADVISORY, ABSENT].map(|word| format!("{} {word}", count(word)));
         line(f, "promises", &counts.join(", "))?;
         for promise in &self.promises {
             let word = standing(promise);
@@ -92,15 +92,12 @@ impl RunReport {
 const HELD: &str = "held";
 const ADVISORY: &str = "advisory";
 const ABSENT: &str = "absent";
-const BROKEN: &str = "BROKEN";
 
-/// What was seen counts for more than what was planned.
 fn standing(promise: &PromiseReport) -> &'static str {
-    match (promise.observed, promise.planned) {
-        (Some(Observed::Broken), _) => BROKEN,
-        (_, Planned::Held) => HELD,
-        (_, Planned::Advisory) => ADVISORY,
-        (_, Planned::Absent) => ABSENT,
+    match promise.planned {
+        Planned::Held => HELD,
+        Planned::Advisory => ADVISORY,
+        Planned::Absent => ABSENT,
     }
 }
 

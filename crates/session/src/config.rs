@@ -126,7 +126,15 @@ pub fn project_document(
     caller: &Caller,
     request: &PolicyRequest,
 ) -> Result<Option<DocumentFile>, SessionError> {
-    find(&project_root(caller, request.project.as_deref())?.join(PROJECT_DIRECTORY))
+    let directory = project_root(caller, request.project.as_deref())?.join(PROJECT_DIRECTORY);
+    let found = find(&directory)?;
+    // Trust is for a file's path and content: through a link one project would borrow another's.
+    match found {
+        Some(file) if file.path.parent() != Some(directory.as_path()) => {
+            Err(SessionError::LinkedPolicy { directory, target: file.path })
+        }
+        found => Ok(found),
+    }
 }
 
 /// Reads a document that was named outright.
@@ -231,4 +239,4 @@ fn project_root(caller: &Caller, start: Option<&Path>) -> Result<PathBuf, Sessio
 
 #[cfg(test)]
 #[path = "config_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -11,13 +11,13 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 /// A caller whose every file lies in a directory of its own.
-struct Corner {
+pub(crate) struct Corner {
     directory: TempDir,
-    caller: Caller,
+    pub(crate) caller: Caller,
 }
 
 impl Corner {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         let project = root.join("home/project");
@@ -37,7 +37,7 @@ impl Corner {
                 gid_ranges: Vec::new(),
                 mounts: Vec::new(),
                 own_paths: Vec::new(),
-                stdin_is_terminal: false,
+                homes: Vec::new(),
                 canary: None,
             },
             places: Places {

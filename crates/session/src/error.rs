@@ -6,33 +6,38 @@ use palisade_launch::probe::FactsError;
 use palisade_plan::PlanError;
 use palisade_policy::{Diagnostic, Problem};
 use palisade_record::{ErrorKind, RecordError};
-use palisade_sys::SysError;
-use rustix::io::Errno;
+use palisade_sys::{Errno, SysError, errno_name};
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// The code for a failure of ours; see `env(1)` and `timeout(1)`.
 const OWN_FAILURE: u8 = 125;
 const REFUSED: u8 = 126;
-const TIMED_OUT: u8 = 124;
+pub(crate) const TIMED_OUT: u8 = 124;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     #[error("no home directory is known: set HOME or {variable}")]
     NoHome { variable: &'static str },
 
-    #[error("can not {action} {}: {source}", path.display())]
+    #[error("can not {action} {}: {}{}", path.display(), words(source), mend(source))]
     Io { action: &'static str, path: PathBuf, source: io::Error },
 
     #[error(
-        "can not create {}: {source}; set XDG_STATE_HOME and XDG_CONFIG_HOME to directories you can \
-         write to",
-        path.display()
+        "can not create {}: {}; set XDG_STATE_HOME and XDG_CONFIG_HOME to directories you can write to",
+        path.display(), words(source)
     )]
     OwnDirectory { path: PathBuf, source: io::Error },
 
     #[error("{} is not a regular file: a policy is a small text file", path.display())]
     NotRegular { path: PathBuf },
+
+    #[error(
+        "the policy in {} is a link to {}; a project's policy must lie in the project itself",
+        directory.display(),
+        target.display()
+    )]
+    LinkedPolicy { directory: PathBuf, target: PathBuf },
 
     #[error("{} is larger than {limit} bytes: a policy is a small text file", path.display())]
     TooLarge { path: PathBuf, limit: u64 },
@@ -67,7 +72,7 @@ pub enum SessionError {
     #[error("{0}; nothing runs unrecorded")]
     Record(#[from] RecordError),
 
-    #[error("the terminal: {0}")]
+    #[error("the terminal: {}", words(&(*.0).into()))]
     Terminal(Errno),
 
     #[error(transparent)]
@@ -92,10 +97,6 @@ impl SessionError {
         Self::Io { action, path: path.to_owned(), source }
     }
 
-    pub(crate) fn terminal(errno: Errno) -> Self {
-        Self::Terminal(errno)
-    }
-
     /// What `sandbox run` ends with.
     pub fn exit_code(&self) -> u8 {
         match self {
@@ -111,6 +112,7 @@ impl SessionError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::NotRegular { .. }
+            | Self::LinkedPolicy { .. }
             | Self::TooLarge { .. }
             | Self::NoSuchPolicy { .. }
             | Self::AlreadyThere { .. }
@@ -137,6 +139,47 @@ fn is_refusal(complaint: &Diagnostic) -> bool {
     )
 }
 
+/// The system's words with the errno's name, as [`SysError`] has them.
+fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    match (Errno::from_io_error(error), text.split_once(" (os error")) {
+        (Some(errno), Some((words, _))) => format!("{words} ({})", errno_name(errno)),
+        _ => text,
+    }
+}
+
+/// What to do about a file, where that is known.
+fn mend(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "; allow it to this user (owner and mode of the file and the directories above it), or \
+             move the file away"
+        }
+        io::ErrorKind::InvalidData => "; save it as UTF-8",
+        io::ErrorKind::ReadOnlyFilesystem => "; make the file system writable",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space",
+        _ => "",
+    }
+}
+
 fn list(complaints: &[Diagnostic]) -> String {
     complaints.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Path, SessionError, io};
+
+    #[test]
+    fn an_errno_has_its_name_and_what_to_do() {
+        let told = |errno| {
+            let source = io::Error::from_raw_os_error(errno);
+            SessionError::io("open", Path::new("/p"), source).to_string()
+        };
+        assert!(told(13).starts_with("can not open /p: Permission denied (EACCES); allow it"));
+        assert_eq!(told(5), "can not open /p: Input/output error (EIO)");
+        let errno = palisade_sys::Errno::NOTTY;
+        let terminal = SessionError::Terminal(errno).to_string();
+        assert!(terminal.ends_with("(ENOTTY)"), "{terminal}");
+    }
 }

@@ -1,11 +1,12 @@
 //! The audit events of one run, in the order of its states (LIFE-1).
 //!
 //! Events are written in batches, so that a start costs few writes; whoever calls `commit` decides
-//! what must not go on unless it was written.
+//! what must not go on unless it was written. What is recorded as created is recorded as destroyed,
+//! however the run went.
 
 use crate::error::SessionError;
 use crate::places::{self, Places};
-use palisade_record::{AuditLog, Event, Kind, State};
+use palisade_record::{AuditLog, Destroyed, Event, Failure, Kind, State};
 
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -13,6 +14,8 @@ pub(crate) struct Journal {
     sandbox_id: String,
     state: State,
     pending: Vec<Event>,
+    /// Whether the log holds this run's creation.
+    created: bool,
 }
 
 impl Journal {
@@ -24,6 +27,7 @@ impl Journal {
             sandbox_id: sandbox_id.to_owned(),
             state: State::Created,
             pending: Vec::new(),
+            created: false,
         })
     }
 
@@ -32,12 +36,25 @@ impl Journal {
         Ok(())
     }
 
-    /// Goes to the end by way of `Error`, from wherever the run had come.
-    pub(crate) fn fail(&mut self) -> Result<(), SessionError> {
-        if matches!(self.state, State::Completed | State::Timeout | State::Error | State::Cleanup) {
-            return Ok(());
+    /// Goes to the end by way of `Error`, from wherever the run had come. To be called when nothing of
+    /// the sandbox is left.
+    pub(crate) fn fail(
+        &mut self,
+        failure: Failure,
+        destroyed: Destroyed,
+    ) -> Result<(), SessionError> {
+        if !matches!(self.state, State::Completed | State::Timeout | State::Error | State::Cleanup)
+        {
+            self.advance(State::Error)?;
         }
-        self.advance(State::Error)
+        self.add(Kind::SandboxFailed(failure));
+        if self.created {
+            if self.state != State::Cleanup {
+                self.advance(State::Cleanup)?;
+            }
+            self.add(Kind::SandboxDestroyed(destroyed));
+        }
+        self.commit()
     }
 
     pub(crate) fn add(&mut self, kind: Kind) {
@@ -47,6 +64,7 @@ impl Journal {
     pub(crate) fn commit(&mut self) -> Result<(), SessionError> {
         let events = std::mem::take(&mut self.pending);
         self.log.append_batch(&events)?;
+        self.created |= events.iter().any(|event| matches!(event.kind, Kind::SandboxCreated(_)));
         Ok(())
     }
 }

@@ -10,6 +10,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use uuid::Uuid;
 
 /// No honest policy comes near this; a device or an endless pipe would.
 const LARGEST_DOCUMENT: u64 = 1 << 20;
@@ -123,17 +124,18 @@ pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<(), SessionErr
     let parent = path.parent().unwrap_or(Path::new("/"));
     make_private_dir(parent)?;
     let mut name = path.file_name().unwrap_or(OsStr::new("file")).to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
+    name.push(format!(".{}.tmp", Uuid::now_v7().simple()));
     let temporary = parent.join(name);
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-    let write = || -> std::io::Result<()> {
-        let mut file = File::from(rustix::fs::open(&temporary, flags, Mode::RUSR | Mode::WUSR)?);
-        file.write_all(content)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    };
-    write().map_err(|source| {
-        // The temporary is ours alone; if it can not be removed either, the first error says why.
+    let mut file = rustix::fs::open(&temporary, flags, Mode::RUSR | Mode::WUSR)
+        .map(File::from)
+        .map_err(|errno| SessionError::io("create", &temporary, errno.into()))?;
+    let written = file
+        .write_all(content)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&temporary, path));
+    written.map_err(|source| {
+        // If it can not be removed either, the first error says why.
         let _ = fs::remove_file(&temporary);
         SessionError::io("write", path, source)
     })

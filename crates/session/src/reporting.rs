@@ -1,23 +1,13 @@
 //! Turns what was planned and what was observed into a run report, keeping the two apart.
 
 use palisade_launch::Observation;
-use palisade_plan::layer::{Layer, Promise, Strength};
-use palisade_plan::model::{Confinement, Plan, Probe};
+use palisade_plan::layer::{Promise, Strength};
+use palisade_plan::model::{Confinement, Plan};
 use palisade_record::{
     Approval, Identity, Observed, Planned, ProbeReport, PromiseReport, RunReport, Versions, Walls,
 };
 use palisade_sys::{Errno, errno_name};
 use serde::Serialize;
-
-/// Which promises an attempt of the self-check speaks for, if the layer it tried holds them.
-const SPEAKS_FOR: [(&str, &[&str]); 6] = [
-    ("read-canary", &["FS-1", "FS-2", "FS-3"]),
-    ("write-outside", &["FS-1"]),
-    ("reach-network", &["NET-1", "NET-2"]),
-    ("see-supervisor", &["PROC-1"]),
-    ("regain-capability", &["PROC-6"]),
-    ("forbidden-syscall", &["SYS-1"]),
-];
 
 pub(crate) fn versions() -> Versions {
     Versions {
@@ -54,50 +44,27 @@ pub(crate) fn planned(report: &mut RunReport, plan: &Plan) {
 }
 
 /// What the child saw. The command only started because every attempt was stopped.
-pub(crate) fn observed(report: &mut RunReport, tried: &[Probe], observations: &[Observation]) {
-    for promise in &mut report.promises {
-        let seen = observations
+pub(crate) fn observed(report: &mut RunReport, plan: &Plan, observations: &[Observation]) {
+    for (told, promise) in report.promises.iter_mut().zip(&plan.promises) {
+        let held = observations
             .iter()
-            .filter(|seen| seen.observed == seen.expected)
-            .find(|seen| speaks_for(&seen.probe, promise, tried))
-            .map(|seen| seen.observed.as_str());
-        promise.observed = Some(if seen.is_some() { Observed::Held } else { Observed::NotProbed });
-        promise.probe_errno = seen.and_then(errno_number);
+            .filter(|seen| {
+                let tried = plan.self_check.iter().find(|probe| probe.name() == seen.probe);
+                tried.is_some_and(|probe| promise.is_tried_by(probe))
+            })
+            .find_map(|seen| seen.observed);
+        told.observed = Some(if held.is_some() { Observed::Held } else { Observed::NotProbed });
+        told.probe_errno = held.map(Errno::raw_os_error);
     }
     report.self_check = observations
         .iter()
         .map(|seen| ProbeReport {
             probe: seen.probe.clone(),
-            expected: seen.expected.clone(),
-            observed: seen.observed.clone(),
-            ok: seen.observed == seen.expected,
+            expected: errno_name(seen.expected).to_owned(),
+            observed: seen.observed.map_or("not-probed", errno_name).to_owned(),
+            ok: seen.observed == Some(seen.expected),
         })
         .collect();
-}
-
-fn speaks_for(probe: &str, promise: &PromiseReport, tried: &[Probe]) -> bool {
-    SPEAKS_FOR.iter().any(|(name, ids)| *name == probe && ids.contains(&promise.id.as_str()))
-        && tried
-            .iter()
-            .map(name_and_layer)
-            .any(|(name, layer)| name == probe && promise.layers.iter().any(|l| l == layer.name()))
-}
-
-fn name_and_layer(probe: &Probe) -> (&'static str, Layer) {
-    match probe {
-        Probe::ReadCanary { layer, .. } => ("read-canary", *layer),
-        Probe::WriteOutside { layer, .. } => ("write-outside", *layer),
-        Probe::ReachNetwork { layer } => ("reach-network", *layer),
-        Probe::SeeSupervisor { layer } => ("see-supervisor", *layer),
-        Probe::RegainCapability { layer } => ("regain-capability", *layer),
-        Probe::ForbiddenSyscall { layer } => ("forbidden-syscall", *layer),
-    }
-}
-
-fn errno_number(name: &str) -> Option<i32> {
-    const EXPECTED: [Errno; 6] =
-        [Errno::NOENT, Errno::ACCESS, Errno::ROFS, Errno::CONNREFUSED, Errno::SRCH, Errno::PERM];
-    EXPECTED.into_iter().find(|errno| errno_name(*errno) == name).map(Errno::raw_os_error)
 }
 
 fn promise(promise: &Promise) -> PromiseReport {
@@ -141,4 +108,4 @@ fn identity(plan: &Plan) -> Identity {
 
 #[cfg(test)]
 #[path = "reporting_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -1,14 +1,37 @@
-use super::{errno_number, observed, promise, relaxation};
+use super::{observed, planned, relaxation};
+use crate::config::tests::Corner;
 use palisade_launch::Observation;
+use palisade_launch::probe::RealTree;
+use palisade_plan::facts::HostFacts;
 use palisade_plan::layer::{Layer, Promise, Strength};
-use palisade_plan::model::Probe;
+use palisade_plan::model::Plan;
+use palisade_policy::{Flag, Layer as PolicyLayer, LayerKind, PolicyDocument, Subject, merge};
 use palisade_record::{Observed, RunReport, Versions};
+use palisade_sys::Errno;
 
-fn report(promises: &[Promise]) -> RunReport {
-    let versions = Versions { palisade: "0".to_owned(), kernel: "0".to_owned() };
-    let mut report = RunReport::begin("s", &["true"], versions);
-    report.promises = promises.iter().map(promise).collect();
-    report
+/// A plan in which one layer holds several promises.
+pub(crate) fn plan_without_namespaces() -> Plan {
+    let flags = vec![
+        Flag::new("--level", "isolationLevel", "1"),
+        Flag::new("--no-userns", "process.userNamespace", false),
+    ];
+    let document = PolicyDocument::from_flags(flags).unwrap();
+    let layer = PolicyLayer { kind: LayerKind::CommandLine, document };
+    let policy = merge(&Subject::Run, vec![layer]).unwrap().policy;
+    let corner = Corner::new();
+    let facts = HostFacts {
+        landlock_abi: 3,
+        canary: Some("/state/canary".into()),
+        ..corner.caller.facts.clone()
+    };
+    palisade_plan::build(&palisade_plan::Request {
+        policy: &policy,
+        facts: &facts,
+        tree: &RealTree,
+        command: vec!["/bin/program".into(), "argument".into()],
+        session: "s".to_owned(),
+    })
+    .unwrap()
 }
 
 fn held(id: &'static str) -> Promise {
@@ -21,26 +44,37 @@ fn held(id: &'static str) -> Promise {
     }
 }
 
-fn seen(probe: &str, expected: &str, observed: &str) -> Observation {
-    Observation { probe: probe.into(), expected: expected.into(), observed: observed.into() }
-}
-
 /// Proves: ESC-2 observed
 #[test]
 fn only_what_was_tried_counts_as_observed() {
-    let read_only = Promise { layers: vec![Layer::ReadOnlyMounts], ..held("FS-1") };
-    let mut report = report(&[held("PROC-1"), held("FS-2"), held("PROC-8"), read_only]);
-    let tried = [Probe::ReadCanary { path: "/canary".into(), layer: Layer::MountView }];
-    let observations =
-        [seen("see-supervisor", "ESRCH", "not-probed"), seen("read-canary", "ENOENT", "ENOENT")];
-    observed(&mut report, &tried, &observations);
-    let of = |id: &str| report.promises.iter().find(|promise| promise.id == id).unwrap();
-    assert_eq!(of("PROC-1").observed, Some(Observed::NotProbed));
-    assert_eq!(of("FS-2").observed, Some(Observed::Held));
-    assert_eq!(of("FS-2").probe_errno, Some(2));
-    assert_eq!(of("FS-1").observed, Some(Observed::NotProbed), "held by a layer nobody tried");
-    assert_eq!(of("PROC-8").observed, Some(Observed::NotProbed));
-    assert!(!report.self_check[0].ok && report.self_check[1].ok);
+    let plan = plan_without_namespaces();
+    let versions = Versions { palisade: "0".to_owned(), kernel: "0".to_owned() };
+    let mut report = RunReport::begin("s", &["true"], versions);
+    planned(&mut report, &plan);
+    let seen = |probe: &str, expected, observed| Observation {
+        probe: probe.to_owned(),
+        expected,
+        observed,
+    };
+    let observations = [
+        seen("read-canary", Errno::ACCESS, Some(Errno::ACCESS)),
+        seen("write-outside", Errno::ACCESS, None),
+    ];
+    observed(&mut report, &plan, &observations);
+    let of = |id: &str, what: &str| {
+        let mut promises = report.promises.iter();
+        let found = promises.find(|promise| promise.id == id && promise.what.contains(what));
+        let found = found.unwrap();
+        (found.observed, found.probe_errno)
+    };
+    let not_probed = (Some(Observed::NotProbed), None);
+    assert_eq!(of("FS-1", "read"), (Some(Observed::Held), Some(13)));
+    assert_eq!(of("FS-1", "written"), not_probed, "reading tells nothing about writing");
+    assert_eq!(of("FS-3", ""), not_probed, "not held, so nothing of it was seen to hold");
+    assert_eq!(of("SYS-1", ""), not_probed);
+    let told: Vec<_> =
+        report.self_check.iter().map(|probe| (probe.observed.as_str(), probe.ok)).collect();
+    assert_eq!(told, [("EACCES", true), ("not-probed", false)]);
 }
 
 #[test]
@@ -51,10 +85,4 @@ fn a_weaker_promise_is_a_relaxation_with_its_remark() {
     let text = relaxation(&weak).unwrap();
     assert_eq!(text, "PROC-1 absent: something (no namespaces)");
     assert!(relaxation(&held("PROC-1")).is_none());
-}
-
-#[test]
-fn errno_names_have_their_numbers() {
-    assert_eq!(errno_number("EROFS"), Some(30));
-    assert_eq!(errno_number("not-probed"), None);
 }

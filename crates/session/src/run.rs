@@ -5,7 +5,7 @@
 
 use crate::caller::Caller;
 use crate::config::{self, PolicyRequest};
-use crate::error::SessionError;
+use crate::error::{SessionError, TIMED_OUT};
 use crate::journal::Journal;
 use crate::reporting::{self, word};
 use crate::signals::Signals;
@@ -13,14 +13,16 @@ use crate::supervise::{Ended, Killed, Watch};
 use crate::terminal::HostTerminal;
 use palisade_launch::probe::RealTree;
 use palisade_launch::{Checked, Ending, Streams};
+use palisade_plan::layer::Layer;
 use palisade_plan::model::{Confinement, Plan, Weight};
 use palisade_policy::LayerKind;
 use palisade_record::{
     Approval, Command, Created, Destroyed, Entered, ErrorKind, Executed, Exited, Failure, Kind,
     LimitExceeded, Outcome, Run, RunReport, SignalForwarded, State, Usage, Validated,
 };
+use palisade_sys::proc::sig::SIGKILL;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// What to run and under which policy.
@@ -45,10 +47,8 @@ pub struct Planned {
     pub plan: Plan,
 }
 
-/// The supervisor's own codes, as `timeout(1)` and shells have them.
-const TIMED_OUT: i32 = 124;
+/// The exit code of a command that a signal ended, less the signal, as shells have it.
 const SIGNAL_BASE: i32 = 128;
-const SIGKILL: i32 = 9;
 
 /// What `run` would do.
 pub fn plan(caller: &Caller, request: &RunRequest, session: &str) -> Result<Planned, SessionError> {
@@ -101,11 +101,10 @@ fn attempt(
 ) -> Result<(), SessionError> {
     let mut journal = Journal::open(&caller.places, &report.session_id)?;
     let outcome = prepare(caller, request, report, tell)
-        .and_then(|plan| carry_out(&plan, caller, &mut journal, clock, report));
+        .and_then(|plan| carry_out(&plan, caller, request, &mut journal, clock, report));
     if let Err(error) = &outcome {
-        journal.fail()?;
-        journal.add(Kind::SandboxFailed(Failure::of(error.kind(), error)));
-        journal.commit()?;
+        let destroyed = Destroyed { duration_ms: millis(clock.elapsed()) };
+        journal.fail(Failure::of(error.kind(), error), destroyed)?;
     }
     outcome
 }
@@ -127,7 +126,12 @@ fn prepare(
         sources.iter().any(|source| source.layer != LayerKind::BuiltIn.name())
     });
     for note in &plan.notes {
-        if mode_was_chosen || note.weight == Weight::Important {
+        let is_told = match note.weight {
+            Weight::Important => true,
+            Weight::OfMode => mode_was_chosen,
+            Weight::Routine => false,
+        };
+        if is_told {
             tell(&note.text);
         }
     }
@@ -144,11 +148,13 @@ fn prepare(
 fn carry_out(
     plan: &Plan,
     caller: &Caller,
+    request: &RunRequest,
     journal: &mut Journal,
     clock: Instant,
     report: &mut RunReport,
 ) -> Result<(), SessionError> {
-    let run = describe(plan, &caller.facts.cwd);
+    let project = palisade_plan::project_root(&caller.facts, &RealTree);
+    let run = describe(plan, request.policy.tool.as_deref(), project);
     journal.add(Kind::SandboxCreated(Box::new(Created {
         run: run.clone(),
         pid: std::process::id(),
@@ -168,9 +174,9 @@ fn carry_out(
     let running = palisade_launch::launch(plan, &streams)?;
     release_streams();
     let mut watch = Watch::new(running, signals, terminal, limit);
-    let checked = watch.until_started()??;
+    let checked = watch.until_started()?;
     let setup = clock.elapsed();
-    reporting::observed(report, &plan.self_check, &checked.observations);
+    reporting::observed(report, plan, &checked.observations);
     record_start(journal, plan, &watch, &checked, clock)?;
     let ended = watch.until_ended()?;
 
@@ -197,7 +203,6 @@ fn record_start(
     journal.add(Kind::SandboxEntered(Entered { pid: watch.pid(), namespaces: namespaces(plan) }));
     journal.add(Kind::SandboxValidated(Validated {
         probes: checked.observations.len(),
-        failed: Vec::new(),
         duration_us: micros(checked.took),
     }));
     journal.advance(State::Running)?;
@@ -211,7 +216,7 @@ fn conclude(report: &mut RunReport, ended: &Ended, times: Times) {
     let asked_for =
         |signal: i32| ended.forwarded.iter().any(|forwarded| forwarded.number == signal);
     let (outcome, exit_code, signal) = match (ended.killed, ended.ending) {
-        (Some(Killed::Timeout), None) => (Outcome::Timeout, TIMED_OUT, Some(SIGKILL)),
+        (Some(Killed::Timeout), None) => (Outcome::Timeout, i32::from(TIMED_OUT), Some(SIGKILL)),
         (_, Some(Ending::Code(code))) => (Outcome::Completed, code, None),
         (_, Some(Ending::Signal(signal))) => {
             let outcome = if asked_for(signal) { Outcome::Killed } else { Outcome::Signalled };
@@ -248,7 +253,7 @@ fn record_end(
             resource: "resources.timeout".to_owned(),
             limit: plan.timeout_ms.unwrap_or_default(),
             observed: None,
-            holder: "watchdog".to_owned(),
+            holder: Layer::Timer.name().to_owned(),
         }));
     }
     journal.advance(match report.outcome {
@@ -265,7 +270,7 @@ fn record_end(
         duration_ms,
     })));
     journal.advance(State::Cleanup)?;
-    journal.add(Kind::SandboxDestroyed(Destroyed { left_behind: Vec::new(), duration_ms }));
+    journal.add(Kind::SandboxDestroyed(Destroyed { duration_ms }));
     journal.commit()
 }
 
@@ -279,16 +284,19 @@ fn forwarded(ended: &Ended) -> Vec<SignalForwarded> {
     .collect()
 }
 
-fn describe(plan: &Plan, root: &Path) -> Run {
-    let program = plan.command.argv.first().map(Path::new).and_then(Path::file_name);
+fn describe(plan: &Plan, tool: Option<&str>, project: PathBuf) -> Run {
+    let program = || {
+        let name = plan.command.argv.first().map(Path::new).and_then(Path::file_name);
+        name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    };
     Run {
         session_id: plan.session.clone(),
         worker_id: None,
-        tool: program.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        tool: tool.map_or_else(program, str::to_owned),
         sandbox_level: word(&plan.level),
         sandbox_mode: word(&plan.mode),
         network_mode: word(&plan.network),
-        sandbox_root: root.to_owned(),
+        sandbox_root: project,
         command: Command::of(&plan.command.argv),
     }
 }

@@ -1,4 +1,5 @@
-use super::{Times, conclude};
+use super::{Times, conclude, describe};
+use crate::reporting::tests::plan_without_namespaces;
 use crate::supervise::{Ended, Forwarded, Killed};
 use palisade_launch::{Ending, Usage};
 use palisade_record::{Outcome, RunReport, Versions};
@@ -40,4 +41,12 @@ fn an_end_by_a_signal_that_we_passed_on_was_asked_for() {
     let mut by_request = ended(Some(Ending::Signal(15)), None);
     by_request.forwarded.push(Forwarded { number: 15, name: "SIGTERM", fatal: true });
     assert_eq!(concluded(&by_request), (Outcome::Killed, 143, Some(15)));
+}
+
+/// Proves: AUD-2 command-entry
+#[test]
+fn a_declared_tool_is_recorded_by_its_own_name() {
+    let plan = plan_without_namespaces();
+    assert_eq!(describe(&plan, Some("bash"), "/project".into()).tool, "bash");
+    assert_eq!(describe(&plan, None, "/project".into()).tool, "program");
 }

@@ -98,7 +98,6 @@ pub(crate) fn name(signal: Signal) -> &'static str {
         Signal::USR1 => "SIGUSR1",
         Signal::USR2 => "SIGUSR2",
         Signal::TSTP => "SIGTSTP",
-        Signal::KILL => "SIGKILL",
         _ => "signal",
     }
 }

@@ -7,7 +7,7 @@ use crate::error::SessionError;
 use crate::relay::{End, Ends, Relay, Typed};
 use crate::signals::{self, Signals, Wish};
 use crate::terminal::HostTerminal;
-use palisade_launch::{Checked, Ending, FromInit, LaunchError, Running, Usage};
+use palisade_launch::{Checked, Ending, FromInit, Running, Usage};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::OFlags;
 use rustix::process::Signal;
@@ -45,6 +45,9 @@ pub(crate) struct Ended {
     pub(crate) forwarded: Vec<Forwarded>,
     pub(crate) usage: Usage,
 }
+
+/// A running sandbox and everything outside that it needs.
+#[derive(Debug)]
 pub(crate) struct Watch {
     running: Running,
     signals: Signals,
@@ -89,8 +92,8 @@ impl Watch {
         }
     }
 
-    /// Until the command's exec. The inner error is the launch's own: nothing of the command ran.
-    pub(crate) fn until_started(&mut self) -> Result<Result<Checked, LaunchError>, SessionError> {
+    /// Until the command's exec. After an error nothing of the command ran.
+    pub(crate) fn until_started(&mut self) -> Result<Checked, SessionError> {
         let mut checked = Checked::default();
         loop {
             match self.turn()? {
@@ -98,9 +101,9 @@ impl Watch {
                 Turn::Message(FromInit::Checked(seen)) => checked = seen,
                 Turn::Message(FromInit::Started) => {
                     self.started = true;
-                    return Ok(Ok(checked));
+                    return Ok(checked);
                 }
-                Turn::Message(FromInit::Failed(error)) => return Ok(Err(error)),
+                Turn::Message(FromInit::Failed(error)) => return Err(error.into()),
                 Turn::Message(FromInit::Stopped(_) | FromInit::Exited(_)) | Turn::Gone => {
                     return Err(match self.killed {
                         Some(Killed::Timeout) => SessionError::TimedOut,
@@ -219,11 +222,7 @@ impl Watch {
                 self.forward(signal, true)
             }
             Wish::EndAtOnce(signal) => {
-                self.forwarded.push(Forwarded {
-                    number: signal.as_raw(),
-                    name: signals::name(signal),
-                    fatal: true,
-                });
+                self.note(signal, true);
                 self.kill(Killed::Asked)
             }
             Wish::Resize => self.resize(),
@@ -235,18 +234,21 @@ impl Watch {
     }
 
     fn forward(&mut self, signal: Signal, fatal: bool) -> Result<(), SessionError> {
-        self.forwarded.push(Forwarded {
-            number: signal.as_raw(),
-            name: signals::name(signal),
-            fatal,
-        });
+        self.note(signal, fatal);
         Ok(self.running.signal(signal.as_raw())?)
+    }
+
+    fn note(&mut self, signal: Signal, fatal: bool) {
+        let (number, name) = (signal.as_raw(), signals::name(signal));
+        self.forwarded.push(Forwarded { number, name, fatal });
     }
 
     /// Stops ourselves as the command was stopped, so that the caller's shell sees a stopped job.
     /// When it goes on, SIGCONT is waiting for us and does the rest.
     fn suspend(&mut self) -> Result<(), SessionError> {
-        if !a_shell_could_continue_us() {
+        // A command must not be able to stop our clock: only who sits at the terminal can.
+        let at_terminal = self.terminal.as_ref().is_some_and(HostTerminal::is_foreground);
+        if !at_terminal || !a_shell_could_continue_us() {
             return Ok(self.running.resume()?);
         }
         if let Some(terminal) = &mut self.terminal {
@@ -276,8 +278,8 @@ impl Watch {
     /// A pty that is full must not hold up signals and clocks; its other holders are gone.
     fn accept_pty(&self) -> Result<(), SessionError> {
         let Some(pty) = self.running.pty() else { return Ok(()) };
-        let flags = rustix::fs::fcntl_getfl(pty).map_err(SessionError::terminal)?;
-        rustix::fs::fcntl_setfl(pty, flags | OFlags::NONBLOCK).map_err(SessionError::terminal)?;
+        let flags = rustix::fs::fcntl_getfl(pty).map_err(SessionError::Terminal)?;
+        rustix::fs::fcntl_setfl(pty, flags | OFlags::NONBLOCK).map_err(SessionError::Terminal)?;
         self.terminal.as_ref().map_or(Ok(()), |terminal| terminal.introduce(pty))
     }
 
@@ -306,7 +308,7 @@ impl Watch {
         let until_look = self
             .terminal
             .as_ref()
-            .filter(|terminal| self.running.pty().is_some() && !terminal.may_read())
+            .filter(|terminal| self.running.pty().is_some() && terminal.awaits_keys())
             .map(|_| TERMINAL_CHECK);
         [until_deadline, until_look].into_iter().flatten().min()
     }

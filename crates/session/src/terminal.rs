@@ -18,6 +18,9 @@ enum Sharing {
     /// Standard output is a pipe: its reader (a pager) may set up the terminal and read keys from
     /// it. The terminal then stays as it is, and input is only taken line by line.
     WithPipeline,
+    /// Standard input is something else: the terminal only shows what the command writes. It stays as
+    /// it is, and what is typed there is never the command's.
+    ShowsOnly,
 }
 
 #[derive(Debug)]
@@ -30,22 +33,27 @@ pub(crate) struct HostTerminal {
 }
 
 impl HostTerminal {
-    /// `None` if standard input is not a terminal: then there is nothing to relay.
+    /// `None` if no standard stream is a terminal: then there is nothing to relay.
     pub(crate) fn of_caller() -> Result<Option<Self>, SessionError> {
-        let stdin = rustix::stdio::stdin();
-        if !rustix::termios::isatty(stdin) {
-            return Ok(None);
-        }
+        let stdin = Some(rustix::stdio::stdin()).filter(|fd| rustix::termios::isatty(fd));
         let stdout = rustix::stdio::stdout();
         let stderr = rustix::stdio::stderr();
         let shown_on = [stdout, stderr].into_iter().find(|fd| rustix::termios::isatty(fd));
+        let (Some(input), Some(output)) = (stdin.or(shown_on), shown_on.or(stdin)) else {
+            return Ok(None);
+        };
         let into_pipe = rustix::fs::fstat(stdout)
             .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
+        let sharing = match stdin {
+            None => Sharing::ShowsOnly,
+            Some(_) if into_pipe => Sharing::WithPipeline,
+            Some(_) => Sharing::Alone,
+        };
         Ok(Some(Self {
-            input: own_description(stdin, OFlags::RDONLY)?,
-            output: own_description(shown_on.unwrap_or(stdin), OFlags::WRONLY)?,
+            input: own_description(input, OFlags::RDONLY)?,
+            output: own_description(output, OFlags::WRONLY)?,
             saved: None,
-            sharing: if into_pipe { Sharing::WithPipeline } else { Sharing::Alone },
+            sharing,
         }))
     }
 
@@ -64,26 +72,28 @@ impl HostTerminal {
         match self.sharing {
             Sharing::Alone => Ok(()),
             Sharing::WithPipeline => silence_echo(pty),
+            // The caller's terminal is cooked and does what is to be done with a line's end.
+            Sharing::ShowsOnly => pass_bytes_on(pty),
         }
     }
 
     /// Raw mode, if this process is in the foreground: a background job must not touch the terminal.
     pub(crate) fn take(&mut self) -> Result<(), SessionError> {
-        if self.saved.is_some() || self.sharing == Sharing::WithPipeline || !self.is_foreground() {
+        if self.saved.is_some() || self.sharing != Sharing::Alone || !self.is_foreground() {
             return Ok(());
         }
-        let found = rustix::termios::tcgetattr(&self.input).map_err(SessionError::terminal)?;
+        let found = rustix::termios::tcgetattr(&self.input).map_err(SessionError::Terminal)?;
         let mut raw = found.clone();
         raw.make_raw();
         rustix::termios::tcsetattr(&self.input, OptionalActions::Drain, &raw)
-            .map_err(SessionError::terminal)?;
+            .map_err(SessionError::Terminal)?;
         self.saved = Some(found);
         Ok(())
     }
 
     pub(crate) fn pass_size_to(&self, pty: BorrowedFd<'_>) -> Result<(), SessionError> {
         match self.window_size() {
-            Some(size) => rustix::termios::tcsetwinsize(pty, size).map_err(SessionError::terminal),
+            Some(size) => rustix::termios::tcsetwinsize(pty, size).map_err(SessionError::Terminal),
             None => Ok(()),
         }
     }
@@ -93,6 +103,11 @@ impl HostTerminal {
             // Nothing better can be done if the terminal is gone.
             let _ = rustix::termios::tcsetattr(&self.input, OptionalActions::Drain, &found);
         }
+    }
+
+    /// Whether keys may become the command's without a signal telling so.
+    pub(crate) fn awaits_keys(&self) -> bool {
+        self.sharing != Sharing::ShowsOnly && !self.may_read()
     }
 
     pub(crate) fn input(&self) -> BorrowedFd<'_> {
@@ -107,6 +122,7 @@ impl HostTerminal {
     pub(crate) fn may_read(&self) -> bool {
         match self.sharing {
             Sharing::Alone => self.saved.is_some(),
+            Sharing::ShowsOnly => false,
             Sharing::WithPipeline => {
                 self.is_foreground()
                     && rustix::termios::tcgetattr(&self.input)
@@ -117,12 +133,12 @@ impl HostTerminal {
 
     pub(crate) fn typed(&self) -> Typed {
         match self.sharing {
-            Sharing::Alone => Typed::Keys,
+            Sharing::Alone | Sharing::ShowsOnly => Typed::Keys,
             Sharing::WithPipeline => Typed::Lines,
         }
     }
 
-    fn is_foreground(&self) -> bool {
+    pub(crate) fn is_foreground(&self) -> bool {
         rustix::termios::tcgetpgrp(&self.input)
             .is_ok_and(|foreground| foreground == rustix::process::getpgrp())
     }
@@ -141,12 +157,18 @@ fn own_description(fd: BorrowedFd<'_>, access: OFlags) -> Result<OwnedFd, Sessio
     let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty())
         .or_else(|_| rustix::io::fcntl_dupfd_cloexec(fd, 3))
-        .map_err(SessionError::terminal)
+        .map_err(SessionError::Terminal)
+}
+
+fn pass_bytes_on(pty: BorrowedFd<'_>) -> Result<(), SessionError> {
+    let mut inside = rustix::termios::tcgetattr(pty).map_err(SessionError::Terminal)?;
+    inside.make_raw();
+    rustix::termios::tcsetattr(pty, OptionalActions::Now, &inside).map_err(SessionError::Terminal)
 }
 
 /// The caller's terminal echoes already; twice would be once too often.
 fn silence_echo(pty: BorrowedFd<'_>) -> Result<(), SessionError> {
-    let mut inside = rustix::termios::tcgetattr(pty).map_err(SessionError::terminal)?;
+    let mut inside = rustix::termios::tcgetattr(pty).map_err(SessionError::Terminal)?;
     inside.local_modes.remove(LocalModes::ECHO);
-    rustix::termios::tcsetattr(pty, OptionalActions::Now, &inside).map_err(SessionError::terminal)
+    rustix::termios::tcsetattr(pty, OptionalActions::Now, &inside).map_err(SessionError::Terminal)
 }

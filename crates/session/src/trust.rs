@@ -5,8 +5,8 @@
 
 use crate::error::SessionError;
 use crate::places::{self, Places};
+use palisade_record::Digest;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -57,12 +57,7 @@ impl TrustStore {
 }
 
 fn digest(text: &str) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(text.as_bytes()).iter().fold(String::with_capacity(64), |mut hex, byte| {
-        // Writing to a String has no way to fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    Digest::of(text.as_bytes()).to_string()
 }
 
 #[cfg(test)]

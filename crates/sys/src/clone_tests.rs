@@ -1,7 +1,7 @@
 use std::sync::mpsc;
 
 use super::*;
-use crate::proc::{Status, WaitFlags, exit_now, waitid_pidfd};
+use crate::proc::{PollFd, PollFlags, Status, exit_now, poll, wait_pid_rusage};
 use crate::test_child::in_child;
 
 #[test]
@@ -22,9 +22,11 @@ fn a_fork_gives_a_pidfd_of_the_child() {
         assert!(is_single_threaded().unwrap());
         match fork().unwrap() {
             Forked::Child => exit_now(7),
-            Forked::Parent { pidfd, .. } => {
-                let status = waitid_pidfd(&pidfd, WaitFlags::NONE).unwrap();
-                assert_eq!(status, Some(Status::Exited(7)));
+            Forked::Parent { pid, pidfd } => {
+                // Readable at the end of the very process.
+                let mut watched = [PollFd::new(&pidfd, PollFlags::IN)];
+                assert_eq!(poll(&mut watched, None).unwrap(), 1);
+                assert_eq!(wait_pid_rusage(pid).unwrap().status, Status::Exited(7));
             }
         }
     });
@@ -34,10 +36,9 @@ fn a_fork_gives_a_pidfd_of_the_child() {
 fn the_child_is_pid_one_of_a_new_pid_namespace() {
     in_child(|| match clone3(CloneFlags::NEWUSER | CloneFlags::NEWPID).unwrap() {
         Forked::Child => exit_now(rustix::process::getpid().as_raw_pid()),
-        Forked::Parent { pid, pidfd } => {
+        Forked::Parent { pid, .. } => {
             assert_ne!(pid, Pid::INIT);
-            let status = waitid_pidfd(&pidfd, WaitFlags::NONE).unwrap();
-            assert_eq!(status, Some(Status::Exited(1)));
+            assert_eq!(wait_pid_rusage(pid).unwrap().status, Status::Exited(1));
         }
     });
 }
@@ -62,9 +63,8 @@ fn a_profile_that_forbids_clone3_leaves_the_older_call() {
             crate::seccomp::install(&filter, crate::seccomp::SeccompFlags::NONE).unwrap();
             match clone3(CloneFlags::NEWUSER | CloneFlags::NEWPID).unwrap() {
                 Forked::Child => exit_now(rustix::process::getpid().as_raw_pid()),
-                Forked::Parent { pidfd, .. } => {
-                    let status = waitid_pidfd(&pidfd, WaitFlags::NONE).unwrap();
-                    assert_eq!(status, Some(Status::Exited(1)));
+                Forked::Parent { pid, .. } => {
+                    assert_eq!(wait_pid_rusage(pid).unwrap().status, Status::Exited(1));
                 }
             }
             let refused = clone3(CloneFlags::NEWUSER | CloneFlags::NEWTIME).unwrap_err();

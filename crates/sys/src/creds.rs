@@ -131,13 +131,6 @@ pub fn capability_sets() -> Result<Capabilities> {
     })
 }
 
-/// The bounding set of this thread, one bit per capability.
-pub fn bounding_set() -> u64 {
-    (0..u64::BITS)
-        .filter(|capability| prctl(libc::PR_CAPBSET_READ, *capability) == Ok(1))
-        .fold(0, |set, capability| set | 1 << capability)
-}
-
 /// Tries to get CAP_SYS_ADMIN back; with the sets emptied the answer must be `EPERM`.
 pub fn try_regain_capability() -> std::result::Result<(), Errno> {
     let mut sets = rustix::thread::capabilities(None)?;
@@ -169,12 +162,6 @@ pub fn set_dumpable(dumpable: bool) -> Result<()> {
     let behavior =
         if dumpable { DumpableBehavior::Dumpable } else { DumpableBehavior::NotDumpable };
     rustix::process::set_dumpable_behavior(behavior).call("prctl PR_SET_DUMPABLE")
-}
-
-/// See [`set_dumpable`].
-pub fn is_dumpable() -> Result<bool> {
-    let behavior = rustix::process::dumpable_behavior().call("prctl PR_GET_DUMPABLE")?;
-    Ok(behavior == DumpableBehavior::Dumpable)
 }
 
 /// Sends this process `signal` when its parent thread dies. A parent that died before the call is not

@@ -6,7 +6,6 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, StatxFlags};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags,
@@ -32,32 +31,18 @@ flag_set! {
         NOSUID = 0x2;
         NODEV = 0x4;
         NOEXEC = 0x8;
-        /// `EPERM` on a mount copied from a more privileged namespace: its atime setting is locked.
-        NOATIME = 0x10;
-        /// Since 5.14.
-        NOSYMFOLLOW = 0x0020_0000;
     }
 }
 
-/// All the bits of the atime setting: it is one value, so it is cleared before it is set.
-const ATTR_ATIME_MASK: u64 = 0x70;
 const ATTR_IDMAP: u64 = 0x0010_0000;
-
-/// How mounts propagate between this mount and its peers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Propagation {
-    /// Nothing goes in or out.
-    Private,
-    /// Events come in and do not go out.
-    Slave,
-}
 
 /// A change of mount attributes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MountAttr<'fd> {
     pub set: MountAttrs,
     pub clear: MountAttrs,
-    pub propagation: Option<Propagation>,
+    /// No mount made on one side shows on the other from now on.
+    pub private: bool,
     /// A user namespace whose id maps the mount takes on (`MOUNT_ATTR_IDMAP`, 5.12). Only a detached
     /// mount can be given one, and only once; both maps must be written (`EINVAL`).
     pub userns_fd: Option<BorrowedFd<'fd>>,
@@ -70,8 +55,6 @@ pub enum FsOption<'a> {
     Flag(&'a str),
     /// `key=value`. The kernel takes at most 255 bytes of value.
     Text(&'a str, &'a str),
-    /// A key whose value is an open file, such as overlay's `lowerdir+` (6.13).
-    Fd(&'a str, BorrowedFd<'a>),
 }
 
 /// `struct mount_attr` in its first version (5.12).
@@ -100,18 +83,12 @@ pub fn open_tree(dir: impl AsFd, path: &Path, recursion: Recursion) -> Result<Ow
 
 /// Changes the attributes of the mount that `mount` is the root of. See mount_setattr(2).
 pub fn mount_setattr(mount: impl AsFd, recursion: Recursion, attr: &MountAttr<'_>) -> Result<()> {
-    let mut clear = attr.clear.bits();
-    if attr.set.contains(MountAttrs::NOATIME) {
-        clear |= ATTR_ATIME_MASK;
-    }
+    let propagation =
+        if attr.private { MountPropagationFlags::PRIVATE } else { MountPropagationFlags::empty() };
     let mut raw = RawMountAttr {
         set: attr.set.bits(),
-        clear,
-        propagation: match attr.propagation {
-            None => 0,
-            Some(Propagation::Private) => u64::from(MountPropagationFlags::PRIVATE.bits()),
-            Some(Propagation::Slave) => u64::from(MountPropagationFlags::DOWNSTREAM.bits()),
-        },
+        clear: attr.clear.bits(),
+        propagation: u64::from(propagation.bits()),
         userns_fd: 0,
     };
     if let Some(userns) = attr.userns_fd {
@@ -165,10 +142,6 @@ pub fn new_fs(fstype: &str, options: &[FsOption<'_>], attrs: MountAttrs) -> Resu
                 rustix::mount::fsconfig_set_string(context.as_fd(), key, value),
                 format!("{fstype} {key}={value}"),
             ),
-            FsOption::Fd(key, fd) => (
-                rustix::mount::fsconfig_set_fd(context.as_fd(), key, fd),
-                format!("{fstype} {key}"),
-            ),
         };
         set.map_err(|errno| explain("fsconfig", subject, errno))?;
     }
@@ -211,17 +184,6 @@ pub fn pivot_root(new_root: &Path, put_old: &Path) -> Result<()> {
 /// Detaches the mount at `path` and everything below it, busy or not.
 pub fn detach(path: &Path) -> Result<()> {
     rustix::mount::unmount(path, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW).at("umount2", path)
-}
-
-/// The id of the mount that holds `path` (5.8), as in /proc/self/mountinfo; of `dir` itself if the
-/// path is empty.
-pub fn statx_mnt_id(dir: impl AsFd, path: &Path) -> Result<u64> {
-    let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-    let found = rustix::fs::statx(dir, path, flags, StatxFlags::MNT_ID).at("statx", path)?;
-    if found.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
-        return Err(SysError::new("statx", path.display().to_string(), Errno::NOSYS));
-    }
-    Ok(found.stx_mnt_id)
 }
 
 /// The magic number of the file system that holds `file`. See statfs(2).

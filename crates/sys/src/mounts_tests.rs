@@ -16,8 +16,12 @@ fn tmpfs() -> OwnedFd {
     new_fs("tmpfs", &options, MountAttrs::NOSUID | MountAttrs::NODEV).unwrap()
 }
 
+fn mountinfo() -> String {
+    std::fs::read_to_string("/proc/self/mountinfo").unwrap()
+}
+
 fn mountinfo_line(path: &Path) -> String {
-    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let table = mountinfo();
     let wanted = path.to_str().unwrap();
     let line = table.lines().find(|line| line.split(' ').nth(4) == Some(wanted));
     line.unwrap_or_else(|| panic!("{wanted} is not a mount in:\n{table}")).to_owned()
@@ -29,17 +33,16 @@ fn a_new_tmpfs_keeps_its_size_and_attributes() {
     in_child(|| {
         become_namespace_root(CloneFlags::NEWNS);
         make_private_recursive(Path::new("/")).unwrap();
-        let outside = statx_mnt_id(CWD, place.path()).unwrap();
+        let before = mountinfo();
         move_mount(tmpfs(), CWD, place.path()).unwrap();
         let root = rustix::fs::open(place.path(), OFlags::PATH, Mode::empty()).unwrap();
         assert_eq!(fstatfs_magic(&root).unwrap(), TMPFS_MAGIC);
-        assert_ne!(statx_mnt_id(&root, Path::new("")).unwrap(), outside);
         let line = mountinfo_line(place.path());
         assert!(line.contains("nosuid,nodev"), "{line}");
         let full = std::fs::write(place.path().join("big"), vec![1; 128 * 1024]).unwrap_err();
         assert_eq!(errno_of(&full), Errno::NOSPC);
         detach(place.path()).unwrap();
-        assert_eq!(statx_mnt_id(CWD, place.path()).unwrap(), outside);
+        assert_eq!(mountinfo(), before);
     });
 }
 
@@ -66,7 +69,7 @@ fn a_read_only_copy_of_a_tree_refuses_writes_also_below() {
         let tree = open_tree(CWD, source.path(), Recursion::Recursive).unwrap();
         let attr = MountAttr {
             set: MountAttrs::RDONLY | MountAttrs::NOSUID | MountAttrs::NODEV,
-            propagation: Some(Propagation::Private),
+            private: true,
             ..MountAttr::default()
         };
         mount_setattr(&tree, Recursion::Recursive, &attr).unwrap();
@@ -86,15 +89,12 @@ fn attributes_are_set_and_cleared() {
         become_namespace_root(CloneFlags::NEWNS);
         make_private_recursive(Path::new("/")).unwrap();
         let mount = tmpfs();
-        let attr = MountAttr {
-            set: MountAttrs::NOEXEC | MountAttrs::NOATIME,
-            clear: MountAttrs::NODEV,
-            ..MountAttr::default()
-        };
+        let attr =
+            MountAttr { set: MountAttrs::NOEXEC, clear: MountAttrs::NODEV, ..MountAttr::default() };
         mount_setattr(&mount, Recursion::Single, &attr).unwrap();
         move_mount(&mount, CWD, place.path()).unwrap();
         let line = mountinfo_line(place.path());
-        assert!(line.contains("noexec,noatime") && !line.contains("nodev"), "{line}");
+        assert!(line.contains("noexec") && !line.contains("nodev"), "{line}");
     });
 }
 
@@ -106,10 +106,10 @@ fn a_link_in_the_last_place_is_not_followed() {
     in_child(|| {
         become_namespace_root(CloneFlags::NEWNS);
         make_private_recursive(Path::new("/")).unwrap();
-        let before = statx_mnt_id(CWD, Path::new("/etc")).unwrap();
+        let before = mountinfo();
         let attached = move_mount(tmpfs(), CWD, &link);
         assert!(attached.is_err(), "a directory was attached on a link");
-        assert_eq!(statx_mnt_id(CWD, Path::new("/etc")).unwrap(), before);
+        assert_eq!(mountinfo(), before);
     });
 }
 

@@ -17,15 +17,12 @@ use rustix::process::Pid;
 
 use crate::error::{At, Result, check, last_errno};
 
-pub use rlimit::{Limit, Resource, get_rlimit, set_rlimit};
+pub use rlimit::{Limit, Resource, set_rlimit};
 pub use rustix::event::{PollFd, PollFlags};
 pub use signals::{
     SigInfo, block_signals, read_signalfd, reset_handlers, sig, signalfd, unblock_all,
 };
-pub use wait::{
-    Reaped, Status, Usage, WaitFlags, rusage_children, rusage_self, wait_any, wait_pid_rusage,
-    waitid_pidfd,
-};
+pub use wait::{Reaped, Status, Usage, WaitFlags, wait_any, wait_pid_rusage};
 
 /// Replaces this process by `path`; returns only to say why it could not. See execve(2).
 pub fn exec(path: &CStr, argv: &[CString], envp: &[CString]) -> Errno {

@@ -8,19 +8,12 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, UnmountFlags};
 use rustix::process::Pid;
 
-use crate::clone::{CloneFlags, unshare};
 use crate::error::check;
 
 /// What the kernel said to an attempt.
 pub type Attempt = Result<(), Errno>;
-
-/// Enters a new user namespace. If that works this process has changed for good.
-pub fn try_unshare_user() -> Attempt {
-    unshare(CloneFlags::NEWUSER).map_err(|error| error.errno)
-}
 
 /// Asks whether `pid` exists and could be signalled.
 pub fn try_kill0(pid: Pid) -> Attempt {
@@ -38,12 +31,6 @@ pub fn try_create(path: &Path) -> Attempt {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
     rustix::fs::unlink(path)
-}
-
-/// Mounts a tmpfs over `/` and takes it off again.
-pub fn try_mount() -> Attempt {
-    rustix::mount::mount("none", "/", "tmpfs", MountFlags::NODEV | MountFlags::NOSUID, None)?;
-    rustix::mount::unmount("/", UnmountFlags::DETACH)
 }
 
 /// Looks up the session keyring; keyrings are not namespaced as files are.

@@ -81,12 +81,6 @@ pub fn notify_sizes() -> Result<NotifySizes> {
     })
 }
 
-/// Whether the kernel knows a filter's return action, such as `SECCOMP_RET_USER_NOTIF`.
-pub fn action_available(action: u32) -> bool {
-    // SAFETY: the kernel reads one `u32`, which `action` is.
-    unsafe { seccomp(libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action) }.is_ok()
-}
-
 /// # Safety
 /// `argument` must point to what `operation` reads or writes.
 unsafe fn seccomp<T>(

@@ -48,9 +48,7 @@ fn a_bad_filter_is_refused() {
 }
 
 #[test]
-fn the_kernel_tells_what_it_knows() {
-    assert!(action_available(libc::SECCOMP_RET_ERRNO));
-    assert!(!action_available(0x1234_0000));
+fn the_kernel_tells_its_sizes() {
     let sizes = notify_sizes().unwrap();
     assert!(usize::from(sizes.notification) >= 80, "{sizes:?}");
 }

@@ -5,6 +5,8 @@ use clap::Subcommand;
 use palisade_record::{escape, read, verify};
 use palisade_session::{Caller, Places};
 use serde_json::json;
+use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Debug, Subcommand)]
@@ -37,6 +39,14 @@ impl Audit {
 
 fn check(places: &Places, json: bool) -> anyhow::Result<ExitCode> {
     let log = places.audit_log();
+    if nothing_recorded(places) {
+        if json {
+            output::print_json(&json!({ "sound": true, "log": log, "records": 0 }))?;
+        } else {
+            output::print(&format!("nothing recorded yet: there is no {}", log.display()))?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let verified = verify(&log, &places.audit_head());
     if json {
         output::print_json(&match &verified {
@@ -72,7 +82,19 @@ fn check(places: &Places, json: bool) -> anyhow::Result<ExitCode> {
     Ok(if verified.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Neither a log nor its head: no run ever was. One of them without the other is a fault.
+fn nothing_recorded(places: &Places) -> bool {
+    let missing = |path: &Path| {
+        path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    };
+    missing(&places.audit_log()) && missing(&places.audit_head())
+}
+
 fn show(places: &Places, session: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
+    if session.is_none() && nothing_recorded(places) {
+        output::note("no run was recorded yet");
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut text = String::new();
     let mut found = false;
     for record in read(&places.audit_log(), session)? {

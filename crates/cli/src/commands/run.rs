@@ -2,24 +2,24 @@
 //!
 //! Standard output belongs to the command alone; whatever we say goes to standard error.
 
-use crate::args::{CommandArgs, PolicyArgs};
+use crate::args::{CommandArgs, PolicyArgs, ReportArgs};
+use crate::environment;
 use crate::output;
 use crate::request;
+use anyhow::bail;
 use clap::Args;
 use palisade_record::{Outcome, ReportFile, RunReport};
 use palisade_session::Caller;
 use palisade_session::run::{RunRequest, run};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
-
-const OUTPUT: &str = "Report";
 
 const EXAMPLES: &str = "\
 Examples:
   sandbox run -- bash                       a shell; the project is writable, ~/.ssh is not there
   sandbox run --ro ~/data -- ./analyse      one more directory, readable
   sandbox run --overlay ~/.config -- app    may write its settings, which are thrown away
-  sandbox run --level 1 -- gdb ./program    fewer namespaces
+  sandbox run --blacklist keys -- ./agent   hidden, though it is in the project
   sandbox run --report r.json -- make       how it went and what held each promise";
 
 #[derive(Args, Debug)]
@@ -28,17 +28,8 @@ pub(crate) struct Run {
     #[command(flatten)]
     policy: PolicyArgs,
 
-    /// Write the run report to this file, as JSON
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
-    report: Option<PathBuf>,
-
-    /// Print the run report to standard error at the end, as one line of JSON
-    #[arg(long, help_heading = OUTPUT)]
-    json: bool,
-
-    /// Say nothing but errors
-    #[arg(long, short, help_heading = OUTPUT)]
-    quiet: bool,
+    #[command(flatten)]
+    report: ReportArgs,
 
     #[command(flatten)]
     pub(crate) command: CommandArgs,
@@ -50,10 +41,11 @@ impl Run {
         #[cfg(feature = "layers-off")]
         warn_of_test_build();
         let policy = request::policy_request(&caller, &self.policy)?;
-        let report_file = self.report.as_deref().map(ReportFile::prepare).transpose()?;
+        let told = self.report.or(environment::options(&caller.facts.env)?);
+        let report_file = told.report.as_deref().map(prepare).transpose()?;
         let request = RunRequest { command: self.command.command, policy };
         let mut tell = |note: &str| {
-            if !self.quiet {
+            if !told.quiet {
                 output::note(note);
             }
         };
@@ -72,11 +64,18 @@ impl Run {
             output::complain(&error.into());
             exit_code = crate::OWN_FAILURE;
         }
-        if self.json {
+        if told.json {
             eprintln!("{}", one_line(&finished.report)?);
         }
         Ok(ExitCode::from(exit_code))
     }
+}
+
+fn prepare(path: &Path) -> anyhow::Result<ReportFile> {
+    if path == Path::new("-") {
+        bail!("--report -: standard output is the command's; name a file, or use --json");
+    }
+    Ok(ReportFile::prepare(path)?)
 }
 
 /// Not muted by `--quiet`: this build must not be taken for a sandbox.

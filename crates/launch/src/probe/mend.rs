@@ -34,6 +34,12 @@ pub(crate) fn for_call(error: &SysError) -> Option<String> {
         "open" if error.subject.starts_with("/proc/self/") && error.errno == Errno::NOENT => {
             Some("mount /proc (sudo mount -t proc proc /proc) and try again".to_owned())
         }
+        // time_namespaces(7): no clock may be set before zero, nor beyond half of KTIME_MAX.
+        "write" if error.subject.ends_with("timens_offsets") && error.errno == Errno::RANGE => Some(
+            "the time offset may lead back to the start of the host and no further, and forward to \
+             4611686018 seconds after it"
+                .to_owned(),
+        ),
         "openat2" if error.errno == Errno::LOOP => Some(
             "a link stands where a directory was a moment ago; nothing was started".to_owned(),
         ),

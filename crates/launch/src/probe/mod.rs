@@ -10,10 +10,9 @@ pub use doctor::{Finding, Health, Report, doctor};
 pub use tree::RealTree;
 
 use palisade_plan::facts::HostFacts;
-use palisade_sys::{landlock::landlock_abi, tty};
+use palisade_sys::landlock::landlock_abi;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 /// What the caller knows of its own files; the rest is read from the host.
@@ -40,24 +39,27 @@ pub enum FactsError {
 pub fn facts(own: Own) -> Result<HostFacts, FactsError> {
     let env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     let uid = rustix::process::geteuid().as_raw();
-    let account = account_of(uid);
+    let accounts = accounts();
+    let account = accounts.iter().find(|account| account.uid == uid);
     let home = env.get(std::ffi::OsStr::new("HOME")).map(PathBuf::from);
     let home = home
         .filter(|home| home.is_absolute())
-        .or_else(|| account.as_ref().map(|account| account.home.clone()));
+        .or_else(|| account.map(|account| account.home.clone()));
     Ok(HostFacts {
         uid,
         gid: rustix::process::getegid().as_raw(),
-        user_name: account.map(|account| account.name),
+        user_name: account.map(|account| account.name.clone()),
+        homes: homes(&accounts, uid),
         home,
         cwd: std::env::current_dir().map_err(FactsError::WorkingDirectory)?,
         env,
         landlock_abi: landlock_abi().unwrap_or(0),
         uid_ranges: id_ranges("/proc/self/uid_map")?,
         gid_ranges: id_ranges("/proc/self/gid_map")?,
-        mounts: mountinfo::parse(&read_proc("/proc/self/mountinfo")?),
+        mounts: mountinfo::parse(&read_proc("/proc/self/mountinfo")?)
+            .map(|listed| listed.mount)
+            .collect(),
         own_paths: own.paths,
-        stdin_is_terminal: tty::isatty(std::io::stdin().as_fd()),
         canary: own.canary,
     })
 }
@@ -79,17 +81,35 @@ fn id_ranges(path: &'static str) -> Result<Vec<(u32, u32)>, FactsError> {
 
 struct Account {
     name: String,
+    uid: u32,
     home: PathBuf,
 }
 
 /// From /etc/passwd itself: a static binary has no name service switch.
-fn account_of(uid: u32) -> Option<Account> {
-    let text = std::fs::read_to_string(Path::new("/etc/passwd")).ok()?;
-    text.lines().find_map(|line| {
+fn accounts() -> Vec<Account> {
+    let text = std::fs::read_to_string(Path::new("/etc/passwd")).unwrap_or_default();
+    let account = |line: &str| {
         let mut fields = line.split(':');
         let name = fields.next()?.to_owned();
-        let found: u32 = fields.nth(1)?.parse().ok()?;
-        let home = PathBuf::from(fields.nth(2)?);
-        (found == uid).then_some(Account { name, home })
-    })
+        let uid = fields.nth(1)?.parse().ok()?;
+        Some(Account { name, uid, home: PathBuf::from(fields.nth(2)?) })
+    };
+    text.lines().filter_map(account).collect()
+}
+
+fn account_of(uid: u32) -> Option<Account> {
+    accounts().into_iter().find(|account| account.uid == uid)
+}
+
+/// Where people keep their things; services have directories of another kind.
+fn homes(accounts: &[Account], caller: u32) -> Vec<PathBuf> {
+    const PEOPLE: std::ops::Range<u32> = 1000..60_000;
+    accounts
+        .iter()
+        .filter(|account| {
+            account.uid == 0 || account.uid == caller || PEOPLE.contains(&account.uid)
+        })
+        .map(|account| account.home.clone())
+        .filter(|home| home.is_absolute() && home != Path::new("/"))
+        .collect()
 }

@@ -8,7 +8,8 @@ use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
 const PREFIX: &str = "CODELIA_";
-const NAMES: [&str; 6] = [
+/// The variables that are read here; whatever else begins with `SANDBOX_` is the caller's to know.
+pub const NAMES: [&str; 6] = [
     "SANDBOX_MODE",
     "SANDBOX_ROOT",
     "SANDBOX_TTL_SECONDS",

@@ -16,7 +16,7 @@ use crate::parse::{self, Format};
 use crate::tree::{Node, Tree};
 use serde::Serialize;
 
-pub use environment::load_environment;
+pub use environment::{NAMES as ENVIRONMENT_NAMES, load_environment};
 
 /// Whose file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -57,11 +57,6 @@ pub fn load(text: &str, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
             Ok(Loaded { kind, document, warnings: Vec::new() })
         }
     }
-}
-
-/// The kind of a file by its shape; what can not be read counts as our own, whose parser complains.
-pub fn detect(text: &str, format: Format) -> SourceKind {
-    crate::tree::read(text, format).map_or(SourceKind::Palisade, |node| kind_of(&node))
 }
 
 fn kind_of(node: &Node) -> SourceKind {

@@ -19,9 +19,3 @@ pub fn set_rlimit(resource: Resource, limit: Limit) -> Result<()> {
     rustix::process::setrlimit(resource, Rlimit { current: limit.soft, maximum: limit.hard })
         .map_err(|errno| crate::SysError::new("setrlimit", format!("{resource:?}"), errno))
 }
-
-/// A limit of this process.
-pub fn get_rlimit(resource: Resource) -> Limit {
-    let limit = rustix::process::getrlimit(resource);
-    Limit { soft: limit.current, hard: limit.maximum }
-}

@@ -1,14 +1,13 @@
-//! Waiting for children and what they used. See wait4(2), waitid(2), getrusage(2).
+//! Waiting for children and what they used. See wait4(2).
 //! Must never turn a death by signal into an exit code: that is the caller's convention.
 
-#![expect(unsafe_code, reason = "wait4 and getrusage have no safe wrapper")]
+#![expect(unsafe_code, reason = "wait4 has no safe wrapper")]
 
 use std::mem::MaybeUninit;
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, WaitId, WaitIdOptions};
+use rustix::process::Pid;
 
 use crate::error::{At, Result, SysError, check};
 use crate::flags::flag_set;
@@ -45,10 +44,6 @@ pub struct Usage {
     pub system_time: Duration,
     /// The largest resident size of any single process among them.
     pub max_rss_bytes: u64,
-    /// Reads that reached a disk, in 512-byte blocks.
-    pub block_reads: u64,
-    /// Writes that reached a disk, in 512-byte blocks.
-    pub block_writes: u64,
 }
 
 /// A child that changed state.
@@ -70,45 +65,6 @@ pub fn wait_pid_rusage(pid: Pid) -> Result<Reaped> {
         .ok_or_else(|| SysError::new("wait4", pid.as_raw_pid().to_string(), Errno::CHILD))
 }
 
-/// Waits for the end of the child `pidfd` stands for and reaps it; `None` only with
-/// [`WaitFlags::NOHANG`].
-pub fn waitid_pidfd(pidfd: impl AsFd, flags: WaitFlags) -> Result<Option<Status>> {
-    let mut options = WaitIdOptions::EXITED;
-    if flags.contains(WaitFlags::NOHANG) {
-        options |= WaitIdOptions::NOHANG;
-    }
-    if flags.contains(WaitFlags::UNTRACED) {
-        options |= WaitIdOptions::STOPPED;
-    }
-    if flags.contains(WaitFlags::CONTINUED) {
-        options |= WaitIdOptions::CONTINUED;
-    }
-    let waited = rustix::io::retry_on_intr(|| {
-        rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), options)
-    });
-    let Some(info) = waited.call("waitid")? else { return Ok(None) };
-    let status = if let Some(code) = info.exit_status() {
-        Status::Exited(code)
-    } else if let Some(signal) = info.terminating_signal() {
-        Status::Signaled { signal, core_dumped: info.dumped() }
-    } else if let Some(signal) = info.stopping_signal() {
-        Status::Stopped(signal)
-    } else {
-        Status::Continued
-    };
-    Ok(Some(status))
-}
-
-/// What this process used so far.
-pub fn rusage_self() -> Result<Usage> {
-    getrusage(libc::RUSAGE_SELF)
-}
-
-/// What the children we have waited for used, with their descendants.
-pub fn rusage_children() -> Result<Usage> {
-    getrusage(libc::RUSAGE_CHILDREN)
-}
-
 fn wait4(pid: libc::pid_t, flags: WaitFlags) -> Result<Option<Reaped>> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
@@ -121,14 +77,6 @@ fn wait4(pid: libc::pid_t, flags: WaitFlags) -> Result<Option<Reaped>> {
     // SAFETY: zeroed above, and all zeroes is a valid rusage: it holds numbers only.
     let usage = unsafe { usage.assume_init() };
     Ok(Some(Reaped { pid, status: decode(status), usage: convert(&usage) }))
-}
-
-fn getrusage(who: libc::c_int) -> Result<Usage> {
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel writes one rusage there.
-    check(unsafe { libc::getrusage(who, usage.as_mut_ptr()) }.into()).call("getrusage")?;
-    // SAFETY: zeroed above, and all zeroes is a valid rusage: it holds numbers only.
-    Ok(convert(&unsafe { usage.assume_init() }))
 }
 
 fn decode(status: libc::c_int) -> Status {
@@ -153,7 +101,5 @@ fn convert(usage: &libc::rusage) -> Usage {
         system_time: time(usage.ru_stime),
         // Linux counts the resident size in KiB.
         max_rss_bytes: usage.ru_maxrss.unsigned_abs() * 1024,
-        block_reads: usage.ru_inblock.unsigned_abs(),
-        block_writes: usage.ru_oublock.unsigned_abs(),
     }
 }

@@ -64,7 +64,7 @@ impl Policy {
             Self::Presets { json } => list_presets(json)?,
             Self::Trust(trust) => trust.execute()?,
             Self::Export { policy, format } => export(&policy, format)?,
-            Self::Import(import) => import.execute()?,
+            Self::Import(import) => return import.execute(),
             Self::Diff(diff) => diff.execute()?,
         }
         Ok(ExitCode::SUCCESS)
@@ -84,12 +84,23 @@ fn list_presets(as_json: bool) -> anyhow::Result<()> {
     if as_json {
         let list: Vec<_> = presets()
             .iter()
-            .map(|preset| json!({ "name": preset.name, "description": preset.description() }))
+            .map(|preset| {
+                let not_enforced = preset.not_enforced();
+                json!({
+                    "name": preset.name,
+                    "description": preset.description(),
+                    "usable": not_enforced.is_empty(),
+                    "notEnforced": not_enforced,
+                })
+            })
             .collect();
         return output::print_json(&list);
     }
-    let lines =
-        presets().iter().map(|preset| format!("{:<14}{}\n", preset.name, preset.description()));
+    let lines = presets().iter().map(|preset| {
+        let usable = preset.not_enforced().is_empty();
+        let remark = if usable { "" } else { " (not usable in this version)" };
+        format!("{:<14}{}{remark}\n", preset.name, preset.description())
+    });
     output::print(&lines.collect::<String>())
 }
 

@@ -5,9 +5,11 @@ use crate::args::PolicyArgs;
 use crate::output;
 use crate::request::policy_request;
 use clap::{Args, ValueEnum};
-use palisade_session::config::{self, DocumentFile, Supposing, Target};
+use palisade_policy::{Diagnostic, PolicyDocument, not_enforced};
+use palisade_session::config::{self, DocumentFile, PolicyRequest, Supposing, Target};
 use palisade_session::{Caller, SessionError};
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 #[derive(Args, Debug)]
 pub(crate) struct Import {
@@ -19,6 +21,9 @@ pub(crate) struct Import {
     /// Show the converted document and what it would change, and write nothing
     #[arg(long)]
     dry_run: bool,
+    /// Write it even if something in it is lost on the way, or is refused when it is used
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -39,10 +44,10 @@ pub(crate) struct Diff {
 }
 
 impl Import {
-    pub(crate) fn execute(self) -> anyhow::Result<()> {
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let caller = Caller::here()?;
         let source = config::read(&self.file)?;
-        let loaded = palisade_policy::load(&source.text, &self.file.to_string_lossy())
+        let loaded = palisade_policy::load(&source.text, &source.path.to_string_lossy())
             .map_err(SessionError::Policy)?;
         for warning in &loaded.warnings {
             output::note(&format!("warning: {warning}"));
@@ -61,17 +66,60 @@ impl Import {
         };
         let request = policy_request(&caller, &PolicyArgs::default())?;
         let before = config::load(&caller, &request)?;
-        let after = config::load_supposing(&caller, &request, Some(&supposing))?;
+        let lost = loaded.document.refused();
+        let refused = refused_in_use(&caller, &request, &source, &loaded.document)?;
+        for complaint in lost {
+            output::note(&format!("lost in the conversion: {complaint}"));
+        }
+        for complaint in &refused {
+            output::note(&format!("kept, and refused when it is used: {complaint}"));
+        }
+        let is_whole = lost.is_empty() && refused.is_empty();
         if self.dry_run {
             output::print(&text)?;
         }
-        changes::show(&before.merged, &after.merged, false)?;
-        if self.dry_run {
-            return Ok(());
+        if !is_whole && !self.force {
+            let shown = source.path.display();
+            output::note(&format!("nothing was written: mend {shown}, or pass --force"));
+            return Ok(ExitCode::FAILURE);
         }
-        config::write(&path, &text)?;
-        output::print(&format!("written to {}", path.display()))
+        let after = config::load_supposing(&caller, &request, Some(&supposing))?;
+        changes::show(&before.merged, &after.merged, false)?;
+        if !self.dry_run {
+            config::write(&path, &text)?;
+            output::print(&format!("written to {}", path.display()))?;
+        }
+        Ok(ExitCode::SUCCESS)
     }
+}
+
+/// What `run` would refuse if it were given the file itself, for the run or for a tool it declares:
+/// there the complaints have the places that its author knows. What is lost is not among them.
+fn refused_in_use(
+    caller: &Caller,
+    request: &PolicyRequest,
+    source: &DocumentFile,
+    document: &PolicyDocument,
+) -> anyhow::Result<Vec<Diagnostic>> {
+    let written = document.to_json();
+    let tools = written["tools"].as_object().into_iter().flat_map(|tools| tools.keys().cloned());
+    let mut found: Vec<Diagnostic> = Vec::new();
+    for tool in std::iter::once(None).chain(tools.map(Some)) {
+        let mut request = PolicyRequest { tool, ..request.clone() };
+        request.files.push(source.path.clone());
+        let complaints = match config::load(caller, &request) {
+            Ok(loaded) => not_enforced(&loaded.merged),
+            Err(SessionError::Policy(complaints)) => complaints,
+            Err(other) => return Err(other.into()),
+        };
+        let file = source.path.to_string_lossy();
+        for complaint in complaints.into_iter().filter(|complaint| complaint.file == file) {
+            if !found.contains(&complaint) && !document.refused().contains(&complaint) {
+                found.push(complaint);
+            }
+        }
+    }
+    Ok(found)
 }
 
 impl Diff {

@@ -105,6 +105,7 @@ fn list(store: &TrustStore, as_json: bool) -> anyhow::Result<()> {
             .collect();
         return output::print_json(&entries);
     }
-    let lines = store.entries().map(|(path, digest)| format!("{digest}  {}\n", path.display()));
-    output::print(&lines.collect::<String>())
+    let entries = store.entries().map(|(path, digest)| format!("{digest}  {}\n", path.display()));
+    let lines: String = entries.collect();
+    output::print(if lines.is_empty() { "nothing is trusted" } else { &lines })
 }

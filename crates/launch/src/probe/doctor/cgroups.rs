@@ -3,11 +3,15 @@
 
 use super::trial::{Fault, Outcome, trial};
 use super::{Finding, Health, Subject};
+use crate::probe::mountinfo::{self, Listed};
+use palisade_plan::facts::HostMount;
 use palisade_sys::clone::CloneFlags;
 use palisade_sys::{At as _, Errno, Mode, SysError, proc};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// What the one group we make is called, before our pid.
+const GROUP: &str = "palisade-doctor-";
 /// The controllers that hold a limit.
 const WANTED: [&str; 3] = ["memory", "pids", "cpu"];
 
@@ -19,8 +23,9 @@ pub(super) fn delegation() -> Finding {
                      process is limited alone",
         without: Health::Degraded,
     };
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let host = Hierarchies::parse(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"));
+    let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let membership = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let host = Hierarchies::parse(&mounts, &membership);
     subject.finding(host.try_own_group())
 }
 
@@ -34,25 +39,18 @@ struct Hierarchies {
 }
 
 impl Hierarchies {
-    /// See cgroups(7), `/proc/PID/cgroup`, and proc_pid_mountinfo(5).
-    fn parse(mountinfo: &str, membership: &str) -> Self {
+    /// See cgroups(7), `/proc/PID/cgroup`.
+    fn parse(mounts: &[u8], membership: &str) -> Self {
         let mut found = Self::default();
-        for line in mountinfo.lines() {
-            let Some((mount, file_system)) = line.split_once(" - ") else { continue };
-            let mount: Vec<&str> = mount.split(' ').collect();
-            let file_system: Vec<&str> = file_system.split(' ').collect();
-            let ([_, _, _, root, point, ..], [kind, _, options]) = (&mount[..], &file_system[..])
-            else {
-                continue;
-            };
-            match *kind {
+        for Listed { mount, options } in mountinfo::parse(mounts) {
+            match mount.fs_type.as_str() {
                 "cgroup2" => {
-                    found.v2 = found.v2.or_else(|| own_group(membership, "", root, point));
+                    found.v2 = found.v2.or_else(|| own_group(membership, "", &mount));
                 }
                 "cgroup" => {
                     for wanted in WANTED {
                         if options.split(',').any(|option| option == wanted) {
-                            let own = own_group(membership, wanted, root, point);
+                            let own = own_group(membership, wanted, &mount);
                             found.v1.extend(own.map(|own| (wanted, own)));
                         }
                     }
@@ -101,16 +99,16 @@ const READ_ONLY_MEND: &str = "start the container with writable control groups (
 const ENABLE_MEND: &str =
     "echo '+memory +pids +cpu' | sudo tee /sys/fs/cgroup/cgroup.subtree_control";
 
-/// Our group's directory, if the mount at `point`, which shows the hierarchy from `root` on, has it.
-/// v2 has no controller's name in its line.
-fn own_group(membership: &str, controller: &str, root: &str, point: &str) -> Option<PathBuf> {
+/// Our group's directory, if this mount, which shows the hierarchy from its root on, has it. v2 has
+/// no controller's name in its line.
+fn own_group(membership: &str, controller: &str, mount: &HostMount) -> Option<PathBuf> {
     let path = membership.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
         let (controllers, path) = (fields.next()?, fields.next()?);
         controllers.split(',').any(|name| name == controller).then_some(path)
     })?;
-    let below = Path::new(path).strip_prefix(root).ok()?;
-    Some(Path::new(point).join(below))
+    let below = Path::new(path).strip_prefix(&mount.root).ok()?;
+    Some(mount.mount_point.join(below))
 }
 
 fn v2_controllers(own: &Path) -> String {
@@ -141,7 +139,8 @@ fn enter_new_group(own: &Path, mend: impl Fn(Errno) -> String) -> Result<(), Fau
         let mend = mend(error.errno);
         Fault::from(error).mended_by(mend)
     };
-    let group = own.join(format!("palisade-doctor-{}", std::process::id()));
+    remove_left_behind(own);
+    let group = own.join(format!("{GROUP}{}", std::process::id()));
     rustix::fs::mkdir(&group, Mode::RWXU).at("mkdir", &group).map_err(refused)?;
     let members = group.join("cgroup.procs");
     let entered = trial(CloneFlags::NONE, || {
@@ -150,6 +149,17 @@ fn enter_new_group(own: &Path, mend: impl Fn(Errno) -> String) -> Result<(), Fau
     });
     remove(&group)?;
     entered.map(drop)
+}
+
+/// Removes the groups of doctors that were killed. Another's group in use is refused to us as busy.
+fn remove_left_behind(own: &Path) {
+    for entry in std::fs::read_dir(own).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_prefix(GROUP)?.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = rustix::fs::rmdir(entry.path());
+        }
+    }
 }
 
 /// A group that a process has just left can be busy for a moment more.

@@ -4,13 +4,12 @@
 use super::namespaces::tmpfs_over_root;
 use super::trial::{Fault, Outcome, trial};
 use super::{Finding, Health, Inside, Subject};
+use crate::idmap::mapped_namespace;
 use palisade_sys::beneath::{mkdir_p_beneath, open_beneath};
-use palisade_sys::clone::{CloneFlags, Forked, clone3};
-use palisade_sys::creds::{self, IdKind, MapLine, write_map};
-use palisade_sys::fdpass::{recv_with_fds, socketpair};
+use palisade_sys::clone::CloneFlags;
+use palisade_sys::creds::MapLine;
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
-use palisade_sys::proc::{self, sig};
-use palisade_sys::{At as _, CWD, Errno, Mode, OFlags, Pid, SysError};
+use palisade_sys::{At as _, CWD, Errno, Mode, OFlags, SysError, proc};
 use rustix::fs::AtFlags;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::Path;
@@ -140,47 +139,21 @@ pub(super) fn id_mapped_mounts() -> Finding {
         needed_for: "runs started by root that write to the current directory",
         without: Health::Missing,
     };
-    let outcome = trial(CloneFlags::NONE, || {
-        let (ours, theirs) = socketpair()?;
-        match clone3(CloneFlags::NEWUSER)? {
-            Forked::Child => {
-                drop(ours);
-                hold_namespace(&theirs)
-            }
-            Forked::Parent { pid, .. } => {
-                drop(theirs);
-                let outcome = map_current_directory(pid);
-                drop(ours);
-                proc::wait_pid_rusage(pid)?;
-                outcome
-            }
-        }
-    });
+    let outcome = trial(CloneFlags::NONE, map_current_directory);
     let mend = "keep the project on ext4, xfs, btrfs or tmpfs, or run as its owner: \
                 sudo -u OWNER sandbox run";
     subject.finding(outcome.map_err(|fault| fault.or_mended_by(mend)))
 }
 
-/// Stays until its parent has hung up or died.
-fn hold_namespace(parent: &OwnedFd) -> ! {
-    let _ = creds::set_pdeathsig(sig::SIGKILL);
-    let _ = recv_with_fds(parent, &mut [0]);
-    proc::exit_now(0)
-}
-
-fn map_current_directory(holder: Pid) -> Outcome {
+fn map_current_directory() -> Outcome {
     let line = [MapLine { inside: 0, outside: SOME_ID, count: 1 }];
-    for kind in [IdKind::Gid, IdKind::Uid] {
-        write_map(Some(holder), kind, &line).map_err(|error| {
-            Fault::from(error).mended_by(
-                "there is no id to run as but root's here; start as an ordinary user, or in a \
+    let namespace = mapped_namespace(&line, &line).map_err(|error| match error.call {
+        "write" => Fault::from(error).mended_by(
+            "there is no id to run as but root's here; start as an ordinary user, or in a \
                  container that has 65536 ids",
-            )
-        })?;
-    }
-    let path = format!("/proc/{}/ns/user", holder.as_raw_pid());
-    let namespace = rustix::fs::open(&path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-        .at("open", Path::new(&path))?;
+        ),
+        _ => Fault::from(error),
+    })?;
     let mount = mounts::open_tree(CWD, Path::new("."), Recursion::Single)?;
     let attr = MountAttr { userns_fd: Some(namespace.as_fd()), ..MountAttr::default() };
     mounts::mount_setattr(&mount, Recursion::Single, &attr).map_err(|error| SysError {

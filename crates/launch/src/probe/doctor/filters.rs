@@ -3,13 +3,14 @@
 
 use super::trial::{Fault, Outcome, trial};
 use super::{Finding, Health, Subject};
+use crate::filter;
 use ::landlock::{
     AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, RulesetStatus,
 };
 use palisade_bpf::{Action, Arch, FilterSpec, Rule, table};
 use palisade_sys::clone::CloneFlags;
 use palisade_sys::landlock::landlock_abi;
-use palisade_sys::seccomp::{self, SeccompFlags, SockFilter};
+use palisade_sys::seccomp::{self, SeccompFlags};
 use palisade_sys::{Errno, Mode, OFlags, creds};
 use std::os::fd::OwnedFd;
 
@@ -73,13 +74,8 @@ pub(super) fn install_rules(
     let program = FilterSpec { arch: Arch::native(), default: Action::Allow, rules }
         .compile()
         .map_err(|error| Fault::new(error.to_string()))?;
-    let instructions: Vec<SockFilter> = program
-        .instructions()
-        .iter()
-        .map(|insn| SockFilter { code: insn.code, jt: insn.jt, jf: insn.jf, k: insn.k })
-        .collect();
     creds::set_no_new_privs()?;
-    Ok(seccomp::install(&instructions, flags)?)
+    Ok(filter::install(program.instructions(), flags)?)
 }
 
 fn answered(expected: Errno) -> Result<(), Fault> {

@@ -1,0 +1,111 @@
+//! Finds configuration files that hold a credential: a token in `.gitconfig`, an exported key in
+//! `.bashrc`. Such a file is a secret like any other, and is hidden until somebody asks for it.
+//!
+//! By its looks, as with the environment: what hides under a harmless name is not found.
+
+use crate::denied::listed_paths;
+use crate::environment;
+use crate::host::Host;
+use crate::lists::TOOLCHAINS;
+use crate::paths::Scope;
+use std::path::{Path, PathBuf};
+
+/// Parts of keys in configuration files that name a credential.
+const KEYS: [&str; 7] =
+    ["token", "password", "passwd", "secret", "apikey", "api_key", "extraheader"];
+
+/// Files of the list marked `scanned` that hold a credential.
+pub(crate) fn look(scope: &Scope<'_>, host: &Host<'_>) -> Vec<PathBuf> {
+    let scanned = TOOLCHAINS.iter().filter(|listed| listed.has("scanned"));
+    let there = scanned.filter(|listed| {
+        let below_home = listed.name.strip_prefix("~/");
+        below_home.is_none_or(|name| host.missing_in(name).is_none())
+    });
+    there
+        .flat_map(|listed| listed_paths(listed, scope, host))
+        .filter(|path| is_credential(path, host))
+        .collect()
+}
+
+fn is_credential(path: &Path, host: &Host<'_>) -> bool {
+    let Ok(found) = host.resolve(path) else { return false };
+    host.read_small(&found.path).is_some_and(|text| holds_credential(&text))
+}
+
+fn holds_credential(text: &str) -> bool {
+    text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';'])).any(|line| {
+        has_password_in_address(line) || is_secret_setting(line) || exports_secret(line)
+    })
+}
+
+/// `https://user:password@host`
+fn has_password_in_address(line: &str) -> bool {
+    line.split("://").skip(1).any(|rest| {
+        let authority = rest.split(['/', '"', '\'', ' ']).next().unwrap_or_default();
+        authority.split_once('@').is_some_and(|(user, _)| user.contains(':'))
+    })
+}
+
+/// `token = "…"`, `extraHeader = Authorization: …`
+fn is_secret_setting(line: &str) -> bool {
+    let Some((key, value)) = line.split_once('=') else { return false };
+    let key = key.trim().trim_matches('"').to_ascii_lowercase().replace('-', "_");
+    let is_key =
+        !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || "_.".contains(c));
+    is_key && !is_empty(value) && KEYS.iter().any(|part| key.contains(part))
+}
+
+/// `export NAME=value`, with a name that would be taken out of the environment as well.
+fn exports_secret(line: &str) -> bool {
+    let words = line.split([' ', '\t', ';', '&']).filter(|word| !word.is_empty());
+    let assigned = words.filter_map(|word| word.split_once('='));
+    let is_fish = line.strip_prefix("set -").and_then(|rest| rest.split_once(' '));
+    let fish = is_fish.and_then(|(_, rest)| rest.trim().split_once(' '));
+    assigned.chain(fish).any(|(name, value)| {
+        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        is_name && !is_empty(value) && environment::is_secret_name(name)
+    })
+}
+
+/// Nothing, or only a reference to something else.
+fn is_empty(value: &str) -> bool {
+    let value = value.trim().trim_matches(['"', '\'']);
+    value.is_empty() || value.starts_with('$')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::holds_credential;
+
+    /// Proves: FS-2 secret-list
+    #[test]
+    fn a_credential_in_a_configuration_file_is_seen() {
+        for text in [
+            "export OPENAI_API_KEY=sk-1",
+            "alias x=y; export GITHUB_TOKEN='ghp_1'",
+            "set -gx NPM_TOKEN abc",
+            "[http]\n\textraHeader = Authorization: Basic xyz",
+            "[registry]\ntoken = \"abc\"",
+            "[url \"https://me:pass@example.org/\"]\n\tinsteadOf = x",
+            "proxy = http://u:p@proxy:3128",
+        ] {
+            assert!(holds_credential(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn ordinary_configuration_is_not() {
+        for text in [
+            "# export OPENAI_API_KEY=sk-1",
+            "export PATH=$HOME/bin:$PATH",
+            "export GITHUB_TOKEN=$(pass github)",
+            "export GITHUB_TOKEN=",
+            "[user]\n\tname = Token Ring\n\temail = me@example.org",
+            "[credential]\n\thelper = store",
+            "[remote \"origin\"]\n\turl = https://example.org/a@b:c",
+            "[net]\ngit-fetch-with-cli = true",
+        ] {
+            assert!(!holds_credential(text), "{text}");
+        }
+    }
+}

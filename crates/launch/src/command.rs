@@ -60,7 +60,7 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     drop_privileges(plan)?;
     wait_for_pid_1(start, Milestone::Go);
     // In the foreground of its terminal.
-    if let Some(terminal) = start.terminal {
+    if let Some(terminal) = start.terminal.filter(|_| plan.hardening.own_session) {
         tty::tcsetpgrp(terminal, rustix::process::getpid()).during("taking the terminal")?;
     }
     start.chosen.connect(start.terminal)?;

@@ -234,7 +234,9 @@ fn open_terminal(launch: &Launch<'_>) -> Result<(Option<OwnedFd>, Option<OwnedFd
     tty::set_window_size(&slave, size).during(STEP)?;
     // Pid 1 leads the session, the command's group is another one in it: so the command is no
     // orphan to the kernel, and Ctrl-Z stops it.
-    tty::set_controlling_tty(&slave).during(STEP)?;
+    if launch.plan.hardening.own_session {
+        tty::set_controlling_tty(&slave).during(STEP)?;
+    }
     send_with_fds(&launch.control, &FromInit::Terminal.encode(), &[master.as_fd()]).during(STEP)?;
     Ok((devpts, Some(slave)))
 }

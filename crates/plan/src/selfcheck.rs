@@ -25,8 +25,8 @@ pub(crate) fn probes(
             if landlock.is_some() {
                 // Beside the canary, where the caller may write: only Landlock can refuse it.
                 let beside = canary.as_deref().map(|canary| canary.with_file_name(FORBIDDEN_NAME));
-                probes.extend(beside.map(|path| Probe::WriteOutside { path, layer }));
                 probes.extend(canary.map(|path| Probe::ReadCanary { path, layer }));
+                probes.extend(beside.map(|path| Probe::WriteOutside { path, layer }));
             }
             if network != NetworkMode::Host {
                 probes.push(Probe::ReachNetwork { layer: Layer::Seccomp });

@@ -5,7 +5,7 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use libc::{c_long, pid_t};
 
@@ -341,12 +341,15 @@ impl Command {
     }
 }
 
-/// Types one byte into the terminal that is standard error.
-pub fn type_into_terminal(byte: u8, form: Command) -> io::Result<()> {
+/// Types one byte into a terminal.
+pub fn type_into(terminal: impl AsFd, byte: u8, form: Command) -> io::Result<()> {
     const TIOCSTI: c_long = 0x5412;
-    // SAFETY: the kernel reads one byte at the pointer.
-    checked(unsafe { libc::syscall(libc::SYS_ioctl, 2, form.number(TIOCSTI), &raw const byte) })
-        .map(drop)
+    let terminal = terminal.as_fd().as_raw_fd();
+    // SAFETY: the kernel reads one byte at the pointer; the descriptor is borrowed for the call.
+    checked(unsafe {
+        libc::syscall(libc::SYS_ioctl, terminal, form.number(TIOCSTI), &raw const byte)
+    })
+    .map(drop)
 }
 
 /// Asks the console driver for the shift state; `ENOTTY` on any other terminal.

@@ -198,7 +198,9 @@ fn flock(file: &File, operation: FlockOperation) -> Result<(), Errno> {
 fn type_into_terminal(arguments: &[String]) -> Result<String, Failure> {
     let form = form(arguments)?;
     let text = argument(arguments, 1, "TEXT")?;
-    text.bytes().try_for_each(|byte| raw::type_into_terminal(byte, form))?;
+    // The controlling terminal: without a session of its own that is the caller's.
+    let terminal = File::open("/dev/tty")?;
+    text.bytes().try_for_each(|byte| raw::type_into(&terminal, byte, form))?;
     Ok("typed".to_owned())
 }
 

@@ -48,15 +48,19 @@ impl Household {
     }
 }
 
-/// Lets go of everything pid 1 does not need: the caller's streams, every descriptor but `keep`,
-/// capabilities, most system calls.
-pub(crate) fn settle(plan: &Plan, keep: &[BorrowedFd<'_>]) -> Result<(), LaunchError> {
-    // From here on nobody inside may look into this process or trace it.
+/// Closes pid 1 off before the command can run: nobody inside may look into it or trace it, and it
+/// holds nothing of the caller's, only `keep`.
+pub(crate) fn close_off(plan: &Plan, keep: &[BorrowedFd<'_>]) -> Result<(), LaunchError> {
     if plan.hardening.init_undumpable {
         creds::set_dumpable(false).during("closing pid 1 to inspection")?;
     }
     streams::release()?;
-    close_all_but(keep.iter().map(AsRawFd::as_raw_fd).collect())?;
+    close_all_but(keep.iter().map(AsRawFd::as_raw_fd).collect())
+}
+
+/// Gives up capabilities and most system calls. While the command takes its own last steps: pid 1 does
+/// nothing on anybody's behalf meanwhile, and can not be reached from inside.
+pub(crate) fn settle(plan: &Plan) -> Result<(), LaunchError> {
     let inside = matches!(plan.confinement, Confinement::Namespaces(_));
     if plan.hardening.drop_capabilities && inside {
         creds::lock_securebits().during(STEP)?;

@@ -12,10 +12,12 @@ use palisade_plan::model::{Hardening, MountOp, NodeKind};
 use palisade_sys::beneath::{create_file_beneath, mkdir_p_beneath, open_beneath, symlink_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, CWD, Errno, Mode, OFlags, SysError};
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 pub(crate) const STEP: &str = "building the mount view";
 /// A directory on the new root for what must be mounted somewhere before it is mounted where it
@@ -30,6 +32,7 @@ const PROC_MAGIC: i64 = 0x9fa0;
 pub(crate) struct Builder {
     pub(crate) root: OwnedFd,
     hardening: Hardening,
+    last_parent: RefCell<Option<(PathBuf, Rc<OwnedFd>)>>,
 }
 
 impl Builder {
@@ -44,7 +47,7 @@ impl Builder {
         let root = mounts::new_fs("tmpfs", &options, MountAttrs::NOSUID | MountAttrs::NODEV)
             .during(STEP)?;
         mounts::move_mount(&root, CWD, Path::new("/")).during(STEP)?;
-        Ok(Self { root, hardening })
+        Ok(Self { root, hardening, last_parent: RefCell::new(None) })
     }
 
     /// Takes from the host, or from what root's parent prepared, and makes the new file systems: a
@@ -139,7 +142,7 @@ impl Builder {
             }
             MountOp::Symlink { target, points_to } => {
                 let (parent, name) = self.parent_of(target)?;
-                symlink_beneath(&parent, points_to, Path::new(name)).during(STEP)
+                symlink_beneath(&*parent, points_to, Path::new(name)).during(STEP)
             }
             MountOp::File { target, content } => self.file(target, content),
             MountOp::Seal { target, optional } => self.seal(target, *optional),
@@ -159,10 +162,16 @@ impl Builder {
     fn parent_of<'path>(
         &self,
         target: &'path Path,
-    ) -> Result<(OwnedFd, &'path OsStr), LaunchError> {
+    ) -> Result<(Rc<OwnedFd>, &'path OsStr), LaunchError> {
         let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
             return Err(LaunchError::new(STEP, format!("{} is no name", target.display())));
         };
+        // Steps come in the order of their targets, so the same directory is often wanted again.
+        if let Some((path, directory)) = self.last_parent.borrow().as_ref()
+            && path == parent
+        {
+            return Ok((Rc::clone(directory), name));
+        }
         // Mostly it is there already: one call instead of one for each component.
         let directory = match open_beneath(&self.root, parent, OFlags::PATH | OFlags::DIRECTORY) {
             Err(error) if error.errno == Errno::NOENT => {
@@ -170,38 +179,38 @@ impl Builder {
             }
             found => found,
         };
-        Ok((directory.during(STEP)?, name))
+        let directory = Rc::new(directory.during(STEP)?);
+        *self.last_parent.borrow_mut() = Some((parent.to_owned(), Rc::clone(&directory)));
+        Ok((directory, name))
     }
 
-    /// The place for a mount: what is there already, else made on our own tmpfs.
-    fn mount_point(&self, target: &Path, kind: NodeKind) -> Result<OwnedFd, LaunchError> {
-        match open_beneath(&self.root, target, OFlags::PATH) {
-            Err(error) if error.errno == Errno::NOENT => {}
-            found => return found.during(STEP),
-        }
-        let (parent, name) = self.parent_of(target)?;
-        match kind {
-            NodeKind::Dir => {
-                mkdir_p_beneath(&parent, Path::new(name), Mode::from_raw_mode(0o755)).during(STEP)
-            }
-            NodeKind::File => {
-                let name = Path::new(name);
-                create_file_beneath(&parent, name, Mode::from_raw_mode(0o444)).during(STEP)?;
-                open_beneath(&parent, name, OFlags::PATH).during(STEP)
-            }
-        }
-    }
-
+    /// Mounts at a name that is made for it on our own tmpfs, or over what is there already.
     pub(crate) fn attach(
         &self,
         mount: &OwnedFd,
         target: &Path,
         kind: NodeKind,
     ) -> Result<(), LaunchError> {
-        let place = self.mount_point(target, kind)?;
-        mounts::move_mount(mount, &place, Path::new(""))
-            .map_err(|error| SysError { subject: target.display().to_string(), ..error })
-            .during(STEP)
+        let named = |error: SysError| SysError { subject: target.display().to_string(), ..error };
+        let (parent, name) = self.parent_of(target)?;
+        let name = Path::new(name);
+        let made = match kind {
+            NodeKind::Dir => rustix::fs::mkdirat(&*parent, name, Mode::from_raw_mode(0o755)),
+            NodeKind::File => {
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+                rustix::fs::openat(&*parent, name, flags, Mode::from_raw_mode(0o444)).map(drop)
+            }
+        };
+        let moved = match made {
+            Ok(()) => mounts::move_mount(mount, &*parent, name),
+            Err(Errno::EXIST) => open_beneath(&*parent, name, OFlags::PATH)
+                .and_then(|place| mounts::move_mount(mount, &place, Path::new(""))),
+            Err(errno) => Err(SysError::new("mkdir", "", errno)),
+        };
+        moved.map_err(named).during(STEP)?;
+        // What was the directory before is covered now.
+        self.last_parent.borrow_mut().take_if(|(path, _)| path.starts_with(target));
+        Ok(())
     }
 
     /// Mounts what stands at `target` over itself, read-only.
@@ -261,6 +270,7 @@ impl Builder {
         path: &Path,
         flags: rustix::fs::AtFlags,
     ) -> Result<(), LaunchError> {
+        self.last_parent.borrow_mut().take_if(|(directory, _)| directory.starts_with(path));
         let relative = path.strip_prefix("/").unwrap_or(path);
         rustix::fs::unlinkat(&self.root, relative, flags).at("unlink", path).during(STEP)
     }

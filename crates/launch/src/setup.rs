@@ -97,17 +97,17 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
     // Before pid 1 closes every descriptor it has no use for: dropped later, its number would be
     // closed a second time.
     drop(pidfd);
-    // 7. Pid 1 lets go of its privileges before the command can run, in time that it would mostly
-    // spend waiting for the old root to be gone.
+    // 7. Closed to inspection, with nothing of the caller's left.
     let signals = proc::signalfd(&[sig::SIGCHLD]).during(STEP)?;
     let mut keep = vec![launch.control.as_fd(), report.as_fd(), signals.as_fd()];
     keep.extend(terminal.as_ref().map(AsFd::as_fd));
-    init::settle(plan, &keep)?;
-    // 8. Everything stands: the command may go on to its own last steps.
+    init::close_off(plan, &keep)?;
+    // 8. Everything stands: the command may go on to its own last steps, and pid 1 settles.
     if matches!(plan.confinement, Confinement::Namespaces(_)) {
         expect(&report, Milestone::OldRootGone)?;
     }
     say(&report, Milestone::Go)?;
+    init::settle(plan)?;
     Ok(Init::new(plan, pid, report, terminal, signals))
 }
 

@@ -58,6 +58,8 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     }
     // Privileges before Landlock: securebits need a capability, and Landlock needs no_new_privs.
     drop_privileges(plan)?;
+    let program =
+        plan.seccomp.as_ref().map(|seccomp| filter::compile(&seccomp.filter)).transpose()?;
     wait_for_pid_1(start, Milestone::Go);
     // In the foreground of its terminal.
     if let Some(terminal) = start.terminal.filter(|_| plan.hardening.own_session) {
@@ -78,8 +80,8 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     let mut observations = selfcheck::run(&plan.self_check, Moment::BeforeFilter, start.targets)?;
     let mut took = begun.elapsed();
     proc::unblock_all().during("unblocking signals")?;
-    if let Some(filter) = &plan.seccomp {
-        filter::install(&filter.program, SeccompFlags::NONE).during(filter::STEP)?;
+    if let Some(program) = &program {
+        filter::install(program.instructions(), SeccompFlags::NONE).during(filter::STEP)?;
     }
     let begun = Instant::now();
     observations.extend(selfcheck::run(&plan.self_check, Moment::AfterFilter, start.targets)?);

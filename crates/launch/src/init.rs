@@ -7,6 +7,7 @@ use crate::control::{Ending, FromInit, LONGEST_PACKET, ToInit};
 use crate::error::{During, LaunchError};
 use crate::filter;
 use crate::streams;
+use palisade_bpf::{Arch, init_spec};
 use palisade_plan::model::{Confinement, Plan};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds};
 use palisade_sys::proc::{self, PollFd, PollFlags, Status, WaitFlags, sig};
@@ -70,8 +71,9 @@ pub(crate) fn settle(plan: &Plan) -> Result<(), LaunchError> {
         creds::set_no_new_privs().during(STEP)?;
     }
     // Ending descendants one by one needs /proc, which the filter has no room for.
-    if let (Some(filter), Household::Namespace) = (&plan.seccomp, Household::of(plan)) {
-        filter::install(&filter.init_program, SeccompFlags::NONE).during(filter::STEP)?;
+    if plan.seccomp.is_some() && Household::of(plan) == Household::Namespace {
+        let program = filter::compile(&init_spec(Arch::native()))?;
+        filter::install(program.instructions(), SeccompFlags::NONE).during(filter::STEP)?;
     }
     Ok(())
 }

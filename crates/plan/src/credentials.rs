@@ -8,6 +8,7 @@ use crate::environment;
 use crate::host::Host;
 use crate::lists::TOOLCHAINS;
 use crate::paths::Scope;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Parts of keys in configuration files that name a credential.
@@ -63,7 +64,7 @@ fn exports_secret(line: &str) -> bool {
     let fish = is_fish.and_then(|(_, rest)| rest.trim().split_once(' '));
     assigned.chain(fish).any(|(name, value)| {
         let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        is_name && !is_empty(value) && environment::is_secret_name(name)
+        is_name && !is_empty(value) && environment::is_secret(OsStr::new(name))
     })
 }
 

@@ -7,6 +7,7 @@ use palisade_policy::model::{EnvMode, Process};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// For the clean mode: where programs are on every distribution.
 const CLEAN_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -49,9 +50,8 @@ pub(crate) fn build(process: &Process, facts: &HostFacts, inside: &Inside<'_>) -
     let mut removed = Vec::new();
     match process.env_mode {
         EnvMode::Inherit => {
-            let patterns: Vec<Pattern> = lists::SECRET_ENV.iter().map(Pattern::from).collect();
             for (name, value) in &facts.env {
-                if is_secret(name, &patterns) {
+                if is_secret(name) {
                     removed.push(name.to_string_lossy().into_owned());
                 } else {
                     env.insert(name.clone(), value.clone());
@@ -139,21 +139,22 @@ impl Pattern {
             (false, false) => name == self.text,
             (false, true) => name.starts_with(self.text),
             (true, false) => name.ends_with(self.text),
-            (true, true) => name.windows(self.text.len()).any(|window| window == self.text),
+            // The first byte by hand: for most places that is all there is to compare.
+            (true, true) => name
+                .windows(self.text.len())
+                .any(|window| window.first() == self.text.first() && window == self.text),
         }
     }
 }
 
-/// Whether a variable of this name would be taken out.
-pub(crate) fn is_secret_name(name: &str) -> bool {
-    let patterns: Vec<Pattern> = lists::SECRET_ENV.iter().map(Pattern::from).collect();
-    is_secret(OsStr::new(name), &patterns)
-}
+static PATTERNS: LazyLock<Vec<Pattern>> =
+    LazyLock::new(|| lists::SECRET_ENV.iter().map(Pattern::from).collect());
 
-/// The first pattern that matches decides; what none matches is kept.
-fn is_secret(name: &OsStr, patterns: &[Pattern]) -> bool {
+/// Whether a variable of this name is taken out: the first pattern that matches decides, and what none
+/// matches is kept.
+pub(crate) fn is_secret(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes().to_ascii_uppercase();
-    patterns.iter().find(|pattern| pattern.matches(&name)).is_some_and(|found| found.drops)
+    PATTERNS.iter().find(|pattern| pattern.matches(&name)).is_some_and(|found| found.drops)
 }
 
 #[cfg(test)]

@@ -18,6 +18,9 @@ pub(crate) fn second_floor(abi: u32, mounts: &[MountOp]) -> Option<Landlock> {
         mounts.iter().filter(|op| is_writable(op)).map(target).collect();
     // A process may write what its own /proc entries allow.
     writable.extend(has("/proc").then(|| PathBuf::from("/proc")));
+    // A rule counts for everything below, so one inside another says nothing new.
+    let all = writable.clone();
+    writable.retain(|path| !all.iter().any(|above| path != above && path.starts_with(above)));
     Some(Landlock {
         abi,
         restrict_reads: false,

@@ -4,7 +4,7 @@
 //! here happens or the run stops.
 
 use crate::layer::{Layer, Promise};
-use palisade_bpf::Insn;
+use palisade_bpf::FilterSpec;
 use palisade_policy::model::{Approval, Level, Mode, NetworkMode, OnAsk, View};
 use serde::Serialize;
 use std::ffi::OsString;
@@ -329,21 +329,17 @@ pub struct Seccomp {
     pub profile: String,
     /// For people: what is denied and why.
     pub summary: Vec<SeccompGroup>,
-    /// For the command.
+    /// For the command. Compiled where it is installed: that process would only wait meanwhile.
     #[serde(skip)]
-    pub program: Vec<Insn>,
-    pub instructions: usize,
-    /// For our own pid 1.
-    #[serde(skip)]
-    pub init_program: Vec<Insn>,
+    pub filter: FilterSpec,
 }
 
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SeccompGroup {
-    pub name: String,
-    pub decision: String,
-    pub reason: String,
+    pub name: &'static str,
+    pub decision: &'static str,
+    pub reason: &'static str,
     pub syscalls: usize,
 }
 

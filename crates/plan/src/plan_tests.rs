@@ -27,7 +27,6 @@ fn developer() -> FakeTree {
 fn text(mut plan: Plan) -> String {
     if let Some(seccomp) = &mut plan.seccomp {
         seccomp.summary.clear();
-        seccomp.instructions = 0;
     }
     plan.to_string()
 }
@@ -262,17 +261,7 @@ fn landlock_floors_writing_to_exactly_what_is_writable() {
     writable.sort_unstable();
     assert_eq!(
         writable,
-        [
-            "/dev/mqueue",
-            "/dev/shm",
-            "/home/u",
-            "/home/u/.cargo/registry",
-            "/home/u/project",
-            "/proc",
-            "/run",
-            "/tmp",
-            "/var/tmp"
-        ]
+        ["/dev/mqueue", "/dev/shm", "/home/u", "/proc", "/run", "/tmp", "/var/tmp"]
     );
     assert!(!landlock.restrict_reads);
 }
@@ -332,7 +321,7 @@ fn a_policys_own_list_of_system_calls_is_compiled() {
     policy.syscalls.mode = SyscallMode::Blacklist;
     let black = plan(&policy, &user(), &developer()).unwrap().seccomp.unwrap();
     assert_eq!(black.profile, "all but 2 named calls");
-    assert_ne!(white.program, black.program);
+    assert_ne!(white.filter, black.filter);
     policy.syscalls.syscalls = vec!["opennat".to_owned()];
     let error = plan(&policy, &user(), &developer()).unwrap_err();
     assert!(error.to_string().contains("did you mean `openat`?"), "{error}");

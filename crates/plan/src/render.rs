@@ -159,7 +159,7 @@ fn filters(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
     match &plan.seccomp {
         None => writeln!(f, "  not filtered")?,
         Some(seccomp) => {
-            writeln!(f, "  {}, {} instructions", seccomp.profile, seccomp.instructions)?;
+            writeln!(f, "  {}", seccomp.profile)?;
             for group in &seccomp.summary {
                 writeln!(
                     f,

@@ -4,7 +4,7 @@ use crate::error::PlanError;
 use crate::model::{Seccomp, SeccompGroup};
 use palisade_bpf::BaselineOptions;
 use palisade_bpf::baseline;
-use palisade_bpf::{Arch, FilterSpec, Group, GroupDecision, ListMode, Switch, custom, init_spec};
+use palisade_bpf::{Arch, FilterSpec, Group, GroupDecision, ListMode, Switch, custom};
 use palisade_policy::model::{Policy, SyscallMode};
 
 /// What a policy's own white list can not leave out: the command's first exec, and its end.
@@ -31,15 +31,8 @@ pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp, PlanErr
         deny_others: unheld.processes,
         deny_fork: !policy.process.allow_fork,
     };
-    let (profile, spec) = choose_spec(policy, &options)?;
-    let program = spec.compile()?.instructions().to_vec();
-    Ok(Seccomp {
-        profile,
-        summary: summary(policy, &options),
-        instructions: program.len(),
-        program,
-        init_program: init_spec(arch).compile()?.instructions().to_vec(),
-    })
+    let (profile, filter) = choose_spec(policy, &options)?;
+    Ok(Seccomp { profile, summary: summary(policy, &options), filter })
 }
 
 fn choose_spec(
@@ -70,19 +63,18 @@ fn summary(policy: &Policy, options: &BaselineOptions) -> Vec<SeccompGroup> {
             SyscallMode::Blacklist => "refuse",
         };
         return vec![SeccompGroup {
-            name: "policy".to_owned(),
-            decision: decision.to_owned(),
-            reason: "named by the policy; what the baseline always refuses stays refused"
-                .to_owned(),
+            name: "policy",
+            decision,
+            reason: "named by the policy; what the baseline always refuses stays refused",
             syscalls: policy.syscalls.syscalls.len(),
         }];
     }
     baseline::groups()
         .iter()
         .map(|group| SeccompGroup {
-            name: group.name.to_owned(),
-            decision: decision(group, options).to_owned(),
-            reason: group.reason.to_owned(),
+            name: group.name,
+            decision: decision(group, options),
+            reason: group.reason,
             syscalls: group
                 .entries
                 .iter()

@@ -55,8 +55,11 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
     users.extend(test_user.iter().map(|user| (user.home.clone(), Some(user))));
     let mut reports = Vec::new();
     for (home, user) in users {
+        // A home directory is nobody's project, so the two are apart.
         let directory = stage::test_directory(&home, user)?;
-        let surroundings = Surroundings { user, directory: directory.path() };
+        let own_home = stage::test_directory(&home, user)?;
+        let surroundings =
+            Surroundings { user, directory: directory.path(), home: own_home.path() };
         let mut report = match &probe {
             None => start(&sandbox, &surroundings, arguments.rounds.unwrap_or(200))?,
             Some(probe) => {
@@ -107,7 +110,7 @@ fn start(sandbox: &Path, surroundings: &Surroundings<'_>, rounds: usize) -> Resu
     ];
     let mut left_out = Vec::new();
     // Ours must work; another sandbox that does not is no reason to measure nothing.
-    for contender in others(surroundings.directory) {
+    for contender in others(surroundings.directory, surroundings.home) {
         match measure::time_one(&contender, surroundings) {
             Ok(_) => contenders.push(contender),
             Err(reason) => left_out.push(format!("{reason:#}")),
@@ -126,39 +129,24 @@ fn ours(name: &'static str, sandbox: &Path, level: &str) -> Contender {
 }
 
 /// Other sandboxes on this machine, asked for what LEVEL_2 gives.
-fn others(project: &Path) -> Vec<Contender> {
+fn others(project: &Path, home: &Path) -> Vec<Contender> {
     let project = project.to_string_lossy();
-    let bwrap: &[&str] = &[
-        "--unshare-all",
-        "--die-with-parent",
-        "--new-session",
-        "--hostname",
-        "sandbox",
-        "--cap-drop",
-        "ALL",
-        "--ro-bind",
-        "/",
-        "/",
-        "--dev",
-        "/dev",
-        "--proc",
-        "/proc",
-        "--tmpfs",
-        "/tmp",
-        "--tmpfs",
-        "/var/tmp",
-        "--tmpfs",
-        "/run",
-        "--bind",
-        &project,
-        &project,
-        "--chdir",
-        &project,
-        "--",
-        TRUE,
-    ];
+    let home = home.to_string_lossy();
+    // A policy written by hand for what ours shows by itself: the system read-only, a home of its own,
+    // the project. Sealed parts of /proc, a system call filter and the rest it has not.
+    let bwrap = format!(
+        "--unshare-all --die-with-parent --new-session --hostname sandbox --cap-drop ALL \
+         --ro-bind /usr /usr --ro-bind /etc /etc --ro-bind-try /opt /opt \
+         --symlink usr/bin /bin --symlink usr/sbin /sbin --symlink usr/lib /lib \
+         --symlink usr/lib64 /lib64 --ro-bind-try /var/lib/dpkg /var/lib/dpkg \
+         --ro-bind-try /var/cache/man /var/cache/man \
+         --ro-bind-try /sys/devices/system/cpu /sys/devices/system/cpu \
+         --dev /dev --mqueue /dev/mqueue --proc /proc --tmpfs /tmp --tmpfs /var/tmp --tmpfs /run \
+         --tmpfs {home} --bind {project} {project} --chdir {project} -- {TRUE}"
+    );
+    let bwrap: Vec<&str> = bwrap.split_whitespace().collect();
     let candidates: [(&'static str, &[&str]); 5] = [
-        (BWRAP, bwrap),
+        (BWRAP, &bwrap),
         ("sandlock", &["run", "--", TRUE]),
         ("srt", &[TRUE]),
         ("codex", &["sandbox", "linux", "--", TRUE]),

@@ -15,8 +15,9 @@ use crate::setup::TestUser;
 #[derive(Debug)]
 pub(crate) struct Surroundings<'a> {
     pub(crate) user: Option<&'a TestUser>,
-    /// The project, and the home.
+    /// The project.
     pub(crate) directory: &'a Path,
+    pub(crate) home: &'a Path,
 }
 
 impl Surroundings<'_> {
@@ -28,7 +29,7 @@ impl Surroundings<'_> {
             .args(arguments)
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
-            .env("HOME", self.directory)
+            .env("HOME", self.home)
             .current_dir(self.directory);
         if let Some(user) = self.user {
             command.uid(user.uid).gid(user.gid);

@@ -23,6 +23,16 @@ pub struct Request<'a> {
     pub tree: &'a dyn HostTree,
     pub command: Vec<OsString>,
     pub session: String,
+    pub missing: Missing,
+}
+
+/// What a path to be shown means if it is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Somebody typed it just now, and mistyped it.
+    IsAnError,
+    /// A file names it for many directories and machines.
+    IsNoted,
 }
 
 /// Decides everything about one run.
@@ -58,7 +68,7 @@ fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept
     let policy = request.policy;
     let namespaces = namespaces::choose(policy)?;
     let identity = identity::choose(&policy.process, &request.session, request.facts)?;
-    let mut seen = see::everything(policy, request.facts, host)?;
+    let mut seen = see::everything(policy, request.facts, host, request.missing)?;
     add_name_files(&identity, request.facts, host, &mut seen);
     let mounts: Vec<MountOp> = seen.view.ops.values().cloned().collect();
     let landlock = landlock::second_floor(request.facts.landlock_abi, &mounts);
@@ -80,7 +90,7 @@ fn without_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, K
     if facts.landlock_abi == 0 {
         return Err(PlanError::NoLandlock);
     }
-    let mut seen = see::shared_with_host(policy, facts, host)?;
+    let mut seen = see::shared_with_host(policy, facts, host, request.missing)?;
     let cut_off = policy.network.mode != NetworkMode::Host;
     let mounts: Vec<MountOp> = std::mem::take(&mut seen.view.ops).into_values().collect();
     let kept = Kept {

@@ -13,6 +13,11 @@ pub enum PlanError {
     OtherHome { text: String },
     #[error("{what} {path}: no such file or directory (ENOENT); what exists of it is {parent}")]
     Missing { what: &'static str, path: PathBuf, parent: PathBuf },
+    #[error(
+        "{path} is to be kept from writing (readOnlyPaths, denyWrite) and does not exist, so the \
+         command could make it; make it first, or take it out of the policy"
+    )]
+    CouldBeMade { path: PathBuf },
     #[error("{what} {path} is not a directory (ENOTDIR); name a directory")]
     NotADirectory { what: &'static str, path: PathBuf },
     #[error("{what} {path} is a socket, pipe or device; only files and directories can be shown")]
@@ -66,7 +71,8 @@ impl PlanError {
     /// Whether the policy forbids what was asked (exit 126), or we failed ourselves (exit 125).
     pub fn refused_by_policy(&self) -> bool {
         match self {
-            Self::DeniedInsideWritable { .. }
+            Self::CouldBeMade { .. }
+            | Self::DeniedInsideWritable { .. }
             | Self::Contradiction { .. }
             | Self::GrantedTwice { .. }
             | Self::PlantedLink { .. }

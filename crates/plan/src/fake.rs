@@ -217,6 +217,7 @@ pub(crate) fn plan(policy: &Policy, facts: &HostFacts, tree: &FakeTree) -> Resul
         tree,
         command: vec!["true".into()],
         session: "session-1".to_owned(),
+        missing: crate::Missing::IsAnError,
     })
 }
 

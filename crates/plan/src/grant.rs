@@ -3,6 +3,7 @@
 //! A grant names a real path of the host, with no link left in it. Nothing is taken away here: the
 //! view does that, against the denied paths.
 
+use crate::build::Missing;
 use crate::denied::listed_paths;
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
@@ -10,7 +11,8 @@ use crate::host::{Host, Link, Resolved, join};
 use crate::lists::{self, Listed};
 use crate::model::{NodeKind, Owner};
 use crate::paths::Scope;
-use palisade_policy::model::{Filesystem, Mode, NetworkMode};
+use crate::project;
+use palisade_policy::model::{Filesystem, Mode, NetworkMode, ProjectAccess};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +84,7 @@ pub(crate) struct Granter<'a> {
 pub(crate) struct Asked {
     pub(crate) grants: Vec<Grant>,
     pub(crate) create_dirs: Vec<PathBuf>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// What stands at `/` from a directory of the policy's choice.
@@ -177,10 +180,27 @@ impl<'a> Granter<'a> {
     }
 
     /// `--ro`, `--rw`, `--overlay`.
-    pub(crate) fn asked(&self, filesystem: &Filesystem) -> Result<Asked, PlanError> {
+    pub(crate) fn asked(
+        &self,
+        filesystem: &Filesystem,
+        missing: Missing,
+    ) -> Result<Asked, PlanError> {
         let mut asked = Asked::default();
         for text in &filesystem.read_only_paths {
-            asked.grants.push(self.existing(text, Kind::ReadOnly, "--ro")?);
+            match self.existing(text, Kind::ReadOnly, "--ro") {
+                Ok(grant) => asked.grants.push(grant),
+                Err(PlanError::Missing { path, .. }) if missing == Missing::IsNoted => {
+                    // Where the command may write it could make what was to stay as it is.
+                    if self.may_write(&path, filesystem)? {
+                        return Err(PlanError::CouldBeMade { path });
+                    }
+                    asked.notes.push(format!(
+                        "{} is to be readable (readOnlyPaths) and does not exist",
+                        path.display()
+                    ));
+                }
+                Err(error) => return Err(error),
+            }
         }
         for text in &filesystem.overlay_paths {
             let grant = self.existing(text, Kind::Overlay, "--overlay")?;
@@ -210,6 +230,19 @@ impl<'a> Granter<'a> {
             }
         }
         Ok(asked)
+    }
+
+    fn may_write(&self, path: &Path, filesystem: &Filesystem) -> Result<bool, PlanError> {
+        let project = project::root_of(&self.facts.cwd, self.host);
+        if filesystem.project == ProjectAccess::ReadWrite && path.starts_with(project) {
+            return Ok(true);
+        }
+        for text in &filesystem.read_write_paths {
+            if path.starts_with(self.scope.typed(text)?) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// A grant for a path that was found, on our own word; nothing for sockets, pipes and devices.

@@ -43,5 +43,5 @@ mod plan_tests;
 #[cfg(test)]
 mod property_tests;
 
-pub use build::{Request, build, project_root};
+pub use build::{Missing, Request, build, project_root};
 pub use error::PlanError;

@@ -4,7 +4,7 @@ use crate::facts::{HostFacts, HostMount};
 use crate::fake::{FakeTree, access, inside, op_at, plan, policy, root, shows, user};
 use crate::layer::{Layer, Strength};
 use crate::model::{Access, Confinement, MountOp, Owner, Plan, Probe, Resource};
-use crate::{PlanError, Request, build};
+use crate::{Missing, PlanError, Request, build};
 use palisade_policy::model::{
     Approval, Level, Mode, NetworkMode, OnAsk, Policy, SyscallMode, View,
 };
@@ -345,7 +345,9 @@ fn approvals_reach_the_plan() {
 fn a_missing_command_is_an_error_of_ours() {
     let (policy, facts, tree) = (policy(), user(), developer());
     let session = "s".to_owned();
-    let request = Request { policy: &policy, facts: &facts, tree: &tree, command: vec![], session };
+    let missing = Missing::IsAnError;
+    let request =
+        Request { policy: &policy, facts: &facts, tree: &tree, command: vec![], session, missing };
     let error = build(&request).unwrap_err();
     assert_eq!(error, PlanError::NoCommand);
     assert!(!error.refused_by_policy());
@@ -389,4 +391,21 @@ fn the_write_probe_aims_where_only_our_mount_refuses() {
     assert_eq!(aim(&facts), Some("/etc/.palisade-self-check".into()));
     facts.mounts.push(mount("/"));
     assert_eq!(aim(&facts), None, "a host that is read-only everywhere proves nothing");
+}
+
+/// Proves: POL-3 srt
+#[test]
+fn a_missing_path_of_a_file_is_noted_and_never_left_to_be_made() {
+    let planned = |path: &str| {
+        let (mut policy, facts, tree) = (policy(), user(), developer());
+        policy.filesystem.read_only_paths = vec![path.to_owned()];
+        let (command, session) = (vec!["true".into()], "s".to_owned());
+        let missing = Missing::IsNoted;
+        build(&Request { policy: &policy, facts: &facts, tree: &tree, command, session, missing })
+    };
+    let plan = planned("/srv/models").unwrap();
+    assert!(plan.notes.iter().any(|note| note.text.contains("/srv/models")));
+    let error = planned("/home/u/project/.env").unwrap_err();
+    assert!(matches!(error, PlanError::CouldBeMade { .. }), "{error}");
+    assert!(error.refused_by_policy());
 }

@@ -1,5 +1,6 @@
 //! What the command will see: gathers grants and denials, and has the view composed of them.
 
+use crate::build::Missing;
 use crate::compose::{Parts, compose};
 use crate::denied::Denied;
 use crate::error::PlanError;
@@ -61,8 +62,9 @@ pub(crate) fn everything(
     policy: &Policy,
     facts: &HostFacts,
     host: &Host<'_>,
+    missing: Missing,
 ) -> Result<Seen, PlanError> {
-    see(policy, facts, host, Outside::Absent)
+    see(policy, facts, host, Outside::Absent, missing)
 }
 
 /// The same grants for Landlock alone, which needs no mounts of our own.
@@ -70,8 +72,9 @@ pub(crate) fn shared_with_host(
     policy: &Policy,
     facts: &HostFacts,
     host: &Host<'_>,
+    missing: Missing,
 ) -> Result<Seen, PlanError> {
-    see(policy, facts, host, Outside::Shared)
+    see(policy, facts, host, Outside::Shared, missing)
 }
 
 /// LEVEL_0: only the working directory has to exist.
@@ -98,6 +101,7 @@ fn see(
     facts: &HostFacts,
     host: &Host<'_>,
     outside: Outside,
+    missing: Missing,
 ) -> Result<Seen, PlanError> {
     let filesystem = &policy.filesystem;
     let is_minimal = policy.view == View::Minimal;
@@ -117,7 +121,8 @@ fn see(
     }
     let Project { root, grants: project, seals, mut notes } =
         project::find(filesystem.project, policy.view, &granter);
-    let asked = granter.asked(filesystem)?;
+    let asked = granter.asked(filesystem, missing)?;
+    notes.extend(asked.notes);
     let mut links = links_on_the_way(facts, host);
     if let Some(text) = &filesystem.root_path {
         let contents = granter.root_path(text)?;

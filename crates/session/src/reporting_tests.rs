@@ -30,6 +30,7 @@ pub(crate) fn plan_without_namespaces() -> Plan {
         tree: &RealTree,
         command: vec!["/bin/program".into(), "argument".into()],
         session: "s".to_owned(),
+        missing: palisade_plan::Missing::IsAnError,
     })
     .unwrap()
 }

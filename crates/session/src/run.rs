@@ -60,8 +60,21 @@ pub fn plan(caller: &Caller, request: &RunRequest, session: &str) -> Result<Plan
         tree: &RealTree,
         command: request.command.clone(),
         session: session.to_owned(),
+        missing: missing(&policy),
     })?;
     Ok(Planned { policy, plan })
+}
+
+/// A path typed on the command line and not there is a mistake; one in a file may be for elsewhere.
+fn missing(policy: &config::Loaded) -> palisade_plan::Missing {
+    let sources = policy.merged.provenance.get("filesystem.readOnlyPaths");
+    let is_typed =
+        |source: &palisade_policy::Provenance| source.layer == LayerKind::CommandLine.name();
+    if sources.is_some_and(|sources| sources.iter().any(is_typed)) {
+        palisade_plan::Missing::IsAnError
+    } else {
+        palisade_plan::Missing::IsNoted
+    }
 }
 
 /// A fresh name for a run; sorts by time.

@@ -8,7 +8,7 @@ use crate::model::{
     Weight,
 };
 use crate::seccomp::Unheld;
-use crate::see::{self, Seen};
+use crate::see::{self, Outside, Seen};
 use crate::{environment, identity, landlock, limits, namespaces, project, promises};
 use crate::{seccomp, selfcheck};
 use palisade_policy::model::{Level, Mode, NetworkMode, Policy};
@@ -68,7 +68,7 @@ fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept
     let policy = request.policy;
     let namespaces = namespaces::choose(policy)?;
     let identity = identity::choose(&policy.process, &request.session, request.facts)?;
-    let mut seen = see::everything(policy, request.facts, host, request.missing)?;
+    let mut seen = see::see(policy, request.facts, host, Outside::Absent, request.missing)?;
     add_name_files(&identity, request.facts, host, &mut seen);
     let mounts: Vec<MountOp> = seen.view.ops.values().cloned().collect();
     let landlock = landlock::second_floor(request.facts.landlock_abi, &mounts);
@@ -90,7 +90,7 @@ fn without_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, K
     if facts.landlock_abi == 0 {
         return Err(PlanError::NoLandlock);
     }
-    let mut seen = see::shared_with_host(policy, facts, host, request.missing)?;
+    let mut seen = see::see(policy, facts, host, Outside::Shared, request.missing)?;
     let cut_off = policy.network.mode != NetworkMode::Host;
     let mounts: Vec<MountOp> = std::mem::take(&mut seen.view.ops).into_values().collect();
     let kept = Kept {

@@ -34,7 +34,7 @@ pub(crate) struct Seen {
 
 /// Whether directories that are not in the view can be reached all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outside {
+pub(crate) enum Outside {
     Absent,
     /// The few that are shared with the host.
     Shared,
@@ -57,26 +57,6 @@ impl Seen {
     }
 }
 
-/// The view of a mount namespace.
-pub(crate) fn everything(
-    policy: &Policy,
-    facts: &HostFacts,
-    host: &Host<'_>,
-    missing: Missing,
-) -> Result<Seen, PlanError> {
-    see(policy, facts, host, Outside::Absent, missing)
-}
-
-/// The same grants for Landlock alone, which needs no mounts of our own.
-pub(crate) fn shared_with_host(
-    policy: &Policy,
-    facts: &HostFacts,
-    host: &Host<'_>,
-    missing: Missing,
-) -> Result<Seen, PlanError> {
-    see(policy, facts, host, Outside::Shared, missing)
-}
-
 /// LEVEL_0: only the working directory has to exist.
 pub(crate) fn nothing_hidden(
     policy: &Policy,
@@ -96,7 +76,9 @@ pub(crate) fn nothing_hidden(
     Ok(seen)
 }
 
-fn see(
+/// The grants and denials, put together: as mounts, or ([`Outside::Shared`]) as what Landlock alone
+/// is to allow, which needs no mounts of our own.
+pub(crate) fn see(
     policy: &Policy,
     facts: &HostFacts,
     host: &Host<'_>,

@@ -2,7 +2,7 @@
 
 use crate::error::SessionError;
 use crate::places::Places;
-use palisade_launch::probe::{self, Own};
+use palisade_launch::probe;
 use palisade_plan::facts::HostFacts;
 use std::ffi::{OsStr, OsString};
 
@@ -15,7 +15,7 @@ pub struct Caller {
 impl Caller {
     /// The process that asks.
     pub fn here() -> Result<Self, SessionError> {
-        let mut facts = probe::facts(Own::default())?;
+        let mut facts = probe::facts()?;
         let places = Places::of_caller(|name| variable(&facts, name), facts.home.as_deref())?;
         facts.own_paths = places.own_paths();
         Ok(Self { facts, places })

@@ -73,7 +73,7 @@ impl HostTerminal {
             Sharing::Alone => Ok(()),
             Sharing::WithPipeline => silence_echo(pty),
             // The caller's terminal is cooked and does what is to be done with a line's end.
-            Sharing::ShowsOnly => pass_bytes_on(pty),
+            Sharing::ShowsOnly => Ok(palisade_sys::tty::make_raw(pty).map(drop)?),
         }
     }
 
@@ -158,12 +158,6 @@ fn own_description(fd: BorrowedFd<'_>, access: OFlags) -> Result<OwnedFd, Sessio
     rustix::fs::open(path, flags, Mode::empty())
         .or_else(|_| rustix::io::fcntl_dupfd_cloexec(fd, 3))
         .map_err(SessionError::Terminal)
-}
-
-fn pass_bytes_on(pty: BorrowedFd<'_>) -> Result<(), SessionError> {
-    let mut inside = rustix::termios::tcgetattr(pty).map_err(SessionError::Terminal)?;
-    inside.make_raw();
-    rustix::termios::tcsetattr(pty, OptionalActions::Now, &inside).map_err(SessionError::Terminal)
 }
 
 /// The caller's terminal echoes already; twice would be once too often.

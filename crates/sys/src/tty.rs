@@ -1,7 +1,7 @@
 //! Terminals: pairs of pseudo-terminals, the controlling terminal, raw mode.
 //! Must never open a terminal so that it becomes the controlling one by accident (`O_NOCTTY`).
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
@@ -75,14 +75,6 @@ pub fn tcgetpgrp(terminal: impl AsFd) -> Result<Pid> {
 /// Whether `fd` is a terminal.
 pub fn isatty(fd: impl AsFd) -> bool {
     rustix::termios::isatty(fd)
-}
-
-/// A second description of the same file, for writing only: who gets it can not read what is typed,
-/// and can not change the flags of the first.
-pub fn reopen_write_only(fd: impl AsFd) -> Result<OwnedFd> {
-    let path = format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd());
-    let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
-    rustix::fs::open(&path, flags, Mode::empty()).at("open", Path::new(&path))
 }
 
 #[cfg(test)]

@@ -56,15 +56,3 @@ fn a_session_leader_can_take_a_controlling_terminal() {
         File::open("/dev/tty").unwrap();
     });
 }
-
-#[test]
-fn a_reopened_terminal_can_only_be_written() {
-    let (mut master, slave) = pair();
-    let mut output = File::from(reopen_write_only(&slave).unwrap());
-    output.write_all(b"out").unwrap();
-    let mut buffer = [0; 8];
-    let length = master.read(&mut buffer).unwrap();
-    assert_eq!(&buffer[..length], b"out");
-    let refused = output.read(&mut buffer).unwrap_err();
-    assert_eq!(Errno::from_io_error(&refused), Some(Errno::BADF));
-}

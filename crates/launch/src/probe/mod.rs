@@ -15,15 +15,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What the caller knows of its own files; the rest is read from the host.
-#[derive(Clone, Debug, Default)]
-pub struct Own {
-    /// Configuration, state and log directories: never shown inside.
-    pub paths: Vec<PathBuf>,
-    /// A readable file outside every grant, for the self-check.
-    pub canary: Option<PathBuf>,
-}
-
 /// A fact that could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FactsError {
@@ -35,8 +26,9 @@ pub enum FactsError {
     Proc { path: &'static str, error: std::io::Error },
 }
 
-/// Reads the facts. Cheap: a few small files and no process.
-pub fn facts(own: Own) -> Result<HostFacts, FactsError> {
+/// Reads the facts. Cheap: a few small files and no process. What the product keeps of its own, and
+/// the canary, are the session's to fill in.
+pub fn facts() -> Result<HostFacts, FactsError> {
     let env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     let uid = rustix::process::geteuid().as_raw();
     let accounts = accounts();
@@ -59,8 +51,8 @@ pub fn facts(own: Own) -> Result<HostFacts, FactsError> {
         mounts: mountinfo::parse(&read_proc("/proc/self/mountinfo")?)
             .map(|listed| listed.mount)
             .collect(),
-        own_paths: own.paths,
-        canary: own.canary,
+        own_paths: Vec::new(),
+        canary: None,
     })
 }
 

@@ -1,6 +1,6 @@
 //! Opening and creating things below a directory descriptor.
-//! Must never follow a link or leave the directory: a tree prepared for a sandbox may hold names an
-//! attacker chose.
+//! Must never leave the directory, nor follow a link where the function does not say so: a tree
+//! prepared for a sandbox may hold names an attacker chose.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,6 +18,24 @@ const RESOLVE_TRIES: u32 = 32;
 /// close-on-exec. See openat2(2).
 pub fn open_beneath(root: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd> {
     open_how(root, path, flags, Mode::empty())
+}
+
+/// Resolves `path` with its links, all below `root`, and opens what it names (`O_PATH`). `EXDEV` if
+/// it leads out or through an absolute link, `ELOOP` at a link of `/proc` that is no path.
+pub fn resolve_beneath(root: impl AsFd, path: &Path) -> Result<OwnedFd> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    openat2(root, path, OFlags::PATH, Mode::empty(), resolve)
+}
+
+/// Opens one entry of a directory (`O_PATH`), a link as the link itself. Needs no openat2.
+pub fn open_entry(dir: impl AsFd, name: &OsStr) -> Result<OwnedFd> {
+    if matches!(name.as_encoded_bytes(), b"" | b"." | b"..")
+        || name.as_encoded_bytes().contains(&b'/')
+    {
+        return Err(SysError::new("openat", name.display().to_string(), Errno::INVAL));
+    }
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(dir, name, flags, Mode::empty()).at("openat", Path::new(name))
 }
 
 /// Creates a regular file that must not exist yet, open for writing. The umask applies.
@@ -79,6 +97,16 @@ fn open_parent(root: impl AsFd, path: &Path) -> Result<(OwnedFd, &OsStr)> {
 fn open_how(root: impl AsFd, path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     // No O_NOFOLLOW: with O_PATH it would open a last link itself where NO_SYMLINKS refuses it.
+    openat2(root, path, flags, mode, resolve)
+}
+
+fn openat2(
+    root: impl AsFd,
+    path: &Path,
+    flags: OFlags,
+    mode: Mode,
+    resolve: ResolveFlags,
+) -> Result<OwnedFd> {
     let flags = flags | OFlags::CLOEXEC;
     let mut tries = 0;
     loop {

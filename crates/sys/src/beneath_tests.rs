@@ -87,3 +87,34 @@ fn links_and_whiteouts_are_made_in_place() {
     assert_eq!(whiteout.rdev(), 0);
     assert_eq!(mknod_whiteout(&root, OsStr::new("..")).unwrap_err().errno, Errno::INVAL);
 }
+
+/// Proves: FS-4 links
+#[test]
+fn links_are_followed_by_the_kernel_as_long_as_they_stay_below() {
+    let (place, root) = tree();
+    std::fs::create_dir_all(place.path().join("d/e")).unwrap();
+    std::fs::write(place.path().join("d/file"), "").unwrap();
+    symlink("../file", place.path().join("d/e/up")).unwrap();
+    symlink("../../../etc", place.path().join("d/e/out")).unwrap();
+    symlink(place.path().join("d"), place.path().join("absolute")).unwrap();
+    let resolve = |path: &str| resolve_beneath(&root, Path::new(path));
+    assert_eq!(path_of(&resolve("d/e/up").unwrap()), place.path().join("d/file"));
+    assert_eq!(path_of(&resolve("d/e/../file").unwrap()), place.path().join("d/file"));
+    for path in ["d/e/out", "absolute/file", "..", "/etc"] {
+        assert_eq!(resolve(path).unwrap_err().errno, Errno::XDEV, "{path}");
+    }
+    let proc = File::open("/proc/self").unwrap();
+    let magic = resolve_beneath(&proc, Path::new("root")).unwrap_err();
+    assert_eq!(magic.errno, Errno::LOOP);
+}
+
+#[test]
+fn an_entry_is_one_name_and_a_link_is_itself() {
+    let (place, root) = tree();
+    symlink("/etc", place.path().join("link")).unwrap();
+    let link = open_entry(&root, OsStr::new("link")).unwrap();
+    assert_eq!(path_of(&link), place.path().join("link"));
+    for name in ["", ".", "..", "a/b", "/"] {
+        assert_eq!(open_entry(&root, OsStr::new(name)).unwrap_err().errno, Errno::INVAL, "{name}");
+    }
+}

@@ -103,6 +103,21 @@ pub fn drop_all_capabilities() -> Result<()> {
     rustix::thread::set_capabilities(None, sets).call("capset")
 }
 
+/// Gives up every capability of this thread but the one to look into the processes of its user namespace.
+pub fn keep_only_sys_ptrace() -> Result<()> {
+    drop_bounding_set()?;
+    rustix::thread::clear_ambient_capability_set().call("prctl PR_CAP_AMBIENT")?;
+    let kept = CapabilitySet::SYS_PTRACE;
+    let sets =
+        CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
+    rustix::thread::set_capabilities(None, sets).call("capset")
+}
+
+/// Keeps the permitted capabilities when the uid changes. See capabilities(7).
+pub fn keep_capabilities_over_setuid() -> Result<()> {
+    rustix::thread::set_keep_capabilities(true).call("prctl PR_SET_KEEPCAPS")
+}
+
 /// Asks the kernel where its capabilities end instead of trusting our headers, and drops only what
 /// is still there, so that a caller whose set is empty needs no CAP_SETPCAP.
 fn drop_bounding_set() -> Result<()> {

@@ -10,6 +10,7 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
+use rustix::process::Pid;
 
 use crate::error::{At, Result, SysError};
 
@@ -75,6 +76,32 @@ pub fn recv_with_fds(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Vec
         return Err(SysError::new("recvmsg", "cut message", Errno::MSGSIZE));
     }
     Ok((received.bytes, fds))
+}
+
+/// Messages sent to this socket from now on tell who sent them. See unix(7), SCM_CREDENTIALS.
+pub fn reveal_senders(socket: impl AsFd) -> Result<()> {
+    rustix::net::sockopt::set_socket_passcred(socket.as_fd(), true).call("setsockopt SO_PASSCRED")
+}
+
+/// Receives one message together with the number of the process that sent it, as it is here. The sender
+/// can not lie about it, and needs no other call than write(2). Only after [`reveal_senders`].
+pub fn recv_from_process(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Option<Pid>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = rustix::io::retry_on_intr(|| {
+        rustix::net::recvmsg(
+            socket.as_fd(),
+            &mut [IoSliceMut::new(buffer)],
+            &mut ancillary,
+            RecvFlags::CMSG_CLOEXEC,
+        )
+    })
+    .call("recvmsg")?;
+    let sender = ancillary.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmCredentials(sender) => Some(sender.pid),
+        _ => None,
+    });
+    Ok((received.bytes, sender))
 }
 
 #[cfg(test)]

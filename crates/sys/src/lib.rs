@@ -11,6 +11,8 @@ mod flags;
 pub mod landlock;
 pub mod mounts;
 pub mod net;
+pub mod notify;
+pub mod other;
 pub mod proc;
 pub mod raw;
 pub mod seccomp;

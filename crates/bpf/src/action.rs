@@ -1,24 +1,17 @@
-//! What a filter answers, and its encoding in the kernel's 32-bit return value.
+//! What the kernel is told to do, and its encoding in the 32-bit return value of a filter.
 
-use serde::{Deserialize, Serialize};
-
-/// `include/uapi/linux/seccomp.h`. There is no "kill thread": half a process is nobody's wish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// `include/uapi/linux/seccomp.h`, as far as a description can ask for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Allow,
     Errno(u16),
     KillProcess,
-    Trap,
-    Log,
     Notify,
 }
 
 const RET_KILL_PROCESS: u32 = 0x8000_0000;
-const RET_TRAP: u32 = 0x0003_0000;
 const RET_ERRNO: u32 = 0x0005_0000;
 const RET_USER_NOTIF: u32 = 0x7fc0_0000;
-const RET_LOG: u32 = 0x7ffc_0000;
 const RET_ALLOW: u32 = 0x7fff_0000;
 const RET_ACTION_FULL: u32 = 0xffff_0000;
 
@@ -28,8 +21,6 @@ impl Action {
             Self::Allow => RET_ALLOW,
             Self::Errno(errno) => RET_ERRNO | errno as u32,
             Self::KillProcess => RET_KILL_PROCESS,
-            Self::Trap => RET_TRAP,
-            Self::Log => RET_LOG,
             Self::Notify => RET_USER_NOTIF,
         }
     }
@@ -43,8 +34,6 @@ impl Action {
                 Some(Self::Errno(u16::from_le_bytes([low, high])))
             }
             RET_KILL_PROCESS => Some(Self::KillProcess),
-            RET_TRAP => Some(Self::Trap),
-            RET_LOG => Some(Self::Log),
             RET_USER_NOTIF => Some(Self::Notify),
             _ => None,
         }

@@ -4,46 +4,64 @@
 //! only if the way to its answer reads nothing but architecture and number.
 
 use crate::asm::{Assembler, Compare, Label};
-use crate::{Action, Arch, Condition, Error, FilterSpec, Program, Rule, Test, Width};
+use crate::filter::{SKIPPED_BY_TRACER, X32_BIT};
+use crate::{
+    Action, Answer, Arch, Condition, Error, FilterSpec, Listening, Program, Refusal, Test, Width,
+    table,
+};
 
 /// Offsets in `struct seccomp_data`; both architectures are little-endian.
 const OFFSET_NR: u32 = 0;
 const OFFSET_ARCH: u32 = 4;
 const OFFSET_ARGS: u32 = 16;
 
-/// On x86_64, numbers from here on are calls of the x32 ABI, which has its own, unlisted entry points.
-const X32_BIT: u32 = 0x4000_0000;
-/// A tracer writes this number to skip a call; the kernel runs nothing for it.
-const SKIPPED_BY_TRACER: u32 = u32::MAX;
-
 const MAX_ERRNO: u16 = 4095;
 
-pub(crate) fn compile(spec: &FilterSpec) -> Result<Program, Error> {
-    check_errnos(spec)?;
-    let mut rules: Vec<&Rule> = spec.rules.iter().collect();
-    // Stable: rules of one call keep their order.
-    rules.sort_by_key(|rule| rule.syscall);
+pub(crate) fn compile(spec: &FilterSpec, listening: Listening) -> Result<Program, Error> {
+    let default = action(spec.default(), listening, || "any other call".to_owned())?;
+    let rulings = spec
+        .rules()
+        .iter()
+        .map(|rule| {
+            let name = || match table::name(spec.arch(), rule.syscall) {
+                Some(name) => name.to_owned(),
+                None => format!("call {}", rule.syscall),
+            };
+            Ok(Ruling {
+                syscall: rule.syscall,
+                conditions: &rule.conditions,
+                action: action(rule.answer, listening, name)?,
+            })
+        })
+        .collect::<Result<Vec<Ruling>, Error>>()?;
 
     let mut asm = Assembler::default();
     let kill = asm.ret(Action::KillProcess.to_raw());
-    let search = search_tree(&mut asm, &segments(spec, &rules), spec.default);
+    let search = search_tree(&mut asm, &segments(spec.arch(), default, &rulings), default);
     let load_number = asm.load(OFFSET_NR, search);
-    let check_arch = asm.branch(Compare::Equal, spec.arch.audit_value(), load_number, kill);
+    let check_arch = asm.branch(Compare::Equal, spec.arch().audit_value(), load_number, kill);
     let entry = asm.load(OFFSET_ARCH, check_arch);
     asm.finish(entry)
 }
 
-fn check_errnos(spec: &FilterSpec) -> Result<(), Error> {
-    let actions = spec.rules.iter().map(|rule| rule.action).chain([spec.default]);
-    for action in actions {
-        match action {
-            Action::Errno(errno) if errno > MAX_ERRNO => {
-                return Err(Error::ErrnoTooLarge { errno });
-            }
-            _ => {}
+/// A rule as the kernel is told it.
+struct Ruling<'a> {
+    syscall: u32,
+    conditions: &'a [Condition],
+    action: Action,
+}
+
+fn action(
+    answer: Answer,
+    listening: Listening,
+    name: impl FnOnce() -> String,
+) -> Result<Action, Error> {
+    match answer {
+        Answer::Refuse(Refusal { errno, .. }) if errno > MAX_ERRNO => {
+            Err(Error::ErrnoTooLarge { errno })
         }
+        _ => answer.action(listening).ok_or_else(|| Error::NobodyListens { name: name() }),
     }
-    Ok(())
 }
 
 /// The numbers from `start` up to the next segment's start.
@@ -54,19 +72,19 @@ struct Segment<'a> {
 
 enum Leaf<'a> {
     Always(Action),
-    Rules(&'a [&'a Rule]),
+    Rules(&'a [Ruling<'a>]),
 }
 
 /// Covers all numbers; neighbours with the same unconditional answer are one segment.
-fn segments<'a>(spec: &FilterSpec, rules: &'a [&'a Rule]) -> Vec<Segment<'a>> {
-    let unlisted = || Leaf::Always(spec.default);
+fn segments<'a>(arch: Arch, default: Action, rulings: &'a [Ruling<'a>]) -> Vec<Segment<'a>> {
+    let unlisted = || Leaf::Always(default);
     let mut segments = Segments(vec![Segment { start: 0, leaf: unlisted() }]);
-    let numbers_end = match spec.arch {
+    let numbers_end = match arch {
         Arch::X86_64 => X32_BIT,
         Arch::Aarch64 => u32::MAX,
     };
-    for of_one_call in rules.chunk_by(|a, b| a.syscall == b.syscall) {
-        let first = of_one_call[0];
+    for of_one_call in rulings.chunk_by(|a, b| a.syscall == b.syscall) {
+        let first = &of_one_call[0];
         if first.syscall >= numbers_end {
             continue;
         }
@@ -78,7 +96,7 @@ fn segments<'a>(spec: &FilterSpec, rules: &'a [&'a Rule]) -> Vec<Segment<'a>> {
         segments.add(first.syscall, leaf);
         segments.add(first.syscall + 1, unlisted());
     }
-    if spec.arch == Arch::X86_64 {
+    if arch == Arch::X86_64 {
         segments.add(X32_BIT, Leaf::Always(Action::KillProcess));
         segments.add(SKIPPED_BY_TRACER, unlisted());
     }
@@ -106,7 +124,7 @@ fn search_tree(asm: &mut Assembler, segments: &[Segment], default: Action) -> La
     match segments {
         [] => asm.ret(default.to_raw()),
         [Segment { leaf: Leaf::Always(action), .. }] => asm.ret(action.to_raw()),
-        [Segment { leaf: Leaf::Rules(rules), .. }] => rule_list(asm, rules, default),
+        [Segment { leaf: Leaf::Rules(rulings), .. }] => rule_list(asm, rulings, default),
         _ => {
             let (below, from) = segments.split_at(segments.len() / 2);
             let then = search_tree(asm, from, default);
@@ -117,13 +135,13 @@ fn search_tree(asm: &mut Assembler, segments: &[Segment], default: Action) -> La
 }
 
 /// The rules of one system call, last one first, because the assembler works backwards.
-fn rule_list(asm: &mut Assembler, rules: &[&Rule], default: Action) -> Label {
+fn rule_list(asm: &mut Assembler, rulings: &[Ruling], default: Action) -> Label {
     let mut next = Step::anywhere(asm.ret(default.to_raw()));
-    let last = rules.iter().position(|rule| rule.conditions.is_empty());
-    let reachable = last.map_or(rules, |last| &rules[..=last]);
-    for rule in reachable.iter().rev() {
-        let mut step = Step::anywhere(asm.ret(rule.action.to_raw()));
-        for condition in rule.conditions.iter().rev() {
+    let last = rulings.iter().position(|ruling| ruling.conditions.is_empty());
+    let reachable = last.map_or(rulings, |last| &rulings[..=last]);
+    for ruling in reachable.iter().rev() {
+        let mut step = Step::anywhere(asm.ret(ruling.action.to_raw()));
+        for condition in ruling.conditions.iter().rev() {
             step = condition_step(asm, *condition, step, next);
         }
         next = step;

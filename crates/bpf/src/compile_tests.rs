@@ -3,19 +3,23 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use crate::Arg;
 use crate::interp::SeccompData;
-use crate::test_support::{BOTH, answer, condition, is_constantly_allowed, meaning, rule};
+use crate::test_support::{
+    BOTH, LISTENING_OR_NOT, answer, condition, is_constantly_allowed, logged, meaning, quietly,
+    rule, suspicious,
+};
+use crate::{Arg, Rule};
 
 fn spec(arch: Arch, rules: Vec<Rule>) -> FilterSpec {
-    FilterSpec { arch, default: Action::Errno(38), rules }
+    FilterSpec::new(arch, quietly(38), rules)
 }
 
 /// Proves: SYS-1 architecture
 #[test]
 fn a_foreign_architecture_is_killed_whatever_the_number() {
     for arch in BOTH {
-        let program = spec(arch, vec![rule(0, &[], Action::Allow)]).compile().expect("compiles");
+        let program =
+            spec(arch, vec![rule(0, &[], Answer::Allow)]).compile(Listening::No).expect("compiles");
         // AUDIT_ARCH_I386 (int 0x80), _ARM, and the other 64-bit one.
         let others = BOTH.map(Arch::audit_value).into_iter().filter(|a| *a != arch.audit_value());
         for foreign in others.chain([0x4000_0003, 0x4000_0028, 0, u32::MAX]) {
@@ -29,8 +33,8 @@ fn a_foreign_architecture_is_killed_whatever_the_number() {
 /// Proves: SYS-1 architecture
 #[test]
 fn x32_numbers_are_killed_even_if_a_rule_names_one() {
-    let rules = vec![rule(1, &[], Action::Allow), rule(0x4000_0001, &[], Action::Allow)];
-    let program = spec(Arch::X86_64, rules).compile().expect("compiles");
+    let rules = vec![rule(1, &[], Answer::Allow), rule(0x4000_0001, &[], Answer::Allow)];
+    let program = spec(Arch::X86_64, rules).compile(Listening::No).expect("compiles");
     let ask = |nr| answer(&program, &SeccompData::new(Arch::X86_64, nr, [0; 6]));
     for nr in [0x4000_0000, 0x4000_0001, 0x4000_0208, 0x7fff_ffff, 0xc000_0001, 0xffff_fffe] {
         assert_eq!(ask(nr), Action::KillProcess, "{nr:#x}");
@@ -44,7 +48,7 @@ fn x32_numbers_are_killed_even_if_a_rule_names_one() {
 /// A tracer that skips a call writes -1 over the number; killing would break fault injection.
 #[test]
 fn a_call_skipped_by_a_tracer_is_not_killed() {
-    let program = spec(Arch::X86_64, Vec::new()).compile().expect("compiles");
+    let program = spec(Arch::X86_64, Vec::new()).compile(Listening::No).expect("compiles");
     let data = SeccompData::new(Arch::X86_64, u32::MAX, [0; 6]);
     assert_eq!(answer(&program, &data), Action::Errno(38));
 }
@@ -53,8 +57,8 @@ fn a_call_skipped_by_a_tracer_is_not_killed() {
 #[test]
 fn a_low_half_comparison_ignores_the_high_half() {
     let is_7 = condition(Arg::A1, Width::Low32, Test::Eq(7));
-    let rules = vec![rule(5, &[is_7], Action::Errno(1)), rule(5, &[], Action::Allow)];
-    let program = spec(Arch::X86_64, rules).compile().expect("compiles");
+    let rules = vec![rule(5, &[is_7], quietly(1)), rule(5, &[], Answer::Allow)];
+    let program = spec(Arch::X86_64, rules).compile(Listening::No).expect("compiles");
     let ask = |arg| answer(&program, &SeccompData::new(Arch::X86_64, 5, [0, arg, 0, 0, 0, 0]));
     assert_eq!(ask(7), Action::Errno(1));
     assert_eq!(ask(7 | 1 << 32), Action::Errno(1));
@@ -67,42 +71,76 @@ fn a_low_half_comparison_ignores_the_high_half() {
 fn rules_of_one_call_are_tried_in_order() {
     let above = |n| condition(Arg::A0, Width::Full, Test::Gt(n));
     let rules = vec![
-        rule(9, &[above(100)], Action::Trap),
-        rule(3, &[], Action::Log),
-        rule(9, &[above(50)], Action::Notify),
-        rule(9, &[], Action::Allow),
-        rule(9, &[above(0)], Action::KillProcess),
+        rule(9, &[above(100)], quietly(7)),
+        rule(3, &[], logged(8)),
+        rule(9, &[above(50)], Answer::Broker),
+        rule(9, &[], Answer::Allow),
+        rule(9, &[above(0)], Answer::KillProcess),
     ];
-    let program = spec(Arch::Aarch64, rules).compile().expect("compiles");
+    let program = spec(Arch::Aarch64, rules).compile(Listening::Yes).expect("compiles");
     let ask = |arg| answer(&program, &SeccompData::new(Arch::Aarch64, 9, [arg, 0, 0, 0, 0, 0]));
-    assert_eq!(ask(101), Action::Trap);
-    assert_eq!(ask(1 << 40), Action::Trap);
+    assert_eq!(ask(101), Action::Errno(7));
+    assert_eq!(ask(1 << 40), Action::Errno(7));
     assert_eq!(ask(100), Action::Notify);
     assert_eq!(ask(50), Action::Allow);
+}
+
+/// Proves: SYS-1 filter-exact
+#[test]
+fn only_a_listener_hears_of_refusals_and_only_of_those_that_are_not_quiet() {
+    let rules = vec![
+        rule(1, &[], quietly(1)),
+        rule(2, &[], logged(1)),
+        rule(3, &[], suspicious(1)),
+        rule(4, &[], Answer::Allow),
+    ];
+    for arch in BOTH {
+        let spec = spec(arch, rules.clone());
+        let answers = |listening| {
+            let program = spec.compile(listening).expect("compiles");
+            [1, 2, 3, 4, 5].map(|nr| answer(&program, &SeccompData::new(arch, nr, [0; 6])))
+        };
+        let (refused, unknown) = (Action::Errno(1), Action::Errno(38));
+        let notified = Action::Notify;
+        assert_eq!(answers(Listening::No), [refused, refused, refused, Action::Allow, unknown]);
+        assert_eq!(answers(Listening::Yes), [refused, notified, notified, Action::Allow, unknown]);
+    }
+}
+
+/// Proves: SYS-1 filter-exact
+#[test]
+fn calls_for_a_broker_do_not_compile_where_nobody_listens() {
+    let is_7 = condition(Arg::A1, Width::Low32, Test::Eq(7));
+    let asked = spec(Arch::X86_64, vec![rule(2, &[is_7], Answer::Broker)]);
+    let refused = asked.compile(Listening::No).expect_err("nobody would perform it");
+    assert_eq!(refused, Error::NobodyListens { name: "open".to_owned() });
+    assert!(asked.compile(Listening::Yes).is_ok());
+    let by_default = FilterSpec::new(Arch::X86_64, Answer::Broker, Vec::new());
+    assert!(matches!(by_default.compile(Listening::No), Err(Error::NobodyListens { .. })));
 }
 
 #[test]
 fn comparing_one_argument_with_many_values_loads_it_once() {
     let rules = (0..20)
-        .map(|n| rule(1, &[condition(Arg::A2, Width::Low32, Test::Eq(n))], Action::Allow))
+        .map(|n| rule(1, &[condition(Arg::A2, Width::Low32, Test::Eq(n))], Answer::Allow))
         .collect();
-    let program = spec(Arch::Aarch64, rules).compile().expect("compiles");
+    let program = spec(Arch::Aarch64, rules).compile(Listening::No).expect("compiles");
     let loads = program.instructions().iter().filter(|i| i.code == 0x20 && i.k >= 16).count();
     assert_eq!(loads, 1);
 }
 
 #[test]
 fn neighbours_with_the_same_answer_are_one_range() {
-    let rules = (0..400).map(|n| rule(n, &[], Action::Allow)).collect();
-    let program = spec(Arch::Aarch64, rules).compile().expect("compiles");
+    let rules = (0..400).map(|n| rule(n, &[], Answer::Allow)).collect();
+    let program = spec(Arch::Aarch64, rules).compile(Listening::No).expect("compiles");
     // Two loads, the architecture, one comparison, three returns.
     assert_eq!(program.instructions().len(), 7);
 }
 
 #[test]
 fn an_errno_the_kernel_would_cut_is_refused() {
-    let too_large = spec(Arch::X86_64, vec![rule(1, &[], Action::Errno(4096))]);
-    assert_eq!(too_large.compile(), Err(Error::ErrnoTooLarge { errno: 4096 }));
+    let too_large = spec(Arch::X86_64, vec![rule(1, &[], quietly(4096))]);
+    assert_eq!(too_large.compile(Listening::No), Err(Error::ErrnoTooLarge { errno: 4096 }));
 }
 
 /// Proves: SYS-1 filter-exact
@@ -112,16 +150,20 @@ fn hundreds_of_conditional_calls_still_answer_right() {
         let rules: Vec<Rule> = (0..300)
             .map(|n| {
                 let exact = condition(Arg::A0, Width::Full, Test::Eq(u64::from(n) << 30));
-                rule(n * 2, &[exact], Action::Errno(u16::try_from(n).expect("small")))
+                rule(n * 2, &[exact], quietly(u16::try_from(n).expect("small")))
             })
             .collect();
         let spec = spec(arch, rules);
-        let program = spec.compile().expect("compiles");
+        let program = spec.compile(Listening::No).expect("compiles");
         assert!(program.instructions().len() > 1200);
         for nr in 0..610u32 {
             for arg in [0, u64::from(nr / 2) << 30] {
                 let data = SeccompData::new(arch, nr, [arg; 6]);
-                assert_eq!(answer(&program, &data), meaning(&spec, &data), "{data:x?}");
+                assert_eq!(
+                    answer(&program, &data),
+                    meaning(&spec, Listening::No, &data),
+                    "{data:x?}"
+                );
             }
         }
     }
@@ -163,22 +205,30 @@ fn any_condition() -> impl Strategy<Value = Condition> {
     (arg, width, test).prop_map(|(arg, width, test)| Condition { arg, width, test })
 }
 
-fn any_action() -> impl Strategy<Value = Action> {
+fn any_answer() -> impl Strategy<Value = Answer> {
     select(vec![
-        Action::Allow,
-        Action::Errno(1),
-        Action::Errno(38),
-        Action::KillProcess,
-        Action::Notify,
+        Answer::Allow,
+        quietly(1),
+        quietly(38),
+        logged(1),
+        logged(13),
+        suspicious(1),
+        Answer::KillProcess,
+        Answer::Broker,
     ])
 }
 
 fn any_spec() -> impl Strategy<Value = FilterSpec> {
     let syscall = prop_oneof![4 => 0..8u32, 1 => select(vec![500, 0x3fff_ffff, 0x4000_0000])];
-    let rule = (syscall, vec(any_condition(), 0..4), any_action())
-        .prop_map(|(syscall, conditions, action)| Rule { syscall, conditions, action });
-    (select(BOTH.to_vec()), any_action(), vec(rule, 0..24))
-        .prop_map(|(arch, default, rules)| FilterSpec { arch, default, rules })
+    let rule = (syscall, vec(any_condition(), 0..4), any_answer())
+        .prop_map(|(syscall, conditions, answer)| Rule { syscall, conditions, answer });
+    (select(BOTH.to_vec()), any_answer(), vec(rule, 0..24))
+        .prop_map(|(arch, default, rules)| FilterSpec::new(arch, default, rules))
+}
+
+fn needs_a_broker(spec: &FilterSpec) -> bool {
+    let answers = spec.rules().iter().map(|rule| rule.answer).chain([spec.default()]);
+    answers.into_iter().any(|answer| answer == Answer::Broker)
 }
 
 proptest! {
@@ -190,11 +240,20 @@ proptest! {
         spec in any_spec(),
         arguments in vec([edge_value(), edge_value(), edge_value()], 24),
     ) {
-        let program = spec.compile().expect("compiles");
-        for nr in (0..9).chain([499, 500, 501, 0x3fff_ffff, 0x4000_0000, 0x4000_0001, u32::MAX]) {
-            for [a, b, c] in &arguments {
-                let data = SeccompData::new(spec.arch, nr, [*a, *b, 0, 0, 0, *c]);
-                prop_assert_eq!(answer(&program, &data), meaning(&spec, &data), "{:x?}", data);
+        for listening in LISTENING_OR_NOT {
+            let program = match spec.compile(listening) {
+                Ok(program) => program,
+                Err(error) => {
+                    prop_assert!(listening == Listening::No && needs_a_broker(&spec), "{}", error);
+                    continue;
+                }
+            };
+            for nr in (0..9).chain([499, 500, 501, 0x3fff_ffff, 0x4000_0000, 0x4000_0001, u32::MAX]) {
+                for [a, b, c] in &arguments {
+                    let data = SeccompData::new(spec.arch(), nr, [*a, *b, 0, 0, 0, *c]);
+                    let expected = meaning(&spec, listening, &data);
+                    prop_assert_eq!(answer(&program, &data), expected, "{:x?}", data);
+                }
             }
         }
     }
@@ -202,17 +261,17 @@ proptest! {
     /// Proves: SYS-1 filter-exact
     #[test]
     fn an_unconditional_allow_reads_no_argument(spec in any_spec()) {
-        let program = spec.compile().expect("compiles");
+        let program = spec.compile(Listening::Yes).expect("compiles");
         for nr in 0..8 {
-            let first = spec.rules.iter().find(|rule| rule.syscall == nr);
-            if first.is_some_and(|rule| rule.conditions.is_empty() && rule.action == Action::Allow) {
-                prop_assert!(is_constantly_allowed(&program, spec.arch, nr), "{}", nr);
+            let first = spec.rules().iter().find(|rule| rule.syscall == nr);
+            if first.is_some_and(|rule| rule.conditions.is_empty() && rule.answer == Answer::Allow) {
+                prop_assert!(is_constantly_allowed(&program, spec.arch(), nr), "{}", nr);
             }
         }
     }
 
     #[test]
     fn compiling_twice_gives_the_same_program(spec in any_spec()) {
-        prop_assert_eq!(spec.compile(), spec.compile());
+        prop_assert_eq!(spec.compile(Listening::Yes), spec.compile(Listening::Yes));
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
-use crate::Program;
 use crate::interp::SeccompData;
-use crate::test_support::{BOTH, answer, ask};
+use crate::test_support::{BOTH, answer, ask, logged, number, quietly, suspicious};
+use crate::{Action, Listening, Profile, Program};
 
 /// A8.2 of the isolation model, by the names it uses; `clone` stands there for disabled forks.
 const BLOCKED_SYSCALLS: [&str; 13] = [
@@ -35,11 +35,12 @@ const APPENDIX: [&str; 12] = [
     "exit_group",
 ];
 
+fn profile(mode: ListMode, names: &[&str], arch: Arch) -> Profile {
+    Profile::with_list(BaselineOptions::new(arch), mode, names).expect("known names")
+}
+
 fn compiled(mode: ListMode, names: &[&str], arch: Arch) -> Program {
-    custom(mode, names, &BaselineOptions::new(arch))
-        .expect("known names")
-        .compile()
-        .expect("compiles")
+    profile(mode, names, arch).spec().compile(Listening::No).expect("compiles")
 }
 
 /// Proves: SYS-1 allow-list, POL-2 appendix-policy
@@ -78,13 +79,13 @@ fn a_white_list_does_not_lift_conditions_on_arguments() {
 fn a_white_list_can_not_open_what_is_always_refused() {
     let options = BaselineOptions::new(Arch::X86_64);
     for name in BLOCKED_SYSCALLS.into_iter().filter(|name| *name != "unshare") {
-        match custom(ListMode::Whitelist, [name], &options) {
+        match Profile::with_list(options, ListMode::Whitelist, [name]) {
             Err(Error::AlwaysRefused { reason, .. }) => assert!(!reason.is_empty()),
             other => panic!("{name}: {other:?}"),
         }
     }
     let debugging = BaselineOptions { debug: true, ..options };
-    assert!(custom(ListMode::Whitelist, ["ptrace"], &debugging).is_ok());
+    assert!(Profile::with_list(debugging, ListMode::Whitelist, ["ptrace"]).is_ok());
 }
 
 /// Proves: SYS-1 deny-list
@@ -124,8 +125,79 @@ fn the_names_of_the_isolation_model_can_be_black_listed_as_written() {
 #[test]
 fn an_unknown_name_is_refused_with_the_nearest_one() {
     let options = BaselineOptions::new(Arch::native());
-    let refused = custom(ListMode::Blacklist, ["ptrase"], &options).expect_err("unknown");
+    let refused =
+        Profile::with_list(options, ListMode::Blacklist, ["ptrase"]).expect_err("unknown");
     assert_eq!(refused.to_string(), "`ptrase` is not a system call; did you mean `ptrace`?");
-    let hopeless = custom(ListMode::Whitelist, ["💥"], &options).expect_err("unknown");
+    let hopeless = Profile::with_list(options, ListMode::Whitelist, ["💥"]).expect_err("unknown");
     assert_eq!(hopeless.to_string(), "`💥` is not a system call");
+}
+
+/// Proves: SYS-1 filter-exact
+///
+/// What a list adds is logged; what the baseline refuses keeps its errno and its mark, the probing of
+/// ordinary programs stays quiet.
+#[test]
+fn refusals_of_a_list_are_logged_and_those_of_the_baseline_keep_their_marks() {
+    for arch in BOTH {
+        let white = profile(ListMode::Whitelist, &APPENDIX, arch).spec();
+        let black = profile(ListMode::Blacklist, &["mkdirat"], arch).spec();
+        for (spec, name, expected) in [
+            (&white, "openat", logged(EPERM)),
+            (&white, "ioctl", logged(EPERM)),
+            (&white, "mount", suspicious(EPERM)),
+            (&white, "clone3", quietly(ENOSYS)),
+            (&white, "keyctl", quietly(EPERM)),
+            (&black, "mkdirat", logged(EPERM)),
+            (&black, "mount", suspicious(EPERM)),
+            (&black, "clone3", quietly(ENOSYS)),
+            (&black, "openat", Answer::Allow),
+        ] {
+            let data = SeccompData::new(arch, number(arch, name), [0; 6]);
+            assert_eq!(spec.answer(&data), expected, "{name}");
+        }
+    }
+}
+
+/// Proves: SYS-1 filter-exact, SYS-1 no-inet
+///
+/// The second is what the self-check tries without namespaces, before anybody listens.
+#[test]
+fn what_the_baseline_refuses_of_a_closed_call_keeps_its_mark() {
+    let options = BaselineOptions { deny_inet: true, ..BaselineOptions::new(Arch::native()) };
+    let profile = Profile::with_list(options, ListMode::Whitelist, ["read"]).expect("known");
+    let spec = profile.spec();
+    for (family, expected) in [(38, suspicious(97)), (2, quietly(13)), (1, logged(EPERM))] {
+        let args = [family, 1, 0, 0, 0, 0];
+        let data = SeccompData::new(Arch::native(), number(Arch::native(), "socket"), args);
+        assert_eq!(spec.answer(&data), expected, "family {family}");
+    }
+}
+
+/// Proves: SYS-1 allow-list
+#[test]
+fn a_call_whose_flags_can_not_be_seen_may_be_named_and_still_falls_back() {
+    let options =
+        BaselineOptions { refuse_setid_modes: true, ..BaselineOptions::new(Arch::native()) };
+    for names in [["openat2"], ["read"]] {
+        let profile = Profile::with_list(options, ListMode::Whitelist, names).expect("accepted");
+        let explained = profile.explain("openat2").expect("known");
+        let [only] = explained.rules[..] else { panic!("{explained:?}") };
+        assert_eq!(only.answer, quietly(ENOSYS));
+    }
+}
+
+/// Proves: SYS-1 allow-list
+#[test]
+fn a_white_list_leaves_calls_to_the_broker() {
+    let options = BaselineOptions { guard_writes: true, ..BaselineOptions::new(Arch::native()) };
+    let profile =
+        Profile::with_list(options, ListMode::Whitelist, ["openat", "mkdirat"]).expect("known");
+    let spec = profile.spec();
+    let ask = |name, args| {
+        spec.answer(&SeccompData::new(Arch::native(), number(Arch::native(), name), args))
+    };
+    assert_eq!(ask("mkdirat", [0; 6]), Answer::Broker);
+    assert_eq!(ask("openat", [0, 0, 1, 0, 0, 0]), Answer::Broker);
+    assert_eq!(ask("openat", [0; 6]), Answer::Allow);
+    assert_eq!(ask("renameat2", [0; 6]), logged(EPERM));
 }

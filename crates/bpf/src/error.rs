@@ -12,6 +12,8 @@ pub enum Error {
     BadInstruction { index: usize, problem: &'static str },
     #[error("errno {errno} does not exist, the kernel takes 0 to 4095")]
     ErrnoTooLarge { errno: u16 },
+    #[error("`{name}` is to be performed by a broker, and the filter is to have no listener")]
+    NobodyListens { name: String },
     #[error("`{name}` is not a system call{}", suggestion(*.nearest))]
     UnknownSyscall { name: String, nearest: Option<&'static str> },
     #[error("`{name}` can not be allowed: {reason} (group {group}); take it off the list")]

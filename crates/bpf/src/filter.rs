@@ -1,28 +1,32 @@
 //! A filter as people think of it: for each system call, rules in order, the first that holds wins.
-//! [`FilterSpec::compile`] turns it into a program; nothing here depends on the host.
+//! [`FilterSpec::compile`] turns it into a program, [`FilterSpec::answer`] says what it means for one
+//! call; the two must never differ. Nothing here depends on the host.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Action, Arch, Error, Program, compile};
+use crate::interp::SeccompData;
+use crate::{Answer, Arch, Error, Listening, Program, compile};
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// On x86_64, numbers from here on are calls of the x32 ABI, which has its own, unlisted entry points.
+pub(crate) const X32_BIT: u32 = 0x4000_0000;
+/// A tracer writes this number to skip a call; the kernel runs nothing for it.
+pub(crate) const SKIPPED_BY_TRACER: u32 = u32::MAX;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterSpec {
-    pub arch: Arch,
-    /// For calls that no rule decides.
-    pub default: Action,
-    pub rules: Vec<Rule>,
+    arch: Arch,
+    default: Answer,
+    /// By number, so that a call's own rules are found without looking at the others'.
+    rules: Vec<Rule>,
 }
 
 /// Several rules may name one system call; they are tried in the order they stand in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub syscall: u32,
     /// All must hold. None at all: the rule always holds, and reads no argument.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    pub action: Action,
+    pub answer: Answer,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,8 +79,73 @@ pub enum Test {
 }
 
 impl FilterSpec {
-    /// The same specification always gives the same program.
-    pub fn compile(&self) -> Result<Program, Error> {
-        compile::compile(self)
+    /// `default` is for calls that no rule decides.
+    pub fn new(arch: Arch, default: Answer, mut rules: Vec<Rule>) -> Self {
+        // Stable: rules of one call keep their order.
+        rules.sort_by_key(|rule| rule.syscall);
+        Self { arch, default, rules }
+    }
+
+    pub fn arch(&self) -> Arch {
+        self.arch
+    }
+
+    pub fn default(&self) -> Answer {
+        self.default
+    }
+
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// The same specification always gives the same program. One with calls for a broker is an error
+    /// where nobody listens: it could only be held by refusing what it means to give.
+    pub fn compile(&self, listening: Listening) -> Result<Program, Error> {
+        compile::compile(self, listening)
+    }
+
+    /// What this filter means for a call, as a listener has to know it: a notification does not say
+    /// which rule it came from.
+    pub fn answer(&self, call: &SeccompData) -> Answer {
+        if call.arch != self.arch.audit_value() {
+            return Answer::KillProcess;
+        }
+        if call.nr == SKIPPED_BY_TRACER {
+            return self.default;
+        }
+        if self.arch == Arch::X86_64 && call.nr >= X32_BIT {
+            return Answer::KillProcess;
+        }
+        self.rules_of(call.nr)
+            .iter()
+            .find(|rule| rule.conditions.iter().all(|condition| condition.holds(&call.args)))
+            .map_or(self.default, |rule| rule.answer)
+    }
+
+    /// The rules of one call, in order.
+    fn rules_of(&self, syscall: u32) -> &[Rule] {
+        let first = self.rules.partition_point(|rule| rule.syscall < syscall);
+        let of_it = self.rules[first..].partition_point(|rule| rule.syscall == syscall);
+        &self.rules[first..first + of_it]
+    }
+}
+
+impl Condition {
+    fn holds(&self, arguments: &[u64; 6]) -> bool {
+        let argument = arguments[self.arg as usize];
+        let value = match self.width {
+            Width::Full => argument,
+            Width::Low32 => argument & 0xffff_ffff,
+        };
+        match self.test {
+            Test::Eq(other) => value == other,
+            Test::Ne(other) => value != other,
+            Test::Lt(other) => value < other,
+            Test::Le(other) => value <= other,
+            Test::Gt(other) => value > other,
+            Test::Ge(other) => value >= other,
+            Test::MaskedEq { mask, value: expected } => value & mask == expected,
+            Test::MaskedAny { mask } => value & mask != 0,
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::{Action, Arch, Arg, BaselineOptions, Condition, Rule, Test, Width};
+use crate::{Answer, Arch, Arg, BaselineOptions, Condition, Notice, Refusal, Rule, Test, Width};
 
 include!(concat!(env!("OUT_DIR"), "/groups.rs"));
 
@@ -23,16 +23,12 @@ pub struct Group {
 pub enum GroupDecision {
     Allow,
     /// A custom list may open it.
-    Refuse {
-        errno: u16,
-    },
+    Refuse(Refusal),
     /// No list opens it.
-    AlwaysRefuse {
-        errno: u16,
-    },
+    AlwaysRefuse(Refusal),
     AllowWhen {
         switch: Switch,
-        errno: u16,
+        otherwise: Refusal,
     },
 }
 
@@ -46,6 +42,8 @@ pub enum Switch {
     DenyUnix,
     DenyOthers,
     DenyFork,
+    GuardWrites,
+    GuardExec,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -64,30 +62,38 @@ pub struct Entry {
 pub struct EntryRule {
     pub when: Option<Switch>,
     pub conditions: &'static [Condition],
-    pub action: Action,
+    /// The conditions, for people; empty where there are none.
+    pub words: &'static str,
+    pub answer: Answer,
 }
 
 /// Every rule of these groups that counts under these options.
 pub(crate) fn rules_of(groups: &[Group], options: &BaselineOptions) -> Vec<Rule> {
-    let mut rules = Vec::with_capacity(512);
+    let mut rules = Vec::new();
     for group in groups {
-        let fallback = group.decision.action(options);
         for entry in group.entries {
-            if let Some(number) = entry.number(options.arch) {
-                rules.extend(entry.rules(number, fallback, options));
+            if let Some(syscall) = entry.number(options.arch) {
+                let in_force = entry.in_force(group.decision, options);
+                rules.extend(in_force.map(|rule| rule.of_call(syscall)));
             }
         }
     }
     rules
 }
 
+impl EntryRule {
+    pub(crate) fn of_call(self, syscall: u32) -> Rule {
+        Rule { syscall, conditions: self.conditions.to_vec(), answer: self.answer }
+    }
+}
+
 impl GroupDecision {
-    pub(crate) fn action(self, options: &BaselineOptions) -> Action {
+    pub(crate) fn answer(self, options: &BaselineOptions) -> Answer {
         match self {
-            Self::Allow => Action::Allow,
-            Self::Refuse { errno } | Self::AlwaysRefuse { errno } => Action::Errno(errno),
-            Self::AllowWhen { switch, .. } if options.is_on(switch) => Action::Allow,
-            Self::AllowWhen { errno, .. } => Action::Errno(errno),
+            Self::Allow => Answer::Allow,
+            Self::Refuse(refusal) | Self::AlwaysRefuse(refusal) => Answer::Refuse(refusal),
+            Self::AllowWhen { switch, .. } if options.is_on(switch) => Answer::Allow,
+            Self::AllowWhen { otherwise, .. } => Answer::Refuse(otherwise),
         }
     }
 }
@@ -101,19 +107,21 @@ impl Entry {
         }
     }
 
-    /// The rules that count under these options, closed by `fallback`.
-    pub(crate) fn rules(
+    /// The rules that count under these options, up to the first that always holds; closed by the
+    /// decision of the group.
+    pub(crate) fn in_force(
         &self,
-        syscall: u32,
-        fallback: Action,
+        decision: GroupDecision,
         options: &BaselineOptions,
-    ) -> impl Iterator<Item = Rule> {
-        let closing = EntryRule { when: None, conditions: &[], action: fallback };
-        let in_force = |rule: &EntryRule| rule.when.is_none_or(|switch| options.is_on(switch));
-        self.rules.iter().copied().filter(in_force).chain([closing]).map(move |rule| Rule {
-            syscall,
-            conditions: rule.conditions.to_vec(),
-            action: rule.action,
+    ) -> impl Iterator<Item = EntryRule> {
+        let closing =
+            EntryRule { when: None, conditions: &[], words: "", answer: decision.answer(options) };
+        let counts = |rule: &EntryRule| rule.when.is_none_or(|switch| options.is_on(switch));
+        let mut closed = false;
+        self.rules.iter().copied().filter(counts).chain([closing]).take_while(move |rule| {
+            let reached = !closed;
+            closed = rule.conditions.is_empty();
+            reached
         })
     }
 }

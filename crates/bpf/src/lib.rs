@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod action;
+mod answer;
 mod arch;
 mod asm;
 pub mod baseline;
@@ -13,8 +14,9 @@ mod custom;
 mod error;
 mod filter;
 mod groups;
-mod init;
 pub mod interp;
+mod own;
+mod profile;
 mod program;
 pub mod table;
 
@@ -24,11 +26,14 @@ mod oracle_tests;
 mod test_support;
 
 pub use action::Action;
+pub use answer::{Answer, Listening, Notice, Refusal};
 pub use arch::Arch;
 pub use baseline::BaselineOptions;
-pub use custom::{ListMode, custom};
+pub use custom::ListMode;
 pub use error::Error;
 pub use filter::{Arg, Condition, FilterSpec, Rule, Test, Width};
 pub use groups::{Entry, EntryRule, Group, GroupDecision, Switch};
-pub use init::init_spec;
+pub use interp::SeccompData;
+pub use own::{broker_spec, init_spec};
+pub use profile::{ExplainedRule, Explanation, Profile, Verdict};
 pub use program::{Insn, Program};

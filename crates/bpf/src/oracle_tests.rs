@@ -11,19 +11,17 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
 use crate::interp::SeccompData;
-use crate::test_support::answer;
+use crate::test_support::{LISTENING_OR_NOT, answer, logged, quietly};
 use crate::{
-    Action, Arch, Arg, BaselineOptions, Condition, FilterSpec, Insn, Program, Rule, Test, Width,
-    baseline, table,
+    Action, Answer, Arch, Arg, BaselineOptions, Condition, FilterSpec, Insn, Listening, Profile,
+    Program, Rule, Test, Width, table,
 };
 
-fn scmp_action(action: Action) -> ScmpAction {
-    match action {
+fn scmp_action(answer: Answer, listening: Listening) -> ScmpAction {
+    match answer.action(listening).expect("compiles") {
         Action::Allow => ScmpAction::Allow,
         Action::Errno(errno) => ScmpAction::Errno(errno.into()),
         Action::KillProcess => ScmpAction::KillProcess,
-        Action::Trap => ScmpAction::Trap,
-        Action::Log => ScmpAction::Log,
         Action::Notify => ScmpAction::Notify,
     }
 }
@@ -69,12 +67,12 @@ fn alternatives(conditions: &[Condition]) -> Vec<Vec<ScmpArgCompare>> {
     })
 }
 
-fn built_by_libseccomp(spec: &FilterSpec) -> Program {
-    let mut filter = ScmpFilterContext::new(scmp_action(spec.default))
+fn built_by_libseccomp(spec: &FilterSpec, listening: Listening) -> Program {
+    let mut filter = ScmpFilterContext::new(scmp_action(spec.default(), listening))
         .expect("libseccomp (Debian: libseccomp-dev) is needed for this test");
     filter.set_act_badarch(ScmpAction::KillProcess).expect("bad-architecture action");
-    for rule in &spec.rules {
-        let action = scmp_action(rule.action);
+    for rule in spec.rules() {
+        let action = scmp_action(rule.answer, listening);
         let syscall = ScmpSyscall::from(i32::try_from(rule.syscall).expect("small"));
         if rule.conditions.is_empty() {
             filter.add_rule_exact(action, syscall).expect("rule");
@@ -102,12 +100,17 @@ fn built_by_libseccomp(spec: &FilterSpec) -> Program {
 const NUMBERS_TO_TRY: [u32; 6] =
     [0x3fff_ffff, 0x4000_0000, 0x4000_0001, 0x8000_0000, 0xffff_fffe, u32::MAX];
 
-fn assert_same(spec: &FilterSpec, numbers: impl Iterator<Item = u32>, arguments: &[[u64; 6]]) {
-    let ours = spec.compile().expect("compiles");
-    let theirs = built_by_libseccomp(spec);
+fn assert_same(
+    spec: &FilterSpec,
+    listening: Listening,
+    numbers: impl Iterator<Item = u32>,
+    arguments: &[[u64; 6]],
+) {
+    let ours = spec.compile(listening).expect("compiles");
+    let theirs = built_by_libseccomp(spec, listening);
     for nr in numbers.chain(NUMBERS_TO_TRY) {
         for args in arguments {
-            let data = SeccompData::new(spec.arch, nr, *args);
+            let data = SeccompData::new(spec.arch(), nr, *args);
             assert_eq!(answer(&ours, &data), answer(&theirs, &data), "{data:x?} of {spec:?}");
             let foreign = SeccompData { arch: 0x4000_0003, ..data };
             assert_eq!(answer(&ours, &foreign), answer(&theirs, &foreign), "{foreign:x?}");
@@ -119,14 +122,19 @@ fn assert_same(spec: &FilterSpec, numbers: impl Iterator<Item = u32>, arguments:
 #[test]
 fn the_unconditional_part_of_the_baseline_agrees() {
     let options = BaselineOptions::new(Arch::X86_64);
-    let mut spec = baseline::spec(&options);
-    // libseccomp refuses rules that say what the default says.
-    let default = spec.default;
-    let conditional: Vec<u32> =
-        spec.rules.iter().filter(|r| !r.conditions.is_empty()).map(|r| r.syscall).collect();
-    spec.rules.retain(|r| r.action != default && !conditional.contains(&r.syscall));
-    assert!(spec.rules.len() > 300);
-    assert_same(&spec, 0..600, &[[0; 6], [u64::MAX; 6]]);
+    let whole = Profile::baseline(options).spec();
+    for listening in LISTENING_OR_NOT {
+        let mut rules = whole.rules().to_vec();
+        let conditional: Vec<u32> =
+            rules.iter().filter(|r| !r.conditions.is_empty()).map(|r| r.syscall).collect();
+        // libseccomp refuses rules that say what the default says.
+        let default = whole.default().action(listening);
+        rules
+            .retain(|r| r.answer.action(listening) != default && !conditional.contains(&r.syscall));
+        assert!(rules.len() > 300);
+        let spec = FilterSpec::new(Arch::X86_64, whole.default(), rules);
+        assert_same(&spec, listening, 0..600, &[[0; 6], [u64::MAX; 6]]);
+    }
 }
 
 /// Proves: SYS-1 filter-exact
@@ -134,8 +142,9 @@ fn the_unconditional_part_of_the_baseline_agrees() {
 /// Each call alone, its closing decision as the filter's default.
 #[test]
 fn conditions_of_the_baseline_agree() {
-    let options =
-        BaselineOptions { refuse_setid_modes: true, ..BaselineOptions::new(Arch::X86_64) };
+    let plain = BaselineOptions::new(Arch::X86_64);
+    let refusing = BaselineOptions { refuse_setid_modes: true, ..plain };
+    let guarding = BaselineOptions { guard_writes: true, ..plain };
     let edges: Vec<u64> = [0, 1, 2, 8, 10, 0x11, 0o644, 0o4755, 0o2755, 0o6777, 0x41, 0x40_0040]
         .into_iter()
         .chain([0x5410, 0x5412, 0x541c, 0x541d, 0x5423, 0x2_0000, 0x2_0008, 0x4_0000])
@@ -144,28 +153,35 @@ fn conditions_of_the_baseline_agree() {
         .collect();
     let arguments: Vec<[u64; 6]> =
         edges.iter().flat_map(|a| edges.iter().map(|b| [*a, *b, *a, *b, *a, *b])).collect();
-    for name in [
-        "clone",
-        "unshare",
-        "ioctl",
-        "personality",
-        "seccomp",
-        "socketpair",
-        "chmod",
-        "fchmodat",
-        "openat",
-        "mknod",
-    ] {
+    let cases = [
+        (refusing, Listening::No, "clone"),
+        (refusing, Listening::Yes, "clone"),
+        (refusing, Listening::No, "unshare"),
+        (refusing, Listening::No, "ioctl"),
+        (refusing, Listening::Yes, "ioctl"),
+        (refusing, Listening::No, "personality"),
+        (refusing, Listening::No, "seccomp"),
+        (refusing, Listening::No, "socketpair"),
+        (refusing, Listening::No, "chmod"),
+        (refusing, Listening::No, "fchmodat"),
+        (refusing, Listening::No, "openat"),
+        (refusing, Listening::No, "mknod"),
+        (refusing, Listening::Yes, "keyctl"),
+        (guarding, Listening::Yes, "open"),
+        (guarding, Listening::Yes, "openat"),
+    ];
+    for (options, listening, name) in cases {
         let nr = table::number(Arch::X86_64, name).expect("known");
-        let all = baseline::spec(&options).rules;
+        let all = Profile::baseline(options).spec();
         let (closing, conditional): (Vec<Rule>, Vec<Rule>) = all
-            .into_iter()
+            .rules()
+            .iter()
             .filter(|rule| rule.syscall == nr)
+            .cloned()
             .partition(|rule| rule.conditions.is_empty());
         assert!(!conditional.is_empty(), "{name} has conditions");
-        let default = closing[0].action;
-        let spec = FilterSpec { arch: Arch::X86_64, default, rules: conditional };
-        assert_same(&spec, [nr, nr + 1].into_iter(), &arguments);
+        let spec = FilterSpec::new(Arch::X86_64, closing[0].answer, conditional);
+        assert_same(&spec, listening, [nr, nr + 1].into_iter(), &arguments);
     }
 }
 
@@ -197,13 +213,13 @@ fn conditions() -> impl Strategy<Value = Vec<Condition>> {
 /// `arg <= 1 << 32` of one call refuse 1). Several rules are held against their plain meaning in
 /// `compile_tests`.
 fn spec() -> impl Strategy<Value = FilterSpec> {
-    vec(conditions(), 1..40).prop_map(|calls| FilterSpec {
-        arch: Arch::X86_64,
-        default: Action::Errno(38),
-        rules: (0..)
+    let answer = select(vec![Answer::Allow, Answer::Broker, logged(1), quietly(13)]);
+    vec((conditions(), answer), 1..40).prop_map(|calls| {
+        let rules = (0..)
             .zip(calls)
-            .map(|(syscall, conditions)| Rule { syscall, conditions, action: Action::Allow })
-            .collect(),
+            .map(|(syscall, (conditions, answer))| Rule { syscall, conditions, answer })
+            .collect();
+        FilterSpec::new(Arch::X86_64, quietly(38), rules)
     })
 }
 
@@ -215,6 +231,6 @@ proptest! {
     fn random_conditions_agree(spec in spec(), arguments in vec([edge(), edge(), edge()], 16)) {
         let arguments: Vec<[u64; 6]> =
             arguments.into_iter().map(|[a, b, c]| [a, 0, b, 0, 0, c]).collect();
-        assert_same(&spec, 0..41, &arguments);
+        assert_same(&spec, Listening::Yes, 0..41, &arguments);
     }
 }

@@ -1,9 +1,13 @@
 //! What several tests need: the plain meaning of a specification, and a short way to ask a program.
 
 use crate::interp::{self, SeccompData};
-use crate::{Action, Arch, Arg, Condition, FilterSpec, Program, Rule, Test, Width, table};
+use crate::{
+    Action, Answer, Arch, Arg, Condition, FilterSpec, Listening, Notice, Program, Refusal, Rule,
+    Test, Width, table,
+};
 
 pub(crate) const BOTH: [Arch; 2] = [Arch::X86_64, Arch::Aarch64];
+pub(crate) const LISTENING_OR_NOT: [Listening; 2] = [Listening::Yes, Listening::No];
 
 pub(crate) fn number(arch: Arch, name: &str) -> u32 {
     table::number(arch, name).unwrap_or_else(|| panic!("{name} is not in the table of {arch:?}"))
@@ -25,40 +29,33 @@ pub(crate) fn condition(arg: Arg, width: Width, test: Test) -> Condition {
     Condition { arg, width, test }
 }
 
-pub(crate) fn rule(syscall: u32, conditions: &[Condition], action: Action) -> Rule {
-    Rule { syscall, conditions: conditions.to_vec(), action }
+pub(crate) fn rule(syscall: u32, conditions: &[Condition], answer: Answer) -> Rule {
+    Rule { syscall, conditions: conditions.to_vec(), answer }
 }
 
-/// The meaning of a specification, said as plainly as can be.
-pub(crate) fn meaning(spec: &FilterSpec, data: &SeccompData) -> Action {
-    if data.arch != spec.arch.audit_value() {
-        return Action::KillProcess;
-    }
-    if spec.arch == Arch::X86_64 && data.nr >= 0x4000_0000 && data.nr != u32::MAX {
-        return Action::KillProcess;
-    }
-    spec.rules
-        .iter()
-        .filter(|rule| rule.syscall == data.nr)
-        .find(|rule| rule.conditions.iter().all(|condition| holds(*condition, data)))
-        .map_or(spec.default, |rule| rule.action)
+pub(crate) fn quietly(errno: u16) -> Answer {
+    Answer::Refuse(Refusal { errno, notice: Notice::Quiet })
 }
 
-fn holds(condition: Condition, data: &SeccompData) -> bool {
-    let argument = data.args[condition.arg as usize];
-    let value = match condition.width {
-        Width::Full => argument,
-        Width::Low32 => argument & 0xffff_ffff,
-    };
-    match condition.test {
-        Test::Eq(other) => value == other,
-        Test::Ne(other) => value != other,
-        Test::Lt(other) => value < other,
-        Test::Le(other) => value <= other,
-        Test::Gt(other) => value > other,
-        Test::Ge(other) => value >= other,
-        Test::MaskedEq { mask, value: expected } => value & mask == expected,
-        Test::MaskedAny { mask } => value & mask != 0,
+pub(crate) fn logged(errno: u16) -> Answer {
+    Answer::Refuse(Refusal { errno, notice: Notice::Logged })
+}
+
+pub(crate) fn suspicious(errno: u16) -> Answer {
+    Answer::Refuse(Refusal { errno, notice: Notice::Suspicious })
+}
+
+/// The meaning of a specification under a listener or without, said as plainly as can be.
+pub(crate) fn meaning(spec: &FilterSpec, listening: Listening, data: &SeccompData) -> Action {
+    match (spec.answer(data), listening) {
+        (Answer::Allow, _) => Action::Allow,
+        (Answer::KillProcess, _) => Action::KillProcess,
+        (Answer::Broker, Listening::Yes) => Action::Notify,
+        (Answer::Broker, Listening::No) => panic!("compiled without a listener: {data:x?}"),
+        (Answer::Refuse(Refusal { notice, .. }), Listening::Yes) if notice > Notice::Quiet => {
+            Action::Notify
+        }
+        (Answer::Refuse(Refusal { errno, .. }), _) => Action::Errno(errno),
     }
 }
 

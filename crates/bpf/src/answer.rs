@@ -1,0 +1,64 @@
+//! What a rule means for a call, and what the kernel is told to do for it. The two differ: a refusal
+//! that is logged, and a call that a broker performs, both reach the kernel as a notification.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Action;
+
+include!(concat!(env!("OUT_DIR"), "/errnos.rs"));
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Answer {
+    Allow,
+    Refuse(Refusal),
+    /// A process outside performs the call in the caller's stead, or refuses it.
+    Broker,
+    KillProcess,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Refusal {
+    pub errno: u16,
+    pub notice: Notice,
+}
+
+/// Who hears of a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Notice {
+    /// Nobody: ordinary programs try the call all the time and have another way.
+    Quiet,
+    Logged,
+    /// Logged, and counted towards ending the run.
+    Suspicious,
+}
+
+/// Whether somebody will hold the listener of the filter (`SECCOMP_FILTER_FLAG_NEW_LISTENER`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listening {
+    Yes,
+    No,
+}
+
+impl Refusal {
+    /// The errno as man pages write it; `None` for one that no rule file uses.
+    pub fn errno_name(self) -> Option<&'static str> {
+        ERRNO_NAMES.iter().find_map(|(name, errno)| (*errno == self.errno).then_some(*name))
+    }
+}
+
+impl Answer {
+    /// `None`: only a listener could give this answer, and there is none.
+    pub(crate) fn action(self, listening: Listening) -> Option<Action> {
+        match (self, listening) {
+            (Self::Allow, _) => Some(Action::Allow),
+            (Self::KillProcess, _) => Some(Action::KillProcess),
+            (Self::Refuse(Refusal { notice: Notice::Quiet, errno }), _)
+            | (Self::Refuse(Refusal { errno, .. }), Listening::No) => Some(Action::Errno(errno)),
+            (Self::Refuse(_) | Self::Broker, Listening::Yes) => Some(Action::Notify),
+            (Self::Broker, Listening::No) => None,
+        }
+    }
+}

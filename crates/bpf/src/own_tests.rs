@@ -1,0 +1,79 @@
+use super::*;
+use crate::interp::SeccompData;
+use crate::test_support::{BOTH, answer, ask};
+use crate::{Action, Listening};
+
+/// Proves: SYS-1 init
+#[test]
+fn init_may_reap_and_talk_and_dies_of_anything_else() {
+    for arch in BOTH {
+        let program = init_spec(arch).compile(Listening::No).expect("compiles");
+        for name in ["wait4", "waitid", "kill", "read", "ppoll", "rt_sigreturn", "exit_group"] {
+            assert_eq!(ask(&program, arch, name, &[]), Action::Allow, "{name}");
+        }
+        for name in ["openat", "execve", "clone", "clone3", "socket", "ptrace", "mount", "setns"] {
+            assert_eq!(ask(&program, arch, name, &[]), Action::KillProcess, "{name}");
+        }
+        for nr in (0..600).filter(|nr| crate::table::name(arch, *nr).is_none()) {
+            let data = SeccompData::new(arch, nr, [0; 6]);
+            assert_eq!(answer(&program, &data), Action::KillProcess, "{nr}");
+        }
+    }
+}
+
+/// Proves: SYS-1 init
+#[test]
+fn init_may_only_hand_over_the_terminal() {
+    for arch in BOTH {
+        let program = init_spec(arch).compile(Listening::No).expect("compiles");
+        for (command, expected) in [
+            (0x5410, Action::Allow),           // TIOCSPGRP
+            (0x5414, Action::Allow),           // TIOCSWINSZ
+            (0x5412, Action::Errno(1)),        // TIOCSTI
+            (0x1_0000_5412, Action::Errno(1)), // the same with a high bit
+            (0x540e, Action::Errno(1)),        // TIOCSCTTY
+        ] {
+            assert_eq!(ask(&program, arch, "ioctl", &[0, command]), expected, "{command:#x}");
+        }
+    }
+}
+
+/// Proves: SYS-1 broker
+#[test]
+fn the_broker_may_perform_files_and_starts_nothing() {
+    for arch in BOTH {
+        let program = broker_spec(arch).compile(Listening::No).expect("compiles");
+        for name in ["openat2", "renameat2", "linkat", "process_vm_readv", "pidfd_getfd", "bind"] {
+            assert_eq!(ask(&program, arch, name, &[]), Action::Allow, "{name}");
+        }
+        for name in ["execve", "execveat", "socket", "connect", "ptrace", "mount", "setns", "kill"]
+        {
+            assert_eq!(ask(&program, arch, name, &[]), Action::KillProcess, "{name}");
+        }
+        for namespace in [0x2_0000, 0x1000_0000, 0x4000_0000] {
+            let flags = [namespace | 17];
+            assert_eq!(ask(&program, arch, "clone", &flags), Action::Errno(1), "{flags:x?}");
+        }
+        assert_eq!(ask(&program, arch, "clone", &[17]), Action::Allow);
+        assert_eq!(ask(&program, arch, "clone3", &[]), Action::Errno(38));
+        for nr in (0..600).filter(|nr| crate::table::name(arch, *nr).is_none()) {
+            let data = SeccompData::new(arch, nr, [0; 6]);
+            assert_eq!(answer(&program, &data), Action::KillProcess, "{nr}");
+        }
+    }
+}
+
+/// Proves: SYS-1 broker
+#[test]
+fn the_broker_steers_no_device_but_its_listener() {
+    for arch in BOTH {
+        let program = broker_spec(arch).compile(Listening::No).expect("compiles");
+        // SECCOMP_IOCTL_NOTIF_RECV, _SEND, _ID_VALID, _ADDFD, _SET_FLAGS.
+        for request in [0xc050_2100, 0xc018_2101, 0x4008_2102, 0x4018_2103, 0x4008_2104] {
+            assert_eq!(ask(&program, arch, "ioctl", &[0, request]), Action::Allow, "{request:#x}");
+        }
+        for request in [0x5412, 0x541c, 0x5401, 0x1_0000_5412, 0x4020_ae46] {
+            assert_eq!(ask(&program, arch, "ioctl", &[0, request]), Action::Errno(1));
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The filter that a policy asks for: the baseline, or the baseline under the policy's own list. It is
+//! made into a specification for the kernel and explained to people here, from the same decisions.
+
+use serde::Serialize;
+
+use crate::baseline::ENOSYS;
+use crate::custom::{Change, Decided, List, known_name};
+use crate::groups::{BASELINE, Entry, EntryRule, Group};
+use crate::{Answer, Arch, BaselineOptions, Error, FilterSpec, ListMode, Notice, Refusal, table};
+
+/// Calls newer than the tables answer ENOSYS, as on an older kernel, so that programs fall back.
+const UNKNOWN: Answer = Answer::Refuse(Refusal { errno: ENOSYS, notice: Notice::Quiet });
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    options: BaselineOptions,
+    list: Option<List>,
+}
+
+impl Profile {
+    pub fn baseline(options: BaselineOptions) -> Self {
+        Self { options, list: None }
+    }
+
+    pub fn with_list<Name: AsRef<str>>(
+        options: BaselineOptions,
+        mode: ListMode,
+        names: impl IntoIterator<Item = Name>,
+    ) -> Result<Self, Error> {
+        let list = List::new(mode, names)?;
+        for group in BASELINE {
+            for entry in group.entries {
+                list.check(group, entry, &options)?;
+            }
+        }
+        Ok(Self { options, list: Some(list) })
+    }
+
+    /// The same policy on another architecture.
+    pub fn on(self, arch: Arch) -> Self {
+        Self { options: BaselineOptions { arch, ..self.options }, ..self }
+    }
+
+    pub fn arch(&self) -> Arch {
+        self.options.arch
+    }
+
+    pub fn spec(&self) -> FilterSpec {
+        let mut rules = Vec::with_capacity(512);
+        for group in BASELINE {
+            for entry in group.entries {
+                let Some(syscall) = entry.number(self.options.arch) else { continue };
+                let (in_force, _) = self.in_force(group, entry);
+                rules.extend(in_force.map(|rule| rule.of_call(syscall)));
+            }
+        }
+        FilterSpec::new(self.options.arch, UNKNOWN, rules)
+    }
+
+    /// What is said to a call of this name, and why.
+    pub fn explain(&self, name: &str) -> Result<Explanation, Error> {
+        let name = known_name(name)?;
+        let decided = BASELINE.iter().find_map(|group| {
+            let entry = group.entries.iter().find(|entry| entry.name == name)?;
+            Some(self.explanation(group, entry))
+        });
+        // The build has seen to it that every name is decided.
+        decided.ok_or_else(|| Error::UnknownSyscall { name: name.to_owned(), nearest: None })
+    }
+
+    /// The same by number; `None` for one that the tables do not have.
+    pub fn explain_number(&self, number: u32) -> Option<Explanation> {
+        self.explain(table::name(self.options.arch, number)?).ok()
+    }
+
+    /// Every call of every group, in the order of the file.
+    pub fn explanations(&self) -> impl Iterator<Item = Explanation> {
+        BASELINE.iter().flat_map(move |group| {
+            group.entries.iter().map(move |entry| self.explanation(group, entry))
+        })
+    }
+
+    fn explanation(&self, group: &Group, entry: &Entry) -> Explanation {
+        let (in_force, because) = self.in_force(group, entry);
+        let rules: Vec<ExplainedRule> =
+            in_force.map(|rule| ExplainedRule { when: rule.words, answer: rule.answer }).collect();
+        Explanation {
+            name: entry.name,
+            number: entry.number(self.options.arch),
+            verdict: Verdict::of(&rules),
+            group: group.name,
+            reason: group.reason,
+            list: because,
+            rules,
+        }
+    }
+
+    /// The rules for one call with what the list makes of them, and the list's part in it.
+    fn in_force(
+        &self,
+        group: &Group,
+        entry: &Entry,
+    ) -> (impl Iterator<Item = EntryRule>, Option<&'static str>) {
+        let Decided { change, because } = match &self.list {
+            Some(list) => list.decide(group, entry, &self.options),
+            None => Decided { change: Change::Keeps, because: None },
+        };
+        let rules = entry
+            .in_force(group.decision, &self.options)
+            .map(move |rule| EntryRule { answer: change.applied_to(rule.answer), ..rule });
+        (rules, because)
+    }
+}
+
+/// Why a call gets the answer it gets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    pub name: &'static str,
+    /// `None` where the architecture has no such call.
+    pub number: Option<u32>,
+    pub verdict: Verdict,
+    /// The group of the baseline, and its reason.
+    pub group: &'static str,
+    pub reason: &'static str,
+    /// What the policy's own list had to do with it.
+    pub list: Option<&'static str>,
+    /// In order: the first that holds wins. The last one always holds.
+    pub rules: Vec<ExplainedRule>,
+}
+
+/// What the rules of a call amount to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Verdict {
+    Allowed,
+    Refused,
+    /// A process outside performs it, if its own rules let it.
+    Brokered,
+    ByArgument,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExplainedRule {
+    /// The conditions in words; empty where there are none.
+    pub when: &'static str,
+    pub answer: Answer,
+}
+
+impl Verdict {
+    fn of(rules: &[ExplainedRule]) -> Self {
+        let each = |rule: &ExplainedRule| match rule.answer {
+            Answer::Allow => Self::Allowed,
+            Answer::Refuse(_) | Answer::KillProcess => Self::Refused,
+            Answer::Broker => Self::Brokered,
+        };
+        let Some(first) = rules.first().map(each) else { return Self::Refused };
+        if rules.iter().all(|rule| each(rule) == first) { first } else { Self::ByArgument }
+    }
+}
+
+#[cfg(test)]
+#[path = "profile_tests.rs"]
+mod tests;

@@ -1,0 +1,215 @@
+//! Git's configuration syntax, byte for byte as git's own reader has it (config.c, `git_parse_source`):
+//! whatever git would see in a file must be seen here.
+
+/// One setting as git sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Section and name in lower case; a quoted subsection as it is written.
+    pub(crate) key: Vec<u8>,
+    /// `None` for a name alone, which git reads as true.
+    pub(crate) value: Option<Vec<u8>>,
+    pub(crate) line: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bad {
+    pub(crate) line: usize,
+    pub(crate) why: &'static str,
+}
+
+pub(crate) fn parse(text: &[u8]) -> Result<Vec<Entry>, Bad> {
+    let mut entries = Vec::new();
+    read(text, &mut entries).map(|()| entries)
+}
+
+/// As far as it can be read.
+pub(crate) fn beginning_of(text: &[u8]) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    let _cut_off_here = read(text, &mut entries);
+    entries
+}
+
+fn read(text: &[u8], entries: &mut Vec<Entry>) -> Result<(), Bad> {
+    let mut reader = Reader { text, at: 0, line: 1 };
+    if let Some(at) = text.iter().position(|byte| *byte == 0) {
+        // Git cuts a value off there, and goes on behind it.
+        let line = 1 + text[..at].iter().filter(|byte| **byte == b'\n').count();
+        return Err(Bad { line, why: "it has a NUL in it" });
+    }
+    if text.starts_with("\u{feff}".as_bytes()) {
+        reader.at = 3;
+    }
+    // With the dot behind it; empty before the first header.
+    let mut section = Vec::new();
+    loop {
+        let line = reader.line;
+        match reader.next() {
+            Byte::End => return Ok(()),
+            Byte::Of(b' ' | b'\t' | b'\r' | b'\n') => {}
+            Byte::Of(b'#' | b';') => reader.skip_line(),
+            Byte::Of(b'[') => {
+                section = reader.header()?;
+                section.push(b'.');
+            }
+            Byte::Of(first) if first.is_ascii_alphabetic() => {
+                let mut key = section.clone();
+                key.push(first.to_ascii_lowercase());
+                let value = reader.name_and_value(&mut key)?;
+                entries.push(Entry { key, value, line });
+            }
+            Byte::Of(_) => return Err(Bad { line, why: "no setting starts like this" }),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Byte {
+    Of(u8),
+    /// Git reads a line end there.
+    End,
+}
+
+struct Reader<'t> {
+    text: &'t [u8],
+    at: usize,
+    line: usize,
+}
+
+impl Reader<'_> {
+    /// A carriage return before a line end does not count.
+    fn next(&mut self) -> Byte {
+        let byte = match (self.text.get(self.at), self.text.get(self.at + 1)) {
+            (None, _) => return Byte::End,
+            (Some(b'\r'), Some(b'\n')) => {
+                self.at += 1;
+                b'\n'
+            }
+            (Some(byte), _) => *byte,
+        };
+        self.at += 1;
+        self.line += usize::from(byte == b'\n');
+        Byte::Of(byte)
+    }
+
+    fn bad(&self, why: &'static str) -> Bad {
+        Bad { line: self.line, why }
+    }
+
+    fn skip_line(&mut self) {
+        while !matches!(self.next(), Byte::Of(b'\n') | Byte::End) {}
+    }
+
+    /// Behind the `[`.
+    fn header(&mut self) -> Result<Vec<u8>, Bad> {
+        let mut name = Vec::new();
+        loop {
+            match self.next() {
+                Byte::Of(b']') if name.is_empty() => return Err(self.bad("a header is empty")),
+                Byte::Of(b']') => return Ok(name),
+                Byte::Of(b' ' | b'\t' | b'\r') => return self.quoted_subsection(name),
+                Byte::Of(byte) if is_key_byte(byte) || byte == b'.' => {
+                    name.push(byte.to_ascii_lowercase());
+                }
+                Byte::Of(_) | Byte::End => return Err(self.bad("a header is not closed")),
+            }
+        }
+    }
+
+    fn quoted_subsection(&mut self, mut name: Vec<u8>) -> Result<Vec<u8>, Bad> {
+        let unclosed = "a subsection is not closed";
+        loop {
+            match self.next() {
+                Byte::Of(b' ' | b'\t' | b'\r') => {}
+                Byte::Of(b'"') => break,
+                Byte::Of(_) | Byte::End => return Err(self.bad("a subsection is not quoted")),
+            }
+        }
+        name.push(b'.');
+        loop {
+            match self.next() {
+                Byte::Of(b'"') => break,
+                Byte::Of(b'\\') => match self.next() {
+                    Byte::Of(b'\n') | Byte::End => return Err(self.bad(unclosed)),
+                    Byte::Of(byte) => name.push(byte),
+                },
+                Byte::Of(b'\n') | Byte::End => return Err(self.bad(unclosed)),
+                Byte::Of(byte) => name.push(byte),
+            }
+        }
+        match self.next() {
+            Byte::Of(b']') => Ok(name),
+            Byte::Of(_) | Byte::End => Err(self.bad(unclosed)),
+        }
+    }
+
+    /// Behind the first letter of the name, which is in `key` already.
+    fn name_and_value(&mut self, key: &mut Vec<u8>) -> Result<Option<Vec<u8>>, Bad> {
+        let mut byte = self.next();
+        while let Byte::Of(of_name) = byte
+            && is_key_byte(of_name)
+        {
+            key.push(of_name.to_ascii_lowercase());
+            byte = self.next();
+        }
+        while matches!(byte, Byte::Of(b' ' | b'\t')) {
+            byte = self.next();
+        }
+        match byte {
+            Byte::Of(b'\n') | Byte::End => Ok(None),
+            Byte::Of(b'=') => self.value().map(Some),
+            Byte::Of(_) => Err(self.bad("a name is followed by something else than `=`")),
+        }
+    }
+
+    fn value(&mut self) -> Result<Vec<u8>, Bad> {
+        let (mut value, mut is_quoted) = (Vec::new(), false);
+        // Where the blanks begin that may turn out to stand at the end.
+        let mut blank_from = None;
+        loop {
+            match self.next() {
+                Byte::Of(b'\n') | Byte::End if is_quoted => {
+                    return Err(self.bad("a quote is not closed"));
+                }
+                Byte::Of(b'\n') | Byte::End => break,
+                Byte::Of(blank @ (b' ' | b'\t' | b'\r')) if !is_quoted => {
+                    if !value.is_empty() {
+                        blank_from.get_or_insert(value.len());
+                        value.push(blank);
+                    }
+                }
+                Byte::Of(b'#' | b';') if !is_quoted => {
+                    self.skip_line();
+                    break;
+                }
+                Byte::Of(byte) => {
+                    blank_from = None;
+                    match byte {
+                        b'"' => is_quoted = !is_quoted,
+                        b'\\' => match self.next() {
+                            // The line goes on, and what stood there counts.
+                            Byte::Of(b'\n') | Byte::End => {}
+                            Byte::Of(b't') => value.push(b'\t'),
+                            Byte::Of(b'b') => value.push(8),
+                            Byte::Of(b'n') => value.push(b'\n'),
+                            Byte::Of(itself @ (b'\\' | b'"')) => value.push(itself),
+                            Byte::Of(_) => return Err(self.bad("an unknown escape")),
+                        },
+                        byte => value.push(byte),
+                    }
+                }
+            }
+        }
+        if let Some(end) = blank_from {
+            value.truncate(end);
+        }
+        Ok(value)
+    }
+}
+
+fn is_key_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'-'
+}
+
+#[cfg(test)]
+#[path = "gitconfig_parse_tests.rs"]
+mod tests;

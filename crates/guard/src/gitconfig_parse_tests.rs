@@ -1,0 +1,142 @@
+use super::*;
+use proptest::prelude::*;
+use proptest::sample::select;
+use std::process::Command;
+
+fn entries(text: &str) -> Vec<(String, Option<String>)> {
+    let text_of = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let entries = parse(text.as_bytes()).unwrap().into_iter();
+    entries.map(|entry| (text_of(entry.key), entry.value.map(text_of))).collect()
+}
+
+fn one(text: &str) -> (String, Option<String>) {
+    let mut entries = entries(text);
+    assert_eq!(entries.len(), 1, "{text:?}");
+    entries.remove(0)
+}
+
+#[test]
+fn every_form_of_a_setting_is_read() {
+    for (text, key, value) in [
+        ("[Core]\n\tBare = false\n", "core.bare", Some("false")),
+        ("[core] bare = false", "core.bare", Some("false")),
+        ("[core]bare", "core.bare", None),
+        ("[core]bare=", "core.bare", Some("")),
+        ("\u{feff}[core]\r\nbare = x\r\n", "core.bare", Some("x")),
+        ("[a \"B \\\" \\c\"] d = e", "a.B \" c.d", Some("e")),
+        ("[a.B] d = e", "a.b.d", Some("e")),
+        ("[a.B \"C\"] d = e", "a.b.C.d", Some("e")),
+        ("[a]\n# c\n; d = e\nb = c # d\n", "a.b", Some("c")),
+        ("[a] b = \"c # d\" ; e", "a.b", Some("c # d")),
+        ("[a] b = c \\\n  d", "a.b", Some("c   d")),
+        ("[a] b = \"  c  \"  ", "a.b", Some("  c  ")),
+        ("[a] b = c\\td\\n\\\\\\\"", "a.b", Some("c\td\n\\\"")),
+        ("b = c", "b", Some("c")),
+    ] {
+        assert_eq!(one(text), (key.to_owned(), value.map(str::to_owned)), "{text:?}");
+    }
+    let two = entries("[a]b=c\n[d]e=f");
+    assert_eq!(two.len(), 2);
+    assert_eq!(parse(b"[a]\nb = c\n\nd = e\n").unwrap()[1].line, 4);
+}
+
+#[test]
+fn what_git_refuses_is_refused() {
+    for text in [
+        "[a\nb = c",
+        "[a \"b\n\"]",
+        "[a b]",
+        "[]",
+        "[a] 1 = 2",
+        "[a] b = \"c\n",
+        "[a] b = \\x",
+        "[a] b c",
+        "[a] b # c",
+        "]",
+    ] {
+        assert!(parse(text.as_bytes()).is_err(), "{text:?}");
+    }
+    assert_eq!(parse(b"[a]\nb = c\0d").unwrap_err().line, 2);
+}
+
+fn pieces() -> impl Strategy<Value = String> {
+    let words = [
+        "[",
+        "]",
+        "\"",
+        "\\",
+        "#",
+        ";",
+        "=",
+        " ",
+        "\t",
+        "\n",
+        "\r\n",
+        "\r",
+        ".",
+        "-",
+        "a",
+        "B",
+        "core",
+        "[core]",
+        "[a \"B c\"]",
+        "[x.Y]",
+        "key",
+        "value",
+        "\\\n",
+        "\\n",
+        "\\\"",
+        "é",
+        "\u{feff}",
+        "[a]\n",
+        "\nk = v\n",
+        "[r \"o\\\\\"]",
+        "1",
+    ];
+    proptest::collection::vec(select(words.to_vec()), 0..14).prop_map(|words| words.concat())
+}
+
+/// What git itself sees in a file, or nothing if it refuses the file.
+fn seen_by_git(text: &str) -> Option<Vec<u8>> {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("config");
+    std::fs::write(&file, text).unwrap();
+    let output = Command::new("git")
+        .args(["config", "--list", "-z", "--file"])
+        .arg(&file)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .current_dir(dir.path())
+        .output()
+        .expect("git");
+    output.status.success().then_some(output.stdout)
+}
+
+fn as_git_prints(entries: &[Entry]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for entry in entries {
+        out.extend(&entry.key);
+        if let Some(value) = &entry.value {
+            out.push(b'\n');
+            out.extend(value);
+        }
+        out.push(0);
+    }
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Proves: FS-9 git-parser
+    #[test]
+    fn git_sees_exactly_what_is_seen_here(text in pieces()) {
+        let here = parse(text.as_bytes());
+        match seen_by_git(&text) {
+            Some(there) => {
+                let here = here.map(|entries| as_git_prints(&entries));
+                prop_assert_eq!(here, Ok(there), "{:?}", text);
+            }
+            None => prop_assert!(here.is_err(), "git refuses {:?}", text),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What the host would run later, as far as names and settings tell: the questions a broker asks
+//! before it lets something be written.
+//!
+//! No I/O: paths and contents are handed in. Nothing is looked up, and nothing is decided beyond the
+//! answer.
+#![forbid(unsafe_code)]
+
+mod fold;
+pub mod gitconfig;
+mod gitconfig_parse;
+mod lists;
+mod matcher;
+mod names;
+mod pattern;
+
+pub use fold::comparable;
+pub use matcher::{Below, Grounds, GuardedPath, Hit, Matcher};
+pub use names::count;
+pub use pattern::NamePattern;

@@ -1,0 +1,67 @@
+//! The shipped names, as rules.
+
+use crate::lists::{Line, list};
+use crate::pattern::NamePattern;
+
+static LINES: &[Line] = list!("names.txt");
+
+/// Where a name counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// At every depth of a guarded tree.
+    Anywhere,
+    /// At the top of a guarded tree or of a repository in it.
+    Top,
+    /// Below a home directory.
+    Home,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Rule {
+    pub(crate) scope: Scope,
+    pub(crate) parts: Vec<NamePattern>,
+    /// As it is listed.
+    pub(crate) name: &'static str,
+    pub(crate) why: &'static str,
+}
+
+/// How many names are shipped.
+pub fn count() -> usize {
+    LINES.len()
+}
+
+pub(crate) fn rules() -> impl Iterator<Item = Rule> {
+    LINES.iter().map(|line| Rule {
+        scope: match line.second {
+            "anywhere" => Scope::Anywhere,
+            "top" => Scope::Top,
+            _ => Scope::Home,
+        },
+        parts: line.first.split('/').map(NamePattern::listed).collect(),
+        name: line.first,
+        why: line.why,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LINES;
+    use std::collections::HashSet;
+
+    /// Proves: FS-9 list
+    #[test]
+    fn every_line_is_a_name_in_a_known_scope_with_a_reason() {
+        let mut seen = HashSet::new();
+        for line in LINES {
+            let (name, scope) = (line.first, line.second);
+            assert!(["anywhere", "top", "home"].contains(&scope), "{line:?}");
+            assert!(!line.why.trim().is_empty(), "{line:?}");
+            assert!(name.is_ascii(), "{line:?}");
+            assert!(name.split('/').all(|part| !matches!(part, "" | "." | "..")), "{line:?}");
+            assert!(!name.ends_with('.'), "{line:?}");
+            let (above, last) = name.rsplit_once('/').unwrap_or(("", name));
+            assert!(!above.contains('*') && last.matches('*').count() <= 1, "{line:?}");
+            assert!(seen.insert((name.to_ascii_lowercase(), scope)), "listed twice: {line:?}");
+        }
+    }
+}

@@ -13,14 +13,14 @@ use crate::landlock;
 use crate::mounts::detach_old_root;
 use crate::selfcheck::{self, Moment, Targets};
 use crate::streams::Chosen;
+use palisade_bpf::Listening;
 use palisade_plan::model::{Confinement, Namespaced, Plan, Resource};
 use palisade_sys::clone::{CloneFlags, unshare};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds};
 use palisade_sys::proc::{self, Limit};
-use palisade_sys::seccomp::SeccompFlags;
 use palisade_sys::{At as _, Mode, creds, net, tty};
 use std::convert::Infallible;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Instant;
 
@@ -33,6 +33,8 @@ pub(crate) struct Start<'a> {
     pub(crate) targets: Targets,
     /// To and from pid 1; closes by itself when exec succeeds.
     pub(crate) report: OwnedFd,
+    /// To the broker; closes by itself as well.
+    pub(crate) usher: Option<BorrowedFd<'a>>,
     pub(crate) umask: Mode,
 }
 
@@ -58,8 +60,11 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     }
     // Privileges before Landlock: securebits need a capability, and Landlock needs no_new_privs.
     drop_privileges(plan)?;
-    let program =
-        plan.seccomp.as_ref().map(|seccomp| filter::compile(&seccomp.filter)).transpose()?;
+    let program = plan
+        .seccomp
+        .as_ref()
+        .map(|seccomp| filter::compile(&seccomp.filter, Listening::Yes))
+        .transpose()?;
     wait_for_pid_1(start, Milestone::Go);
     // In the foreground of its terminal.
     if let Some(terminal) = start.terminal.filter(|_| plan.hardening.own_session) {
@@ -81,7 +86,8 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     let mut took = begun.elapsed();
     proc::unblock_all().during("unblocking signals")?;
     if let Some(program) = &program {
-        filter::install(program.instructions(), SeccompFlags::NONE).during(filter::STEP)?;
+        let listener = filter::install_with_listener(program.instructions())?;
+        hand_over(start, &listener)?;
     }
     let begun = Instant::now();
     observations.extend(selfcheck::run(&plan.self_check, Moment::AfterFilter, start.targets)?);
@@ -94,6 +100,19 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
 fn send(start: &Start<'_>, message: &FromInit) {
     // If pid 1 is gone there is nobody to tell, and we go with it.
     let _ = rustix::io::write(&start.report, &message.encode());
+}
+
+/// Gives the listener to the broker, and waits until it has it: our own copy goes with exec. By
+/// write(2) and read(2), which even a narrow custom filter leaves open.
+fn hand_over(start: &Start<'_>, listener: &OwnedFd) -> Result<(), LaunchError> {
+    const STEP: &str = "handing the filter's listener to the broker";
+    let gone = || LaunchError::new(STEP, "the broker is gone");
+    let usher = start.usher.ok_or_else(gone)?;
+    rustix::io::write(usher, &listener.as_raw_fd().to_ne_bytes()).map_err(|_| gone())?;
+    match rustix::io::read(usher, &mut [0_u8; 1]) {
+        Ok(1) => Ok(()),
+        _ => Err(gone()),
+    }
 }
 
 /// The network namespace, with its loopback up, for us and for pid 1 to follow into.

@@ -2,16 +2,19 @@
 //! Must never change what the filter says.
 
 use crate::error::LaunchError;
-use palisade_bpf::{FilterSpec, Insn, Program};
-use palisade_sys::Result;
+use palisade_bpf::{FilterSpec, Insn, Listening, Program};
 use palisade_sys::seccomp::{self, SeccompFlags, SockFilter};
+use palisade_sys::{Errno, Result};
 use std::os::fd::OwnedFd;
 
 pub(crate) const STEP: &str = "installing the system call filter";
 
 /// Translates a filter for the kernel.
-pub(crate) fn compile(filter: &FilterSpec) -> std::result::Result<Program, LaunchError> {
-    filter.compile().map_err(|error| LaunchError::new(STEP, error.to_string()))
+pub(crate) fn compile(
+    filter: &FilterSpec,
+    listening: Listening,
+) -> std::result::Result<Program, LaunchError> {
+    filter.compile(listening).map_err(|error| LaunchError::new(STEP, error.to_string()))
 }
 
 /// Installs a filter on this process and all its children to come.
@@ -21,4 +24,21 @@ pub(crate) fn install(program: &[Insn], flags: SeccompFlags) -> Result<Option<Ow
         .map(|insn| SockFilter { code: insn.code, jt: insn.jt, jf: insn.jf, k: insn.k })
         .collect();
     seccomp::install(&filter, flags)
+}
+
+/// The same, and gives back where its notified calls arrive. One that is being answered is disturbed by
+/// a fatal signal only, where the kernel knows how (5.19): a restart would do everything twice.
+pub(crate) fn install_with_listener(program: &[Insn]) -> std::result::Result<OwnedFd, LaunchError> {
+    let both = SeccompFlags::NEW_LISTENER | SeccompFlags::WAIT_KILLABLE_RECV;
+    let listener = match install(program, both) {
+        Err(error) if error.errno == Errno::INVAL => install(program, SeccompFlags::NEW_LISTENER),
+        installed => installed,
+    };
+    match listener {
+        Ok(Some(listener)) => Ok(listener),
+        Ok(None) => Err(LaunchError::new(STEP, "the kernel gave no listener")),
+        Err(error) if error.errno == Errno::BUSY => Err(LaunchError::new(STEP, error.to_string())
+            .with_mend("another sandbox around this one listens already; run outside of it")),
+        Err(error) => Err(LaunchError::new(STEP, error.to_string())),
+    }
 }

@@ -7,7 +7,7 @@ use crate::control::{Ending, FromInit, LONGEST_PACKET, ToInit};
 use crate::error::{During, LaunchError};
 use crate::filter;
 use crate::streams;
-use palisade_bpf::{Arch, init_spec};
+use palisade_bpf::{Arch, Listening, init_spec};
 use palisade_plan::model::{Confinement, Plan};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds};
 use palisade_sys::proc::{self, PollFd, PollFlags, Status, WaitFlags, sig};
@@ -72,7 +72,7 @@ pub(crate) fn settle(plan: &Plan) -> Result<(), LaunchError> {
     }
     // Ending descendants one by one needs /proc, which the filter has no room for.
     if plan.seccomp.is_some() && Household::of(plan) == Household::Namespace {
-        let program = filter::compile(&init_spec(Arch::native()))?;
+        let program = filter::compile(&init_spec(Arch::native()), Listening::No)?;
         filter::install(program.instructions(), SeccompFlags::NONE).during(filter::STEP)?;
     }
     Ok(())
@@ -232,7 +232,7 @@ fn children() -> Vec<Pid> {
         .collect()
 }
 
-fn close_all_but(mut keep: Vec<RawFd>) -> Result<(), LaunchError> {
+pub(crate) fn close_all_but(mut keep: Vec<RawFd>) -> Result<(), LaunchError> {
     keep.sort_unstable();
     let mut first = 3;
     for fd in keep {

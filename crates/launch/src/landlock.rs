@@ -38,6 +38,8 @@ pub(crate) fn restrict(plan: &Landlock) -> Result<(), LaunchError> {
     for (paths, granted) in [
         (&plan.readable, rights.read),
         (&plan.writable, rights.read | rights.write),
+        // The rest is the broker's to do, and only it looks at names.
+        (&plan.guarded, rights.read | rights.remove),
         (&plan.devices, rights.read | rights.device),
         (&terminals, rights.read | rights.device),
     ] {
@@ -58,6 +60,7 @@ struct Rights {
     handled: BitFlags<AccessFs>,
     read: BitFlags<AccessFs>,
     write: BitFlags<AccessFs>,
+    remove: BitFlags<AccessFs>,
     device: BitFlags<AccessFs>,
 }
 
@@ -73,7 +76,8 @@ impl Rights {
         let read = if plan.restrict_reads { AccessFs::from_read(abi) } else { BitFlags::empty() };
         let device = write & (AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev);
         write.remove(AccessFs::IoctlDev);
-        Self { handled: read | write | device, read, write, device }
+        let remove = AccessFs::RemoveFile | AccessFs::RemoveDir;
+        Self { handled: read | write | device, read, write, remove, device }
     }
 }
 

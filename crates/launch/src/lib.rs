@@ -4,6 +4,7 @@
 //! done stops the run before the command starts.
 #![forbid(unsafe_code)]
 
+mod broker;
 mod command;
 mod control;
 mod error;
@@ -23,6 +24,7 @@ mod setup;
 mod sources;
 mod streams;
 
+pub use broker::News;
 pub use control::{Checked, Ending, FromInit};
 pub use error::{LaunchError, Mistake};
 pub use parent::{Running, Usage, launch};

@@ -2,6 +2,7 @@
 //!
 //! Runs in a single-threaded process, and stays outside: what happens inside is `setup`'s.
 
+use crate::broker::{self, Broker, News};
 use crate::control::{FromInit, LONGEST_PACKET, ToInit};
 use crate::error::{During, LaunchError};
 use crate::idmap::OwnerMaps;
@@ -29,6 +30,7 @@ pub struct Running {
     pty: Option<OwnedFd>,
     /// What the self-check aims at; closed when the command has started.
     listener: Option<OwnedFd>,
+    broker: Option<Broker>,
     reaped: bool,
 }
 
@@ -52,6 +54,7 @@ pub fn launch(plan: &Plan, streams: &Streams) -> Result<Running, LaunchError> {
         port: listener.as_ref().map(|(_, port)| *port),
     };
     let chosen = Chosen::choose(streams)?;
+    let ends = broker::Ends::for_plan(plan)?;
     let prepared = match &plan.confinement {
         Confinement::Namespaces(inside) if inside.identity.mapping == Mapping::ByRoot => {
             streams::give_pipes_to(host_owner(&inside.identity))?;
@@ -74,19 +77,24 @@ pub fn launch(plan: &Plan, streams: &Streams) -> Result<Running, LaunchError> {
                 pty: streams.pty,
                 targets,
                 prepared,
+                usher: ends.map(|ends| ends.usher),
             })
         }
         Forked::Parent { pid, pidfd } => {
-            let running = Running {
+            let mut running = Running {
                 pid,
                 pidfd,
                 control,
                 pty: None,
                 listener: listener.map(|(listener, _)| listener),
+                broker: None,
                 reaped: false,
             };
             if let Confinement::Namespaces(inside) = &plan.confinement {
                 running.map_ids(&inside.identity)?;
+            }
+            if let (Some(ends), Some(seccomp)) = (ends, &plan.seccomp) {
+                running.broker = Some(Broker::start(plan, seccomp, ends)?);
             }
             Ok(running)
         }
@@ -102,6 +110,20 @@ impl Running {
     /// Readable when [`Self::receive`] will not block.
     pub fn control(&self) -> BorrowedFd<'_> {
         self.control.as_fd()
+    }
+
+    /// Readable when [`Self::news`] has something.
+    pub fn broker(&self) -> Option<BorrowedFd<'_>> {
+        self.broker.as_ref().map(Broker::news)
+    }
+
+    /// What the broker says, without waiting; once it is gone it is not asked again.
+    pub fn news(&mut self) -> Result<News, LaunchError> {
+        let news = self.broker.as_ref().map_or(Ok(News::None), Broker::receive)?;
+        if matches!(news, News::Gone) {
+            self.broker = None;
+        }
+        Ok(news)
     }
 
     /// Readable when pid 1, and with it everything inside, is gone.

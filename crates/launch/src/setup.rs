@@ -32,6 +32,8 @@ pub(crate) struct Launch<'plan> {
     pub(crate) pty: Option<Winsize>,
     pub(crate) targets: Targets,
     pub(crate) prepared: Option<Pieces>,
+    /// To the broker, for the command.
+    pub(crate) usher: Option<OwnedFd>,
 }
 
 /// Sets everything up and stays as pid 1.
@@ -134,6 +136,7 @@ fn start_command(
                 terminal: terminal.map(AsFd::as_fd),
                 targets: launch.targets,
                 report: command_report,
+                usher: launch.usher.as_ref().map(AsFd::as_fd),
                 umask,
             })
         }

@@ -2,14 +2,15 @@
 
 use crate::error::PlanError;
 use crate::facts::{HostFacts, HostTree};
+use crate::guard::{Guarded, Mounted};
 use crate::host::Host;
 use crate::model::{
-    Command, Confinement, Hardening, Identity, Landlock, MountOp, Namespaced, Note, Plan, Seccomp,
-    Weight,
+    Command, Confinement, Guard, Hardening, Identity, Landlock, MountOp, Namespaced, Note, Plan,
+    Seccomp, Weight,
 };
 use crate::seccomp::Unheld;
 use crate::see::{self, Outside, Seen};
-use crate::{environment, identity, landlock, limits, namespaces, project, promises};
+use crate::{environment, guard, identity, landlock, limits, namespaces, project, promises};
 use crate::{seccomp, selfcheck};
 use palisade_policy::model::{Level, Mode, NetworkMode, Policy};
 use std::ffi::OsString;
@@ -61,6 +62,7 @@ struct Kept {
     confinement: Confinement,
     landlock: Option<Landlock>,
     seccomp: Option<Seccomp>,
+    guard: Option<Guard>,
     hardening: Hardening,
 }
 
@@ -71,14 +73,19 @@ fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept
     let mut seen = see::see(policy, request.facts, host, Outside::Absent, request.missing)?;
     add_name_files(&identity, request.facts, host, &mut seen);
     let mounts: Vec<MountOp> = seen.view.ops.values().cloned().collect();
-    let landlock = landlock::second_floor(request.facts.landlock_abi, &mounts);
+    let guard = guard_names(request, host, &mounts, Mounted::Yes, &mut seen)?;
+    let landlock = landlock::second_floor(request.facts.landlock_abi, &mounts, guard.as_ref());
     let hostname = namespaces.uts.then(|| policy.process.hostname.clone());
     let loopback = namespaces.net;
     let inside = Namespaced { namespaces, identity, mounts, hostname, loopback };
     let kept = Kept {
         confinement: Confinement::Namespaces(Box::new(inside)),
         landlock,
-        seccomp: Some(seccomp::choose(policy, Unheld::default())?),
+        seccomp: Some(seccomp::choose(
+            policy,
+            Unheld { names: guard.is_some(), ..Unheld::default() },
+        )?),
+        guard,
         hardening: Hardening::all(),
     };
     Ok((seen, kept))
@@ -93,16 +100,29 @@ fn without_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, K
     let mut seen = see::see(policy, facts, host, Outside::Shared, request.missing)?;
     let cut_off = policy.network.mode != NetworkMode::Host;
     let mounts: Vec<MountOp> = std::mem::take(&mut seen.view.ops).into_values().collect();
+    let guard = guard_names(request, host, &mounts, Mounted::No, &mut seen)?;
+    let unheld = Unheld { inet: cut_off, unix: true, processes: true, names: guard.is_some() };
     let kept = Kept {
         confinement: Confinement::NoNamespaces,
-        landlock: Some(landlock::alone(facts.landlock_abi, &mounts, cut_off)),
-        seccomp: Some(seccomp::choose(
-            policy,
-            Unheld { inet: cut_off, unix: true, processes: true },
-        )?),
+        landlock: Some(landlock::alone(facts.landlock_abi, &mounts, guard.as_ref(), cut_off)),
+        seccomp: Some(seccomp::choose(policy, unheld)?),
+        guard,
         hardening: Hardening { mount_flags: false, ..Hardening::all() },
     };
     Ok((seen, kept))
+}
+
+fn guard_names(
+    request: &Request<'_>,
+    host: &Host<'_>,
+    mounts: &[MountOp],
+    mounted: Mounted,
+    seen: &mut Seen,
+) -> Result<Option<Guard>, PlanError> {
+    let filesystem = &request.policy.filesystem;
+    let Guarded { guard, notes } = guard::choose(filesystem, request.facts, host, mounts, mounted)?;
+    seen.notes.extend(notes);
+    Ok(guard)
 }
 
 fn without_isolation(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanError> {
@@ -111,6 +131,7 @@ fn without_isolation(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Ke
         confinement: Confinement::None,
         landlock: None,
         seccomp: None,
+        guard: None,
         hardening: Hardening {
             no_new_privs: false,
             drop_capabilities: false,
@@ -169,7 +190,7 @@ fn finish(
         kept.landlock.as_ref(),
         kept.seccomp.as_ref(),
     );
-    let mut notes = notes(policy, facts, host.home(), &kept.confinement);
+    let mut notes = notes(policy, facts, host.home(), &kept);
     let seen_notes = seen.notes.into_iter().chain(seen.view.notes);
     notes.extend(seen_notes.map(|text| Note::new(Weight::Important, text)));
     notes.extend(environment.note().map(|text| Note::new(Weight::Routine, text)));
@@ -188,23 +209,20 @@ fn finish(
         timeout_ms: policy.resources.timeout,
         landlock: kept.landlock,
         seccomp: kept.seccomp,
+        guard: kept.guard,
         self_check,
         hardening: kept.hardening,
         promises: Vec::new(),
         approvals,
         notes,
     };
-    plan.promises = promises::of(&plan, policy.process.env_mode);
+    plan.promises = promises::of(&plan, policy);
     Ok(plan)
 }
 
 /// What holds for the whole run and a person might expect otherwise.
-fn notes(
-    policy: &Policy,
-    facts: &HostFacts,
-    home: Option<&Path>,
-    confinement: &Confinement,
-) -> Vec<Note> {
+fn notes(policy: &Policy, facts: &HostFacts, home: Option<&Path>, kept: &Kept) -> Vec<Note> {
+    let confinement = &kept.confinement;
     let mut notes = Vec::new();
     let mut note = |holds: bool, weight: Weight, text: &str| {
         if holds {
@@ -233,8 +251,13 @@ fn notes(
     note(
         matches!(confinement, Confinement::NoNamespaces),
         Weight::Important,
-        "no namespaces: /tmp, /dev/shm and the list of processes are the host's, policy files in the \
-         project are writable, and programs can make no UNIX sockets",
+        "no namespaces: /tmp, /dev/shm and the list of processes are the host's, and programs can \
+         make no UNIX sockets",
+    );
+    note(
+        matches!(confinement, Confinement::NoNamespaces) && kept.guard.is_none(),
+        Weight::Important,
+        "no namespaces: policy files in the project are writable",
     );
     note(
         isolated && facts.landlock_abi == 0,

@@ -59,6 +59,12 @@ pub enum PlanError {
     )]
     NoLandlock,
     #[error(
+        "this kernel has no Landlock, and without it names that the host would run later (git hooks, \
+         editor and shell settings) can not be protected in what is writable; take that risk with \
+         --no-protect-names, or see `sandbox doctor`"
+    )]
+    NamesUnprotected,
+    #[error(
         "root can map no other id here (only {ranges}), and the command must not run as root on the \
          host; start as an ordinary user, or map more ids into this container"
     )]
@@ -89,6 +95,7 @@ impl PlanError {
             | Self::NotAFile { .. }
             | Self::NeedsNamespaces { .. }
             | Self::NoLandlock
+            | Self::NamesUnprotected
             | Self::NoSpareId { .. }
             | Self::Seccomp(_) => false,
         }

@@ -175,6 +175,8 @@ pub(crate) fn policy() -> Policy {
             caches: true,
             toolchains: true,
             hide_secrets: true,
+            protect_names: true,
+            unprotected_paths: Vec::new(),
             max_file_size: None,
             max_total_size: None,
             max_inodes: None,
@@ -205,7 +207,11 @@ pub(crate) fn policy() -> Policy {
             max_connections: None,
         },
         resources: Resources::default(),
-        syscalls: Syscalls { mode: SyscallMode::Whitelist, syscalls: Vec::new() },
+        syscalls: Syscalls {
+            mode: SyscallMode::Whitelist,
+            syscalls: Vec::new(),
+            max_blocked: Some(100),
+        },
         approvals: Vec::new(),
     }
 }

@@ -48,6 +48,21 @@ pub(crate) fn outside_of(root: &Path, access: Kind, granter: &Granter<'_>) -> Gi
     }
 }
 
+/// The file with the settings of the repository that a directory is the top of.
+pub(crate) fn config_of(root: &Path, host: &Host<'_>) -> Option<PathBuf> {
+    let git = root.join(".git");
+    let dir = match host.kind(&git)? {
+        EntryKind::File => {
+            let text = host.read_small(&git)?;
+            let dir = follow(root, text.trim_end().strip_prefix("gitdir:")?.trim(), host)?;
+            let common = host.read_small(&dir.join("commondir"));
+            common.and_then(|common| follow(&dir, common.trim_end(), host)).unwrap_or(dir)
+        }
+        _ => git,
+    };
+    Some(dir.join("config"))
+}
+
 fn refused(pointer: &Path, why: &str) -> GitDir {
     let note = format!("{} {why}: its git directory is not granted", pointer.display());
     GitDir { note: Some(note), ..GitDir::default() }

@@ -1,6 +1,6 @@
 //! The second floor below the mount view; alone, where there are no namespaces.
 
-use crate::model::{Access, Landlock, MountOp};
+use crate::model::{Access, Guard, Landlock, MountOp};
 use crate::own;
 use std::path::{Path, PathBuf};
 
@@ -9,15 +9,22 @@ const PTS: &str = "/dev/pts";
 
 /// Behind the mount view: writing, devices, and what leaves by abstract sockets and signals. Reading
 /// rests on the view: a rule is walked at every open, and the view is what holds.
-pub(crate) fn second_floor(abi: u32, mounts: &[MountOp]) -> Option<Landlock> {
+pub(crate) fn second_floor(
+    abi: u32,
+    mounts: &[MountOp],
+    guard: Option<&Guard>,
+) -> Option<Landlock> {
     if abi == 0 {
         return None;
     }
     let has = |path: &str| mounts.iter().any(|op| op.target() == Path::new(path));
+    let guarded = guard.map(Guard::held_back).unwrap_or_default();
+    let is_free = |op: &&MountOp| !(guard.is_some() && matches!(op, MountOp::Bind { .. }));
     let mut writable: Vec<PathBuf> =
-        mounts.iter().filter(|op| is_writable(op)).map(target).collect();
+        mounts.iter().filter(|op| is_writable(op)).filter(is_free).map(target).collect();
     // A process may write what its own /proc entries allow.
     writable.extend(has("/proc").then(|| PathBuf::from("/proc")));
+    writable.retain(|path| !guarded.contains(path));
     // A rule counts for everything below, so one inside another says nothing new.
     let all = writable.clone();
     writable.retain(|path| !all.iter().any(|above| path != above && path.starts_with(above)));
@@ -26,6 +33,7 @@ pub(crate) fn second_floor(abi: u32, mounts: &[MountOp]) -> Option<Landlock> {
         restrict_reads: false,
         readable: Vec::new(),
         writable,
+        guarded,
         devices: device_nodes().chain([PTS]).filter(|path| has(path)).map(PathBuf::from).collect(),
         refuse_tcp: false,
         scope: abi >= 6,
@@ -33,20 +41,29 @@ pub(crate) fn second_floor(abi: u32, mounts: &[MountOp]) -> Option<Landlock> {
 }
 
 /// The only floor: also reading and the network.
-pub(crate) fn alone(abi: u32, mounts: &[MountOp], refuse_tcp: bool) -> Landlock {
+pub(crate) fn alone(
+    abi: u32,
+    mounts: &[MountOp],
+    guard: Option<&Guard>,
+    refuse_tcp: bool,
+) -> Landlock {
     let bound = |wanted: Access| {
         mounts.iter().filter_map(move |op| match op {
             MountOp::Bind { source, access, .. } if *access == wanted => Some(source.clone()),
             _ => None,
         })
     };
-    let shared = own::SHARED_WITH_HOST.map(PathBuf::from);
+    let guarded = guard.map(Guard::held_back).unwrap_or_default();
+    let granted = bound(Access::ReadWrite).filter(|_| guard.is_none());
+    let shared = own::SHARED_WITH_HOST.map(PathBuf::from).into_iter();
+    let shared = shared.filter(|path| !guarded.contains(path));
     let readable = ["/proc", "/sys/devices/system/cpu"].map(PathBuf::from);
     Landlock {
         abi,
         restrict_reads: true,
         readable: bound(Access::ReadOnly).chain(readable).collect(),
-        writable: bound(Access::ReadWrite).chain(shared).collect(),
+        writable: granted.chain(shared).collect(),
+        guarded,
         // Its own terminal is added when it is known; others belong to other programs.
         devices: device_nodes().map(PathBuf::from).collect(),
         refuse_tcp: refuse_tcp && abi >= 4,

@@ -26,6 +26,8 @@ pub enum Layer {
     NoNewPrivs,
     Seccomp,
     Landlock,
+    /// What is written to the host's files is judged by name, and done by a broker.
+    Guard,
     /// Neither our own pid 1 nor the supervisor can be traced or read.
     UndumpableInit,
     /// Descriptors are closed before the command starts.
@@ -42,7 +44,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::MountView,
         Self::ReadOnlyMounts,
         Self::MountFlags,
@@ -57,6 +59,7 @@ impl Layer {
         Self::NoNewPrivs,
         Self::Seccomp,
         Self::Landlock,
+        Self::Guard,
         Self::UndumpableInit,
         Self::ClosedDescriptors,
         Self::OwnSession,
@@ -83,6 +86,7 @@ impl Layer {
             Self::NoNewPrivs => "no-new-privs",
             Self::Seccomp => "seccomp",
             Self::Landlock => "landlock",
+            Self::Guard => "guard",
             Self::UndumpableInit => "undumpable-init",
             Self::ClosedDescriptors => "closed-descriptors",
             Self::OwnSession => "own-session",

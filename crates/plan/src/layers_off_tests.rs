@@ -47,3 +47,18 @@ fn secrets_come_back_without_the_scrub() {
     let plan = off(&[Layer::EnvScrub]);
     assert!(plan.command.env.contains(&("GH_TOKEN".into(), "x".into())));
 }
+
+#[test]
+fn without_the_guard_the_command_writes_by_itself() {
+    let whole = off(&[]);
+    let asks = |plan: &Plan| {
+        let rules = plan.seccomp.as_ref().unwrap().filter.rules();
+        rules.iter().any(|rule| rule.answer == Answer::Broker)
+    };
+    assert!(whole.guard.is_some() && asks(&whole));
+    let plan = off(&[Layer::Guard]);
+    assert!(plan.guard.is_none() && !asks(&plan));
+    let landlock = plan.landlock.unwrap();
+    assert!(landlock.guarded.is_empty());
+    assert!(landlock.writable.contains(&"/home/u/project".into()));
+}

@@ -14,6 +14,7 @@ mod error;
 pub mod facts;
 mod git;
 mod grant;
+mod guard;
 mod host;
 mod identity;
 mod landlock;
@@ -35,6 +36,7 @@ mod see;
 mod selfcheck;
 mod text;
 mod view;
+mod virtualenv;
 
 #[cfg(test)]
 mod fake;

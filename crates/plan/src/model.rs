@@ -4,7 +4,8 @@
 //! here happens or the run stops.
 
 use crate::layer::{Layer, Promise};
-use palisade_bpf::FilterSpec;
+use palisade_bpf::{FilterSpec, Profile};
+use palisade_guard::GuardedPath;
 use palisade_policy::model::{Approval, Level, Mode, NetworkMode, OnAsk, View};
 use serde::Serialize;
 use std::ffi::OsString;
@@ -35,6 +36,10 @@ pub struct Plan {
     pub landlock: Option<Landlock>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seccomp: Option<Seccomp>,
+    /// Missing means that nothing of the host can be written, or the layer was not asked for; see
+    /// `promises`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guard: Option<Guard>,
     /// What the child tries before the command starts; any other outcome stops the run (ESC-2).
     pub self_check: Vec<Probe>,
     /// Small switches of the launcher, each a layer of its own.
@@ -313,6 +318,10 @@ pub struct Landlock {
     /// Trees (or files) that may be written.
     #[serde(serialize_with = "crate::text::paths")]
     pub writable: Vec<PathBuf>,
+    /// Trees (or files) where the command itself may only remove, and read where reading is
+    /// restricted: everything else there is done for it by the broker.
+    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
+    pub guarded: Vec<PathBuf>,
     /// Device nodes and terminals that may be written and controlled by ioctl.
     #[serde(serialize_with = "crate::text::paths")]
     pub devices: Vec<PathBuf>,
@@ -322,6 +331,35 @@ pub struct Landlock {
     pub scope: bool,
 }
 
+/// Where names are judged before they are written (FS-9). Paths are those inside; a path belongs to
+/// the longest of `trees`, `islands` and `surroundings` that it starts with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Guard {
+    /// Writable directories and files of the host.
+    #[serde(serialize_with = "crate::text::paths")]
+    pub trees: Vec<PathBuf>,
+    /// Mounts in a tree that are not of it: nothing is judged there.
+    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
+    pub islands: Vec<PathBuf>,
+    /// Writable places of the run's own that hold a tree. Nothing is judged there either, but Landlock
+    /// counts by directory: a right given here would hold in the tree too.
+    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
+    pub surroundings: Vec<PathBuf>,
+    /// Home directories that a tree lies in or covers.
+    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
+    pub homes: Vec<PathBuf>,
+    /// Trees that are package caches.
+    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
+    pub stores: Vec<PathBuf>,
+    /// Left alone, each with everything below.
+    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
+    pub opened: Vec<PathBuf>,
+    /// Guarded in this run beyond the shipped names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<GuardedPath>,
+}
+
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Seccomp {
@@ -329,6 +367,12 @@ pub struct Seccomp {
     pub profile: String,
     /// For people: what is denied and why.
     pub summary: Vec<SeccompGroup>,
+    /// Suspicious attempts after which the sandbox is ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_blocked: Option<u64>,
+    /// What the filter was made from; it explains each call.
+    #[serde(skip)]
+    pub rules: Profile,
     /// For the command. Compiled where it is installed: that process would only wait meanwhile.
     #[serde(skip)]
     pub filter: FilterSpec,

@@ -80,6 +80,7 @@ pub(crate) fn refuse_at_level_0(policy: &Policy) -> Result<(), PlanError> {
         ("--rw", !filesystem.read_write_paths.is_empty()),
         ("--overlay", !filesystem.overlay_paths.is_empty()),
         ("--blacklist", !filesystem.denied_paths.is_empty()),
+        ("--allow-write", !filesystem.unprotected_paths.is_empty()),
         ("rootPath", filesystem.root_path.is_some()),
         ("a host name of its own", policy.process.hostname != DEFAULT_HOSTNAME),
         ("a time offset", policy.process.time_offset.is_some()),

@@ -195,6 +195,7 @@ fn without_namespaces_landlock_and_seccomp_hold_what_they_can() {
             .readable
             .iter()
             .chain(&landlock.writable)
+            .chain(&landlock.guarded)
             .any(|tree| Path::new(path).starts_with(tree))
     };
     assert!(readable("/usr/bin/true") && readable("/home/u/.bashrc"));
@@ -203,8 +204,8 @@ fn without_namespaces_landlock_and_seccomp_hold_what_they_can() {
     {
         assert!(!readable(hidden), "{hidden}");
     }
-    assert!(landlock.writable.contains(&"/home/u/project".into()));
-    assert!(!landlock.writable.contains(&"/home/u".into()));
+    assert_eq!(landlock.guarded, ["/home/u/.cargo/registry", "/home/u/project"].map(Path::new));
+    assert_eq!(landlock.writable, ["/tmp", "/var/tmp", "/dev/shm"].map(Path::new));
     let layers: Vec<Layer> = plan_u
         .self_check
         .iter()
@@ -246,7 +247,9 @@ fn without_namespaces_what_needs_them_is_an_error() {
 #[test]
 fn a_host_without_landlock_is_told_so() {
     let facts = HostFacts { landlock_abi: 0, ..user() };
-    let plan = plan(&policy(), &facts, &developer()).unwrap();
+    let mut policy = policy();
+    policy.filesystem.protect_names = false;
+    let plan = plan(&policy, &facts, &developer()).unwrap();
     assert!(plan.landlock.is_none());
     assert!(plan.notes.iter().any(|note| note.text.contains("no Landlock")));
     assert!(plan.promises.iter().all(|promise| !promise.layers.contains(&Layer::Landlock)));
@@ -261,8 +264,11 @@ fn landlock_floors_writing_to_exactly_what_is_writable() {
     writable.sort_unstable();
     assert_eq!(
         writable,
-        ["/dev/mqueue", "/dev/shm", "/home/u", "/proc", "/run", "/tmp", "/var/tmp"]
+        ["/dev/mqueue", "/dev/shm", "/proc", "/run", "/tmp", "/var/tmp"],
+        "a right on the private home would hold in the project below it"
     );
+    let guarded = ["/home/u/.cargo/registry", "/home/u/project", "/home/u"].map(Path::new);
+    assert_eq!(landlock.guarded, guarded);
     assert!(!landlock.restrict_reads);
 }
 

@@ -4,15 +4,17 @@
 
 use crate::layer::{Layer, Promise, Strength};
 use crate::model::{Confinement, MountOp, Plan, Probe};
-use palisade_policy::model::{EnvMode, Mode, NetworkMode};
+use palisade_policy::model::{EnvMode, Mode, NetworkMode, Policy};
 
 /// The promises of a plan that is complete but for them.
-pub(crate) fn of(plan: &Plan, env_mode: EnvMode) -> Vec<Promise> {
+pub(crate) fn of(plan: &Plan, policy: &Policy) -> Vec<Promise> {
+    let env_mode = policy.process.env_mode;
     let mut promises = match &plan.confinement {
         Confinement::None => without_isolation(),
         Confinement::NoNamespaces => without_namespaces(plan),
         Confinement::Namespaces(_) => with_namespaces(plan),
     };
+    promises.extend(names(plan, policy));
     let scrub = Promise::new("PROC-8", "secrets in the environment do not reach the command")
         .held(&[Layer::EnvScrub]);
     promises.push(match env_mode {
@@ -42,6 +44,7 @@ const WRITES: &str = "nothing is written but where it was granted";
 const SECRETS: &str = "secrets are hidden at every place";
 const OWN_ROOT: &str = "own root, nothing propagates in or out, all removed at the end";
 const OVERLAY: &str = "writes to overlays are thrown away";
+const NAMES: &str = "what the host would run later by itself can not be written";
 const OWN_KERNEL_FILES: &str = "own /proc, /dev, /tmp, /run";
 const PIDS: &str = "host processes are invisible, everything dies at the end";
 const UTS_IPC: &str = "own host name and IPC";
@@ -101,6 +104,22 @@ fn with_namespaces(plan: &Plan) -> Vec<Promise> {
     promises
 }
 
+fn names(plan: &Plan, policy: &Policy) -> Option<Promise> {
+    let promise = Promise::new("FS-9", NAMES);
+    let nothing_writable: &[Layer] = match &plan.confinement {
+        Confinement::None => return None,
+        Confinement::NoNamespaces => &[Layer::Landlock],
+        Confinement::Namespaces(_) => &[Layer::ReadOnlyMounts],
+    };
+    Some(match (&plan.guard, policy.filesystem.protect_names) {
+        (Some(_), _) => promise.held(&[Layer::Guard, Layer::Landlock]),
+        (None, true) => {
+            promise.held(nothing_writable).remark(Some("nothing of the host is writable"))
+        }
+        (None, false) => promise.absent("given up by --no-protect-names"),
+    })
+}
+
 fn network(plan: &Plan) -> Vec<Promise> {
     if plan.network == NetworkMode::Host {
         let why = "the host's network was approved";
@@ -152,6 +171,7 @@ fn without_isolation() -> Vec<Promise> {
         ("FS-2", SECRETS),
         ("FS-3", OWN_ROOT),
         ("FS-7", OWN_KERNEL_FILES),
+        ("FS-9", NAMES),
         ("PROC-1", PIDS),
         ("PROC-4", UTS_IPC),
         ("PROC-5", DEBUG),

@@ -27,6 +27,7 @@ impl Display for Plan {
         }
         limits(self, f)?;
         filters(self, f)?;
+        guard(self, f)?;
         promises(self, f)?;
         list("approvals", self.approvals.iter().map(|a| format!("{}: {}", a.what, a.reason)), f)?;
         list("notes", self.notes.iter().map(|note| note.text.clone()), f)
@@ -173,14 +174,31 @@ fn filters(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
         None => writeln!(f, "\nlandlock\n  none"),
         Some(landlock) => {
             let what = if landlock.restrict_reads { "reading and writing" } else { "writing" };
-            let paths = landlock.writable.len();
-            writeln!(
+            let (paths, guarded) = (landlock.writable.len(), landlock.guarded.len());
+            write!(
                 f,
                 "\nlandlock\n  ABI {}: restricts {what}; {paths} writable trees",
                 landlock.abi
-            )
+            )?;
+            match guarded {
+                0 => writeln!(f),
+                guarded => writeln!(f, ", {guarded} where the broker writes"),
+            }
         }
     }
+}
+
+fn guard(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
+    let Some(guard) = &plan.guard else { return Ok(()) };
+    let names = palisade_guard::count() + guard.more.len();
+    writeln!(f, "\nprotected names\n  {names} names, and git's hooks and settings, in")?;
+    for tree in &guard.trees {
+        writeln!(f, "  {}", tree.display())?;
+    }
+    for path in &guard.opened {
+        writeln!(f, "  not protected: {}", path.display())?;
+    }
+    Ok(())
 }
 
 fn promises(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {

@@ -4,11 +4,12 @@ use crate::error::PlanError;
 use crate::model::{Seccomp, SeccompGroup};
 use palisade_bpf::BaselineOptions;
 use palisade_bpf::baseline;
-use palisade_bpf::{Arch, FilterSpec, Group, GroupDecision, ListMode, Switch, custom};
+use palisade_bpf::{Arch, Group, GroupDecision, ListMode, Profile, Switch};
 use palisade_policy::model::{Policy, SyscallMode};
 
-/// What a policy's own white list can not leave out: the command's first exec, and its end.
-const FIRST_EXEC: [&str; 3] = ["execve", "exit", "exit_group"];
+/// What a policy's own white list can not leave out: the command's first exec, its end, and the last words
+/// with pid 1 and the broker before it, on sockets that exec closes.
+const FIRST_EXEC: [&str; 5] = ["execve", "exit", "exit_group", "read", "write"];
 
 /// What no namespace holds back, so that the filter has to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,6 +17,8 @@ pub(crate) struct Unheld {
     pub(crate) inet: bool,
     pub(crate) unix: bool,
     pub(crate) processes: bool,
+    /// Names that a broker judges first.
+    pub(crate) names: bool,
 }
 
 pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp, PlanError> {
@@ -30,27 +33,32 @@ pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp, PlanErr
         deny_unix: unheld.unix,
         deny_others: unheld.processes,
         deny_fork: !policy.process.allow_fork,
+        guard_writes: unheld.names,
+        guard_exec: !policy.process.allow_exec,
     };
-    let (profile, filter) = choose_spec(policy, &options)?;
-    Ok(Seccomp { profile, summary: summary(policy, &options), filter })
+    let (profile, rules) = choose_profile(policy, options)?;
+    let filter = rules.spec();
+    let max_blocked = policy.syscalls.max_blocked;
+    Ok(Seccomp { profile, summary: summary(policy, &options), max_blocked, rules, filter })
 }
 
-fn choose_spec(
+fn choose_profile(
     policy: &Policy,
-    options: &BaselineOptions,
-) -> Result<(String, FilterSpec), PlanError> {
+    options: BaselineOptions,
+) -> Result<(String, Profile), PlanError> {
     let names = policy.syscalls.syscalls.iter().map(String::as_str);
     Ok(match policy.syscalls.mode {
         SyscallMode::Whitelist if policy.syscalls.syscalls.is_empty() => {
-            ("baseline".to_owned(), baseline::spec(options))
+            ("baseline".to_owned(), Profile::baseline(options))
         }
         SyscallMode::Whitelist => {
-            let spec = custom(ListMode::Whitelist, names.chain(FIRST_EXEC), options)?;
-            (format!("only {} named calls", policy.syscalls.syscalls.len()), spec)
+            let names = names.chain(FIRST_EXEC);
+            let rules = Profile::with_list(options, ListMode::Whitelist, names)?;
+            (format!("only {} named calls", policy.syscalls.syscalls.len()), rules)
         }
         SyscallMode::Blacklist => {
-            let spec = custom(ListMode::Blacklist, names, options)?;
-            (format!("all but {} named calls", policy.syscalls.syscalls.len()), spec)
+            let rules = Profile::with_list(options, ListMode::Blacklist, names)?;
+            (format!("all but {} named calls", policy.syscalls.syscalls.len()), rules)
         }
     })
 }
@@ -89,8 +97,8 @@ fn decision(group: &Group, options: &BaselineOptions) -> &'static str {
         GroupDecision::Allow => true,
         GroupDecision::AllowWhen { switch: Switch::Debug, .. } => options.debug,
         GroupDecision::AllowWhen { .. }
-        | GroupDecision::Refuse { .. }
-        | GroupDecision::AlwaysRefuse { .. } => false,
+        | GroupDecision::Refuse(_)
+        | GroupDecision::AlwaysRefuse(_) => false,
     };
     match (allows, group.entries.iter().all(|entry| entry.rules.is_empty())) {
         (true, _) => "allow",

@@ -21,7 +21,7 @@ pub fn diff(from: &Merged, to: &Merged) -> Vec<Change> {
     for key in keys::KEYS {
         let value = |merged: &Merged| merged.settings.get(key.path).map(|s| s.value.clone());
         let (old, new) = (value(from), value(to));
-        let direction = if key.path.starts_with("syscalls.") {
+        let direction = if keys::is_syscall_rule(key.path) {
             (old != new).then(|| syscalls(&from.settings, &to.settings)).flatten()
         } else {
             tighten::direction(key, old.as_ref(), new.as_ref())

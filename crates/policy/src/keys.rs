@@ -126,6 +126,10 @@ pub(crate) const KEYS: &[Key] = &[
         "Grant the known toolchains in the home directory."),
     key("filesystem.hideSecrets", Kind::Bool, Order::TrueIsTighter,
         "Hide the shipped list of secret paths."),
+    key("filesystem.protectNames", Kind::Bool, Order::TrueIsTighter,
+        "Refuse to write, where the host's own files are writable, what the host would run later by itself."),
+    key("filesystem.unprotectedPaths", Kind::Paths, Order::AllowList,
+        "Paths that protectNames leaves alone; they have to be writable already."),
     key("filesystem.maxFileSize", Kind::Size, Order::Limit, "Largest single file, in bytes."),
     key("filesystem.maxTotalSize", Kind::Size, Order::Limit, "Space held at any moment, in bytes."),
     key("filesystem.maxInodes", Kind::Count, Order::Limit, "Files and directories held at any moment."),
@@ -179,10 +183,17 @@ pub(crate) const KEYS: &[Key] = &[
         "Whether the list names what is allowed or what is denied."),
     key("syscalls.syscalls", Kind::SyscallNames, Order::Syscalls,
         "WHITELIST: exactly these, or the shipped baseline if empty. BLACKLIST: denied beyond what always is."),
+    key("syscalls.maxBlocked", Kind::Count, Order::Limit,
+        "Suspicious attempts after which the sandbox is ended; probing that ordinary programs do is not counted."),
 
     key("approvals", Kind::Approvals, Order::AllowList,
         "Relaxations somebody answers for: what, and the reason."),
 ];
+
+/// The list of calls means something only with its mode: the two are judged as one.
+pub(crate) fn is_syscall_rule(path: &str) -> bool {
+    matches!(path, "syscalls.mode" | "syscalls.syscalls")
+}
 
 pub(crate) fn find(path: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.path == path)

@@ -64,6 +64,18 @@ fn system_call_lists_follow_their_mode() {
     assert_eq!(policy.syscalls.syscalls, ["read"]);
 }
 
+/// Proves: POL-4 order
+#[test]
+fn a_project_may_only_lower_how_many_attempts_are_suffered() {
+    let most = |text| run(vec![layer(Project(Untrusted), text)]).unwrap().policy.syscalls;
+    assert_eq!(most("{}").max_blocked, Some(100));
+    assert_eq!(most("syscalls: { maxBlocked: 5 }").max_blocked, Some(5));
+    assert_eq!(most("syscalls: { maxBlocked: 5 }").syscalls, [""; 0], "says nothing of the list");
+    assert_eq!(most("syscalls: { maxBlocked: 1000 }").max_blocked, Some(100));
+    let user = run(vec![layer(User, "syscalls: { maxBlocked: 1000 }")]).unwrap().policy;
+    assert_eq!(user.syscalls.max_blocked, Some(1000));
+}
+
 /// Proves: POL-4 provenance
 #[test]
 fn every_value_names_the_layer_file_and_line_it_came_from() {

@@ -128,6 +128,10 @@ pub struct Filesystem {
     pub toolchains: bool,
     /// Whether the shipped list of secret paths is hidden.
     pub hide_secrets: bool,
+    /// Whether names that the host would run later are kept from being written (FS-9).
+    pub protect_names: bool,
+    /// Left alone by `protect_names`, each with everything below.
+    pub unprotected_paths: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_file_size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -222,4 +226,7 @@ pub struct Syscalls {
     /// With WHITELIST: exactly these, or the shipped baseline if empty. With BLACKLIST: denied
     /// beyond what is always denied.
     pub syscalls: Vec<String>,
+    /// Suspicious attempts after which the sandbox is ended; none sets no such limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_blocked: Option<u64>,
 }

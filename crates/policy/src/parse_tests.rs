@@ -235,6 +235,10 @@ fn a_json_file_must_be_json() {
     let problems = parse("{'view': host}", "p.json", Format::Json).unwrap_err();
     assert_eq!((problems[0].problem, problems[0].line), (Problem::Syntax, 1));
     assert!(parse("{'view': host}", "p.yaml", Format::Yaml).is_ok());
+    for unfinished in ["", "{\n"] {
+        let problem = parse(unfinished, "p.json", Format::Json).unwrap_err().remove(0);
+        assert_eq!((problem.problem, problem.column), (Problem::Syntax, 1), "{problem}");
+    }
     assert_eq!(Format::of("Policy.JSON"), Format::Json);
     assert_eq!(Format::of("policy.yml"), Format::Yaml);
 }

@@ -125,7 +125,9 @@ impl<'a> Stack<'a> {
     fn apply(&mut self, part: &Settings, kind: LayerKind) {
         self.apply_syscalls(part, kind);
         for (path, setting) in part {
-            let Some(key) = keys::find(path).filter(|key| !is_syscall_key(key)) else { continue };
+            let Some(key) = keys::find(path).filter(|key| !keys::is_syscall_rule(key.path)) else {
+                continue;
+            };
             if *path == "approvals" && matches!(kind, LayerKind::Project(_)) {
                 continue; // Already complained about.
             }
@@ -324,10 +326,6 @@ struct Step {
 
 fn loosens(step: Option<Direction>) -> bool {
     matches!(step, Some(Direction::Loosens | Direction::Neutral))
-}
-
-fn is_syscall_key(key: &Key) -> bool {
-    key.path.starts_with("syscalls.")
 }
 
 fn combine(key: &Key, current: Option<&Value>, stated: &Value) -> Value {

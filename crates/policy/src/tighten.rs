@@ -18,7 +18,7 @@ pub enum Direction {
 
 /// The step from one value to another; none if they mean the same.
 ///
-/// Not for `syscalls.*`, whose two keys mean something only together: see [`syscalls`].
+/// Not for the mode and the list of `syscalls`, which mean something only together: see [`syscalls`].
 pub(crate) fn direction(key: &Key, from: Option<&Value>, to: Option<&Value>) -> Option<Direction> {
     let lists = (from, to);
     match key.order {

@@ -24,6 +24,14 @@ fn every_sort_of_key_knows_which_way_is_tighter() {
         step("filesystem.hideSecrets", Value::Bool(true), Value::Bool(false)),
         Some(Loosens)
     );
+    assert_eq!(
+        step("filesystem.protectNames", Value::Bool(true), Value::Bool(false)),
+        Some(Loosens)
+    );
+    assert_eq!(
+        step("filesystem.unprotectedPaths", list(&[]), list(&[".git/hooks"])),
+        Some(Loosens)
+    );
     assert_eq!(step("resources.timeout", Value::Number(5), Value::Number(4)), Some(Tightens));
     assert_eq!(step("filesystem.readOnlyPaths", list(&["/a"]), list(&["/a", "/b"])), Some(Loosens));
     assert_eq!(step("filesystem.readOnlyPaths", list(&["/a"]), list(&["/b"])), Some(Neutral));

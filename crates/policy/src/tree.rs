@@ -71,7 +71,8 @@ impl Node {
 pub(crate) fn read(text: &str, format: Format) -> Result<Node, SyntaxError> {
     if format == Format::Json {
         serde_json::from_str::<serde::de::IgnoredAny>(text).map_err(|error| SyntaxError {
-            at: Position { line: error.line(), column: error.column() },
+            // A file that ends behind a line break ends in column 0, says serde_json.
+            at: Position { line: error.line().max(1), column: error.column().max(1) },
             message: json_message(&error),
         })?;
     }

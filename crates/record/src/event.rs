@@ -272,7 +272,17 @@ pub struct SyscallBlocked {
     pub name: String,
     pub number: i64,
     pub arguments: [u64; 6],
+    /// On the host.
     pub pid: u32,
+    /// The program that tried, as the sandbox sees it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub executable: String,
+    /// What it was answered.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub errno: String,
+    /// Ordinary programs do not try it.
+    #[serde(default)]
+    pub suspicious: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -31,7 +31,8 @@ pub use event::{
 };
 pub use outcome::{ErrorKind, Failure, Outcome};
 pub use report::{
-    Identity, Observed, Planned, ProbeReport, PromiseReport, RunReport, Usage, Versions, Walls,
+    BlockedCalls, Identity, Observed, Planned, ProbeReport, PromiseReport, ProtectedWrite,
+    RunReport, Usage, Versions, Walls,
 };
 pub use report_file::ReportFile;
 pub use state::State;

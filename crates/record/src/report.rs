@@ -43,6 +43,15 @@ pub struct RunReport {
     /// Anything else a reader should know.
     pub notes: Vec<String>,
     pub signals_forwarded: Vec<SignalForwarded>,
+    /// System calls that were refused and told, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked_calls: Vec<BlockedCalls>,
+    /// Writes that were refused because the host would run later what they make.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protected_writes: Vec<ProtectedWrite>,
+    /// Sockets left in directories of the host: a program there that connects talks to the sandbox.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sockets_made: Vec<String>,
     pub approvals: Vec<Approval>,
     pub versions: Versions,
 }
@@ -67,6 +76,9 @@ impl RunReport {
             relaxations: Vec::new(),
             notes: Vec::new(),
             signals_forwarded: Vec::new(),
+            blocked_calls: Vec::new(),
+            protected_writes: Vec::new(),
+            sockets_made: Vec::new(),
             approvals: Vec::new(),
             versions,
         }
@@ -91,6 +103,30 @@ pub struct Usage {
     pub cpu_system_us: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BlockedCalls {
+    pub name: String,
+    pub number: u32,
+    pub count: u64,
+    pub suspicious: bool,
+    /// The last program that tried.
+    pub executable: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProtectedWrite {
+    pub path: String,
+    /// The name on the list, or the policy key.
+    pub rule: String,
+    pub why: String,
+    /// The system call of the first try.
+    pub call: String,
+    pub executable: String,
+    pub count: u64,
 }
 
 /// The policy's own names for what was put up.

@@ -2,7 +2,9 @@
 
 use crate::escape;
 use crate::outcome::Outcome;
-use crate::report::{Planned, PromiseReport, RunReport, Usage, Walls};
+use crate::report::{
+    BlockedCalls, Planned, PromiseReport, ProtectedWrite, RunReport, Usage, Walls,
+};
 use std::fmt;
 use std::time::Duration;
 
@@ -21,6 +23,18 @@ impl fmt::Display for RunReport {
         self.write_self_check(f)?;
         for signal in &self.signals_forwarded {
             line(f, "signal", &format!("{} forwarded", signal.name))?;
+        }
+        for blocked in &self.blocked_calls {
+            let BlockedCalls { name, count, suspicious, executable, .. } = blocked;
+            let mark = if *suspicious { ", suspicious" } else { "" };
+            line(f, "blocked", &format!("{name}, {count} times{mark} (by {executable})"))?;
+        }
+        for write in &self.protected_writes {
+            let ProtectedWrite { path, why, count, executable, .. } = write;
+            line(f, "protected", &format!("{path}, {count} times (by {executable}): {why}"))?;
+        }
+        for socket in &self.sockets_made {
+            line(f, "socket", &format!("{socket} was made in a directory of the host"))?;
         }
         for approval in &self.approvals {
             line(f, "approved", &format!("{}: {}", approval.what, approval.reason))?;

@@ -85,6 +85,14 @@ pub enum SessionError {
     #[error("the sandbox's pid 1 went away while setting up; was it killed from outside?")]
     InitVanished,
 
+    #[error(
+        "the broker went away, and without it nothing can be written; was it killed from outside?"
+    )]
+    BrokerVanished,
+
+    #[error("the broker could not go on: {0}")]
+    BrokerFailed(String),
+
     #[error("the time limit was over before the command could start")]
     TimedOut,
 

@@ -5,8 +5,10 @@
 #![forbid(unsafe_code)]
 
 mod caller;
+pub mod check_path;
 pub mod config;
 mod error;
+mod incidents;
 mod journal;
 #[cfg(feature = "layers-off")]
 pub mod layers_off;

@@ -6,6 +6,7 @@
 use crate::caller::Caller;
 use crate::config::{self, PolicyRequest};
 use crate::error::{SessionError, TIMED_OUT};
+use crate::incidents::Incidents;
 use crate::journal::Journal;
 use crate::reporting::{self, word};
 use crate::signals::Signals;
@@ -186,16 +187,22 @@ fn carry_out(
     let limit = plan.timeout_ms.map(|limit| Instant::now() + Duration::from_millis(limit));
     let running = palisade_launch::launch(plan, &streams)?;
     release_streams();
-    let mut watch = Watch::new(running, signals, terminal, limit);
+    let bearable = plan.seccomp.as_ref().and_then(|seccomp| seccomp.max_blocked);
+    let mut watch = Watch::new(running, signals, terminal, limit, Incidents::new(bearable));
     let checked = watch.until_started()?;
     let setup = clock.elapsed();
     reporting::observed(report, plan, &checked.observations);
     record_start(journal, plan, &watch, &checked, clock)?;
-    let ended = watch.until_ended()?;
+    let ended = watch.until_ended(&mut |incidents| {
+        incidents.into_iter().for_each(|incident| journal.add(incident));
+        journal.commit()
+    })?;
 
     let wall = clock.elapsed().saturating_sub(setup);
     conclude(report, &ended, Times { setup, wall });
-    record_end(journal, plan, run, &ended, report, clock)
+    record_end(journal, plan, run, &ended, report, clock)?;
+    ended.incidents.report(report);
+    Ok(())
 }
 
 /// The parts of a run's duration.

@@ -4,10 +4,12 @@
 //! also listening for signals.
 
 use crate::error::SessionError;
+use crate::incidents::{Incidents, Verdict};
 use crate::relay::{End, Ends, Relay, Typed};
 use crate::signals::{self, Signals, Wish};
 use crate::terminal::HostTerminal;
-use palisade_launch::{Checked, Ending, FromInit, Running, Usage};
+use palisade_launch::{Checked, Ending, FromInit, News, Running, Usage};
+use palisade_record::Kind;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::OFlags;
 use rustix::process::Signal;
@@ -34,6 +36,8 @@ pub(crate) enum Killed {
     Timeout,
     /// A fatal signal, and the grace time is over or it came twice.
     Asked,
+    /// Too many suspicious system calls.
+    Suspicious,
 }
 
 /// How it all ended.
@@ -44,6 +48,7 @@ pub(crate) struct Ended {
     pub(crate) killed: Option<Killed>,
     pub(crate) forwarded: Vec<Forwarded>,
     pub(crate) usage: Usage,
+    pub(crate) incidents: Incidents,
 }
 
 /// A running sandbox and everything outside that it needs.
@@ -59,6 +64,9 @@ pub(crate) struct Watch {
     grace: Option<Instant>,
     killed: Option<Killed>,
     forwarded: Vec<Forwarded>,
+    incidents: Incidents,
+    /// What of it is yet to be logged.
+    unlogged: Vec<Kind>,
     /// Whether the command runs, and the terminal is its.
     started: bool,
 }
@@ -77,6 +85,7 @@ impl Watch {
         signals: Signals,
         terminal: Option<HostTerminal>,
         limit: Option<Instant>,
+        incidents: Incidents,
     ) -> Self {
         let typed = terminal.as_ref().map_or(Typed::Keys, HostTerminal::typed);
         Self {
@@ -88,6 +97,8 @@ impl Watch {
             grace: None,
             killed: None,
             forwarded: Vec::new(),
+            incidents,
+            unlogged: Vec::new(),
             started: false,
         }
     }
@@ -107,7 +118,7 @@ impl Watch {
                 Turn::Message(FromInit::Stopped(_) | FromInit::Exited(_)) | Turn::Gone => {
                     return Err(match self.killed {
                         Some(Killed::Timeout) => SessionError::TimedOut,
-                        Some(Killed::Asked) => SessionError::Cancelled,
+                        Some(Killed::Asked | Killed::Suspicious) => SessionError::Cancelled,
                         None => SessionError::InitVanished,
                     });
                 }
@@ -116,11 +127,18 @@ impl Watch {
         }
     }
 
-    /// Until nothing of the sandbox is left.
-    pub(crate) fn until_ended(mut self) -> Result<Ended, SessionError> {
+    /// Until nothing of the sandbox is left. `log` is given what belongs in the audit log as it comes.
+    pub(crate) fn until_ended(
+        mut self,
+        log: &mut dyn FnMut(Vec<Kind>) -> Result<(), SessionError>,
+    ) -> Result<Ended, SessionError> {
         let mut ending = None;
         loop {
-            match self.turn()? {
+            let turn = self.turn()?;
+            if !self.unlogged.is_empty() {
+                log(std::mem::take(&mut self.unlogged))?;
+            }
+            match turn {
                 Turn::Message(FromInit::Exited(how)) => {
                     ending = Some(how);
                     self.limit = None;
@@ -131,11 +149,15 @@ impl Watch {
             }
         }
         self.drain()?;
+        // What was told before the last of them died.
+        self.hear_broker()?;
+        log(std::mem::take(&mut self.unlogged))?;
         if let Some(terminal) = &mut self.terminal {
             terminal.give_back();
         }
         let usage = self.running.wait()?;
-        Ok(Ended { ending, killed: self.killed, forwarded: self.forwarded, usage })
+        let (killed, forwarded, incidents) = (self.killed, self.forwarded, self.incidents);
+        Ok(Ended { ending, killed, forwarded, usage, incidents })
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -152,6 +174,7 @@ impl Watch {
             PollFd::from_borrowed_fd(control, PollFlags::IN),
             PollFd::from_borrowed_fd(self.signals.waiting(), PollFlags::IN),
         ];
+        set.extend(self.running.broker().map(|news| PollFd::from_borrowed_fd(news, PollFlags::IN)));
         let fixed = set.len();
         let mut order = Vec::with_capacity(3);
         // Not before the terminal is raw: a cooked one would end every line with a second CR.
@@ -172,10 +195,30 @@ impl Watch {
                 self.obey(wish)?;
             }
         }
+        if ready[2..fixed].iter().any(|news| !news.is_empty()) {
+            self.hear_broker()?;
+        }
         if ready[0].is_empty() {
             return Ok(Turn::Nothing);
         }
         Ok(self.running.receive()?.map_or(Turn::Gone, Turn::Message))
+    }
+
+    /// Everything the broker has said so far.
+    fn hear_broker(&mut self) -> Result<(), SessionError> {
+        loop {
+            let message = match self.running.news()? {
+                News::Message(message) => message,
+                News::None => return Ok(()),
+                // Without it the command could write nothing more, and nobody would know why.
+                News::Gone => return Err(SessionError::BrokerVanished),
+            };
+            match self.incidents.hear(message, &mut |kind| self.unlogged.push(kind)) {
+                Verdict::GoOn => {}
+                Verdict::TooMany => self.kill(Killed::Suspicious)?,
+                Verdict::Failed(why) => return Err(SessionError::BrokerFailed(why)),
+            }
+        }
     }
 
     /// Shows what the inside wrote before it ended. Once pid 1 is dead nothing more is written, so

@@ -1,9 +1,10 @@
 use super::filters::install_rules;
 use super::*;
 use crate::probe::mend;
-use palisade_bpf::{Action, Arch, Arg, Condition, Rule, Test, Width, table};
+use palisade_bpf::{
+    Answer, Arch, Arg, Condition, Listening, Notice, Refusal, Rule, Test, Width, table,
+};
 use palisade_sys::mounts::{self, FsOption, MountAttrs};
-use palisade_sys::seccomp::SeccompFlags;
 use palisade_sys::test_child::{become_namespace_root, in_child};
 use palisade_sys::{CWD, Errno, SysError, creds};
 use std::path::{Path, PathBuf};
@@ -136,14 +137,17 @@ fn forbid_user_namespaces() {
     let rule = |name, conditions, errno: Errno| Rule {
         syscall: number(name),
         conditions,
-        action: Action::Errno(u16::try_from(errno.raw_os_error()).unwrap()),
+        answer: Answer::Refuse(Refusal {
+            errno: u16::try_from(errno.raw_os_error()).unwrap(),
+            notice: Notice::Quiet,
+        }),
     };
     let rules = vec![
         rule("clone3", Vec::new(), Errno::NOSYS),
         rule("clone", vec![asks_for_user], Errno::PERM),
         rule("unshare", Vec::new(), Errno::PERM),
     ];
-    install_rules(rules, SeccompFlags::NONE).unwrap();
+    install_rules(rules, Listening::No).unwrap();
 }
 
 /// Proves: PROC-7 doctor, PROC-7 says-why

@@ -9,7 +9,7 @@ mod tree;
 pub use doctor::{Finding, Health, Report, doctor};
 pub use tree::RealTree;
 
-use palisade_plan::facts::HostFacts;
+use palisade_plan::facts::{HostFacts, HostMount};
 use palisade_sys::landlock::landlock_abi;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -48,12 +48,16 @@ pub fn facts() -> Result<HostFacts, FactsError> {
         landlock_abi: landlock_abi().unwrap_or(0),
         uid_ranges: id_ranges("/proc/self/uid_map")?,
         gid_ranges: id_ranges("/proc/self/gid_map")?,
-        mounts: mountinfo::parse(&read_proc("/proc/self/mountinfo")?)
-            .map(|listed| listed.mount)
-            .collect(),
+        mounts: mounts()?,
         own_paths: Vec::new(),
         canary: None,
     })
+}
+
+/// The mount table, in the kernel's order.
+pub fn mounts() -> Result<Vec<HostMount>, FactsError> {
+    let table = read_proc("/proc/self/mountinfo")?;
+    Ok(mountinfo::parse(&table).map(|listed| listed.mount).collect())
 }
 
 fn read_proc(path: &'static str) -> Result<Vec<u8>, FactsError> {

@@ -7,7 +7,7 @@ use crate::filter;
 use ::landlock::{
     AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, RulesetStatus,
 };
-use palisade_bpf::{Action, Arch, FilterSpec, Rule, table};
+use palisade_bpf::{Answer, Arch, FilterSpec, Listening, Notice, Refusal, Rule, table};
 use palisade_sys::clone::CloneFlags;
 use palisade_sys::landlock::landlock_abi;
 use palisade_sys::seccomp::{self, SeccompFlags};
@@ -30,7 +30,8 @@ pub(super) fn seccomp() -> Finding {
     };
     let outcome = trial(CloneFlags::NONE, || {
         // Not an errno the call could have of itself.
-        install(Action::Errno(errno_number(Errno::XDEV)), SeccompFlags::NONE)?;
+        let refusal = Refusal { errno: errno_number(Errno::XDEV), notice: Notice::Quiet };
+        install(Answer::Refuse(refusal), Listening::No)?;
         answered(Errno::XDEV).map(|()| "the filter answered".to_owned())
     });
     subject.finding(outcome.map_err(|fault| fault.or_mended_by(SECCOMP_MEND)))
@@ -45,7 +46,7 @@ pub(super) fn notify() -> Finding {
     };
     let outcome = trial(CloneFlags::NONE, || {
         let sizes = seccomp::notify_sizes()?;
-        let listener = install(Action::Notify, SeccompFlags::NEW_LISTENER)?;
+        let listener = install(Answer::Broker, Listening::Yes)?;
         drop(listener);
         // With its listener gone a filter that asks must refuse, never allow.
         answered(Errno::NOSYS)?;
@@ -61,19 +62,23 @@ pub(super) fn notify() -> Finding {
     }))
 }
 
-fn install(action: Action, flags: SeccompFlags) -> Result<Option<OwnedFd>, Fault> {
+fn install(answer: Answer, listening: Listening) -> Result<Option<OwnedFd>, Fault> {
     let syscall = table::number(Arch::native(), HARMLESS)
         .ok_or_else(|| Fault::new(format!("{HARMLESS} is not in the system call table")))?;
-    install_rules(vec![Rule { syscall, conditions: Vec::new(), action }], flags)
+    install_rules(vec![Rule { syscall, conditions: Vec::new(), answer }], listening)
 }
 
 pub(super) fn install_rules(
     rules: Vec<Rule>,
-    flags: SeccompFlags,
+    listening: Listening,
 ) -> Result<Option<OwnedFd>, Fault> {
-    let program = FilterSpec { arch: Arch::native(), default: Action::Allow, rules }
-        .compile()
+    let program = FilterSpec::new(Arch::native(), Answer::Allow, rules)
+        .compile(listening)
         .map_err(|error| Fault::new(error.to_string()))?;
+    let flags = match listening {
+        Listening::Yes => SeccompFlags::NEW_LISTENER,
+        Listening::No => SeccompFlags::NONE,
+    };
     creds::set_no_new_privs()?;
     Ok(filter::install(program.instructions(), flags)?)
 }

@@ -1,0 +1,137 @@
+//! A notified call by name: which of its arguments is what. Addresses are kept as numbers; nothing is
+//! read from the caller here.
+
+use palisade_bpf::{Arch, table};
+use palisade_sys::OFlags;
+use palisade_sys::notify::Notification;
+use std::collections::HashMap;
+
+/// `AT_FDCWD`.
+const CWD: i32 = -100;
+
+/// A directory descriptor of the caller's and a path that may start there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PathArg {
+    pub(crate) dir: i32,
+    pub(crate) address: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    Open { path: PathArg, flags: u32, mode: u32 },
+    MakeDirectory { path: PathArg, mode: u32 },
+    MakeNode { path: PathArg, mode: u32 },
+    Rename { from: PathArg, to: PathArg, flags: u32 },
+    Link { from: PathArg, to: PathArg, flags: u32 },
+    SymbolicLink { target: u64, path: PathArg },
+    Bind { socket: i32, address: u64, length: u64 },
+    Umask,
+    Exec,
+}
+
+impl Call {
+    /// Of the file that it opens.
+    pub(crate) fn wants_close_on_exec(self) -> bool {
+        matches!(self, Self::Open { flags, .. } if flags & OFlags::CLOEXEC.bits() != 0)
+    }
+}
+
+/// Which call a number is; asked for every notification.
+#[derive(Debug)]
+pub(crate) struct Calls(HashMap<u32, Kind>);
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Open,
+    OpenAt,
+    Create,
+    MakeDirectory,
+    MakeDirectoryAt,
+    MakeNode,
+    MakeNodeAt,
+    Rename,
+    RenameAt,
+    RenameAt2,
+    Link,
+    LinkAt,
+    SymbolicLink,
+    SymbolicLinkAt,
+    Bind,
+    Umask,
+    Exec,
+}
+
+const KINDS: [(&str, Kind); 18] = [
+    ("open", Kind::Open),
+    ("openat", Kind::OpenAt),
+    ("creat", Kind::Create),
+    ("mkdir", Kind::MakeDirectory),
+    ("mkdirat", Kind::MakeDirectoryAt),
+    ("mknod", Kind::MakeNode),
+    ("mknodat", Kind::MakeNodeAt),
+    ("rename", Kind::Rename),
+    ("renameat", Kind::RenameAt),
+    ("renameat2", Kind::RenameAt2),
+    ("link", Kind::Link),
+    ("linkat", Kind::LinkAt),
+    ("symlink", Kind::SymbolicLink),
+    ("symlinkat", Kind::SymbolicLinkAt),
+    ("bind", Kind::Bind),
+    ("umask", Kind::Umask),
+    ("execve", Kind::Exec),
+    ("execveat", Kind::Exec),
+];
+
+impl Calls {
+    pub(crate) fn of(arch: Arch) -> Self {
+        let known = KINDS.into_iter();
+        Self(known.filter_map(|(name, kind)| Some((table::number(arch, name)?, kind))).collect())
+    }
+
+    /// `None` for a call that nobody here knows how to perform.
+    pub(crate) fn parse(&self, notification: &Notification) -> Option<Call> {
+        let Notification { args, .. } = notification;
+        let at = |dir: usize| PathArg { dir: int(args[dir]).cast_signed(), address: args[dir + 1] };
+        let here = |address: usize| PathArg { dir: CWD, address: args[address] };
+        Some(match self.0.get(&notification.number)? {
+            Kind::Open => Call::Open { path: here(0), flags: int(args[1]), mode: int(args[2]) },
+            Kind::OpenAt => Call::Open { path: at(0), flags: int(args[2]), mode: int(args[3]) },
+            Kind::Create => {
+                let flags = creat_flags();
+                Call::Open { path: here(0), flags, mode: int(args[1]) }
+            }
+            Kind::MakeDirectory => Call::MakeDirectory { path: here(0), mode: int(args[1]) },
+            Kind::MakeDirectoryAt => Call::MakeDirectory { path: at(0), mode: int(args[2]) },
+            Kind::MakeNode => Call::MakeNode { path: here(0), mode: int(args[1]) },
+            Kind::MakeNodeAt => Call::MakeNode { path: at(0), mode: int(args[2]) },
+            Kind::Rename => Call::Rename { from: here(0), to: here(1), flags: 0 },
+            Kind::RenameAt => Call::Rename { from: at(0), to: at(2), flags: 0 },
+            Kind::RenameAt2 => Call::Rename { from: at(0), to: at(2), flags: int(args[4]) },
+            Kind::Link => Call::Link { from: here(0), to: here(1), flags: 0 },
+            Kind::LinkAt => Call::Link { from: at(0), to: at(2), flags: int(args[4]) },
+            Kind::SymbolicLink => Call::SymbolicLink { target: args[0], path: here(1) },
+            Kind::SymbolicLinkAt => Call::SymbolicLink { target: args[0], path: at(1) },
+            Kind::Bind => {
+                let socket = int(args[0]).cast_signed();
+                Call::Bind { socket, address: args[1], length: args[2] }
+            }
+            Kind::Umask => Call::Umask,
+            Kind::Exec => Call::Exec,
+        })
+    }
+}
+
+/// What creat(2) means.
+fn creat_flags() -> u32 {
+    (OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC).bits()
+}
+
+/// The kernel, too, reads these arguments as ints and leaves the upper half alone.
+#[expect(clippy::cast_possible_truncation, reason = "the lower half is what is meant")]
+fn int(argument: u64) -> u32 {
+    argument as u32
+}
+
+#[cfg(test)]
+#[path = "call_tests.rs"]
+mod tests;

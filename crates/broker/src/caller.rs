@@ -1,0 +1,139 @@
+//! The thread that waits for its answer: its memory, directories, umask and program.
+//!
+//! Everything read here is the caller's to change at any moment. It is read once, and the copy is what
+//! is judged and used. Threads come and go: what was read is the caller's only if the notification is
+//! still waiting afterwards.
+
+use crate::{DIRECTORY, NO_MODE};
+use palisade_sys::notify::Listener;
+use palisade_sys::other;
+use palisade_sys::{Errno, Mode, OFlags, Pid};
+use rustix::fs::{openat, readlinkat};
+use std::collections::HashMap;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// `PATH_MAX`, with the NUL.
+const LONGEST_PATH: usize = 4096;
+/// `AT_FDCWD`.
+const CWD: i32 = -100;
+/// A number can not come round to another thread in this time.
+const UMASK_HOLDS: Duration = Duration::from_millis(50);
+const MOST_UMASKS: usize = 1024;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caller {
+    pub(crate) thread: Pid,
+    /// The host's `/proc`, in which `thread` is this number.
+    pub(crate) proc: &'static OwnedFd,
+    pub(crate) listener: &'static Listener,
+    pub(crate) id: u64,
+}
+
+impl Caller {
+    /// Asked between reading and acting: only if the call still waits was it this caller that was read,
+    /// and not another thread that got its number.
+    pub(crate) fn confirm(&self) -> Result<(), Errno> {
+        if self.listener.is_waiting(self.id) { Ok(()) } else { Err(Errno::SRCH) }
+    }
+
+    pub(crate) fn path(&self, address: u64) -> Result<Vec<u8>, Errno> {
+        let mut buffer = [0; LONGEST_PATH];
+        let length = other::read_string(self.thread, address, &mut buffer)?;
+        Ok(buffer[..length].to_vec())
+    }
+
+    pub(crate) fn bytes(&self, address: u64, length: usize) -> Result<Vec<u8>, Errno> {
+        let mut buffer = vec![0; length];
+        let copied = other::read_memory(self.thread, address, &mut buffer)?;
+        if copied == length { Ok(buffer) } else { Err(Errno::FAULT) }
+    }
+
+    /// The directory that a relative path starts from.
+    pub(crate) fn directory(&self, number: i32) -> Result<OwnedFd, Errno> {
+        let thread = self.thread.as_raw_pid();
+        let path = match number {
+            CWD => format!("{thread}/cwd"),
+            number => format!("{thread}/fd/{number}"),
+        };
+        match openat(self.proc, path, DIRECTORY, NO_MODE) {
+            Err(Errno::NOENT) if number != CWD => Err(Errno::BADF),
+            opened => opened,
+        }
+    }
+
+    /// What a descriptor of the caller's refers to, whatever it is.
+    pub(crate) fn file(&self, number: i32) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        match openat(self.proc, self.file_path(number), flags, NO_MODE) {
+            Err(Errno::NOENT) => Err(Errno::BADF),
+            opened => opened,
+        }
+    }
+
+    /// Where `file` is found below `/proc`.
+    pub(crate) fn file_path(&self, number: i32) -> String {
+        format!("{}/fd/{number}", self.thread.as_raw_pid())
+    }
+
+    /// A copy of the descriptor itself.
+    pub(crate) fn take(&self, number: i32) -> Result<OwnedFd, Errno> {
+        let process = self.status_number("Tgid:").and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
+        let pidfd = other::pidfd_of(process).map_err(|error| error.errno)?;
+        other::take_descriptor(&pidfd, number).map_err(|error| error.errno)
+    }
+
+    /// As the sandbox sees it; empty where it can not be found out.
+    pub(crate) fn program(&self) -> Vec<u8> {
+        let path = format!("{}/exe", self.thread.as_raw_pid());
+        readlinkat(self.proc.as_fd(), path, Vec::new())
+            .map(std::ffi::CString::into_bytes)
+            .unwrap_or_default()
+    }
+
+    fn umask(&self) -> Option<Mode> {
+        let umask = u32::from_str_radix(&self.status("Umask:")?, 8).ok()?;
+        Some(Mode::from_raw_mode(umask))
+    }
+
+    fn status_number(&self, field: &str) -> Option<i32> {
+        self.status(field)?.parse().ok()
+    }
+
+    fn status(&self, field: &str) -> Option<String> {
+        let path = format!("{}/status", self.thread.as_raw_pid());
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = openat(self.proc, path, flags, NO_MODE).ok()?;
+        let mut buffer = [0; 2048];
+        let length = rustix::io::read(&file, &mut buffer).ok()?;
+        let text = String::from_utf8_lossy(&buffer[..length]);
+        let value = text.lines().find_map(|line| line.strip_prefix(field))?;
+        Some(value.trim().to_owned())
+    }
+}
+
+/// The umasks of threads that were met lately: asking the kernel costs more than creating a file.
+#[derive(Debug, Default)]
+pub(crate) struct Umasks(HashMap<Pid, (Mode, Instant)>);
+
+impl Umasks {
+    pub(crate) fn of(&mut self, caller: &Caller) -> Result<Mode, Errno> {
+        let now = Instant::now();
+        if let Some((umask, met)) = self.0.get(&caller.thread)
+            && now.duration_since(*met) < UMASK_HOLDS
+        {
+            return Ok(*umask);
+        }
+        let umask = caller.umask().ok_or(Errno::SRCH)?;
+        if self.0.len() >= MOST_UMASKS {
+            self.0.clear();
+        }
+        self.0.insert(caller.thread, (umask, now));
+        Ok(umask)
+    }
+
+    /// Somebody is changing one, and threads share theirs.
+    pub(crate) fn forget(&mut self) {
+        self.0.clear();
+    }
+}

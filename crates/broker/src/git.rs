@@ -1,0 +1,213 @@
+//! What git would take for a repository, by its structure, and what it would run from there.
+//!
+//! A directory is guarded as a git directory because of what is in it, not of what it is called: a moved
+//! `.git`, a submodule's, a worktree's, a bare one, and one that a `gitdir:` file or `commondir` points at
+//! all look the same. In such a directory no hook appears, and configuration changes only by a copy
+//! that was read and judged: whoever still holds the original open for writing holds something else.
+//! A directory that is about to become one is judged first, whatever part of it comes last.
+
+use crate::NO_MODE;
+use crate::judge::Denied;
+use palisade_guard::gitconfig;
+use palisade_sys::{Errno, Mode, OFlags};
+use rustix::fs::{
+    AtFlags, Dir, FileType, RenameFlags, fstat, openat, renameat_with, statat, unlinkat,
+};
+use std::ffi::OsStr;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+
+/// Larger than any configuration a person keeps; what is larger is not judged, and so refused.
+const LONGEST_CONFIG: usize = 1 << 20;
+/// Ours for the moment between writing and renaming.
+const COPY: &str = "config.palisade-copy";
+
+const WHY_HOOKS: &str = "git runs its hooks on the host";
+const WHY_CONFIG: &str = "git configuration can name programs, which git runs on the host";
+
+/// The names that carry meaning in a git directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// `config` and `config.worktree`.
+    Config,
+    Hooks,
+    /// With the others of its kind it makes a directory a git directory.
+    Marker(Marker),
+    /// `.git`: from its first moment on, with nothing in it yet.
+    Itself,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Marker {
+    Head,
+    Objects,
+    Refs,
+    CommonDirectory,
+}
+
+impl Part {
+    /// As a file system without case would read it, too.
+    pub(crate) fn of(name: &OsStr) -> Option<Self> {
+        const PARTS: [(&str, Part); 8] = [
+            ("config", Part::Config),
+            ("config.worktree", Part::Config),
+            ("hooks", Part::Hooks),
+            ("HEAD", Part::Marker(Marker::Head)),
+            ("objects", Part::Marker(Marker::Objects)),
+            ("refs", Part::Marker(Marker::Refs)),
+            ("commondir", Part::Marker(Marker::CommonDirectory)),
+            (".git", Part::Itself),
+        ];
+        let name = palisade_guard::comparable(name.as_bytes());
+        let part = PARTS.iter().find(|(text, _)| name.eq_ignore_ascii_case(text.as_bytes()));
+        part.map(|(_, part)| *part)
+    }
+}
+
+impl Marker {
+    const ALL: [(Self, &str); 4] = [
+        (Self::Head, "HEAD"),
+        (Self::Objects, "objects"),
+        (Self::Refs, "refs"),
+        (Self::CommonDirectory, "commondir"),
+    ];
+}
+
+/// As git's `is_git_directory()` would find it, or as another one's `commondir` would use it; `coming` is
+/// counted as if it were there.
+pub(crate) fn is_git_directory(dir: BorrowedFd<'_>, coming: Option<Marker>) -> bool {
+    let has = |wanted: Marker| {
+        coming == Some(wanted)
+            || Marker::ALL.iter().any(|(marker, name)| *marker == wanted && exists(dir, *name))
+    };
+    (has(Marker::Objects) && has(Marker::Refs))
+        || (has(Marker::Head) && has(Marker::CommonDirectory))
+}
+
+pub(crate) fn exists(dir: BorrowedFd<'_>, name: impl rustix::path::Arg) -> bool {
+    statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
+/// A hook git would run by this name.
+pub(crate) fn is_hook(name: &OsStr) -> bool {
+    !palisade_guard::comparable(name.as_bytes()).to_ascii_lowercase().ends_with(b".sample")
+}
+
+pub(crate) fn hook_denied() -> Denied {
+    Denied { rule: "git hooks".to_owned(), why: WHY_HOOKS.to_owned() }
+}
+
+pub(crate) fn config_denied() -> Denied {
+    Denied { rule: "git config".to_owned(), why: WHY_CONFIG.to_owned() }
+}
+
+/// Judges a directory that is about to become a git directory, and makes its configuration a copy that
+/// nobody else holds open.
+pub(crate) fn adopt(dir: BorrowedFd<'_>) -> Result<(), Denied> {
+    if exists(dir, "hooks") {
+        let hooks = openat(dir, "hooks", OFlags::RDONLY | DIRECTORY_ITSELF, NO_MODE);
+        if !hooks.is_ok_and(|hooks| holds_samples_only(&hooks)) {
+            return Err(hook_denied());
+        }
+    }
+    for name in ["config", "config.worktree"] {
+        if exists(dir, name) {
+            let (content, mode) = read(dir, OsStr::new(name)).map_err(|_| config_denied())?;
+            judge(None, &content)?;
+            replace(dir, OsStr::new(name), &content, mode).map_err(|_| config_denied())?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts `source` in the place of the configuration `name` in `dir`, as a copy.
+pub(crate) fn commit_config(
+    source: (BorrowedFd<'_>, &OsStr),
+    dir: BorrowedFd<'_>,
+    name: &OsStr,
+) -> Result<Result<(), Errno>, Denied> {
+    let (content, mode) = match read(source.0, source.1) {
+        Ok(found) => found,
+        Err(Errno::NOENT) => return Ok(Err(Errno::NOENT)),
+        Err(_) => return Err(config_denied()),
+    };
+    let old = match read(dir, name) {
+        Ok((old, _)) => Some(old),
+        Err(Errno::NOENT) => None,
+        Err(_) => return Err(config_denied()),
+    };
+    judge(old.as_deref(), &content)?;
+    Ok(replace(dir, name, &content, mode)
+        .and_then(|()| unlinkat(source.0, source.1, AtFlags::empty())))
+}
+
+/// Whether a directory that becomes `hooks` has nothing in it that git would run.
+pub(crate) fn holds_samples_only(dir: &OwnedFd) -> bool {
+    let Ok(entries) = Dir::read_from(dir) else { return false };
+    entries.into_iter().all(|entry| {
+        entry.is_ok_and(|entry| {
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            let is_directory = || {
+                statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|found| {
+                    FileType::from_raw_mode(found.st_mode) == FileType::Directory
+                })
+            };
+            !is_hook(name) || is_directory()
+        })
+    })
+}
+
+const DIRECTORY_ITSELF: OFlags =
+    OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
+
+fn judge(old: Option<&[u8]>, new: &[u8]) -> Result<(), Denied> {
+    gitconfig::judge(old, new)
+        .map_err(|refused| Denied { rule: "git config".to_owned(), why: refused.to_string() })
+}
+
+/// A regular file, no link, of bearable length.
+fn read(dir: BorrowedFd<'_>, name: &OsStr) -> Result<(Vec<u8>, Mode), Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(dir, name, flags, NO_MODE)?;
+    let found = fstat(&file)?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+        return Err(Errno::INVAL);
+    }
+    let mut content = Vec::new();
+    let mut part = [0; 8192];
+    loop {
+        match rustix::io::read(&file, &mut part)? {
+            0 => return Ok((content, Mode::from_raw_mode(found.st_mode & 0o777))),
+            length => content.extend_from_slice(&part[..length]),
+        }
+        if content.len() > LONGEST_CONFIG {
+            return Err(Errno::FBIG);
+        }
+    }
+}
+
+fn replace(dir: BorrowedFd<'_>, name: &OsStr, content: &[u8], mode: Mode) -> Result<(), Errno> {
+    // One left behind by a broker that was killed here.
+    let _ = unlinkat(dir, COPY, AtFlags::empty());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let copy = openat(dir, COPY, flags, mode)?;
+    let written = write_all(&copy, content)
+        .and_then(|()| rustix::fs::fchmod(&copy, mode))
+        .and_then(|()| renameat_with(dir, COPY, dir, name, RenameFlags::empty()));
+    if written.is_err() {
+        let _ = unlinkat(dir, COPY, AtFlags::empty());
+    }
+    written
+}
+
+fn write_all(file: &OwnedFd, mut content: &[u8]) -> Result<(), Errno> {
+    while !content.is_empty() {
+        let written = rustix::io::write(file.as_fd(), content)?;
+        content = &content[written..];
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "git_tests.rs"]
+mod tests;

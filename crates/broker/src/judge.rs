@@ -1,0 +1,215 @@
+//! Whether something may come to stand in a place: the names on the list, and git's own structure.
+//!
+//! Every creating, writing and renaming call in the guarded trees comes through one broker, one after
+//! the other, so what is found here still holds when the call is performed: within the sandbox nobody
+//! else can move anything. Removing is not asked about: it plants nothing.
+
+use crate::git::{self, Part};
+use crate::place::Place;
+use crate::{DIRECTORY, NO_MODE};
+use palisade_guard::{Below, Matcher, NamePattern};
+use palisade_sys::OFlags;
+use rustix::fs::{AtFlags, Dir, openat, statat};
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// More names than this a run does not make in sane use; from then on they count as old ones.
+const MOST_NEWBORN: usize = 100_000;
+
+/// Why something may not stand where it was to come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Denied {
+    pub(crate) rule: String,
+    pub(crate) why: String,
+}
+
+/// What is about to appear in a place, or to be written there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Coming<'a> {
+    /// A new directory.
+    Directory,
+    /// A file, link, socket or pipe, new or old.
+    Written,
+    /// A directory from elsewhere, with all that is in it.
+    MovedDirectory(BorrowedFd<'a>),
+    /// Something else from elsewhere.
+    Moved,
+}
+
+/// How the call goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Allowed {
+    Plainly,
+    /// Afterwards, remember what was made: it was not there before the run.
+    AsNewborn,
+    /// Only as a copy that is judged by its content.
+    AsGitConfig,
+}
+
+#[derive(Debug)]
+pub(crate) struct Judge {
+    matcher: Matcher,
+    /// By device and inode.
+    newborn: HashSet<(u64, u64)>,
+}
+
+impl Judge {
+    pub(crate) fn new(matcher: Matcher) -> Self {
+        Self { matcher, newborn: HashSet::new() }
+    }
+
+    pub(crate) fn may_come(&self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Denied> {
+        let Some(tree) = &place.tree else { return Ok(Allowed::Plainly) };
+        let mut asked_of_repository = false;
+        let mut is_repository = |dir: &Path| {
+            asked_of_repository = true;
+            self.is_old_repository(dir)
+        };
+        if let Some(hit) = self.matcher.judge(tree, &place.path, &mut is_repository) {
+            return Err(Denied { rule: hit.name.to_owned(), why: hit.why.to_owned() });
+        }
+        if let Coming::MovedDirectory(source) = coming {
+            for below in self.matcher.below(tree, &place.path, &mut is_repository) {
+                if is_there(source, &below) {
+                    let Below { hit, .. } = below;
+                    return Err(Denied { rule: hit.name.to_owned(), why: hit.why.to_owned() });
+                }
+            }
+        }
+        if self.matcher.is_opened(&place.path) {
+            return Ok(Allowed::Plainly);
+        }
+        match self.may_come_for_git(place, coming)? {
+            Allowed::Plainly if asked_of_repository => Ok(Allowed::AsNewborn),
+            allowed => Ok(allowed),
+        }
+    }
+
+    /// Whether what stands there already may get a second name: through it, it could be written.
+    pub(crate) fn may_be_linked(&self, place: &Place) -> Result<(), Denied> {
+        match self.may_come(place, Coming::Written)? {
+            Allowed::AsGitConfig => Err(git::config_denied()),
+            Allowed::Plainly | Allowed::AsNewborn => Ok(()),
+        }
+    }
+
+    /// Remembers something that was made in this run.
+    pub(crate) fn remember(&mut self, parent: BorrowedFd<'_>, name: &OsStr) {
+        if let Ok(made) = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
+            && self.newborn.len() < MOST_NEWBORN
+        {
+            self.newborn.insert((made.st_dev, made.st_ino));
+        }
+    }
+
+    fn may_come_for_git(&self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Denied> {
+        let dir = place.parent.as_fd();
+        let dir_name = place.directory().file_name().unwrap_or_default();
+        if Part::of(dir_name) == Some(Part::Hooks)
+            && git::is_hook(&place.name)
+            && !matches!(coming, Coming::Directory)
+            && is_git_directory_above(dir, place.directory())
+        {
+            return Err(git::hook_denied());
+        }
+        let Some(part) = Part::of(&place.name) else { return Ok(Allowed::Plainly) };
+        let is_git_directory =
+            Part::of(dir_name) == Some(Part::Itself) || git::is_git_directory(dir, None);
+        match (part, coming) {
+            (Part::Config, Coming::Moved) if is_git_directory => Ok(Allowed::AsGitConfig),
+            (Part::Config, Coming::Written) if is_git_directory => Err(git::config_denied()),
+            (Part::Hooks, Coming::MovedDirectory(source)) if is_git_directory => {
+                let moved = reopened(source);
+                if moved.is_some_and(|moved| git::holds_samples_only(&moved)) {
+                    Ok(Allowed::Plainly)
+                } else {
+                    Err(git::hook_denied())
+                }
+            }
+            (Part::Hooks, Coming::Written | Coming::Moved) if is_git_directory => {
+                Err(git::hook_denied())
+            }
+            (Part::Marker(marker), _) if !is_git_directory => {
+                if git::is_git_directory(dir, Some(marker)) {
+                    git::adopt(dir)?;
+                }
+                Ok(Allowed::Plainly)
+            }
+            (Part::Itself, coming) => self.may_become_repository(place, coming),
+            _ => Ok(Allowed::Plainly),
+        }
+    }
+
+    /// Something comes to be called `.git`.
+    fn may_become_repository(&self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Denied> {
+        let (Coming::MovedDirectory(_) | Coming::Moved) = coming else {
+            return Ok(Allowed::AsNewborn);
+        };
+        // What was put beside it meanwhile would be judged otherwise now. In the top of a tree it
+        // never was.
+        if Some(place.directory()) != place.tree.as_deref() {
+            let beside = self.matcher.in_repository();
+            if let Some(below) =
+                beside.into_iter().find(|below| is_there(place.parent.as_fd(), below))
+            {
+                let why = below.hit.why.to_owned();
+                return Err(Denied { rule: below.hit.name.to_owned(), why });
+            }
+        }
+        if let Coming::MovedDirectory(source) = coming
+            && !git::is_git_directory(source, None)
+        {
+            git::adopt(source)?;
+        }
+        Ok(Allowed::Plainly)
+    }
+
+    /// Whether programs of the host may know `dir` as the top of a project: it has a repository, or names
+    /// that count only in one, from before this run.
+    fn is_old_repository(&self, dir: &Path) -> bool {
+        let is_old = |name: &OsStr| {
+            rustix::fs::lstat(dir.join(name))
+                .is_ok_and(|found| !self.newborn.contains(&(found.st_dev, found.st_ino)))
+        };
+        is_old(OsStr::new(".git"))
+            || self.matcher.in_repository().any(|below| match &below.name {
+                NamePattern::Exact(name) => {
+                    is_old(below.dir.join(OsStr::from_bytes(name)).as_os_str())
+                }
+                NamePattern::Around(..) => false,
+            })
+    }
+}
+
+/// Of the directory whose `hooks` these are.
+fn is_git_directory_above(hooks: BorrowedFd<'_>, path: &Path) -> bool {
+    let name = path.parent().and_then(Path::file_name);
+    if name.and_then(Part::of) == Some(Part::Itself) {
+        return true;
+    }
+    let Ok(above) = openat(hooks, "..", DIRECTORY, NO_MODE) else { return true };
+    git::is_git_directory(above.as_fd(), None)
+}
+
+fn is_there(dir: BorrowedFd<'_>, below: &Below<'_>) -> bool {
+    match &below.name {
+        NamePattern::Exact(name) => git::exists(dir, below.dir.join(OsStr::from_bytes(name))),
+        NamePattern::Around(..) => {
+            let path = if below.dir.as_os_str().is_empty() { Path::new(".") } else { &below.dir };
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let Ok(listed) = openat(dir, path, flags, NO_MODE) else { return false };
+            let Ok(entries) = Dir::read_from(&listed) else { return true };
+            entries.into_iter().any(|entry| {
+                entry.is_ok_and(|entry| below.name.matches(entry.file_name().to_bytes()))
+            })
+        }
+    }
+}
+
+/// For reading: what was looked up can not be listed.
+fn reopened(dir: BorrowedFd<'_>) -> Option<OwnedFd> {
+    openat(dir, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, NO_MODE).ok()
+}

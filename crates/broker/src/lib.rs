@@ -1,0 +1,33 @@
+//! The broker: a process beside the sandbox that answers the calls its filter notifies (FS-9, SYS-2).
+//!
+//! In the trees of the host that the command may write, Landlock takes from it everything but removing.
+//! What creates, writes or renames there arrives here; the broker copies the arguments once, resolves the
+//! path itself, judges what would come to stand where, performs the call and hands back the result. It
+//! never lets the kernel do a call that Landlock would not refuse if its arguments had changed meanwhile:
+//! that is what makes `Continue` harmless here.
+//!
+//! Refused calls arrive too, so that they can be told to the supervisor, and get their errno.
+
+#![forbid(unsafe_code)]
+
+mod call;
+mod caller;
+mod git;
+mod ground;
+mod judge;
+mod message;
+mod perform;
+mod place;
+mod seat;
+mod serve;
+mod slow;
+
+pub use message::{Blocked, LONGEST_MESSAGE, Message, Protected};
+pub use seat::{Duties, Identity, Seat, occupy};
+
+use palisade_sys::{Mode, OFlags};
+
+/// Directories are only ever passed through or looked into.
+pub(crate) const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+pub(crate) const NO_MODE: Mode = Mode::empty();

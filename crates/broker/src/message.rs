@@ -1,0 +1,160 @@
+//! What the broker tells the supervisor, packet by packet.
+//!
+//! It only tells: no answer is awaited, and a supervisor that reads slowly costs the sandbox nothing but
+//! the details of its later attempts.
+
+/// Longer than any message: two paths and a few words.
+pub const LONGEST_MESSAGE: usize = 10 * 1024;
+
+/// Fields are paths, names and numbers, none of which can hold this.
+const END: u8 = 0;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// A call that the filter refuses.
+    Blocked(Blocked),
+    /// A write that the host would run later, or an exec that is not allowed.
+    Protected(Protected),
+    /// A socket was put into a tree of the host's: somebody there may connect to it.
+    Socket { path: Vec<u8>, pid: u32 },
+    /// So many messages before this one found no room.
+    Lost(u64),
+    /// The broker can not go on; with it the command can not write.
+    Failed(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    pub number: u32,
+    pub arguments: [u64; 6],
+    /// On the host.
+    pub pid: u32,
+    /// The program, as the sandbox sees it; empty if it could not be found out.
+    pub executable: Vec<u8>,
+    pub errno: u16,
+    pub suspicious: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Protected {
+    /// The system call.
+    pub call: String,
+    pub path: Vec<u8>,
+    /// The name on the list, or the setting.
+    pub rule: String,
+    pub why: String,
+    pub pid: u32,
+    pub executable: Vec<u8>,
+}
+
+impl Message {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut packet = Packet(Vec::with_capacity(256));
+        match self {
+            Self::Blocked(blocked) => {
+                packet.add(b"blocked");
+                packet.number(u64::from(blocked.number));
+                for argument in blocked.arguments {
+                    packet.number(argument);
+                }
+                packet.number(u64::from(blocked.pid));
+                packet.add(&blocked.executable);
+                packet.number(u64::from(blocked.errno));
+                packet.number(u64::from(blocked.suspicious));
+            }
+            Self::Protected(protected) => {
+                packet.add(b"protected");
+                packet.add(protected.call.as_bytes());
+                packet.add(&protected.path);
+                packet.add(protected.rule.as_bytes());
+                packet.add(protected.why.as_bytes());
+                packet.number(u64::from(protected.pid));
+                packet.add(&protected.executable);
+            }
+            Self::Socket { path, pid } => {
+                packet.add(b"socket");
+                packet.add(path);
+                packet.number(u64::from(*pid));
+            }
+            Self::Lost(count) => {
+                packet.add(b"lost");
+                packet.number(*count);
+            }
+            Self::Failed(why) => {
+                packet.add(b"failed");
+                packet.add(why.as_bytes());
+            }
+        }
+        packet.0
+    }
+
+    pub fn decode(packet: &[u8]) -> Option<Self> {
+        let mut fields = Fields(packet);
+        let message = match fields.next()? {
+            b"blocked" => {
+                let number = fields.number()?;
+                let mut arguments = [0; 6];
+                for argument in &mut arguments {
+                    *argument = fields.number()?;
+                }
+                Self::Blocked(Blocked {
+                    number,
+                    arguments,
+                    pid: fields.number()?,
+                    executable: fields.next()?.to_vec(),
+                    errno: fields.number()?,
+                    suspicious: fields.number::<u8>()? == 1,
+                })
+            }
+            b"protected" => Self::Protected(Protected {
+                call: fields.text()?,
+                path: fields.next()?.to_vec(),
+                rule: fields.text()?,
+                why: fields.text()?,
+                pid: fields.number()?,
+                executable: fields.next()?.to_vec(),
+            }),
+            b"socket" => Self::Socket { path: fields.next()?.to_vec(), pid: fields.number()? },
+            b"lost" => Self::Lost(fields.number()?),
+            b"failed" => Self::Failed(fields.text()?),
+            _ => return None,
+        };
+        fields.0.is_empty().then_some(message)
+    }
+}
+
+struct Packet(Vec<u8>);
+
+impl Packet {
+    fn add(&mut self, field: &[u8]) {
+        self.0.extend(field.iter().filter(|byte| **byte != END));
+        self.0.push(END);
+    }
+
+    fn number(&mut self, number: u64) {
+        self.add(number.to_string().as_bytes());
+    }
+}
+
+struct Fields<'p>(&'p [u8]);
+
+impl<'p> Fields<'p> {
+    fn next(&mut self) -> Option<&'p [u8]> {
+        let end = self.0.iter().position(|byte| *byte == END)?;
+        let (field, rest) = self.0.split_at(end);
+        self.0 = &rest[1..];
+        Some(field)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        self.next().map(|field| String::from_utf8_lossy(field).into_owned())
+    }
+
+    fn number<N: std::str::FromStr>(&mut self) -> Option<N> {
+        std::str::from_utf8(self.next()?).ok()?.parse().ok()
+    }
+}
+
+#[cfg(test)]
+#[path = "message_tests.rs"]
+mod tests;

@@ -1,0 +1,38 @@
+use super::*;
+
+#[test]
+fn every_message_comes_back_as_it_was() {
+    let executable = b"/usr/bin/\xff\n\x1f".to_vec();
+    for message in [
+        Message::Blocked(Blocked {
+            number: 165,
+            arguments: [0, 1, u64::MAX, 3, 4, 5],
+            pid: 77,
+            executable: executable.clone(),
+            errno: 1,
+            suspicious: true,
+        }),
+        Message::Protected(Protected {
+            call: "renameat2".into(),
+            path: b"/p/.git/hooks/pre-commit".to_vec(),
+            rule: "git hooks".into(),
+            why: "git runs them".into(),
+            pid: 3,
+            executable,
+        }),
+        Message::Socket { path: b"/p/s".to_vec(), pid: 9 },
+        Message::Lost(12),
+        Message::Failed("setns: EPERM".into()),
+    ] {
+        assert_eq!(Message::decode(&message.encode()), Some(message));
+    }
+}
+
+#[test]
+fn what_is_cut_or_foreign_is_no_message() {
+    let whole = Message::Lost(12).encode();
+    assert_eq!(Message::decode(&whole[..whole.len() - 1]), None);
+    assert_eq!(Message::decode(b""), None);
+    assert_eq!(Message::decode(b"lost\0many\0"), None);
+    assert_eq!(Message::decode(b"lost\x0012\0more\0"), None);
+}

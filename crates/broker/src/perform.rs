@@ -1,0 +1,391 @@
+//! The brokered calls, performed: each resolves, asks the judge, acts through descriptors it holds, and
+//! says what the caller gets.
+
+use crate::call::{Call, PathArg};
+use crate::caller::{Caller, Umasks};
+use crate::git;
+use crate::ground::Standing;
+use crate::judge::{Allowed, Coming, Denied, Judge};
+use crate::place::{Found, Map, Place, Start};
+use crate::slow;
+use crate::{DIRECTORY, NO_MODE};
+use palisade_sys::notify::Response;
+use palisade_sys::{Errno, Mode, OFlags};
+use rustix::fs::{
+    AtFlags, FileType, RenameFlags, linkat, mkdirat, mknodat, openat, renameat_with, statat,
+    symlinkat,
+};
+use rustix::net::{SocketAddrUnix, bind};
+use std::ffi::OsStr;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+/// What becomes of a brokered call.
+#[derive(Debug)]
+pub(crate) enum Done {
+    Answer(Response),
+    /// The caller gets this file.
+    File(OwnedFd),
+    /// It may block for long, so a child of ours is to do it.
+    Later(slow::Opening),
+    Denied {
+        path: PathBuf,
+        denied: Denied,
+    },
+    /// Done, and worth telling.
+    Socket(PathBuf),
+}
+
+const CONTINUE: Done = Done::Answer(Response::Continue);
+
+/// Everything the broker works with between two calls.
+#[derive(Debug)]
+pub(crate) struct Workshop {
+    pub(crate) map: Map,
+    pub(crate) judge: Judge,
+    pub(crate) umasks: Umasks,
+    /// What was set last.
+    pub(crate) own_umask: Mode,
+}
+
+/// How a call ends that is not performed.
+enum Stop {
+    Fail(Errno),
+    Denied(PathBuf, Denied),
+    Continue,
+}
+
+impl From<Errno> for Stop {
+    fn from(errno: Errno) -> Self {
+        Self::Fail(errno)
+    }
+}
+
+impl Workshop {
+    pub(crate) fn perform(&mut self, caller: &Caller, call: Call) -> Done {
+        let outcome = match call {
+            Call::Open { path, flags, mode } => self.open(caller, path, flags, mode),
+            Call::MakeDirectory { path, mode } => self.make_directory(caller, path, mode),
+            Call::MakeNode { path, mode } => self.make_node(caller, path, mode),
+            Call::Rename { from, to, flags } => self.rename(caller, from, to, flags),
+            Call::Link { from, to, flags } => self.link(caller, from, to, flags),
+            Call::SymbolicLink { target, path } => self.symbolic_link(caller, target, path),
+            Call::Bind { socket, address, length } => self.bind(caller, socket, address, length),
+            Call::Umask => {
+                self.umasks.forget();
+                Ok(CONTINUE)
+            }
+            // Judged before anybody asks us.
+            Call::Exec => Err(Errno::ACCESS.into()),
+        };
+        match outcome {
+            Ok(done) => done,
+            Err(Stop::Fail(errno)) => Done::Answer(Response::Fail(errno)),
+            Err(Stop::Denied(path, denied)) => Done::Denied { path, denied },
+            Err(Stop::Continue) => CONTINUE,
+        }
+    }
+
+    fn open(
+        &mut self,
+        caller: &Caller,
+        path: PathArg,
+        flags: u32,
+        mode: u32,
+    ) -> Result<Done, Stop> {
+        let flags = OFlags::from_bits_retain(flags);
+        let bytes = caller.path(path.address)?;
+        let start = Start::Caller(caller, path.dir);
+        if flags.contains(OFlags::TMPFILE) {
+            // A file without a name, which a link could give one later. Callers know how to do without.
+            let inside = [bytes.as_slice(), b"/x"].concat();
+            self.place(start, &inside)?;
+            return Err(Errno::OPNOTSUPP.into());
+        }
+        if flags.intersects(OFlags::PATH | OFlags::DIRECTORY) {
+            return Err(Stop::Continue);
+        }
+        let stays =
+            flags.contains(OFlags::NOFOLLOW) || flags.contains(OFlags::CREATE | OFlags::EXCL);
+        let found = if stays {
+            self.map.locate(start, &bytes)?
+        } else {
+            self.map.locate_target(start, &bytes)?
+        };
+        let place = ours(found)?;
+        if place.is_directory_meant {
+            return Err(Stop::Continue);
+        }
+        let allowed = self.judged(&place, Coming::Written)?;
+        self.take_umask(caller)?;
+        let is_new = flags.contains(OFlags::CREATE | OFlags::EXCL);
+        // A pipe without a reader, or a file with a lease, would keep us; a new file has neither.
+        let waiting = if is_new { OFlags::empty() } else { OFlags::NONBLOCK };
+        let safely = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY | waiting;
+        let mode = Mode::from_raw_mode(mode & 0o7777);
+        caller.confirm()?;
+        let file = match openat(&place.parent, &place.name, safely, mode) {
+            Ok(file) => file,
+            Err(Errno::NXIO | Errno::AGAIN) if !flags.contains(OFlags::NONBLOCK) => {
+                return Ok(slow::Opening::of(&place, flags)
+                    .map_or_else(|errno| Done::Answer(Response::Fail(errno)), Done::Later));
+            }
+            Err(errno) => return Err(errno.into()),
+        };
+        if !waiting.is_empty() && !flags.contains(OFlags::NONBLOCK) {
+            let kept = flags & (OFlags::APPEND | OFlags::DIRECT | OFlags::NOATIME);
+            rustix::fs::fcntl_setfl(&file, kept)?;
+        }
+        self.note(&place, allowed);
+        Ok(Done::File(file))
+    }
+
+    fn make_directory(&mut self, caller: &Caller, path: PathArg, mode: u32) -> Result<Done, Stop> {
+        let bytes = caller.path(path.address)?;
+        let place = self.place(Start::Caller(caller, path.dir), &bytes)?;
+        let allowed = self.judged(&place, Coming::Directory)?;
+        self.take_umask(caller)?;
+        caller.confirm()?;
+        mkdirat(&place.parent, &place.name, Mode::from_raw_mode(mode & 0o7777))?;
+        self.note(&place, allowed);
+        Ok(done())
+    }
+
+    fn make_node(&mut self, caller: &Caller, path: PathArg, mode: u32) -> Result<Done, Stop> {
+        let kind = FileType::from_raw_mode(mode);
+        let kind = match kind {
+            FileType::RegularFile | FileType::Fifo | FileType::Socket => kind,
+            FileType::Unknown if mode & 0o170_000 == 0 => FileType::RegularFile,
+            // Devices: the kernel refuses them itself.
+            _ => return Err(Stop::Continue),
+        };
+        let bytes = caller.path(path.address)?;
+        let place = self.place(Start::Caller(caller, path.dir), &bytes)?;
+        let allowed = self.judged(&place, Coming::Written)?;
+        self.take_umask(caller)?;
+        caller.confirm()?;
+        mknodat(&place.parent, &place.name, kind, Mode::from_raw_mode(mode & 0o7777), 0)?;
+        self.note(&place, allowed);
+        Ok(done())
+    }
+
+    fn rename(
+        &mut self,
+        caller: &Caller,
+        from: PathArg,
+        to: PathArg,
+        flags: u32,
+    ) -> Result<Done, Stop> {
+        let flags = RenameFlags::from_bits_retain(flags);
+        if flags.contains(RenameFlags::WHITEOUT) {
+            return Err(Errno::INVAL.into());
+        }
+        let (old, new) = (caller.path(from.address)?, caller.path(to.address)?);
+        let old = self.place(Start::Caller(caller, from.dir), &old)?;
+        let new = self.place(Start::Caller(caller, to.dir), &new)?;
+        if (new.is_directory_meant || old.is_directory_meant) && directory_at(&old).is_none() {
+            return Err(Stop::Continue);
+        }
+        let allowed = self.judge_move(&old, &new)?;
+        if flags.contains(RenameFlags::EXCHANGE) {
+            let back = self.judge_move(&new, &old)?;
+            if [allowed, back].contains(&Allowed::AsGitConfig) {
+                return Err(Stop::Denied(new.path, git::config_denied()));
+            }
+        }
+        caller.confirm()?;
+        if allowed == Allowed::AsGitConfig {
+            if flags.contains(RenameFlags::NOREPLACE) && git::exists(new.parent.as_fd(), &new.name)
+            {
+                return Err(Errno::EXIST.into());
+            }
+            // As the caller itself would: what it may not remove it may not rename.
+            self.set_umask(Mode::empty());
+            let source = (old.parent.as_fd(), old.name.as_os_str());
+            match git::commit_config(source, new.parent.as_fd(), &new.name) {
+                Ok(result) => result?,
+                Err(denied) => return Err(Stop::Denied(new.path, denied)),
+            }
+        } else {
+            renameat_with(&old.parent, &old.name, &new.parent, &new.name, flags)?;
+        }
+        Ok(done())
+    }
+
+    fn judge_move(&self, from: &Place, to: &Place) -> Result<Allowed, Stop> {
+        let directory = directory_at(from);
+        let coming = match &directory {
+            Some(directory) => Coming::MovedDirectory(directory.as_fd()),
+            None => Coming::Moved,
+        };
+        self.judged(to, coming)
+    }
+
+    fn link(
+        &mut self,
+        caller: &Caller,
+        from: PathArg,
+        to: PathArg,
+        flags: u32,
+    ) -> Result<Done, Stop> {
+        let flags = AtFlags::from_bits_retain(flags);
+        let (old, new) = (caller.path(from.address)?, caller.path(to.address)?);
+        let new = self.place(Start::Caller(caller, to.dir), &new)?;
+        self.judged(&new, Coming::Written)?;
+        let number = if old.is_empty() && flags.contains(AtFlags::EMPTY_PATH) {
+            Some(from.dir)
+        } else if flags.contains(AtFlags::SYMLINK_FOLLOW) {
+            own_descriptor(&old)
+        } else {
+            None
+        };
+        if let Some(number) = number {
+            return self.link_descriptor(caller, number, &new);
+        }
+        let start = Start::Caller(caller, from.dir);
+        let found = if flags.contains(AtFlags::SYMLINK_FOLLOW) {
+            self.map.locate_target(start, &old)?
+        } else {
+            self.map.locate(start, &old)?
+        };
+        let old = ours(found)?;
+        self.judge.may_be_linked(&old).map_err(|denied| Stop::Denied(old.path.clone(), denied))?;
+        caller.confirm()?;
+        linkat(&old.parent, &old.name, &new.parent, &new.name, AtFlags::empty())?;
+        Ok(done())
+    }
+
+    /// Gives a file that the caller holds open a name.
+    fn link_descriptor(&mut self, caller: &Caller, number: i32, new: &Place) -> Result<Done, Stop> {
+        let file = caller.file(number)?;
+        let path = self.map.path_of(file.as_fd())?;
+        if let Standing::In(tree) = self.map.ground.standing(&path) {
+            // By its present name; a file that has none any more can not be guarded by it.
+            let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+                return Err(Stop::Continue);
+            };
+            if let Ok(parent) = openat(rustix::fs::CWD, parent, DIRECTORY, NO_MODE) {
+                let (name, tree) = (name.to_owned(), Some(tree.to_owned()));
+                let old = Place { parent, name, path, tree, is_directory_meant: false };
+                self.judge
+                    .may_be_linked(&old)
+                    .map_err(|denied| Stop::Denied(old.path.clone(), denied))?;
+            }
+        }
+        let source = caller.file_path(number);
+        caller.confirm()?;
+        linkat(self.map.proc, source, &new.parent, &new.name, AtFlags::SYMLINK_FOLLOW)?;
+        Ok(done())
+    }
+
+    fn symbolic_link(&mut self, caller: &Caller, target: u64, path: PathArg) -> Result<Done, Stop> {
+        let (target, bytes) = (caller.path(target)?, caller.path(path.address)?);
+        let place = self.place(Start::Caller(caller, path.dir), &bytes)?;
+        if place.is_directory_meant {
+            return Err(Stop::Continue);
+        }
+        let allowed = self.judged(&place, Coming::Written)?;
+        caller.confirm()?;
+        symlinkat(OsStr::from_bytes(&target), &place.parent, &place.name)?;
+        self.note(&place, allowed);
+        Ok(done())
+    }
+
+    fn bind(
+        &mut self,
+        caller: &Caller,
+        socket: i32,
+        address: u64,
+        length: u64,
+    ) -> Result<Done, Stop> {
+        // `struct sockaddr_un`: a family and a path that need not end in NUL.
+        const FAMILY: usize = 2;
+        const LONGEST: u64 = 110;
+        let Some(length) = usize::try_from(length.min(LONGEST)).ok().filter(|len| *len > FAMILY)
+        else {
+            return Err(Stop::Continue);
+        };
+        let bytes = caller.bytes(address, length)?;
+        let family = u16::from_ne_bytes([bytes[0], bytes[1]]);
+        let path = bytes[FAMILY..].split(|byte| *byte == 0).next().unwrap_or_default();
+        // Another family, or a name that is not in the file system.
+        if u32::from(family) != u32::from(rustix::net::AddressFamily::UNIX.as_raw())
+            || path.is_empty()
+        {
+            return Err(Stop::Continue);
+        }
+        const CWD: i32 = -100;
+        let place = self.place(Start::Caller(caller, CWD), path)?;
+        let allowed = self.judged(&place, Coming::Written)?;
+        let socket = caller.take(socket)?;
+        self.take_umask(caller)?;
+        caller.confirm()?;
+        // bind(2) knows no directory descriptors. Nothing else here depends on the working directory.
+        rustix::process::fchdir(&place.parent)?;
+        let bound =
+            SocketAddrUnix::new(place.name.as_os_str()).and_then(|address| bind(&socket, &address));
+        let _ = rustix::process::chdir("/");
+        bound?;
+        self.note(&place, allowed);
+        Ok(Done::Socket(place.path))
+    }
+
+    fn place(&self, start: Start<'_>, path: &[u8]) -> Result<Place, Stop> {
+        ours(self.map.locate(start, path)?)
+    }
+
+    fn judged(&self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Stop> {
+        self.judge
+            .may_come(place, coming)
+            .map_err(|denied| Stop::Denied(place.path.clone(), denied))
+    }
+
+    fn note(&mut self, place: &Place, allowed: Allowed) {
+        if allowed == Allowed::AsNewborn {
+            self.judge.remember(place.parent.as_fd(), &place.name);
+        }
+    }
+
+    /// What is made gets the modes the caller would have given it.
+    fn take_umask(&mut self, caller: &Caller) -> Result<(), Errno> {
+        let umask = self.umasks.of(caller)?;
+        self.set_umask(umask);
+        Ok(())
+    }
+
+    fn set_umask(&mut self, umask: Mode) {
+        if umask != self.own_umask {
+            rustix::process::umask(umask);
+            self.own_umask = umask;
+        }
+    }
+}
+
+fn done() -> Done {
+    Done::Answer(Response::Value(0))
+}
+
+fn ours(found: Found) -> Result<Place, Stop> {
+    match found {
+        Found::Ours(place) => Ok(place),
+        Found::Elsewhere => Err(Stop::Continue),
+    }
+}
+
+fn directory_at(place: &Place) -> Option<OwnedFd> {
+    let found = statat(&place.parent, &place.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
+        return None;
+    }
+    openat(&place.parent, &place.name, DIRECTORY | OFlags::NOFOLLOW, NO_MODE).ok()
+}
+
+/// The number in `/proc/self/fd/N`, the usual way to name an open file.
+fn own_descriptor(path: &[u8]) -> Option<i32> {
+    let number = path
+        .strip_prefix(b"/proc/self/fd/")
+        .or_else(|| path.strip_prefix(b"/proc/thread-self/fd/"))
+        .or_else(|| path.strip_prefix(b"/dev/fd/"))?;
+    std::str::from_utf8(number).ok()?.parse().ok()
+}

@@ -1,0 +1,154 @@
+//! How the broker takes its place: forked beside the sandbox, it gets the listener of the command's
+//! filter, enters the sandbox's user and mount namespaces, becomes who the command is, and gives up
+//! everything but looking into its callers.
+//!
+//! It shares no pid namespace with the command, which so can neither see nor signal it. If it fails or
+//! dies, the listener goes with it, and every call that would have come here fails with `ENOSYS`.
+
+use crate::caller::Umasks;
+use crate::ground::Ground;
+use crate::judge::Judge;
+use crate::message::Message;
+use crate::perform::Workshop;
+use crate::place::Map;
+use crate::serve::{Desk, Teller, serve};
+use crate::{DIRECTORY, NO_MODE};
+use palisade_bpf::FilterSpec;
+use palisade_guard::{Grounds, Matcher};
+use palisade_plan::model::Guard;
+use palisade_sys::fdpass::recv_from_process;
+use palisade_sys::notify::Listener;
+use palisade_sys::proc::{self, sig};
+use palisade_sys::{At as _, Errno, Mode, Pid, SysError, creds, other};
+use std::os::fd::OwnedFd;
+
+/// What the broker is to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Duties<'p> {
+    /// None: only refused calls are told.
+    pub guard: Option<&'p Guard>,
+    /// The command's filter, as a description.
+    pub filter: &'p FilterSpec,
+    pub identity: Identity,
+}
+
+/// Who the command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// The caller, in the caller's namespaces.
+    Caller,
+    /// The caller, in a user namespace that maps only it.
+    CallerMapped,
+    /// Another one, given by root.
+    Given { uid: u32, gid: u32 },
+}
+
+#[derive(Debug)]
+pub struct Seat<'p> {
+    /// The command says here where its listener is, and waits until we have it.
+    pub usher: OwnedFd,
+    /// Takes [`Message`]s.
+    pub supervisor: OwnedFd,
+    pub duties: Duties<'p>,
+    /// Installs the broker's own filter; the launcher knows how.
+    pub confine: fn() -> Result<(), String>,
+}
+
+/// Serves until it is killed; the process has nothing else to do.
+pub fn occupy(seat: Seat<'_>) -> ! {
+    let mut teller = Teller { supervisor: seat.supervisor, lost: 0 };
+    let taken = take_listener(&seat.usher).and_then(|found| {
+        let Some((listener, host_proc, command)) = found else { return Ok(None) };
+        settle(&seat.duties, &command).map_err(|error| error.to_string())?;
+        (seat.confine)()?;
+        Ok(Some((listener, host_proc)))
+    });
+    match taken {
+        Ok(Some(found)) => serve(desk(&seat.duties, seat.usher, found, teller)),
+        // The launch failed before the command had a filter, and has said why.
+        Ok(None) => proc::exit_now(0),
+        Err(why) => {
+            teller.tell(&Message::Failed(why));
+            proc::exit_now(1)
+        }
+    }
+}
+
+type Taken = (Listener, OwnedFd, OwnedFd);
+
+/// The listener, the host's `/proc`, and a handle on the command. None if the command never came.
+fn take_listener(usher: &OwnedFd) -> Result<Option<Taken>, String> {
+    take(usher).map_err(|error| error.to_string())
+}
+
+fn take(usher: &OwnedFd) -> Result<Option<Taken>, SysError> {
+    creds::set_pdeathsig(sig::SIGKILL)?;
+    let host_proc = rustix::fs::open("/proc", DIRECTORY, NO_MODE).call("open /proc")?;
+    let mut number = [0; 4];
+    let (length, sender) = recv_from_process(usher, &mut number)?;
+    let (4, Some(command)) = (length, sender) else { return Ok(None) };
+    let command = other::pidfd_of(command)?;
+    let listener = other::take_descriptor(&command, i32::from_ne_bytes(number))?;
+    rustix::io::write(usher, b"!").call("write")?;
+    Ok(Some((Listener::new(listener), host_proc, command)))
+}
+
+/// Into the sandbox, as the command, with as little as possible.
+fn settle(duties: &Duties<'_>, command: &OwnedFd) -> Result<(), SysError> {
+    match duties.identity {
+        Identity::Caller => {}
+        Identity::CallerMapped => {
+            other::enter_user_and_mounts(command)?;
+            creds::keep_only_sys_ptrace()?;
+        }
+        Identity::Given { uid, gid } => {
+            other::enter_user_and_mounts(command)?;
+            creds::keep_capabilities_over_setuid()?;
+            creds::setgroups_empty()?;
+            creds::setresgid(gid)?;
+            creds::setresuid(uid)?;
+            creds::keep_only_sys_ptrace()?;
+        }
+    }
+    creds::set_no_new_privs()?;
+    creds::set_dumpable(false)?;
+    rustix::process::chdir("/").call("chdir")?;
+    // Changing ids cleared it; and a supervisor that died meanwhile is nobody's parent any more.
+    creds::set_pdeathsig(sig::SIGKILL)?;
+    if rustix::process::getppid().is_none_or(|parent| parent == Pid::INIT) {
+        return Err(Errno::SRCH).call("getppid");
+    }
+    Ok(())
+}
+
+fn desk<'p>(
+    duties: &Duties<'p>,
+    usher: OwnedFd,
+    (listener, host_proc): (Listener, OwnedFd),
+    teller: Teller,
+) -> Desk<'p> {
+    // For as long as the process lives.
+    let listener: &'static Listener = Box::leak(Box::new(listener));
+    let host_proc: &'static OwnedFd = Box::leak(Box::new(host_proc));
+    // Before 6.6 every answer costs a second wake-up; nothing else changes.
+    let _ = listener.prefer_one_cpu();
+    let matcher = duties.guard.map_or_else(|| Matcher::new(Grounds::default()), Guard::matcher);
+    Desk {
+        listener,
+        filter: duties.filter,
+        workshop: Workshop {
+            map: Map { ground: Ground::of(duties.guard), proc: host_proc },
+            judge: Judge::new(matcher),
+            umasks: Umasks::default(),
+            own_umask: cleared_umask(),
+        },
+        teller,
+        host_proc,
+        usher,
+    }
+}
+
+fn cleared_umask() -> Mode {
+    rustix::process::umask(Mode::empty());
+    Mode::empty()
+}

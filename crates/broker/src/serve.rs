@@ -1,0 +1,177 @@
+//! The loop: receive a call, find out what the filter meant by it, answer.
+
+use crate::call::{Call, Calls};
+use crate::caller::Caller;
+use crate::message::{Blocked, Message, Protected};
+use crate::perform::{Done, Workshop};
+use crate::slow::Helpers;
+use palisade_bpf::{Answer, Arch, FilterSpec, Notice, SeccompData, table};
+use palisade_sys::Errno;
+use palisade_sys::notify::{Listener, Notification, Response};
+use palisade_sys::proc::{self, PollFd, PollFlags};
+use rustix::net::SendFlags;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
+use std::time::Duration;
+
+/// Who hears what happened.
+#[derive(Debug)]
+pub(crate) struct Teller {
+    pub(crate) supervisor: OwnedFd,
+    pub(crate) lost: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Desk<'p> {
+    pub(crate) listener: &'static Listener,
+    pub(crate) filter: &'p FilterSpec,
+    pub(crate) workshop: Workshop,
+    pub(crate) teller: Teller,
+    pub(crate) host_proc: &'static OwnedFd,
+    /// Closed by the command's own exec.
+    pub(crate) usher: OwnedFd,
+}
+
+pub(crate) fn serve(mut desk: Desk<'_>) -> ! {
+    let calls = Calls::of(Arch::native());
+    let mut helpers = Helpers::default();
+    loop {
+        match desk.listener.receive() {
+            Ok(notification) => desk.answer(&calls, &mut helpers, &notification),
+            // The caller died before it was received, or we were woken for nothing.
+            Err(Errno::NOENT | Errno::INTR) => {}
+            Err(errno) => {
+                desk.teller.tell(&Message::Failed(format!("receiving a notification: {errno}")));
+                proc::exit_now(1);
+            }
+        }
+    }
+}
+
+impl Desk<'_> {
+    fn answer(&mut self, calls: &Calls, helpers: &mut Helpers, notification: &Notification) {
+        let id = notification.id;
+        let Some(thread) = notification.thread else {
+            return self.respond(id, Response::Fail(Errno::ACCESS));
+        };
+        let caller = Caller { thread, proc: self.host_proc, listener: self.listener, id };
+        let data = SeccompData {
+            nr: notification.number,
+            arch: Arch::native().audit_value(),
+            instruction_pointer: 0,
+            args: notification.args,
+        };
+        match self.filter.answer(&data) {
+            Answer::Refuse(refusal) => {
+                let errno = Errno::from_raw_os_error(refusal.errno.into());
+                self.teller.tell(&Message::Blocked(Blocked {
+                    number: notification.number,
+                    arguments: notification.args,
+                    pid: number_of(thread),
+                    executable: caller.program(),
+                    errno: refusal.errno,
+                    suspicious: refusal.notice == Notice::Suspicious,
+                }));
+                self.respond(id, Response::Fail(errno));
+            }
+            Answer::Broker => match calls.parse(notification) {
+                Some(Call::Exec) => self.exec(notification, &caller),
+                Some(call) => self.perform(helpers, notification, &caller, call),
+                None => self.respond(id, Response::Fail(Errno::NOSYS)),
+            },
+            // Neither is notified; if it were, nothing may be gained by it.
+            Answer::Allow | Answer::KillProcess => self.respond(id, Response::Fail(Errno::PERM)),
+        }
+    }
+
+    fn perform(
+        &mut self,
+        helpers: &mut Helpers,
+        notification: &Notification,
+        caller: &Caller,
+        call: Call,
+    ) {
+        let id = notification.id;
+        match self.workshop.perform(caller, call) {
+            Done::Answer(response) => self.respond(id, response),
+            Done::File(file) => {
+                let close_on_exec = call.wants_close_on_exec();
+                if let Err(errno) = self.listener.respond_with(id, file.as_fd(), close_on_exec) {
+                    self.respond(id, Response::Fail(errno));
+                }
+            }
+            Done::Later(opening) => {
+                if let Err(errno) = helpers.open(self.listener, id, &opening, self.host_proc) {
+                    self.respond(id, Response::Fail(errno));
+                }
+            }
+            Done::Denied { path, denied } => {
+                let path = path.into_os_string().into_vec();
+                self.deny(notification, caller, path, &denied.rule, &denied.why);
+            }
+            Done::Socket(path) => {
+                let path = path.into_os_string().into_vec();
+                self.teller.tell(&Message::Socket { path, pid: number_of(caller.thread) });
+                self.respond(id, Response::Value(0));
+            }
+        }
+    }
+
+    /// Where exec is forbidden, the command's own is the last one; until that succeeds (it may try
+    /// several directories) only our own code runs inside, which nobody can have changed.
+    fn exec(&mut self, notification: &Notification, caller: &Caller) {
+        let mut usher = [PollFd::new(&self.usher, PollFlags::IN)];
+        if matches!(proc::poll(&mut usher, Some(Duration::ZERO)), Ok(0)) {
+            return self.respond(notification.id, Response::Continue);
+        }
+        let path = caller.path(notification.args[0]).unwrap_or_default();
+        let why = "no further program may be executed";
+        self.deny(notification, caller, path, "process.allowExec", why);
+    }
+
+    fn deny(
+        &mut self,
+        notification: &Notification,
+        caller: &Caller,
+        path: Vec<u8>,
+        rule: &str,
+        why: &str,
+    ) {
+        let call = table::name(Arch::native(), notification.number).unwrap_or("?");
+        self.teller.tell(&Message::Protected(Protected {
+            call: call.to_owned(),
+            path,
+            rule: rule.to_owned(),
+            why: why.to_owned(),
+            pid: number_of(caller.thread),
+            executable: caller.program(),
+        }));
+        self.respond(notification.id, Response::Fail(Errno::ACCESS));
+    }
+
+    /// A caller that is gone needs no answer.
+    fn respond(&self, id: u64, response: Response) {
+        let _ = self.listener.respond(id, response);
+    }
+}
+
+impl Teller {
+    /// Never waits: a flood of attempts must not hold up the callers that behave.
+    pub(crate) fn tell(&mut self, message: &Message) {
+        if self.lost > 0 && self.send(&Message::Lost(self.lost)) {
+            self.lost = 0;
+        }
+        if !self.send(message) {
+            self.lost += 1;
+        }
+    }
+
+    fn send(&self, message: &Message) -> bool {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        rustix::net::send(&self.supervisor, &message.encode(), flags).is_ok()
+    }
+}
+
+fn number_of(thread: palisade_sys::Pid) -> u32 {
+    thread.as_raw_pid().unsigned_abs()
+}

@@ -1,0 +1,138 @@
+//! Starts the broker beside the sandbox, and holds its other ends: one for the command, one for the
+//! supervisor. What it does there is `palisade-broker`'s.
+
+use crate::error::{During, LaunchError};
+use crate::filter;
+use crate::init::close_all_but;
+use crate::streams;
+use palisade_bpf::{Arch, Listening, broker_spec};
+use palisade_broker::{Duties, Identity, LONGEST_MESSAGE, Message, Seat, occupy};
+use palisade_plan::model::{Confinement, Mapping, Plan, Seccomp};
+use palisade_sys::clone::{Forked, fork};
+use palisade_sys::fdpass::{reveal_senders, socketpair};
+use palisade_sys::proc::{self, sig};
+use palisade_sys::seccomp::SeccompFlags;
+use palisade_sys::{At as _, Errno, Pid};
+use rustix::net::RecvFlags;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+
+const STEP: &str = "starting the broker";
+
+/// The ends of its sockets, made before anybody is forked.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    /// The command's.
+    pub(crate) usher: OwnedFd,
+    usher_of_broker: OwnedFd,
+    news: OwnedFd,
+    news_of_broker: OwnedFd,
+}
+
+impl Ends {
+    /// None where there is no filter, and so nothing to listen to.
+    pub(crate) fn for_plan(plan: &Plan) -> Result<Option<Self>, LaunchError> {
+        if plan.seccomp.is_none() {
+            return Ok(None);
+        }
+        let (usher, usher_of_broker) = socketpair().during(STEP)?;
+        reveal_senders(&usher_of_broker).during(STEP)?;
+        let (news, news_of_broker) = socketpair().during(STEP)?;
+        Ok(Some(Self { usher, usher_of_broker, news, news_of_broker }))
+    }
+}
+
+/// The running broker, seen from the supervisor.
+#[derive(Debug)]
+pub(crate) struct Broker {
+    pid: Pid,
+    pidfd: OwnedFd,
+    news: OwnedFd,
+}
+
+impl Broker {
+    /// Forks it. While the sandbox sets itself up: it is not needed before the command has its filter.
+    pub(crate) fn start(plan: &Plan, seccomp: &Seccomp, ends: Ends) -> Result<Self, LaunchError> {
+        let Ends { usher, usher_of_broker, news, news_of_broker } = ends;
+        match fork().during(STEP)? {
+            Forked::Child => {
+                // Nothing of the caller's: a pipe must close when the command closes it.
+                let kept = [usher_of_broker.as_raw_fd(), news_of_broker.as_raw_fd()];
+                if streams::release().and_then(|()| close_all_but(kept.to_vec())).is_err() {
+                    proc::exit_now(1);
+                }
+                let identity = identity(plan);
+                occupy(Seat {
+                    usher: usher_of_broker,
+                    supervisor: news_of_broker,
+                    duties: Duties {
+                        guard: plan.guard.as_ref(),
+                        filter: &seccomp.filter,
+                        identity,
+                    },
+                    confine,
+                })
+            }
+            Forked::Parent { pid, pidfd } => {
+                drop(usher);
+                Ok(Self { pid, pidfd, news })
+            }
+        }
+    }
+
+    /// Readable when there is a message, or the broker is gone.
+    pub(crate) fn news(&self) -> BorrowedFd<'_> {
+        self.news.as_fd()
+    }
+
+    /// The next message, without waiting for one.
+    pub(crate) fn receive(&self) -> Result<News, LaunchError> {
+        const STEP: &str = "listening to the broker";
+        let mut packet = [0; LONGEST_MESSAGE];
+        match rustix::net::recv(&self.news, packet.as_mut_slice(), RecvFlags::DONTWAIT) {
+            Ok((_, 0)) | Err(Errno::CONNRESET) => Ok(News::Gone),
+            Ok((_, length)) => Message::decode(&packet[..length])
+                .map(News::Message)
+                .ok_or_else(|| LaunchError::new(STEP, "a message that does not parse")),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(News::None),
+            Err(errno) => Err(errno).call("recv").during(STEP),
+        }
+    }
+}
+
+impl Drop for Broker {
+    /// It has no life of its own: nobody is left to serve, or nobody to tell.
+    fn drop(&mut self) {
+        let _ = proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL);
+        let _ = proc::wait_pid_rusage(self.pid);
+    }
+}
+
+/// What the broker had to say.
+#[derive(Debug)]
+pub enum News {
+    Message(Message),
+    None,
+    /// It ended, though nobody asked it to.
+    Gone,
+}
+
+fn identity(plan: &Plan) -> Identity {
+    match &plan.confinement {
+        Confinement::Namespaces(inside) => match inside.identity.mapping {
+            Mapping::OwnId => Identity::CallerMapped,
+            Mapping::ByRoot => {
+                let (uid, gid) = (inside.identity.inside_uid, inside.identity.inside_gid);
+                Identity::Given { uid, gid }
+            }
+        },
+        Confinement::NoNamespaces | Confinement::None => Identity::Caller,
+    }
+}
+
+fn confine() -> Result<(), String> {
+    let program = filter::compile(&broker_spec(Arch::native()), Listening::No)
+        .map_err(|error| error.to_string())?;
+    filter::install(program.instructions(), SeccompFlags::NONE)
+        .map(drop)
+        .map_err(|error| error.to_string())
+}

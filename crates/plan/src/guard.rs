@@ -1,0 +1,238 @@
+//! Where names are guarded that the host would run later (FS-9), and what is guarded there beyond the
+//! shipped list.
+//!
+//! Only what is of the host and writable is guarded: what is the run's own nobody else will run. Says
+//! where, never what a name means: that is `palisade-guard`'s.
+
+use crate::error::PlanError;
+use crate::facts::HostFacts;
+use crate::host::{Host, join};
+use crate::model::{Access, Guard, MountOp};
+use crate::own;
+use crate::paths::Scope;
+use crate::{git, project, virtualenv};
+use palisade_guard::{Grounds, GuardedPath, Matcher, gitconfig};
+use palisade_policy::model::Filesystem;
+use std::path::{Path, PathBuf};
+
+/// What comes out, with what a person should know of it.
+#[derive(Debug, Default)]
+pub(crate) struct Guarded {
+    pub(crate) guard: Option<Guard>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// Whether the steps of the view become mounts, or only rules of Landlock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mounted {
+    Yes,
+    No,
+}
+
+pub(crate) fn choose(
+    filesystem: &Filesystem,
+    facts: &HostFacts,
+    host: &Host<'_>,
+    mounts: &[MountOp],
+    mounted: Mounted,
+) -> Result<Guarded, PlanError> {
+    let grounds = Trees::of(mounts);
+    if grounds.0.is_empty() {
+        return Ok(Guarded::default());
+    }
+    if !filesystem.protect_names {
+        let note = "names that the host would run later (git hooks, editor, agent and shell settings) \
+                    can be written: they are not protected in this run";
+        return Ok(Guarded { guard: None, notes: vec![note.to_owned()] });
+    }
+    if facts.landlock_abi == 0 {
+        return Err(PlanError::NamesUnprotected);
+    }
+    let mut notes = Vec::new();
+    let mut opened = Vec::new();
+    for text in &filesystem.unprotected_paths {
+        let path = grounds.named(&Scope::new(facts).typed(text)?, host)?;
+        match grounds.inside(&path) {
+            Some(inside) => opened.push(inside),
+            None => notes.push(format!(
+                "--allow-write {} opens nothing: it is in no writable directory of the host",
+                path.display()
+            )),
+        }
+    }
+    let mut more = hooks(facts, host, &grounds);
+    more.extend(virtualenv::guarded(facts, host, |path| grounds.inside(path)));
+    let trees: Vec<PathBuf> = grounds.0.iter().map(|tree| tree.target.clone()).collect();
+    let guard = Guard {
+        islands: match mounted {
+            Mounted::Yes => islands(mounts, &trees),
+            Mounted::No => Vec::new(),
+        },
+        surroundings: surroundings(mounts, &trees, mounted),
+        homes: homes(facts, host, &grounds),
+        stores: grounds
+            .0
+            .iter()
+            .filter(|tree| tree.is_cache)
+            .map(|tree| tree.target.clone())
+            .collect(),
+        trees,
+        opened,
+        more,
+    };
+    Ok(Guarded { guard: Some(guard), notes })
+}
+
+impl Guard {
+    /// What answers for single paths.
+    pub fn matcher(&self) -> Matcher {
+        Matcher::new(Grounds {
+            homes: self.homes.clone(),
+            stores: self.stores.clone(),
+            opened: self.opened.clone(),
+            more: self.more.clone(),
+        })
+    }
+
+    /// Where Landlock lets the command itself make and change nothing.
+    pub(crate) fn held_back(&self) -> Vec<PathBuf> {
+        self.trees.iter().chain(&self.surroundings).cloned().collect()
+    }
+}
+
+/// A part of the host's tree that is writable inside.
+struct Tree {
+    source: PathBuf,
+    target: PathBuf,
+    is_cache: bool,
+}
+
+struct Trees(Vec<Tree>);
+
+impl Trees {
+    fn of(mounts: &[MountOp]) -> Self {
+        let mut trees = Vec::new();
+        for op in mounts {
+            if let MountOp::Bind { source, target, access: Access::ReadWrite, why, .. } = op
+                && !continues_what_it_stands_on(source, target, mounts)
+            {
+                let (source, target) = (source.clone(), target.clone());
+                trees.push(Tree { source, target, is_cache: *why == "cache" });
+            }
+        }
+        Self(trees)
+    }
+
+    /// Where a path of the host is inside, if it can be written there.
+    fn inside(&self, path: &Path) -> Option<PathBuf> {
+        let covering = self.0.iter().filter(|tree| path.starts_with(&tree.source));
+        let nearest = covering.max_by_key(|tree| tree.source.components().count())?;
+        Some(join(&nearest.target, path.strip_prefix(&nearest.source).ok()?))
+    }
+
+    /// A path somebody opens, without links; never by a link that a command could have made.
+    fn named(&self, path: &Path, host: &Host<'_>) -> Result<PathBuf, PlanError> {
+        let (path, links) = match host.resolve(path) {
+            Ok(found) => (found.path, found.links),
+            Err(missing) => (join(&missing.parent, &missing.rest), missing.links),
+        };
+        match links.into_iter().find(|link| self.inside(&link.place).is_some()) {
+            Some(link) => {
+                Err(PlanError::PlantedLink { what: "--allow-write", link: link.place, path })
+            }
+            None => Ok(path),
+        }
+    }
+}
+
+/// A directory mounted onto itself inside a writable one is still a part of that one.
+fn continues_what_it_stands_on(source: &Path, target: &Path, mounts: &[MountOp]) -> bool {
+    let at = |path: &Path| mounts.iter().find(|op| op.target() == path);
+    match target.ancestors().skip(1).find_map(at) {
+        Some(MountOp::Bind { source: above, target: place, access: Access::ReadWrite, .. }) => {
+            source.strip_prefix(above).ok() == target.strip_prefix(place).ok()
+        }
+        _ => false,
+    }
+}
+
+/// What stands in a tree and is not of it: sealed, read-only, or the run's own.
+fn islands(mounts: &[MountOp], trees: &[PathBuf]) -> Vec<PathBuf> {
+    let is_writable_bind =
+        |op: &&MountOp| matches!(op, MountOp::Bind { access: Access::ReadWrite, .. });
+    mounts
+        .iter()
+        .filter(|op| !is_writable_bind(op))
+        .map(MountOp::target)
+        .filter(|target| is_below_any(target, trees))
+        .map(Path::to_owned)
+        .collect()
+}
+
+/// What is writable and not guarded, but holds a tree.
+fn surroundings(mounts: &[MountOp], trees: &[PathBuf], mounted: Mounted) -> Vec<PathBuf> {
+    let holds_a_tree =
+        |place: &Path| trees.iter().any(|tree| tree.starts_with(place) && tree != place);
+    let of_the_run = mounts.iter().filter(|op| {
+        matches!(op, MountOp::Tmpfs { .. } | MountOp::Overlay { .. }) && mounted == Mounted::Yes
+    });
+    let shared = match mounted {
+        Mounted::Yes => &[][..],
+        Mounted::No => &own::SHARED_WITH_HOST[..],
+    };
+    of_the_run
+        .map(MountOp::target)
+        .chain(shared.iter().map(Path::new))
+        .filter(|place| holds_a_tree(place))
+        .map(Path::to_owned)
+        .collect()
+}
+
+fn is_below_any(path: &Path, trees: &[PathBuf]) -> bool {
+    trees.iter().any(|tree| path.starts_with(tree) && path != tree)
+}
+
+/// Home directories that a tree lies in or covers.
+fn homes(facts: &HostFacts, host: &Host<'_>, trees: &Trees) -> Vec<PathBuf> {
+    let touches = |home: &Path| {
+        trees.0.iter().any(|tree| home.starts_with(&tree.target) || tree.target.starts_with(home))
+    };
+    let others = facts.homes.iter().filter_map(|home| Some(host.resolve(home).ok()?.path));
+    let mut homes: Vec<PathBuf> =
+        host.home().map(Path::to_owned).into_iter().chain(others).collect();
+    homes.retain(|home| home != Path::new("/") && touches(home));
+    homes.sort_unstable();
+    homes.dedup();
+    homes
+}
+
+/// Where git looks for hooks instead of `.git/hooks`, as far as it can be written.
+fn hooks(facts: &HostFacts, host: &Host<'_>, trees: &Trees) -> Vec<GuardedPath> {
+    let root = project::root_of(&facts.cwd, host);
+    let of_user = [".gitconfig", ".config/git/config"];
+    let of_user = host.home().into_iter().flat_map(|home| of_user.map(|name| home.join(name)));
+    let texts = git::config_of(&root, host)
+        .into_iter()
+        .chain(of_user.filter(|path| host.kind(path).is_some()))
+        .filter_map(|path| host.read_small(&path));
+    let mut found: Vec<GuardedPath> = texts
+        .flat_map(|text| gitconfig::values(text.as_bytes(), "core.hookspath"))
+        .filter_map(|value| String::from_utf8(value).ok())
+        .map(|value| match (value.strip_prefix("~/"), host.home()) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => root.join(value),
+        })
+        .map(|path| {
+            host.resolve(&path)
+                .map_or_else(|missing| join(&missing.parent, &missing.rest), |found| found.path)
+        })
+        .filter_map(|path| trees.inside(&path))
+        .map(|path| GuardedPath { path, why: "core.hooksPath: git runs what is in it" })
+        .collect();
+    found.dedup();
+    found
+}
+
+#[cfg(test)]
+#[path = "guard_tests.rs"]
+mod tests;

@@ -1,0 +1,179 @@
+use super::*;
+use crate::fake::{FakeTree, plan, policy, root, user};
+use crate::layer::{Layer, Strength};
+use crate::model::{Landlock, Plan};
+use palisade_policy::model::{Level, Mode, Policy, ProjectAccess, View};
+
+const PROJECT: &str = "/home/u/project";
+
+fn guard_of(policy: &Policy, facts: &HostFacts, tree: &FakeTree) -> Guard {
+    plan(policy, facts, tree).unwrap().guard.unwrap()
+}
+
+fn paths(list: &[PathBuf]) -> Vec<&str> {
+    list.iter().map(|path| path.to_str().unwrap()).collect()
+}
+
+/// Whether a name below the project would be refused in this plan.
+fn refuses(guard: &Guard, path: &str) -> bool {
+    let matcher = guard.matcher();
+    let path = Path::new(path);
+    let tree = guard.trees.iter().find(|tree| path.starts_with(tree)).unwrap();
+    matcher.judge(tree, path, &mut |_| false).is_some()
+}
+
+fn fs_9(plan: &Plan) -> (Strength, Vec<Layer>) {
+    let promise = plan.promises.iter().find(|promise| promise.id == "FS-9").unwrap();
+    (promise.strength, promise.layers.clone())
+}
+
+/// Proves: FS-9 writable-trees
+#[test]
+fn what_is_of_the_host_and_writable_is_guarded() {
+    let mut tree = FakeTree::new();
+    tree.dir("/home/u/.cargo/registry").file(format!("{PROJECT}/.palisade/policy.yaml"), "");
+    tree.file("/srv/data/file", "");
+    let mut policy = policy();
+    policy.filesystem.read_write_paths = vec!["/srv/data/file".to_owned()];
+    policy.filesystem.read_only_paths = vec!["src".to_owned()];
+    let plan = plan(&policy, &user(), &tree).unwrap();
+    let guard = plan.guard.as_ref().unwrap();
+    assert_eq!(paths(&guard.trees), ["/home/u/.cargo/registry", PROJECT, "/srv/data/file"]);
+    let islands = ["/home/u/project/.palisade", "/home/u/project/src"];
+    assert_eq!(paths(&guard.islands), islands);
+    assert_eq!(paths(&guard.surroundings), ["/home/u"], "a tmpfs that holds the project");
+    assert_eq!(paths(&guard.stores), ["/home/u/.cargo/registry"]);
+    assert_eq!(paths(&guard.homes), ["/home/u"]);
+    assert_eq!(fs_9(&plan), (Strength::Enforced, vec![Layer::Guard, Layer::Landlock]));
+    assert!(plan.to_string().contains("protected names"));
+    assert!(refuses(guard, "/home/u/project/.envrc"));
+    assert!(!refuses(guard, "/home/u/.cargo/registry/src/x/.envrc"));
+}
+
+/// Proves: FS-9 writable-trees
+#[test]
+fn no_right_to_write_reaches_a_guarded_tree() {
+    let mut tree = FakeTree::new();
+    tree.dir("/home/u/docs/deep").dir("/srv/data/a").dir("/home/u/.cargo/registry");
+    let mut overlaid = policy();
+    overlaid.filesystem.overlay_paths = vec!["~/docs".to_owned()];
+    overlaid.filesystem.read_write_paths = vec!["~/docs/deep".to_owned()];
+    let fixed = Policy { mode: Mode::Static, ..policy() };
+    let mut alone = Policy { isolation_level: Level::Process, ..policy() };
+    alone.process.user_namespace = false;
+    let in_tmp = HostFacts { cwd: "/tmp/project".into(), ..user() };
+    tree.dir("/tmp/project/.git");
+    for (policy, facts) in [(overlaid, user()), (fixed, user()), (alone, in_tmp)] {
+        let plan = plan(&policy, &facts, &tree).unwrap();
+        let (guard, landlock) = (plan.guard.unwrap(), plan.landlock.unwrap());
+        let Landlock { writable, guarded, .. } = landlock;
+        for tree in &guard.trees {
+            assert!(!writable.iter().any(|place| tree.starts_with(place)), "{tree:?} {writable:?}");
+            assert!(guarded.contains(tree));
+        }
+        for place in &guard.surroundings {
+            assert!(guarded.contains(place));
+        }
+    }
+}
+
+#[test]
+fn without_the_guard_landlock_is_as_it_was() {
+    let mut policy = policy();
+    policy.filesystem.protect_names = false;
+    let plan = plan(&policy, &user(), &FakeTree::new()).unwrap();
+    assert!(plan.guard.is_none());
+    let landlock = plan.landlock.as_ref().unwrap();
+    assert!(landlock.guarded.is_empty() && landlock.writable.contains(&"/home/u".into()));
+    assert!(plan.notes.iter().any(|note| note.text.contains("not protected in this run")));
+    assert_eq!(fs_9(&plan).0, Strength::Absent);
+}
+
+#[test]
+fn nothing_writable_needs_no_guard() {
+    let mut policy = policy();
+    policy.filesystem.project = ProjectAccess::ReadOnly;
+    let without_landlock = HostFacts { landlock_abi: 0, ..user() };
+    let plan = plan(&policy, &without_landlock, &FakeTree::new()).unwrap();
+    assert!(plan.guard.is_none());
+    assert_eq!(fs_9(&plan), (Strength::Enforced, vec![Layer::ReadOnlyMounts]));
+}
+
+/// Proves: FS-9 needs-landlock
+#[test]
+fn without_landlock_the_run_is_refused_and_told_what_to_do() {
+    let facts = HostFacts { landlock_abi: 0, ..user() };
+    let error = plan(&policy(), &facts, &FakeTree::new()).unwrap_err();
+    assert_eq!(error, PlanError::NamesUnprotected);
+    assert!(error.to_string().contains("--no-protect-names"));
+}
+
+/// Proves: FS-9 allow-write
+#[test]
+fn an_opened_path_is_open_where_it_is_inside() {
+    let mut policy = policy();
+    policy.filesystem.unprotected_paths =
+        vec![".vscode".to_owned(), "/srv/data/.envrc".to_owned(), "~/project/.idea".to_owned()];
+    let plan = plan(&policy, &user(), &FakeTree::new()).unwrap();
+    let guard = plan.guard.as_ref().unwrap();
+    assert_eq!(paths(&guard.opened), ["/home/u/project/.vscode", "/home/u/project/.idea"]);
+    assert!(plan.notes.iter().any(|note| note.text.contains("/srv/data/.envrc opens nothing")));
+    assert!(!refuses(guard, "/home/u/project/.vscode/settings.json"));
+    assert!(refuses(guard, "/home/u/project/.envrc"));
+    policy.view = View::Minimal;
+    let minimal = guard_of(&policy, &user(), &FakeTree::new());
+    assert_eq!(paths(&minimal.trees), ["/workspace"]);
+    assert_eq!(paths(&minimal.opened), ["/workspace/.vscode", "/workspace/.idea"]);
+}
+
+/// Proves: FS-9 allow-write
+#[test]
+fn a_link_that_a_command_could_have_made_opens_nothing() {
+    let mut tree = FakeTree::new();
+    tree.dir(format!("{PROJECT}/.git/hooks")).link(format!("{PROJECT}/build"), ".git/hooks");
+    let mut policy = policy();
+    policy.filesystem.unprotected_paths = vec!["build".to_owned()];
+    let error = plan(&policy, &user(), &tree).unwrap_err();
+    assert!(matches!(error, PlanError::PlantedLink { .. }), "{error}");
+}
+
+/// Proves: FS-9 more-paths
+#[test]
+fn hooks_that_lie_elsewhere_are_guarded() {
+    let mut tree = FakeTree::new();
+    tree.file(format!("{PROJECT}/.git/config"), "[core]\n\thooksPath = tools/hooks\n");
+    tree.file("/home/u/.gitconfig", "[core]\n\thooksPath = ~/hooks\n");
+    let guard = guard_of(&policy(), &user(), &tree);
+    assert!(refuses(&guard, "/home/u/project/tools/hooks/pre-commit"));
+    assert!(!refuses(&guard, "/home/u/project/tools/other"));
+    assert_eq!(guard.more.len(), 1, "what is not writable needs no guard: {:?}", guard.more);
+}
+
+/// Proves: FS-9 more-paths
+#[test]
+fn what_starts_a_virtual_environment_is_guarded_and_its_packages_are_not() {
+    let mut tree = FakeTree::new();
+    tree.file(format!("{PROJECT}/env 1/pyvenv.cfg"), "");
+    tree.file(format!("{PROJECT}/env 1/bin/python3.13"), "");
+    let guard = guard_of(&policy(), &user(), &tree);
+    for name in ["pyvenv.cfg", "bin/activate", "bin/Activate.ps1", "bin/python", "bin/python3.13"] {
+        assert!(refuses(&guard, &format!("{PROJECT}/env 1/{name}")), "{name}");
+    }
+    for name in ["bin/black", "lib/python3.13/site-packages/x.py"] {
+        assert!(!refuses(&guard, &format!("{PROJECT}/env 1/{name}")), "{name}");
+    }
+    assert!(!refuses(&guard, &format!("{PROJECT}/src/bin/activate")));
+}
+
+#[test]
+fn root_guards_the_homes_of_others_too() {
+    let mut facts = root();
+    facts.homes = vec!["/home/u".into(), "/home/other".into()];
+    let mut policy = policy();
+    policy.filesystem.read_write_paths = vec!["/home/u/.config".to_owned()];
+    let mut tree = FakeTree::new();
+    tree.dir("/home/u/.config/fish");
+    let guard = guard_of(&policy, &facts, &tree);
+    assert_eq!(paths(&guard.homes), ["/home/u"]);
+    assert!(refuses(&guard, "/home/u/.config/fish/config.fish"));
+}

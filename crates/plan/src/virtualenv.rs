@@ -1,0 +1,59 @@
+//! Python environments in the project: editors start their interpreter and shells source their
+//! `activate` as soon as the directory is opened.
+//!
+//! Only what starts them is guarded; packages and their programs can be installed.
+
+use crate::facts::{EntryKind, HostFacts};
+use crate::host::Host;
+use crate::project;
+use palisade_guard::GuardedPath;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// What makes a directory an environment: it says where its Python is.
+const MARK: &str = "pyvenv.cfg";
+const STARTERS: [&str; 9] = [
+    MARK,
+    "bin/activate",
+    "bin/activate.csh",
+    "bin/activate.fish",
+    "bin/activate.nu",
+    "bin/activate.ps1",
+    "bin/activate_this.py",
+    "bin/python",
+    "bin/python3",
+];
+const WHY: &str = "a Python environment that editors and shells start by themselves";
+
+/// In the environments right below the project and in the active one, at the places where they are
+/// inside.
+pub(crate) fn guarded(
+    facts: &HostFacts,
+    host: &Host<'_>,
+    inside: impl Fn(&Path) -> Option<PathBuf>,
+) -> Vec<GuardedPath> {
+    let root = project::root_of(&facts.cwd, host);
+    if inside(&root).is_none() {
+        return Vec::new();
+    }
+    let children = host.children(&root).into_iter();
+    let dirs =
+        children.filter(|(_, kind)| *kind == EntryKind::Dir).map(|(name, _)| root.join(name));
+    let active = facts.env.get(OsStr::new("VIRTUAL_ENV")).map(PathBuf::from);
+    let mut environments: Vec<PathBuf> = dirs.chain(active).collect();
+    environments.dedup();
+    environments
+        .iter()
+        .filter(|dir| dir.is_absolute() && host.exists(&dir.join(MARK)))
+        .filter_map(|dir| Some((dir, inside(dir)?)))
+        .flat_map(|(dir, place)| {
+            let versions = host.children(&dir.join("bin")).into_iter().filter_map(|(name, _)| {
+                name.to_str()
+                    .filter(|name| name.starts_with("python3."))
+                    .map(|name| format!("bin/{name}"))
+            });
+            let paths = STARTERS.map(str::to_owned).into_iter().chain(versions);
+            paths.map(|name| GuardedPath { path: place.join(name), why: WHY }).collect::<Vec<_>>()
+        })
+        .collect()
+}

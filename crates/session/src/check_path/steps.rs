@@ -1,0 +1,88 @@
+//! What can be said of a path without looking at the tree.
+//! `..` is kept: what it leads to depends on links, and only the tree knows those.
+
+use super::refusal::Refusal;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+
+/// `PATH_MAX` without the NUL; see limits.h(0p).
+const LONGEST_PATH: usize = 4095;
+/// `NAME_MAX`.
+const LONGEST_NAME: usize = 255;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Up,
+    Into(OsString),
+}
+
+/// The steps of a caller's path below `root`, which goes by all of these names.
+pub(super) fn below_root(path: &Path, root_names: &[PathBuf]) -> Result<Vec<Step>, Refusal> {
+    let bytes = path.as_os_str().as_bytes();
+    if bytes.is_empty() {
+        return Err(Refusal::Empty);
+    }
+    if bytes.contains(&0) {
+        return Err(Refusal::Nul);
+    }
+    if bytes.len() > LONGEST_PATH {
+        return Err(Refusal::TooLong { bytes: bytes.len(), most: LONGEST_PATH });
+    }
+    let root = || root_names.first().cloned().unwrap_or_default();
+    let steps = relative(path, root_names).ok_or_else(|| Refusal::Outside { root: root() })?;
+    let mut depth = 0_usize;
+    for step in &steps {
+        depth = match step {
+            Step::Up => depth.checked_sub(1).ok_or_else(|| Refusal::Traversal { root: root() })?,
+            Step::Into(name) if name.len() > LONGEST_NAME => {
+                return Err(Refusal::TooLong { bytes: name.len(), most: LONGEST_NAME });
+            }
+            Step::Into(_) => depth + 1,
+        };
+    }
+    Ok(steps)
+}
+
+/// The steps of a relative path, or of an absolute one behind the root's name; `None` if it has not
+/// the root's name in front.
+pub(super) fn relative(path: &Path, root_names: &[PathBuf]) -> Option<Vec<Step>> {
+    if path.is_relative() {
+        return Some(steps_of(path));
+    }
+    root_names.iter().find_map(|root| path.strip_prefix(root).ok()).map(steps_of)
+}
+
+pub(super) fn steps_of(path: &Path) -> Vec<Step> {
+    path.components()
+        .filter_map(|component| match component {
+            Component::Normal(name) => Some(Step::Into(name.to_owned())),
+            Component::ParentDir => Some(Step::Up),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+        })
+        .collect()
+}
+
+/// The steps as the kernel takes them.
+pub(super) fn to_path(steps: &[Step]) -> PathBuf {
+    let mut path = PathBuf::from(".");
+    path.extend(steps.iter().map(|step| match step {
+        Step::Up => OsStr::new(".."),
+        Step::Into(name) => name,
+    }));
+    path
+}
+
+/// The path with each `..` taken back by its letters alone.
+pub(super) fn by_letters(steps: &[Step]) -> PathBuf {
+    let mut path = PathBuf::new();
+    for step in steps {
+        match step {
+            Step::Up => {
+                path.pop();
+            }
+            Step::Into(name) => path.push(name),
+        }
+    }
+    path
+}

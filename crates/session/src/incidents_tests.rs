@@ -1,0 +1,81 @@
+use super::*;
+
+fn blocked(number: u32, suspicious: bool) -> Message {
+    Message::Blocked(Blocked {
+        number,
+        arguments: [1, 2, 3, 4, 5, 6],
+        pid: 7,
+        executable: b"/usr/bin/x".to_vec(),
+        errno: 1,
+        suspicious,
+    })
+}
+
+fn number_of(name: &str) -> u32 {
+    table::number(Arch::native(), name).unwrap()
+}
+
+fn protected(path: &str) -> Message {
+    Message::Protected(Protected {
+        call: "openat".into(),
+        path: path.into(),
+        rule: ".envrc".into(),
+        why: "run on entering".into(),
+        pid: 7,
+        executable: b"/bin/sh".to_vec(),
+    })
+}
+
+/// Proves: SYS-2 logged, SYS-2 patterns
+#[test]
+fn a_refused_call_is_logged_whole_and_a_suspicious_one_alerts_once() {
+    let mut incidents = Incidents::new(None);
+    let mut logged = Vec::new();
+    for _ in 0..3 {
+        let verdict =
+            incidents.hear(blocked(number_of("mount"), true), &mut |kind| logged.push(kind));
+        assert_eq!(verdict, Verdict::GoOn);
+    }
+    let calls: Vec<_> = logged
+        .iter()
+        .filter_map(|kind| match kind {
+            Kind::SyscallBlocked(call) => Some(call),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(calls.len(), 3);
+    assert_eq!((calls[0].name.as_str(), calls[0].errno.as_str()), ("mount", "EPERM"));
+    assert_eq!((calls[0].arguments, calls[0].pid), ([1, 2, 3, 4, 5, 6], 7));
+    assert_eq!(logged.len(), 4, "one alert beside the three: {logged:?}");
+}
+
+/// Proves: SYS-2 repeated
+#[test]
+fn only_suspicious_calls_count_towards_the_end() {
+    let mut incidents = Incidents::new(Some(2));
+    let mut hear = |suspicious| incidents.hear(blocked(1, suspicious), &mut |_| ());
+    assert_eq!(hear(false), Verdict::GoOn);
+    assert_eq!(hear(false), Verdict::GoOn);
+    assert_eq!(hear(true), Verdict::GoOn);
+    assert_eq!(hear(true), Verdict::TooMany);
+}
+
+#[test]
+fn a_flood_is_counted_and_not_kept() {
+    let mut incidents = Incidents::new(None);
+    let mut logged = 0;
+    for round in 0..1000 {
+        incidents.hear(protected(&format!("/p/{round}/.envrc")), &mut |_| logged += 1);
+        incidents.hear(blocked(1, false), &mut |_| logged += 1);
+    }
+    let mut report = RunReport::begin(
+        "s",
+        &["x"],
+        palisade_record::Versions { palisade: String::new(), kernel: String::new() },
+    );
+    incidents.report(&mut report);
+    assert_eq!(logged, 2 * MOST_LOGGED);
+    assert_eq!(report.protected_writes.len(), MOST_PATHS);
+    assert_eq!(report.blocked_calls[0].count, 1000);
+    assert!(report.notes.iter().any(|note| note.starts_with("800 more")), "{:?}", report.notes);
+}

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::measure::{self, Contender, Surroundings, Times, ratio};
 use crate::setup::{self, TestUser};
-use crate::{dist, programs, stage};
+use crate::{bench_trees, dist, programs, stage};
 
 const TRUE: &str = "/bin/true";
 const BARE: &str = "bare";
@@ -37,7 +37,7 @@ pub(crate) struct BenchArguments {
 enum Subject {
     /// Starting `/bin/true`, and the supervisor's peak memory.
     Start,
-    /// Opening files, inside against outside.
+    /// Opening files, and programs that write many: inside, bare and in bubblewrap.
     Files,
 }
 
@@ -91,7 +91,7 @@ struct Report {
 
 #[derive(Serialize)]
 struct Row {
-    name: &'static str,
+    name: String,
     median_to_bare: f64,
     p95_to_bare: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,21 +130,8 @@ fn ours(name: &'static str, sandbox: &Path, level: &str) -> Contender {
 
 /// Other sandboxes on this machine, asked for what LEVEL_2 gives.
 fn others(project: &Path, home: &Path) -> Vec<Contender> {
-    let project = project.to_string_lossy();
-    let home = home.to_string_lossy();
-    // A policy written by hand for what ours shows by itself: the system read-only, a home of its own,
-    // the project. Sealed parts of /proc, a system call filter and the rest it has not.
-    let bwrap = format!(
-        "--unshare-all --die-with-parent --new-session --hostname sandbox --cap-drop ALL \
-         --ro-bind /usr /usr --ro-bind /etc /etc --ro-bind-try /opt /opt \
-         --symlink usr/bin /bin --symlink usr/sbin /sbin --symlink usr/lib /lib \
-         --symlink usr/lib64 /lib64 --ro-bind-try /var/lib/dpkg /var/lib/dpkg \
-         --ro-bind-try /var/cache/man /var/cache/man \
-         --ro-bind-try /sys/devices/system/cpu /sys/devices/system/cpu \
-         --dev /dev --mqueue /dev/mqueue --proc /proc --tmpfs /tmp --tmpfs /var/tmp --tmpfs /run \
-         --tmpfs {home} --bind {project} {project} --chdir {project} -- {TRUE}"
-    );
-    let bwrap: Vec<&str> = bwrap.split_whitespace().collect();
+    let bwrap = bwrap_options(project, home);
+    let bwrap: Vec<&str> = bwrap.split_whitespace().chain([TRUE]).collect();
     let candidates: [(&'static str, &[&str]); 5] = [
         (BWRAP, &bwrap),
         ("sandlock", &["run", "--", TRUE]),
@@ -160,6 +147,24 @@ fn others(project: &Path, home: &Path) -> Vec<Contender> {
     found.collect()
 }
 
+/// Up to where the command begins.
+fn bwrap_options(project: &Path, home: &Path) -> String {
+    let project = project.to_string_lossy();
+    let home = home.to_string_lossy();
+    // A policy written by hand for what ours shows by itself: the system read-only, a home of its own,
+    // the project. Sealed parts of /proc, a system call filter and the rest it has not.
+    format!(
+        "--unshare-all --die-with-parent --new-session --hostname sandbox --cap-drop ALL \
+         --ro-bind /usr /usr --ro-bind /etc /etc --ro-bind-try /opt /opt \
+         --symlink usr/bin /bin --symlink usr/sbin /sbin --symlink usr/lib /lib \
+         --symlink usr/lib64 /lib64 --ro-bind-try /var/lib/dpkg /var/lib/dpkg \
+         --ro-bind-try /var/cache/man /var/cache/man \
+         --ro-bind-try /sys/devices/system/cpu /sys/devices/system/cpu \
+         --dev /dev --mqueue /dev/mqueue --proc /proc --tmpfs /tmp --tmpfs /var/tmp --tmpfs /run \
+         --tmpfs {home} --bind {project} {project} --chdir {project} --"
+    )
+}
+
 fn compare(contenders: &[Contender], times: &[Times]) -> Vec<Row> {
     let of = |name: &str| {
         contenders.iter().zip(times).find(|(known, _)| known.name == name).map(|(_, times)| times)
@@ -171,7 +176,7 @@ fn compare(contenders: &[Contender], times: &[Times]) -> Vec<Row> {
     let row = |(contender, times): (&Contender, &Times)| {
         let (median, p95) = (times.median(), times.percentile(95));
         Row {
-            name: contender.name,
+            name: contender.name.to_owned(),
             median_to_bare: against(median, bare, 50).unwrap_or(f64::NAN),
             p95_to_bare: against(p95, bare, 95).unwrap_or(f64::NAN),
             median_to_bwrap: against(median, bwrap, 50),
@@ -230,11 +235,38 @@ fn files(
         let (bare, inside) = (Times::new(bare)?, Times::new(inside)?);
         for (name, times) in [(bare_name, &bare), (inside_name, &inside)] {
             report.rows.push(Row {
-                name,
+                name: name.to_owned(),
                 median_to_bare: ratio(times.median(), bare.median()),
                 p95_to_bare: ratio(times.percentile(95), bare.percentile(95)),
                 median_to_bwrap: None,
                 p95_to_bwrap: None,
+                median_us: times.median().as_secs_f64() * 1e6,
+                p95_us: times.percentile(95).as_secs_f64() * 1e6,
+            });
+        }
+    }
+    let mut ours: Vec<OsString> = vec![sandbox.into()];
+    ours.extend(["run", "--quiet", "--"].map(OsString::from));
+    let mut wrappers = vec![("ours", ours)];
+    if let Some(bwrap) = measure::find_program(BWRAP) {
+        let options = bwrap_options(surroundings.directory, surroundings.home);
+        let words = options.split_whitespace().map(OsString::from);
+        wrappers.push((BWRAP, std::iter::once(bwrap.into()).chain(words).collect()));
+    }
+    for compared in bench_trees::compare(surroundings, &wrappers, rounds)? {
+        let of = |wanted: &str| {
+            compared.times.iter().find(|(name, _)| *name == wanted).map(|(_, times)| times)
+        };
+        for (contender, times) in &compared.times {
+            let against = |other: Option<&Times>, percent| {
+                other.map(|other| ratio(times.percentile(percent), other.percentile(percent)))
+            };
+            report.rows.push(Row {
+                name: format!("{}, {contender}", compared.name),
+                median_to_bare: against(of(BARE), 50).unwrap_or(f64::NAN),
+                p95_to_bare: against(of(BARE), 95).unwrap_or(f64::NAN),
+                median_to_bwrap: against(of(BWRAP), 50),
+                p95_to_bwrap: against(of(BWRAP), 95),
                 median_us: times.median().as_secs_f64() * 1e6,
                 p95_us: times.percentile(95).as_secs_f64() * 1e6,
             });
@@ -253,13 +285,13 @@ fn one_opening(words: &[OsString], surroundings: &Surroundings<'_>) -> Result<Du
 fn print(report: &Report) {
     println!("\nas {}, {} rounds each, in turns", report.by, report.rounds);
     println!(
-        "{:22} {:>10} {:>10} {:>10} {:>10}   {:>10} {:>10}",
+        "{:26} {:>10} {:>10} {:>10} {:>10}   {:>10} {:>10}",
         "", "× bare", "p95", "× bwrap", "p95", "median µs", "p95 µs"
     );
     for row in &report.rows {
         let optional = |value: Option<f64>| value.map_or("-".to_owned(), |v| format!("{v:.2}"));
         println!(
-            "{:22} {:>10.2} {:>10.2} {:>10} {:>10}   {:>10.1} {:>10.1}",
+            "{:26} {:>10.2} {:>10.2} {:>10} {:>10}   {:>10.1} {:>10.1}",
             row.name,
             row.median_to_bare,
             row.p95_to_bare,

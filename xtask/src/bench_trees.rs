@@ -1,0 +1,135 @@
+//! The part of `cargo xtask bench files` that runs whole programs: what writing many files costs inside,
+//! beside bare and beside bubblewrap with the same view.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use crate::measure::{Surroundings, Times};
+
+/// A program that writes a tree, and what has to be undone before the next time.
+struct Work {
+    name: &'static str,
+    undo: &'static str,
+    script: &'static str,
+}
+
+const WORKS: [Work; 4] = [
+    Work { name: "untar", undo: "rm -rf out && mkdir out", script: "tar -xf tree.tar -C out" },
+    Work {
+        name: "git checkout",
+        undo: "git -C repo checkout -q one",
+        script: "git -C repo checkout -q two",
+    },
+    // As package managers do it: written beside, then renamed into place.
+    Work {
+        name: "install packages",
+        undo: "rm -rf node_modules staging",
+        script: "cp -r packages staging && mkdir node_modules && mv staging/* node_modules && \
+                 mkdir node_modules/.bin && for package in node_modules/p*; do \
+                 ln -s ../\"${package##*/}\"/f1.js node_modules/.bin/\"${package##*/}\"; done",
+    },
+    // Nothing but small writes, one process each: the worst of what a script does.
+    Work {
+        name: "shell redirections",
+        undo: "rm -rf lines && mkdir lines",
+        script: "i=0; while [ $i -lt 3000 ]; do echo $i > lines/$i; echo $i > /dev/null; \
+                 i=$((i+1)); done",
+    },
+];
+
+/// 4,000 files in 200 directories, as an archive, as two branches and as packages.
+const PREPARE: &str = r#"
+set -e
+mkdir packages
+i=0
+while [ $i -lt 200 ]; do
+    mkdir -p packages/p$i/lib
+    j=0
+    while [ $j -lt 10 ]; do
+        echo "module.exports = '$i.$j'; // some content for a small file" > packages/p$i/f$j.js
+        echo "exports.x = $i * $j; // another small file of a package" > packages/p$i/lib/g$j.js
+        j=$((j+1))
+    done
+    i=$((i+1))
+done
+tar -cf tree.tar packages
+git init -q repo
+cd repo
+git config user.name bench
+git config user.email bench@localhost
+git config gc.auto 0
+git checkout -q -b one
+echo one > which
+git add which
+git commit -q -m one
+git checkout -q -b two
+cp -r ../packages .
+git add .
+git commit -q -m two
+git checkout -q one
+"#;
+
+/// One work, done by each contender in turns.
+pub(crate) struct Compared {
+    pub(crate) name: &'static str,
+    /// By contender: bare, then the others.
+    pub(crate) times: Vec<(&'static str, Times)>,
+}
+
+/// `others` wrap a command in a sandbox.
+pub(crate) fn compare(
+    surroundings: &Surroundings<'_>,
+    others: &[(&'static str, Vec<OsString>)],
+    rounds: usize,
+) -> Result<Vec<Compared>> {
+    run(surroundings, &[], PREPARE)?;
+    let mut compared = Vec::new();
+    for Work { name, undo, script } in WORKS {
+        let bare = ("bare", Vec::new());
+        let contenders: Vec<_> = std::iter::once(&bare).chain(others).collect();
+        let mut times = vec![Vec::new(); contenders.len()];
+        for round in 0..=rounds {
+            for ((_, wrapper), times) in contenders.iter().zip(&mut times) {
+                run(surroundings, &[], undo)?;
+                let time = run(surroundings, wrapper, script)?;
+                // The first round warms the caches.
+                if round > 0 {
+                    times.push(time);
+                }
+            }
+        }
+        let named = contenders.iter().map(|(name, _)| *name);
+        let times = times.into_iter().map(Times::new).collect::<Result<Vec<_>>>()?;
+        compared.push(Compared { name, times: named.zip(times).collect() });
+    }
+    let left = surroundings.directory;
+    for name in ["out", "node_modules", "staging", "lines", "packages", "repo"] {
+        remove(&left.join(name))?;
+    }
+    Ok(compared)
+}
+
+fn run(surroundings: &Surroundings<'_>, wrapper: &[OsString], script: &str) -> Result<Duration> {
+    let words = wrapper.iter().cloned().chain(["/bin/sh", "-ec", script].map(OsString::from));
+    let mut command = surroundings.command(&words.collect::<Vec<_>>())?;
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let start = Instant::now();
+    let status = command.status().with_context(|| format!("can not start {command:?}"))?;
+    let time = start.elapsed();
+    anyhow::ensure!(status.success(), "{command:?} ended with {status}");
+    Ok(time)
+}
+
+fn remove(directory: &Path) -> Result<()> {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| directory.display().to_string())
+        }
+        _ => Ok(()),
+    }
+}

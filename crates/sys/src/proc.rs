@@ -20,7 +20,7 @@ use crate::error::{At, Result, check, last_errno};
 pub use rlimit::{Limit, Resource, set_rlimit};
 pub use rustix::event::{PollFd, PollFlags};
 pub use signals::{
-    SigInfo, block_signals, read_signalfd, reset_handlers, sig, signalfd, unblock_all,
+    SigInfo, block_signals, is_ignored, read_signalfd, reset_action, sig, signalfd, unblock_all,
 };
 pub use wait::{Reaped, Status, Usage, WaitFlags, wait_any, wait_pid_rusage};
 

@@ -112,10 +112,11 @@ fn blocked_signals_are_read_as_data() {
 }
 
 #[test]
-fn unblocked_and_reset_signals_act_as_if_untouched() {
+fn an_unblocked_and_reset_signal_acts_as_if_untouched() {
     let status = status_of_child(|| {
         block_signals(&[sig::SIGPIPE]).unwrap();
-        reset_handlers();
+        assert!(is_ignored(sig::SIGPIPE) && !is_ignored(sig::SIGTERM));
+        reset_action(sig::SIGPIPE);
         unblock_all().unwrap();
         exit_now(shell("kill -PIPE $$; exit 1").raw_os_error());
     });

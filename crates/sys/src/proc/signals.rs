@@ -43,14 +43,20 @@ pub fn unblock_all() -> Result<()> {
     set_mask(libc::SIG_SETMASK, &signal_set(&[])?)
 }
 
-/// Gives every signal its default action. exec(2) resets handlers by itself but leaves ignored
-/// signals ignored, and Rust's runtime ignores SIGPIPE.
-pub fn reset_handlers() {
-    // SIGRTMAX is 64 on every architecture we build for. KILL, STOP and libc's own signals refuse.
-    for signal in 1..=64 {
-        // SAFETY: the default action runs no code of ours.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
-    }
+/// Gives a signal its default action.
+pub fn reset_action(signal: i32) {
+    // SAFETY: the default action runs no code of ours.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+}
+
+/// Whether this process ignores a signal, which is how nohup(1) and a shell's `&` ask for it: by
+/// inheritance.
+pub fn is_ignored(signal: i32) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: a null pointer asks for the present action only; it is written where we point.
+    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) };
+    // SAFETY: written by the call, which succeeded.
+    asked == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
 }
 
 /// A descriptor (close-on-exec, non-blocking) from which `signals` can be read. Block them first.

@@ -3,28 +3,24 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use palisade_testkit::{Attack, Output, World, am_root};
+use palisade_testkit::{Attack, Demonstration, Output, World, am_root};
 
-use crate::host::{has_landlock, standing, strings};
-use crate::secrets::to_read_what_is_hidden;
+use crate::host::strings;
+use crate::secrets::TO_READ_WHAT_IS_HIDDEN;
 
 const UNTOUCHED: &str = "untouched";
 
 /// What must be off for the command to write somewhere that was not granted at all.
-pub(crate) fn to_write_outside() -> &'static [&'static str] {
-    standing(&[
-        ("mount-view", true),
-        ("read-only-mounts", true),
-        ("landlock", has_landlock()),
-        // Root's files: the command's own id on the host may not write them.
-        ("identity", am_root()),
-    ])
-}
+pub(crate) const TO_WRITE_OUTSIDE: &[&str] = &[
+    "mount-view",
+    "read-only-mounts",
+    "landlock",
+    // Root's files: the command's own id on the host may not write them.
+    "identity",
+];
 
 /// What must be off for the command to write what was granted for reading.
-fn to_write_what_may_be_read() -> &'static [&'static str] {
-    standing(&[("read-only-mounts", true), ("landlock", has_landlock())])
-}
+const TO_WRITE_WHAT_MAY_BE_READ: &[&str] = &["read-only-mounts", "landlock"];
 
 fn put_canary(world: &World) {
     world.write("outside/canary", UNTOUCHED);
@@ -39,7 +35,7 @@ fn canary_was_written(world: &World, _: &Output) -> bool {
 fn f01_an_absolute_link_does_not_lead_out_of_a_writable_bind() {
     Attack::new("F01", "write through an absolute link that leads out of the project")
         .proves(&["FS-3 own-root"])
-        .held_by(to_write_outside())
+        .held_by(TO_WRITE_OUTSIDE)
         .prepare(|world| {
             put_canary(world);
             symlink(world.outside().join("canary"), world.project().join("link")).unwrap();
@@ -54,7 +50,7 @@ fn f01_an_absolute_link_does_not_lead_out_of_a_writable_bind() {
 fn f01_dots_do_not_lead_out_of_a_writable_bind() {
     Attack::new("F01", "write by a relative path that climbs out of the project")
         .proves(&["FS-3 own-root"])
-        .held_by(to_write_outside())
+        .held_by(TO_WRITE_OUTSIDE)
         .prepare(put_canary)
         .command(|world| vec![world.probe(), "write".into(), "../../outside/canary".into()])
         .succeeded(canary_was_written)
@@ -66,7 +62,7 @@ fn f01_dots_do_not_lead_out_of_a_writable_bind() {
 fn f01_a_grant_for_reading_can_not_be_written() {
     Attack::new("F01", "write into a directory that was granted for reading")
         .proves(&["FS-1 read-only"])
-        .held_by(to_write_what_may_be_read())
+        .held_by(TO_WRITE_WHAT_MAY_BE_READ)
         .prepare(put_canary)
         .flags(|world| vec!["--ro".into(), world.outside().display().to_string()])
         .command(|world| vec![world.probe(), "write".into(), "../../outside/canary".into()])
@@ -113,7 +109,7 @@ fn with_variable(name: &'static str) -> impl Fn(&World) -> Vec<String> {
 fn f01_a_link_planted_for_the_next_run_opens_nothing_for_reading() {
     Attack::new("F01", "make the active Python environment a link, and read where it leads")
         .proves(&["FS-3 own-root"])
-        .held_by(to_read_what_is_hidden())
+        .held_by(TO_READ_WHAT_IS_HIDDEN)
         .prepare(plant)
         .surroundings(with_variable("VIRTUAL_ENV"))
         .command(|world| vec![world.probe(), "read".into(), "planted/canary".into()])
@@ -126,7 +122,7 @@ fn f01_a_link_planted_for_the_next_run_opens_nothing_for_reading() {
 fn f01_a_link_planted_for_the_next_run_opens_nothing_for_writing() {
     Attack::new("F01", "make a cache a link, and write where it leads")
         .proves(&["FS-3 own-root"])
-        .held_by(to_write_outside())
+        .held_by(TO_WRITE_OUTSIDE)
         .prepare(plant)
         .surroundings(with_variable("GOCACHE"))
         .command(|world| vec![world.probe(), "write".into(), "planted/canary".into()])
@@ -137,14 +133,23 @@ fn f01_a_link_planted_for_the_next_run_opens_nothing_for_writing() {
 /// Proves: FS-1 rw-flag
 #[test]
 fn f01_a_grant_that_leads_out_by_a_planted_link_is_refused() {
+    let shown = Demonstration::of(
+        "F01",
+        "plant a link where the next run is granted writing",
+        "a grant is walked without links before anything starts, and refused",
+    );
+    let Some(mut shown) = shown.begin() else { return };
     let world = World::new();
     plant(&world);
+    world.bare("touch").arg("planted/canary").run().assert_code(0);
+    shown.worked_bare();
     for granted in ["planted", "planted/new"] {
         let output = world.sandbox_run(["--rw", granted], ["touch", "planted/ran"]).run();
         output.assert_code(126);
         assert!(output.err().contains("link"), "{}", output.err());
     }
     assert_eq!(fs::read_dir(world.outside()).unwrap().count(), 1, "only the canary is there");
+    shown.held();
 }
 
 /// Proves: FS-1 read-only
@@ -152,7 +157,7 @@ fn f01_a_grant_that_leads_out_by_a_planted_link_is_refused() {
 fn f08_a_hard_link_does_not_bring_a_readable_file_within_reach_of_writing() {
     Attack::new("F08", "link a file that may be read into the project, and write it there")
         .proves(&["FS-1 read-only"])
-        .held_by(to_write_outside())
+        .held_by(TO_WRITE_OUTSIDE)
         .prepare(put_canary)
         .flags(|world| vec!["--ro".into(), world.outside().display().to_string()])
         .command(|world| {
@@ -170,7 +175,7 @@ fn f08_a_hard_link_does_not_bring_a_readable_file_within_reach_of_writing() {
 fn f08_a_hard_link_does_not_bring_in_a_hidden_file() {
     Attack::new("F08", "link a file outside into the project, and write it there")
         .proves(&["FS-3 own-root"])
-        .held_by(to_write_outside())
+        .held_by(TO_WRITE_OUTSIDE)
         .prepare(put_canary)
         .command(|world| {
             let canary = world.outside().join("canary").display().to_string();
@@ -201,23 +206,18 @@ fn user_namespaces_may_open_handles(world: &World) -> bool {
     fs::create_dir_all(world.project().join("inner")).unwrap();
     let handle = handle_of(world, "inner");
     let opened = world.bare(world.probe()).args(["in-user-namespace", "open-handle", ".", &handle]);
-    let may = opened.run().code() == 0;
-    if !may {
-        println!("not tried with layers off: this kernel refuses handles in a user namespace");
-    }
-    may
+    opened.run().code() == 0
 }
 
 /// Proves: FS-3 own-root, SYS-1 file-handles
 #[test]
 fn f12_a_directory_does_not_open_by_its_handle() {
-    if !user_namespaces_may_open_handles(&World::new()) {
-        return;
-    }
+    let may = user_namespaces_may_open_handles(&World::new());
     let attempt = |world: &World| strings(&["open-handle", ".", &handle_of(world, "inner")]);
     Attack::new("F12", "open a directory by its handle, without a walk to it")
         .proves(&["FS-3 own-root", "SYS-1 file-handles"])
         .held_by(&["seccomp", "capabilities"])
+        .needs("a kernel that opens handles in user namespaces (6.11)", may)
         .prepare(|world| fs::create_dir(world.project().join("inner")).unwrap())
         .command(move |world| [vec![world.probe()], attempt(world)].concat())
         .bare_command(move |world| in_own_mounts(world, &attempt(world)))
@@ -232,18 +232,23 @@ fn f12_a_directory_does_not_open_by_its_handle() {
 /// Proves: FS-3 own-root
 #[test]
 fn f12_a_handle_never_leads_outside() {
-    if !am_root() {
-        println!("tested as root only: nobody else may open handles without a sandbox");
-        return;
-    }
+    let shown = Demonstration::of(
+        "F12",
+        "open a directory outside by its handle, with capabilities and no filter",
+        "capabilities of a user namespace count for its own mounts only",
+    );
+    let reason = "nobody else may open handles without a sandbox";
+    let Some(mut shown) = shown.only_as_root(reason).begin() else { return };
     let world = World::new();
     let handle = handle_of(&world, "../../outside");
     let attempt = [&world.probe(), "open-handle", ".", &handle];
     world.bare(attempt[0]).args(&attempt[1..]).run().assert_code(0);
+    shown.worked_bare();
     let inside = world.sandbox_run([""; 0], attempt).run();
     assert!(inside.assert_code(1).out().starts_with("refused 1 "), "{}", inside.out());
     let off = ["self-check", "seccomp", "capabilities", "landlock"];
     world.sandbox_run([""; 0], attempt).layers_off(&off).run().assert_code(1);
+    shown.held();
 }
 
 /// Proves: FS-7 no-device-nodes, FS-1 mount-flags
@@ -268,19 +273,27 @@ fn f13_a_device_node_in_the_project_is_dead() {
 /// Proves: FS-7 no-device-nodes
 #[test]
 fn f13_no_device_node_can_be_made() {
+    let shown = Demonstration::of(
+        "F13",
+        "make a device node in the project",
+        "the user namespace: the kernel lets only the host's own root make devices",
+    );
+    let reason = "nobody else can make a device node without a sandbox";
+    let Some(mut shown) = shown.only_as_root(reason).begin() else { return };
     let world = World::new();
     let attempt = [&world.probe(), "make-device", "node", "1", "5"];
-    if am_root() {
-        world.bare(attempt[0]).args(&attempt[1..]).run().assert_code(0);
-        fs::remove_file(world.project().join("node")).unwrap();
-    }
+    world.bare(attempt[0]).args(&attempt[1..]).run().assert_code(0);
+    fs::remove_file(world.project().join("node")).unwrap();
+    shown.worked_bare();
     let inside = world.sandbox_run([""; 0], attempt).run();
-    assert!(inside.assert_code(1).out().starts_with("refused 1 "), "{}", inside.out());
-    let off = ["self-check", "seccomp", "capabilities", "landlock", "mount-flags", "identity"];
-    let open = if am_root() { &off[..] } else { &off[..5] };
-    let inside = world.sandbox_run([""; 0], attempt).layers_off(open).run();
+    // EACCES: the broker makes no devices; and what it does not make, Landlock refuses.
+    assert!(inside.assert_code(1).out().starts_with("refused 13 "), "{}", inside.out());
+    let off =
+        ["self-check", "seccomp", "capabilities", "landlock", "guard", "mount-flags", "identity"];
+    let inside = world.sandbox_run([""; 0], attempt).layers_off(&off).run();
     assert!(inside.assert_code(1).out().starts_with("refused 1 "), "{}", inside.out());
     assert!(!world.project().join("node").exists());
+    shown.held();
 }
 
 /// Proves: FS-3 own-root, FS-3 old-root-gone
@@ -292,16 +305,51 @@ fn f19_the_classic_way_out_of_a_chroot_leads_nowhere() {
     };
     Attack::new("F19", "break out by a second chroot and `..`")
         .proves(&["FS-3 own-root", "FS-3 old-root-gone"])
-        .held_by(standing(&[
-            ("mount-view", true),
-            ("seccomp", true),
-            ("capabilities", true),
-            ("identity", am_root()),
-        ]))
-        .prepare(put_canary)
+        .held_by(&["mount-view", "seccomp", "capabilities", "identity"])
+        .prepare(|world| {
+            put_canary(world);
+            fs::create_dir(world.project().join("jail")).unwrap();
+        })
         .command(move |world| [vec![world.probe()], attempt(world)].concat())
         .bare_command(move |world| in_own_mounts(world, &attempt(world)))
         .succeeded(|_, output| output.out().contains(UNTOUCHED))
         .contained(|_, output| output.out().starts_with("refused 1 "))
+        .check();
+}
+
+/// Proves: FS-3 own-root
+#[test]
+fn f09_a_directory_that_the_host_moves_out_takes_nobody_along() {
+    Attack::new("F09", "stand in a directory while the host moves it out, and go up from there")
+        .proves(&["FS-3 own-root"])
+        // A writable grant is a mount of its own until everything is writable.
+        .held_by(&["mount-view", "read-only-mounts", "identity"])
+        .prepare(|world| {
+            put_canary(world);
+            fs::create_dir(world.project().join("inner")).unwrap();
+        })
+        .command(|_| strings(&["sh", "-c", "cd inner && echo ready && read line && cat ../canary"]))
+        .meanwhile(|world| {
+            fs::rename(world.project().join("inner"), world.outside().join("inner")).unwrap();
+        })
+        .succeeded(|_, output| output.out().contains(UNTOUCHED))
+        .check();
+}
+
+/// Proves: FS-2 hidden
+#[test]
+fn f27_the_host_can_not_be_watched() {
+    Attack::new("F27", "watch what happens in a directory of the host")
+        .proves(&["FS-2 hidden"])
+        .held_by(TO_READ_WHAT_IS_HIDDEN)
+        .prepare(put_canary)
+        .command(|world| {
+            strings(&[&world.probe(), "watch", &world.outside().display().to_string()])
+        })
+        .meanwhile(|world| {
+            world.write("outside/the-hosts-work", "");
+        })
+        .succeeded(|_, output| output.out().contains("the-hosts-work"))
+        .contained(|_, output| output.out().starts_with("refused 2 "))
         .check();
 }

@@ -3,43 +3,24 @@
 
 use std::fs;
 
-use palisade_testkit::{World, am_root, landlock_abi};
-
-/// Landlock keeps signals in from this version on (Linux 6.12).
-const SCOPES_SIGNALS: u32 = 6;
-
-/// The layers of these that stand on this host and for this caller.
-pub(crate) fn standing(layers: &[(&'static str, bool)]) -> &'static [&'static str] {
-    let standing = layers.iter().filter(|(_, stands)| *stands).map(|(layer, _)| *layer);
-    standing.collect::<Vec<_>>().leak()
-}
-
-pub(crate) fn has_landlock() -> bool {
-    landlock_abi() > 0
-}
-
-pub(crate) fn landlock_scopes_signals() -> bool {
-    landlock_abi() >= SCOPES_SIGNALS
-}
+use palisade_testkit::{World, am_root};
 
 /// Whether a process may trace another that is not its child, as far as Yama is concerned.
 pub(crate) fn allows_tracing() -> bool {
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
-    let allows = scope.map_or(true, |scope| scope.trim() == "0");
-    if !allows {
-        println!("not tried: Yama forbids tracing on this host, sandbox or not");
-    }
-    allows
+    scope.map_or(true, |scope| scope.trim() == "0")
 }
 
 /// Whether the kernel still lets a program type into its terminal (off by default since 6.2).
 pub(crate) fn allows_tiocsti() -> bool {
     let setting = fs::read_to_string("/proc/sys/dev/tty/legacy_tiocsti");
-    let allows = setting.map_or(true, |setting| setting.trim() == "1");
-    if !allows {
-        println!("not tried: this kernel refuses TIOCSTI, sandbox or not");
-    }
-    allows
+    setting.map_or(true, |setting| setting.trim() == "1")
+}
+
+/// Whether reading the kernel's log needs no capability.
+pub(crate) fn may_read_kernel_log() -> bool {
+    let restricted = fs::read_to_string("/proc/sys/kernel/dmesg_restrict");
+    restricted.is_ok_and(|restricted| restricted.trim() == "0")
 }
 
 /// `unshare` into a pid namespace with its own `/proc`, as this caller has to ask for it.
@@ -53,6 +34,15 @@ pub(crate) fn in_own_pid_namespace() -> Vec<String> {
 
 pub(crate) fn strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// `unshare` into mounts of one's own, as this caller has to ask for it.
+pub(crate) fn in_own_mounts() -> Vec<String> {
+    let mut words = vec!["unshare", "--mount"];
+    if !am_root() {
+        words.extend(["--user", "--map-current-user", "--keep-caps"]);
+    }
+    strings(&words)
 }
 
 /// The probe with these words.

@@ -7,11 +7,17 @@
     reason = "helpers of a test fail it"
 )]
 
+mod attributes;
+mod executables;
 mod files;
+mod guard;
+mod guard_git;
 mod host;
 mod kernel;
 mod mounts;
 mod network;
+mod people;
+mod planted;
 mod policy;
 mod proc;
 mod processes;
@@ -19,3 +25,13 @@ mod races;
 mod secrets;
 mod selfcheck;
 mod terminal;
+
+/// The list that the table is made from names every layer there is, in the same words and order.
+#[test]
+fn the_corpus_knows_every_layer() {
+    let corpus = include_str!("corpus.yaml");
+    let named: Vec<&str> =
+        corpus.lines().filter_map(|line| line.trim().strip_prefix("- name: ")).collect();
+    let layers = palisade_plan::layer::Layer::ALL.map(palisade_plan::layer::Layer::name);
+    assert_eq!(named, layers);
+}

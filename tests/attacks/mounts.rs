@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use palisade_testkit::{Attack, Output, World, am_root};
+use palisade_testkit::{Attack, Demonstration, Output, World};
 
-use crate::host::{has_landlock, standing, strings};
+use crate::host::strings;
 
 const ORIGINAL: &str = "original";
 
@@ -17,7 +17,7 @@ fn mount_place(world: &World) -> String {
 fn f21_a_mount_made_on_the_host_later_does_not_show_inside() {
     Attack::new("F21", "see what the host mounts in the project after the start")
         .proves(&["FS-3 no-propagation"])
-        .held_by(standing(&[("mount-view", true), ("identity", am_root())]))
+        .held_by(&["mount-view", "identity"])
         .prepare(|world| fs::create_dir(mount_place(world)).unwrap())
         .surroundings(|world| {
             let request = world.project().join("request").display().to_string();
@@ -34,13 +34,7 @@ fn f21_a_mount_made_on_the_host_later_does_not_show_inside() {
 fn f21_a_mount_made_inside_does_not_show_on_the_host() {
     Attack::new("F21", "mount a file system in the project so that the host sees it")
         .proves(&["FS-3 no-propagation"])
-        .held_by(standing(&[
-            ("mount-view", true),
-            ("capabilities", true),
-            ("seccomp", true),
-            ("landlock", has_landlock()),
-            ("identity", true),
-        ]))
+        .held_by(&["mount-view", "capabilities", "seccomp", "landlock", "identity"])
         .only_as_root("nobody else can mount anything on the host without a sandbox")
         .prepare(|world| fs::create_dir(mount_place(world)).unwrap())
         .surroundings(|world| {
@@ -54,10 +48,9 @@ fn f21_a_mount_made_inside_does_not_show_on_the_host() {
 }
 
 /// What must be off for the command to change the mounts it was given.
-fn to_change_mounts() -> &'static [&'static str] {
-    // Landlock refuses every change of mounts to whoever it restricts.
-    standing(&[("seccomp", true), ("capabilities", true), ("landlock", has_landlock())])
-}
+///
+/// Landlock refuses every change of mounts to whoever it restricts.
+const TO_CHANGE_MOUNTS: &[&str] = &["seccomp", "capabilities", "landlock"];
 
 fn put_policy(world: &World) {
     world.write_in_project(".palisade/policy.yaml", "# original\n");
@@ -82,7 +75,7 @@ fn attempt(world: &World, probe: &str) -> Vec<String> {
 fn f22_a_seal_can_not_be_unmounted() {
     Attack::new("F22", "take away the read-only mount over the policy, and write it")
         .proves(&["FS-3 locked-mounts"])
-        .held_by(to_change_mounts())
+        .held_by(TO_CHANGE_MOUNTS)
         .prepare(put_policy)
         .command(|world| attempt(world, "unmount-and-write"))
         .bare_command(|world| sealed(world, "unmount-and-write"))
@@ -96,10 +89,24 @@ fn f22_a_seal_can_not_be_unmounted() {
 fn f22_a_seal_can_not_be_remounted_for_writing() {
     Attack::new("F22", "make the mount over the policy writable, and write it")
         .proves(&["FS-3 locked-mounts"])
-        .held_by(to_change_mounts())
+        .held_by(TO_CHANGE_MOUNTS)
         .prepare(put_policy)
         .command(|world| attempt(world, "remount-and-write"))
         .bare_command(|world| sealed(world, "remount-and-write"))
+        .succeeded(policy_was_written)
+        .contained(|_, output| output.out().starts_with("refused 1 "))
+        .check();
+}
+
+/// Proves: FS-3 locked-mounts
+#[test]
+fn f22_a_seal_can_not_be_moved_aside() {
+    Attack::new("F22", "move the mount over the policy elsewhere, and write it")
+        .proves(&["FS-3 locked-mounts"])
+        .held_by(TO_CHANGE_MOUNTS)
+        .prepare(put_policy)
+        .command(|world| attempt(world, "move-and-write"))
+        .bare_command(|world| sealed(world, "move-and-write"))
         .succeeded(policy_was_written)
         .contained(|_, output| output.out().starts_with("refused 1 "))
         .check();
@@ -123,6 +130,13 @@ fn f23_a_nested_user_namespace_gives_no_capability() {
 /// Proves: FS-3 locked-mounts
 #[test]
 fn f23_a_nested_namespace_lifts_no_seal() {
+    let shown = Demonstration::of(
+        "F23",
+        "lift a read-only mount from a nested namespace, without filter and Landlock",
+        "the kernel locks together the mounts that a less privileged namespace inherits",
+    )
+    .no_bare_run("there is no seal without a sandbox");
+    let Some(shown) = shown.begin() else { return };
     let off = ["self-check", "seccomp", "landlock"];
     let world = World::new();
     put_policy(&world);
@@ -131,4 +145,5 @@ fn f23_a_nested_namespace_lifts_no_seal() {
     // EINVAL is the kernel's word for a locked mount; EPERM would mean that there was no namespace.
     assert!(output.assert_code(1).out().starts_with("refused 22 "), "{}", output.out());
     assert!(!policy_was_written(&world, &output));
+    shown.held();
 }

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use palisade_testkit::{Attack, Output, World, sandbox_program};
+use palisade_testkit::{Attack, Demonstration, Output, World, sandbox_program};
 
-use crate::files::to_write_outside;
+use crate::files::TO_WRITE_OUTSIDE;
 use crate::host::strings;
-use crate::secrets::to_read_what_is_hidden;
+use crate::secrets::TO_READ_WHAT_IS_HIDDEN;
 
 const ORIGINAL: &str = "# as the owner left it\n";
 
@@ -18,6 +18,12 @@ fn assert_failed_closed(world: &World, output: &Output) {
 /// Proves: PROC-7 never-less, PROC-7 says-why
 #[test]
 fn r06_without_user_namespaces_nothing_runs() {
+    let shown = Demonstration::of(
+        "R06",
+        "run where user namespaces are forbidden",
+        "set-up stops at the first step that fails, before the command",
+    );
+    let Some(mut shown) = shown.begin() else { return };
     let world = World::new();
     let sandbox = sandbox_program().display().to_string();
     let command = ["without-user-namespaces", "--", &sandbox, "run", "--", "touch", "ran"];
@@ -28,16 +34,26 @@ fn r06_without_user_namespaces_nothing_runs() {
     let command = ["without-user-namespaces", "--", "touch", "ran"];
     world.bare(world.probe()).args(command).run().assert_code(0);
     assert!(world.project().join("ran").exists());
+    shown.worked_bare();
+    shown.held();
 }
 
 /// Proves: PROC-7 never-less
 #[test]
 fn r06_without_a_place_for_its_records_nothing_runs() {
+    let shown = Demonstration::of(
+        "R06",
+        "run where no audit record can be written",
+        "the first record is written before anything is set up",
+    )
+    .no_bare_run("there are no records without a sandbox");
+    let Some(shown) = shown.begin() else { return };
     let world = World::new();
     world.write("home/.local/state", "a file where a directory belongs");
     let output = world.sandbox_run([""; 0], ["touch", "ran"]).run();
     assert_failed_closed(&world, &output);
     assert!(output.err().contains(".local/state"), "{}", output.err());
+    shown.held();
 }
 
 fn put_policy(world: &World) {
@@ -54,7 +70,7 @@ fn policy_was_replaced(world: &World, _: &Output) -> bool {
 fn r06_the_project_policy_can_not_be_written() {
     Attack::new("R06", "write the policy of the project from inside")
         .proves(&["FS-1 read-only"])
-        .held_by(&["read-only-mounts"])
+        .held_by(&["read-only-mounts", "guard"])
         .prepare(put_policy)
         .command(|world| strings(&[&world.probe(), "write", ".palisade/policy.yaml"]))
         .succeeded(policy_was_replaced)
@@ -68,7 +84,7 @@ fn r06_the_project_policy_can_not_be_moved_away() {
     let script = "mv .palisade aside && mkdir .palisade && echo other > .palisade/policy.yaml";
     Attack::new("R06", "put another directory in the place of the policy's")
         .proves(&["FS-1 read-only"])
-        .held_by(&["read-only-mounts"])
+        .held_by(&["read-only-mounts", "guard"])
         .prepare(put_policy)
         .command(move |_| strings(&["sh", "-c", script]))
         .succeeded(policy_was_replaced)
@@ -81,6 +97,12 @@ fn r06_the_project_policy_can_not_be_moved_away() {
 /// Proves: FS-1 rw-flag
 #[test]
 fn r06_no_directory_above_the_project_policy_can_be_moved_away() {
+    let shown = Demonstration::of(
+        "R06",
+        "move away a directory above the policy, where all of it may be written",
+        "a directory with a mount in it can not be renamed",
+    );
+    let Some(mut shown) = shown.begin() else { return };
     let script = "cd ../.. && mv work aside && mkdir -p work/inner/.palisade \
                   && echo other > work/inner/.palisade/policy.yaml";
     let prepared = || {
@@ -97,12 +119,14 @@ fn r06_no_directory_above_the_project_policy_can_be_moved_away() {
     let inner = world.project().join("work/inner");
     world.bare("sh").args(["-c", script]).cwd(inner).run().assert_code(0);
     assert_ne!(policy_of(&world), ORIGINAL);
+    shown.worked_bare();
 
     let world = prepared();
     let inner = world.project().join("work/inner");
     let output = world.sandbox_run(["--rw", "../.."], ["sh", "-c", script]).cwd(inner).run();
     output.assert_code(1);
     assert_eq!(policy_of(&world), ORIGINAL);
+    shown.held();
 }
 
 fn user_policy(world: &World) -> String {
@@ -118,7 +142,7 @@ fn put_user_policy(world: &World) {
 fn r06_the_user_policy_can_not_be_written() {
     Attack::new("R06", "write the policy of the user from inside")
         .proves(&["FS-3 own-root"])
-        .held_by(to_write_outside())
+        .held_by(TO_WRITE_OUTSIDE)
         .prepare(put_user_policy)
         .flags(|_| vec!["--static".into()])
         .command(|world| strings(&[&world.probe(), "write", &user_policy(world)]))
@@ -131,7 +155,7 @@ fn r06_the_user_policy_can_not_be_written() {
 fn r06_the_user_policy_can_not_be_seen() {
     Attack::new("R06", "read the policy of the user from inside")
         .proves(&["FS-2 hidden"])
-        .held_by(to_read_what_is_hidden())
+        .held_by(TO_READ_WHAT_IS_HIDDEN)
         .prepare(put_user_policy)
         .flags(|_| vec!["--static".into()])
         .command(|world| strings(&[&world.probe(), "read", &user_policy(world)]))
@@ -142,6 +166,13 @@ fn r06_the_user_policy_can_not_be_seen() {
 /// Proves: FS-1 rw-flag
 #[test]
 fn r06_nobody_can_grant_the_policy_for_writing() {
+    let shown = Demonstration::of(
+        "R06",
+        "have the policy's own directories granted for writing",
+        "such a grant is refused before anything starts",
+    )
+    .no_bare_run("there is no policy without a sandbox");
+    let Some(shown) = shown.begin() else { return };
     let world = World::new();
     put_user_policy(&world);
     for granted in ["~/.config", "~/.config/palisade", "~/.local/state", "~"] {
@@ -149,4 +180,51 @@ fn r06_nobody_can_grant_the_policy_for_writing() {
         output.assert_code(126);
         assert!(!world.project().join("ran").exists(), "{granted}");
     }
+    shown.held();
+}
+
+/// A wall that did not come up: the run stops before the command, and only a run that does not look
+/// goes on.
+///
+/// Proves: ESC-2 stops
+#[test]
+fn r06_a_command_does_not_start_where_a_wall_is_down() {
+    Attack::new("R06", "run where the filter did not come up")
+        .held_by(&["self-check", "seccomp"])
+        .only_together("with the filter off and the check on, the run has to stop")
+        .command(|world| strings(&[&world.probe(), "io-uring"]))
+        .succeeded(|_, output| output.out().starts_with("done"))
+        .check();
+}
+
+/// Proves: FS-6 file-size
+#[test]
+fn r03_no_file_grows_beyond_its_limit() {
+    const TOO_MUCH: &str = "2000000";
+    Attack::new("R03", "make a file larger than allowed")
+        .held_by(&["rlimits"])
+        .prepare(|world| {
+            world.write("limits.yaml", "filesystem: {maxFileSize: 1000000}\n");
+        })
+        .flags(|world| {
+            strings(&["--policy", &world.path().join("limits.yaml").display().to_string()])
+        })
+        .command(|world| strings(&[&world.probe(), "grow", "large", TOO_MUCH]))
+        .succeeded(|world, _| {
+            let found = fs::metadata(world.project().join("large"));
+            found.is_ok_and(|found| found.len().to_string() == TOO_MUCH)
+        })
+        .check();
+}
+
+/// Proves: RES-2 wall-time
+#[test]
+fn r07_a_run_does_not_outstay_its_time() {
+    Attack::new("R07", "go on after the time is up")
+        .held_by(&["timer"])
+        .flags(|_| strings(&["--timeout", "1s"]))
+        .command(|world| strings(&[&world.probe(), "linger", "3", "stayed"]))
+        .succeeded(|world, _| world.project().join("stayed").exists())
+        .contained(|_, output| output.code() == 124)
+        .check();
 }

@@ -4,29 +4,31 @@ use std::fs::{File, TryLockError};
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
-use palisade_testkit::{Attack, World, am_root};
+use palisade_testkit::layers::LANDLOCK_SCOPES;
+use palisade_testkit::{Attack, Demonstration, World};
 
 use crate::host::{
-    PID_FILE, allows_tracing, has_landlock, in_own_pid_namespace, landlock_scopes_signals, probe,
-    probe_at_pid_1, probe_at_stand_in, standing, strings, telling_its_pid,
+    PID_FILE, allows_tracing, in_own_pid_namespace, probe, probe_at_pid_1, probe_at_stand_in,
+    strings, telling_its_pid,
 };
 
 const NO_NAMESPACES: [&str; 3] = ["--level", "1", "--no-userns"];
 const ROOT_IS_NOT_OFFERED_IT: &str =
     "without a user namespace root would stay root, so that level is refused to root";
 
+/// Yama would forbid it to everybody, sandbox or not.
+const NO_YAMA: &str = "a kernel that lets a process trace another, as without Yama";
+
 const TAKE_OVER: [&str; 3] = ["trace", "write-memory", "steal-descriptor"];
 
 /// Proves: PROC-5 supervisor
 #[test]
 fn p07_pid_1_can_not_be_taken_over() {
-    if !allows_tracing() {
-        return;
-    }
     for way in TAKE_OVER {
-        Attack::new("P07", "take over the sandbox's own pid 1")
+        Attack::new("P07", format!("take over the sandbox's own pid 1: {way}"))
+            .needs(NO_YAMA, allows_tracing())
             .proves(&["PROC-5 supervisor"])
-            .held_by(standing(&[("undumpable-init", true), ("landlock", has_landlock())]))
+            .held_by(&["undumpable-init", "landlock"])
             .command(move |world| probe_at_pid_1(world, &[way, "1"]))
             .bare_command(move |world| probe_at_stand_in(world, &[way, PID_FILE]))
             .succeeded(|_, output| output.out().starts_with("done"))
@@ -41,11 +43,9 @@ fn p07_pid_1_can_not_be_taken_over() {
 /// Proves: PROC-5 supervisor
 #[test]
 fn p07_the_supervisor_can_not_be_taken_over_without_namespaces() {
-    if !allows_tracing() {
-        return;
-    }
     for way in TAKE_OVER {
-        Attack::new("P07", "take over the supervisor")
+        Attack::new("P07", format!("take over the supervisor, without namespaces: {way}"))
+            .needs(NO_YAMA, allows_tracing())
             .proves(&["PROC-5 supervisor"])
             .only_as_user(ROOT_IS_NOT_OFFERED_IT)
             .held_by(&["landlock", "undumpable-init"])
@@ -61,6 +61,13 @@ fn p07_the_supervisor_can_not_be_taken_over_without_namespaces() {
 /// Proves: PROC-5 supervisor
 #[test]
 fn p07_the_supervisor_does_not_exist_for_tracers() {
+    let shown = Demonstration::of(
+        "P07",
+        "find the supervisor in order to take it over",
+        "its number names nobody in the sandbox's pid namespace",
+    )
+    .no_bare_run("shown by the attacks that take over a stand-in");
+    let Some(shown) = shown.begin() else { return };
     for way in TAKE_OVER {
         let world = World::new();
         let output = world
@@ -69,6 +76,7 @@ fn p07_the_supervisor_does_not_exist_for_tracers() {
             .run();
         assert!(output.out().starts_with("refused 3 "), "{way}: {}{}", output.out(), output.err());
     }
+    shown.held();
 }
 
 /// Proves: PROC-5 supervisor-signals
@@ -77,11 +85,7 @@ fn p08_the_supervisor_can_not_be_killed() {
     let attempt = ["signal", PID_FILE, "9"];
     Attack::new("P08", "kill the supervisor")
         .proves(&["PROC-5 supervisor-signals"])
-        .held_by(standing(&[
-            ("pid-namespace", true),
-            ("landlock", landlock_scopes_signals()),
-            ("identity", am_root()),
-        ]))
+        .held_by(&["pid-namespace", LANDLOCK_SCOPES, "identity"])
         .surroundings(telling_its_pid)
         .command(move |world| probe(world, &attempt))
         .bare_command(move |world| probe_at_stand_in(world, &attempt))
@@ -95,11 +99,7 @@ fn p08_the_supervisor_can_not_be_killed() {
 fn p08_a_signal_to_everyone_stays_inside() {
     Attack::new("P08", "kill every process there is")
         .proves(&["PROC-5 supervisor-signals"])
-        .held_by(standing(&[
-            ("pid-namespace", true),
-            ("landlock", landlock_scopes_signals()),
-            ("identity", am_root()),
-        ]))
+        .held_by(&["pid-namespace", LANDLOCK_SCOPES, "identity"])
         // A pid namespace around all of it: without the layers everyone of this machine would die.
         .surroundings(|world| {
             [in_own_pid_namespace(), probe(world, &["with-bystander", "--"])].concat()
@@ -137,14 +137,21 @@ fn p10_a_daemon_does_not_outlive_the_command() {
 /// Proves: PROC-1 dies-together, PROC-7 no-userns
 #[test]
 fn p10_a_daemon_does_not_outlive_the_command_without_namespaces_either() {
-    if am_root() {
-        println!("tested as an ordinary user only: {ROOT_IS_NOT_OFFERED_IT}");
-        return;
-    }
+    let shown = Demonstration::of(
+        "P10",
+        "leave a daemon behind where there are no namespaces",
+        "the sandbox's own first process adopts every orphan and ends it",
+    );
+    let Some(mut shown) = shown.only_as_user(ROOT_IS_NOT_OFFERED_IT).begin() else { return };
+    let world = World::new();
+    world.bare(world.probe()).args(["outlive", "."]).run().assert_code(0);
+    assert!(daemon_is_alive(&world));
+    shown.worked_bare();
     let world = World::new();
     let output = world.sandbox_run(NO_NAMESPACES, probe(&world, &["outlive", "."])).run();
     output.assert_code(0);
     assert!(!daemon_is_alive(&world));
+    shown.held();
 }
 
 /// `passwd -S` is set-user-id root, asks for no password and tells what only `/etc/shadow` knows: the
@@ -159,11 +166,7 @@ fn p11_a_set_user_id_program_gains_nothing() {
     Attack::new("P11", "read the shadow file by a set-user-id program")
         .proves(&["PROC-6 no-new-privs"])
         .only_as_user("root has nothing to gain")
-        .held_by(standing(&[
-            ("no-new-privs", true),
-            ("landlock", has_landlock()),
-            ("seccomp", true),
-        ]))
+        .held_by(&["no-new-privs", "landlock", "seccomp"])
         .only_together("the kernel takes no filter from a process that could gain privileges")
         .flags(|_| strings(&NO_NAMESPACES))
         .command(|_| strings(&["/usr/bin/passwd", "-S"]))
@@ -181,4 +184,22 @@ fn p11_no_new_privileges_holds_at_every_level() {
         output.assert_code(0);
         assert_eq!(output.out(), "NoNewPrivs:\t1\n", "level {level}");
     }
+}
+
+/// Proves: PROC-5 supervisor-signals
+#[test]
+fn p08_the_sandboxs_own_pid_1_can_not_be_killed() {
+    Attack::new("P08", "kill the process that ends the sandbox")
+        .proves(&["PROC-5 supervisor-signals"])
+        .held_by(&["pid-namespace", LANDLOCK_SCOPES])
+        .command(|world| probe(world, &["kill-parent"]))
+        .bare_command(|world| {
+            let kill = probe(world, &["kill-parent"]).join(" ");
+            strings(&["sh", "-c", &format!("{kill} > said & wait; cat said"), "sh"])
+        })
+        .succeeded(|world, output| {
+            let said = std::fs::read_to_string(world.project().join("said")).unwrap_or_default();
+            said.contains("without a parent") || output.out().contains("without a parent")
+        })
+        .check();
 }

@@ -5,19 +5,18 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use palisade_testkit::{Attack, Output, World, am_root};
+use palisade_testkit::{Attack, Output, World};
 
-use crate::files::to_write_outside;
-use crate::host::{standing, strings};
+use crate::files::TO_WRITE_OUTSIDE;
+use crate::host::strings;
 
 const SECRET: &str = "the secret itself";
 const KEY: &str = ".ssh/id_ed25519";
 
 /// What must be off for the command to read what is not in its view.
-pub(crate) fn to_read_what_is_hidden() -> &'static [&'static str] {
-    // Only its owner can look into root's home, and into the directories of the tests in it.
-    standing(&[("mount-view", true), ("identity", am_root())])
-}
+///
+/// Only its owner can look into root's home, and into the directories of the tests in it.
+pub(crate) const TO_READ_WHAT_IS_HIDDEN: &[&str] = &["mount-view", "identity"];
 
 fn in_home(world: &World, relative: impl AsRef<Path>) -> String {
     world.home().join(relative).display().to_string()
@@ -36,7 +35,7 @@ fn secret_was_read(_: &World, output: &Output) -> bool {
 fn alias(name: &'static str, command: impl Fn(&World) -> Vec<String> + 'static) -> Attack {
     Attack::new("F24", name)
         .proves(&["FS-2 aliases"])
-        .held_by(to_read_what_is_hidden())
+        .held_by(TO_READ_WHAT_IS_HIDDEN)
         .prepare(put_key)
         .flags(|_| vec!["--static".into()])
         .command(command)
@@ -215,7 +214,7 @@ fn f24_a_hard_link_does_not_bring_in_a_secret() {
     alias("link a key into the project and read it", |world| {
         strings(&[&world.probe(), "link-and-read", &in_home(world, KEY), "linked"])
     })
-    .held_by(to_write_outside())
+    .held_by(TO_WRITE_OUTSIDE)
     .check();
 }
 
@@ -254,7 +253,7 @@ fn f24_the_socket_of_a_container_engine_is_out_of_reach() {
 fn after_a_rename(flags: &'static [&'static str], relative: &'static str) -> Attack {
     Attack::new("F24", "read a secret after the host has replaced it")
         .proves(&["FS-2 hidden"])
-        .held_by(to_read_what_is_hidden())
+        .held_by(TO_READ_WHAT_IS_HIDDEN)
         .prepare(move |world| {
             world.write(Path::new("home").join(relative), "the former secret");
         })

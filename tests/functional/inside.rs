@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use palisade_testkit::{Invocation, Output, Running, World, sandbox_program};
+use palisade_testkit::{Invocation, Output, Running, World, patiently, sandbox_program};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
@@ -21,7 +21,7 @@ pub(crate) fn inside(world: &World, flags: &[&str], script: &str) -> Output {
 pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
+        assert!(start.elapsed() < patiently(PATIENCE), "waited in vain: {what}");
         std::thread::sleep(BETWEEN_LOOKS);
     }
 }

@@ -140,6 +140,29 @@ fn orphans_are_reaped_while_the_command_runs() {
     assert_eq!(inside(&world, &[], script).out(), "clean\n");
 }
 
+/// Proves: PROC-1 reaping-init
+#[test]
+fn ten_thousand_orphans_leave_no_zombie_while_the_command_runs() {
+    let world = World::new();
+    // A child that forks and ends leaves its own children to pid 1.
+    let script = r#"
+        sub zombies { my $n = 0; for (glob "/proc/[0-9]*/stat") {
+            open(my $f, "<", $_) or next; my $l = <$f> // ""; $n++ if $l =~ /\) Z /; } $n }
+        my $most = 0;
+        for my $i (1 .. 1_000) {
+            my $child = fork() // die "fork: $!";
+            if (!$child) { for (1 .. 10) { fork() // die "fork: $!" or POSIX::_exit(0) } POSIX::_exit(0) }
+            waitpid($child, 0);
+            die "a child could not fork" if $?;
+            if ($i % 100 == 0) { my $n = zombies(); $most = $n if $n > $most }
+        }
+        for (1 .. 1000) { last if !zombies(); select(undef, undef, undef, 0.01) }
+        print "left: ", zombies(), ", most: ", $most < 1000 ? "few" : $most, "\n";"#;
+    let perl = ["/usr/bin/perl", "-MPOSIX", "-e", script];
+    let output = world.sandbox_run([""; 0], perl).deadline(Duration::from_secs(180)).run();
+    assert_eq!(output.out(), "left: 0, most: few\n", "{}", output.err());
+}
+
 /// Proves: LIFE-3 own-exit-codes
 #[test]
 fn ways_to_end_have_their_codes() {

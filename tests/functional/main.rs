@@ -9,9 +9,14 @@
 
 mod audit;
 mod bad_input;
+mod blocked_calls;
+mod broker;
+mod check_path;
 mod doctor;
 mod environment;
+mod explain_syscall;
 mod first_run;
+mod guarded_programs;
 mod identity;
 mod inside;
 mod lifecycle;
@@ -22,6 +27,7 @@ mod overlay;
 mod own_root;
 mod pipes;
 mod policy;
+mod processes;
 mod programs;
 mod readme;
 mod report;

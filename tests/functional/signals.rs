@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use palisade_testkit::{Output, World};
+use palisade_testkit::{Output, World, patiently, sandbox_program};
 use rustix::process::Signal;
+
+use crate::inside::{below, eventually, host_script, status_field};
 
 const NO_FLAGS: [&str; 0] = [];
 
@@ -132,8 +134,134 @@ fn a_time_limit_ends_the_run_with_124() {
     let output = world.sandbox_run(["--timeout", "300ms"], ["bash", "-c", script]).run();
     output.assert_code(124);
     assert!(start.elapsed() >= Duration::from_millis(300));
-    assert!(start.elapsed() < Duration::from_secs(20), "it took {:?}", start.elapsed());
+    assert!(start.elapsed() < patiently(Duration::from_secs(20)), "it took {:?}", start.elapsed());
     assert_eq!(output.report.as_ref().unwrap()["outcome"], "timeout");
+}
+
+/// Proves: PROC-3 grace, RES-2 wall-time
+#[test]
+fn at_its_time_limit_a_command_is_asked_to_end_first() {
+    let world = World::new();
+    let script = "trap 'echo cleaned up; exit 7' TERM; while :; do sleep 0.05; done";
+    let flags = ["--timeout", "300ms", "--grace", "50s"];
+    let output = world.sandbox_run(flags, ["bash", "-c", script]).run();
+    output.assert_code(124);
+    assert_eq!(output.out(), "cleaned up\n");
+    assert_eq!(output.report.as_ref().unwrap()["outcome"], "timeout");
+}
+
+/// Proves: PROC-3 grace, RES-2 wall-time
+#[test]
+fn a_stopped_command_ends_at_its_time_limit_too() {
+    let world = World::new();
+    let flags = ["--timeout", "300ms", "--grace", "50s"];
+    // The shell would be continued at once; its child is not ours to continue, until the end.
+    let script = "sh -c 'kill -STOP $$' & wait $!; wait; sleep 1000";
+    world.sandbox_run(flags, ["sh", "-c", script]).run().assert_code(124);
+}
+
+/// Proves: PROC-3 grace, PROC-3 fatal
+#[test]
+fn who_does_not_end_in_its_grace_time_is_killed() {
+    let world = World::new();
+    let script = "trap '' TERM; echo ready; while :; do sleep 0.05; done";
+    let running = world.sandbox_run(["--grace", "300ms"], ["bash", "-c", script]).spawn();
+    running.wait_for_stdout("ready");
+    let asked = Instant::now();
+    running.signal(Signal::TERM);
+    let output = running.wait();
+    output.assert_code(128 + 9);
+    let took = asked.elapsed();
+    assert!(
+        took >= Duration::from_millis(300) && took < patiently(Duration::from_secs(8)),
+        "{took:?}"
+    );
+    assert!(output.err().contains("did not end when it was asked to"), "{}", output.err());
+}
+
+/// Signals that fall into the few milliseconds of set-up: whenever they come, the run ends as the
+/// command would have.
+///
+/// Proves: PROC-3 set-up, LIFE-3 exit-code
+#[test]
+fn a_signal_during_set_up_ends_the_run_as_that_signal() {
+    const RUNS: u32 = 60;
+    const LATEST: Duration = Duration::from_millis(30);
+    const STRIDE: u32 = 37;
+    let world = World::new();
+    for run in 0..RUNS {
+        let moment = LATEST * (run * STRIDE % RUNS) / RUNS;
+        let signal = if run % 2 == 0 { Signal::TERM } else { Signal::USR1 };
+        let running = world.sandbox_run(NO_FLAGS, ["sleep", "1000"]).spawn();
+        std::thread::sleep(moment);
+        running.signal(signal);
+        let output = running.wait();
+        assert_eq!(output.code(), 128 + signal.as_raw(), "after {moment:?}: {}", output.err());
+    }
+    world.sandbox(["audit", "verify"]).run().assert_code(0);
+}
+
+/// Proves: PROC-3 ignored
+#[test]
+fn what_the_caller_ignores_the_command_ignores() {
+    let world = World::new();
+    let script = "trap '' HUP QUIT; exec \"$PALISADE\" run -- sh -c \
+                  'trap \"exit 4\" USR1; echo ready; while :; do sleep 0.05; done'";
+    let running = host_script(&world, script).spawn();
+    running.wait_for_stdout("ready");
+    // The lower number is delivered first.
+    running.signal(Signal::HUP);
+    running.signal(Signal::QUIT);
+    running.signal(Signal::USR1);
+    running.wait().assert_code(4);
+}
+
+/// A caller that ignores the death of its children must not keep us from seeing ours.
+///
+/// Proves: PROC-1 reaping-init
+#[test]
+fn a_caller_that_ignores_its_children_changes_nothing() {
+    let world = World::new();
+    let script = "trap '' CHLD; exec \"$PALISADE\" run -- sh -c '(true); exit 3'";
+    host_script(&world, script).run().assert_code(3);
+}
+
+/// Proves: PROC-3 logged
+#[test]
+fn a_signal_is_in_the_log_before_the_run_has_ended() {
+    let world = World::new();
+    let running = world.sandbox_run(NO_FLAGS, ["bash", "-c", NAMES_SIGNALS]).spawn();
+    running.wait_for_stdout("ready");
+    running.signal(Signal::USR1);
+    let log = world.home().join(".local/state/palisade/audit.jsonl");
+    eventually("the signal in the log", || {
+        std::fs::read_to_string(&log).is_ok_and(|log| log.contains("SIGUSR1"))
+    });
+    running.signal(Signal::KILL);
+    running.wait().assert_code(137);
+    world.sandbox(["audit", "verify"]).run().assert_code(0);
+}
+
+/// Proves: PROC-3 job-control, PROC-3 forwarded
+#[test]
+fn who_is_told_to_stop_stops_and_goes_on_when_told_to() {
+    let world = World::new();
+    // In a process group that somebody could continue: `timeout` makes one.
+    let program = sandbox_program();
+    let script = "trap 'echo went on; exit 6' CONT; echo ready; while :; do sleep 0.05; done";
+    let words = ["60".as_ref(), program.as_os_str(), "run".as_ref(), "--".as_ref()];
+    let command = ["bash", "-c", script].map(std::ffi::OsStr::new);
+    let running = world.bare("timeout").args(words.into_iter().chain(command)).spawn();
+    running.wait_for_stdout("ready");
+    let supervisor = *below(&running).first().unwrap();
+    let pid = rustix::process::Pid::from_raw(supervisor.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, Signal::TSTP).unwrap();
+    eventually("a stopped supervisor", || {
+        status_field(supervisor, "State").is_some_and(|state| state.starts_with('T'))
+    });
+    rustix::process::kill_process(pid, Signal::CONT).unwrap();
+    running.wait_for_stdout("went on");
+    running.wait().assert_code(6);
 }
 
 /// Proves: RES-2 wall-time

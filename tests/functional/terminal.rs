@@ -302,3 +302,19 @@ fn what_is_typed_at_a_terminal_that_only_shows_is_not_the_commands() {
     tmux.wait_for_line("ended 0");
     assert_eq!(got(), "\n");
 }
+
+/// Proves: PROC-3 fatal, PROC-3 job-control
+#[test]
+fn a_second_ctrl_c_ends_a_command_that_ignores_the_first() {
+    let world = World::new();
+    let tmux = Tmux::new(&world);
+    let script = "trap \"echo heard\" INT; echo begun; while :; do sleep 0.05; done";
+    tmux.line(&format!("sandbox run -- bash -c '{script}' </dev/null"));
+    tmux.wait_for_line("begun");
+    tmux.keys(&["C-c"]);
+    tmux.wait_for("heard");
+    // Not before the supervisor can tell a second wish from an echo of the first.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    tmux.keys(&["C-c"]);
+    tmux.expect_status(137);
+}

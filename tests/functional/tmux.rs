@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use palisade_testkit::{World, sandbox_program};
+use palisade_testkit::{World, patiently, sandbox_program};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
@@ -85,7 +85,7 @@ impl<'a> Tmux<'a> {
 
     #[track_caller]
     pub(crate) fn wait_until(&self, what: &str, seen: impl Fn(&str) -> bool) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + patiently(PATIENCE);
         loop {
             let screen = self.screen();
             if seen(&screen) {
@@ -121,7 +121,7 @@ impl Drop for Tmux<'_> {
     fn drop(&mut self) {
         // A server that never started is not there to be ended.
         let _ = self.command().arg("kill-server").output();
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + patiently(PATIENCE);
         let server = PathBuf::from("/proc").join(&self.server).join("exe");
         while !self.server.is_empty() && server.exists() && Instant::now() < end {
             std::thread::sleep(BETWEEN_LOOKS);

@@ -93,7 +93,7 @@ impl Evidence {
                 add(&mut evidence.tests, clause, &shown);
             }
         }
-        for proof in &results.proofs {
+        for proof in results.proofs.iter().filter(|proof| proof.is_three_way()) {
             for clause in proof.clauses.iter().filter_map(|text| text.parse().ok()) {
                 add(&mut evidence.proofs, &clause, &proof.id);
             }

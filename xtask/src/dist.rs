@@ -39,24 +39,30 @@ pub(crate) fn dist(arguments: CheckArguments) -> Result<()> {
 
 /// Builds the binary that ships and makes sure that it needs no library of the host.
 pub(crate) fn static_binary() -> Result<PathBuf> {
+    println!("building the static binary");
+    let built = build_static(&[])?;
+    let directory = tree::root().join("target/dist");
+    fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
+    let binary = directory.join("sandbox");
+    fs::copy(&built, &binary).with_context(|| binary.display().to_string())?;
+    Ok(binary)
+}
+
+/// Where cargo left a static build with these features; the next one replaces it.
+pub(crate) fn build_static(features: &[&str]) -> Result<PathBuf> {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    println!("building the static binary for {target}");
     // With a target named, the flag applies to the binary but not to build scripts and macros.
     let rustflags = "-C target-feature=+crt-static";
     let mut cargo = tree::cargo();
     cargo
         .env("RUSTFLAGS", rustflags)
         .args(["build", "--release", "--package", "palisade", "--bin", "sandbox"])
-        .args(["--target", &target]);
+        .args(["--target", &target, "--features", &features.join(",")]);
     tree::succeed(&mut cargo)?;
     let built = tree::root().join(format!("target/{target}/release/sandbox"));
     let image = fs::read(&built).with_context(|| built.display().to_string())?;
     elf::check_static(&image).with_context(|| built.display().to_string())?;
-    let directory = tree::root().join("target/dist");
-    fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
-    let binary = directory.join("sandbox");
-    fs::copy(&built, &binary).with_context(|| binary.display().to_string())?;
-    Ok(binary)
+    Ok(built)
 }
 
 fn read_directory(directory: &Path) -> Result<BTreeMap<String, String>> {

@@ -1,12 +1,15 @@
 //! Everything that is done to the project rather than by it: tests, proof of conformance,
-//! distribution, benchmarks. Nothing here may be needed to build or run `sandbox`.
+//! distribution, benchmarks, fuzzing. Nothing here may be needed to build or run `sandbox`.
 #![forbid(unsafe_code)]
 
+mod attacks;
 mod bench;
+mod bench_trees;
 mod conformance;
 mod deny;
 mod dist;
 mod elf;
+mod fuzz;
 mod leaks;
 mod measure;
 mod programs;
@@ -18,6 +21,7 @@ mod stage;
 mod suite;
 mod testing;
 mod tree;
+mod vm;
 
 use std::process::ExitCode;
 
@@ -37,12 +41,21 @@ enum Task {
     Setup,
     /// Set up, build, and run every test, as root and as an ordinary user.
     Test(testing::TestArguments),
+    /// Run the attacks, print what held each, and write docs/attacks.md.
+    Attacks(attacks::AttacksArguments),
+    /// Run the tests on a stock kernel of Debian, in an emulated machine.
+    VmTest(vm::VmArguments),
+    /// What runs inside that machine.
+    #[command(hide = true)]
+    VmGuest,
     /// Write docs/conformance.md from the requirement clauses that passing tests name.
     Conformance(tree::CheckArguments),
     /// Make the static binary, completions and man pages.
     Dist(tree::CheckArguments),
     /// Measure, side by side, as ratios.
     Bench(bench::BenchArguments),
+    /// Let libFuzzer try the targets in fuzz/, each for some time.
+    Fuzz(fuzz::FuzzArguments),
     /// Check licences, sources, duplicate versions and known vulnerabilities.
     Deny,
 }
@@ -51,9 +64,13 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Setup => setup::setup(),
         Task::Test(arguments) => testing::test(&arguments),
+        Task::Attacks(arguments) => attacks::attacks(&arguments),
+        Task::VmTest(arguments) => vm::vm_test(&arguments),
+        Task::VmGuest => vm::guest(),
         Task::Conformance(arguments) => conformance::conformance(arguments),
         Task::Dist(arguments) => dist::dist(arguments),
         Task::Bench(arguments) => bench::bench(&arguments),
+        Task::Fuzz(arguments) => fuzz::fuzz(&arguments),
         Task::Deny => deny::deny(),
     };
     match outcome {

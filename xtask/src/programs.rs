@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::tree;
 
@@ -18,7 +18,7 @@ pub(crate) struct Programs {
 }
 
 /// One executable of libtest.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct TestExecutable {
     /// The package's directory, relative to the root: `crates/cli`.
     pub(crate) package: String,
@@ -29,13 +29,18 @@ pub(crate) struct TestExecutable {
 
 /// Builds all of it.
 pub(crate) fn build() -> Result<Programs> {
-    println!("building sandbox with layers that can be switched off");
+    build_for(None)
+}
+
+/// Builds all of it, or of the tests only those of one target, such as `attacks`.
+pub(crate) fn build_for(target: Option<&str>) -> Result<Programs> {
+    eprintln!("building sandbox with layers that can be switched off");
     let layers_off = build_binary("sandbox", &["--features", "palisade/layers-off"])?;
     let sandbox_layers_off = keep(&layers_off, "sandbox-layers-off")?;
-    println!("building sandbox as it ships, the probe and the tests");
+    eprintln!("building sandbox as it ships, the probe and the tests");
     let sandbox = keep(&build_binary("sandbox", &[])?, "sandbox")?;
     let probe = keep(&build_binary("palisade-probe", &[])?, "palisade-probe")?;
-    Ok(Programs { sandbox, sandbox_layers_off, probe, tests: build_tests()? })
+    Ok(Programs { sandbox, sandbox_layers_off, probe, tests: build_tests(target)? })
 }
 
 /// Builds one binary and returns where cargo left it.
@@ -58,8 +63,10 @@ fn keep(built: &Path, name: &str) -> Result<PathBuf> {
     Ok(kept)
 }
 
-fn build_tests() -> Result<Vec<TestExecutable>> {
-    let mut tests: Vec<TestExecutable> = artifacts(&["test", "--workspace", "--no-run"])?
+fn build_tests(target: Option<&str>) -> Result<Vec<TestExecutable>> {
+    let mut arguments = vec!["test", "--workspace", "--no-run"];
+    arguments.extend(target.iter().flat_map(|target| ["--test", target]));
+    let mut tests: Vec<TestExecutable> = artifacts(&arguments)?
         .into_iter()
         .filter(|artifact| artifact.profile.test)
         .filter_map(|artifact| {

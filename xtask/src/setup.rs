@@ -27,9 +27,18 @@ const NEEDED: &[(Needed, &str)] = &[
     (Needed::Program("ps"), "procps"),
     (Needed::Program("ip"), "iproute2"),
     (Needed::Program("su"), "util-linux"),
+    (Needed::Program("umount"), "mount"),
     (Needed::Program("useradd"), "passwd"),
     (Needed::File("/usr/include/seccomp.h"), "libseccomp-dev"),
     (Needed::File("/usr/include/stdlib.h"), "libc6-dev"),
+];
+
+/// What the emulated machine of `cargo xtask vm-test` is made with.
+const NEEDED_BY_THE_MACHINE: &[(Needed, &str)] = &[
+    (Needed::Program("qemu-system-x86_64"), "qemu-system-x86"),
+    (Needed::Program("busybox"), "busybox-static"),
+    (Needed::Program("mke2fs"), "e2fsprogs"),
+    (Needed::Program("setpriv"), "util-linux"),
 ];
 
 enum Needed {
@@ -60,7 +69,7 @@ pub(crate) struct TestUser {
 
 /// Runs the task.
 pub(crate) fn setup() -> Result<()> {
-    install_packages()?;
+    install_packages_of_the_machine()?;
     if am_root() {
         test_user()?;
     }
@@ -68,9 +77,24 @@ pub(crate) fn setup() -> Result<()> {
     Ok(())
 }
 
-/// Installs the missing packages, with root's rights or `sudo` where that asks nothing.
+/// Installs the missing packages of the tests, with root's rights or `sudo` where that asks nothing.
 pub(crate) fn install_packages() -> Result<()> {
-    let missing: Vec<&str> = NEEDED
+    install(NEEDED)
+}
+
+/// The same for the emulated machine, which also needs what the tests need: it runs copies of it.
+pub(crate) fn install_packages_of_the_machine() -> Result<()> {
+    install(NEEDED)?;
+    install(NEEDED_BY_THE_MACHINE)
+}
+
+/// The packages of both lists.
+pub(crate) fn packages_of_the_tests() -> Vec<&'static str> {
+    NEEDED.iter().map(|(_, package)| *package).chain(["busybox-static"]).collect()
+}
+
+fn install(needed: &[(Needed, &'static str)]) -> Result<()> {
+    let missing: Vec<&str> = needed
         .iter()
         .filter(|(needed, _)| !needed.is_present())
         .map(|(_, package)| *package)
@@ -88,7 +112,7 @@ pub(crate) fn install_packages() -> Result<()> {
     if !am_root() && !sudo_asks_nothing() {
         bail!("the tests need {}; run: sudo {by_hand}", missing.join(", "));
     }
-    println!("installing {}", missing.join(", "));
+    eprintln!("installing {}", missing.join(", "));
     tree::succeed(apt_get().args(["update", "-q"]))?;
     tree::succeed(apt_get().args(["install", "-y", "-q", "--no-install-recommends"]).args(&missing))
         .with_context(|| format!("the tests need {}; by hand: {by_hand}", missing.join(", ")))
@@ -111,7 +135,7 @@ pub(crate) fn test_user() -> Result<TestUser> {
     if let Some(user) = find_user(TEST_USER)? {
         return Ok(user);
     }
-    println!("creating the user {TEST_USER}");
+    eprintln!("creating the user {TEST_USER}");
     tree::succeed(Command::new("useradd").args([
         "--create-home",
         "--shell",

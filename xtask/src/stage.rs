@@ -16,7 +16,9 @@ use crate::tree;
 /// The copies.
 #[derive(Debug)]
 pub(crate) struct Stage {
-    directory: TempDir,
+    directory: PathBuf,
+    /// Removes the directory in the end, if it was made for this.
+    _own: Option<TempDir>,
     pub(crate) sandbox: PathBuf,
     pub(crate) sandbox_layers_off: PathBuf,
     pub(crate) probe: PathBuf,
@@ -40,14 +42,32 @@ impl Stage {
             probe: place(&programs.probe)?,
             toolchain: reachable_toolchain(directory.path())?,
             tests,
-            directory,
+            directory: directory.path().to_owned(),
+            _own: Some(directory),
         })
+    }
+
+    /// A directory that already holds everything but a toolchain, with tests by their file's name.
+    pub(crate) fn existing(directory: PathBuf, tests: &[TestExecutable]) -> Self {
+        let place = |test: &TestExecutable| directory.join(&test.path);
+        Self {
+            sandbox: directory.join("sandbox"),
+            sandbox_layers_off: directory.join("sandbox-layers-off"),
+            probe: directory.join("palisade-probe"),
+            toolchain: directory.join("toolchain"),
+            tests: tests
+                .iter()
+                .map(|test| TestExecutable { path: place(test), ..test.clone() })
+                .collect(),
+            directory,
+            _own: None,
+        }
     }
 
     /// Where the proofs of one run are collected, in a file its user can append to.
     pub(crate) fn proofs(&self, owner: Option<&TestUser>) -> Result<PathBuf> {
         let name = owner.map_or("proofs", |user| &user.name);
-        let path = self.directory.path().join(format!("{name}.jsonl"));
+        let path = self.directory.join(format!("{name}.jsonl"));
         fs::write(&path, "").with_context(|| path.display().to_string())?;
         give_to(&path, owner)?;
         Ok(path)

@@ -1,7 +1,9 @@
 //! Runs tests one process each, with a deadline each, as a chosen user.
 //! libtest's own runner can do none of the three, and a hung sandbox must not hang the suite.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::io::IsTerminal as _;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -20,6 +22,26 @@ use crate::stage::Stage;
 use crate::tree;
 
 const DEADLINE: Duration = Duration::from_secs(180);
+/// What a long run needs more, and a factor for slow machines by the tests' own knob.
+const LONG_FACTOR: u32 = 40;
+const LONG_RACES: &str = "PALISADE_LONG_RACES";
+const PATIENCE: &str = "PALISADE_TEST_PATIENCE";
+
+/// How often the tests try a race.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Races {
+    Short,
+    /// A million times.
+    Long,
+}
+
+/// Where the lines about finished tests go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    Output,
+    /// Standard output is kept for the result; a terminal shows one line that changes.
+    Errors,
+}
 
 /// Who runs the tests, and where their files go.
 #[derive(Debug)]
@@ -29,6 +51,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) user: Option<&'a TestUser>,
     pub(crate) test_directory: &'a Path,
     pub(crate) proofs: &'a Path,
+    pub(crate) races: Races,
+    pub(crate) progress: Progress,
 }
 
 #[derive(Debug)]
@@ -43,17 +67,16 @@ impl Runner<'_> {
         if self.user.is_none() && crate::setup::am_root() { "root" } else { "user" }
     }
 
-    /// Runs every test of these executables whose name contains the filter.
+    /// Runs every test of these executables that is wanted by its `target::path::name`.
     pub(crate) fn run(
         &self,
         executables: &[&TestExecutable],
-        filter: Option<&str>,
+        wanted: &dyn Fn(&str) -> bool,
     ) -> Result<Vec<TestResult>> {
         let mut cases = Vec::new();
         for executable in executables {
             cases.extend(self.list(executable)?.into_iter().filter(|case| {
-                let full_name = format!("{}::{}", case.executable.target, case.name);
-                filter.is_none_or(|part| full_name.contains(part))
+                wanted(&format!("{}::{}", case.executable.target, case.name))
             }));
         }
         let next = AtomicUsize::new(0);
@@ -62,8 +85,11 @@ impl Runner<'_> {
         std::thread::scope(|scope| {
             let work = || -> Result<()> {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let result = self.run_case(case)?;
-                    results.lock().map_err(|_| anyhow::anyhow!("a worker died"))?.push(result);
+                    let (result, text) = self.run_case(case)?;
+                    let mut results =
+                        results.lock().map_err(|_| anyhow::anyhow!("a worker died"))?;
+                    results.push(result);
+                    self.tell(&text, results.len(), cases.len());
                 }
                 Ok(())
             };
@@ -79,21 +105,27 @@ impl Runner<'_> {
         Ok(results)
     }
 
+    /// Says how one test went.
+    fn tell(&self, text: &str, done: usize, of: usize) {
+        let is_one_line = !text.contains('\n');
+        match self.progress {
+            Progress::Output => println!("{text}"),
+            Progress::Errors if std::io::stderr().is_terminal() => {
+                let end = if is_one_line && done < of { "" } else { "\n" };
+                eprint!("\r\x1b[K[{done}/{of}] {text}{end}");
+            }
+            Progress::Errors => eprintln!("[{done}/{of}] {text}"),
+        }
+    }
+
     fn list<'a>(&self, executable: &'a TestExecutable) -> Result<Vec<Case<'a>>> {
-        let names = |more: &[&str]| -> Result<Vec<String>> {
-            let mut command = self.command(executable);
-            command.args(["--list", "--format", "terse"]).args(more);
-            Ok(tree::output_of(&mut command)?
-                .lines()
-                .filter_map(|line| line.strip_suffix(": test").map(str::to_owned))
-                .collect())
-        };
-        let ignored = names(&["--ignored"])?;
-        let wanted = names(&[])?.into_iter().filter(|name| !ignored.contains(name));
+        let ignored = listed(self.command(executable).arg("--ignored"))?;
+        let all = listed(&mut self.command(executable))?;
+        let wanted = all.into_iter().filter(|name| !ignored.contains(name));
         Ok(wanted.map(|name| Case { executable, name }).collect())
     }
 
-    fn run_case(&self, case: &Case<'_>) -> Result<TestResult> {
+    fn run_case(&self, case: &Case<'_>) -> Result<(TestResult, String)> {
         let log = tempfile::tempfile().context("cannot make a log file")?;
         let mut command = self.command(case.executable);
         command
@@ -106,7 +138,7 @@ impl Runner<'_> {
         let start = Instant::now();
         let mut child =
             command.spawn().with_context(|| format!("cannot start {}", tree::show(&command)))?;
-        let ended = wait_until(&mut child, DEADLINE)?;
+        let ended = wait_until(&mut child, self.deadline())?;
         let passed = matches!(ended, Ended::With(status) if status.success());
         let word = match ended {
             Ended::With(_) if passed => "ok",
@@ -117,18 +149,21 @@ impl Runner<'_> {
         let by = self.by();
         let text =
             format!("{by:4} {}::{} … {word} {seconds:.2}s", case.executable.target, case.name);
-        if passed {
-            println!("{text}");
-        } else {
-            println!("{text}\n{}", indented(&read_back(log)?));
-        }
-        Ok(TestResult {
+        let text = if passed { text } else { format!("{text}\n{}", indented(&read_back(log)?)) };
+        let result = TestResult {
             by: by.to_owned(),
             package: case.executable.package.clone(),
             target: case.executable.target.clone(),
             name: case.name.clone(),
             passed,
-        })
+        };
+        Ok((result, text))
+    }
+
+    fn deadline(&self) -> Duration {
+        let patience = std::env::var(PATIENCE).ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+        let races = if self.races == Races::Long { LONG_FACTOR } else { 1 };
+        DEADLINE.saturating_mul(patience).saturating_mul(races)
     }
 
     /// The executable as this user, in surroundings that name every program under test.
@@ -147,7 +182,12 @@ impl Runner<'_> {
                 .gid(user.gid);
         } else {
             let package = tree::root().join(&executable.package);
-            command.env("CARGO_MANIFEST_DIR", &package).current_dir(package);
+            // An emulated machine has the tests and not the sources.
+            if package.is_dir() {
+                command.env("CARGO_MANIFEST_DIR", &package).current_dir(package);
+            } else {
+                command.current_dir(self.test_directory);
+            }
         }
         command
             .env("TMPDIR", self.test_directory)
@@ -159,8 +199,32 @@ impl Runner<'_> {
             .env("PALISADE_TOOLCHAIN", &self.stage.toolchain)
             // A changed snapshot is a failed test here, never a new file.
             .env("INSTA_UPDATE", "no");
+        if let Some(patience) = std::env::var_os(PATIENCE) {
+            command.env(PATIENCE, patience);
+        }
+        if self.races == Races::Long {
+            command.env(LONG_RACES, "1");
+        }
         command
     }
+}
+
+/// The tests an executable has.
+fn listed(executable: &mut Command) -> Result<Vec<String>> {
+    Ok(tree::output_of(executable.args(["--list", "--format", "terse"]))?
+        .lines()
+        .filter_map(|line| line.strip_suffix(": test").map(str::to_owned))
+        .collect())
+}
+
+/// Every test of these executables, as `target::path::name`.
+pub(crate) fn names(executables: &[TestExecutable]) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for executable in executables {
+        let found = listed(&mut Command::new(&executable.path))?;
+        names.extend(found.iter().map(|name| format!("{}::{name}", executable.target)));
+    }
+    Ok(names)
 }
 
 enum Ended {

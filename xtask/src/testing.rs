@@ -12,7 +12,7 @@ use crate::programs::{self, TestExecutable};
 use crate::results::{self, Results, TestResult};
 use crate::setup::{self, TestUser};
 use crate::stage::{self, Stage};
-use crate::suite::{self, Runner};
+use crate::suite::{self, Progress, Races, Runner};
 
 /// Packages whose tests meet the kernel, and so mean something else without root.
 const FOR_EVERY_USER: [&str; 4] = ["crates/cli", "crates/launch", "crates/session", "crates/sys"];
@@ -31,69 +31,114 @@ pub(crate) struct TestArguments {
     run_as: Option<RunAs>,
 }
 
+/// Who runs the tests.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum RunAs {
+pub(crate) enum RunAs {
     Root,
     User,
     Both,
 }
 
+/// What is to be run, by whom, and how.
+pub(crate) struct Request<'a> {
+    pub(crate) filter: Option<&'a str>,
+    /// The tests of this target only, such as `attacks`.
+    pub(crate) target: Option<&'a str>,
+    pub(crate) install: bool,
+    pub(crate) run_as: Option<RunAs>,
+    pub(crate) races: Races,
+    pub(crate) progress: Progress,
+}
+
 /// Runs the task.
 pub(crate) fn test(arguments: &TestArguments) -> Result<()> {
     let start = Instant::now();
+    let found = run(&Request {
+        filter: arguments.filter.as_deref(),
+        target: None,
+        install: !arguments.no_setup,
+        run_as: arguments.run_as,
+        races: Races::Short,
+        progress: Progress::Output,
+    })?;
+    if arguments.filter.is_none() {
+        found.results.save()?;
+    }
+    found.verdict(start)
+}
+
+/// Sets up, builds, and runs what was asked for.
+pub(crate) fn run(request: &Request<'_>) -> Result<Found> {
+    let start = Instant::now();
     let am_root = setup::am_root();
-    let run_as = arguments.run_as.unwrap_or(if am_root { RunAs::Both } else { RunAs::User });
+    let run_as = request.run_as.unwrap_or(if am_root { RunAs::Both } else { RunAs::User });
     if !am_root && run_as != RunAs::User {
         bail!("only root can run the tests as root; leave out --as, or use sudo");
     }
-    if !arguments.no_setup {
+    if request.install {
         setup::install_packages()?;
     }
     let test_user = match (am_root, run_as) {
         (true, RunAs::Root) | (false, _) => None,
-        (true, _) if arguments.no_setup => Some(
+        (true, _) if !request.install => Some(
             setup::find_test_user()?.context("the test user is missing; leave out --no-setup")?,
         ),
         (true, _) => Some(setup::test_user()?),
     };
-    let programs = programs::build()?;
-    println!("built in {:.0}s", start.elapsed().as_secs_f64());
+    let programs = programs::build_for(request.target)?;
+    eprintln!("built in {:.0}s", start.elapsed().as_secs_f64());
     let stage = Stage::new(&programs)?;
     leaks::adopt_orphans()?;
 
-    let mut round = Round::new(&stage, arguments.filter.as_deref());
+    let mut round = Round {
+        stage: &stage,
+        wanted: &|name| request.filter.is_none_or(|part| name.contains(part)),
+        races: request.races,
+        progress: request.progress,
+        found: Found::default(),
+    };
+    let wanted: Vec<&TestExecutable> = stage
+        .tests
+        .iter()
+        .filter(|test| request.target.is_none_or(|target| test.target == target))
+        .collect();
     let home = PathBuf::from(std::env::var_os("HOME").context("HOME is not set")?);
     if run_as != RunAs::User || test_user.is_none() {
-        round.run(&stage.tests.iter().collect::<Vec<_>>(), &home, None)?;
+        round.run(&wanted, &home, None)?;
     }
     if let Some(user) = &test_user {
-        let tests: Vec<_> = stage
-            .tests
-            .iter()
-            .filter(|test| FOR_EVERY_USER.contains(&test.package.as_str()))
-            .collect();
+        let mut tests = wanted;
+        tests.retain(|test| meets_the_kernel(test));
         round.run(&tests, &user.home, Some(user))?;
     }
-    if arguments.filter.is_none() {
-        round.results.save()?;
-    }
-    round.verdict(start)
+    Ok(round.found)
+}
+
+/// Whether these tests mean something else without root, or on another kernel.
+pub(crate) fn meets_the_kernel(test: &TestExecutable) -> bool {
+    FOR_EVERY_USER.contains(&test.package.as_str())
+}
+
+/// What a run of the suite found.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) results: Results,
+    /// What the tests left behind on the host.
+    pub(crate) leaks: Vec<String>,
 }
 
 /// The tests of one or two users, and what they left behind.
-struct Round<'a> {
-    stage: &'a Stage,
-    filter: Option<&'a str>,
-    results: Results,
-    leaks: Vec<String>,
+pub(crate) struct Round<'a> {
+    pub(crate) stage: &'a Stage,
+    /// Which tests run, by `target::path::name`.
+    pub(crate) wanted: &'a dyn Fn(&str) -> bool,
+    pub(crate) races: Races,
+    pub(crate) progress: Progress,
+    pub(crate) found: Found,
 }
 
-impl<'a> Round<'a> {
-    fn new(stage: &'a Stage, filter: Option<&'a str>) -> Self {
-        Self { stage, filter, results: Results::default(), leaks: Vec::new() }
-    }
-
-    fn run(
+impl Round<'_> {
+    pub(crate) fn run(
         &mut self,
         tests: &[&TestExecutable],
         home: &Path,
@@ -101,21 +146,31 @@ impl<'a> Round<'a> {
     ) -> Result<()> {
         let directory = stage::test_directory(home, user)?;
         let proofs = self.stage.proofs(user)?;
-        let runner =
-            Runner { stage: self.stage, user, test_directory: directory.path(), proofs: &proofs };
+        let runner = Runner {
+            stage: self.stage,
+            user,
+            test_directory: directory.path(),
+            proofs: &proofs,
+            races: self.races,
+            progress: self.progress,
+        };
         let watched = [directory.path()];
         let before = Traces::now(user, &watched)?;
-        let found: Vec<TestResult> = runner.run(tests, self.filter)?;
+        let found: Vec<TestResult> = runner.run(tests, self.wanted)?;
         let by = runner.by();
-        self.leaks.extend(leaks::orphans()?.into_iter().map(|leak| format!("{by}: {leak}")));
-        let after = Traces::now(user, &watched)?;
-        self.leaks.extend(after.since(&before).into_iter().map(|leak| format!("{by}: {leak}")));
-        self.results.tests.extend(found);
-        self.results.proofs.extend(results::parse_proofs(&suite::read_or_empty(&proofs))?);
+        let orphans = leaks::orphans()?;
+        let left = Traces::now(user, &watched)?.since(&before);
+        let all = orphans.into_iter().chain(left).map(|leak| format!("{by}: {leak}"));
+        self.found.leaks.extend(all);
+        self.found.results.tests.extend(found);
+        let proofs = results::parse_proofs(&suite::read_or_empty(&proofs), by)?;
+        self.found.results.proofs.extend(proofs);
         Ok(())
     }
+}
 
-    fn verdict(&self, start: Instant) -> Result<()> {
+impl Found {
+    pub(crate) fn verdict(&self, start: Instant) -> Result<()> {
         let failures = suite::failures(&self.results.tests)?;
         for failure in &failures {
             println!("failed: {failure}");
@@ -126,7 +181,7 @@ impl<'a> Round<'a> {
         println!(
             "{} things left behind, {} attacks proven three ways, {:.0}s",
             self.leaks.len(),
-            self.results.proofs.len(),
+            self.results.proofs.iter().filter(|proof| proof.is_three_way()).count(),
             start.elapsed().as_secs_f64()
         );
         let passed = self.results.tests.len().saturating_sub(failures.len());

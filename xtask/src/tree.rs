@@ -45,8 +45,13 @@ pub(crate) fn succeed(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs to the end and returns standard output.
+/// Runs to the end and returns standard output as text.
 pub(crate) fn output_of(command: &mut Command) -> Result<String> {
+    Ok(String::from_utf8_lossy(&output_bytes_of(command)?).into_owned())
+}
+
+/// Runs to the end and returns standard output.
+pub(crate) fn output_bytes_of(command: &mut Command) -> Result<Vec<u8>> {
     let shown = show(command);
     let output = command
         .stderr(std::process::Stdio::inherit())
@@ -55,7 +60,7 @@ pub(crate) fn output_of(command: &mut Command) -> Result<String> {
     if !output.status.success() {
         bail!("`{shown}` ended with {}", output.status);
     }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    Ok(output.stdout)
 }
 
 pub(crate) fn show(command: &Command) -> String {

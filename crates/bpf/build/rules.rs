@@ -14,13 +14,14 @@ const ERRNOS: [(&str, u16); 6] = [
     ("EAFNOSUPPORT", 97),
 ];
 
-const SWITCHES: [(&str, &str); 8] = [
+const SWITCHES: [(&str, &str); 9] = [
     ("debug", "Debug"),
     ("refuse-setid-modes", "RefuseSetidModes"),
     ("deny-inet", "DenyInet"),
     ("deny-unix", "DenyUnix"),
     ("deny-others", "DenyOthers"),
     ("deny-fork", "DenyFork"),
+    ("deny-anonymous-programs", "DenyAnonymousPrograms"),
     ("guard-writes", "GuardWrites"),
     ("guard-exec", "GuardExec"),
 ];

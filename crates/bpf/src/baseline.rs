@@ -30,6 +30,9 @@ pub struct BaselineOptions {
     pub deny_others: bool,
     /// Threads, but no further processes.
     pub deny_fork: bool,
+    /// No file in memory that could be executed: where programs are told apart by path, and Landlock, which
+    /// does it, lets everything on an internal mount pass.
+    pub deny_anonymous_programs: bool,
     /// What creates, opens for writing or gives a name is performed by the broker.
     pub guard_writes: bool,
     /// So is starting a program.
@@ -47,6 +50,7 @@ impl BaselineOptions {
             deny_unix: false,
             deny_others: false,
             deny_fork: false,
+            deny_anonymous_programs: false,
             guard_writes: false,
             guard_exec: false,
         }
@@ -60,6 +64,7 @@ impl BaselineOptions {
             Switch::DenyUnix => self.deny_unix,
             Switch::DenyOthers => self.deny_others,
             Switch::DenyFork => self.deny_fork,
+            Switch::DenyAnonymousPrograms => self.deny_anonymous_programs,
             Switch::GuardWrites => self.guard_writes,
             Switch::GuardExec => self.guard_exec,
         }

@@ -42,6 +42,7 @@ pub enum Switch {
     DenyUnix,
     DenyOthers,
     DenyFork,
+    DenyAnonymousPrograms,
     GuardWrites,
     GuardExec,
 }

@@ -56,6 +56,8 @@ fn the_broker_may_perform_files_and_starts_nothing() {
         }
         assert_eq!(ask(&program, arch, "clone", &[17]), Action::Allow);
         assert_eq!(ask(&program, arch, "clone3", &[]), Action::Errno(38));
+        assert_eq!(ask(&program, arch, "prctl", &[1, 9]), Action::Allow, "PR_SET_PDEATHSIG");
+        assert_eq!(ask(&program, arch, "prctl", &[4, 1]), Action::Errno(1), "PR_SET_DUMPABLE");
         for nr in (0..600).filter(|nr| crate::table::name(arch, *nr).is_none()) {
             let data = SeccompData::new(arch, nr, [0; 6]);
             assert_eq!(answer(&program, &data), Action::KillProcess, "{nr}");

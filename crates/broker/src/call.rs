@@ -25,6 +25,7 @@ pub(crate) enum Call {
     Link { from: PathArg, to: PathArg, flags: u32 },
     SymbolicLink { target: u64, path: PathArg },
     Bind { socket: i32, address: u64, length: u64 },
+    Truncate { path: PathArg, length: u64 },
     Umask,
     Exec,
 }
@@ -57,11 +58,12 @@ enum Kind {
     SymbolicLink,
     SymbolicLinkAt,
     Bind,
+    Truncate,
     Umask,
     Exec,
 }
 
-const KINDS: [(&str, Kind); 18] = [
+const KINDS: [(&str, Kind); 19] = [
     ("open", Kind::Open),
     ("openat", Kind::OpenAt),
     ("creat", Kind::Create),
@@ -77,6 +79,7 @@ const KINDS: [(&str, Kind); 18] = [
     ("symlink", Kind::SymbolicLink),
     ("symlinkat", Kind::SymbolicLinkAt),
     ("bind", Kind::Bind),
+    ("truncate", Kind::Truncate),
     ("umask", Kind::Umask),
     ("execve", Kind::Exec),
     ("execveat", Kind::Exec),
@@ -115,6 +118,7 @@ impl Calls {
                 let socket = int(args[0]).cast_signed();
                 Call::Bind { socket, address: args[1], length: args[2] }
             }
+            Kind::Truncate => Call::Truncate { path: here(0), length: args[1] },
             Kind::Umask => Call::Umask,
             Kind::Exec => Call::Exec,
         })

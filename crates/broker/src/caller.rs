@@ -96,19 +96,34 @@ impl Caller {
         Some(Mode::from_raw_mode(umask))
     }
 
+    /// `RLIMIT_FSIZE`, in bytes.
+    pub(crate) fn largest_file(&self) -> Option<u64> {
+        let text = self.text_of("limits")?;
+        let line = text.lines().find_map(|line| line.strip_prefix("Max file size"))?;
+        match line.split_whitespace().next()? {
+            "unlimited" => Some(u64::MAX),
+            bytes => bytes.parse().ok(),
+        }
+    }
+
     fn status_number(&self, field: &str) -> Option<i32> {
         self.status(field)?.parse().ok()
     }
 
     fn status(&self, field: &str) -> Option<String> {
-        let path = format!("{}/status", self.thread.as_raw_pid());
+        let text = self.text_of("status")?;
+        let value = text.lines().find_map(|line| line.strip_prefix(field))?;
+        Some(value.trim().to_owned())
+    }
+
+    /// The beginning of a small file in the caller's directory of `/proc`.
+    fn text_of(&self, name: &str) -> Option<String> {
+        let path = format!("{}/{name}", self.thread.as_raw_pid());
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let file = openat(self.proc, path, flags, NO_MODE).ok()?;
         let mut buffer = [0; 2048];
         let length = rustix::io::read(&file, &mut buffer).ok()?;
-        let text = String::from_utf8_lossy(&buffer[..length]);
-        let value = text.lines().find_map(|line| line.strip_prefix(field))?;
-        Some(value.trim().to_owned())
+        Some(String::from_utf8_lossy(&buffer[..length]).into_owned())
     }
 }
 

@@ -213,3 +213,7 @@ fn is_there(dir: BorrowedFd<'_>, below: &Below<'_>) -> bool {
 fn reopened(dir: BorrowedFd<'_>) -> Option<OwnedFd> {
     openat(dir, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, NO_MODE).ok()
 }
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;

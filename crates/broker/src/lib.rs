@@ -12,6 +12,7 @@
 
 mod call;
 mod caller;
+mod descriptor;
 mod git;
 mod ground;
 mod judge;

@@ -3,8 +3,8 @@
 
 use crate::call::{Call, PathArg};
 use crate::caller::{Caller, Umasks};
+use crate::descriptor::own_descriptor;
 use crate::git;
-use crate::ground::Standing;
 use crate::judge::{Allowed, Coming, Denied, Judge};
 use crate::place::{Found, Map, Place, Start};
 use crate::slow;
@@ -50,7 +50,7 @@ pub(crate) struct Workshop {
 }
 
 /// How a call ends that is not performed.
-enum Stop {
+pub(crate) enum Stop {
     Fail(Errno),
     Denied(PathBuf, Denied),
     Continue,
@@ -72,6 +72,7 @@ impl Workshop {
             Call::Link { from, to, flags } => self.link(caller, from, to, flags),
             Call::SymbolicLink { target, path } => self.symbolic_link(caller, target, path),
             Call::Bind { socket, address, length } => self.bind(caller, socket, address, length),
+            Call::Truncate { path, length } => self.truncate(caller, path, length),
             Call::Umask => {
                 self.umasks.forget();
                 Ok(CONTINUE)
@@ -106,6 +107,10 @@ impl Workshop {
         if flags.intersects(OFlags::PATH | OFlags::DIRECTORY) {
             return Err(Stop::Continue);
         }
+        if bytes.ends_with(b"/") {
+            // Only a directory can be meant, and those are not written.
+            return Err(Stop::Continue);
+        }
         let stays =
             flags.contains(OFlags::NOFOLLOW) || flags.contains(OFlags::CREATE | OFlags::EXCL);
         let found = if stays {
@@ -113,6 +118,9 @@ impl Workshop {
         } else {
             self.map.locate_target(start, &bytes)?
         };
+        if let Found::Descriptor(number) = found {
+            return self.open_descriptor(caller, number, flags);
+        }
         let place = ours(found)?;
         if place.is_directory_meant {
             return Err(Stop::Continue);
@@ -134,8 +142,7 @@ impl Workshop {
             Err(errno) => return Err(errno.into()),
         };
         if !waiting.is_empty() && !flags.contains(OFlags::NONBLOCK) {
-            let kept = flags & (OFlags::APPEND | OFlags::DIRECT | OFlags::NOATIME);
-            rustix::fs::fcntl_setfl(&file, kept)?;
+            rustix::fs::fcntl_setfl(&file, flags & slow::SETTABLE)?;
         }
         self.note(&place, allowed);
         Ok(Done::File(file))
@@ -161,7 +168,7 @@ impl Workshop {
             _ => return Err(Stop::Continue),
         };
         let bytes = caller.path(path.address)?;
-        let place = self.place(Start::Caller(caller, path.dir), &bytes)?;
+        let place = self.file_place(Start::Caller(caller, path.dir), &bytes)?;
         let allowed = self.judged(&place, Coming::Written)?;
         self.take_umask(caller)?;
         caller.confirm()?;
@@ -184,7 +191,12 @@ impl Workshop {
         let (old, new) = (caller.path(from.address)?, caller.path(to.address)?);
         let old = self.place(Start::Caller(caller, from.dir), &old)?;
         let new = self.place(Start::Caller(caller, to.dir), &new)?;
-        if (new.is_directory_meant || old.is_directory_meant) && directory_at(&old).is_none() {
+        // As in do_renameat2(): a slash is for directories, and behind the new name it is about what comes
+        // to stand there.
+        let into_new = if flags.contains(RenameFlags::EXCHANGE) { &new } else { &old };
+        if (old.is_directory_meant && directory_at(&old).is_none())
+            || (new.is_directory_meant && directory_at(into_new).is_none())
+        {
             return Err(Stop::Continue);
         }
         let allowed = self.judge_move(&old, &new)?;
@@ -196,6 +208,10 @@ impl Workshop {
         }
         caller.confirm()?;
         if allowed == Allowed::AsGitConfig {
+            if is_same_file(&old, &new) {
+                // rename(2): two names of one file stay as they are.
+                return Ok(done());
+            }
             if flags.contains(RenameFlags::NOREPLACE) && git::exists(new.parent.as_fd(), &new.name)
             {
                 return Err(Errno::EXIST.into());
@@ -230,8 +246,15 @@ impl Workshop {
         flags: u32,
     ) -> Result<Done, Stop> {
         let flags = AtFlags::from_bits_retain(flags);
+        if !flags.difference(AtFlags::EMPTY_PATH | AtFlags::SYMLINK_FOLLOW).is_empty() {
+            return Err(Errno::INVAL.into());
+        }
         let (old, new) = (caller.path(from.address)?, caller.path(to.address)?);
-        let new = self.place(Start::Caller(caller, to.dir), &new)?;
+        if old.ends_with(b"/") {
+            // A directory, which gets no second name, or nothing at all.
+            return Err(Stop::Continue);
+        }
+        let new = self.file_place(Start::Caller(caller, to.dir), &new)?;
         self.judged(&new, Coming::Written)?;
         let number = if old.is_empty() && flags.contains(AtFlags::EMPTY_PATH) {
             Some(from.dir)
@@ -256,39 +279,43 @@ impl Workshop {
         Ok(done())
     }
 
-    /// Gives a file that the caller holds open a name.
-    fn link_descriptor(&mut self, caller: &Caller, number: i32, new: &Place) -> Result<Done, Stop> {
-        let file = caller.file(number)?;
-        let path = self.map.path_of(file.as_fd())?;
-        if let Standing::In(tree) = self.map.ground.standing(&path) {
-            // By its present name; a file that has none any more can not be guarded by it.
-            let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-                return Err(Stop::Continue);
-            };
-            if let Ok(parent) = openat(rustix::fs::CWD, parent, DIRECTORY, NO_MODE) {
-                let (name, tree) = (name.to_owned(), Some(tree.to_owned()));
-                let old = Place { parent, name, path, tree, is_directory_meant: false };
-                self.judge
-                    .may_be_linked(&old)
-                    .map_err(|denied| Stop::Denied(old.path.clone(), denied))?;
-            }
-        }
-        let source = caller.file_path(number);
-        caller.confirm()?;
-        linkat(self.map.proc, source, &new.parent, &new.name, AtFlags::SYMLINK_FOLLOW)?;
-        Ok(done())
-    }
-
     fn symbolic_link(&mut self, caller: &Caller, target: u64, path: PathArg) -> Result<Done, Stop> {
-        let (target, bytes) = (caller.path(target)?, caller.path(path.address)?);
-        let place = self.place(Start::Caller(caller, path.dir), &bytes)?;
-        if place.is_directory_meant {
-            return Err(Stop::Continue);
+        let target = caller.path(target)?;
+        if target.is_empty() {
+            return Err(Errno::NOENT.into());
         }
+        let bytes = caller.path(path.address)?;
+        let place = self.file_place(Start::Caller(caller, path.dir), &bytes)?;
         let allowed = self.judged(&place, Coming::Written)?;
         caller.confirm()?;
         symlinkat(OsStr::from_bytes(&target), &place.parent, &place.name)?;
         self.note(&place, allowed);
+        Ok(done())
+    }
+
+    fn truncate(&mut self, caller: &Caller, path: PathArg, length: u64) -> Result<Done, Stop> {
+        if length > i64::MAX.cast_unsigned() {
+            return Err(Errno::INVAL.into());
+        }
+        let bytes = caller.path(path.address)?;
+        if bytes.ends_with(b"/") {
+            return Err(Stop::Continue);
+        }
+        let place = ours(self.map.locate_target(Start::Caller(caller, path.dir), &bytes)?)?;
+        self.judged(&place, Coming::Written)?;
+        let limit = caller.largest_file().ok_or(Errno::SRCH)?;
+        caller.confirm()?;
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match openat(&place.parent, &place.name, flags, NO_MODE) {
+            Err(Errno::NXIO) => return Err(Errno::INVAL.into()),
+            opened => opened?,
+        };
+        let found = rustix::fs::fstat(&file)?;
+        // setrlimit(2): for the caller's limit it is the broker that would be asked.
+        if length > limit && length > found.st_size.cast_unsigned() {
+            return Err(Errno::FBIG.into());
+        }
+        rustix::fs::ftruncate(&file, length)?;
         Ok(done())
     }
 
@@ -316,7 +343,7 @@ impl Workshop {
             return Err(Stop::Continue);
         }
         const CWD: i32 = -100;
-        let place = self.place(Start::Caller(caller, CWD), path)?;
+        let place = self.file_place(Start::Caller(caller, CWD), path)?;
         let allowed = self.judged(&place, Coming::Written)?;
         let socket = caller.take(socket)?;
         self.take_umask(caller)?;
@@ -333,6 +360,12 @@ impl Workshop {
 
     fn place(&self, start: Start<'_>, path: &[u8]) -> Result<Place, Stop> {
         ours(self.map.locate(start, path)?)
+    }
+
+    /// For something that is no directory: with a slash behind its name it is none of ours.
+    fn file_place(&self, start: Start<'_>, path: &[u8]) -> Result<Place, Stop> {
+        let place = self.place(start, path)?;
+        if place.is_directory_meant { Err(Stop::Continue) } else { Ok(place) }
     }
 
     fn judged(&self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Stop> {
@@ -362,14 +395,14 @@ impl Workshop {
     }
 }
 
-fn done() -> Done {
+pub(crate) fn done() -> Done {
     Done::Answer(Response::Value(0))
 }
 
 fn ours(found: Found) -> Result<Place, Stop> {
     match found {
         Found::Ours(place) => Ok(place),
-        Found::Elsewhere => Err(Stop::Continue),
+        Found::Descriptor(_) | Found::Elsewhere => Err(Stop::Continue),
     }
 }
 
@@ -381,11 +414,11 @@ fn directory_at(place: &Place) -> Option<OwnedFd> {
     openat(&place.parent, &place.name, DIRECTORY | OFlags::NOFOLLOW, NO_MODE).ok()
 }
 
-/// The number in `/proc/self/fd/N`, the usual way to name an open file.
-fn own_descriptor(path: &[u8]) -> Option<i32> {
-    let number = path
-        .strip_prefix(b"/proc/self/fd/")
-        .or_else(|| path.strip_prefix(b"/proc/thread-self/fd/"))
-        .or_else(|| path.strip_prefix(b"/dev/fd/"))?;
-    std::str::from_utf8(number).ok()?.parse().ok()
+fn is_same_file(one: &Place, other: &Place) -> bool {
+    let inode = |place: &Place| {
+        statat(&place.parent, &place.name, AtFlags::SYMLINK_NOFOLLOW)
+            .ok()
+            .map(|found| (found.st_dev, found.st_ino))
+    };
+    inode(one).is_some_and(|found| inode(other) == Some(found))
 }

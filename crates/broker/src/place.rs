@@ -5,6 +5,7 @@
 //! `/proc` that are not names but other processes' files are never followed.
 
 use crate::caller::Caller;
+use crate::descriptor::{from_own_directory, own_descriptor};
 use crate::ground::{Ground, Standing};
 use crate::{DIRECTORY, NO_MODE};
 use palisade_sys::Errno;
@@ -33,6 +34,8 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) enum Found {
     Ours(Place),
+    /// To a file the caller holds open, by its number there.
+    Descriptor(i32),
     /// Where nothing is brokered, or nowhere: the kernel answers, and Landlock stands behind it.
     Elsewhere,
 }
@@ -54,6 +57,12 @@ pub(crate) struct Map {
 impl Map {
     /// Resolves everything but the last name.
     pub(crate) fn locate(&self, start: Start<'_>, path: &[u8]) -> Result<Found, Errno> {
+        let (start, path) = match (start, from_own_directory(path)) {
+            (Start::Caller(caller, _), Some((number, rest))) => {
+                (Start::Caller(caller, number), rest)
+            }
+            _ => (start, path),
+        };
         let Some((directory, name, is_directory_meant)) = split(path) else {
             return Ok(Found::Elsewhere);
         };
@@ -89,10 +98,16 @@ impl Map {
 
     /// The same, and on through links in the last place.
     pub(crate) fn locate_target(&self, start: Start<'_>, path: &[u8]) -> Result<Found, Errno> {
+        if let Some(number) = own_descriptor(path) {
+            return Ok(Found::Descriptor(number));
+        }
         let mut found = self.locate(start, path)?;
         for _ in 0..MOST_LINKS {
             let Found::Ours(place) = &found else { return Ok(found) };
             let Some(target) = place.link_target() else { return Ok(found) };
+            if let Some(number) = own_descriptor(&target) {
+                return Ok(Found::Descriptor(number));
+            }
             found = self.locate(Start::Directory(place.parent.as_fd()), &target)?;
         }
         Err(Errno::LOOP)

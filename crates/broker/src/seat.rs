@@ -59,7 +59,10 @@ pub fn occupy(seat: Seat<'_>) -> ! {
     let mut teller = Teller { supervisor: seat.supervisor, lost: 0 };
     let taken = take_listener(&seat.usher).and_then(|found| {
         let Some((listener, host_proc, command)) = found else { return Ok(None) };
-        settle(&seat.duties, &command).map_err(|error| error.to_string())?;
+        match settle(&seat.duties, &command) {
+            Err(error) if error.call == ENTERING && error.errno == Errno::SRCH => nobody_left(),
+            settled => settled.map_err(|error| error.to_string())?,
+        }
         (seat.confine)()?;
         Ok(Some((listener, host_proc)))
     });
@@ -71,6 +74,16 @@ pub fn occupy(seat: Seat<'_>) -> ! {
             teller.tell(&Message::Failed(why));
             proc::exit_now(1)
         }
+    }
+}
+
+/// The call that takes the broker into the sandbox.
+const ENTERING: &str = "setns";
+
+/// A short command may have ended before we came; pid 1 ends whom it left, and the supervisor us.
+fn nobody_left() -> ! {
+    loop {
+        let _ = proc::poll(&mut [], None);
     }
 }
 

@@ -36,7 +36,9 @@ pub(crate) fn serve(mut desk: Desk<'_>) -> ! {
     let calls = Calls::of(Arch::native());
     let mut helpers = Helpers::default();
     loop {
-        match desk.listener.receive() {
+        let received = desk.listener.receive();
+        helpers.tidy(desk.listener);
+        match received {
             Ok(notification) => desk.answer(&calls, &mut helpers, &notification),
             // The caller died before it was received, or we were woken for nothing.
             Err(Errno::NOENT | Errno::INTR) => {}
@@ -96,7 +98,7 @@ impl Desk<'_> {
             Done::Answer(response) => self.respond(id, response),
             Done::File(file) => {
                 let close_on_exec = call.wants_close_on_exec();
-                if let Err(errno) = self.listener.respond_with(id, file.as_fd(), close_on_exec) {
+                if let Err(errno) = self.hand_out(id, file, close_on_exec) {
                     self.respond(id, Response::Fail(errno));
                 }
             }
@@ -147,6 +149,18 @@ impl Desk<'_> {
             executable: caller.program(),
         }));
         self.respond(notification.id, Response::Fail(Errno::ACCESS));
+    }
+
+    /// A program that is open for writing can not be executed (ETXTBSY): our own copy has to be
+    /// closed before the caller goes on. For everything else one step is half the cost.
+    fn hand_out(&self, id: u64, file: OwnedFd, close_on_exec: bool) -> Result<(), Errno> {
+        let is_program = rustix::fs::fstat(&file).is_ok_and(|found| found.st_mode & 0o111 != 0);
+        if !is_program {
+            return self.listener.respond_with(id, file.as_fd(), close_on_exec);
+        }
+        let number = self.listener.give(id, file.as_fd(), close_on_exec)?;
+        drop(file);
+        self.listener.respond(id, Response::Value(number))
     }
 
     /// A caller that is gone needs no answer.

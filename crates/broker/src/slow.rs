@@ -5,20 +5,23 @@ use crate::NO_MODE;
 use crate::place::Place;
 use palisade_sys::clone::{Forked, fork};
 use palisade_sys::notify::{Listener, Response};
-use palisade_sys::proc::{self, PollFd, PollFlags};
-use palisade_sys::{Errno, OFlags};
+use palisade_sys::proc::{self, sig};
+use palisade_sys::{Errno, OFlags, Pid, creds};
 use rustix::fs::openat;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
-use std::time::Duration;
 
 /// Each is a process; a caller that wants more of them waits for nothing useful.
 const MOST: usize = 32;
 
+/// What can be set on an open file; an `O_NONBLOCK` that was ours is taken off with them.
+pub(crate) const SETTABLE: OFlags =
+    OFlags::APPEND.union(OFlags::DIRECT).union(OFlags::NOATIME).union(OFlags::NONBLOCK);
+
 /// A file that was judged, held by itself and not by a name.
 #[derive(Debug)]
 pub(crate) struct Opening {
-    file: OwnedFd,
-    flags: OFlags,
+    pub(crate) file: OwnedFd,
+    pub(crate) flags: OFlags,
 }
 
 impl Opening {
@@ -31,7 +34,15 @@ impl Opening {
 
 /// The children at work.
 #[derive(Debug, Default)]
-pub(crate) struct Helpers(Vec<OwnedFd>);
+pub(crate) struct Helpers(Vec<Helper>);
+
+#[derive(Debug)]
+struct Helper {
+    pid: Pid,
+    pidfd: OwnedFd,
+    /// The call it works for.
+    id: u64,
+}
 
 impl Helpers {
     /// Answers `id` when the file is open, however long that takes.
@@ -42,15 +53,18 @@ impl Helpers {
         opening: &Opening,
         host_proc: &OwnedFd,
     ) -> Result<(), Errno> {
-        self.0.retain(|helper| {
-            let mut ended = [PollFd::new(helper, PollFlags::IN)];
-            matches!(proc::poll(&mut ended, Some(Duration::ZERO)), Ok(0))
-        });
         if self.0.len() >= MOST {
             return Err(Errno::NFILE);
         }
+        let broker = rustix::process::getpid();
         match fork().map_err(|error| error.errno)? {
             Forked::Child => {
+                let is_bound_to_broker = creds::set_pdeathsig(sig::SIGKILL).is_ok()
+                    && rustix::process::getppid() == Some(broker);
+                if !is_bound_to_broker {
+                    let _ = listener.respond(id, Response::Fail(Errno::IO));
+                    proc::exit_now(1)
+                }
                 let path = format!("self/fd/{}", opening.file.as_raw_fd());
                 let once = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
                 let flags = opening.flags.difference(once) | OFlags::CLOEXEC | OFlags::NOCTTY;
@@ -64,10 +78,22 @@ impl Helpers {
                 };
                 proc::exit_now(0)
             }
-            Forked::Parent { pidfd, .. } => {
-                self.0.push(pidfd);
+            Forked::Parent { pid, pidfd } => {
+                self.0.push(Helper { pid, pidfd, id });
                 Ok(())
             }
         }
+    }
+
+    /// Lets go of those who are done, or whose caller died: a pipe must not find a writer in its stead.
+    pub(crate) fn tidy(&mut self, listener: &Listener) {
+        self.0.retain(|helper| {
+            let is_needed = listener.is_waiting(helper.id);
+            if !is_needed {
+                let _ = proc::pidfd_send_signal(&helper.pidfd, sig::SIGKILL);
+                let _ = proc::wait_pid_rusage(helper.pid);
+            }
+            is_needed
+        });
     }
 }

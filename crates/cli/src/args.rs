@@ -66,6 +66,14 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "PATH", help_heading = FILES)]
     pub(crate) blacklist: Vec<String>,
 
+    /// Let a protected name be written, such as .vscode or .git/hooks, with everything in it
+    #[arg(long, value_name = "PATH", help_heading = FILES)]
+    pub(crate) allow_write: Vec<String>,
+
+    /// Let every name be written that the host would run later: hooks, editor and shell settings
+    #[arg(long, help_heading = FILES)]
+    pub(crate) no_protect_names: bool,
+
     /// Working directory inside
     #[arg(long, value_name = "DIR", help_heading = PROCESS)]
     pub(crate) cwd: Option<String>,
@@ -91,9 +99,15 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, help_heading = PROCESS)]
     pub(crate) time_offset: Option<String>,
 
-    /// End the run with exit code 124 after this long, such as 90s or 5m
+    /// End the run with exit code 124 after this long, such as 90s or 5m: SIGTERM, and after the grace
+    /// time SIGKILL
     #[arg(long, value_name = "TIME", help_heading = PROCESS)]
     pub(crate) timeout: Option<String>,
+
+    /// How long the command may take to end once it was asked to [default: 10s after a signal, 2s at
+    /// the time limit]
+    #[arg(long, value_name = "TIME", help_heading = PROCESS)]
+    pub(crate) grace: Option<String>,
 
     /// none (own loopback only; the default) or host, which is recorded as an approval; proxy and
     /// nat are not in this version

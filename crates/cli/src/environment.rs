@@ -105,6 +105,7 @@ mod tests {
             ("SANDBOX_LEVEL", "1"),
             ("SANDBOX_ENV_MODE", "clean"),
             ("SANDBOX_RO", "/data:~/notes"),
+            ("SANDBOX_ALLOW_WRITE", ".vscode:.idea"),
             ("SANDBOX_NO_DEBUG", "1"),
             ("SANDBOX_STATIC", "0"),
             ("SANDBOX_TIME_OFFSET", "-60"),
@@ -115,6 +116,7 @@ mod tests {
         assert_eq!(read.level.as_deref(), Some("1"));
         assert_eq!(read.env_mode.as_deref(), Some("clean"));
         assert_eq!(read.ro, ["/data", "~/notes"]);
+        assert_eq!(read.allow_write, [".vscode", ".idea"]);
         assert!(read.no_debug);
         assert!(!read.static_mode);
         assert_eq!(read.time_offset.as_deref(), Some("-60"));

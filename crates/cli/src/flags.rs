@@ -57,6 +57,7 @@ pub(crate) fn flags(
         ("static", "mode", args.static_mode, json!("static")),
         ("no-userns", "process.userNamespace", args.no_userns, json!(false)),
         ("no-debug", "process.debug", args.no_debug, json!(false)),
+        ("no-protect-names", "filesystem.protectNames", args.no_protect_names, json!(false)),
     ];
     for (option, key, given, value) in switches {
         if given {
@@ -68,6 +69,7 @@ pub(crate) fn flags(
         ("ro", "filesystem.readOnlyPaths", &args.ro),
         ("overlay", "filesystem.overlayPaths", &args.overlay),
         ("blacklist", "filesystem.deniedPaths", &args.blacklist),
+        ("allow-write", "filesystem.unprotectedPaths", &args.allow_write),
         ("preset", "preset", &args.preset),
     ];
     for (option, key, values) in lists {
@@ -87,6 +89,9 @@ pub(crate) fn flags(
     }
     if let Some(time) = &args.timeout {
         put("timeout", "resources.timeout", json!(in_seconds(time)));
+    }
+    if let Some(time) = &args.grace {
+        put("grace", "resources.grace", json!(in_seconds(time)));
     }
     for (what, reason, option) in approvals(args, written) {
         put(option, "approvals", json!([{ "what": what, "reason": reason }]));
@@ -139,6 +144,13 @@ fn variable(
 }
 
 fn refuse_contradictions(args: &PolicyArgs, written: Written) -> anyhow::Result<()> {
+    if args.no_protect_names && !args.allow_write.is_empty() {
+        bail!(
+            "{} protects nothing, so {} has nothing to open; leave one of them out",
+            written.name("no-protect-names"),
+            written.name("allow-write")
+        );
+    }
     if args.static_mode && args.mode.as_deref().is_some_and(|mode| mode != "static") {
         bail!("{} and {} contradict each other", written.name("static"), written.name("mode"));
     }
@@ -166,6 +178,7 @@ fn refuse_contradictions(args: &PolicyArgs, written: Written) -> anyhow::Result<
         ("ro", !args.ro.is_empty()),
         ("overlay", !args.overlay.is_empty()),
         ("blacklist", !args.blacklist.is_empty()),
+        ("allow-write", !args.allow_write.is_empty()),
         ("view", args.view.is_some()),
         ("static", args.static_mode),
         ("mode", args.mode.is_some()),
@@ -214,6 +227,11 @@ mod tests {
         assert_eq!(
             complaint(&["--static", "--mode", "dynamic"]),
             "--static and --mode contradict each other"
+        );
+        assert_eq!(
+            complaint(&["--no-protect-names", "--allow-write", ".vscode"]),
+            "--no-protect-names protects nothing, so --allow-write has nothing to open; leave one \
+             of them out"
         );
         assert_eq!(
             complaint(&["--level", "0", "--rw", "/data"]),

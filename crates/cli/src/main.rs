@@ -3,6 +3,7 @@
 //! No thread is ever started here: the launcher forks, and needs to be alone in its process.
 
 mod args;
+mod closing;
 mod commands;
 mod environment;
 mod flags;
@@ -11,7 +12,7 @@ mod request;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
-use commands::{audit, doctor, generate, plan, policy, run};
+use commands::{audit, check_path, doctor, explain_syscall, generate, plan, policy, run};
 use palisade_session::SessionError;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -49,12 +50,16 @@ enum Command {
     Plan(plan::Plan),
     /// Try what this host can do, and say how to mend what it can not
     Doctor(doctor::Doctor),
+    /// Say what a system call is answered inside, by which rule and why
+    ExplainSyscall(explain_syscall::ExplainSyscall),
     /// Show, check, trust, import and export policies
     #[command(subcommand)]
     Policy(policy::Policy),
     /// Check and read the audit log
     #[command(subcommand)]
     Audit(audit::Audit),
+    /// Say whether a path stays below a directory and reaches nothing that is denied
+    CheckPath(check_path::CheckPath),
     /// Write shell completions and manual pages
     #[command(subcommand, hide = true)]
     Generate(generate::Generate),
@@ -85,8 +90,10 @@ fn main() -> ExitCode {
         Command::Run(run) => run.execute(),
         Command::Plan(plan) => plan.execute(),
         Command::Doctor(doctor) => doctor.execute(),
+        Command::ExplainSyscall(explain) => explain.execute(),
         Command::Policy(policy) => policy.execute(),
         Command::Audit(audit) => audit.execute(),
+        Command::CheckPath(check_path) => check_path.execute(),
         Command::Generate(generate) => generate.execute(),
     };
     done.unwrap_or_else(|error| {

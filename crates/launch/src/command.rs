@@ -17,7 +17,7 @@ use palisade_bpf::Listening;
 use palisade_plan::model::{Confinement, Namespaced, Plan, Resource};
 use palisade_sys::clone::{CloneFlags, unshare};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds};
-use palisade_sys::proc::{self, Limit};
+use palisade_sys::proc::{self, Limit, sig};
 use palisade_sys::{At as _, Mode, creds, net, tty};
 use std::convert::Infallible;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
@@ -50,7 +50,8 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     // While pid 1 builds the view: what needs nothing of it.
     proc::setpgid(None, None).during("making the command's process group")?;
     rustix::process::umask(start.umask);
-    proc::reset_handlers();
+    // Rust's runtime ignores it, and exec(2) would leave it so. What the caller ignores stays ignored.
+    proc::reset_action(sig::SIGPIPE);
     let (argv, env) = c_strings(&plan.command)?;
     if let Confinement::Namespaces(inside) = &plan.confinement {
         make_network(start, inside)?;

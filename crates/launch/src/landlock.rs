@@ -9,7 +9,7 @@ use ::landlock::{
     PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus,
     Scope,
 };
-use palisade_plan::model::Landlock;
+use palisade_plan::model::{Executables, Landlock};
 use rustix::fs::FileType;
 use std::ffi::OsStr;
 use std::os::fd::BorrowedFd;
@@ -33,6 +33,8 @@ pub(crate) fn restrict(plan: &Landlock) -> Result<(), LaunchError> {
         ruleset = ruleset.scope(Scope::from_all(ABI::V6)).map_err(failed)?;
     }
     let mut ruleset = ruleset.create().map_err(failed)?;
+    let nothing_listed = Executables::default();
+    let executables = plan.executables.as_ref().unwrap_or(&nothing_listed);
     // Without a devpts of our own only the very terminal of this run, not its neighbours.
     let terminals = if plan.restrict_reads { own_terminals() } else { Vec::new() };
     for (paths, granted) in [
@@ -42,6 +44,8 @@ pub(crate) fn restrict(plan: &Landlock) -> Result<(), LaunchError> {
         (&plan.guarded, rights.read | rights.remove),
         (&plan.devices, rights.read | rights.device),
         (&terminals, rights.read | rights.device),
+        (&executables.listed, rights.execute),
+        (&executables.needed, rights.execute),
     ] {
         for path in paths {
             ruleset = allow(ruleset, path, granted, abi)?;
@@ -62,6 +66,8 @@ struct Rights {
     write: BitFlags<AccessFs>,
     remove: BitFlags<AccessFs>,
     device: BitFlags<AccessFs>,
+    /// Only where programs are told apart.
+    execute: BitFlags<AccessFs>,
 }
 
 impl Rights {
@@ -73,11 +79,18 @@ impl Rights {
             // file handed in as a stream is on a mount of the host's, and `/proc/self/fd/0` names it.
             write.remove(AccessFs::Truncate);
         }
-        let read = if plan.restrict_reads { AccessFs::from_read(abi) } else { BitFlags::empty() };
+        let mut read =
+            if plan.restrict_reads { AccessFs::from_read(abi) } else { BitFlags::empty() };
+        let mut execute = BitFlags::empty();
+        if plan.executables.is_some() {
+            execute.insert(AccessFs::Execute);
+            read.remove(AccessFs::Execute);
+        }
         let device = write & (AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev);
         write.remove(AccessFs::IoctlDev);
         let remove = AccessFs::RemoveFile | AccessFs::RemoveDir;
-        Self { handled: read | write | device, read, write, remove, device }
+        let handled = read | write | device | execute;
+        Self { handled, read, write, remove, device, execute }
     }
 }
 

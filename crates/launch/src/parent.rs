@@ -47,6 +47,8 @@ pub struct Usage {
 /// from here on.
 pub fn launch(plan: &Plan, streams: &Streams) -> Result<Running, LaunchError> {
     const STEP: &str = "preparing the launch";
+    // Who ignores it, by inheritance, has no children to wait for.
+    proc::reset_action(sig::SIGCHLD);
     let (control, inner) = socketpair().during(STEP)?;
     let listener = network_target(plan)?;
     let targets = Targets {

@@ -1,6 +1,7 @@
 //! Puts a plan together, part by part.
 
 use crate::error::PlanError;
+use crate::executables::{self, Ground};
 use crate::facts::{HostFacts, HostTree};
 use crate::guard::{Guarded, Mounted};
 use crate::host::Host;
@@ -8,6 +9,7 @@ use crate::model::{
     Command, Confinement, Guard, Hardening, Identity, Landlock, MountOp, Namespaced, Note, Plan,
     Seccomp, Weight,
 };
+use crate::reach::Reach;
 use crate::seccomp::Unheld;
 use crate::see::{self, Outside, Seen};
 use crate::{environment, guard, identity, landlock, limits, namespaces, project, promises};
@@ -194,6 +196,11 @@ fn finish(
     let seen_notes = seen.notes.into_iter().chain(seen.view.notes);
     notes.extend(seen_notes.map(|text| Note::new(Weight::Important, text)));
     notes.extend(environment.note().map(|text| Note::new(Weight::Routine, text)));
+    let mut kept = kept;
+    let command =
+        Command { argv: request.command.clone(), cwd: seen.cwd, env: environment.entries };
+    let about_programs = list_executables(policy, facts, host, &command, &mut kept)?;
+    notes.extend(about_programs.into_iter().map(|text| Note::new(Weight::Important, text)));
     let approvals = policy.approvals.iter().cloned().chain(seen.view.approvals).collect();
     let mut plan = Plan {
         session: request.session.clone(),
@@ -202,11 +209,12 @@ fn finish(
         mode: policy.mode,
         on_ask: policy.on_ask,
         network: policy.network.mode,
-        command: Command { argv: request.command.clone(), cwd: seen.cwd, env: environment.entries },
+        command,
         create_dirs: seen.create_dirs,
         confinement: kept.confinement,
         rlimits: limits::rlimits(policy),
         timeout_ms: policy.resources.timeout,
+        grace: limits::grace(policy),
         landlock: kept.landlock,
         seccomp: kept.seccomp,
         guard: kept.guard,
@@ -218,6 +226,25 @@ fn finish(
     };
     plan.promises = promises::of(&plan, policy);
     Ok(plan)
+}
+
+/// Landlock tells programs apart, where the policy lists them. Returns what a person should know.
+fn list_executables(
+    policy: &Policy,
+    facts: &HostFacts,
+    host: &Host<'_>,
+    command: &Command,
+    kept: &mut Kept,
+) -> Result<Vec<String>, PlanError> {
+    let list = &policy.process.allowed_executables;
+    if list.is_empty() {
+        return Ok(Vec::new());
+    }
+    let reach = Reach::new(&kept.confinement, kept.landlock.as_ref(), host);
+    let chosen = executables::choose(list, &Ground { facts, command, reach })?;
+    let landlock = kept.landlock.as_mut().ok_or(PlanError::ExecutablesUnheld)?;
+    landlock.executables = Some(chosen.executables);
+    Ok(chosen.notes)
 }
 
 /// What holds for the whole run and a person might expect otherwise.

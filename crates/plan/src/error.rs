@@ -69,6 +69,15 @@ pub enum PlanError {
          host; start as an ordinary user, or map more ids into this container"
     )]
     NoSpareId { ranges: String },
+    #[error(
+        "{path} is not among `process.allowedExecutables`; add it there, or start one of those"
+    )]
+    NotAllowed { path: PathBuf },
+    #[error(
+        "this kernel has no Landlock, and nothing else can tell executables apart; take \
+         `process.allowedExecutables` out, or see `sandbox doctor`"
+    )]
+    ExecutablesUnheld,
     #[error("the system call filter: {0}")]
     Seccomp(#[from] palisade_bpf::Error),
 }
@@ -86,6 +95,7 @@ impl PlanError {
             | Self::OwnArea { .. }
             | Self::WorkingDirectory { .. }
             | Self::NotEnforced { .. }
+            | Self::NotAllowed { .. }
             | Self::NoIsolation { .. } => true,
             Self::NoCommand
             | Self::UnsetVariable { .. }
@@ -96,6 +106,7 @@ impl PlanError {
             | Self::NeedsNamespaces { .. }
             | Self::NoLandlock
             | Self::NamesUnprotected
+            | Self::ExecutablesUnheld
             | Self::NoSpareId { .. }
             | Self::Seccomp(_) => false,
         }

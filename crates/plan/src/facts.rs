@@ -80,4 +80,8 @@ pub trait HostTree {
     fn children(&self, path: &Path) -> Vec<(OsString, EntryKind)>;
     /// The first few KiB of a small text file (a `.git` file, a `gitdir` back pointer).
     fn read_small(&self, path: &Path) -> Option<String>;
+    /// So many bytes of a file from `offset` on, fewer at its end.
+    fn read_part(&self, path: &Path, offset: u64, length: usize) -> Option<Vec<u8>>;
+    /// Whether two names are one file's (hard links).
+    fn is_same_file(&self, one: &Path, other: &Path) -> bool;
 }

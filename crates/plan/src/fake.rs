@@ -122,6 +122,16 @@ impl HostTree for FakeTree {
             _ => None,
         }
     }
+
+    fn read_part(&self, path: &Path, offset: u64, length: usize) -> Option<Vec<u8>> {
+        let content = self.read_small(path)?.into_bytes();
+        let rest = content.get(usize::try_from(offset).ok()?..)?;
+        Some(rest[..length.min(rest.len())].to_vec())
+    }
+
+    fn is_same_file(&self, one: &Path, other: &Path) -> bool {
+        one == other
+    }
 }
 
 /// An ordinary user in `/home/u/project`.
@@ -217,11 +227,20 @@ pub(crate) fn policy() -> Policy {
 }
 
 pub(crate) fn plan(policy: &Policy, facts: &HostFacts, tree: &FakeTree) -> Result<Plan, PlanError> {
+    plan_of(policy, facts, tree, "true")
+}
+
+pub(crate) fn plan_of(
+    policy: &Policy,
+    facts: &HostFacts,
+    tree: &FakeTree,
+    command: &str,
+) -> Result<Plan, PlanError> {
     build(&Request {
         policy,
         facts,
         tree,
-        command: vec!["true".into()],
+        command: vec![command.into()],
         session: "session-1".to_owned(),
         missing: crate::Missing::IsAnError,
     })

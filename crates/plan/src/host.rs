@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 /// As the kernel: `MAXSYMLINKS`.
-const MAX_LINKS: usize = 40;
+pub(crate) const MAX_LINKS: usize = 40;
 /// Directories this deep below the home directory are listed rather than asked name by name.
 const LISTED_DEPTH: usize = 2;
 
@@ -106,6 +106,14 @@ impl<'a> Host<'a> {
 
     pub(crate) fn read_link(&self, path: &Path) -> Option<PathBuf> {
         self.tree.read_link(path)
+    }
+
+    pub(crate) fn read_part(&self, path: &Path, offset: u64, length: usize) -> Option<Vec<u8>> {
+        self.tree.read_part(path, offset, length)
+    }
+
+    pub(crate) fn is_same_file(&self, one: &Path, other: &Path) -> bool {
+        self.tree.is_same_file(one, other)
     }
 
     /// Follows every link, as the kernel would.

@@ -35,6 +35,7 @@ pub(crate) fn second_floor(
         writable,
         guarded,
         devices: device_nodes().chain([PTS]).filter(|path| has(path)).map(PathBuf::from).collect(),
+        executables: None,
         refuse_tcp: false,
         scope: abi >= 6,
     })
@@ -66,6 +67,7 @@ pub(crate) fn alone(
         guarded,
         // Its own terminal is added when it is known; others belong to other programs.
         devices: device_nodes().map(PathBuf::from).collect(),
+        executables: None,
         refuse_tcp: refuse_tcp && abi >= 4,
         scope: abi >= 6,
     }

@@ -1,7 +1,20 @@
 //! Limits that the kernel holds for every process by itself (RES-2, PROC-2).
 
-use crate::model::{Resource, Rlimit};
+use crate::model::{Grace, Resource, Rlimit};
 use palisade_policy::model::Policy;
+
+/// Somebody who asks a run to end may want it to finish what it has in hand.
+const AFTER_SIGNAL_MS: u64 = 10_000;
+/// The time is over already.
+const AFTER_TIMEOUT_MS: u64 = 2_000;
+
+pub(crate) fn grace(policy: &Policy) -> Grace {
+    let asked = policy.resources.grace;
+    Grace {
+        after_signal_ms: asked.unwrap_or(AFTER_SIGNAL_MS),
+        after_timeout_ms: asked.unwrap_or(AFTER_TIMEOUT_MS),
+    }
+}
 
 pub(crate) fn rlimits(policy: &Policy) -> Vec<Rlimit> {
     let mut limits = Vec::new();

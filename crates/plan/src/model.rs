@@ -28,9 +28,10 @@ pub struct Plan {
     pub confinement: Confinement,
     /// Set on the command, in this order.
     pub rlimits: Vec<Rlimit>,
-    /// Wall time after which the run ends with exit code 124.
+    /// Wall time after which the command is asked to end; the exit code is 124.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    pub grace: Grace,
     /// Missing means no Landlock on this host or the layer was not asked for; see `promises`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub landlock: Option<Landlock>,
@@ -49,6 +50,14 @@ pub struct Plan {
     pub approvals: Vec<Approval>,
     /// What a person should know: relaxations, things left out, things that behave otherwise.
     pub notes: Vec<Note>,
+}
+
+/// How long the command may take to end once it was asked to; then it is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Grace {
+    pub after_signal_ms: u64,
+    pub after_timeout_ms: u64,
 }
 
 /// Something a person might not expect.
@@ -312,7 +321,7 @@ pub struct Landlock {
     pub abi: u32,
     /// Whether reading and executing are restricted too, or writing only.
     pub restrict_reads: bool,
-    /// Trees (or files) that may be read and executed; only if `restrict_reads`.
+    /// Trees (or files) that may be read and, without `executables`, executed; only if `restrict_reads`.
     #[serde(serialize_with = "crate::text::paths")]
     pub readable: Vec<PathBuf>,
     /// Trees (or files) that may be written.
@@ -325,10 +334,47 @@ pub struct Landlock {
     /// Device nodes and terminals that may be written and controlled by ioctl.
     #[serde(serialize_with = "crate::text::paths")]
     pub devices: Vec<PathBuf>,
+    /// If there, the only files that may be executed; otherwise what can be read can be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executables: Option<Executables>,
     /// Refuse TCP bind and connect (ABI 4), for runs without a network namespace.
     pub refuse_tcp: bool,
     /// Refuse abstract sockets and signals that leave the sandbox (ABI 6).
     pub scope: bool,
+}
+
+/// The programs that may be executed (PROC-2), by their paths inside, with no link in them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Executables {
+    /// Files, and directories with everything below.
+    #[serde(serialize_with = "crate::text::paths")]
+    pub listed: Vec<PathBuf>,
+    /// Loaders and interpreters without which those can not start.
+    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
+    pub needed: Vec<PathBuf>,
+    /// What of all that can be made to run something else.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub detours: Vec<Detour>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Detour {
+    pub kind: DetourKind,
+    #[serde(serialize_with = "crate::text::path")]
+    pub path: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DetourKind {
+    /// Maps and starts the file it is told to.
+    Loader,
+    /// Runs what it reads.
+    Interpreter,
+    /// Its content can be replaced from inside.
+    Writable,
 }
 
 /// Where names are judged before they are written (FS-9). Paths are those inside; a path belongs to

@@ -84,6 +84,9 @@ pub(crate) fn refuse_at_level_0(policy: &Policy) -> Result<(), PlanError> {
         ("rootPath", filesystem.root_path.is_some()),
         ("a host name of its own", policy.process.hostname != DEFAULT_HOSTNAME),
         ("a time offset", policy.process.time_offset.is_some()),
+        ("allowFork: false", !policy.process.allow_fork),
+        ("allowExec: false", !policy.process.allow_exec),
+        ("allowedExecutables", !policy.process.allowed_executables.is_empty()),
         ("a list of system calls", !policy.syscalls.syscalls.is_empty()),
         ("--no-userns", !policy.process.user_namespace),
     ];

@@ -27,6 +27,7 @@ pub(crate) fn of(plan: &Plan, policy: &Policy) -> Vec<Promise> {
                 .held(&[Layer::Rlimits]),
         );
     }
+    promises.extend(programs(plan, policy));
     if plan.timeout_ms.is_some() {
         promises.push(Promise::new("RES-2", "the run ends in time").held(&[Layer::Timer]));
     }
@@ -118,6 +119,34 @@ fn names(plan: &Plan, policy: &Policy) -> Option<Promise> {
         }
         (None, false) => promise.absent("given up by --no-protect-names"),
     })
+}
+
+/// Of what may be started. What a program does with memory of its own nobody sees, and each says so.
+fn programs(plan: &Plan, policy: &Policy) -> Vec<Promise> {
+    let mut promises = Vec::new();
+    if !policy.process.allow_fork {
+        promises.push(
+            Promise::new("PROC-2", "no further process is made, only threads")
+                .held(&[Layer::Seccomp]),
+        );
+    }
+    if !policy.process.allow_exec {
+        promises.push(
+            Promise::new("PROC-2", "no program is executed but the command itself")
+                .held(&[Layer::Seccomp])
+                .remark(Some("what a program loads or interprets by itself is not held")),
+        );
+    }
+    let executables = plan.landlock.as_ref().and_then(|landlock| landlock.executables.as_ref());
+    promises.extend(executables.map(|executables| {
+        let listed = Promise::new("PROC-2", "no program is executed but those listed")
+            .held(&[Layer::Landlock, Layer::Seccomp]);
+        match executables.detours_told() {
+            Some(detours) => listed.advisory(&detours),
+            None => listed.remark(Some("what a program loads or interprets by itself is not held")),
+        }
+    }));
+    promises
 }
 
 fn network(plan: &Plan) -> Vec<Promise> {

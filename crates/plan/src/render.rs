@@ -27,6 +27,7 @@ impl Display for Plan {
         }
         limits(self, f)?;
         filters(self, f)?;
+        executables(self, f)?;
         guard(self, f)?;
         promises(self, f)?;
         list("approvals", self.approvals.iter().map(|a| format!("{}: {}", a.what, a.reason)), f)?;
@@ -149,7 +150,9 @@ fn limits(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "  {name}: {}", limit.value)?;
     }
     match plan.timeout_ms {
-        Some(ms) => writeln!(f, "  wall time: {ms} ms"),
+        Some(ms) => {
+            writeln!(f, "  wall time: {ms} ms, and {} ms to end", plan.grace.after_timeout_ms)
+        }
         None if plan.rlimits.is_empty() => writeln!(f, "  none"),
         None => Ok(()),
     }
@@ -186,6 +189,21 @@ fn filters(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
             }
         }
     }
+}
+
+fn executables(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
+    let landlock = plan.landlock.as_ref();
+    let Some(executables) = landlock.and_then(|landlock| landlock.executables.as_ref()) else {
+        return Ok(());
+    };
+    writeln!(f, "\nexecutables")?;
+    for path in &executables.listed {
+        writeln!(f, "  {}", path.display())?;
+    }
+    for path in &executables.needed {
+        writeln!(f, "  {}  (to start those)", path.display())?;
+    }
+    Ok(())
 }
 
 fn guard(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {

@@ -33,6 +33,7 @@ pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp, PlanErr
         deny_unix: unheld.unix,
         deny_others: unheld.processes,
         deny_fork: !policy.process.allow_fork,
+        deny_anonymous_programs: !policy.process.allowed_executables.is_empty(),
         guard_writes: unheld.names,
         guard_exec: !policy.process.allow_exec,
     };

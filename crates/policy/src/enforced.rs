@@ -28,18 +28,6 @@ const UNENFORCED: &[Unenforced] = &[
         why: "inodes are not counted", instead: "remove the key",
     },
     Unenforced {
-        key: "process.allowFork", asked: |p| !p.process.allow_fork,
-        why: "fork can not be forbidden yet", instead: "set `maxProcesses`",
-    },
-    Unenforced {
-        key: "process.allowExec", asked: |p| !p.process.allow_exec,
-        why: "exec can not be forbidden yet", instead: "remove the key",
-    },
-    Unenforced {
-        key: "process.allowedExecutables", asked: |p| !p.process.allowed_executables.is_empty(),
-        why: "executables are not told apart yet", instead: "hide programs with `deniedPaths`",
-    },
-    Unenforced {
         key: "process.uid", asked: |p| p.process.uid.is_some(),
         why: "the user id inside can not be chosen yet", instead: "remove the key",
     },

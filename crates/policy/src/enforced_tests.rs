@@ -16,9 +16,6 @@ fn asking_for_what_can_not_be_held_is_refused_with_its_place() {
     for (text, key) in [
         ("filesystem: { maxTotalSize: 1g }", "filesystem.maxTotalSize"),
         ("filesystem: { maxInodes: 10 }", "filesystem.maxInodes"),
-        ("process: { allowFork: false }", "process.allowFork"),
-        ("process: { allowExec: false }", "process.allowExec"),
-        ("process: { allowedExecutables: [ls] }", "process.allowedExecutables"),
         ("process: { uid: 1000 }", "process.uid"),
         ("network: { mode: proxy }", "network.mode"),
         ("network: { mode: nat }", "network.mode"),
@@ -50,6 +47,8 @@ fn asking_for_nothing_and_for_what_is_held_passes() {
         "",
         "network: { allowNetwork: false, allowedHosts: [], allowedPorts: [], maxConnections: 0 }",
         "process: { allowFork: true, allowExec: true, allowedExecutables: [], maxProcesses: 5 }",
+        "process: { allowFork: false, allowExec: false }",
+        "process: { allowedExecutables: [ls] }",
         "filesystem: { maxFileSize: 1m, tmpSize: 1m, varTmpSize: 1m }",
         "resources: { timeout: 1s, maxThreads: 5, maxFileDescriptors: 50 }",
         "syscalls: { mode: BLACKLIST, syscalls: [mount] }",

@@ -177,6 +177,8 @@ pub(crate) const KEYS: &[Key] = &[
     key("resources.maxIOPS", Kind::Count, Order::Limit, "I/O operations a second."),
     key("resources.cpus", Kind::Cpus, Order::Limit, "CPUs, fractions allowed."),
     key("resources.timeout", Kind::Millis, Order::Limit, "Wall time, in milliseconds (exit 124)."),
+    key("resources.grace", Kind::Millis, Order::Limit,
+        "How long the command may take to end once it was asked to, in milliseconds; without it 10 s after a signal and 2 s at the time limit."),
     key("resources.maxOutputSize", Kind::Size, Order::Limit, "Bytes of output kept, of each stream."),
 
     key("syscalls.mode", Kind::Word(SYSCALL_MODES), Order::Ranked(&["BLACKLIST", "WHITELIST"]),

@@ -215,6 +215,9 @@ pub struct Resources {
     /// Wall time in milliseconds (exit 124).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u64>,
+    /// How long the command may take to end once it was asked to, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grace: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_size: Option<u64>,
 }

@@ -46,6 +46,9 @@ pub struct RunReport {
     /// System calls that were refused and told, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_calls: Vec<BlockedCalls>,
+    /// The number of suspicious ones at which the run was ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by_blocked_calls: Option<u64>,
     /// Writes that were refused because the host would run later what they make.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protected_writes: Vec<ProtectedWrite>,
@@ -77,6 +80,7 @@ impl RunReport {
             notes: Vec::new(),
             signals_forwarded: Vec::new(),
             blocked_calls: Vec::new(),
+            ended_by_blocked_calls: None,
             protected_writes: Vec::new(),
             sockets_made: Vec::new(),
             approvals: Vec::new(),

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 const OWN_FAILURE: u8 = 125;
 const REFUSED: u8 = 126;
 pub(crate) const TIMED_OUT: u8 = 124;
+/// The exit code of a command that a signal ended, less the signal, as shells have it.
+pub(crate) const SIGNAL_BASE: i32 = 128;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
@@ -96,8 +98,8 @@ pub enum SessionError {
     #[error("the time limit was over before the command could start")]
     TimedOut,
 
-    #[error("ended on request before the command could start")]
-    Cancelled,
+    #[error("ended by {name} before the command could start")]
+    Cancelled { number: i32, name: String },
 }
 
 impl SessionError {
@@ -112,6 +114,9 @@ impl SessionError {
             Self::Plan(error) if error.refused_by_policy() => REFUSED,
             Self::Launch(error) => u8::try_from(error.exit_code()).unwrap_or(OWN_FAILURE),
             Self::TimedOut => TIMED_OUT,
+            Self::Cancelled { number, .. } => {
+                u8::try_from(SIGNAL_BASE + number).unwrap_or(OWN_FAILURE)
+            }
             _ => OWN_FAILURE,
         }
     }
@@ -133,7 +138,7 @@ impl SessionError {
                 ErrorKind::Security
             }
             Self::TimedOut => ErrorKind::Timeout,
-            Self::Cancelled => ErrorKind::Cancelled,
+            Self::Cancelled { .. } => ErrorKind::Cancelled,
             _ => ErrorKind::Initialisation,
         }
     }

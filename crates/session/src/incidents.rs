@@ -64,13 +64,7 @@ impl Incidents {
 
     /// What the report says of it.
     pub(crate) fn report(self, report: &mut RunReport) {
-        let suspicious = self.suspicious;
-        if self.is_too_many() {
-            report.notes.push(format!(
-                "ended after {suspicious} suspicious system calls; `syscalls.maxBlocked` sets how many are \
-                 borne"
-            ));
-        }
+        report.ended_by_blocked_calls = self.limit.filter(|_| self.is_too_many());
         if self.protected_beyond > 0 {
             let more = self.protected_beyond;
             report.notes.push(format!("{more} more protected writes were refused"));
@@ -84,7 +78,7 @@ impl Incidents {
         report.sockets_made = self.sockets;
     }
 
-    fn is_too_many(&self) -> bool {
+    pub(crate) fn is_too_many(&self) -> bool {
         self.limit.is_some_and(|limit| self.suspicious >= limit)
     }
 

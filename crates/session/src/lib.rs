@@ -7,6 +7,7 @@
 mod caller;
 pub mod check_path;
 pub mod config;
+mod deadlines;
 mod error;
 mod incidents;
 mod journal;

@@ -5,7 +5,8 @@
 
 use crate::caller::Caller;
 use crate::config::{self, PolicyRequest};
-use crate::error::{SessionError, TIMED_OUT};
+use crate::deadlines::Deadlines;
+use crate::error::{SIGNAL_BASE, SessionError, TIMED_OUT};
 use crate::incidents::Incidents;
 use crate::journal::Journal;
 use crate::reporting::{self, word};
@@ -19,7 +20,7 @@ use palisade_plan::model::{Confinement, Plan, Weight};
 use palisade_policy::LayerKind;
 use palisade_record::{
     Approval, Command, Created, Destroyed, Entered, ErrorKind, Executed, Exited, Failure, Kind,
-    LimitExceeded, Outcome, Run, RunReport, SignalForwarded, State, Usage, Validated,
+    LimitExceeded, Outcome, Run, RunReport, State, Usage, Validated,
 };
 use palisade_sys::proc::sig::SIGKILL;
 use std::ffi::OsString;
@@ -47,9 +48,6 @@ pub struct Planned {
     pub policy: config::Loaded,
     pub plan: Plan,
 }
-
-/// The exit code of a command that a signal ended, less the signal, as shells have it.
-const SIGNAL_BASE: i32 = 128;
 
 /// What `run` would do.
 pub fn plan(caller: &Caller, request: &RunRequest, session: &str) -> Result<Planned, SessionError> {
@@ -95,12 +93,15 @@ pub fn run(mut caller: Caller, request: &RunRequest, tell: &mut dyn FnMut(&str))
         report.exit_code = i32::from(error.exit_code());
         report.outcome = match (error, error.kind()) {
             (SessionError::TimedOut, _) => Outcome::Timeout,
-            (SessionError::Cancelled, _) => Outcome::Killed,
+            (SessionError::Cancelled { .. }, _) => Outcome::Killed,
             (SessionError::Policy(_) | SessionError::Plan(_), ErrorKind::Security) => {
                 Outcome::Refused
             }
             _ => Outcome::Failed,
         };
+        if let SessionError::Cancelled { number, .. } = error {
+            report.signal = Some(*number);
+        }
         report.failure = Some(Failure::of(error.kind(), error));
     }
     Finished { report, error }
@@ -179,17 +180,21 @@ fn carry_out(
         let (what, reason) = (approval.what.clone(), approval.reason.clone());
         journal.add(Kind::ApprovalRecorded(Approval { what, reason }));
     }
+    // From here on a signal ends the run in order, with its end in the log.
+    let signals = Signals::take()?;
     journal.commit()?;
 
-    let signals = Signals::take()?;
     let terminal = HostTerminal::of_caller()?;
     let streams = Streams { pty: terminal.as_ref().map(HostTerminal::size_for_pty) };
-    let limit = plan.timeout_ms.map(|limit| Instant::now() + Duration::from_millis(limit));
+    let deadlines = Deadlines::of(plan, Instant::now());
     let running = palisade_launch::launch(plan, &streams)?;
     release_streams();
     let bearable = plan.seccomp.as_ref().and_then(|seccomp| seccomp.max_blocked);
-    let mut watch = Watch::new(running, signals, terminal, limit, Incidents::new(bearable));
-    let checked = watch.until_started()?;
+    let mut watch = Watch::new(running, signals, terminal, deadlines, Incidents::new(bearable));
+    let checked = watch.until_started().inspect_err(|_| {
+        watch.take_unlogged().into_iter().for_each(|event| journal.add(event));
+        report.signals_forwarded = watch.forwarded().to_vec();
+    })?;
     let setup = clock.elapsed();
     reporting::observed(report, plan, &checked.observations);
     record_start(journal, plan, &watch, &checked, clock)?;
@@ -200,7 +205,7 @@ fn carry_out(
 
     let wall = clock.elapsed().saturating_sub(setup);
     conclude(report, &ended, Times { setup, wall });
-    record_end(journal, plan, run, &ended, report, clock)?;
+    record_end(journal, plan, run, report, clock)?;
     ended.incidents.report(report);
     Ok(())
 }
@@ -234,9 +239,16 @@ fn record_start(
 /// Fills in how it ended.
 fn conclude(report: &mut RunReport, ended: &Ended, times: Times) {
     let asked_for =
-        |signal: i32| ended.forwarded.iter().any(|forwarded| forwarded.number == signal);
+        |signal: i32| ended.forwarded.iter().any(|forwarded| forwarded.signal == signal);
     let (outcome, exit_code, signal) = match (ended.killed, ended.ending) {
-        (Some(Killed::Timeout), None) => (Outcome::Timeout, i32::from(TIMED_OUT), Some(SIGKILL)),
+        (Some(Killed::Timeout), ending) => {
+            let signal = match ending {
+                None => Some(SIGKILL),
+                Some(Ending::Signal(signal)) => Some(signal),
+                Some(Ending::Code(_)) => None,
+            };
+            (Outcome::Timeout, i32::from(TIMED_OUT), signal)
+        }
         (_, Some(Ending::Code(code))) => (Outcome::Completed, code, None),
         (_, Some(Ending::Signal(signal))) => {
             let outcome = if asked_for(signal) { Outcome::Killed } else { Outcome::Signalled };
@@ -247,7 +259,10 @@ fn conclude(report: &mut RunReport, ended: &Ended, times: Times) {
     report.outcome = outcome;
     report.exit_code = exit_code;
     report.signal = signal;
-    report.signals_forwarded = forwarded(ended);
+    report.signals_forwarded = ended.forwarded.clone();
+    if ended.forwarded_beyond > 0 {
+        report.notes.push(format!("{} more signals were passed on", ended.forwarded_beyond));
+    }
     report.usage = Some(Usage {
         setup_us: micros(times.setup),
         wall_us: micros(times.wall),
@@ -261,13 +276,9 @@ fn record_end(
     journal: &mut Journal,
     plan: &Plan,
     run: Run,
-    ended: &Ended,
     report: &RunReport,
     clock: Instant,
 ) -> Result<(), SessionError> {
-    for signal in forwarded(ended) {
-        journal.add(Kind::SignalForwarded(signal));
-    }
     if report.outcome == Outcome::Timeout {
         journal.add(Kind::ResourceLimitExceeded(LimitExceeded {
             resource: "resources.timeout".to_owned(),
@@ -292,16 +303,6 @@ fn record_end(
     journal.advance(State::Cleanup)?;
     journal.add(Kind::SandboxDestroyed(Destroyed { duration_ms }));
     journal.commit()
-}
-
-fn forwarded(ended: &Ended) -> Vec<SignalForwarded> {
-    let told = ended.forwarded.iter();
-    told.map(|signal| SignalForwarded {
-        signal: signal.number,
-        name: signal.name.to_owned(),
-        fatal: signal.fatal,
-    })
-    .collect()
 }
 
 fn describe(plan: &Plan, tool: Option<&str>, project: PathBuf) -> Run {

@@ -1,8 +1,9 @@
 use super::{Times, conclude, describe};
+use crate::incidents::Incidents;
 use crate::reporting::tests::plan_without_namespaces;
-use crate::supervise::{Ended, Forwarded, Killed};
+use crate::supervise::{Ended, Killed};
 use palisade_launch::{Ending, Usage};
-use palisade_record::{Outcome, RunReport, Versions};
+use palisade_record::{Outcome, RunReport, SignalForwarded, Versions};
 use std::time::Duration;
 
 fn concluded(ended: &Ended) -> (Outcome, i32, Option<i32>) {
@@ -15,7 +16,14 @@ fn concluded(ended: &Ended) -> (Outcome, i32, Option<i32>) {
 }
 
 fn ended(ending: Option<Ending>, killed: Option<Killed>) -> Ended {
-    Ended { ending, killed, forwarded: Vec::new(), usage: Usage::default() }
+    Ended {
+        ending,
+        killed,
+        forwarded: Vec::new(),
+        forwarded_beyond: 0,
+        usage: Usage::default(),
+        incidents: Incidents::default(),
+    }
 }
 
 /// Proves: LIFE-3 own-exit-codes
@@ -27,8 +35,9 @@ fn exit_codes_follow_the_convention() {
         (ended(None, Some(Killed::Timeout)), (Outcome::Timeout, 124, Some(9))),
         (ended(None, Some(Killed::Asked)), (Outcome::Killed, 137, Some(9))),
         (ended(None, None), (Outcome::Killed, 137, Some(9))),
-        // It ended by itself in the moment the limit struck.
-        (ended(Some(Ending::Code(0)), Some(Killed::Timeout)), (Outcome::Completed, 0, None)),
+        // It ended in its own way when it was told that its time was over.
+        (ended(Some(Ending::Code(0)), Some(Killed::Timeout)), (Outcome::Timeout, 124, None)),
+        (ended(Some(Ending::Signal(15)), Some(Killed::Timeout)), (Outcome::Timeout, 124, Some(15))),
     ];
     for (ended, expected) in table {
         assert_eq!(concluded(&ended), expected, "{ended:?}");
@@ -39,7 +48,8 @@ fn exit_codes_follow_the_convention() {
 #[test]
 fn an_end_by_a_signal_that_we_passed_on_was_asked_for() {
     let mut by_request = ended(Some(Ending::Signal(15)), None);
-    by_request.forwarded.push(Forwarded { number: 15, name: "SIGTERM", fatal: true });
+    let name = "SIGTERM".to_owned();
+    by_request.forwarded.push(SignalForwarded { signal: 15, name, fatal: true });
     assert_eq!(concluded(&by_request), (Outcome::Killed, 143, Some(15)));
 }
 

@@ -3,7 +3,7 @@
 //! No handler is ever installed; a signal is read from a descriptor at a time of our choosing.
 
 use crate::error::SessionError;
-use palisade_sys::proc::{SigInfo, block_signals, read_signalfd, signalfd};
+use palisade_sys::proc::{SigInfo, block_signals, is_ignored, read_signalfd, signalfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
@@ -34,13 +34,15 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    const TAKEN: [Signal; 10] = [
+    const TAKEN: [Signal; 12] = [
         Signal::INT,
         Signal::TERM,
         Signal::HUP,
         Signal::QUIT,
         Signal::USR1,
         Signal::USR2,
+        Signal::ALARM,
+        Signal::POWER,
         Signal::WINCH,
         Signal::TSTP,
         Signal::CONT,
@@ -50,7 +52,12 @@ impl Signals {
     /// To be called before the launch, so that no signal falls between; the launcher gives the
     /// command a clean mask.
     pub(crate) fn take() -> Result<Self, SessionError> {
-        let numbers = Self::TAKEN.map(Signal::as_raw);
+        let numbers: Vec<i32> = Self::TAKEN
+            .map(Signal::as_raw)
+            .into_iter()
+            // What the caller made us ignore (nohup, a shell's `&`) the command ignores as well.
+            .filter(|signal| !is_ignored(*signal))
+            .collect();
         block_signals(&numbers)?;
         Ok(Self { waiting: signalfd(&numbers)?, first_end: None })
     }
@@ -98,6 +105,9 @@ pub(crate) fn name(signal: Signal) -> &'static str {
         Signal::USR1 => "SIGUSR1",
         Signal::USR2 => "SIGUSR2",
         Signal::TSTP => "SIGTSTP",
+        Signal::CONT => "SIGCONT",
+        Signal::ALARM => "SIGALRM",
+        Signal::POWER => "SIGPWR",
         _ => "signal",
     }
 }

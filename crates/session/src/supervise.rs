@@ -3,36 +3,33 @@
 //! One poll loop, no threads. It never runs anything of the command's and never waits on it without
 //! also listening for signals.
 
+use crate::deadlines::{Deadlines, Due};
 use crate::error::SessionError;
 use crate::incidents::{Incidents, Verdict};
 use crate::relay::{End, Ends, Relay, Typed};
 use crate::signals::{self, Signals, Wish};
 use crate::terminal::HostTerminal;
 use palisade_launch::{Checked, Ending, FromInit, News, Running, Usage};
-use palisade_record::Kind;
+use palisade_record::{Kind, SignalForwarded};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::OFlags;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
-/// How long the command may take to end after a fatal signal.
-const GRACE: Duration = Duration::from_secs(10);
 /// How often to look whether the terminal is ours by now. Shells tell a stopped job that it comes to
 /// the foreground, and a running one not; nor does a pager tell when it is done.
 const TERMINAL_CHECK: Duration = Duration::from_millis(200);
+/// So many signals are recorded one by one; whoever sends more is counted.
+const MOST_RECORDED: usize = 200;
+/// A command that stops so soon after it was told to stops for that.
+const STOP_FOLLOWS: Duration = Duration::from_secs(1);
 
-/// A signal that came from outside and went in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Forwarded {
-    pub(crate) number: i32,
-    pub(crate) name: &'static str,
-    pub(crate) fatal: bool,
-}
+const MESSAGES_A_TURN: usize = 64;
 
 /// Why the supervisor itself ended the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Killed {
-    /// The wall-time limit.
+    /// The wall-time limit; it was asked to end first.
     Timeout,
     /// A fatal signal, and the grace time is over or it came twice.
     Asked,
@@ -46,7 +43,10 @@ pub(crate) struct Ended {
     /// `None` if pid 1 went without saying: it was killed.
     pub(crate) ending: Option<Ending>,
     pub(crate) killed: Option<Killed>,
-    pub(crate) forwarded: Vec<Forwarded>,
+    /// Signals that came from outside and went in.
+    pub(crate) forwarded: Vec<SignalForwarded>,
+    /// Signals beyond those in the list.
+    pub(crate) forwarded_beyond: u64,
     pub(crate) usage: Usage,
     pub(crate) incidents: Incidents,
 }
@@ -58,12 +58,14 @@ pub(crate) struct Watch {
     signals: Signals,
     terminal: Option<HostTerminal>,
     relay: Relay,
-    /// When the time limit is over.
-    limit: Option<Instant>,
-    /// When the grace time after a fatal signal is over.
-    grace: Option<Instant>,
+    deadlines: Deadlines,
     killed: Option<Killed>,
-    forwarded: Vec<Forwarded>,
+    forwarded: Vec<SignalForwarded>,
+    forwarded_beyond: u64,
+    /// For the command, as soon as there is one.
+    held_back: Vec<Signal>,
+    /// When it was told to stop, last.
+    stop_asked: Option<Instant>,
     incidents: Incidents,
     /// What of it is yet to be logged.
     unlogged: Vec<Kind>,
@@ -84,7 +86,7 @@ impl Watch {
         running: Running,
         signals: Signals,
         terminal: Option<HostTerminal>,
-        limit: Option<Instant>,
+        deadlines: Deadlines,
         incidents: Incidents,
     ) -> Self {
         let typed = terminal.as_ref().map_or(Typed::Keys, HostTerminal::typed);
@@ -93,10 +95,12 @@ impl Watch {
             signals,
             terminal,
             relay: Relay::new(typed),
-            limit,
-            grace: None,
+            deadlines,
             killed: None,
             forwarded: Vec::new(),
+            forwarded_beyond: 0,
+            held_back: Vec::new(),
+            stop_asked: None,
             incidents,
             unlogged: Vec::new(),
             started: false,
@@ -110,21 +114,48 @@ impl Watch {
             match self.turn()? {
                 Turn::Message(FromInit::Terminal) => self.accept_pty()?,
                 Turn::Message(FromInit::Checked(seen)) => checked = seen,
+                // Killed already, and faster than that.
+                Turn::Message(FromInit::Started) if self.killed.is_some() => {
+                    return Err(self.why_not_started());
+                }
                 Turn::Message(FromInit::Started) => {
                     self.started = true;
+                    for signal in std::mem::take(&mut self.held_back) {
+                        self.pass_on(signal)?;
+                    }
+                    if self.incidents.is_too_many() {
+                        self.kill(Killed::Suspicious)?;
+                    }
                     return Ok(checked);
                 }
                 Turn::Message(FromInit::Failed(error)) => return Err(error.into()),
                 Turn::Message(FromInit::Stopped(_) | FromInit::Exited(_)) | Turn::Gone => {
-                    return Err(match self.killed {
-                        Some(Killed::Timeout) => SessionError::TimedOut,
-                        Some(Killed::Asked | Killed::Suspicious) => SessionError::Cancelled,
-                        None => SessionError::InitVanished,
-                    });
+                    return Err(self.why_not_started());
                 }
                 Turn::Nothing => {}
             }
         }
+    }
+
+    fn why_not_started(&self) -> SessionError {
+        let asked = self.forwarded.iter().find(|signal| signal.fatal);
+        match (self.killed, asked) {
+            (Some(Killed::Timeout), _) => SessionError::TimedOut,
+            (Some(Killed::Asked), Some(asked)) => {
+                SessionError::Cancelled { number: asked.signal, name: asked.name.clone() }
+            }
+            _ => SessionError::InitVanished,
+        }
+    }
+
+    /// The signals that came so far.
+    pub(crate) fn forwarded(&self) -> &[SignalForwarded] {
+        &self.forwarded
+    }
+
+    /// What came so far and is yet to be logged.
+    pub(crate) fn take_unlogged(&mut self) -> Vec<Kind> {
+        std::mem::take(&mut self.unlogged)
     }
 
     /// Until nothing of the sandbox is left. `log` is given what belongs in the audit log as it comes.
@@ -134,14 +165,14 @@ impl Watch {
     ) -> Result<Ended, SessionError> {
         let mut ending = None;
         loop {
-            let turn = self.turn()?;
+            // What came before the start as well.
             if !self.unlogged.is_empty() {
-                log(std::mem::take(&mut self.unlogged))?;
+                log(self.take_unlogged())?;
             }
-            match turn {
+            match self.turn()? {
                 Turn::Message(FromInit::Exited(how)) => {
                     ending = Some(how);
-                    self.limit = None;
+                    self.deadlines.forget();
                 }
                 Turn::Message(FromInit::Stopped(_)) => self.suspend()?,
                 Turn::Message(_) | Turn::Nothing => {}
@@ -149,15 +180,15 @@ impl Watch {
             }
         }
         self.drain()?;
-        // What was told before the last of them died.
-        self.hear_broker()?;
-        log(std::mem::take(&mut self.unlogged))?;
+        // What was told before the last of them died; nobody is left to tell more.
+        self.hear_broker(usize::MAX)?;
+        log(self.take_unlogged())?;
         if let Some(terminal) = &mut self.terminal {
             terminal.give_back();
         }
         let usage = self.running.wait()?;
-        let (killed, forwarded, incidents) = (self.killed, self.forwarded, self.incidents);
-        Ok(Ended { ending, killed, forwarded, usage, incidents })
+        let Self { killed, forwarded, forwarded_beyond, incidents, .. } = self;
+        Ok(Ended { ending, killed, forwarded, forwarded_beyond, usage, incidents })
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -196,7 +227,7 @@ impl Watch {
             }
         }
         if ready[2..fixed].iter().any(|news| !news.is_empty()) {
-            self.hear_broker()?;
+            self.hear_broker(MESSAGES_A_TURN)?;
         }
         if ready[0].is_empty() {
             return Ok(Turn::Nothing);
@@ -204,21 +235,27 @@ impl Watch {
         Ok(self.running.receive()?.map_or(Turn::Gone, Turn::Message))
     }
 
-    /// Everything the broker has said so far.
-    fn hear_broker(&mut self) -> Result<(), SessionError> {
-        loop {
+    /// What the broker has said so far; a part of it, if it says very much: the clock and signals must
+    /// not wait for the end of a flood.
+    fn hear_broker(&mut self, most: usize) -> Result<(), SessionError> {
+        for _ in 0..most {
             let message = match self.running.news()? {
                 News::Message(message) => message,
-                News::None => return Ok(()),
+                News::None => break,
+                // It goes with a launch that fails or is given up; pid 1 tells why.
+                News::Gone if !self.started || self.killed.is_some() => return Ok(()),
                 // Without it the command could write nothing more, and nobody would know why.
                 News::Gone => return Err(SessionError::BrokerVanished),
             };
             match self.incidents.hear(message, &mut |kind| self.unlogged.push(kind)) {
                 Verdict::GoOn => {}
+                // Before it is known to run, a kill would look like a launch that failed.
+                Verdict::TooMany if !self.started => {}
                 Verdict::TooMany => self.kill(Killed::Suspicious)?,
                 Verdict::Failed(why) => return Err(SessionError::BrokerFailed(why)),
             }
         }
+        Ok(())
     }
 
     /// Shows what the inside wrote before it ended. Once pid 1 is dead nothing more is written, so
@@ -259,10 +296,14 @@ impl Watch {
 
     fn obey(&mut self, wish: Wish) -> Result<(), SessionError> {
         match wish {
-            Wish::Forward(signal) => self.forward(signal, false),
+            Wish::Forward(signal) => {
+                self.note(signal, false);
+                self.pass_on(signal)
+            }
             Wish::End(signal) => {
-                self.grace.get_or_insert_with(|| Instant::now() + GRACE);
-                self.forward(signal, true)
+                self.note(signal, true);
+                self.deadlines.asked(Instant::now());
+                self.pass_on(signal)
             }
             Wish::EndAtOnce(signal) => {
                 self.note(signal, true);
@@ -270,28 +311,44 @@ impl Watch {
             }
             Wish::Resize => self.resize(),
             Wish::Continue => {
+                self.note(Signal::CONT, false);
                 self.resize()?;
                 Ok(self.running.resume()?)
             }
         }
     }
 
-    fn forward(&mut self, signal: Signal, fatal: bool) -> Result<(), SessionError> {
-        self.note(signal, fatal);
+    fn pass_on(&mut self, signal: Signal) -> Result<(), SessionError> {
+        // Before its exec our own code would get it.
+        if !self.started {
+            self.held_back.push(signal);
+            return Ok(());
+        }
+        if signal == Signal::TSTP {
+            self.stop_asked = Some(Instant::now());
+        }
         Ok(self.running.signal(signal.as_raw())?)
     }
 
     fn note(&mut self, signal: Signal, fatal: bool) {
-        let (number, name) = (signal.as_raw(), signals::name(signal));
-        self.forwarded.push(Forwarded { number, name, fatal });
+        if self.forwarded.len() >= MOST_RECORDED {
+            self.forwarded_beyond += 1;
+            return;
+        }
+        let name = signals::name(signal).to_owned();
+        let noted = SignalForwarded { signal: signal.as_raw(), name, fatal };
+        self.forwarded.push(noted.clone());
+        self.unlogged.push(Kind::SignalForwarded(noted));
     }
 
     /// Stops ourselves as the command was stopped, so that the caller's shell sees a stopped job.
     /// When it goes on, SIGCONT is waiting for us and does the rest.
     fn suspend(&mut self) -> Result<(), SessionError> {
-        // A command must not be able to stop our clock: only who sits at the terminal can.
+        // A command must not be able to stop our clock: only who sits at the terminal can, and who
+        // may send us signals.
+        let asked = self.stop_asked.take().is_some_and(|asked| asked.elapsed() < STOP_FOLLOWS);
         let at_terminal = self.terminal.as_ref().is_some_and(HostTerminal::is_foreground);
-        if !at_terminal || !a_shell_could_continue_us() {
+        if !(asked || at_terminal) || !a_shell_could_continue_us() {
             return Ok(self.running.resume()?);
         }
         if let Some(terminal) = &mut self.terminal {
@@ -299,8 +356,10 @@ impl Watch {
         }
         // The rest of the pipeline stops too, as it would have at a real Ctrl-Z. Ours is blocked, and
         // SIGCONT discards it.
-        let group = rustix::process::getpgrp();
-        palisade_sys::proc::kill_group(group, Signal::TSTP.as_raw())?;
+        if !asked {
+            let group = rustix::process::getpgrp();
+            palisade_sys::proc::kill_group(group, Signal::TSTP.as_raw())?;
+        }
         Ok(palisade_sys::proc::kill(rustix::process::getpid(), Signal::STOP.as_raw())?)
     }
 
@@ -328,26 +387,29 @@ impl Watch {
 
     fn kill(&mut self, why: Killed) -> Result<(), SessionError> {
         self.killed.get_or_insert(why);
-        self.limit = None;
-        self.grace = None;
+        self.deadlines.forget();
         Ok(self.running.kill()?)
     }
 
     fn enforce_clock(&mut self) -> Result<(), SessionError> {
-        let now = Instant::now();
-        let over = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
-        if over(self.limit) {
-            self.kill(Killed::Timeout)?;
-        } else if over(self.grace) {
-            self.kill(Killed::Asked)?;
+        match self.deadlines.due(Instant::now()) {
+            Some(Due::Ask) if self.started => {
+                self.killed.get_or_insert(Killed::Timeout);
+                self.running.signal(Signal::TERM.as_raw())?;
+                // A stopped process hears nothing else.
+                Ok(self.running.signal(Signal::CONT.as_raw())?)
+            }
+            Some(Due::Ask) => self.kill(Killed::Timeout),
+            Some(Due::Kill) => self.kill(Killed::Asked),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn patience(&self) -> Option<Duration> {
-        let deadline = [self.limit, self.grace].into_iter().flatten().min();
-        let until_deadline =
-            deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let until_deadline = self
+            .deadlines
+            .next()
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let until_look = self
             .terminal
             .as_ref()

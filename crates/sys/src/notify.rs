@@ -137,13 +137,29 @@ impl Listener {
         file: BorrowedFd<'_>,
         close_on_exec: bool,
     ) -> Result<(), Errno> {
+        self.add(id, file, close_on_exec, ADDFD_SEND).map(drop)
+    }
+
+    /// Gives the caller a copy of `file` and says which number it has there; the call still waits for
+    /// that as its answer, so that ours can be closed before the caller goes on.
+    pub fn give(&self, id: u64, file: BorrowedFd<'_>, close_on_exec: bool) -> Result<i64, Errno> {
+        self.add(id, file, close_on_exec, 0)
+    }
+
+    fn add(
+        &self,
+        id: u64,
+        file: BorrowedFd<'_>,
+        close_on_exec: bool,
+        flags: u32,
+    ) -> Result<i64, Errno> {
         let source = file.as_raw_fd().cast_unsigned();
         let target_flags = if close_on_exec { libc::O_CLOEXEC.cast_unsigned() } else { 0 };
-        let raw = RawDescriptor { id, flags: ADDFD_SEND, source, target: 0, target_flags };
+        let raw = RawDescriptor { id, flags, source, target: 0, target_flags };
         // SAFETY: the kernel reads one `struct seccomp_notif_addfd`, which `raw` is.
         let returned =
             unsafe { libc::ioctl(self.0.as_raw_fd(), ADD_DESCRIPTOR as _, &raw const raw) };
-        check(returned.into()).map(drop)
+        check(returned.into())
     }
 }
 

@@ -2,10 +2,13 @@
 //! inside once the layers that hold it are off. An attack that fails for a reason other than the
 //! named layers proves nothing, so that is a failed test as well.
 
+use std::time::Duration;
+
+use crate::am_root;
 use crate::invocation::{Invocation, Output};
-use crate::proof::{self, Proof};
+use crate::layers;
+use crate::proof::{self, Bare, Inside, Line, Off};
 use crate::world::World;
-use crate::{am_root, must};
 
 /// Exit codes of a sandbox that failed, refused, or did not find the command: nothing was tried.
 const NEVER_TRIED: [i32; 3] = [125, 126, 127];
@@ -30,12 +33,16 @@ type Judge = Box<dyn Fn(&World, &Output) -> bool>;
 /// ```
 pub struct Attack {
     id: &'static str,
-    name: &'static str,
+    name: String,
     clauses: &'static [&'static str],
     layers: &'static [&'static str],
     only_as_root: Option<&'static str>,
     only_as_user: Option<&'static str>,
     only_together: Option<&'static str>,
+    by_design: Option<&'static str>,
+    no_bare_run: Option<&'static str>,
+    needs: Option<Need>,
+    deadline: Option<Duration>,
     prepare: Act,
     flags: Commands,
     command: Commands,
@@ -44,6 +51,12 @@ pub struct Attack {
     meanwhile: Option<Act>,
     succeeded: Judge,
     contained: Judge,
+}
+
+/// Something a host may lack, and without which there is nothing to try.
+struct Need {
+    what: &'static str,
+    is_there: bool,
 }
 
 impl std::fmt::Debug for Attack {
@@ -55,15 +68,19 @@ impl std::fmt::Debug for Attack {
 impl Attack {
     /// An attack by its id in the corpus and what it tries.
     #[must_use]
-    pub fn new(id: &'static str, name: &'static str) -> Self {
+    pub fn new(id: &'static str, name: impl Into<String>) -> Self {
         Self {
             id,
-            name,
+            name: name.into(),
             clauses: &[],
             layers: &[],
             only_as_root: None,
             only_as_user: None,
             only_together: None,
+            by_design: None,
+            no_bare_run: None,
+            needs: None,
+            deadline: None,
             prepare: Box::new(|_| ()),
             flags: Box::new(|_| Vec::new()),
             command: Box::new(|_| Vec::new()),
@@ -82,10 +99,39 @@ impl Attack {
         self
     }
 
-    /// The smallest set of layers whose absence lets the attack through.
+    /// The smallest set of layers whose absence lets the attack through. Those that do not stand
+    /// for this caller or on this kernel ([`layers`]) are left out by themselves.
     #[must_use]
     pub fn held_by(mut self, layers: &'static [&'static str]) -> Self {
         self.layers = layers;
+        self
+    }
+
+    /// For what no layer's absence lets through; says what holds it instead.
+    #[must_use]
+    pub fn by_design(mut self, what_holds: &'static str) -> Self {
+        self.by_design = Some(what_holds);
+        self
+    }
+
+    /// For what can not be shown without a sandbox, and why.
+    #[must_use]
+    pub fn no_bare_run(mut self, reason: &'static str) -> Self {
+        self.no_bare_run = Some(reason);
+        self
+    }
+
+    /// For what can be tried only where the host has something.
+    #[must_use]
+    pub fn needs(mut self, what: &'static str, is_there: bool) -> Self {
+        self.needs = Some(Need { what, is_there });
+        self
+    }
+
+    /// How long one run may take, where the usual is too short.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
         self
     }
 
@@ -171,24 +217,35 @@ impl Attack {
     /// Runs it every way and fails the test unless each came out as it must.
     #[track_caller]
     pub fn check(&self) {
-        if let Some(reason) = self.only_as_root.filter(|_| !am_root()) {
-            println!("{} is tested as root only: {reason}", self.id);
+        let mut line = self.line();
+        if let Some(reason) = self.why_untried() {
+            println!("{} ({}) is not tried: {reason}", self.id, self.name);
             return;
         }
-        if let Some(reason) = self.only_as_user.filter(|_| am_root()) {
-            println!("{} is tested as an ordinary user only: {reason}", self.id);
-            return;
-        }
-        assert!(!self.layers.is_empty(), "{} names no layer that holds it", self.id);
+        let layers = layers::standing(self.layers);
+        assert!(
+            layers.is_empty() == self.by_design.is_some(),
+            "{} ({}) names either the layers that hold it or what else does",
+            self.id,
+            self.name
+        );
         if let Some(reason) = self.only_together {
             println!("{}: the layers come off together only: {reason}", self.id);
         }
 
-        let (world, output) = self.run_bare();
-        self.expect(&world, &output, Harm::Done, "without a sandbox");
+        if self.no_bare_run.is_none() {
+            line.bare = Bare::Fails;
+            let (world, output) = self.run_bare();
+            self.expect(&world, &output, Harm::Done, "without a sandbox");
+            line.bare = Bare::Works;
+        }
 
+        line.inside = Inside::Unclear;
         let (world, output) = self.run_inside(None);
         self.expect_attempted(&output, "inside");
+        if (self.succeeded)(&world, &output) {
+            line.inside = Inside::LetThrough;
+        }
         self.expect(&world, &output, Harm::Prevented, "inside");
         assert!(
             (self.contained)(&world, &output),
@@ -197,8 +254,14 @@ impl Attack {
             self.name,
             describe(&output)
         );
+        line.inside = Inside::Held;
+        if self.by_design.is_some() {
+            line.off = Off::NoLayer;
+            return;
+        }
 
-        for subset in strict_subsets(self.layers) {
+        line.off = Off::SmallerSetSuffices;
+        for subset in strict_subsets(&layers) {
             let (world, output) = self.run_inside(Some(&subset));
             let way = format!("with only {subset:?} off");
             if self.only_together.is_none() && can_start(&subset) {
@@ -207,13 +270,41 @@ impl Attack {
             self.expect(&world, &output, Harm::Prevented, &way);
         }
 
-        let (world, output) = self.run_inside(Some(self.layers));
-        self.expect(&world, &output, Harm::Done, &format!("inside with {:?} off", self.layers));
+        line.off = Off::StillHeld;
+        let (world, output) = self.run_inside(Some(&layers));
+        self.expect(&world, &output, Harm::Done, &format!("inside with {layers:?} off"));
+        line.off = Off::Works;
+    }
 
-        must(
-            proof::record(&Proof { id: self.id, clauses: self.clauses, layers: self.layers }),
-            "recording the proof",
-        );
+    /// The attack as declared; how it came out is filled in while it is tried.
+    fn line(&self) -> Line {
+        Line {
+            test: proof::test_name(),
+            id: self.id,
+            name: self.name.clone(),
+            clauses: self.clauses,
+            as_root: self.only_as_user.is_none().then(|| layers::as_root(self.layers)),
+            as_user: self.only_as_root.is_none().then(|| layers::as_user(self.layers)),
+            one_caller: self.only_as_root.or(self.only_as_user),
+            by_design: self.by_design,
+            no_bare_run: self.no_bare_run,
+            needs: self.needs.as_ref().map(|need| need.what),
+            bare: if self.no_bare_run.is_some() { Bare::Impossible } else { Bare::NotTried },
+            inside: Inside::NotTried,
+            off: Off::NotTried,
+        }
+    }
+
+    fn why_untried(&self) -> Option<String> {
+        let missing = self.needs.as_ref().filter(|need| !need.is_there);
+        match (self.only_as_root, self.only_as_user, missing) {
+            (Some(reason), _, _) if !am_root() => Some(format!("as root only: {reason}")),
+            (_, Some(reason), _) if am_root() => {
+                Some(format!("as an ordinary user only: {reason}"))
+            }
+            (_, _, Some(need)) => Some(format!("this host has not {}", need.what)),
+            _ => None,
+        }
     }
 
     fn run_bare(&self) -> (World, Output) {
@@ -233,8 +324,11 @@ impl Attack {
         (self.prepare)(&world);
         let mut invocation = world.sandbox_run((self.flags)(&world), (self.command)(&world));
         if let Some(layers) = layers_off {
-            let mut off = vec![SELF_CHECK];
-            off.extend(layers.iter().filter(|layer| **layer != SELF_CHECK));
+            let mut off = layers.to_vec();
+            // Unless the check itself is what is tested.
+            if !self.layers.contains(&SELF_CHECK) {
+                off.push(SELF_CHECK);
+            }
             invocation = invocation.layers_off(&off);
         }
         let output = self.finish(&world, invocation);
@@ -242,7 +336,10 @@ impl Attack {
     }
 
     fn finish(&self, world: &World, invocation: Invocation) -> Output {
-        let invocation = invocation.started_by(&(self.surroundings)(world));
+        let mut invocation = invocation.started_by(&(self.surroundings)(world));
+        if let Some(deadline) = self.deadline {
+            invocation = invocation.deadline(deadline);
+        }
         let Some(meanwhile) = &self.meanwhile else { return invocation.run() };
         let mut running = invocation.keep_stdin_open().spawn();
         // With some layers off it may not even start, and then there is nothing to wait for.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::{binaries, must};
+use crate::{binaries, must, patiently};
 
 const DEFAULT_DEADLINE: Duration = Duration::from_secs(60);
 /// How long output may stay open once the program has ended.
@@ -174,7 +174,7 @@ impl Invocation {
             stdout,
             stderr,
             shown,
-            ends_at: Instant::now() + self.deadline,
+            ends_at: Instant::now() + patiently(self.deadline),
             report: self.report,
         }
     }
@@ -259,7 +259,7 @@ impl Running {
             );
         }
         let status = must(self.child.wait(), "wait");
-        let last_words_until = Instant::now() + LAST_WORDS;
+        let last_words_until = Instant::now() + patiently(LAST_WORDS);
         for (stream, name) in [(&self.stdout, "stdout"), (&self.stderr, "stderr")] {
             if !stream.wait_for_end(last_words_until) {
                 panic!(

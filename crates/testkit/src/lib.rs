@@ -5,14 +5,21 @@
 
 mod attack;
 mod binaries;
+mod demonstration;
 mod invocation;
+pub mod layers;
+mod patience;
+mod processors;
 mod proof;
 pub mod raw;
 mod world;
 
 pub use attack::Attack;
 pub use binaries::{rust_toolchain, sandbox as sandbox_program};
+pub use demonstration::Demonstration;
 pub use invocation::{Invocation, Output, Running};
+pub use patience::{patiently, tries};
+pub use processors::pin;
 pub use world::World;
 
 use std::fmt::Display;
@@ -27,6 +34,16 @@ pub fn am_root() -> bool {
 #[must_use]
 pub fn landlock_abi() -> u32 {
     palisade_sys::landlock::landlock_abi().unwrap_or(0)
+}
+
+/// Whether an overlay on a tmpfs can hide a directory below it whole: the mark for that is an
+/// extended attribute of a kind that tmpfs has since Linux 6.6. Before, removing or replacing such
+/// a directory inside fails with EIO.
+#[must_use]
+pub fn overlays_replace_directories() -> bool {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let mut numbers = release.split(['.', '-', '+']).map_while(|part| part.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(6))
 }
 
 /// The value, or a failed test that says what could not be done.

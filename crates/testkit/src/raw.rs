@@ -3,6 +3,10 @@
 //! is let through. Never shipped: the product has its own calls in `palisade-sys`.
 #![expect(unsafe_code, reason = "attacks need system calls that nobody wraps")]
 
+mod shared_name;
+
+pub use shared_name::{NamedCall, SharedName};
+
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -408,4 +412,105 @@ pub fn open_handle(place: &std::fs::File, packed: &[u8]) -> io::Result<OwnedFd> 
             libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC,
         )
     })
+}
+
+/// truncate(2) to nothing.
+pub fn truncate(path: &str) -> io::Result<()> {
+    let path = std::ffi::CString::new(path)?;
+    // SAFETY: a C string, borrowed for the call.
+    checked(unsafe { libc::truncate(path.as_ptr(), 0) }.into()).map(drop)
+}
+
+/// fcntl(2) `F_SETLEASE` for reading, which the owner of a file may take.
+pub fn take_read_lease(file: &std::fs::File) -> io::Result<()> {
+    // SAFETY: takes numbers only; the descriptor is borrowed for the call.
+    checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) }.into())
+        .map(drop)
+}
+
+/// fanotify_init(2) in the form that needs no capability (5.13).
+pub fn fanotify() -> io::Result<OwnedFd> {
+    // SAFETY: takes numbers only.
+    new_descriptor(unsafe {
+        libc::syscall(
+            libc::SYS_fanotify_init,
+            libc::FAN_CLASS_NOTIF | libc::FAN_REPORT_FID,
+            libc::O_RDONLY,
+        )
+    })
+}
+
+/// A filter that allows everything, with a listener for its notifications.
+pub fn install_listener() -> io::Result<OwnedFd> {
+    const SET_MODE_FILTER: c_long = 1;
+    const NEW_LISTENER: c_long = 1 << 3;
+    const RETURN: u16 = 0x06;
+    const ALLOW: u32 = 0x7fff_0000;
+    let instruction = libc::sock_filter { code: RETURN, jt: 0, jf: 0, k: ALLOW };
+    let program = libc::sock_fprog { len: 1, filter: (&raw const instruction).cast_mut() };
+    // SAFETY: takes numbers only.
+    checked(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }.into())?;
+    // SAFETY: a program of one instruction that the kernel only reads.
+    new_descriptor(unsafe {
+        libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, NEW_LISTENER, &raw const program)
+    })
+}
+
+/// syslog(2): how large the kernel's log is, which asks for the same permission as reading it.
+pub fn kernel_log_size() -> io::Result<()> {
+    const READ_ALL: c_long = 3;
+    let mut nothing = [0_u8; 1];
+    // SAFETY: a buffer of one byte, and its length.
+    checked(unsafe { libc::syscall(libc::SYS_syslog, READ_ALL, nothing.as_mut_ptr(), 1) }).map(drop)
+}
+
+/// clock_settime(2) of a clock that no kernel has.
+pub fn set_missing_clock() -> io::Result<()> {
+    const MISSING: c_long = 1000;
+    let time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a time that the kernel only reads.
+    checked(unsafe { libc::syscall(libc::SYS_clock_settime, MISSING, &raw const time) }).map(drop)
+}
+
+/// sched_setscheduler(2) of this process to the lowest real-time priority.
+pub fn become_real_time() -> io::Result<()> {
+    let lowest = libc::sched_param { sched_priority: 1 };
+    // SAFETY: a parameter that the kernel only reads.
+    checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const lowest) }.into())
+        .map(drop)
+}
+
+/// execveat(2) of what a descriptor holds, under a name and with these arguments; returns only if
+/// it is refused.
+pub fn execute_descriptor(program: &std::fs::File, arguments: &[String]) -> io::Error {
+    let words: Result<Vec<std::ffi::CString>, _> = std::iter::once("palisade-probe")
+        .chain(arguments.iter().map(String::as_str))
+        .map(std::ffi::CString::new)
+        .collect();
+    let words = match words {
+        Ok(words) => words,
+        Err(error) => return error.into(),
+    };
+    let mut pointers: Vec<*const libc::c_char> = words.iter().map(|word| word.as_ptr()).collect();
+    pointers.push(std::ptr::null());
+    let no_environment = [std::ptr::null::<libc::c_char>()];
+    // SAFETY: an empty path, and two arrays of C strings that end with a null.
+    unsafe {
+        libc::syscall(
+            libc::SYS_execveat,
+            program.as_raw_fd(),
+            c"".as_ptr(),
+            pointers.as_ptr(),
+            no_environment.as_ptr(),
+            libc::AT_EMPTY_PATH,
+        )
+    };
+    io::Error::last_os_error()
+}
+
+/// Ignores the signal that stops a process of the background which changes its terminal.
+pub fn ignore_terminal_stops() -> io::Result<()> {
+    // SAFETY: no handler of ours is installed.
+    let former = unsafe { libc::signal(libc::SIGTTOU, libc::SIG_IGN) };
+    if former == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -9,6 +9,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::invocation::Invocation;
+use crate::patience::PATIENCE;
 use crate::{binaries, must};
 
 /// System directories only: what a person's `PATH` adds differs from machine to machine.
@@ -153,6 +154,10 @@ impl World {
             .env("XDG_STATE_HOME", home.join(".local/state"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .current_dir(self.project());
+        // The probe waits as patiently as its test.
+        if let Some(patience) = std::env::var_os(PATIENCE) {
+            command.env(PATIENCE, patience);
+        }
         command
     }
 }

@@ -1,7 +1,9 @@
 //! A file a command.
 
 pub(crate) mod audit;
+pub(crate) mod check_path;
 pub(crate) mod doctor;
+pub(crate) mod explain_syscall;
 pub(crate) mod generate;
 pub(crate) mod plan;
 pub(crate) mod policy;

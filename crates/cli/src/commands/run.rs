@@ -3,6 +3,7 @@
 //! Standard output belongs to the command alone; whatever we say goes to standard error.
 
 use crate::args::{CommandArgs, PolicyArgs, ReportArgs};
+use crate::closing;
 use crate::environment;
 use crate::output;
 use crate::request;
@@ -49,12 +50,17 @@ impl Run {
                 output::note(note);
             }
         };
+        let cwd = caller.facts.cwd.clone();
         let finished = run(caller, &request, &mut tell);
+        closing::words(&finished.report, &cwd).iter().for_each(|line| tell(line));
         let mut exit_code = u8::try_from(finished.report.exit_code).unwrap_or(crate::OWN_FAILURE);
         match finished.error {
             Some(error) => output::complain(&error.into()),
             None if finished.report.outcome == Outcome::Timeout => {
                 tell("the time limit is over; everything inside was ended");
+            }
+            None if outlasted_its_grace(&finished.report) => {
+                tell("the command did not end when it was asked to; everything inside was killed");
             }
             None => {}
         }
@@ -69,6 +75,12 @@ impl Run {
         }
         Ok(ExitCode::from(exit_code))
     }
+}
+
+fn outlasted_its_grace(report: &RunReport) -> bool {
+    const SIGKILL: i32 = 9;
+    let was_killed = report.outcome == Outcome::Killed && report.signal == Some(SIGKILL);
+    was_killed && report.signals_forwarded.iter().any(|signal| signal.fatal)
 }
 
 fn prepare(path: &Path) -> anyhow::Result<ReportFile> {

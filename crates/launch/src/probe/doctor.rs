@@ -104,6 +104,8 @@ impl Inside {
 
 /// Tries everything. The caller must be single-threaded; takes some tens of milliseconds.
 pub fn doctor() -> Report {
+    // Who ignores it, by inheritance, has no children to wait for.
+    palisade_sys::proc::reset_action(palisade_sys::proc::sig::SIGCHLD);
     let users = namespaces::user();
     let inside = Inside { usable: users.health == Health::Works };
     let mounts = namespaces::mounts(inside);

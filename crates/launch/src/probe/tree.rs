@@ -2,9 +2,9 @@
 
 use palisade_plan::facts::{Entry, EntryKind, HostTree};
 use std::ffi::OsString;
-use std::fs::FileType;
+use std::fs::{File, FileType};
 use std::io::Read as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// Longer than any `.git` file or back pointer.
@@ -32,15 +32,39 @@ impl HostTree for RealTree {
             .collect()
     }
 
-    fn read_small(&self, path: &Path) -> Option<String> {
-        // A FIFO would block for ever.
-        if !path.symlink_metadata().ok()?.is_file() {
-            return None;
+    fn read_part(&self, path: &Path, offset: u64, length: usize) -> Option<Vec<u8>> {
+        let file = open_regular(path)?;
+        let mut part = vec![0; length];
+        let mut filled = 0;
+        while filled < length {
+            let at = offset.checked_add(u64::try_from(filled).ok()?)?;
+            match file.read_at(&mut part[filled..], at).ok()? {
+                0 => break,
+                count => filled += count,
+            }
         }
+        part.truncate(filled);
+        Some(part)
+    }
+
+    fn is_same_file(&self, one: &Path, other: &Path) -> bool {
+        let identity = |path: &Path| {
+            let found = path.symlink_metadata().ok()?;
+            Some((found.dev(), found.ino()))
+        };
+        identity(one).is_some_and(|one| Some(one) == identity(other))
+    }
+
+    fn read_small(&self, path: &Path) -> Option<String> {
         let mut text = String::new();
-        std::fs::File::open(path).ok()?.take(SMALL).read_to_string(&mut text).ok()?;
+        open_regular(path)?.take(SMALL).read_to_string(&mut text).ok()?;
         Some(text)
     }
+}
+
+/// A FIFO would block for ever.
+fn open_regular(path: &Path) -> Option<File> {
+    if path.symlink_metadata().ok()?.is_file() { File::open(path).ok() } else { None }
 }
 
 fn kind(found: FileType) -> EntryKind {

@@ -3,15 +3,16 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::symlink;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use palisade_testkit::raw;
-use rustix::fs::{CWD, FileType, Mode};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
 
-use crate::{Failure, Probe, argument, number};
+use crate::{Failure, Probe, argument, number, wait_for_line};
 
 pub(crate) const PROBES: &[Probe] = &[
     ("read", "PATH", read),
@@ -27,6 +28,14 @@ pub(crate) const PROBES: &[Probe] = &[
     ("handle", "PATH", handle),
     ("open-handle", "PLACE HANDLE", open_handle),
     ("break-out", "JAIL PATH", break_out),
+    ("link-unnamed", "PATH", link_unnamed),
+    ("exchange", "PATH PATH", exchange),
+    ("bind-socket", "PATH", bind_socket),
+    ("create-by-openat2", "PATH", create_by_openat2),
+    ("watch", "DIRECTORY", watch),
+    ("reopen-input", "", reopen_input),
+    ("open-device", "PATH", open_device),
+    ("grow", "PATH BYTES", grow),
     ("open-loop", "PATH COUNT", open_loop),
 ];
 
@@ -42,8 +51,7 @@ fn read_file(path: &Path) -> Result<String, Failure> {
 
 /// Says `ready`, waits for a line, and only then reads.
 fn read_when_told(arguments: &[String]) -> Result<String, Failure> {
-    println!("ready");
-    io::stdin().read_line(&mut String::new())?;
+    wait_for_line()?;
     read(arguments)
 }
 
@@ -146,6 +154,69 @@ fn break_out(arguments: &[String]) -> Result<String, Failure> {
     }
     rustix::process::chroot(".")?;
     read_file(&path)
+}
+
+/// A file that has no name until it is linked to one.
+fn link_unnamed(arguments: &[String]) -> Result<String, Failure> {
+    let path = argument(arguments, 0, "PATH")?;
+    let mode = Mode::from_raw_mode(0o755);
+    let unnamed = rustix::fs::open(".", OFlags::TMPFILE | OFlags::WRONLY, mode)?;
+    let by_descriptor = format!("/proc/self/fd/{}", unnamed.as_raw_fd());
+    rustix::fs::linkat(CWD, by_descriptor, CWD, path, AtFlags::SYMLINK_FOLLOW)?;
+    Ok(path.to_owned())
+}
+
+fn exchange(arguments: &[String]) -> Result<String, Failure> {
+    let path = argument(arguments, 1, "PATH")?;
+    let both = RenameFlags::EXCHANGE;
+    rustix::fs::renameat_with(CWD, argument(arguments, 0, "PATH")?, CWD, path, both)?;
+    Ok(path.to_owned())
+}
+
+fn bind_socket(arguments: &[String]) -> Result<String, Failure> {
+    let path = argument(arguments, 0, "PATH")?;
+    UnixListener::bind(path)?;
+    Ok(path.to_owned())
+}
+
+fn create_by_openat2(arguments: &[String]) -> Result<String, Failure> {
+    let path = argument(arguments, 0, "PATH")?;
+    let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
+    rustix::fs::openat2(CWD, path, flags, Mode::from_raw_mode(0o644), ResolveFlags::empty())?;
+    Ok(path.to_owned())
+}
+
+/// Watches a directory while the host works in it.
+fn watch(arguments: &[String]) -> Result<String, Failure> {
+    use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+    let directory = argument(arguments, 0, "DIRECTORY")?;
+    let watcher = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+    inotify::add_watch(&watcher, directory, WatchFlags::ALL_EVENTS)?;
+    wait_for_line()?;
+    let mut events = [0; 4096];
+    let length = rustix::io::read(&watcher, &mut events)?;
+    Ok(format!("saw {}", String::from_utf8_lossy(&events[..length]).replace('\0', "")))
+}
+
+/// Standard input was opened for reading; by its name in `/proc` it can be opened again.
+fn reopen_input(_: &[String]) -> Result<String, Failure> {
+    let mut again = OpenOptions::new().write(true).open("/proc/self/fd/0")?;
+    again.write_all(b"written by the probe\n")?;
+    Ok("wrote its input".to_owned())
+}
+
+/// Opens, and neither reads nor writes.
+fn open_device(arguments: &[String]) -> Result<String, Failure> {
+    let path = argument(arguments, 0, "PATH")?;
+    File::open(path)?;
+    Ok(path.to_owned())
+}
+
+/// Makes a file this large, by one byte at its end.
+fn grow(arguments: &[String]) -> Result<String, Failure> {
+    let path = argument(arguments, 0, "PATH")?;
+    File::create(path)?.set_len(number(arguments, 1, "BYTES")?)?;
+    Ok(path.to_owned())
 }
 
 /// Opens one file over and over and prints the nanoseconds one opening took.

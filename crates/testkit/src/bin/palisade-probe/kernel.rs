@@ -1,25 +1,20 @@
-//! Attempts at the kernel's surface and the network.
+//! Attempts at the kernel's surface.
 //! Must never look for another way once one is refused.
 
 use std::fs::File;
 use std::io;
-use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::AsFd;
-use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::net::{SocketAddr, UnixStream};
 
 use palisade_sys::clone::{CloneFlags, unshare};
 use palisade_testkit::raw;
 use rustix::io::Errno;
-use rustix::mount::{FsOpenFlags, MountFlags, UnmountFlags};
+use rustix::mount::{FsOpenFlags, MountFlags, MountPropagationFlags, UnmountFlags};
 use rustix::net::{AddressFamily, Protocol, SocketType};
 
 use crate::surroundings::{LEFT_KEY, c_string};
 use crate::{Failure, Probe, argument, number};
 
 pub(crate) const PROBES: &[Probe] = &[
-    ("connect", "PORT", connect),
-    ("connect-abstract", "NAME", connect_abstract),
     ("io-uring", "", io_uring),
     #[cfg(target_arch = "x86_64")]
     ("int-0x80", "", int_0x80),
@@ -36,6 +31,14 @@ pub(crate) const PROBES: &[Probe] = &[
     ("userfaultfd", "", userfaultfd),
     ("perf-event", "", perf_event),
     ("fsopen", "", fsopen),
+    ("fanotify", "", fanotify),
+    ("listener", "", listener),
+    ("kernel-log", "", kernel_log),
+    ("set-clock", "", set_clock),
+    ("real-time", "", real_time),
+    ("raise-limit", "", raise_limit),
+    ("mount-cgroup-v1", "DIRECTORY", mount_cgroup_v1),
+    ("run-from-memory", "PROBE…", run_from_memory),
     ("call-setns", "", setns),
     ("call-chroot", "", chroot),
     ("call-mount", "", mount),
@@ -45,18 +48,6 @@ pub(crate) const PROBES: &[Probe] = &[
     ("kexec", "", kexec),
     ("arguments", "WORD…", arguments),
 ];
-
-fn connect(arguments: &[String]) -> Result<String, Failure> {
-    let port = number(arguments, 0, "PORT")?;
-    TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
-    Ok(port.to_string())
-}
-
-fn connect_abstract(arguments: &[String]) -> Result<String, Failure> {
-    let name = argument(arguments, 0, "NAME")?;
-    UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)?;
-    Ok(name.to_owned())
-}
 
 fn io_uring(_: &[String]) -> Result<String, Failure> {
     raw::io_uring_setup()?;
@@ -210,6 +201,63 @@ fn unload_module(_: &[String]) -> Result<String, Failure> {
 
 fn kexec(_: &[String]) -> Result<String, Failure> {
     answered_by_the_kernel(raw::kexec_load_nonsense())
+}
+
+fn fanotify(_: &[String]) -> Result<String, Failure> {
+    raw::fanotify()?;
+    Ok("watches files wherever they are".to_owned())
+}
+
+/// A filter of one's own that answers notifications oneself.
+fn listener(_: &[String]) -> Result<String, Failure> {
+    raw::install_listener()?;
+    Ok("decides about its own calls".to_owned())
+}
+
+fn kernel_log(_: &[String]) -> Result<String, Failure> {
+    raw::kernel_log_size()?;
+    Ok("may read the kernel's log".to_owned())
+}
+
+/// A clock that does not exist: only the filter says `EPERM` to that.
+fn set_clock(_: &[String]) -> Result<String, Failure> {
+    answered_by_the_kernel(raw::set_missing_clock())
+}
+
+fn real_time(_: &[String]) -> Result<String, Failure> {
+    raw::become_real_time()?;
+    Ok("goes before everybody else".to_owned())
+}
+
+/// Lowers a hard limit, which everybody may, and takes that back, which is a privilege.
+fn raise_limit(_: &[String]) -> Result<String, Failure> {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let low = Rlimit { current: Some(64), maximum: Some(64) };
+    setrlimit(Resource::Nofile, low)?;
+    let again = Rlimit { current: Some(64), maximum: Some(65) };
+    setrlimit(Resource::Nofile, again)?;
+    Ok("has its limit back".to_owned())
+}
+
+/// A hierarchy of the first version, whose `release_agent` the kernel would run as the host's root.
+fn mount_cgroup_v1(arguments: &[String]) -> Result<String, Failure> {
+    let directory = argument(arguments, 0, "DIRECTORY")?;
+    unshare(CloneFlags::NEWNS)?;
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    rustix::mount::mount_change("/", private)?;
+    let options = c"none,name=palisade-probe";
+    rustix::mount::mount("none", directory, "cgroup", MountFlags::empty(), options)?;
+    std::fs::write(std::path::Path::new(directory).join("release_agent"), "/bin/true")?;
+    rustix::mount::unmount(directory, UnmountFlags::empty())?;
+    Ok("the kernel would run a program of its choice".to_owned())
+}
+
+/// Copies this program into memory and runs it from there: no path leads to it.
+fn run_from_memory(arguments: &[String]) -> Result<String, Failure> {
+    let memory = rustix::fs::memfd_create("nowhere", rustix::fs::MemfdFlags::empty())?;
+    let mut memory = File::from(memory);
+    io::copy(&mut File::open("/proc/self/exe")?, &mut memory)?;
+    Err(raw::execute_descriptor(&memory, arguments).into())
 }
 
 /// How the program itself was called.

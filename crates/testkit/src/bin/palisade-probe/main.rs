@@ -2,10 +2,13 @@
 //! Prints `done …` and exits 0, or prints `refused ERRNO …` and exits 1; 2 is a wrong call.
 //! It must never hide a refusal by trying another way: each way is its own subcommand.
 
+mod attributes;
 mod files;
 mod kernel;
 mod mounts;
+mod network;
 mod processes;
+mod races;
 mod surroundings;
 
 use std::io;
@@ -15,8 +18,16 @@ use std::process::ExitCode;
 type Probe = (&'static str, &'static str, fn(&[String]) -> Result<String, Failure>);
 
 /// Every group's table of subcommands.
-const GROUPS: [&[Probe]; 5] =
-    [files::PROBES, mounts::PROBES, processes::PROBES, kernel::PROBES, surroundings::PROBES];
+const GROUPS: [&[Probe]; 8] = [
+    files::PROBES,
+    attributes::PROBES,
+    mounts::PROBES,
+    processes::PROBES,
+    kernel::PROBES,
+    network::PROBES,
+    races::PROBES,
+    surroundings::PROBES,
+];
 
 enum Failure {
     Refused(io::Error),
@@ -78,6 +89,12 @@ fn argument<'a>(arguments: &'a [String], index: usize, what: &str) -> Result<&'a
         .get(index)
         .map(String::as_str)
         .ok_or_else(|| Failure::Usage(format!("{what} is missing")))
+}
+
+/// Says `ready` and waits for a line, or for the end of the input.
+fn wait_for_line() -> io::Result<()> {
+    println!("ready");
+    io::stdin().read_line(&mut String::new()).map(drop)
 }
 
 fn number<N: std::str::FromStr>(

@@ -19,6 +19,7 @@ pub(crate) const PROBES: &[Probe] = &[
     ("mount-and-plant", "DIRECTORY", mount_and_plant),
     ("unmount-and-write", "MOUNT FILE", unmount_and_write),
     ("remount-and-write", "MOUNT FILE", remount_and_write),
+    ("move-and-write", "MOUNT FILE", move_and_write),
     ("nest", "", nest),
     ("nest-and-unmount-and-write", "MOUNT FILE", nest_and_unmount_and_write),
     ("ask-and-read", "REQUEST FILE", ask_and_read),
@@ -55,6 +56,19 @@ fn remount_and_write(arguments: &[String]) -> Result<String, Failure> {
     // nosuid and nodev stay: only to lift read-only is the attack.
     let flags = MountFlags::BIND | MountFlags::NOSUID | MountFlags::NODEV;
     rustix::mount::mount_remount(argument(arguments, 0, "MOUNT")?, flags, "")?;
+    write_file(file)?;
+    Ok(file.to_owned())
+}
+
+fn move_and_write(arguments: &[String]) -> Result<String, Failure> {
+    let file = argument(arguments, 1, "FILE")?;
+    fs::create_dir_all("aside")?;
+    // What is shared can not be moved.
+    let _ = rustix::mount::mount_change(
+        "/",
+        MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
+    );
+    rustix::mount::mount_move(argument(arguments, 0, "MOUNT")?, "aside")?;
     write_file(file)?;
     Ok(file.to_owned())
 }
@@ -215,7 +229,7 @@ fn start(arguments: &[String]) -> Result<Child, Failure> {
 
 /// Waits for a file for as long as that makes sense.
 fn appears(file: &str, mut makes_sense: impl FnMut() -> bool) -> bool {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + palisade_testkit::patiently(PATIENCE);
     while Instant::now() < until && makes_sense() {
         if Path::new(file).exists() {
             return true;

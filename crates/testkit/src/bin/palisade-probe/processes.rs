@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -32,10 +33,15 @@ pub(crate) const PROBES: &[Probe] = &[
     ("read-proc", "PID|FILE ENTRY", read_proc),
     ("signal", "PID|FILE NUMBER", signal),
     ("signal-everyone", "NUMBER", signal_everyone),
+    ("kill-parent", "", kill_parent),
+    ("host-name", "", host_name),
+    ("variable", "NAME", variable),
+    ("linger", "SECONDS FILE", linger),
     ("outlive", "DIRECTORY", outlive),
     ("daemon", "DIRECTORY", daemon),
     ("type", "plain|high-bit TEXT", type_into_terminal),
     ("ask-console", "plain|high-bit", ask_console),
+    ("read-terminal", "controlling|standard-error", read_terminal),
 ];
 
 /// Opens a running program's file for writing. `ETXTBSY` counts as reached: the kernel looks at
@@ -163,6 +169,41 @@ fn signal_everyone(arguments: &[String]) -> Result<String, Failure> {
     Ok("signalled everyone".to_owned())
 }
 
+/// How long a killed process may take to be gone.
+const SOON: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// The process that is there to end this one when its time has come.
+fn kill_parent(_: &[String]) -> Result<String, Failure> {
+    let parent = rustix::process::getppid().ok_or(Errno::SRCH)?;
+    proc::kill(parent, rustix::process::Signal::KILL.as_raw())?;
+    // A dead parent is not this one's any more; one that ignores the signal stays.
+    let soon = std::time::Instant::now() + palisade_testkit::patiently(SOON);
+    while rustix::process::getppid() == Some(parent) {
+        if std::time::Instant::now() > soon {
+            return Err(Errno::TIMEDOUT.into());
+        }
+        std::thread::yield_now();
+    }
+    Ok("is without a parent".to_owned())
+}
+
+fn host_name(_: &[String]) -> Result<String, Failure> {
+    Ok(rustix::system::uname().nodename().to_string_lossy().into_owned())
+}
+
+fn variable(arguments: &[String]) -> Result<String, Failure> {
+    let name = argument(arguments, 0, "NAME")?;
+    let value = std::env::var(name).map_err(|_| io::Error::from(Errno::NOENT))?;
+    Ok(value)
+}
+
+/// Stays for a while, and leaves a sign that it did.
+fn linger(arguments: &[String]) -> Result<String, Failure> {
+    std::thread::sleep(std::time::Duration::from_secs(number(arguments, 0, "SECONDS")?));
+    fs::write(argument(arguments, 1, "FILE")?, "stayed")?;
+    Ok("stayed".to_owned())
+}
+
 /// Leaves a daemon behind: forked twice, in a session of its own. Its sign of life is a lock.
 fn outlive(arguments: &[String]) -> Result<String, Failure> {
     let directory = argument(arguments, 0, "DIRECTORY")?;
@@ -213,6 +254,28 @@ fn ask_console(arguments: &[String]) -> Result<String, Failure> {
         Err(error) => Err(error.into()),
         Ok(()) => Ok("the console answered".to_owned()),
     }
+}
+
+/// Reads what was typed and not read yet.
+fn read_terminal(arguments: &[String]) -> Result<String, Failure> {
+    let terminal = match argument(arguments, 0, "controlling|standard-error")? {
+        "controlling" => {
+            let terminal = File::open("/dev/tty")?;
+            // From the background nothing can be read, but a process may take the foreground.
+            raw::ignore_terminal_stops()?;
+            rustix::termios::tcsetpgrp(&terminal, rustix::process::getpgrp())?;
+            terminal
+        }
+        _ => File::from(io::stderr().as_fd().try_clone_to_owned()?),
+    };
+    let is_terminal = rustix::termios::isatty(&terminal);
+    if !is_terminal {
+        return Err(Errno::NOTTY.into());
+    }
+    rustix::fs::fcntl_setfl(&terminal, rustix::fs::OFlags::NONBLOCK)?;
+    let mut typed = [0; 64];
+    let length = rustix::io::read(&terminal, &mut typed)?;
+    Ok(String::from_utf8_lossy(&typed[..length]).into_owned())
 }
 
 fn form(arguments: &[String]) -> Result<raw::Command, Failure> {

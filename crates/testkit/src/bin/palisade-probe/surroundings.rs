@@ -4,6 +4,7 @@
 use std::ffi::CString;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -20,6 +21,7 @@ pub(crate) const PROBES: &[Probe] = &[
     ("once-pid-1-settled", "-- COMMAND…", once_pid_1_settled),
     ("with-bystander", "-- COMMAND…", with_bystander),
     ("in-terminal", "-- COMMAND…", in_terminal),
+    ("in-terminal-with-typing", "TEXT -- COMMAND…", in_terminal_with_typing),
     ("with-session-key", "NAME VALUE -- COMMAND…", with_session_key),
     ("with-shared-memory", "PATH CONTENT -- COMMAND…", with_shared_memory),
     ("with-queues", "POSIX-NAME SYSTEM-V-KEY CONTENT -- COMMAND…", with_queues),
@@ -64,13 +66,7 @@ fn with_bystander(arguments: &[String]) -> Result<String, Failure> {
 
 /// In the session of a new terminal, which is standard error; tells what was typed there.
 fn in_terminal(arguments: &[String]) -> Result<String, Failure> {
-    let master = tty::open_ptmx_in(palisade_sys::CWD, Path::new("/dev/ptmx"))?;
-    let terminal = tty::open_slave(&master)?;
-    proc::setsid()?;
-    tty::set_controlling_tty(&terminal)?;
-    // Raw: what is typed can be read at once, and nothing is echoed.
-    tty::make_raw(&terminal)?;
-    rustix::stdio::dup2_stderr(&terminal)?;
+    let (_master, terminal) = enter_new_terminal()?;
     let code = run(arguments)?;
     rustix::fs::fcntl_setfl(&terminal, rustix::fs::OFlags::NONBLOCK)?;
     let mut typed = [0; 64];
@@ -80,6 +76,25 @@ fn in_terminal(arguments: &[String]) -> Result<String, Failure> {
     };
     println!("typed {:?}", String::from_utf8_lossy(&typed[..length]));
     end_with(code)
+}
+
+/// In such a session, where somebody has typed something that nobody has read yet.
+fn in_terminal_with_typing(arguments: &[String]) -> Result<String, Failure> {
+    let (master, _terminal) = enter_new_terminal()?;
+    rustix::io::write(&master, argument(arguments, 0, "TEXT")?.as_bytes())?;
+    end_with(run(arguments)?)
+}
+
+/// The master and the terminal, which is this session's and standard error.
+fn enter_new_terminal() -> Result<(OwnedFd, OwnedFd), Failure> {
+    let master = tty::open_ptmx_in(palisade_sys::CWD, Path::new("/dev/ptmx"))?;
+    let terminal = tty::open_slave(&master)?;
+    proc::setsid()?;
+    tty::set_controlling_tty(&terminal)?;
+    // Raw: what is typed can be read at once, and nothing is echoed.
+    tty::make_raw(&terminal)?;
+    rustix::stdio::dup2_stderr(&terminal)?;
+    Ok((master, terminal))
 }
 
 /// With a key in a session keyring of its own; tells which key was left there by the command.
@@ -131,7 +146,7 @@ pub(crate) fn end_with(code: i32) -> Result<String, Failure> {
 }
 
 pub(crate) fn wait_until(condition: impl Fn() -> bool) -> io::Result<()> {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + palisade_testkit::patiently(Duration::from_secs(30));
     while !condition() {
         if Instant::now() > deadline {
             return Err(Errno::TIMEDOUT.into());

@@ -1,0 +1,71 @@
+use super::*;
+use palisade_record::{BlockedCalls, Versions};
+
+fn report() -> RunReport {
+    let versions = Versions { palisade: "0".into(), kernel: "0".into() };
+    RunReport::begin("s", &["true"], versions)
+}
+
+fn refused(path: &str, rule: &str, count: u64) -> ProtectedWrite {
+    ProtectedWrite {
+        path: path.into(),
+        rule: rule.into(),
+        why: "run on entering".into(),
+        call: "openat".into(),
+        executable: "/bin/sh".into(),
+        count,
+    }
+}
+
+fn blocked(name: &str, count: u64, suspicious: bool) -> BlockedCalls {
+    BlockedCalls { name: name.into(), number: 1, count, suspicious, executable: "/bin/sh".into() }
+}
+
+fn said(report: &RunReport) -> Vec<String> {
+    words(report, Path::new("/p"))
+}
+
+#[test]
+fn nothing_is_said_of_an_ordinary_run() {
+    let mut report = report();
+    report.blocked_calls.push(blocked("personality", 4, false));
+    assert_eq!(said(&report), [""; 0]);
+}
+
+/// Proves: FS-9 told
+#[test]
+fn refused_writes_are_named_with_the_way_to_allow_them() {
+    let mut report = report();
+    report.protected_writes.push(refused("/p/.envrc", ".envrc", 1));
+    assert_eq!(
+        said(&report),
+        ["1 protected write refused: .envrc (run on entering); allow with --allow-write .envrc"]
+    );
+    for name in ["b", "c", "d"] {
+        report.protected_writes.push(refused(&format!("/elsewhere/{name}"), ".envrc", 2));
+    }
+    let line = &said(&report)[0];
+    assert!(line.starts_with("7 protected writes refused: .envrc (run"), "{line}");
+    assert!(line.contains("/elsewhere/c (run on entering) and 1 more; allow with"), "{line}");
+}
+
+#[test]
+fn refused_executions_are_told_apart() {
+    let mut report = report();
+    report.protected_writes.push(refused("/bin/ls", "process.allowExec", 2));
+    assert_eq!(said(&report), ["2 executions refused by `process.allowExec`: /bin/ls"]);
+}
+
+/// Proves: SYS-2 repeated
+#[test]
+fn the_end_of_a_run_that_tried_too_much_is_told() {
+    let mut report = report();
+    report.blocked_calls =
+        vec![blocked("mount", 99, true), blocked("bpf", 1, true), blocked("syslog", 9, false)];
+    assert_eq!(said(&report), ["100 suspicious system calls refused: mount, bpf"]);
+    report.ended_by_blocked_calls = Some(100);
+    assert_eq!(
+        said(&report),
+        ["ended after 100 suspicious system calls (mount, bpf); `syscalls.maxBlocked` is 100"]
+    );
+}

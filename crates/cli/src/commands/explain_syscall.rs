@@ -1,0 +1,222 @@
+//! `sandbox explain-syscall`: what the filter of a run answers to a system call, by which rule and
+//! why. It asks the filter that the plan holds, and must never have an opinion of its own.
+
+use crate::args::PolicyArgs;
+use crate::output;
+use crate::request::policy_request;
+use clap::{Args, ValueEnum};
+use palisade_bpf::{Answer, Arch, BaselineOptions, Explanation, Notice, Profile, Refusal, Verdict};
+use palisade_session::Caller;
+use palisade_session::run::{RunRequest, new_session_id, plan};
+use serde::Serialize;
+use serde_json::json;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 allowed, 1 refused, 2 decided for each call, by its arguments or by the broker;
+125 if there is no answer, as for a name that no system call has.";
+
+const DECIDED_FOR_EACH_CALL: u8 = 2;
+
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct ExplainSyscall {
+    #[command(flatten)]
+    policy: PolicyArgs,
+
+    /// Ask for a program of this architecture [default: this machine's]
+    #[arg(long, value_enum, value_name = "ARCH")]
+    arch: Option<ArchName>,
+
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Print all groups of calls instead
+    #[arg(long, conflicts_with = "syscall")]
+    list: bool,
+
+    /// The system call, by name or number
+    #[arg(value_name = "NAME|NUMBER", required_unless_present = "list")]
+    syscall: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ArchName {
+    #[value(name = "x86_64")]
+    X86_64,
+    #[value(name = "aarch64")]
+    Aarch64,
+}
+
+impl From<ArchName> for Arch {
+    fn from(name: ArchName) -> Self {
+        match name {
+            ArchName::X86_64 => Self::X86_64,
+            ArchName::Aarch64 => Self::Aarch64,
+        }
+    }
+}
+
+impl ExplainSyscall {
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        let arch = self.arch.map_or(Arch::native(), Arch::from);
+        let filter = self.filter()?.map(|profile| profile.on(arch));
+        // A misspelt name is one with or without a filter.
+        let profile = filter.clone().unwrap_or_else(|| unfiltered(arch));
+        let asked = self.syscall.as_deref().map(|word| Asked::find(&profile, word)).transpose()?;
+        match (filter, asked) {
+            (None, _) if self.json => output::print_json(&json!({ "filtered": false }))?,
+            (None, _) => output::print("no filter at isolation level 0: every call is allowed\n")?,
+            (Some(_), Some(asked)) => return asked.tell(arch, self.json),
+            (Some(profile), None) => list(&profile, self.json)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// What `run` would use with these options; `None` at level 0.
+    fn filter(&self) -> anyhow::Result<Option<Profile>> {
+        let caller = Caller::here()?;
+        let policy = policy_request(&caller, &self.policy)?;
+        // The filter is the same for every command.
+        let request = RunRequest { command: vec![OsString::from("true")], policy };
+        let planned = plan(&caller, &request, &new_session_id())?;
+        for note in &planned.policy.notes {
+            output::note(&note.to_string());
+        }
+        Ok(planned.plan.seccomp.map(|seccomp| seccomp.rules))
+    }
+}
+
+fn unfiltered(arch: Arch) -> Profile {
+    Profile::baseline(BaselineOptions::new(arch))
+}
+
+/// What was asked about.
+enum Asked {
+    Known(Explanation),
+    /// In no table of the architecture.
+    Unknown(u32),
+}
+
+impl Asked {
+    fn find(profile: &Profile, word: &str) -> Result<Self, palisade_bpf::Error> {
+        let number = match word.strip_prefix("0x") {
+            Some(digits) => u32::from_str_radix(digits, 16),
+            None => word.parse(),
+        };
+        Ok(match number {
+            Ok(number) => profile.explain_number(number).map_or(Self::Unknown(number), Self::Known),
+            Err(_) => Self::Known(profile.explain(word)?),
+        })
+    }
+
+    fn tell(&self, arch: Arch, as_json: bool) -> anyhow::Result<ExitCode> {
+        match self {
+            Self::Known(explanation) if as_json => {
+                output::print_json(&OnArch { arch, explanation })?;
+            }
+            Self::Known(explanation) => output::print(&text(explanation, arch))?,
+            Self::Unknown(number) if as_json => output::print_json(&json!({
+                "arch": arch, "number": number, "verdict": Verdict::Refused,
+            }))?,
+            Self::Unknown(number) => output::print(&format!(
+                "{number} on {}: refused with ENOSYS, not logged\n  newer than the tables: programs \
+                 fall back, as on an older kernel\n",
+                arch_name(arch),
+            ))?,
+        }
+        Ok(match self {
+            Self::Known(Explanation { number: Some(_), verdict, .. }) => match verdict {
+                Verdict::Allowed => ExitCode::SUCCESS,
+                Verdict::Refused => ExitCode::FAILURE,
+                Verdict::Brokered | Verdict::ByArgument => ExitCode::from(DECIDED_FOR_EACH_CALL),
+            },
+            Self::Known(Explanation { number: None, .. }) | Self::Unknown(_) => ExitCode::FAILURE,
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct OnArch<'a> {
+    arch: Arch,
+    #[serde(flatten)]
+    explanation: &'a Explanation,
+}
+
+fn arch_name(arch: Arch) -> &'static str {
+    match arch {
+        Arch::X86_64 => "x86_64",
+        Arch::Aarch64 => "aarch64",
+    }
+}
+
+fn text(explanation: &Explanation, arch: Arch) -> String {
+    let Explanation { name, number, verdict, group, reason, list, rules } = explanation;
+    let arch = arch_name(arch);
+    let Some(number) = number else {
+        return format!("{name}: {arch} has no such call\n  group {group}: {reason}\n");
+    };
+    let mut text = format!("{name}, number {number} on {arch}: ");
+    match (verdict, &rules[..]) {
+        (_, [only]) => text += &format!("{}\n", in_words(only.answer)),
+        (Verdict::Refused, _) => text += "refused\n",
+        (Verdict::Allowed, _) => text += "allowed\n",
+        (Verdict::Brokered, _) => text += "performed by the broker\n",
+        (Verdict::ByArgument, _) => text += "depends on its arguments\n",
+    }
+    for rule in rules.iter().filter(|_| rules.len() > 1) {
+        let answer = in_words(rule.answer);
+        text += &match rule.when {
+            "" => format!("  otherwise: {answer}\n"),
+            when => format!("  if {when}: {answer}\n"),
+        };
+    }
+    if let Some(list) = list {
+        text += &format!("  {list}\n");
+    }
+    text + &format!("  group {group}: {reason}\n")
+}
+
+fn in_words(answer: Answer) -> String {
+    match answer {
+        Answer::Allow => "allowed".to_owned(),
+        Answer::Broker => "performed by the broker, if it may be".to_owned(),
+        Answer::KillProcess => "ends the process".to_owned(),
+        Answer::Refuse(refusal) => {
+            let Refusal { errno, notice } = refusal;
+            let errno = refusal.errno_name().map_or_else(|| errno.to_string(), str::to_owned);
+            let told = match notice {
+                Notice::Quiet => "not logged",
+                Notice::Logged => "logged",
+                Notice::Suspicious => "logged as suspicious",
+            };
+            format!("refused with {errno}, {told}")
+        }
+    }
+}
+
+/// All groups with their calls on this architecture.
+fn list(profile: &Profile, as_json: bool) -> anyhow::Result<()> {
+    let explanations: Vec<Explanation> =
+        profile.explanations().filter(|explained| explained.number.is_some()).collect();
+    if as_json {
+        return output::print_json(&explanations);
+    }
+    let mut text = String::new();
+    for group in explanations.chunk_by(|a, b| a.group == b.group) {
+        text += &format!("{}: {}\n", group[0].group, group[0].reason);
+        for alike in group.chunk_by(|a, b| a.verdict == b.verdict) {
+            let names: Vec<&str> = alike.iter().map(|explained| explained.name).collect();
+            let verdict = match alike[0].verdict {
+                Verdict::Allowed => "allowed",
+                Verdict::Refused => "refused",
+                Verdict::Brokered => "by the broker",
+                Verdict::ByArgument => "by argument",
+            };
+            text += &format!("  {verdict}: {}\n", names.join(" "));
+        }
+    }
+    output::print(&text)
+}

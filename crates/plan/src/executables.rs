@@ -1,0 +1,276 @@
+//! The programs that may be executed where the policy lists them (PROC-2): found in the view as the
+//! command would find them, with the loaders and interpreters they can not start without.
+//!
+//! Says what gets around the list, too: it must never look firmer than it is.
+
+use crate::error::PlanError;
+use crate::facts::{EntryKind, HostFacts};
+use crate::model::{Command, Detour, DetourKind, Executables};
+use crate::paths::Scope;
+use crate::program::{self, Needs};
+use crate::reach::{Found, Reach};
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// As `execvp` without a `PATH`, and as the launcher.
+const DEFAULT_PATH: &str = "/usr/bin:/bin";
+/// So many files of a listed directory are looked into for what they need.
+const MOST_LOOKED_INTO: usize = 10_000;
+/// Programs known to run what they read; version numbers at the end do not count.
+const INTERPRETERS: [&str; 29] = [
+    "ash", "awk", "bash", "bun", "busybox", "csh", "dash", "deno", "fish", "gawk", "gdb", "guile",
+    "java", "ksh", "lua", "luajit", "mawk", "node", "nodejs", "perl", "php", "pypy", "python",
+    "ruby", "sh", "tclsh", "tcsh", "toybox", "zsh",
+];
+
+/// Where names mean something.
+pub(crate) struct Ground<'a> {
+    pub(crate) facts: &'a HostFacts,
+    pub(crate) command: &'a Command,
+    pub(crate) reach: Reach<'a>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    pub(crate) executables: Executables,
+    pub(crate) notes: Vec<String>,
+}
+
+/// The list is not empty. A command that is not on it is refused.
+pub(crate) fn choose(list: &[String], ground: &Ground<'_>) -> Result<Chosen, PlanError> {
+    let mut search = Search::new(ground);
+    for text in list {
+        match ground.named(text)? {
+            Some(found) => search.add_listed(found),
+            None => search.notes.push(format!(
+                "allowedExecutables: `{text}` is not in the sandbox's view, and so nothing is allowed by it"
+            )),
+        }
+    }
+    search.refuse_unlisted_command()?;
+    search.add_needs();
+    Ok(search.finish())
+}
+
+impl Ground<'_> {
+    /// A program's name, or the path of a file or directory.
+    fn named(&self, text: &str) -> Result<Option<Found>, PlanError> {
+        if !text.contains('/') && text != "~" {
+            return Ok(self.candidates(OsStr::new(text)).into_iter().next());
+        }
+        let path = if text.starts_with(['/', '~', '$']) {
+            Scope::new(self.facts).typed(text)?
+        } else {
+            self.command.cwd.join(text)
+        };
+        let is_known = |found: &Found| found.kind.is_node();
+        Ok(self.reach.resolve(&path).filter(is_known))
+    }
+
+    /// Every file that a command's word could mean, in the order in which they are tried.
+    fn candidates(&self, word: &OsStr) -> Vec<Found> {
+        let file = |path: PathBuf| {
+            let found = self.reach.resolve(&self.command.cwd.join(path))?;
+            (found.kind == EntryKind::File).then_some(found)
+        };
+        if word.as_encoded_bytes().contains(&b'/') {
+            return file(PathBuf::from(word)).into_iter().collect();
+        }
+        let variable = self.command.env.iter().find(|(name, _)| name == "PATH");
+        let path = variable.map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value.as_os_str());
+        std::env::split_paths(path).filter_map(|dir| file(dir.join(word))).collect()
+    }
+}
+
+struct Search<'a> {
+    ground: &'a Ground<'a>,
+    listed: Vec<Found>,
+    needed: BTreeSet<PathBuf>,
+    detours: BTreeSet<Detour>,
+    /// Yet to be looked into.
+    waiting: Vec<Found>,
+    known: BTreeSet<PathBuf>,
+    notes: Vec<String>,
+}
+
+impl<'a> Search<'a> {
+    fn new(ground: &'a Ground<'a>) -> Self {
+        Self {
+            ground,
+            listed: Vec::new(),
+            needed: BTreeSet::new(),
+            detours: BTreeSet::new(),
+            waiting: Vec::new(),
+            known: BTreeSet::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    fn add_listed(&mut self, found: Found) {
+        if self.ground.reach.is_writable(&found) {
+            self.add_detour(&found.path, DetourKind::Writable);
+        }
+        match found.kind {
+            EntryKind::Dir => self.add_directory(&found),
+            _ => self.wait(found.clone()),
+        }
+        self.listed.push(found);
+    }
+
+    /// Everything below, and the real files that links in it lead to.
+    fn add_directory(&mut self, dir: &Found) {
+        let mut dirs = vec![dir.clone()];
+        let mut looked_into = 0;
+        while let Some(dir) = dirs.pop() {
+            for path in self.ground.reach.children(&dir) {
+                let Some(found) = self.ground.reach.resolve(&path) else { continue };
+                let is_link = found.path != path;
+                match found.kind {
+                    EntryKind::Dir if !is_link => dirs.push(found),
+                    EntryKind::File => {
+                        if is_link {
+                            self.listed.push(found.clone());
+                        }
+                        self.wait(found);
+                        looked_into += 1;
+                    }
+                    _ => {}
+                }
+            }
+            if looked_into > MOST_LOOKED_INTO {
+                self.notes.push(format!(
+                    "allowedExecutables: {} holds too many files to look into each; list the \
+                     interpreters they need as well",
+                    dir.path.display()
+                ));
+                return;
+            }
+        }
+    }
+
+    fn wait(&mut self, found: Found) {
+        if self.known.insert(found.path.clone()) {
+            self.waiting.push(found);
+        }
+    }
+
+    fn is_listed(&self, found: &Found) -> bool {
+        self.listed.iter().any(|listed| {
+            found.path == listed.path
+                || listed.kind == EntryKind::Dir && found.path.starts_with(&listed.path)
+                || self.ground.reach.is_same_file(found, listed)
+        })
+    }
+
+    /// A command that is nowhere is not refused but not found, by the launcher.
+    fn refuse_unlisted_command(&self) -> Result<(), PlanError> {
+        let word = self.ground.command.argv.first().map(OsString::as_os_str).unwrap_or_default();
+        let candidates = self.ground.candidates(word);
+        match candidates.first() {
+            Some(first) if !candidates.iter().any(|found| self.is_listed(found)) => {
+                Err(PlanError::NotAllowed { path: first.path.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn add_needs(&mut self) {
+        while let Some(program) = self.waiting.pop() {
+            let reach = &self.ground.reach;
+            if is_interpreter(&program.path) {
+                self.add_detour(&program.path, DetourKind::Interpreter);
+            }
+            match program::needs(&|offset, length| reach.read(&program, offset, length)) {
+                Needs::Nothing => {}
+                Needs::Loader(path) => self.need(&path, Some(DetourKind::Loader)),
+                Needs::Interpreter { path, named: None } => {
+                    self.need(&path, Some(DetourKind::Interpreter));
+                }
+                Needs::Interpreter { path, named: Some(name) } => {
+                    self.need(&path, None);
+                    if let Some(found) = self.ground.candidates(name.as_os_str()).first() {
+                        self.need(&found.path.clone(), Some(DetourKind::Interpreter));
+                    }
+                }
+            }
+        }
+    }
+
+    /// What is not in the view can not be started, and then neither can who needs it.
+    fn need(&mut self, path: &Path, detour: Option<DetourKind>) {
+        let path = self.ground.command.cwd.join(path);
+        let Some(found) = self.ground.reach.resolve(&path) else { return };
+        if found.kind != EntryKind::File {
+            return;
+        }
+        if let Some(kind) = detour {
+            self.add_detour(&found.path, kind);
+        }
+        if self.ground.reach.is_writable(&found) {
+            self.add_detour(&found.path, DetourKind::Writable);
+        }
+        self.needed.insert(found.path.clone());
+        self.wait(found);
+    }
+
+    fn add_detour(&mut self, path: &Path, kind: DetourKind) {
+        self.detours.insert(Detour { kind, path: path.to_owned() });
+    }
+
+    fn finish(self) -> Chosen {
+        let listed: BTreeSet<PathBuf> = self.listed.into_iter().map(|found| found.path).collect();
+        let is_covered = |path: &Path| path.ancestors().skip(1).any(|above| listed.contains(above));
+        let needed: Vec<PathBuf> = self
+            .needed
+            .into_iter()
+            .filter(|path| !listed.contains(path) && !is_covered(path))
+            .collect();
+        let listed_once = listed.iter().filter(|path| !is_covered(path)).cloned().collect();
+        let detours = self.detours.into_iter().collect();
+        Chosen {
+            executables: Executables { listed: listed_once, needed, detours },
+            notes: self.notes,
+        }
+    }
+}
+
+fn is_interpreter(path: &Path) -> bool {
+    let name = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
+    let name =
+        name.trim_end_matches(|last: char| last.is_ascii_digit() || matches!(last, '.' | '-'));
+    INTERPRETERS.contains(&name)
+}
+
+impl Executables {
+    /// How the list can be got around, for people; nothing where it can not.
+    pub(crate) fn detours_told(&self) -> Option<String> {
+        let of = |kind: DetourKind| -> Vec<String> {
+            let those = self.detours.iter().filter(|detour| detour.kind == kind);
+            those.map(|detour| detour.path.display().to_string()).collect()
+        };
+        let ways = [
+            (of(DetourKind::Loader), "any program can be started by"),
+            (of(DetourKind::Interpreter), "any script can be run by"),
+            (of(DetourKind::Writable), "from inside anything can be written to"),
+        ];
+        let told: Vec<String> = ways
+            .into_iter()
+            .filter(|(paths, _)| !paths.is_empty())
+            .map(|(paths, what)| format!("{what} {}", a_few(&paths)))
+            .collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+}
+
+fn a_few(paths: &[String]) -> String {
+    const SHOWN: usize = 3;
+    match paths.len().checked_sub(SHOWN) {
+        None | Some(0) => paths.join(", "),
+        Some(more) => format!("{} and {more} more", paths[..SHOWN].join(", ")),
+    }
+}
+
+#[cfg(test)]
+#[path = "executables_tests.rs"]
+mod tests;

@@ -1,0 +1,109 @@
+//! The clock of a run: its time limit, and how long the command may take to end once it was asked to.
+//! It only says what is due; nothing is ended here.
+
+use palisade_plan::model::Plan;
+use std::time::{Duration, Instant};
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadlines {
+    /// When the time limit is over.
+    limit: Option<Instant>,
+    /// When the grace time is over.
+    grace: Option<Instant>,
+    after_signal: Duration,
+    after_timeout: Duration,
+}
+
+/// What is to be done now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// The time limit is over: the command is to end.
+    Ask,
+    /// It was asked, and did not.
+    Kill,
+}
+
+impl Deadlines {
+    pub(crate) fn of(plan: &Plan, now: Instant) -> Self {
+        Self {
+            limit: plan.timeout_ms.map(|limit| now + Duration::from_millis(limit)),
+            grace: None,
+            after_signal: Duration::from_millis(plan.grace.after_signal_ms),
+            after_timeout: Duration::from_millis(plan.grace.after_timeout_ms),
+        }
+    }
+
+    /// Somebody asked it to end; asking again gives no more time.
+    pub(crate) fn asked(&mut self, now: Instant) {
+        self.shorten_grace(now + self.after_signal);
+    }
+
+    /// Says each thing once.
+    pub(crate) fn due(&mut self, now: Instant) -> Option<Due> {
+        let over = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
+        if over(self.grace) {
+            self.forget();
+            return Some(Due::Kill);
+        }
+        if over(self.limit) {
+            self.limit = None;
+            self.shorten_grace(now + self.after_timeout);
+            return Some(Due::Ask);
+        }
+        None
+    }
+
+    /// When to look again.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        [self.limit, self.grace].into_iter().flatten().min()
+    }
+
+    /// The command ended, or is being killed.
+    pub(crate) fn forget(&mut self) {
+        self.limit = None;
+        self.grace = None;
+    }
+
+    fn shorten_grace(&mut self, end: Instant) {
+        self.grace = Some(self.grace.map_or(end, |grace| grace.min(end)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Deadlines, Due, Duration, Instant};
+
+    fn deadlines(limit: Option<Instant>) -> Deadlines {
+        let (after_signal, after_timeout) = (Duration::from_secs(10), Duration::from_secs(2));
+        Deadlines { limit, grace: None, after_signal, after_timeout }
+    }
+
+    /// Proves: PROC-3 grace, RES-2 wall-time
+    #[test]
+    fn at_its_limit_a_command_is_asked_first_and_killed_when_the_grace_time_is_over() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut clock = deadlines(Some(at(5)));
+        assert_eq!(clock.due(at(4)), None);
+        assert_eq!(clock.due(at(5)), Some(Due::Ask));
+        assert_eq!((clock.due(at(6)), clock.next()), (None, Some(at(7))));
+        assert_eq!(clock.due(at(7)), Some(Due::Kill));
+        assert_eq!((clock.due(at(99)), clock.next()), (None, None));
+    }
+
+    /// Proves: PROC-3 grace
+    #[test]
+    fn asking_again_gives_no_more_time_and_the_limit_may_give_less() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut clock = deadlines(Some(at(4)));
+        clock.asked(at(1));
+        clock.asked(at(3));
+        assert_eq!(clock.due(at(4)), Some(Due::Ask));
+        assert_eq!(clock.due(at(6)), Some(Due::Kill));
+        let mut clock = deadlines(None);
+        clock.asked(at(1));
+        clock.asked(at(3));
+        assert_eq!(clock.next(), Some(at(11)));
+    }
+}

@@ -1,0 +1,149 @@
+//! Races: two threads, each on a processor of its own, one that changes and one that uses.
+//! The winner's prize is a canary outside; nothing else counts.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use palisade_testkit::pin;
+use palisade_testkit::raw::{NamedCall, SharedName};
+use rustix::io::Errno;
+
+use crate::{Failure, Probe, argument, number};
+
+pub(crate) const PROBES: &[Probe] = &[
+    ("race-dots", "TRIES CANARY", race_dots),
+    ("race-link", "TRIES CANARY", race_link),
+    ("race-hook", "TRIES DIRECTORY NAME", race_hook),
+    ("race-name", "open|mkdir|rename|link|symlink TRIES HARMLESS WANTED", race_name),
+];
+
+/// Lets `change` go on in another thread for as long as `attempt` is tried.
+pub(crate) fn race(
+    tries: u32,
+    change: impl Fn() -> io::Result<()> + Sync,
+    mut attempt: impl FnMut() -> Option<String>,
+) -> Result<String, Failure> {
+    let over = AtomicBool::new(false);
+    let won = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _ = pin(1);
+            while !over.load(Ordering::Relaxed) {
+                let _ = change();
+            }
+        });
+        let _ = pin(0);
+        let won = (0..tries).find_map(|_| attempt());
+        over.store(true, Ordering::Relaxed);
+        won
+    });
+    won.ok_or_else(|| io::Error::from(Errno::ACCESS).into())
+}
+
+fn content(path: &str) -> Option<String> {
+    let mut content = String::new();
+    File::open(path).ok()?.read_to_string(&mut content).ok()?;
+    Some(content)
+}
+
+/// A directory is renamed back and forth while a walk with `..` passes through it: the kernel must
+/// notice that it left the tree, or `..` goes on above the root.
+fn race_dots(arguments: &[String]) -> Result<String, Failure> {
+    let tries = number(arguments, 0, "TRIES")?;
+    let canary = argument(arguments, 1, "CANARY")?.trim_start_matches('/');
+    fs::create_dir_all("deep/er/inner")?;
+    let up = "../".repeat(40);
+    let walk = format!("deep/er/inner/../../../deep/er/inner/{up}{canary}");
+    race(
+        tries,
+        || fs::rename("deep/er", "elsewhere").and_then(|()| fs::rename("elsewhere", "deep/er")),
+        || content(&walk),
+    )
+}
+
+/// A name is a directory and a link to outside in turns.
+fn race_link(arguments: &[String]) -> Result<String, Failure> {
+    let tries = number(arguments, 0, "TRIES")?;
+    let canary = std::path::Path::new(argument(arguments, 1, "CANARY")?);
+    let (Some(outside), Some(name)) = (canary.parent(), canary.file_name()) else {
+        return Err(Failure::Usage("CANARY is not a file's path".to_owned()));
+    };
+    fs::create_dir_all("swapped")?;
+    std::os::unix::fs::symlink(outside, "link")?;
+    let walk = format!("swapped/{}", name.to_string_lossy());
+    race(
+        tries,
+        || {
+            let both = rustix::fs::RenameFlags::EXCHANGE;
+            Ok(rustix::fs::renameat_with(
+                rustix::fs::CWD,
+                "swapped",
+                rustix::fs::CWD,
+                "link",
+                both,
+            )?)
+        },
+        || content(&walk),
+    )
+}
+
+/// One call is made over and over with a name that another thread keeps rewriting.
+fn race_name(arguments: &[String]) -> Result<String, Failure> {
+    let way = argument(arguments, 0, "WAY")?;
+    let tries: u32 = number(arguments, 1, "TRIES")?;
+    let harmless = argument(arguments, 2, "HARMLESS")?;
+    let wanted = argument(arguments, 3, "WANTED")?;
+    let name = SharedName::new(harmless, wanted)
+        .ok_or_else(|| Failure::Usage("the two names are not equally long".to_owned()))?;
+    let way = match way {
+        "open" => NamedCall::Open,
+        "mkdir" => NamedCall::Mkdir,
+        "rename" => NamedCall::Rename,
+        "link" => NamedCall::Link,
+        "symlink" => NamedCall::Symlink,
+        other => return Err(Failure::Usage(format!("no such way: {other}"))),
+    };
+    fs::write("source", "evil")?;
+    let change = || {
+        name.flip();
+        Ok(())
+    };
+    race(tries, change, || {
+        let _ = name.call(way);
+        let won = fs::symlink_metadata(wanted).is_ok();
+        // The harmless name has to be free again, and the source back, for the next try.
+        let _ = fs::remove_file(harmless).or_else(|_| fs::remove_dir(harmless));
+        if fs::symlink_metadata("source").is_err() {
+            let _ = fs::write("source", "evil");
+        }
+        won.then(|| wanted.to_owned())
+    })
+}
+
+/// A directory and a link to the wanted one in turns, while a file is made in it.
+fn race_hook(arguments: &[String]) -> Result<String, Failure> {
+    let tries = number(arguments, 0, "TRIES")?;
+    let directory = argument(arguments, 1, "DIRECTORY")?;
+    let name = argument(arguments, 2, "NAME")?;
+    fs::create_dir_all("swapped")?;
+    std::os::unix::fs::symlink(directory, "link")?;
+    let (swapped, wanted) = (format!("swapped/{name}"), format!("{directory}/{name}"));
+    let both = rustix::fs::RenameFlags::EXCHANGE;
+    race(
+        tries,
+        || {
+            Ok(rustix::fs::renameat_with(
+                rustix::fs::CWD,
+                "swapped",
+                rustix::fs::CWD,
+                "link",
+                both,
+            )?)
+        },
+        || {
+            let _ = File::create(&swapped);
+            let won = fs::symlink_metadata(&wanted).is_ok();
+            won.then(|| wanted.clone())
+        },
+    )
+}

@@ -1,0 +1,346 @@
+//! Git runs programs that its own files name: hooks, and settings such as `core.fsmonitor`. Planted in
+//! the project's repository, in one inside it, and in directories that only look like one.
+
+use std::cell::Cell;
+use std::fs;
+use std::rc::Rc;
+
+use palisade_testkit::{Attack, World};
+
+use crate::guard::{Harm, by_script, planting, staying};
+
+const HOOK: Harm = Harm::Exists(".git/hooks/pre-commit");
+const WRITE_EVIL: &str = r"printf '#!/bin/sh\n' > evil; chmod +x evil;";
+
+/// Proves: FS-9 git-hooks, FS-9 created-names
+#[test]
+fn h01_no_hook_is_planted() {
+    let ways = [
+        ("write a hook", "cp evil .git/hooks/pre-commit"),
+        (
+            "rename a sample to a hook",
+            "cp evil .git/hooks/x.sample; mv .git/hooks/x.sample .git/hooks/pre-commit",
+        ),
+        (
+            "stand in a directory that becomes the hooks, and write there",
+            "mkdir a; rm -r .git/hooks; cd a; mv ../a ../.git/hooks; cp ../../evil pre-commit",
+        ),
+        ("write a hook from within its directory", "cd .git/hooks && cp ../../evil ./pre-commit"),
+        (
+            "write a hook by a crooked path",
+            "cp evil /proc/self/cwd/.git/../.git//hooks/./pre-commit",
+        ),
+        ("rename a file to a hook", "mv evil .git/hooks/pre-commit"),
+        ("link a file to a hook", "ln evil .git/hooks/pre-commit"),
+        ("make a hook a symbolic link", "ln -s ../../evil .git/hooks/pre-commit"),
+        (
+            "write a hook through a link to its directory",
+            "ln -s .git/hooks h; cp evil h/pre-commit",
+        ),
+        ("write a hook through a dangling link", "ln -s .git/hooks/pre-commit d; cat evil > d"),
+        (
+            "put a repository made aside in the place of the real one",
+            "mkdir -p a/hooks; cp evil a/hooks/pre-commit; mv .git old; mv a .git",
+        ),
+        (
+            "move the repository away and make another",
+            "mv .git old; mkdir -p .git/hooks; cp evil .git/hooks/pre-commit",
+        ),
+        (
+            "put a directory made aside in the place of the hooks",
+            "mkdir a; cp evil a/pre-commit; mv .git/hooks old; mv a .git/hooks",
+        ),
+        (
+            "copy a whole repository into place",
+            "cp -r .git a; cp evil a/hooks/pre-commit; rm -rf .git; cp -r a .git",
+        ),
+        (
+            "unpack a hook from an archive",
+            "mkdir -p a/.git/hooks; cp evil a/.git/hooks/pre-commit; tar -C a -cf a.tar .git; tar xf a.tar",
+        ),
+        (
+            "have git's own template bring a hook",
+            "mkdir -p t/hooks; cp evil t/hooks/pre-commit; git init -q --template=t",
+        ),
+    ];
+    for (name, way) in ways {
+        planting("H01", name, HOOK)
+            .proves(&["FS-9 git-hooks", "FS-9 created-names"])
+            .command(move |_| staying(&format!("{WRITE_EVIL} {way}")))
+            .check();
+    }
+}
+
+/// Proves: FS-9 git-hooks, FS-9 created-names
+#[test]
+fn h01_no_hook_is_planted_in_a_nested_repository() {
+    let ways = [
+        (
+            "write a hook of a nested repository",
+            "git init -q sub; cp evil sub/.git/hooks/pre-commit",
+        ),
+        (
+            "make a nested repository by hand, its hooks first",
+            "mkdir -p sub/.git/hooks; cp evil sub/.git/hooks/pre-commit; cp -r .git/* sub/.git/",
+        ),
+        (
+            "rename a directory so that it becomes a nested repository with hooks",
+            "mkdir sub; cp -r .git sub/g; cp evil sub/g/hooks/pre-commit; mv sub/g sub/.git",
+        ),
+        (
+            "rename the directory above a nested repository that was made elsewhere",
+            "mkdir -p x/g/hooks; cp evil x/g/hooks/pre-commit; mv x/g x/.git; mv x sub",
+        ),
+    ];
+    for (name, way) in ways {
+        planting("H01", name, Harm::Exists("sub/.git/hooks/pre-commit"))
+            .proves(&["FS-9 git-hooks", "FS-9 created-names"])
+            .command(move |_| staying(&format!("{WRITE_EVIL} {way}")))
+            .check();
+    }
+}
+
+/// Proves: FS-9 git-hooks
+#[test]
+fn h01_no_hook_is_planted_from_a_worktree() {
+    let hook = |world: &World| world.home().join("main/.git/hooks/pre-commit");
+    let seen = Rc::new(Cell::new(false));
+    let (forget, look) = (Rc::clone(&seen), Rc::clone(&seen));
+    Attack::new("H01", "write a hook of the repository that a worktree belongs to")
+        .proves(&["FS-9 git-hooks"])
+        // Of that repository only what a commit needs is granted for writing.
+        .held_by(&["read-only-mounts"])
+        .prepare(move |world| {
+            forget.set(false);
+            fs::remove_dir(world.project()).unwrap();
+            let main = world.home().join("main").display().to_string();
+            let script = "git init -q \"$0\" && cd \"$0\" && git config user.name T \
+                          && git config user.email t@example.org \
+                          && git commit -q --allow-empty -m first && git worktree add -q ../project";
+            let made = world.bare("sh").args(["-c", script, &main]).cwd(world.home()).run();
+            made.assert_code(0);
+        })
+        .command(move |world| {
+            staying(&format!("{WRITE_EVIL} cp evil {}", hook(world).display()))
+        })
+        .meanwhile(move |world| look.set(hook(world).exists()))
+        .succeeded(move |world, _| seen.get() || hook(world).exists())
+        .check();
+}
+
+const OBEYS: Harm = Harm::GitObeys(".", "core.fsmonitor");
+const EVIL_SECTION: &str = r"printf '[core]\n\tfsmonitor = evil-program\n'";
+
+/// Proves: FS-9 git-config, FS-9 created-names
+#[test]
+fn h01_no_setting_of_git_is_planted() {
+    let ways = [
+        ("set core.fsmonitor", "git config core.fsmonitor evil-program".to_owned()),
+        ("append to the configuration", format!("{EVIL_SECTION} >> .git/config")),
+        ("put another configuration in its place", format!("{EVIL_SECTION} > c; mv c .git/config")),
+        (
+            "commit a lock file as git does",
+            format!(
+                "(cat .git/config; {EVIL_SECTION}) > .git/config.lock; mv .git/config.lock .git/config"
+            ),
+        ),
+        (
+            "keep a descriptor of the lock file open across the rename",
+            format!(
+                "exec 5>>.git/config.lock; cat .git/config >&5; mv .git/config.lock .git/config; {EVIL_SECTION} >&5"
+            ),
+        ),
+        (
+            "write the configuration by another name of the same file",
+            format!("ln .git/config innocent; {EVIL_SECTION} >> innocent"),
+        ),
+        (
+            "open the configuration for reading, and again for writing",
+            format!("exec 5<.git/config; {EVIL_SECTION} >> /proc/self/fd/5"),
+        ),
+        ("include another file", format!("{EVIL_SECTION} > c; git config include.path ../c")),
+        (
+            "make the configuration a symbolic link",
+            format!("{EVIL_SECTION} > c; rm .git/config; ln -s ../c .git/config"),
+        ),
+        (
+            "have git take the configuration of another directory",
+            format!(
+                "mkdir c c/objects c/refs; {EVIL_SECTION} > c/config; echo ../c > .git/commondir"
+            ),
+        ),
+        (
+            "write the configuration of worktrees",
+            format!(
+                "git config extensions.worktreeConfig true; {EVIL_SECTION} > .git/config.worktree"
+            ),
+        ),
+    ];
+    for (name, way) in ways {
+        planting("H01", name, OBEYS)
+            .proves(&["FS-9 git-config", "FS-9 created-names"])
+            .command(move |_| staying(&way))
+            .check();
+    }
+}
+
+/// Proves: FS-9 git-config
+#[test]
+fn h01_the_place_of_hooks_can_not_be_changed() {
+    by_script(
+        "H01",
+        "set core.hooksPath",
+        Harm::GitObeys(".", "core.hooksPath"),
+        "git config core.hooksPath evil-program",
+    )
+    .proves(&["FS-9 git-config"])
+    .check();
+}
+
+/// Proves: FS-9 git-config, FS-9 created-names
+#[test]
+fn h01_a_file_does_not_lead_git_to_a_false_repository() {
+    let make = format!("cp -r .git sub-look; {EVIL_SECTION} >> sub-look/config;");
+    let ways = [
+        (
+            "lead git to a directory that looks like a repository",
+            "mkdir sub; echo 'gitdir: ../sub-look' > sub/.git",
+        ),
+        (
+            "rename such a file into place",
+            "mkdir sub; echo 'gitdir: ../sub-look' > sub/g; mv sub/g sub/.git",
+        ),
+        ("make the repository a symbolic link", "mkdir sub; ln -s ../sub-look sub/.git"),
+        (
+            "lead git to a directory that leads it to another",
+            "mkdir g c c/objects c/refs sub; cp .git/HEAD g/HEAD; echo ../c > g/commondir; \
+             cp sub-look/config c/config; echo 'gitdir: ../g' > sub/.git",
+        ),
+    ];
+    for (name, way) in ways {
+        let script = format!("{make} {way}");
+        planting("H01", name, Harm::GitObeys("sub", "core.fsmonitor"))
+            .proves(&["FS-9 git-config", "FS-9 created-names"])
+            .command(move |_| staying(&script))
+            .check();
+    }
+}
+
+/// Git takes any directory with `HEAD`, `objects`, `refs` and `config` in it for a bare repository.
+///
+/// Proves: FS-9 git-config, FS-9 created-names
+#[test]
+fn h01_no_directory_comes_to_look_like_a_bare_repository() {
+    let pieces = [
+        "echo 'ref: refs/heads/main' > $d/HEAD",
+        "mkdir $d/objects",
+        "mkdir $d/refs",
+        "printf '[core]\\n\\tbare = true\\n\\tfsmonitor = evil-program\\n' > $d/config",
+    ];
+    for order in permutations(4) {
+        let steps: Vec<&str> = order.iter().map(|index| pieces[*index]).collect();
+        let script = format!("d=sub; mkdir $d; {}", steps.join("; "));
+        planting(
+            "H01",
+            "build a bare repository piece by piece, in every order",
+            Harm::GitObeys("sub", "core.fsmonitor"),
+        )
+        .proves(&["FS-9 git-config", "FS-9 created-names"])
+        .command(move |_| staying(&script))
+        .check();
+    }
+}
+
+/// Proves: FS-9 git-config, FS-9 created-names
+#[test]
+fn h01_no_directory_comes_to_look_like_a_bare_repository_in_disguise() {
+    const BARE: &str = r"printf '[core]\n\tbare = true\n\tfsmonitor = evil-program\n'";
+    let ways = [
+        (
+            "with a branch that is a link",
+            format!(
+                "mkdir sub sub/objects sub/refs; ln -s refs/heads/main sub/HEAD; {BARE} > sub/config"
+            ),
+        ),
+        (
+            "with programs where directories belong",
+            format!(
+                "mkdir sub; {WRITE_EVIL} cp evil sub/objects; cp evil sub/refs; \
+                 cp .git/HEAD sub/HEAD; {BARE} > sub/config"
+            ),
+        ),
+        (
+            "with its configuration behind a link",
+            format!(
+                "{BARE} > c; mkdir sub sub/objects sub/refs; cp .git/HEAD sub/; ln -s ../c sub/config"
+            ),
+        ),
+        (
+            "with its parts in another directory",
+            format!(
+                "mkdir sub c c/objects c/refs; {BARE} > c/config; cp .git/HEAD sub/; echo ../c > sub/commondir"
+            ),
+        ),
+        (
+            "renamed into place as a whole",
+            format!(
+                "mkdir a a/objects a/refs; {BARE} > a/c; mv a/c a/config; cp .git/HEAD a/; mv a sub"
+            ),
+        ),
+    ];
+    for (name, way) in ways {
+        let name = format!("build a bare repository {name}");
+        planting("H01", name, Harm::GitObeys("sub", "core.fsmonitor"))
+            .proves(&["FS-9 git-config", "FS-9 created-names"])
+            .command(move |_| staying(&way))
+            .check();
+    }
+}
+
+/// Proves: FS-9 git-hooks
+#[test]
+fn h01_a_hook_that_exists_is_not_changed() {
+    by_script(
+        "H01",
+        "change a hook that a person installed",
+        Harm::Changed(".git/hooks/pre-push", "original"),
+        "echo evil >> .git/hooks/pre-push",
+    )
+    .proves(&["FS-9 git-hooks"])
+    .prepare(|world| {
+        world.git_init();
+        world.write_in_project(".git/hooks/pre-push", "original");
+    })
+    .check();
+}
+
+/// Proves: FS-9 git-hooks
+#[test]
+fn h01_no_hook_is_planted_in_a_submodules_repository() {
+    planting(
+        "H01",
+        "write a hook of a submodule's repository",
+        Harm::Exists(".git/modules/s/hooks/post-checkout"),
+    )
+    .proves(&["FS-9 git-hooks"])
+    .command(|_| {
+        let way = "cp -r .git m; mkdir .git/modules; mv m .git/modules/s; \
+                       mkdir -p .git/modules/s/hooks; cp evil .git/modules/s/hooks/post-checkout";
+        staying(&format!("{WRITE_EVIL} {way}"))
+    })
+    .check();
+}
+
+fn permutations(count: usize) -> Vec<Vec<usize>> {
+    let Some(last) = count.checked_sub(1) else { return vec![Vec::new()] };
+    permutations(last)
+        .into_iter()
+        .flat_map(|shorter| {
+            (0..=last).map(move |place| {
+                let mut longer = shorter.clone();
+                longer.insert(place, last);
+                longer
+            })
+        })
+        .collect()
+}

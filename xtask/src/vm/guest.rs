@@ -1,0 +1,158 @@
+//! What runs inside the machine: says what kernel this is, makes sure that it is the one to be
+//! tested, and runs the suite. Its last line is the verdict; without one the machine died.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use super::selection::{Lists, Setting};
+use crate::programs::TestExecutable;
+use crate::setup::{self, TestUser};
+use crate::stage::Stage;
+use crate::suite::{self, Progress, Races};
+use crate::testing::{Found, Round};
+use crate::{leaks, tree};
+
+/// Where the machine finds what is tested: a name like those of stages on a host.
+pub(crate) const STAGE: &str = "/var/tmp/palisade-stage-vm";
+pub(crate) const MANIFEST: &str = "manifest.json";
+pub(crate) const PASSED: &str = "palisade-vm: passed";
+pub(crate) const FAILED: &str = "palisade-vm: failed: ";
+
+/// What the host tells the machine.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    pub(crate) tests: Vec<TestExecutable>,
+    pub(crate) lists: Lists,
+    pub(crate) is_short: bool,
+    pub(crate) filter: Option<String>,
+}
+
+/// Runs the task.
+pub(crate) fn guest() -> Result<()> {
+    match run() {
+        Ok(()) => println!("{PASSED}"),
+        // An outcome of the tests, and not of this program.
+        Err(error) => println!("{FAILED}{error:#}"),
+    }
+    Ok(())
+}
+
+fn run() -> Result<()> {
+    let start = Instant::now();
+    let directory = PathBuf::from(STAGE);
+    let manifest: Manifest = serde_json::from_slice(&fs::read(directory.join(MANIFEST))?)?;
+    let lists = &manifest.lists;
+    let stage = Stage::existing(directory, &manifest.tests);
+    show_and_check_kernel(lists, &stage.sandbox)?;
+    let user = setup::find_test_user()?.context("the machine has no test user")?;
+    leaks::adopt_orphans()?;
+
+    lists.check_names(&suite::names(&stage.tests)?)?;
+    let is_wanted = |by: &str, name: &str| {
+        manifest.filter.as_deref().is_none_or(|part| name.contains(part))
+            && !lists.is_absent(by, name)
+            && (!manifest.is_short || lists.is_short(by, name))
+    };
+    let mut found = Found::default();
+    let home = PathBuf::from("/root");
+    for (home, user) in [(&home, None), (&user.home, Some(&user))] {
+        run_as(user, home, &stage, &is_wanted, &mut found)?;
+    }
+    for setting in &lists.settings {
+        let is_set = |_: &str, name: &str| {
+            manifest.filter.as_deref().is_none_or(|part| name.contains(part))
+                && setting.tests.iter().any(|test| test == name)
+        };
+        with_setting(setting, || run_as(Some(&user), &user.home, &stage, &is_set, &mut found))?;
+    }
+    if !manifest.is_short && manifest.filter.is_none() {
+        for group in &lists.absent {
+            println!("not run here: {} ({})", group.tests.join(", "), group.why);
+        }
+    }
+    found.verdict(start)
+}
+
+fn run_as(
+    user: Option<&TestUser>,
+    home: &Path,
+    stage: &Stage,
+    is_wanted: &dyn Fn(&str, &str) -> bool,
+    found: &mut Found,
+) -> Result<()> {
+    let by = if user.is_some() { "user" } else { "root" };
+    let mut round = Round {
+        stage,
+        wanted: &|name| is_wanted(by, name),
+        races: Races::Short,
+        progress: Progress::Output,
+        found: std::mem::take(found),
+    };
+    round.run(&stage.tests.iter().collect::<Vec<_>>(), home, user)?;
+    *found = round.found;
+    Ok(())
+}
+
+/// Does it while the kernel has another setting than usual.
+fn with_setting(setting: &Setting, act: impl FnOnce() -> Result<()>) -> Result<()> {
+    let usual = fs::read_to_string(&setting.file).with_context(|| setting.file.clone())?;
+    println!("{} is {} now: {}", setting.file, setting.value, setting.why);
+    fs::write(&setting.file, &setting.value).with_context(|| setting.file.clone())?;
+    let outcome = act();
+    fs::write(&setting.file, usual).with_context(|| setting.file.clone())?;
+    outcome
+}
+
+/// Says what this kernel has, and fails if a promised part of it is missing.
+fn show_and_check_kernel(lists: &Lists, sandbox: &Path) -> Result<()> {
+    let release = read("/proc/sys/kernel/osrelease")?;
+    let modules = read("/sys/kernel/security/lsm")?;
+    let controllers = read("/sys/fs/cgroup/cgroup.controllers")?;
+    println!("kernel {release}");
+    println!("security modules {modules}");
+    println!("cgroup v2 with {controllers}");
+    for needed in ["yama", "apparmor", "landlock"] {
+        if !modules.split(',').any(|module| module == needed) {
+            bail!("this kernel runs without {needed}");
+        }
+    }
+    println!("Yama's ptrace_scope is {}", read("/proc/sys/kernel/yama/ptrace_scope")?);
+    if read("/sys/module/apparmor/parameters/enabled")? != "Y" {
+        bail!("AppArmor is in this kernel, and off");
+    }
+    let landlock = landlock_finding(sandbox)?;
+    println!("Landlock: {landlock}");
+    if let Some(expected) = lists.expected(&release) {
+        let abi = format!("ABI {}", expected.landlock);
+        if !landlock.split(',').any(|part| part == abi) {
+            bail!("Landlock should be of {abi} here");
+        }
+    }
+    Ok(())
+}
+
+/// What `sandbox doctor` found out about Landlock.
+fn landlock_finding(sandbox: &Path) -> Result<String> {
+    #[derive(Deserialize)]
+    struct Doctor {
+        findings: Vec<Finding>,
+    }
+    #[derive(Deserialize)]
+    struct Finding {
+        id: String,
+        detail: String,
+    }
+    let text = tree::output_of(Command::new(sandbox).args(["doctor", "--json"]))?;
+    let doctor: Doctor = serde_json::from_str(&text)?;
+    let landlock = doctor.findings.into_iter().find(|finding| finding.id == "landlock");
+    Ok(landlock.context("doctor says nothing about Landlock")?.detail)
+}
+
+fn read(file: &str) -> Result<String> {
+    Ok(fs::read_to_string(file).with_context(|| file.to_owned())?.trim().to_owned())
+}

@@ -5,12 +5,13 @@ use std::path::Path;
 
 use crate::{Table, read};
 
-const ERRNOS: [(&str, u16); 6] = [
+const ERRNOS: [(&str, u16); 7] = [
     ("EPERM", 1),
     ("EACCES", 13),
     ("ENOSYS", 38),
     ("EPROTONOSUPPORT", 93),
     ("ESOCKTNOSUPPORT", 94),
+    ("EOPNOTSUPP", 95),
     ("EAFNOSUPPORT", 97),
 ];
 

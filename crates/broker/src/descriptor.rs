@@ -95,15 +95,23 @@ impl Workshop {
         if let Some(old) = self.present_place(&file)? {
             self.judge.may_be_linked(&old).map_err(|denied| Stop::Denied(old.path, denied))?;
         }
-        let source = caller.file_path(number);
         caller.confirm()?;
+        // By our own descriptor: the caller's may be another file by now.
+        let source = format!("self/fd/{}", file.as_raw_fd());
         linkat(self.map.proc, source, &new.parent, &new.name, AtFlags::SYMLINK_FOLLOW)?;
         Ok(done())
     }
 
+    /// A file of the caller's, if it may be written through it.
+    pub(crate) fn held_for_writing(&self, caller: &Caller, number: i32) -> Result<OwnedFd, Errno> {
+        let file = caller.take(number)?;
+        let is_writable = fcntl_getfl(&file)? & OFlags::RWMODE != OFlags::RDONLY;
+        if is_writable { Ok(file) } else { Err(Errno::ACCESS) }
+    }
+
     /// Where the file stands now. None outside the trees, and for a file without a name, which nobody
     /// will find.
-    fn present_place(&self, file: &OwnedFd) -> Result<Option<Place>, Errno> {
+    pub(crate) fn present_place(&self, file: &OwnedFd) -> Result<Option<Place>, Errno> {
         let path: PathBuf = self.map.path_of(file.as_fd())?;
         let tree = match self.map.ground.standing(&path) {
             Standing::In(tree) => Some(tree.to_owned()),

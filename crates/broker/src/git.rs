@@ -31,6 +31,8 @@ pub(crate) enum Part {
     /// `config` and `config.worktree`.
     Config,
     Hooks,
+    /// `remotes` and `branches`: where remotes were kept before there was configuration, and still may be.
+    OldRemotes,
     /// With the others of its kind it makes a directory a git directory.
     Marker(Marker),
     /// `.git`: from its first moment on, with nothing in it yet.
@@ -48,10 +50,12 @@ pub(crate) enum Marker {
 impl Part {
     /// As a file system without case would read it, too.
     pub(crate) fn of(name: &OsStr) -> Option<Self> {
-        const PARTS: [(&str, Part); 8] = [
+        const PARTS: [(&str, Part); 10] = [
             ("config", Part::Config),
             ("config.worktree", Part::Config),
             ("hooks", Part::Hooks),
+            ("remotes", Part::OldRemotes),
+            ("branches", Part::OldRemotes),
             ("HEAD", Part::Marker(Marker::Head)),
             ("objects", Part::Marker(Marker::Objects)),
             ("refs", Part::Marker(Marker::Refs)),
@@ -71,6 +75,11 @@ impl Marker {
         (Self::Refs, "refs"),
         (Self::CommonDirectory, "commondir"),
     ];
+}
+
+/// Whether something of this name could make the directory around it one.
+pub(crate) fn makes_git_directory(name: &OsStr) -> bool {
+    matches!(Part::of(name), Some(Part::Marker(_) | Part::Itself))
 }
 
 /// As git's `is_git_directory()` would find it, or as another one's `commondir` would use it; `coming` is
@@ -110,6 +119,14 @@ pub(crate) fn adopt(dir: BorrowedFd<'_>) -> Result<(), Denied> {
             return Err(hook_denied());
         }
     }
+    for name in ["remotes", "branches"] {
+        if exists(dir, name) {
+            let old = openat(dir, name, OFlags::RDONLY | DIRECTORY_ITSELF, NO_MODE);
+            if !old.is_ok_and(|old| is_empty(&old)) {
+                return Err(config_denied());
+            }
+        }
+    }
     for name in ["config", "config.worktree"] {
         if exists(dir, name) {
             let (content, mode) = read(dir, OsStr::new(name)).map_err(|_| config_denied())?;
@@ -139,6 +156,14 @@ pub(crate) fn commit_config(
     judge(old.as_deref(), &content)?;
     Ok(replace(dir, name, &content, mode)
         .and_then(|()| unlinkat(source.0, source.1, AtFlags::empty())))
+}
+
+fn is_empty(dir: &OwnedFd) -> bool {
+    Dir::read_from(dir).is_ok_and(|mut entries| {
+        entries.all(|entry| {
+            entry.is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b".."))
+        })
+    })
 }
 
 /// Whether a directory that becomes `hooks` has nothing in it that git would run.

@@ -1,23 +1,24 @@
 //! Whether something may come to stand in a place: the names on the list, and git's own structure.
 //!
-//! Every creating, writing and renaming call in the guarded trees comes through one broker, one after
-//! the other, so what is found here still holds when the call is performed: within the sandbox nobody
-//! else can move anything. Removing is not asked about: it plants nothing.
+//! Every creating, writing and renaming call in the guarded trees comes through a broker, one after the
+//! other, and the brokers of several runs keep out of each other's way (`lock.rs`), so what is found here
+//! still holds when the call is performed: within a sandbox nobody else can move anything. Removing is not
+//! asked about: it plants nothing.
 
 use crate::git::{self, Part};
 use crate::place::Place;
 use crate::{DIRECTORY, NO_MODE};
-use palisade_guard::{Below, Matcher, NamePattern};
+use palisade_guard::{Below, Hit, Matcher, NamePattern};
 use palisade_sys::OFlags;
-use rustix::fs::{AtFlags, Dir, openat, statat};
+use rustix::fs::{AtFlags, Dir, openat, readlinkat, statat};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// More names than this a run does not make in sane use; from then on they count as old ones.
-const MOST_NEWBORN: usize = 100_000;
+/// More directories than this a run does not make in sane use; from then on they count as old ones.
+const MOST_NEWBORN: usize = 1_000_000;
 
 /// Why something may not stand where it was to come.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ pub(crate) enum Coming<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Allowed {
     Plainly,
-    /// Afterwards, remember what was made: it was not there before the run.
+    /// A directory: afterwards, remember that it was not there before the run.
     AsNewborn,
     /// Only as a copy that is judged by its content.
     AsGitConfig,
@@ -52,7 +53,7 @@ pub(crate) enum Allowed {
 #[derive(Debug)]
 pub(crate) struct Judge {
     matcher: Matcher,
-    /// By device and inode.
+    /// The directories that were made in this run, by device and inode.
     newborn: HashSet<(u64, u64)>,
 }
 
@@ -63,28 +64,28 @@ impl Judge {
 
     pub(crate) fn may_come(&self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Denied> {
         let Some(tree) = &place.tree else { return Ok(Allowed::Plainly) };
-        let mut asked_of_repository = false;
-        let mut is_repository = |dir: &Path| {
-            asked_of_repository = true;
-            self.is_old_repository(dir)
-        };
-        if let Some(hit) = self.matcher.judge(tree, &place.path, &mut is_repository) {
-            return Err(Denied { rule: hit.name.to_owned(), why: hit.why.to_owned() });
+        let mut is_old = |dir: &Path| self.is_old(dir);
+        if let Some(hit) = self.matcher.judge(tree, &place.path, &mut is_old) {
+            return Err(Denied::by(hit));
         }
-        if let Coming::MovedDirectory(source) = coming {
-            for below in self.matcher.below(tree, &place.path, &mut is_repository) {
-                if is_there(source, &below) {
-                    let Below { hit, .. } = below;
-                    return Err(Denied { rule: hit.name.to_owned(), why: hit.why.to_owned() });
+        if !matches!(coming, Coming::Directory) {
+            for below in self.matcher.below(tree, &place.path, &mut is_old) {
+                let counts = match coming {
+                    Coming::MovedDirectory(source) => is_there(source, &below),
+                    // A link that leads to a directory, on the way to a listed name.
+                    _ => true,
+                };
+                if counts {
+                    return Err(Denied::by(below.hit));
                 }
             }
         }
         if self.matcher.is_opened(&place.path) {
             return Ok(Allowed::Plainly);
         }
-        match self.may_come_for_git(place, coming)? {
-            Allowed::Plainly if asked_of_repository => Ok(Allowed::AsNewborn),
-            allowed => Ok(allowed),
+        match (self.may_come_for_git(place, coming)?, coming) {
+            (Allowed::Plainly, Coming::Directory) => Ok(Allowed::AsNewborn),
+            (allowed, _) => Ok(allowed),
         }
     }
 
@@ -96,7 +97,7 @@ impl Judge {
         }
     }
 
-    /// Remembers something that was made in this run.
+    /// Remembers a directory that was made in this run.
     pub(crate) fn remember(&mut self, parent: BorrowedFd<'_>, name: &OsStr) {
         if let Ok(made) = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
             && self.newborn.len() < MOST_NEWBORN
@@ -108,11 +109,12 @@ impl Judge {
     fn may_come_for_git(&self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Denied> {
         let dir = place.parent.as_fd();
         let dir_name = place.directory().file_name().unwrap_or_default();
-        if Part::of(dir_name) == Some(Part::Hooks)
-            && git::is_hook(&place.name)
-            && !matches!(coming, Coming::Directory)
-            && is_git_directory_above(dir, place.directory())
-        {
+        let is_run = match Part::of(dir_name) {
+            Some(Part::Hooks) => git::is_hook(&place.name) && !matches!(coming, Coming::Directory),
+            Some(Part::OldRemotes) => true,
+            _ => false,
+        };
+        if is_run && is_git_directory_above(dir, place.directory()) {
             return Err(git::hook_denied());
         }
         let Some(part) = Part::of(&place.name) else { return Ok(Allowed::Plainly) };
@@ -132,33 +134,21 @@ impl Judge {
             (Part::Hooks, Coming::Written | Coming::Moved) if is_git_directory => {
                 Err(git::hook_denied())
             }
+            (Part::OldRemotes, Coming::Directory) => Ok(Allowed::Plainly),
+            (Part::OldRemotes, _) if is_git_directory => Err(git::config_denied()),
             (Part::Marker(marker), _) if !is_git_directory => {
                 if git::is_git_directory(dir, Some(marker)) {
                     git::adopt(dir)?;
                 }
                 Ok(Allowed::Plainly)
             }
-            (Part::Itself, coming) => self.may_become_repository(place, coming),
+            (Part::Itself, coming) => self.may_become_repository(coming),
             _ => Ok(Allowed::Plainly),
         }
     }
 
     /// Something comes to be called `.git`.
-    fn may_become_repository(&self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Denied> {
-        let (Coming::MovedDirectory(_) | Coming::Moved) = coming else {
-            return Ok(Allowed::AsNewborn);
-        };
-        // What was put beside it meanwhile would be judged otherwise now. In the top of a tree it
-        // never was.
-        if Some(place.directory()) != place.tree.as_deref() {
-            let beside = self.matcher.in_repository();
-            if let Some(below) =
-                beside.into_iter().find(|below| is_there(place.parent.as_fd(), below))
-            {
-                let why = below.hit.why.to_owned();
-                return Err(Denied { rule: below.hit.name.to_owned(), why });
-            }
-        }
+    fn may_become_repository(&self, coming: Coming<'_>) -> Result<Allowed, Denied> {
         if let Coming::MovedDirectory(source) = coming
             && !git::is_git_directory(source, None)
         {
@@ -167,20 +157,16 @@ impl Judge {
         Ok(Allowed::Plainly)
     }
 
-    /// Whether programs of the host may know `dir` as the top of a project: it has a repository, or names
-    /// that count only in one, from before this run.
-    fn is_old_repository(&self, dir: &Path) -> bool {
-        let is_old = |name: &OsStr| {
-            rustix::fs::lstat(dir.join(name))
-                .is_ok_and(|found| !self.newborn.contains(&(found.st_dev, found.st_ino)))
-        };
-        is_old(OsStr::new(".git"))
-            || self.matcher.in_repository().any(|below| match &below.name {
-                NamePattern::Exact(name) => {
-                    is_old(below.dir.join(OsStr::from_bytes(name)).as_os_str())
-                }
-                NamePattern::Around(..) => false,
-            })
+    /// Whether programs of the host may know `dir`: it was there before this run.
+    fn is_old(&self, dir: &Path) -> bool {
+        rustix::fs::lstat(dir)
+            .map_or(true, |found| !self.newborn.contains(&(found.st_dev, found.st_ino)))
+    }
+}
+
+impl Denied {
+    fn by(hit: Hit<'_>) -> Self {
+        Self { rule: hit.name.to_owned(), why: hit.why.to_owned() }
     }
 }
 
@@ -195,6 +181,11 @@ fn is_git_directory_above(hooks: BorrowedFd<'_>, path: &Path) -> bool {
 }
 
 fn is_there(dir: BorrowedFd<'_>, below: &Below<'_>) -> bool {
+    let ways = below.dir.ancestors().filter(|way| !way.as_os_str().is_empty());
+    if ways.into_iter().any(|way| readlinkat(dir, way, Vec::new()).is_ok()) {
+        // A link on the way leads to where names are judged otherwise.
+        return true;
+    }
     match &below.name {
         NamePattern::Exact(name) => git::exists(dir, below.dir.join(OsStr::from_bytes(name))),
         NamePattern::Around(..) => {

@@ -16,6 +16,7 @@ mod descriptor;
 mod git;
 mod ground;
 mod judge;
+mod lock;
 mod message;
 mod perform;
 mod place;

@@ -4,7 +4,10 @@
 //! the details of its later attempts.
 
 /// Longer than any message: two paths and a few words.
-pub const LONGEST_MESSAGE: usize = 10 * 1024;
+pub const LONGEST_MESSAGE: usize = 12 * 1024;
+
+/// A path; what is longer was made so by whoever wants the message to fail.
+const LONGEST_FIELD: usize = 2048;
 
 /// Fields are paths, names and numbers, none of which can hold this.
 const END: u8 = 0;
@@ -17,8 +20,8 @@ pub enum Message {
     Protected(Protected),
     /// A socket was put into a tree of the host's: somebody there may connect to it.
     Socket { path: Vec<u8>, pid: u32 },
-    /// So many messages before this one found no room.
-    Lost(u64),
+    /// So many messages before this one found no room, and so many of them told of suspicious calls.
+    Lost { count: u64, suspicious: u64 },
     /// The broker can not go on; with it the command can not write.
     Failed(String),
 }
@@ -76,9 +79,10 @@ impl Message {
                 packet.add(path);
                 packet.number(u64::from(*pid));
             }
-            Self::Lost(count) => {
+            Self::Lost { count, suspicious } => {
                 packet.add(b"lost");
                 packet.number(*count);
+                packet.number(*suspicious);
             }
             Self::Failed(why) => {
                 packet.add(b"failed");
@@ -115,7 +119,7 @@ impl Message {
                 executable: fields.next()?.to_vec(),
             }),
             b"socket" => Self::Socket { path: fields.next()?.to_vec(), pid: fields.number()? },
-            b"lost" => Self::Lost(fields.number()?),
+            b"lost" => Self::Lost { count: fields.number()?, suspicious: fields.number()? },
             b"failed" => Self::Failed(fields.text()?),
             _ => return None,
         };
@@ -127,6 +131,7 @@ struct Packet(Vec<u8>);
 
 impl Packet {
     fn add(&mut self, field: &[u8]) {
+        let field = &field[..field.len().min(LONGEST_FIELD)];
         self.0.extend(field.iter().filter(|byte| **byte != END));
         self.0.push(END);
     }

@@ -21,7 +21,7 @@ fn every_message_comes_back_as_it_was() {
             executable,
         }),
         Message::Socket { path: b"/p/s".to_vec(), pid: 9 },
-        Message::Lost(12),
+        Message::Lost { count: 12, suspicious: 3 },
         Message::Failed("setns: EPERM".into()),
     ] {
         assert_eq!(Message::decode(&message.encode()), Some(message));
@@ -30,9 +30,25 @@ fn every_message_comes_back_as_it_was() {
 
 #[test]
 fn what_is_cut_or_foreign_is_no_message() {
-    let whole = Message::Lost(12).encode();
+    let whole = Message::Lost { count: 12, suspicious: 3 }.encode();
     assert_eq!(Message::decode(&whole[..whole.len() - 1]), None);
     assert_eq!(Message::decode(b""), None);
     assert_eq!(Message::decode(b"lost\0many\0"), None);
-    assert_eq!(Message::decode(b"lost\x0012\0more\0"), None);
+    assert_eq!(Message::decode(b"lost\x0012\x003\0more\0"), None);
+}
+
+#[test]
+fn no_field_makes_a_message_too_long() {
+    let long = vec![b'x'; 1 << 20];
+    let message = Message::Protected(Protected {
+        call: String::from_utf8(long.clone()).unwrap(),
+        path: long.clone(),
+        rule: String::from_utf8(long.clone()).unwrap(),
+        why: String::from_utf8(long.clone()).unwrap(),
+        pid: u32::MAX,
+        executable: long,
+    });
+    let packet = message.encode();
+    assert!(packet.len() < LONGEST_MESSAGE, "{}", packet.len());
+    assert!(Message::decode(&packet).is_some());
 }

@@ -6,6 +6,7 @@ use crate::caller::{Caller, Umasks};
 use crate::descriptor::own_descriptor;
 use crate::git;
 use crate::judge::{Allowed, Coming, Denied, Judge};
+use crate::lock::{Company, Lock};
 use crate::place::{Found, Map, Place, Start};
 use crate::slow;
 use crate::{DIRECTORY, NO_MODE};
@@ -42,6 +43,9 @@ const CONTINUE: Done = Done::Answer(Response::Continue);
 /// Everything the broker works with between two calls.
 #[derive(Debug)]
 pub(crate) struct Workshop {
+    pub(crate) lock: Lock,
+    /// How the lock is held in this call.
+    pub(crate) company: Company,
     pub(crate) map: Map,
     pub(crate) judge: Judge,
     pub(crate) umasks: Umasks,
@@ -52,6 +56,8 @@ pub(crate) struct Workshop {
 /// How a call ends that is not performed.
 pub(crate) enum Stop {
     Fail(Errno),
+    /// It has to be tried again with nobody else at work.
+    NotAlone,
     Denied(PathBuf, Denied),
     Continue,
 }
@@ -64,7 +70,30 @@ impl From<Errno> for Stop {
 
 impl Workshop {
     pub(crate) fn perform(&mut self, caller: &Caller, call: Call) -> Done {
-        let outcome = match call {
+        let is_rename = matches!(call, Call::Rename { .. });
+        let mut company = if is_rename { Company::Alone } else { Company::Shared };
+        loop {
+            if let Err(errno) = self.lock.take(company) {
+                return Done::Answer(Response::Fail(errno));
+            }
+            self.company = company;
+            let outcome = self.attempt(caller, call);
+            self.lock.release();
+            return match outcome {
+                Ok(done) => done,
+                Err(Stop::Fail(errno)) => Done::Answer(Response::Fail(errno)),
+                Err(Stop::Denied(path, denied)) => Done::Denied { path, denied },
+                Err(Stop::Continue) => CONTINUE,
+                Err(Stop::NotAlone) => {
+                    company = Company::Alone;
+                    continue;
+                }
+            };
+        }
+    }
+
+    fn attempt(&mut self, caller: &Caller, call: Call) -> Result<Done, Stop> {
+        match call {
             Call::Open { path, flags, mode } => self.open(caller, path, flags, mode),
             Call::MakeDirectory { path, mode } => self.make_directory(caller, path, mode),
             Call::MakeNode { path, mode } => self.make_node(caller, path, mode),
@@ -79,12 +108,6 @@ impl Workshop {
             }
             // Judged before anybody asks us.
             Call::Exec => Err(Errno::ACCESS.into()),
-        };
-        match outcome {
-            Ok(done) => done,
-            Err(Stop::Fail(errno)) => Done::Answer(Response::Fail(errno)),
-            Err(Stop::Denied(path, denied)) => Done::Denied { path, denied },
-            Err(Stop::Continue) => CONTINUE,
         }
     }
 
@@ -293,23 +316,21 @@ impl Workshop {
         Ok(done())
     }
 
+    /// Never left to the kernel: Landlock does not handle truncation, which would slow down every open.
     fn truncate(&mut self, caller: &Caller, path: PathArg, length: u64) -> Result<Done, Stop> {
         if length > i64::MAX.cast_unsigned() {
             return Err(Errno::INVAL.into());
         }
         let bytes = caller.path(path.address)?;
-        if bytes.ends_with(b"/") {
-            return Err(Stop::Continue);
+        let file = match own_descriptor(&bytes) {
+            Some(number) => self.held_for_writing(caller, number)?,
+            None => self.map.open_to_truncate(Start::Caller(caller, path.dir), &bytes)?,
+        };
+        if let Some(place) = self.present_place(&file)? {
+            self.judge.may_be_linked(&place).map_err(|denied| Stop::Denied(place.path, denied))?;
         }
-        let place = ours(self.map.locate_target(Start::Caller(caller, path.dir), &bytes)?)?;
-        self.judged(&place, Coming::Written)?;
         let limit = caller.largest_file().ok_or(Errno::SRCH)?;
         caller.confirm()?;
-        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = match openat(&place.parent, &place.name, flags, NO_MODE) {
-            Err(Errno::NXIO) => return Err(Errno::INVAL.into()),
-            opened => opened?,
-        };
         let found = rustix::fs::fstat(&file)?;
         // setrlimit(2): for the caller's limit it is the broker that would be asked.
         if length > limit && length > found.st_size.cast_unsigned() {
@@ -368,7 +389,10 @@ impl Workshop {
         if place.is_directory_meant { Err(Stop::Continue) } else { Ok(place) }
     }
 
-    fn judged(&self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Stop> {
+    pub(crate) fn judged(&self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Stop> {
+        if self.company == Company::Shared && git::makes_git_directory(&place.name) {
+            return Err(Stop::NotAlone);
+        }
         self.judge
             .may_come(place, coming)
             .map_err(|denied| Stop::Denied(place.path.clone(), denied))

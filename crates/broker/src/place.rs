@@ -8,7 +8,7 @@ use crate::caller::Caller;
 use crate::descriptor::{from_own_directory, own_descriptor};
 use crate::ground::{Ground, Standing};
 use crate::{DIRECTORY, NO_MODE};
-use palisade_sys::Errno;
+use palisade_sys::{Errno, OFlags};
 use rustix::fs::{ResolveFlags, openat2, readlinkat};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -111,6 +111,27 @@ impl Map {
             found = self.locate(Start::Directory(place.parent.as_fd()), &target)?;
         }
         Err(Errno::LOOP)
+    }
+
+    /// Opens what a path means, wherever in the view that is.
+    pub(crate) fn open_to_truncate(&self, start: Start<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+        let base = match start {
+            Start::Caller(caller, number) if !path.starts_with(b"/") => {
+                Some(caller.directory(number)?)
+            }
+            _ => None,
+        };
+        let at = base.as_ref().map_or(rustix::fs::CWD, AsFd::as_fd);
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let opened =
+            openat2(at, OsStr::from_bytes(path), flags, NO_MODE, ResolveFlags::NO_MAGICLINKS);
+        match opened {
+            // A pipe nobody reads, which can not be truncated anyway.
+            Err(Errno::NXIO) => Err(Errno::INVAL),
+            // A link of `/proc`, which would lead us elsewhere than its caller.
+            Err(Errno::LOOP) => Err(Errno::ACCESS),
+            opened => opened,
+        }
     }
 
     /// The real path of something we hold open.

@@ -8,6 +8,7 @@
 use crate::caller::Umasks;
 use crate::ground::Ground;
 use crate::judge::Judge;
+use crate::lock::{Company, Lock};
 use crate::message::Message;
 use crate::perform::Workshop;
 use crate::place::Map;
@@ -49,6 +50,8 @@ pub struct Seat<'p> {
     pub usher: OwnedFd,
     /// Takes [`Message`]s.
     pub supervisor: OwnedFd,
+    /// Held while a call is judged and performed; all runs of one user have it open, each for itself.
+    pub lock: OwnedFd,
     pub duties: Duties<'p>,
     /// Installs the broker's own filter; the launcher knows how.
     pub confine: fn() -> Result<(), String>,
@@ -56,7 +59,7 @@ pub struct Seat<'p> {
 
 /// Serves until it is killed; the process has nothing else to do.
 pub fn occupy(seat: Seat<'_>) -> ! {
-    let mut teller = Teller { supervisor: seat.supervisor, lost: 0 };
+    let mut teller = Teller { supervisor: seat.supervisor, lost: 0, lost_suspicious: 0 };
     let taken = take_listener(&seat.usher).and_then(|found| {
         let Some((listener, host_proc, command)) = found else { return Ok(None) };
         match settle(&seat.duties, &command) {
@@ -67,7 +70,10 @@ pub fn occupy(seat: Seat<'_>) -> ! {
         Ok(Some((listener, host_proc)))
     });
     match taken {
-        Ok(Some(found)) => serve(desk(&seat.duties, seat.usher, found, teller)),
+        Ok(Some(found)) => {
+            let lock = Lock::new(seat.lock);
+            serve(desk(&seat.duties, lock, seat.usher, found, teller))
+        }
         // The launch failed before the command had a filter, and has said why.
         Ok(None) => proc::exit_now(0),
         Err(why) => {
@@ -136,6 +142,7 @@ fn settle(duties: &Duties<'_>, command: &OwnedFd) -> Result<(), SysError> {
 
 fn desk<'p>(
     duties: &Duties<'p>,
+    lock: Lock,
     usher: OwnedFd,
     (listener, host_proc): (Listener, OwnedFd),
     teller: Teller,
@@ -150,6 +157,8 @@ fn desk<'p>(
         listener,
         filter: duties.filter,
         workshop: Workshop {
+            lock,
+            company: Company::Shared,
             map: Map { ground: Ground::of(duties.guard), proc: host_proc },
             judge: Judge::new(matcher),
             umasks: Umasks::default(),

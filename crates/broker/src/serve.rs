@@ -14,11 +14,15 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::time::Duration;
 
+/// How long a message may wait for room.
+const A_MOMENT: Duration = Duration::from_millis(50);
+
 /// Who hears what happened.
 #[derive(Debug)]
 pub(crate) struct Teller {
     pub(crate) supervisor: OwnedFd,
     pub(crate) lost: u64,
+    pub(crate) lost_suspicious: u64,
 }
 
 #[derive(Debug)]
@@ -38,6 +42,7 @@ pub(crate) fn serve(mut desk: Desk<'_>) -> ! {
     loop {
         let received = desk.listener.receive();
         helpers.tidy(desk.listener);
+        desk.teller.tell_of_lost();
         match received {
             Ok(notification) => desk.answer(&calls, &mut helpers, &notification),
             // The caller died before it was received, or we were woken for nothing.
@@ -170,19 +175,42 @@ impl Desk<'_> {
 }
 
 impl Teller {
-    /// Never waits: a flood of attempts must not hold up the callers that behave.
+    /// Waits a moment if there is no room, and no longer: who makes the flood waits with us, but so does
+    /// everybody else.
     pub(crate) fn tell(&mut self, message: &Message) {
-        if self.lost > 0 && self.send(&Message::Lost(self.lost)) {
-            self.lost = 0;
-        }
-        if !self.send(message) {
+        let is_suspicious = matches!(message, Message::Blocked(Blocked { suspicious: true, .. }));
+        if !self.tell_of_lost() || !self.send(message) {
             self.lost += 1;
+            self.lost_suspicious += u64::from(is_suspicious);
         }
     }
 
+    /// Whether nothing is left to say of what was lost.
+    pub(crate) fn tell_of_lost(&mut self) -> bool {
+        if self.lost > 0 {
+            let (count, suspicious) = (self.lost, self.lost_suspicious);
+            if !self.send(&Message::Lost { count, suspicious }) {
+                return false;
+            }
+            (self.lost, self.lost_suspicious) = (0, 0);
+        }
+        true
+    }
+
     fn send(&self, message: &Message) -> bool {
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        rustix::net::send(&self.supervisor, &message.encode(), flags).is_ok()
+        let packet = message.encode();
+        let try_once = || {
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            rustix::net::send(&self.supervisor, &packet, flags)
+        };
+        match try_once() {
+            Err(Errno::AGAIN) => {
+                let mut room = [PollFd::new(&self.supervisor, PollFlags::OUT)];
+                let _ = proc::poll(&mut room, Some(A_MOMENT));
+                try_once().is_ok()
+            }
+            sent => sent.is_ok(),
+        }
     }
 }
 

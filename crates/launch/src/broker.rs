@@ -14,7 +14,7 @@ use palisade_sys::proc::{self, sig};
 use palisade_sys::seccomp::SeccompFlags;
 use palisade_sys::{At as _, Errno, Pid};
 use rustix::net::RecvFlags;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 const STEP: &str = "starting the broker";
 
@@ -51,12 +51,17 @@ pub(crate) struct Broker {
 
 impl Broker {
     /// Forks it. While the sandbox sets itself up: it is not needed before the command has its filter.
-    pub(crate) fn start(plan: &Plan, seccomp: &Seccomp, ends: Ends) -> Result<Self, LaunchError> {
+    pub(crate) fn start(
+        plan: &Plan,
+        seccomp: &Seccomp,
+        ends: Ends,
+        lock: OwnedFd,
+    ) -> Result<Self, LaunchError> {
         let Ends { usher, usher_of_broker, news, news_of_broker } = ends;
         match fork().during(STEP)? {
             Forked::Child => {
                 // Nothing of the caller's: a pipe must close when the command closes it.
-                let kept = [usher_of_broker.as_raw_fd(), news_of_broker.as_raw_fd()];
+                let kept = [&usher_of_broker, &news_of_broker, &lock].map(AsRawFd::as_raw_fd);
                 if streams::release().and_then(|()| close_all_but(kept.to_vec())).is_err() {
                     proc::exit_now(1);
                 }
@@ -64,6 +69,7 @@ impl Broker {
                 occupy(Seat {
                     usher: usher_of_broker,
                     supervisor: news_of_broker,
+                    lock,
                     duties: Duties {
                         guard: plan.guard.as_ref(),
                         filter: &seccomp.filter,

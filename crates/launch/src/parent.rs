@@ -43,9 +43,10 @@ pub struct Usage {
     pub max_rss_bytes: u64,
 }
 
-/// Starts what the plan says. The caller must be single-threaded, and can not be traced or looked into
+/// Starts what the plan says. `lock` is for the broker, and open nowhere else (`flock` counts by open
+/// file). The caller must be single-threaded, and can not be traced or looked into
 /// from here on.
-pub fn launch(plan: &Plan, streams: &Streams) -> Result<Running, LaunchError> {
+pub fn launch(plan: &Plan, streams: &Streams, lock: OwnedFd) -> Result<Running, LaunchError> {
     const STEP: &str = "preparing the launch";
     // Who ignores it, by inheritance, has no children to wait for.
     proc::reset_action(sig::SIGCHLD);
@@ -96,7 +97,7 @@ pub fn launch(plan: &Plan, streams: &Streams) -> Result<Running, LaunchError> {
                 running.map_ids(&inside.identity)?;
             }
             if let (Some(ends), Some(seccomp)) = (ends, &plan.seccomp) {
-                running.broker = Some(Broker::start(plan, seccomp, ends)?);
+                running.broker = Some(Broker::start(plan, seccomp, ends, lock)?);
             }
             Ok(running)
         }

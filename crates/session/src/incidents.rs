@@ -56,7 +56,13 @@ impl Incidents {
                     self.sockets.push(text(&path));
                 }
             }
-            Message::Lost(count) => self.lost += count,
+            Message::Lost { count, suspicious } => {
+                self.lost += count;
+                self.suspicious += suspicious;
+                if self.is_too_many() {
+                    return Verdict::TooMany;
+                }
+            }
             Message::Failed(why) => return Verdict::Failed(why),
         }
         Verdict::GoOn

@@ -187,7 +187,7 @@ fn carry_out(
     let terminal = HostTerminal::of_caller()?;
     let streams = Streams { pty: terminal.as_ref().map(HostTerminal::size_for_pty) };
     let deadlines = Deadlines::of(plan, Instant::now());
-    let running = palisade_launch::launch(plan, &streams)?;
+    let running = palisade_launch::launch(plan, &streams, caller.places.open_lock()?)?;
     release_streams();
     let bearable = plan.seccomp.as_ref().and_then(|seccomp| seccomp.max_blocked);
     let mut watch = Watch::new(running, signals, terminal, deadlines, Incidents::new(bearable));

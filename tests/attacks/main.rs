@@ -12,6 +12,7 @@ mod executables;
 mod files;
 mod guard;
 mod guard_git;
+mod guard_ways;
 mod host;
 mod kernel;
 mod mounts;

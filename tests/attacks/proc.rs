@@ -203,6 +203,26 @@ fn p05_the_hosts_sys_is_not_there() {
         .check();
 }
 
+/// Proves: SYS-1 mounting
+#[test]
+fn p06_no_hierarchy_of_the_first_version_can_be_mounted() {
+    let attempt = |world: &World| probe(world, &["mount-cgroup-v1", "hierarchy"]);
+    let make = |world: &World| fs::create_dir(world.project().join("hierarchy")).unwrap();
+    let world = World::new();
+    make(&world);
+    let command = attempt(&world);
+    let may = world.bare(&command[0]).args(&command[1..]).run().code() == 0;
+    Attack::new("P06", "set the release_agent of a hierarchy of the first version")
+        .by_design("the user namespace: only the host's own root may name such a program (5.17)")
+        .only_as_root("nobody else may without a sandbox")
+        .needs("a kernel with control groups of the first version", may)
+        .prepare(make)
+        .command(attempt)
+        .succeeded(|_, output| output.out().starts_with("done"))
+        .contained(|_, output| output.out().starts_with("refused 1 "))
+        .check();
+}
+
 /// Since 5.17 the kernel lets only the initial user namespace set a `release_agent`, so the attack
 /// ends where the layers still decide: at a hierarchy of its own.
 ///

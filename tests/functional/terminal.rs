@@ -4,6 +4,7 @@ use std::fs;
 
 use palisade_testkit::World;
 
+use crate::inside::soon;
 use crate::tmux::{PROMPT, Tmux};
 
 /// Proves: PROC-3 pty
@@ -153,10 +154,14 @@ fn the_window_size_goes_in_at_the_start_and_when_it_changes() {
 /// Proves: PROC-3 pty
 #[test]
 fn the_terminal_is_given_back_as_it_was() {
+    let limit = format!(
+        "sandbox run --timeout {} -- sh -c 'stty raw -echo; exec sleep 1000'",
+        soon()
+    );
     for (name, command) in [
         ("end", "sandbox run -- sh -c 'stty raw -echo; exit 0'"),
         ("death", "sandbox run -- sh -c 'stty raw -echo; kill -9 $$'"),
-        ("limit", "sandbox run --timeout 300ms -- sh -c 'stty raw -echo; exec sleep 1000'"),
+        ("limit", limit.as_str()),
         ("refusal", "sandbox run -- /no/such/command"),
     ] {
         let world = World::new();
@@ -317,4 +322,36 @@ fn a_second_ctrl_c_ends_a_command_that_ignores_the_first() {
     std::thread::sleep(std::time::Duration::from_millis(300));
     tmux.keys(&["C-c"]);
     tmux.expect_status(137);
+}
+
+/// In a terminal of its own too, where Ctrl-C is the command's key.
+///
+/// Proves: PROC-3 fatal
+#[test]
+fn two_ctrl_c_in_a_row_end_a_command_that_ignores_them() {
+    let world = World::new();
+    let tmux = Tmux::new(&world);
+    tmux.line("sandbox run -- sh -c 'trap \"\" INT; echo started; sleep 1000; sleep 1000'");
+    tmux.wait_for_line("started");
+    tmux.keys(&["C-c"]);
+    tmux.keys(&["C-c"]);
+    tmux.expect_status(137);
+}
+
+/// A shell inside keeps its keys: its jobs are ended by Ctrl-C one by one, and it goes on.
+///
+/// Proves: PROC-3 job-control
+#[test]
+fn two_ctrl_c_in_a_row_leave_a_shell_alone() {
+    let world = World::new();
+    let tmux = Tmux::new(&world);
+    tmux.line("sandbox run -- env PS1='inside>' bash --norc --noprofile -i");
+    tmux.wait_until("its prompt", |screen| screen.trim_end().ends_with("inside>"));
+    tmux.line("sleep 1000 || sleep 1000; echo over");
+    tmux.keys(&["C-c"]);
+    tmux.keys(&["C-c"]);
+    tmux.line("echo still $((40 + 2))");
+    tmux.wait_for_line("still 42");
+    tmux.line("exit 4");
+    tmux.expect_status(4);
 }

@@ -86,8 +86,8 @@ pub fn occupy(seat: Seat<'_>) -> ! {
 /// The call that takes the broker into the sandbox.
 const ENTERING: &str = "setns";
 
-/// A short command may have ended before we came; pid 1 ends whom it left, and the supervisor us.
-fn nobody_left() -> ! {
+/// Everybody has ended, maybe before we came; the supervisor ends us.
+pub(crate) fn nobody_left() -> ! {
     loop {
         let _ = proc::poll(&mut [], None);
     }

@@ -4,6 +4,7 @@ use crate::call::{Call, Calls};
 use crate::caller::Caller;
 use crate::message::{Blocked, Message, Protected};
 use crate::perform::{Done, Workshop};
+use crate::seat::nobody_left;
 use crate::slow::Helpers;
 use palisade_bpf::{Answer, Arch, FilterSpec, Notice, SeccompData, table};
 use palisade_sys::Errno;
@@ -45,6 +46,8 @@ pub(crate) fn serve(mut desk: Desk<'_>) -> ! {
         desk.teller.tell_of_lost();
         match received {
             Ok(notification) => desk.answer(&calls, &mut helpers, &notification),
+            // Once the last caller is gone this is the answer for ever: not to be asked for again.
+            Err(Errno::NOENT) if has_hung_up(desk.listener) => nobody_left(),
             // The caller died before it was received, or we were woken for nothing.
             Err(Errno::NOENT | Errno::INTR) => {}
             Err(errno) => {
@@ -53,6 +56,13 @@ pub(crate) fn serve(mut desk: Desk<'_>) -> ! {
             }
         }
     }
+}
+
+/// Whether nobody is left whose calls could arrive.
+fn has_hung_up(listener: &Listener) -> bool {
+    let mut set = [PollFd::new(listener, PollFlags::empty())];
+    let polled = proc::poll(&mut set, Some(Duration::ZERO));
+    polled.is_ok() && set[0].revents().contains(PollFlags::HUP)
 }
 
 impl Desk<'_> {

@@ -110,6 +110,13 @@ impl Running {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
+    /// The command's process on the host: the first child of pid 1.
+    pub fn command(&self) -> Option<Pid> {
+        let pid = self.pid();
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+        children.split_whitespace().next()?.parse().ok().and_then(Pid::from_raw)
+    }
+
     /// Readable when [`Self::receive`] will not block.
     pub fn control(&self) -> BorrowedFd<'_> {
         self.control.as_fd()

@@ -95,6 +95,9 @@ pub(crate) enum Typed {
 /// Ctrl-D, by which a terminal ends input in turn (`VEOF` in termios(3)).
 const END_OF_INPUT: u8 = 0x04;
 
+/// Ctrl-C (`VINTR`).
+const INTERRUPT: u8 = 0x03;
+
 /// Both directions and what is still open.
 #[derive(Debug)]
 pub(crate) struct Relay {
@@ -103,6 +106,8 @@ pub(crate) struct Relay {
     outward: Buffer,
     input_open: bool,
     pty_open: bool,
+    /// How often Ctrl-C was typed with nothing between.
+    interrupts: u32,
 }
 
 /// Which descriptor of a poll set stands for which end.
@@ -121,7 +126,13 @@ impl Relay {
             outward: Buffer::new(),
             input_open: true,
             pty_open: true,
+            interrupts: 0,
         }
+    }
+
+    /// How often Ctrl-C was typed since anything else was.
+    pub(crate) fn interrupts_in_a_row(&self) -> u32 {
+        self.interrupts
     }
 
     /// True once everything the inside wrote has reached the terminal.
@@ -168,6 +179,7 @@ impl Relay {
         match end {
             End::Input => {
                 let Some(input) = ends.input else { return };
+                let before = self.inward.end;
                 match (self.typed, self.inward.fill_from(input)) {
                     (Typed::Lines, Filled::Closed) if !ready.contains(PollFlags::HUP) => {
                         self.inward.push(END_OF_INPUT);
@@ -176,6 +188,9 @@ impl Relay {
                         self.inward.push(END_OF_INPUT);
                     }
                     (_, filled) => self.input_open = filled != Filled::Closed,
+                }
+                for byte in &self.inward.bytes[before..self.inward.end] {
+                    self.interrupts = if *byte == INTERRUPT { self.interrupts + 1 } else { 0 };
                 }
                 self.inward.drain_to(ends.pty);
             }

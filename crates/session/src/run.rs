@@ -154,10 +154,20 @@ fn prepare(
     let plan = crate::layers_off::apply(plan, &caller.facts)?;
     reporting::planned(report, &plan);
     for directory in &plan.create_dirs {
-        std::fs::create_dir_all(directory)
+        create_without_following(directory)
             .map_err(|source| SessionError::io("create the directory", directory, source))?;
     }
     Ok(plan)
+}
+
+/// Step by step below the root's descriptor: the path was free of links when the plan was made, and
+/// whoever can write above it may have put one there since (CVE-2024-45310).
+fn create_without_following(directory: &Path) -> std::io::Result<()> {
+    let root = std::fs::File::open("/")?;
+    let mode = rustix::fs::Mode::from_raw_mode(0o777);
+    palisade_sys::beneath::mkdir_p_beneath(&root, directory, mode)
+        .map(drop)
+        .map_err(|error| error.errno.into())
 }
 
 fn carry_out(

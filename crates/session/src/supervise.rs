@@ -220,6 +220,9 @@ impl Watch {
             let input =
                 ends.input.filter(|_| self.terminal.as_ref().is_some_and(HostTerminal::may_read));
             serve(&mut self.relay, &order, &ready[fixed..], &Ends { input, ..ends });
+            if self.relay.interrupts_in_a_row() > 1 && self.command_waits_for_lines() {
+                self.obey(Wish::EndAtOnce(Signal::INT))?;
+            }
         }
         if !ready[1].is_empty() {
             while let Some(wish) = self.signals.next()? {
@@ -361,6 +364,16 @@ impl Watch {
             palisade_sys::proc::kill_group(group, Signal::TSTP.as_raw())?;
         }
         Ok(palisade_sys::proc::kill(rustix::process::getpid(), Signal::STOP.as_raw())?)
+    }
+
+    /// Whether Ctrl-C is for the command itself and for nothing else: its own group is in the foreground of
+    /// a terminal in its plain mode. A shell's job, an editor and a prompt that edits lines are not that, and
+    /// to them a second Ctrl-C means something else.
+    fn command_waits_for_lines(&self) -> bool {
+        let Some(pty) = self.running.pty() else { return false };
+        let plain = rustix::termios::LocalModes::ISIG | rustix::termios::LocalModes::ICANON;
+        rustix::termios::tcgetattr(pty).is_ok_and(|modes| modes.local_modes.contains(plain))
+            && palisade_sys::tty::tcgetpgrp(pty).ok() == self.running.command()
     }
 
     fn take_terminal(&mut self) -> Result<(), SessionError> {

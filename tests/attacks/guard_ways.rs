@@ -1,0 +1,161 @@
+//! Ways round a broker that judges: other descriptors under the same number, links on the way to a name,
+//! lengths instead of contents, what the host had led elsewhere itself, and a second run in the same project.
+
+use crate::guard::{Harm, by_script, planting, staying};
+
+const FSMONITOR: Harm = Harm::GitObeys(".", "core.fsmonitor");
+
+/// A link that leads to a directory where the rest of the name is free.
+///
+/// Proves: FS-9 created-names
+#[test]
+fn f11_a_link_on_the_way_to_a_name_gains_nothing() {
+    for (name, script) in [
+        (
+            "make the directory of a protected file a link",
+            "mkdir x; ln -s x .cargo; echo evil > x/config.toml",
+        ),
+        (
+            "move the directory of a protected file and leave a link",
+            "mkdir .cargo; mv .cargo x; ln -s x .cargo; echo evil > x/config.toml",
+        ),
+        (
+            "move a directory with a link in it into place",
+            "mkdir x y; ln -s ../y x/releases; mv x .yarn; echo evil > y/yarn.cjs",
+        ),
+    ] {
+        let harm = if name.contains("in it") {
+            Harm::Exists(".yarn/releases")
+        } else {
+            Harm::Exists(".cargo/config.toml")
+        };
+        by_script("F11", name, harm, script).proves(&["FS-9 created-names"]).check();
+    }
+}
+
+/// A file cut short says something else: `core.hooksPath = .husky/_` cut after `.h`.
+///
+/// Proves: FS-9 git-config
+#[test]
+fn h01_a_length_is_not_chosen_for_a_protected_file() {
+    const BEFORE: &str = "[core]\n\thooksPath = .husky\n";
+    for (name, path) in [
+        ("cut the configuration of git short", ".git/config"),
+        ("cut it short by a path through /proc", "/proc/self/root$PWD/.git/config"),
+        ("cut it short by another path through /proc", "/proc/self/cwd/.git/config"),
+    ] {
+        let script = format!("perl -e 'truncate($ARGV[0], 22)' \"{path}\"");
+        planting("H01", name, Harm::Changed(".git/config", BEFORE))
+            .proves(&["FS-9 git-config"])
+            .prepare(|world| {
+                world.git_init();
+                world.write_in_project(".git/config", BEFORE);
+            })
+            .command(move |_| staying(&script))
+            .check();
+    }
+}
+
+/// The name of a remote becomes an argument of git.
+///
+/// Proves: FS-9 git-config
+#[test]
+fn h01_the_name_of_a_remote_is_no_option() {
+    const NAME: &str = "remote.--upload-pack=evil-program.url";
+    by_script(
+        "H01",
+        "give a remote the name of an option",
+        Harm::GitObeys(".", NAME),
+        "cp .git/config c; printf '[remote \"--upload-pack=evil-program\"]\\n\\turl = evil-program\\n' >> c; \
+         mv c .git/config",
+    )
+    .proves(&["FS-9 git-config"])
+    .check();
+}
+
+/// Proves: FS-9 git-config
+#[test]
+fn h01_what_the_host_included_is_not_written() {
+    planting("H01", "write a file that the configuration of git includes", FSMONITOR)
+        .proves(&["FS-9 git-config"])
+        .prepare(|world| {
+            world.git_init();
+            world.write_in_project("shared.inc", "[core]\n");
+            let config =
+                "[core]\n\trepositoryformatversion = 0\n[include]\n\tpath = ../shared.inc\n";
+            world.write_in_project(".git/config", config);
+        })
+        .command(|_| staying("printf '[core]\\n\\tfsmonitor = evil-program\\n' > shared.inc"))
+        .check();
+    planting(
+        "H01",
+        "write the file behind a hook that is a link",
+        Harm::Changed("tools/hook", "true\n"),
+    )
+    .proves(&["FS-9 git-hooks"])
+    .prepare(|world| {
+        world.git_init();
+        world.write_in_project("tools/hook", "true\n");
+        let hook = world.project().join(".git/hooks/pre-commit");
+        std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+        let _ = std::fs::remove_file(&hook);
+        std::os::unix::fs::symlink("../../tools/hook", hook).unwrap();
+    })
+    .command(|_| staying("echo evil > tools/hook"))
+    .check();
+}
+
+/// Proves: FS-9 editor-settings
+#[test]
+fn h02_removing_what_stands_there_frees_no_name() {
+    planting(
+        "H02",
+        "remove a nested repository and its settings, and write others",
+        Harm::Exists("nested/.vscode/tasks.json"),
+    )
+    .proves(&["FS-9 editor-settings"])
+    .prepare(|world| {
+        world.git_init();
+        world.write_in_project("nested/.git/HEAD", "ref: refs/heads/main\n");
+        let _ = std::fs::remove_dir_all(world.project().join("nested/.vscode"));
+    })
+    .command(|_| {
+        staying("rm -rf nested/.git; mkdir nested/.vscode; echo evil > nested/.vscode/tasks.json")
+    })
+    .check();
+}
+
+/// Two files by turns under one number: the one that is judged must be the one that gets a name.
+///
+/// Proves: FS-9 created-names, FS-9 git-config
+#[test]
+fn h01_a_descriptor_that_changes_its_file_links_nothing() {
+    const SCRIPT: &str = r#"
+import os, threading, ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+good, bad = os.open("plain", os.O_PATH), os.open(".git/config", os.O_PATH)
+inode, stop = os.fstat(bad).st_ino, False
+os.dup2(good, 50)
+def turn():
+    while not stop:
+        os.dup2(good, 50); os.dup2(bad, 50)
+turning = threading.Thread(target=turn); turning.start()
+for _ in range(5000):
+    if libc.linkat(-100, b"/proc/self/fd/50", -100, b"out", 0x400) == 0:
+        if os.stat("out").st_ino == inode:
+            open("out", "w").write("[core]\n\tfsmonitor = evil-program\n")
+            break
+        os.unlink("out")
+stop = True; turning.join()
+"#;
+    planting("H01", "link a descriptor that changes its file", FSMONITOR)
+        .proves(&["FS-9 created-names", "FS-9 git-config"])
+        .prepare(|world| {
+            world.git_init();
+            world.write_in_project("plain", "");
+            world.write_in_project("race.py", SCRIPT);
+            let _ = std::fs::remove_file(world.project().join("out"));
+        })
+        .command(|_| staying("python3 race.py"))
+        .check();
+}

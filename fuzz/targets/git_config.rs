@@ -5,7 +5,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use palisade_guard::gitconfig::{Refused, judge, values};
+use palisade_guard::gitconfig::{Place, Refused, judge, judge_at, values};
+use std::path::Path;
 
 /// Some of the keys by which git runs a program or reads more settings.
 const NEVER_NEW: [&str; 9] = [
@@ -47,5 +48,12 @@ fuzz_target!(|data: &[u8]| {
     assert!(matches!(again, Ok(()) | Err(Refused::Unreadable { .. })), "{again:?}");
     if judge(None, new).is_ok() {
         assert_eq!(judge(old, new), Ok(()), "an old file takes nothing away");
+    }
+    let place = Place { git_dir: Path::new("/p/.git/modules/m"), tree: Path::new("/p") };
+    match (judge(old, new), judge_at(old, new, &place)) {
+        (Ok(()), there) => assert_eq!(there, Ok(()), "a place takes nothing away"),
+        (Err(Refused::Key { key, .. }), Ok(())) => assert_eq!(key, "core.worktree"),
+        (Err(_), Ok(())) => panic!("a place allows nothing else"),
+        (Err(_), Err(_)) => {}
     }
 });

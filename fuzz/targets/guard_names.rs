@@ -17,8 +17,7 @@ const TREES: [&str; 2] = ["/home/u", "/home/u/project"];
 
 fuzz_target!(|data: &[u8]| {
     let (first, rest) = data.split_first().unwrap_or((&0, &[]));
-    let (every_directory_is_a_repository, tree) =
-        (first & 1 == 1, TREES[usize::from(first >> 1 & 1)]);
+    let (every_directory_is_old, tree) = (first & 1 == 1, TREES[usize::from(first >> 1 & 1)]);
     if rest.contains(&0) {
         return;
     }
@@ -33,28 +32,28 @@ fuzz_target!(|data: &[u8]| {
     static MATCHER: OnceLock<Matcher> = OnceLock::new();
     let grounds = || Grounds { homes: vec![HOME.into()], ..Grounds::default() };
     let matcher = MATCHER.get_or_init(|| Matcher::new(grounds()));
-    let mut is_repository = |_: &Path| every_directory_is_a_repository;
-    let hit = matcher.judge(tree, &path, &mut is_repository).is_some();
+    let mut is_old = |_: &Path| every_directory_is_old;
+    let hit = matcher.judge(tree, &path, &mut is_old).is_some();
 
     let shouted = tree.join(OsStr::from_bytes(&below.as_os_str().as_bytes().to_ascii_uppercase()));
-    assert_eq!(matcher.judge(tree, &shouted, &mut is_repository).is_some(), hit, "{shouted:?}");
+    assert_eq!(matcher.judge(tree, &shouted, &mut is_old).is_some(), hit, "{shouted:?}");
 
     if !hit {
         return;
     }
     let opened = Matcher::new(Grounds { opened: vec![path.clone()], ..grounds() });
-    assert!(opened.judge(tree, &path, &mut is_repository).is_none(), "{path:?}");
+    assert!(opened.judge(tree, &path, &mut is_old).is_none(), "{path:?}");
     for directory in path.ancestors().skip(1).take_while(|directory| *directory != tree) {
-        if matcher.judge(tree, directory, &mut is_repository).is_some() {
+        if matcher.judge(tree, directory, &mut is_old).is_some() {
             continue;
         }
         let inner = path.strip_prefix(directory).expect("an ancestor");
         // Guarded wherever it is, so it could not have been made before the directory was moved.
         let elsewhere = tree.join("elsewhere").join(inner);
-        if matcher.judge(tree, &elsewhere, &mut is_repository).is_some() {
+        if matcher.judge(tree, &elsewhere, &mut is_old).is_some() {
             continue;
         }
-        let found = matcher.below(tree, directory, &mut is_repository).into_iter().any(|below| {
+        let found = matcher.below(tree, directory, &mut is_old).into_iter().any(|below| {
             // A name that is guarded includes all below it.
             let depth = below.dir.components().count();
             let parts: Vec<&OsStr> = inner.iter().collect();

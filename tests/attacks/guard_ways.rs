@@ -159,3 +159,41 @@ stop = True; turning.join()
         .command(|_| staying("python3 race.py"))
         .check();
 }
+
+/// A directory made in the run is the run's own, until a repository of the host's is in it.
+///
+/// Proves: FS-9 editor-settings, FS-9 created-names
+#[test]
+fn h02_a_repository_of_the_host_frees_no_name_in_a_new_directory() {
+    for (name, harm, script) in [
+        (
+            "put a nested repository into a new directory",
+            Harm::Exists("nested/.vscode/tasks.json"),
+            "mv nested old; mkdir nested; mv old/.git nested/.git; mkdir nested/.vscode; \
+             echo evil > nested/.vscode/tasks.json",
+        ),
+        (
+            "put a nested repository beside settings in a new directory",
+            Harm::Exists("nested/.git"),
+            "mv nested old; mkdir nested nested/.vscode; echo evil > nested/.vscode/tasks.json; \
+             mv old/.git nested/.git",
+        ),
+        (
+            "write settings in a new worktree",
+            Harm::Exists("tree/.mcp.json"),
+            "git -c user.name=x -c user.email=x commit --quiet --allow-empty -m x; \
+             git worktree add --quiet tree -b x; echo evil > tree/.mcp.json",
+        ),
+    ] {
+        planting("H02", name, harm)
+            .proves(&["FS-9 editor-settings", "FS-9 created-names"])
+            .prepare(|world| {
+                world.git_init();
+                world.write_in_project("nested/.git/HEAD", "ref: refs/heads/main\n");
+                world.write_in_project("nested/.git/objects/x", "");
+                world.write_in_project("nested/.git/refs/x", "");
+            })
+            .command(move |_| staying(script))
+            .check();
+    }
+}

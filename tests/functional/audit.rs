@@ -3,11 +3,10 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use palisade_testkit::{World, patiently};
+use palisade_testkit::World;
 
-use crate::inside::inside;
+use crate::inside::{inside, soon};
 
 fn log_of(world: &World) -> PathBuf {
     world.home().join(".local/state/palisade/audit.jsonl")
@@ -97,9 +96,7 @@ fn a_record_names_the_project_and_the_program() {
 #[test]
 fn a_limit_names_its_holder_as_the_report_does() {
     let world = World::new();
-    // Not so short that the limit is over before the command starts; that is another record.
-    let limit = format!("{}ms", patiently(Duration::from_millis(100)).as_millis());
-    let report = inside(&world, &["--timeout", &limit], "sleep 600").report.unwrap();
+    let report = inside(&world, &["--timeout", &soon()], "sleep 600").report.unwrap();
     let promises = report["promises"].as_array().unwrap();
     let held = promises.iter().find(|promise| promise["id"] == "RES-2").unwrap();
     let records = records(&world);

@@ -16,6 +16,11 @@ pub(crate) fn inside(world: &World, flags: &[&str], script: &str) -> Output {
     world.sandbox_run(flags, ["sh", "-c", script]).run()
 }
 
+/// A time limit that is soon over, but not before the command has started.
+pub(crate) fn soon() -> String {
+    format!("{}ms", patiently(Duration::from_millis(300)).as_millis())
+}
+
 /// Waits for something the host shows, and fails the test if it never does.
 #[track_caller]
 pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {

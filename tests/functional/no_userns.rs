@@ -63,6 +63,36 @@ fn neither_network_nor_new_privileges_are_to_be_had() {
     assert_eq!(status.out(), "NoNewPrivs:\t1\nSeccomp:\t2\n");
 }
 
+/// They are the host's here, so a repository in them could be one that somebody enters later.
+///
+/// Proves: FS-9 writable-trees, FS-9 programs
+#[test]
+fn directories_for_everybody_can_be_used_and_hold_nothing_that_the_host_would_run() {
+    if !available() {
+        return;
+    }
+    let world = World::new();
+    let program = "import multiprocessing, os, tempfile\n\
+                   with tempfile.TemporaryDirectory() as place, tempfile.TemporaryFile() as file:\n\
+                   \x20   file.write(b'x')\n\
+                   \x20   open(place + '/a', 'w').write('x')\n\
+                   \x20   os.rename(place + '/a', place + '/b')\n\
+                   \x20   print(os.listdir(place))\n\
+                   with multiprocessing.Lock(): print('locked')\n";
+    let output = world.sandbox_run(FLAGS, ["/usr/bin/python3", "-c", program]).run();
+    output.assert_code(0);
+    assert_eq!(output.out(), "['b']\nlocked\n", "{}", output.err());
+    for area in ["/tmp", "/var/tmp", "/dev/shm"] {
+        let script = format!(
+            "dir=$(mktemp -d -p {area}); cd $dir; git init -q . && echo made; \
+             echo x > .git/hooks/pre-commit; echo x > .envrc; git config core.fsmonitor ./x; \
+             ls .git/hooks/pre-commit .envrc; git config core.fsmonitor; rm -r $dir; echo gone"
+        );
+        let output = inside(&world, &FLAGS, &script);
+        assert_eq!(output.out(), "made\ngone\n", "{area}: {}", output.err());
+    }
+}
+
 /// A service outside would do what it is told, outside: the session bus, a container engine.
 ///
 /// Proves: FS-2 sockets, PROC-7 no-userns

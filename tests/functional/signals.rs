@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use palisade_testkit::{Output, World, patiently, sandbox_program};
 use rustix::process::Signal;
 
-use crate::inside::{below, eventually, host_script, status_field};
+use crate::inside::{below, eventually, host_script, soon, status_field};
 
 const NO_FLAGS: [&str; 0] = [];
 
@@ -131,7 +131,7 @@ fn a_time_limit_ends_the_run_with_124() {
     let world = World::new();
     let start = Instant::now();
     let script = "trap '' TERM INT; sleep 1000 & wait";
-    let output = world.sandbox_run(["--timeout", "300ms"], ["bash", "-c", script]).run();
+    let output = world.sandbox_run(["--timeout", &soon()], ["bash", "-c", script]).run();
     output.assert_code(124);
     assert!(start.elapsed() >= Duration::from_millis(300));
     assert!(start.elapsed() < patiently(Duration::from_secs(20)), "it took {:?}", start.elapsed());
@@ -143,7 +143,8 @@ fn a_time_limit_ends_the_run_with_124() {
 fn at_its_time_limit_a_command_is_asked_to_end_first() {
     let world = World::new();
     let script = "trap 'echo cleaned up; exit 7' TERM; while :; do sleep 0.05; done";
-    let flags = ["--timeout", "300ms", "--grace", "50s"];
+    let limit = soon();
+    let flags = ["--timeout", &limit, "--grace", "50s"];
     let output = world.sandbox_run(flags, ["bash", "-c", script]).run();
     output.assert_code(124);
     assert_eq!(output.out(), "cleaned up\n");
@@ -154,7 +155,8 @@ fn at_its_time_limit_a_command_is_asked_to_end_first() {
 #[test]
 fn a_stopped_command_ends_at_its_time_limit_too() {
     let world = World::new();
-    let flags = ["--timeout", "300ms", "--grace", "50s"];
+    let limit = soon();
+    let flags = ["--timeout", &limit, "--grace", "50s"];
     // The shell would be continued at once; its child is not ours to continue, until the end.
     let script = "sh -c 'kill -STOP $$' & wait $!; wait; sleep 1000";
     world.sandbox_run(flags, ["sh", "-c", script]).run().assert_code(124);

@@ -154,10 +154,8 @@ fn the_window_size_goes_in_at_the_start_and_when_it_changes() {
 /// Proves: PROC-3 pty
 #[test]
 fn the_terminal_is_given_back_as_it_was() {
-    let limit = format!(
-        "sandbox run --timeout {} -- sh -c 'stty raw -echo; exec sleep 1000'",
-        soon()
-    );
+    let limit =
+        format!("sandbox run --timeout {} -- sh -c 'stty raw -echo; exec sleep 1000'", soon());
     for (name, command) in [
         ("end", "sandbox run -- sh -c 'stty raw -echo; exit 0'"),
         ("death", "sandbox run -- sh -c 'stty raw -echo; kill -9 $$'"),

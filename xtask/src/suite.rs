@@ -75,9 +75,11 @@ impl Runner<'_> {
     ) -> Result<Vec<TestResult>> {
         let mut cases = Vec::new();
         for executable in executables {
-            cases.extend(self.list(executable)?.into_iter().filter(|case| {
-                wanted(&format!("{}::{}", case.executable.target, case.name))
-            }));
+            cases.extend(
+                self.list(executable)?
+                    .into_iter()
+                    .filter(|case| wanted(&format!("{}::{}", case.executable.target, case.name))),
+            );
         }
         let next = AtomicUsize::new(0);
         let results = Mutex::new(Vec::new());

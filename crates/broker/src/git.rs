@@ -16,6 +16,7 @@ use rustix::fs::{
 use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 /// Larger than any configuration a person keeps; what is larger is not judged, and so refused.
 const LONGEST_CONFIG: usize = 1 << 20;
@@ -77,6 +78,13 @@ impl Marker {
     ];
 }
 
+/// Whether a path leads into where git keeps the git directories of submodules. Their configuration says
+/// where their files are, from there: moved elsewhere it would lead out of the tree.
+pub(crate) fn is_among_modules(path: &Path) -> bool {
+    let mut names = path.iter();
+    names.any(|name| Part::of(name) == Some(Part::Itself)) && names.any(|name| name == "modules")
+}
+
 /// Whether something of this name could make the directory around it one.
 pub(crate) fn makes_git_directory(name: &OsStr) -> bool {
     matches!(Part::of(name), Some(Part::Marker(_) | Part::Itself))
@@ -112,7 +120,7 @@ pub(crate) fn config_denied() -> Denied {
 
 /// Judges a directory that is about to become a git directory, and makes its configuration a copy that
 /// nobody else holds open.
-pub(crate) fn adopt(dir: BorrowedFd<'_>) -> Result<(), Denied> {
+pub(crate) fn adopt(dir: BorrowedFd<'_>, place: &gitconfig::Place<'_>) -> Result<(), Denied> {
     if exists(dir, "hooks") {
         let hooks = openat(dir, "hooks", OFlags::RDONLY | DIRECTORY_ITSELF, NO_MODE);
         if !hooks.is_ok_and(|hooks| holds_samples_only(&hooks)) {
@@ -130,7 +138,7 @@ pub(crate) fn adopt(dir: BorrowedFd<'_>) -> Result<(), Denied> {
     for name in ["config", "config.worktree"] {
         if exists(dir, name) {
             let (content, mode) = read(dir, OsStr::new(name)).map_err(|_| config_denied())?;
-            judge(None, &content)?;
+            judge(None, &content, place)?;
             replace(dir, OsStr::new(name), &content, mode).map_err(|_| config_denied())?;
         }
     }
@@ -142,6 +150,7 @@ pub(crate) fn commit_config(
     source: (BorrowedFd<'_>, &OsStr),
     dir: BorrowedFd<'_>,
     name: &OsStr,
+    place: &gitconfig::Place<'_>,
 ) -> Result<Result<(), Errno>, Denied> {
     let (content, mode) = match read(source.0, source.1) {
         Ok(found) => found,
@@ -153,7 +162,7 @@ pub(crate) fn commit_config(
         Err(Errno::NOENT) => None,
         Err(_) => return Err(config_denied()),
     };
-    judge(old.as_deref(), &content)?;
+    judge(old.as_deref(), &content, place)?;
     Ok(replace(dir, name, &content, mode)
         .and_then(|()| unlinkat(source.0, source.1, AtFlags::empty())))
 }
@@ -185,8 +194,8 @@ pub(crate) fn holds_samples_only(dir: &OwnedFd) -> bool {
 const DIRECTORY_ITSELF: OFlags =
     OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
 
-fn judge(old: Option<&[u8]>, new: &[u8]) -> Result<(), Denied> {
-    gitconfig::judge(old, new)
+fn judge(old: Option<&[u8]>, new: &[u8], place: &gitconfig::Place<'_>) -> Result<(), Denied> {
+    gitconfig::judge_at(old, new, place)
         .map_err(|refused| Denied { rule: "git config".to_owned(), why: refused.to_string() })
 }
 

@@ -29,11 +29,13 @@ fn with(files: &[(&str, &str)]) -> TempDir {
 
 fn commit(dir: &TempDir, from: &str, to: &str) -> Result<Result<(), Errno>, Denied> {
     let fd = opened(dir.path());
-    commit_config((fd.as_fd(), OsStr::new(from)), fd.as_fd(), OsStr::new(to))
+    let place = gitconfig::Place { git_dir: dir.path(), tree: dir.path() };
+    commit_config((fd.as_fd(), OsStr::new(from)), fd.as_fd(), OsStr::new(to), &place)
 }
 
 fn adopted(dir: &TempDir) -> Result<(), Denied> {
-    adopt(opened(dir.path()).as_fd())
+    let place = gitconfig::Place { git_dir: dir.path(), tree: dir.path() };
+    adopt(opened(dir.path()).as_fd(), &place)
 }
 
 /// Every set of the names that matter: git's own rule, and where another one's `commondir` may point.

@@ -8,7 +8,7 @@
 use crate::git::{self, Part};
 use crate::place::Place;
 use crate::{DIRECTORY, NO_MODE};
-use palisade_guard::{Below, Hit, Matcher, NamePattern};
+use palisade_guard::{Below, Hit, Matcher, NamePattern, gitconfig};
 use palisade_sys::OFlags;
 use rustix::fs::{AtFlags, Dir, openat, readlinkat, statat};
 use std::collections::HashSet;
@@ -32,12 +32,16 @@ pub(crate) struct Denied {
 pub(crate) enum Coming<'a> {
     /// A new directory.
     Directory,
-    /// A file, link, socket or pipe, new or old.
+    /// A file, socket or pipe, new or old.
     Written,
+    /// A symbolic link, or a second name of something.
+    Link,
     /// A directory from elsewhere, with all that is in it.
     MovedDirectory(BorrowedFd<'a>),
     /// Something else from elsewhere.
     Moved,
+    /// A symbolic link from elsewhere.
+    MovedLink,
 }
 
 /// How the call goes on.
@@ -46,6 +50,8 @@ pub(crate) enum Allowed {
     Plainly,
     /// A directory: afterwards, remember that it was not there before the run.
     AsNewborn,
+    /// Afterwards, the directory around it counts as one that was there before.
+    AsOldRepository,
     /// Only as a copy that is judged by its content.
     AsGitConfig,
 }
@@ -68,11 +74,11 @@ impl Judge {
         if let Some(hit) = self.matcher.judge(tree, &place.path, &mut is_old) {
             return Err(Denied::by(hit));
         }
-        if !matches!(coming, Coming::Directory) {
+        // On the way to a listed name: a directory that has it, or a link to where it is free.
+        if matches!(coming, Coming::MovedDirectory(_) | Coming::Link | Coming::MovedLink) {
             for below in self.matcher.below(tree, &place.path, &mut is_old) {
                 let counts = match coming {
                     Coming::MovedDirectory(source) => is_there(source, &below),
-                    // A link that leads to a directory, on the way to a listed name.
                     _ => true,
                 };
                 if counts {
@@ -93,7 +99,14 @@ impl Judge {
     pub(crate) fn may_be_linked(&self, place: &Place) -> Result<(), Denied> {
         match self.may_come(place, Coming::Written)? {
             Allowed::AsGitConfig => Err(git::config_denied()),
-            Allowed::Plainly | Allowed::AsNewborn => Ok(()),
+            Allowed::Plainly | Allowed::AsNewborn | Allowed::AsOldRepository => Ok(()),
+        }
+    }
+
+    /// Forgets that a directory was made in this run.
+    pub(crate) fn forget(&mut self, dir: BorrowedFd<'_>) {
+        if let Ok(found) = rustix::fs::fstat(dir) {
+            self.newborn.remove(&(found.st_dev, found.st_ino));
         }
     }
 
@@ -122,7 +135,11 @@ impl Judge {
             Part::of(dir_name) == Some(Part::Itself) || git::is_git_directory(dir, None);
         match (part, coming) {
             (Part::Config, Coming::Moved) if is_git_directory => Ok(Allowed::AsGitConfig),
-            (Part::Config, Coming::Written) if is_git_directory => Err(git::config_denied()),
+            (Part::Config, Coming::Written | Coming::Link | Coming::MovedLink)
+                if is_git_directory =>
+            {
+                Err(git::config_denied())
+            }
             (Part::Hooks, Coming::MovedDirectory(source)) if is_git_directory => {
                 let moved = reopened(source);
                 if moved.is_some_and(|moved| git::holds_samples_only(&moved)) {
@@ -131,30 +148,61 @@ impl Judge {
                     Err(git::hook_denied())
                 }
             }
-            (Part::Hooks, Coming::Written | Coming::Moved) if is_git_directory => {
+            (Part::Hooks, Coming::Written | Coming::Link | Coming::Moved | Coming::MovedLink)
+                if is_git_directory =>
+            {
                 Err(git::hook_denied())
             }
             (Part::OldRemotes, Coming::Directory) => Ok(Allowed::Plainly),
             (Part::OldRemotes, _) if is_git_directory => Err(git::config_denied()),
             (Part::Marker(marker), _) if !is_git_directory => {
                 if git::is_git_directory(dir, Some(marker)) {
-                    git::adopt(dir)?;
+                    git::adopt(dir, &setting(place, place.directory()))?;
                 }
                 Ok(Allowed::Plainly)
             }
-            (Part::Itself, coming) => self.may_become_repository(coming),
+            (Part::Itself, coming) => self.may_become_repository(place, coming),
             _ => Ok(Allowed::Plainly),
         }
     }
 
-    /// Something comes to be called `.git`.
-    fn may_become_repository(&self, coming: Coming<'_>) -> Result<Allowed, Denied> {
+    /// Something comes to be called `.git`. A directory made on the spot is a repository of the run's own
+    /// (init, clone). A file or a link leads to one that may be the host's (a worktree), and so does a
+    /// directory from elsewhere: what is around it is known to the host's programs then.
+    fn may_become_repository(&self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Denied> {
+        if matches!(coming, Coming::Directory) {
+            return Ok(Allowed::Plainly);
+        }
+        let around = place.parent.as_fd();
+        if self.is_newborn(around)
+            && let Some(denied) = self.counts_in_repository(place)
+        {
+            return Err(denied);
+        }
         if let Coming::MovedDirectory(source) = coming
             && !git::is_git_directory(source, None)
         {
-            git::adopt(source)?;
+            git::adopt(source, &setting(place, &place.path))?;
         }
-        Ok(Allowed::Plainly)
+        Ok(Allowed::AsOldRepository)
+    }
+
+    /// What stands beside, and would not have been let there in a directory older than the run.
+    fn counts_in_repository(&self, place: &Place) -> Option<Denied> {
+        let tree = place.tree.as_ref()?;
+        let Some(Ok(entries)) = reopened(place.parent.as_fd()).map(|dir| Dir::read_from(&dir))
+        else {
+            return Some(git::config_denied());
+        };
+        entries.into_iter().flatten().find_map(|entry| {
+            let path = place.directory().join(OsStr::from_bytes(entry.file_name().to_bytes()));
+            self.matcher.judge(tree, &path, &mut |_| true).map(Denied::by)
+        })
+    }
+
+    fn is_newborn(&self, dir: BorrowedFd<'_>) -> bool {
+        rustix::fs::fstat(dir)
+            .is_ok_and(|found| self.newborn.contains(&(found.st_dev, found.st_ino)))
     }
 
     /// Whether programs of the host may know `dir`: it was there before this run.
@@ -168,6 +216,11 @@ impl Denied {
     fn by(hit: Hit<'_>) -> Self {
         Self { rule: hit.name.to_owned(), why: hit.why.to_owned() }
     }
+}
+
+/// Where the configuration of a git directory will stand.
+fn setting<'p>(place: &'p Place, git_dir: &'p Path) -> gitconfig::Place<'p> {
+    gitconfig::Place { git_dir, tree: place.tree.as_deref().unwrap_or(git_dir) }
 }
 
 /// Of the directory whose `hooks` these are.

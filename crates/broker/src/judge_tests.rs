@@ -95,13 +95,13 @@ impl Scene {
             }
             Step::SymbolicLink(target, path) => {
                 let place = self.place(path)?;
-                let allowed = self.judge.may_come(&place, Coming::Written).ok()?;
+                let allowed = self.judge.may_come(&place, Coming::Link).ok()?;
                 symlinkat(target.as_str(), &place.parent, &place.name).ok()?;
                 self.note(&place, allowed);
             }
             Step::Link(from, to) => {
                 let (from, to) = (self.place(from)?, self.place(to)?);
-                self.judge.may_come(&to, Coming::Written).ok()?;
+                self.judge.may_come(&to, Coming::Link).ok()?;
                 self.judge.may_be_linked(&from).ok()?;
                 linkat(&from.parent, &from.name, &to.parent, &to.name, AtFlags::empty()).ok()?;
             }
@@ -109,7 +109,8 @@ impl Scene {
                 let (from, to) = (self.place(from)?, self.place(to)?);
                 if self.may_move(&from, &to)? == Allowed::AsGitConfig {
                     let source = (from.parent.as_fd(), from.name.as_os_str());
-                    git::commit_config(source, to.parent.as_fd(), &to.name).ok()?.ok()?;
+                    let place = setting(&to, to.directory());
+                    git::commit_config(source, to.parent.as_fd(), &to.name, &place).ok()?.ok()?;
                 } else {
                     let flags = RenameFlags::empty();
                     renameat_with(&from.parent, &from.name, &to.parent, &to.name, flags).ok()?;

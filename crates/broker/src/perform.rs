@@ -242,12 +242,17 @@ impl Workshop {
             // As the caller itself would: what it may not remove it may not rename.
             self.set_umask(Mode::empty());
             let source = (old.parent.as_fd(), old.name.as_os_str());
-            match git::commit_config(source, new.parent.as_fd(), &new.name) {
+            let setting = palisade_guard::gitconfig::Place {
+                git_dir: new.directory(),
+                tree: new.tree.as_deref().unwrap_or(new.directory()),
+            };
+            match git::commit_config(source, new.parent.as_fd(), &new.name, &setting) {
                 Ok(result) => result?,
                 Err(denied) => return Err(Stop::Denied(new.path, denied)),
             }
         } else {
             renameat_with(&old.parent, &old.name, &new.parent, &new.name, flags)?;
+            self.note(&new, allowed);
         }
         Ok(done())
     }
@@ -256,8 +261,12 @@ impl Workshop {
         let directory = directory_at(from);
         let coming = match &directory {
             Some(directory) => Coming::MovedDirectory(directory.as_fd()),
+            None if from.link_target().is_some() => Coming::MovedLink,
             None => Coming::Moved,
         };
+        if directory.is_some() && git::is_among_modules(&from.path) {
+            return Err(Stop::Denied(from.path.clone(), git::config_denied()));
+        }
         self.judged(to, coming)
     }
 
@@ -278,7 +287,7 @@ impl Workshop {
             return Err(Stop::Continue);
         }
         let new = self.file_place(Start::Caller(caller, to.dir), &new)?;
-        self.judged(&new, Coming::Written)?;
+        let allowed = self.judged(&new, Coming::Link)?;
         let number = if old.is_empty() && flags.contains(AtFlags::EMPTY_PATH) {
             Some(from.dir)
         } else if flags.contains(AtFlags::SYMLINK_FOLLOW) {
@@ -299,6 +308,7 @@ impl Workshop {
         self.judge.may_be_linked(&old).map_err(|denied| Stop::Denied(old.path.clone(), denied))?;
         caller.confirm()?;
         linkat(&old.parent, &old.name, &new.parent, &new.name, AtFlags::empty())?;
+        self.note(&new, allowed);
         Ok(done())
     }
 
@@ -309,7 +319,7 @@ impl Workshop {
         }
         let bytes = caller.path(path.address)?;
         let place = self.file_place(Start::Caller(caller, path.dir), &bytes)?;
-        let allowed = self.judged(&place, Coming::Written)?;
+        let allowed = self.judged(&place, Coming::Link)?;
         caller.confirm()?;
         symlinkat(OsStr::from_bytes(&target), &place.parent, &place.name)?;
         self.note(&place, allowed);
@@ -399,8 +409,10 @@ impl Workshop {
     }
 
     fn note(&mut self, place: &Place, allowed: Allowed) {
-        if allowed == Allowed::AsNewborn {
-            self.judge.remember(place.parent.as_fd(), &place.name);
+        match allowed {
+            Allowed::AsNewborn => self.judge.remember(place.parent.as_fd(), &place.name),
+            Allowed::AsOldRepository => self.judge.forget(place.parent.as_fd()),
+            Allowed::Plainly | Allowed::AsGitConfig => {}
         }
     }
 

@@ -128,8 +128,6 @@ impl Map {
         match opened {
             // A pipe nobody reads, which can not be truncated anyway.
             Err(Errno::NXIO) => Err(Errno::INVAL),
-            // A link of `/proc`, which would lead us elsewhere than its caller.
-            Err(Errno::LOOP) => Err(Errno::ACCESS),
             opened => opened,
         }
     }

@@ -46,6 +46,8 @@ pub enum Identity {
 
 #[derive(Debug)]
 pub struct Seat<'p> {
+    /// Our parent; the broker does not outlive it.
+    pub supervisor_pid: Pid,
     /// The command says here where its listener is, and waits until we have it.
     pub usher: OwnedFd,
     /// Takes [`Message`]s.
@@ -60,9 +62,10 @@ pub struct Seat<'p> {
 /// Serves until it is killed; the process has nothing else to do.
 pub fn occupy(seat: Seat<'_>) -> ! {
     let mut teller = Teller { supervisor: seat.supervisor, lost: 0, lost_suspicious: 0 };
-    let taken = take_listener(&seat.usher).and_then(|found| {
+    let supervisor = seat.supervisor_pid;
+    let taken = take_listener(&seat.usher, supervisor).and_then(|found| {
         let Some((listener, host_proc, command)) = found else { return Ok(None) };
-        match settle(&seat.duties, &command) {
+        match settle(&seat.duties, &command, supervisor) {
             Err(error) if error.call == ENTERING && error.errno == Errno::SRCH => nobody_left(),
             settled => settled.map_err(|error| error.to_string())?,
         }
@@ -96,12 +99,12 @@ pub(crate) fn nobody_left() -> ! {
 type Taken = (Listener, OwnedFd, OwnedFd);
 
 /// The listener, the host's `/proc`, and a handle on the command. None if the command never came.
-fn take_listener(usher: &OwnedFd) -> Result<Option<Taken>, String> {
-    take(usher).map_err(|error| error.to_string())
+fn take_listener(usher: &OwnedFd, supervisor: Pid) -> Result<Option<Taken>, String> {
+    take(usher, supervisor).map_err(|error| error.to_string())
 }
 
-fn take(usher: &OwnedFd) -> Result<Option<Taken>, SysError> {
-    creds::set_pdeathsig(sig::SIGKILL)?;
+fn take(usher: &OwnedFd, supervisor: Pid) -> Result<Option<Taken>, SysError> {
+    end_with(supervisor)?;
     let host_proc = rustix::fs::open("/proc", DIRECTORY, NO_MODE).call("open /proc")?;
     let mut number = [0; 4];
     let (length, sender) = recv_from_process(usher, &mut number)?;
@@ -113,7 +116,7 @@ fn take(usher: &OwnedFd) -> Result<Option<Taken>, SysError> {
 }
 
 /// Into the sandbox, as the command, with as little as possible.
-fn settle(duties: &Duties<'_>, command: &OwnedFd) -> Result<(), SysError> {
+fn settle(duties: &Duties<'_>, command: &OwnedFd, supervisor: Pid) -> Result<(), SysError> {
     match duties.identity {
         Identity::Caller => {}
         Identity::CallerMapped => {
@@ -132,10 +135,15 @@ fn settle(duties: &Duties<'_>, command: &OwnedFd) -> Result<(), SysError> {
     creds::set_no_new_privs()?;
     creds::set_dumpable(false)?;
     rustix::process::chdir("/").call("chdir")?;
-    // Changing ids cleared it; and a supervisor that died meanwhile is nobody's parent any more.
+    // Changing ids cleared it.
+    end_with(supervisor)
+}
+
+/// Not to be left behind, also if it died a moment ago.
+fn end_with(supervisor: Pid) -> Result<(), SysError> {
     creds::set_pdeathsig(sig::SIGKILL)?;
-    if rustix::process::getppid().is_none_or(|parent| parent == Pid::INIT) {
-        return Err(Errno::SRCH).call("getppid");
+    if rustix::process::getppid() != Some(supervisor) {
+        proc::exit_now(1);
     }
     Ok(())
 }

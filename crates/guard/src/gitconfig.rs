@@ -5,8 +5,10 @@
 //! refused.
 
 use crate::gitconfig_parse::{Entry, beginning_of, parse};
+use crate::gitconfig_values::{objection_to_subsection, objection_to_value, objection_to_worktree};
 use crate::lists::{Line, list};
 use std::collections::HashMap;
+use std::path::Path;
 use thiserror::Error;
 
 static HARMLESS: &[Line] = list!("git-config.txt");
@@ -21,8 +23,26 @@ pub enum Refused {
     Value { key: String, line: usize, why: &'static str },
 }
 
-/// Whether `new` may take the place of `old`.
+/// Where a configuration file lies, without links.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'p> {
+    /// The directory it is in.
+    pub git_dir: &'p Path,
+    /// The top of the guarded tree around it.
+    pub tree: &'p Path,
+}
+
+/// Whether `new` may take the place of `old`, wherever it is.
 pub fn judge(old: Option<&[u8]>, new: &[u8]) -> Result<(), Refused> {
+    judge_with(old, new, None)
+}
+
+/// The same for a known place: there a submodule may say where its files are.
+pub fn judge_at(old: Option<&[u8]>, new: &[u8], place: &Place<'_>) -> Result<(), Refused> {
+    judge_with(old, new, Some(place))
+}
+
+fn judge_with(old: Option<&[u8]>, new: &[u8], place: Option<&Place<'_>>) -> Result<(), Refused> {
     let new = parse(new).map_err(|bad| Refused::Unreadable { line: bad.line, why: bad.why })?;
     let old = old.and_then(|old| parse(old).ok()).unwrap_or_default();
     let mut kept: HashMap<(&[u8], Option<&[u8]>), usize> = HashMap::new();
@@ -32,25 +52,33 @@ pub fn judge(old: Option<&[u8]>, new: &[u8]) -> Result<(), Refused> {
     for entry in &new {
         match kept.get_mut(&(entry.key.as_slice(), entry.value.as_deref())) {
             Some(left) if *left > 0 => *left -= 1,
-            _ => judge_entry(entry)?,
+            _ => judge_entry(entry, place)?,
         }
     }
     Ok(())
 }
 
-/// All values of a key, in order; `key` in the form git prints it. Of a file that was cut off, those
-/// before the cut.
+/// All values of a key, in order; `key` as the list of harmless ones has it, with `*` for any
+/// subsection. Of a file that was cut off, those before the cut.
 pub fn values(config: &[u8], key: &str) -> Vec<Vec<u8>> {
     let entries = beginning_of(config).into_iter();
-    entries.filter(|entry| entry.key == key.as_bytes()).filter_map(|entry| entry.value).collect()
+    entries.filter(|entry| names(key, &entry.key)).filter_map(|entry| entry.value).collect()
 }
 
-fn judge_entry(entry: &Entry) -> Result<(), Refused> {
+fn judge_entry(entry: &Entry, place: Option<&Place<'_>>) -> Result<(), Refused> {
     let (key, line) = (String::from_utf8_lossy(&entry.key).into_owned(), entry.line);
-    let Some(harmless) = HARMLESS.iter().find(|harmless| names(harmless.first, &entry.key)) else {
-        return Err(Refused::Key { key, line });
+    let value = entry.value.as_deref();
+    let objection = if let (b"core.worktree", Some(place)) = (entry.key.as_slice(), place) {
+        objection_to_worktree(value, place)
+    } else {
+        let Some(harmless) = HARMLESS.iter().find(|line| names(line.first, &entry.key)) else {
+            return Err(Refused::Key { key, line });
+        };
+        Parts::of(&entry.key)
+            .and_then(|parts| objection_to_subsection(parts.section, parts.subsection?))
+            .or_else(|| objection_to_value(harmless.second, value))
     };
-    match objection(harmless.second, entry.value.as_deref()) {
+    match objection {
         None => Ok(()),
         Some(why) => Err(Refused::Value { key, line, why }),
     }
@@ -86,45 +114,6 @@ impl<'k> Parts<'k> {
         let subsection = (first < last).then(|| &key[first + 1..last]);
         Some(Self { section: &key[..first], subsection, name: &key[last + 1..] })
     }
-}
-
-/// What speaks against a value of a harmless key, by the kind the list gives it.
-fn objection(kind: &str, value: Option<&[u8]>) -> Option<&'static str> {
-    match (kind, value) {
-        ("any", _) => None,
-        ("url", Some(url)) => objection_to_url(url),
-        // Git itself has no use for them without a value.
-        ("url", None) => None,
-        (words, Some(value)) => {
-            let is_listed = words.split('|').any(|word| word.as_bytes() == value);
-            (!is_listed).then_some("only the plain words that git knows for it are harmless")
-        }
-        (_, None) => Some("a value is missing"),
-    }
-}
-
-/// Schemes that git serves itself or with the helpers it brings; any other one runs `git-remote-…`.
-const SCHEMES: [&[u8]; 7] = [b"https", b"http", b"ssh", b"git", b"file", b"git+ssh", b"ssh+git"];
-
-/// A place to fetch from, or the name of a remote: not an option, and no helper that runs a program
-/// (`ext::sh -c …`).
-fn objection_to_url(url: &[u8]) -> Option<&'static str> {
-    if url.starts_with(b"-") {
-        return Some("it would be read as an option");
-    }
-    if url.iter().any(u8::is_ascii_control) {
-        return Some("it has control characters in it");
-    }
-    if url.windows(2).any(|pair| pair == b"::") {
-        return Some("`::` names a program that git runs");
-    }
-    let scheme_end = url.windows(3).position(|three| three == b"://")?;
-    let (scheme, host) = (&url[..scheme_end], &url[scheme_end + 3..]);
-    if !SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
-        return Some("its scheme names a program that git runs");
-    }
-    // CVE-2017-1000117; git refuses it too since 2.14.1.
-    host.starts_with(b"-").then_some("its host would be read as an option")
 }
 
 #[cfg(test)]

@@ -14,8 +14,10 @@ fn every_line_of_the_list_is_a_key_with_a_known_kind_of_value() {
     for line in HARMLESS {
         assert!(line.first == line.first.to_ascii_lowercase(), "{line:?}");
         assert!([2, 3].contains(&line.first.split('.').count()), "{line:?}");
-        let is_plain =
-            |word: &str| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+        let is_plain = |word: &str| {
+            word.bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        };
         assert!(line.second.split('|').all(is_plain), "{line:?}");
     }
 }
@@ -58,6 +60,20 @@ fn what_runs_a_program_is_refused() {
         "[remote \"o\"] url = \"https://x/\\ny\"",
         "[branch \"m\"] remote = ext::sh -c x",
         "[BRANCH \"m\"] pushRemote = ext::x",
+        "[remote \"o\"] url = HTTPS://x",
+        "[remote \"o\"] url = ::x",
+        "[remote \"o\"] url = a+b.c-d_e::x",
+        "[remote \"o\"] url = ssh://[-oProxyCommand=x]/y",
+        "[remote \"o\"] url = [-oProxyCommand=x]:y",
+        "[remote \"o\"] url = https://x/%0ahost=y",
+        "[remote \"o\"] promisor = true",
+        "[remote \"o\"] partialclonefilter = blob:none",
+        "[extensions] partialClone = o",
+        "[extensions] refStorage = files:///x",
+        "[remote \"o\"] fetch = --upload-pack=x",
+        "[branch \"m\"] merge = --exec=x",
+        "[branch \"m\"] mergeOptions = -s x",
+        "[submodule \"x\"] branch = --x",
         "[core \"x\"] bare = y",
         "[color \"x\"] y = z\n[pager] log = x",
         "bare = x",
@@ -76,8 +92,14 @@ fn what_git_writes_by_itself_is_accepted() {
         "",
         "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n",
         "[remote \"origin\"]\n\turl = git@example.org:a/b.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n",
-        "[remote \"origin\"]\n\turl = https://example.org/a/b.git\n\tpromisor = true\n\tpartialclonefilter = blob:none\n",
         "[remote \"o\"] url = ../other\n",
+        "[remote \"o\"] url = https://[::1]/x\n",
+        "[remote \"o\"] url = ssh://git@[fe80::1]:22/x\n",
+        "[remote \"o\"] url = git@[::1]:x\n",
+        "[remote \"o\"] url = ./a::b\n",
+        "[extensions] objectFormat = sha256\n",
+        "[lfs \"https://[::1]/x.git/info/lfs\"] access = basic\n",
+        "[gc \"refs/remotes/*\"] reflogExpire = never\n",
         "[remote \"o\"] tagOpt = --no-tags\n",
         "[branch \"x/y\"]\n\tremote = origin\n\tmerge = refs/heads/x/y\n",
         "[branch \"x\"] remote = .\n",
@@ -87,6 +109,90 @@ fn what_git_writes_by_itself_is_accepted() {
     ] {
         assert_eq!(refused(text), None, "{text}");
     }
+}
+
+/// Proves: FS-9 git-keys
+#[test]
+fn the_name_of_a_section_is_judged_with_its_keys() {
+    for name in [
+        "--upload-pack=touch x;false",
+        "-x",
+        "ext::sh -c x",
+        "::x",
+        ".",
+        "../x",
+        "a b",
+        "a;b",
+        "a$b",
+        "a\tb",
+        "",
+    ] {
+        assert!(refused(&format!("[remote \"{name}\"] url = .")).is_some(), "{name:?}");
+        assert!(refused(&format!("[remote \"{name}\"] prune = true")).is_some(), "{name:?}");
+    }
+    for name in ["-x", "a..b", "a b", "a~", "a^", "a:b", "a?", "a*", "a[", "a\\\\b", "a@{b", "a\tb"]
+    {
+        assert!(refused(&format!("[branch \"{name}\"] rebase = true")).is_some(), "{name:?}");
+    }
+    for name in ["-x", "../x", "a/../b", "ext::x", "a\rb", ""] {
+        assert!(refused(&format!("[submodule \"{name}\"] active = true")).is_some(), "{name:?}");
+    }
+    for text in [
+        "[color \"-x\"] y = red",
+        "[lfs \"ext::x\"] access = basic",
+        "[gc \"-x\"] reflogExpire = 0",
+    ] {
+        assert!(refused(text).is_some(), "{text}");
+    }
+    for text in [
+        "[remote \"up-stream/a.b_c+d@e\"] prune = true",
+        "[branch \"dependabot/npm/@types-1.2\"] rebase = true",
+        "[branch \"größe#1\"] rebase = true",
+        "[submodule \"third party/lib\"] active = true",
+    ] {
+        assert_eq!(refused(text), None, "{text}");
+    }
+}
+
+/// Proves: FS-9 git-keys
+#[test]
+fn only_a_submodule_says_where_its_files_are_and_only_beside_its_repository() {
+    let judge = |git_dir: &str, value: &str| {
+        let place = Place { git_dir: Path::new(git_dir), tree: Path::new("/p") };
+        judge_at(None, format!("[core]\n\tworktree = {value}\n").as_bytes(), &place)
+    };
+    for (git_dir, value) in [
+        ("/p/.git/modules/sm", "../../../sm"),
+        ("/p/.git/modules/sm", "../../../third/party"),
+        ("/p/.git/modules/third/party", "../../../../third/party"),
+        ("/p/.git/modules/a/modules/b", "../../../../../a/b"),
+        ("/p/sub/.git/modules/sm", "../../../sm"),
+        ("/p/.git/worktrees/w/modules/sm", "../../../../../w/sm"),
+    ] {
+        assert_eq!(judge(git_dir, value), Ok(()), "{git_dir} {value}");
+    }
+    for (git_dir, value) in [
+        ("/p/.git", "../sm"),
+        ("/p/.git/modules", "../../sm"),
+        ("/p/modules/sm", "../../sm"),
+        ("/elsewhere/.git/modules/sm", "../../../sm"),
+        ("/p/.git/modules/sm", "/p/sm"),
+        ("/p/.git/modules/sm", "/"),
+        ("/p/.git/modules/sm", "../../.."),
+        ("/p/.git/modules/sm", "../../../x/.."),
+        ("/p/.git/modules/sm", "../../../../sm"),
+        ("/p/sub/.git/modules/sm", "../../../../sm"),
+        ("/p/.git/modules/sm", "../../hooks"),
+        ("/p/.git/modules/sm", "../../../x/.GIT/hooks"),
+        ("/p/.git/modules/sm", "\"../../../sm\\t\""),
+        ("/p/.git/modules/sm", ""),
+        ("/p/.git/modules/sm", "~/x"),
+    ] {
+        assert!(judge(git_dir, value).is_err(), "{git_dir} {value}");
+    }
+    assert!(refused("[core] worktree = ../../../sm").is_some(), "of an unknown place");
+    let place = Place { git_dir: Path::new("/p/.git/modules/sm"), tree: Path::new("/p") };
+    assert!(judge_at(None, b"[core] hooksPath = ../../../sm", &place).is_err());
 }
 
 /// Proves: FS-9 git-keys
@@ -115,6 +221,9 @@ fn what_was_configured_before_stays_and_only_that() {
 fn values_of_a_key_are_all_there() {
     let config = b"[core]\nhooksPath = a\n[core]\nHOOKSPATH = \"b c\"\nbare\n";
     assert_eq!(values(config, "core.hookspath"), [b"a".to_vec(), b"b c".to_vec()]);
+    let more = b"[include] path = a\n[includeIf \"gitdir:~/x.y\"] path = b\n[includeIf] path = c\n";
+    assert_eq!(values(more, "include.path"), [b"a".to_vec()]);
+    assert_eq!(values(more, "includeif.*.path"), [b"b".to_vec()]);
     assert_eq!(values(b"[core]hooksPath = a\n[co", "core.hookspath"), [b"a".to_vec()]);
 }
 
@@ -160,6 +269,33 @@ fn every_step_of_ordinary_work_with_git_is_accepted() {
     }
 }
 
+/// Proves: FS-9 git-works
+#[test]
+fn submodules_are_added_and_cloned() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = dir.path().canonicalize().unwrap();
+    let local = ["-c", "protocol.file.allow=always"];
+    let identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
+    for name in ["lib", "main"] {
+        git(&base, &["init", "-q", "-b", "main", name]);
+        let commit = ["commit", "-q", "--allow-empty", "-m", "x"];
+        git(&base.join(name), &[&identity[..], &commit].concat());
+    }
+    let add = ["submodule", "--quiet", "add", "../lib", "third party/lib"];
+    git(&base.join("main"), &[&local[..], &add].concat());
+    git(&base.join("main"), &[&identity[..], &["commit", "-q", "-m", "y"]].concat());
+    let clone = ["clone", "-q", "--recurse-submodules", "main", "second"];
+    git(&base, &[&local[..], &clone].concat());
+    for name in ["main", "second"] {
+        for git_dir in [".git", ".git/modules/third party/lib"] {
+            let git_dir = base.join(name).join(git_dir);
+            let config = std::fs::read(git_dir.join("config")).unwrap();
+            let place = Place { git_dir: &git_dir, tree: &base };
+            assert_eq!(judge_at(None, &config, &place), Ok(()), "{git_dir:?}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -167,7 +303,7 @@ proptest! {
     #[test]
     fn a_harmless_key_as_git_writes_it_is_accepted(
         line in select(HARMLESS.iter().filter(|line| line.second == "any").collect::<Vec<_>>()),
-        subsection in "[ -~éß]{1,8}",
+        subsection in "[A-Za-z0-9_]{1,4}([/.-][A-Za-z0-9_]{1,4})?",
         value in "[ -~\t\n]{0,20}",
     ) {
         let dir = tempfile::tempdir().unwrap();

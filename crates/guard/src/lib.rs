@@ -8,6 +8,7 @@
 mod fold;
 pub mod gitconfig;
 mod gitconfig_parse;
+mod gitconfig_values;
 mod lists;
 mod matcher;
 mod names;

@@ -96,18 +96,19 @@ impl Matcher {
 
     /// Would something at `path` be run later? `path` is absolute, free of links and `..`, and below
     /// `tree`, the top of the guarded tree it is in. What is named by `tree` itself was granted by
-    /// name and does not count. `is_repository` is asked only when a name of scope `top` is met.
+    /// name and does not count. `is_old`, whether a directory was there before the run, is asked only
+    /// when a name of scope `top` is met.
     pub fn judge(
         &self,
         tree: &Path,
         path: &Path,
-        is_repository: &mut dyn FnMut(&Path) -> bool,
+        is_old: &mut dyn FnMut(&Path) -> bool,
     ) -> Option<Hit<'_>> {
         let below_tree = path.strip_prefix(tree).ok()?;
         if below_tree.as_os_str().is_empty() || self.is_opened(path) {
             return None;
         }
-        self.judge_local(path, below_tree, is_repository)
+        self.judge_local(path, below_tree, is_old)
             .or_else(|| self.judge_home(tree, path))
             .or_else(|| self.judge_more(tree, path))
     }
@@ -117,7 +118,7 @@ impl Matcher {
         &self,
         tree: &Path,
         path: &Path,
-        is_repository: &mut dyn FnMut(&Path) -> bool,
+        is_old: &mut dyn FnMut(&Path) -> bool,
     ) -> Vec<Below<'_>> {
         let mut found = Vec::new();
         let Ok(below_tree) = path.strip_prefix(tree) else { return found };
@@ -125,7 +126,7 @@ impl Matcher {
             for (dir, rest) in places(path, below_tree) {
                 for rule in self.local.starting(rest) {
                     if let Some(Reach::Within(matched)) = reach(&rule.parts, rest)
-                        && rule.counts_in(dir, tree, is_repository)
+                        && rule.counts_in(dir, tree, is_old)
                     {
                         found.push(rule.remaining(matched));
                     }
@@ -156,12 +157,6 @@ impl Matcher {
         found
     }
 
-    /// What would be guarded in a directory that becomes the top of a repository.
-    pub fn in_repository(&self) -> impl Iterator<Item = Below<'_>> {
-        let tops = self.local.all().filter(|rule| rule.scope == Scope::Top);
-        tops.map(|rule| rule.remaining(0))
-    }
-
     /// Whether somebody opened the path, or something above it, for writing.
     pub fn is_opened(&self, path: &Path) -> bool {
         self.opened.iter().any(|opened| path.starts_with(opened))
@@ -175,7 +170,7 @@ impl Matcher {
         &self,
         path: &Path,
         below_tree: &Path,
-        is_repository: &mut dyn FnMut(&Path) -> bool,
+        is_old: &mut dyn FnMut(&Path) -> bool,
     ) -> Option<Hit<'_>> {
         let tree = parent_of(path, below_tree);
         let mut in_store = None;
@@ -183,7 +178,7 @@ impl Matcher {
             for rule in self.local.starting(rest) {
                 if reach(&rule.parts, rest) == Some(Reach::Whole)
                     && !*in_store.get_or_insert_with(|| self.is_in_store(path))
-                    && rule.counts_in(dir, tree, is_repository)
+                    && rule.counts_in(dir, tree, is_old)
                 {
                     return Some(rule.hit());
                 }
@@ -301,10 +296,6 @@ impl Table {
             is_any || rule.parts.first().is_some_and(|first| first.matches_comparable(&name))
         })
     }
-
-    fn all(&self) -> impl Iterator<Item = &Rule> {
-        self.by_length.iter().flatten().chain(&self.around)
-    }
 }
 
 impl Rule {
@@ -312,13 +303,8 @@ impl Rule {
         Hit { name: self.name, why: self.why }
     }
 
-    fn counts_in(
-        &self,
-        dir: &Path,
-        tree: &Path,
-        is_repository: &mut dyn FnMut(&Path) -> bool,
-    ) -> bool {
-        self.scope == Scope::Anywhere || dir == tree || is_repository(dir)
+    fn counts_in(&self, dir: &Path, tree: &Path, is_old: &mut dyn FnMut(&Path) -> bool) -> bool {
+        self.scope == Scope::Anywhere || dir == tree || is_old(dir)
     }
 
     fn remaining(&self, matched: usize) -> Below<'_> {

@@ -7,11 +7,9 @@ fn matcher() -> Matcher {
     Matcher::new(Grounds { homes: vec!["/home/u".into()], ..Grounds::default() })
 }
 
-fn hit_in(matcher: &Matcher, tree: &str, path: &str, repositories: &[&str]) -> Option<String> {
-    let mut is_repository = |dir: &Path| repositories.iter().any(|known| dir == Path::new(known));
-    matcher
-        .judge(Path::new(tree), Path::new(path), &mut is_repository)
-        .map(|hit| hit.name.to_owned())
+fn hit_in(matcher: &Matcher, tree: &str, path: &str, old: &[&str]) -> Option<String> {
+    let mut is_old = |dir: &Path| old.iter().any(|known| dir == Path::new(known));
+    matcher.judge(Path::new(tree), Path::new(path), &mut is_old).map(|hit| hit.name.to_owned())
 }
 
 fn hit(path: &str) -> Option<String> {
@@ -58,7 +56,7 @@ fn names_of_a_directory_count_at_every_depth() {
 
 /// Proves: FS-9 list
 #[test]
-fn names_of_a_top_count_at_the_top_and_in_repositories() {
+fn names_of_a_top_count_at_the_top_and_in_directories_that_were_there() {
     for path in [
         ".vscode",
         ".vscode/settings.json",
@@ -73,23 +71,23 @@ fn names_of_a_top_count_at_the_top_and_in_repositories() {
         assert!(hit(path).is_some(), "{path}");
         let nested = format!("{TREE}/sub/{path}");
         assert_eq!(hit_in(&matcher(), TREE, &nested, &[]), None, "{path}");
-        let repository = format!("{TREE}/sub");
-        assert!(hit_in(&matcher(), TREE, &nested, &[&repository]).is_some(), "{path}");
+        let old = format!("{TREE}/sub");
+        assert!(hit_in(&matcher(), TREE, &nested, &[&old]).is_some(), "{path}");
     }
     assert_eq!(hit(".cargo"), None);
     assert_eq!(hit(".yarn/releases").as_deref(), Some(".yarn/releases"));
 }
 
 #[test]
-fn repositories_are_asked_about_only_for_a_name_that_matters() {
+fn directories_are_asked_about_only_for_a_name_that_matters() {
     let matcher = matcher();
     let mut asked = Vec::new();
-    let mut is_repository = |dir: &Path| {
+    let mut is_old = |dir: &Path| {
         asked.push(dir.to_owned());
         false
     };
     for path in ["a/b/main.rs", "a/.envrc", ".vscode", "a/b/.vscode/x"] {
-        matcher.judge(Path::new(TREE), &Path::new(TREE).join(path), &mut is_repository);
+        matcher.judge(Path::new(TREE), &Path::new(TREE).join(path), &mut is_old);
     }
     assert_eq!(asked, [Path::new(TREE).join("a/b")]);
 }
@@ -120,7 +118,7 @@ fn names_of_a_home_count_where_a_grant_covers_them() {
 fn programs_and_configuration_inside_caches_count() {
     let matcher = matcher();
     for (tree, path) in [
-        ("/home/u/.cache/pre-commit", "/home/u/.cache/pre-commit/repo1x2y/hook.py"),
+        ("/home/u/.cache", "/home/u/.cache/pre-commit/db.db"),
         ("/home/u/.cache/ccache", "/home/u/.cache/ccache/ccache.conf"),
         ("/home/u/go/pkg/mod", "/home/u/go/pkg/mod/golang.org/toolchain@v0.0.1-go1.25/bin/go"),
     ] {
@@ -206,12 +204,12 @@ fn a_directory_brings_with_it_what_its_new_name_makes_of_its_contents() {
     assert_eq!(below_of(&matcher, TREE, &format!("{TREE}/.cargo")), cargo);
     assert!(below_of(&matcher, TREE, &format!("{TREE}/sub/.cargo")).is_empty());
     assert!(below_of(&matcher, TREE, &format!("{TREE}/src")).is_empty());
-    let hg: BTreeSet<String> = set(&["hgrc", "hgrc-not-shared"]);
+    let hg: BTreeSet<String> = set(&["hgrc", "hgrc-not-shared", "sharedpath"]);
     assert_eq!(below_of(&matcher, TREE, &format!("{TREE}/sub/.hg")), hg);
     let config = below_of(&matcher, "/home/u", "/home/u/.config");
     assert!(config.contains("autostart") && config.contains("google-chrome/NativeMessagingHosts"));
     let cache = below_of(&matcher, "/home/u", "/home/u/.cache");
-    assert!(cache.contains("pre-commit/repo"), "{cache:?}");
+    assert!(cache.contains("pre-commit"), "{cache:?}");
     assert!(below_of(&matcher, "/home/u", "/home/u/docs").is_empty());
 
     let opened = vec![Path::new(TREE).join(".cargo/config.toml")];
@@ -219,16 +217,4 @@ fn a_directory_brings_with_it_what_its_new_name_makes_of_its_contents() {
     let matcher = Matcher::new(Grounds { opened, more, ..Grounds::default() });
     assert_eq!(below_of(&matcher, TREE, &format!("{TREE}/.cargo")), set(&["config"]));
     assert_eq!(below_of(&matcher, TREE, &format!("{TREE}/.venv")), set(&["bin/activate"]));
-}
-
-/// Proves: FS-9 moved-directories
-#[test]
-fn a_new_repository_knows_what_it_must_not_hold() {
-    let matcher = matcher();
-    let found: Vec<Below<'_>> = matcher.in_repository().collect();
-    let has = |dir: &str, name: &str| {
-        found.iter().any(|below| below.dir == Path::new(dir) && below.name.matches(name.as_bytes()))
-    };
-    assert!(has("", ".vscode") && has("", "x.code-workspace") && has(".cargo", "config.toml"));
-    assert!(!has("", ".cargo") && !has("", ".envrc") && !has("", ".bashrc"));
 }

@@ -10,7 +10,7 @@ static LINES: &[Line] = list!("names.txt");
 pub(crate) enum Scope {
     /// At every depth of a guarded tree.
     Anywhere,
-    /// At the top of a guarded tree or of a repository in it.
+    /// At the top of a guarded tree, and in every directory of it that was there before the run.
     Top,
     /// Below a home directory.
     Home,

@@ -58,6 +58,7 @@ impl Broker {
         lock: OwnedFd,
     ) -> Result<Self, LaunchError> {
         let Ends { usher, usher_of_broker, news, news_of_broker } = ends;
+        let supervisor_pid = rustix::process::getpid();
         match fork().during(STEP)? {
             Forked::Child => {
                 // Nothing of the caller's: a pipe must close when the command closes it.
@@ -67,6 +68,7 @@ impl Broker {
                 }
                 let identity = identity(plan);
                 occupy(Seat {
+                    supervisor_pid,
                     usher: usher_of_broker,
                     supervisor: news_of_broker,
                     lock,

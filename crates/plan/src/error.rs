@@ -59,7 +59,8 @@ pub enum PlanError {
     )]
     NoLandlock,
     #[error(
-        "this kernel has no Landlock, and without it names that the host would run later (git hooks, \
+        "there is no Landlock here (not in this kernel; inside another sandbox: not possible), and without \
+         it names that the host would run later (git hooks, \
          editor and shell settings) can not be protected in what is writable; take that risk with \
          --no-protect-names, or see `sandbox doctor`"
     )]

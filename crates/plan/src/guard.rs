@@ -5,13 +5,13 @@
 //! where, never what a name means: that is `palisade-guard`'s.
 
 use crate::error::PlanError;
-use crate::facts::HostFacts;
-use crate::host::{Host, join};
+use crate::facts::{EntryKind, HostFacts};
+use crate::host::{Host, Resolved, join};
 use crate::model::{Access, Guard, MountOp};
 use crate::own;
 use crate::paths::Scope;
-use crate::{git, project, virtualenv};
-use palisade_guard::{Grounds, GuardedPath, Matcher, gitconfig};
+use crate::{indirect, project, virtualenv};
+use palisade_guard::{Grounds, Matcher};
 use palisade_policy::model::Filesystem;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,10 @@ pub(crate) fn choose(
     mounts: &[MountOp],
     mounted: Mounted,
 ) -> Result<Guarded, PlanError> {
-    let grounds = Trees::of(mounts);
+    let mut grounds = Trees::of(mounts);
+    if mounted == Mounted::No {
+        grounds.add_shared(host);
+    }
     if grounds.0.is_empty() {
         return Ok(Guarded::default());
     }
@@ -60,8 +63,11 @@ pub(crate) fn choose(
             )),
         }
     }
-    let mut more = hooks(facts, host, &grounds);
-    more.extend(virtualenv::guarded(facts, host, |path| grounds.inside(path)));
+    let root = project::root_of(&facts.cwd, host);
+    let top = host.children(&root);
+    let inside = |path: &Path| grounds.inside(path);
+    let mut more = indirect::guarded(&root, &top, host, inside);
+    more.extend(virtualenv::guarded(&root, &top, facts, host, inside));
     let trees: Vec<PathBuf> = grounds.0.iter().map(|tree| tree.target.clone()).collect();
     let guard = Guard {
         islands: match mounted {
@@ -123,6 +129,17 @@ impl Trees {
         Self(trees)
     }
 
+    /// Without a view of its own the command writes to the host's directories for everybody.
+    fn add_shared(&mut self, host: &Host<'_>) {
+        for shared in own::SHARED_WITH_HOST {
+            if let Ok(Resolved { path, kind: EntryKind::Dir, .. }) = host.resolve(Path::new(shared))
+                && !self.0.iter().any(|tree| tree.target == path)
+            {
+                self.0.push(Tree { source: path.clone(), target: path, is_cache: false });
+            }
+        }
+    }
+
     /// Where a path of the host is inside, if it can be written there.
     fn inside(&self, path: &Path) -> Option<PathBuf> {
         let covering = self.0.iter().filter(|tree| path.starts_with(&tree.source));
@@ -176,13 +193,8 @@ fn surroundings(mounts: &[MountOp], trees: &[PathBuf], mounted: Mounted) -> Vec<
     let of_the_run = mounts.iter().filter(|op| {
         matches!(op, MountOp::Tmpfs { .. } | MountOp::Overlay { .. }) && mounted == Mounted::Yes
     });
-    let shared = match mounted {
-        Mounted::Yes => &[][..],
-        Mounted::No => &own::SHARED_WITH_HOST[..],
-    };
     of_the_run
         .map(MountOp::target)
-        .chain(shared.iter().map(Path::new))
         .filter(|place| holds_a_tree(place))
         .map(Path::to_owned)
         .collect()
@@ -204,33 +216,6 @@ fn homes(facts: &HostFacts, host: &Host<'_>, trees: &Trees) -> Vec<PathBuf> {
     homes.sort_unstable();
     homes.dedup();
     homes
-}
-
-/// Where git looks for hooks instead of `.git/hooks`, as far as it can be written.
-fn hooks(facts: &HostFacts, host: &Host<'_>, trees: &Trees) -> Vec<GuardedPath> {
-    let root = project::root_of(&facts.cwd, host);
-    let of_user = [".gitconfig", ".config/git/config"];
-    let of_user = host.home().into_iter().flat_map(|home| of_user.map(|name| home.join(name)));
-    let texts = git::config_of(&root, host)
-        .into_iter()
-        .chain(of_user.filter(|path| host.kind(path).is_some()))
-        .filter_map(|path| host.read_small(&path));
-    let mut found: Vec<GuardedPath> = texts
-        .flat_map(|text| gitconfig::values(text.as_bytes(), "core.hookspath"))
-        .filter_map(|value| String::from_utf8(value).ok())
-        .map(|value| match (value.strip_prefix("~/"), host.home()) {
-            (Some(rest), Some(home)) => home.join(rest),
-            _ => root.join(value),
-        })
-        .map(|path| {
-            host.resolve(&path)
-                .map_or_else(|missing| join(&missing.parent, &missing.rest), |found| found.path)
-        })
-        .filter_map(|path| trees.inside(&path))
-        .map(|path| GuardedPath { path, why: "core.hooksPath: git runs what is in it" })
-        .collect();
-    found.dedup();
-    found
 }
 
 #[cfg(test)]

@@ -77,6 +77,30 @@ fn no_right_to_write_reaches_a_guarded_tree() {
     }
 }
 
+/// Proves: FS-9 writable-trees
+#[test]
+fn directories_for_everybody_are_guarded_where_they_are_the_hosts() {
+    let mut alone = Policy { isolation_level: Level::Process, ..policy() };
+    alone.process.user_namespace = false;
+    alone.filesystem.project = ProjectAccess::ReadOnly;
+    alone.filesystem.caches = false;
+    let mut tree = FakeTree::new();
+    tree.link("/dev/shm", "/run/shm").dir("/run/shm");
+    let with_guard = plan(&alone, &user(), &tree).unwrap();
+    let guard = with_guard.guard.as_ref().unwrap();
+    assert_eq!(paths(&guard.trees), ["/tmp", "/var/tmp", "/run/shm"]);
+    let landlock = with_guard.landlock.as_ref().unwrap();
+    assert_eq!(paths(&landlock.guarded), ["/tmp", "/var/tmp", "/run/shm"]);
+    assert!(landlock.writable.is_empty(), "{:?}", landlock.writable);
+    assert!(refuses(guard, "/tmp/.envrc") && !refuses(guard, "/tmp/tmp.x8Yz"));
+
+    alone.filesystem.protect_names = false;
+    let without = plan(&alone, &user(), &tree).unwrap().landlock.unwrap();
+    assert_eq!(paths(&without.writable), ["/tmp", "/var/tmp", "/dev/shm"]);
+    let inside = guard_of(&policy(), &user(), &tree);
+    assert!(!paths(&inside.trees).contains(&"/tmp"), "a view has its own");
+}
+
 #[test]
 fn without_the_guard_landlock_is_as_it_was() {
     let mut policy = policy();

@@ -260,6 +260,15 @@ impl<'a> Host<'a> {
         found
     }
 
+    /// The links right in a directory below the home directory, if it is one that is listed.
+    pub(crate) fn links_in(&self, dir: &Path) -> Vec<PathBuf> {
+        let Some(listing) = self.listing(dir) else { return Vec::new() };
+        let links = listing.kinds.iter().filter(|(_, kind)| **kind == EntryKind::Symlink);
+        let mut found: Vec<PathBuf> = links.map(|(name, _)| dir.join(name)).collect();
+        found.sort_unstable();
+        found
+    }
+
     /// All names of a directory, if it is one in which many are asked for.
     fn listing(&self, dir: &Path) -> Option<Rc<Listing>> {
         let mut listing = self.home_listing.clone()?;

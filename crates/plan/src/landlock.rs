@@ -55,15 +55,15 @@ pub(crate) fn alone(
         })
     };
     let guarded = guard.map(Guard::held_back).unwrap_or_default();
-    let granted = bound(Access::ReadWrite).filter(|_| guard.is_none());
-    let shared = own::SHARED_WITH_HOST.map(PathBuf::from).into_iter();
-    let shared = shared.filter(|path| !guarded.contains(path));
+    // Of the host as well, so names are guarded there too.
+    let shared = own::SHARED_WITH_HOST.map(PathBuf::from);
+    let granted = bound(Access::ReadWrite).chain(shared).filter(|_| guard.is_none());
     let readable = ["/proc", "/sys/devices/system/cpu"].map(PathBuf::from);
     Landlock {
         abi,
         restrict_reads: true,
         readable: bound(Access::ReadOnly).chain(readable).collect(),
-        writable: granted.chain(shared).collect(),
+        writable: granted.collect(),
         guarded,
         // Its own terminal is added when it is known; others belong to other programs.
         devices: device_nodes().map(PathBuf::from).collect(),

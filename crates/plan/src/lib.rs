@@ -18,6 +18,7 @@ mod grant;
 mod guard;
 mod host;
 mod identity;
+mod indirect;
 mod landlock;
 pub mod layer;
 #[cfg(feature = "layers-off")]

@@ -29,8 +29,11 @@ pub(crate) fn rlimits(policy: &Policy) -> Vec<Rlimit> {
     limits
 }
 
-/// The kernel counts threads as processes, and our own pid 1 with them.
+/// The kernel counts threads as processes, and with them what is ours in the user namespace: pid 1 and the
+/// broker.
+const OWN_PROCESSES: u64 = 2;
+
 fn processes(policy: &Policy) -> Option<u64> {
     let asked = [policy.process.max_processes, policy.resources.max_threads];
-    asked.into_iter().flatten().min().map(|count| count.saturating_add(1))
+    asked.into_iter().flatten().min().map(|count| count.saturating_add(OWN_PROCESSES))
 }

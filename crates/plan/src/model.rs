@@ -411,13 +411,12 @@ pub struct Guard {
 pub struct Seccomp {
     /// `baseline`, or how the policy changed it.
     pub profile: String,
-    /// For people: what is denied and why.
-    pub summary: Vec<SeccompGroup>,
     /// Suspicious attempts after which the sandbox is ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_blocked: Option<u64>,
-    /// What the filter was made from; it explains each call.
-    #[serde(skip)]
+    /// What the filter was made from; it explains each call. Told by groups, and only when somebody looks: to
+    /// put it together costs more than to compile the filter.
+    #[serde(rename = "summary", serialize_with = "crate::seccomp::by_groups")]
     pub rules: Profile,
     /// For the command. Compiled where it is installed: that process would only wait meanwhile.
     #[serde(skip)]

@@ -24,27 +24,27 @@ fn developer() -> FakeTree {
 }
 
 /// The filter's groups are another crate's, with tests of their own.
-fn text(mut plan: Plan) -> String {
-    if let Some(seccomp) = &mut plan.seccomp {
-        seccomp.summary.clear();
-    }
-    plan.to_string()
+fn text(plan: &Plan) -> String {
+    let groups = crate::seccomp::summary(&plan.seccomp.as_ref().unwrap().rules);
+    let is_group = |line: &str| groups.iter().any(|group| line.ends_with(group.reason));
+    let text = plan.to_string();
+    text.lines().filter(|line| !is_group(line)).map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
 fn a_plain_run_of_an_ordinary_user() {
-    insta::assert_snapshot!(text(plan(&policy(), &user(), &developer()).unwrap()));
+    insta::assert_snapshot!(text(&plan(&policy(), &user(), &developer()).unwrap()));
 }
 
 #[test]
 fn a_plain_run_of_root() {
-    insta::assert_snapshot!(text(plan(&policy(), &root(), &developer()).unwrap()));
+    insta::assert_snapshot!(text(&plan(&policy(), &root(), &developer()).unwrap()));
 }
 
 #[test]
 fn a_static_run_of_an_ordinary_user() {
     let policy = Policy { mode: Mode::Static, ..policy() };
-    insta::assert_snapshot!(text(plan(&policy, &user(), &developer()).unwrap()));
+    insta::assert_snapshot!(text(&plan(&policy, &user(), &developer()).unwrap()));
 }
 
 #[test]
@@ -204,8 +204,9 @@ fn without_namespaces_landlock_and_seccomp_hold_what_they_can() {
     {
         assert!(!readable(hidden), "{hidden}");
     }
-    assert_eq!(landlock.guarded, ["/home/u/.cargo/registry", "/home/u/project"].map(Path::new));
-    assert_eq!(landlock.writable, ["/tmp", "/var/tmp", "/dev/shm"].map(Path::new));
+    let guarded = ["/home/u/.cargo/registry", "/home/u/project", "/tmp", "/var/tmp"];
+    assert_eq!(landlock.guarded, guarded.map(Path::new));
+    assert!(landlock.writable.is_empty(), "{:?}", landlock.writable);
     let layers: Vec<Layer> = plan_u
         .self_check
         .iter()
@@ -291,7 +292,7 @@ fn limits_come_from_the_policy() {
             (Resource::FileSize, 1 << 20),
             (Resource::OpenFiles, 100),
             // Our own pid 1 counts.
-            (Resource::Processes, 11),
+            (Resource::Processes, 12),
         ]
     );
     assert_eq!(plan_limited.timeout_ms, Some(5_000));

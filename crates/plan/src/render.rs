@@ -145,7 +145,7 @@ fn limits(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
             Resource::Core => "core file",
             Resource::FileSize => "file size",
             Resource::OpenFiles => "open files",
-            Resource::Processes => "processes and threads, pid 1 included",
+            Resource::Processes => "processes and threads, pid 1 and the broker included",
         };
         writeln!(f, "  {name}: {}", limit.value)?;
     }
@@ -164,7 +164,7 @@ fn filters(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
         None => writeln!(f, "  not filtered")?,
         Some(seccomp) => {
             writeln!(f, "  {}", seccomp.profile)?;
-            for group in &seccomp.summary {
+            for group in crate::seccomp::summary(&seccomp.rules) {
                 writeln!(
                     f,
                     "  {:11}  {:3}  {}: {}",

@@ -3,9 +3,9 @@
 use crate::error::PlanError;
 use crate::model::{Seccomp, SeccompGroup};
 use palisade_bpf::BaselineOptions;
-use palisade_bpf::baseline;
-use palisade_bpf::{Arch, Group, GroupDecision, ListMode, Profile, Switch};
+use palisade_bpf::{Arch, Explanation, ListMode, Profile, Verdict};
 use palisade_policy::model::{Policy, SyscallMode};
+use serde::Serializer;
 
 /// What a policy's own white list can not leave out: the command's first exec, its end, and the last words
 /// with pid 1 and the broker before it, on sockets that exec closes.
@@ -40,7 +40,7 @@ pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp, PlanErr
     let (profile, rules) = choose_profile(policy, options)?;
     let filter = rules.spec();
     let max_blocked = policy.syscalls.max_blocked;
-    Ok(Seccomp { profile, summary: summary(policy, &options), max_blocked, rules, filter })
+    Ok(Seccomp { profile, max_blocked, rules, filter })
 }
 
 fn choose_profile(
@@ -64,46 +64,34 @@ fn choose_profile(
     })
 }
 
-/// The groups of the baseline; a policy's own list is shown as it was given.
-fn summary(policy: &Policy, options: &BaselineOptions) -> Vec<SeccompGroup> {
-    if !policy.syscalls.syscalls.is_empty() {
-        let decision = match policy.syscalls.mode {
-            SyscallMode::Whitelist => "allow",
-            SyscallMode::Blacklist => "refuse",
-        };
-        return vec![SeccompGroup {
-            name: "policy",
-            decision,
-            reason: "named by the policy; what the baseline always refuses stays refused",
-            syscalls: policy.syscalls.syscalls.len(),
-        }];
-    }
-    baseline::groups()
-        .iter()
-        .map(|group| SeccompGroup {
-            name: group.name,
-            decision: decision(group, options),
-            reason: group.reason,
-            syscalls: group
-                .entries
-                .iter()
-                .filter(|entry| entry.number(options.arch).is_some())
-                .count(),
+pub(crate) fn by_groups<S: Serializer>(rules: &Profile, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(summary(rules))
+}
+
+/// What becomes of the calls of each group.
+pub(crate) fn summary(rules: &Profile) -> Vec<SeccompGroup> {
+    let explained: Vec<Explanation> =
+        rules.explanations().filter(|explanation| explanation.number.is_some()).collect();
+    explained
+        .chunk_by(|one, next| one.group == next.group)
+        .map(|calls| SeccompGroup {
+            name: calls[0].group,
+            decision: decision(calls),
+            reason: calls[0].reason,
+            syscalls: calls.len(),
         })
         .collect()
 }
 
-fn decision(group: &Group, options: &BaselineOptions) -> &'static str {
-    let allows = match group.decision {
-        GroupDecision::Allow => true,
-        GroupDecision::AllowWhen { switch: Switch::Debug, .. } => options.debug,
-        GroupDecision::AllowWhen { .. }
-        | GroupDecision::Refuse(_)
-        | GroupDecision::AlwaysRefuse(_) => false,
-    };
-    match (allows, group.entries.iter().all(|entry| entry.rules.is_empty())) {
-        (true, _) => "allow",
-        (false, true) => "refuse",
-        (false, false) => "by argument",
+fn decision(calls: &[Explanation]) -> &'static str {
+    let first = calls[0].verdict;
+    if calls.iter().any(|call| call.verdict != first) {
+        return "partly";
+    }
+    match first {
+        Verdict::Allowed => "allow",
+        Verdict::Refused => "refuse",
+        Verdict::Brokered => "broker",
+        Verdict::ByArgument => "by argument",
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::Host;
-use crate::project;
+use crate::indirect::Top;
 use palisade_guard::GuardedPath;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -28,17 +28,17 @@ const WHY: &str = "a Python environment that editors and shells start by themsel
 /// In the environments right below the project and in the active one, at the places where they are
 /// inside.
 pub(crate) fn guarded(
+    root: &Path,
+    top: &Top,
     facts: &HostFacts,
     host: &Host<'_>,
     inside: impl Fn(&Path) -> Option<PathBuf>,
 ) -> Vec<GuardedPath> {
-    let root = project::root_of(&facts.cwd, host);
-    if inside(&root).is_none() {
+    if inside(root).is_none() {
         return Vec::new();
     }
-    let children = host.children(&root).into_iter();
-    let dirs =
-        children.filter(|(_, kind)| *kind == EntryKind::Dir).map(|(name, _)| root.join(name));
+    let dirs = top.iter().filter(|(_, kind)| *kind == EntryKind::Dir);
+    let dirs = dirs.map(|(name, _)| root.join(name));
     let active = facts.env.get(OsStr::new("VIRTUAL_ENV")).map(PathBuf::from);
     let mut environments: Vec<PathBuf> = dirs.chain(active).collect();
     environments.dedup();

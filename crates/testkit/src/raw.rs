@@ -421,13 +421,6 @@ pub fn truncate(path: &str) -> io::Result<()> {
     checked(unsafe { libc::truncate(path.as_ptr(), 0) }.into()).map(drop)
 }
 
-/// fcntl(2) `F_SETLEASE` for reading, which the owner of a file may take.
-pub fn take_read_lease(file: &std::fs::File) -> io::Result<()> {
-    // SAFETY: takes numbers only; the descriptor is borrowed for the call.
-    checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) }.into())
-        .map(drop)
-}
-
 /// fanotify_init(2) in the form that needs no capability (5.13).
 pub fn fanotify() -> io::Result<OwnedFd> {
     // SAFETY: takes numbers only.

@@ -68,6 +68,9 @@ fn run() -> Result<()> {
             manifest.filter.as_deref().is_none_or(|part| name.contains(part))
                 && setting.tests.iter().any(|test| test == name)
         };
+        if !setting.tests.iter().any(|name| is_set("user", name)) {
+            continue;
+        }
         with_setting(setting, || run_as(Some(&user), &user.home, &stage, &is_set, &mut found))?;
     }
     if !manifest.is_short && manifest.filter.is_none() {

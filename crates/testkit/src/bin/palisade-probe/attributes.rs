@@ -1,4 +1,4 @@
-//! Attempts at what a file is rather than what is in it: times, modes, flags, attributes, leases.
+//! Attempts at what a file is rather than what is in it: times, modes, flags, attributes.
 //! Must never look for another way once one is refused.
 
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -7,7 +7,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use palisade_testkit::raw;
 use rustix::fs::{AtFlags, CWD, IFlags, Timespec, Timestamps, XattrFlags};
 
-use crate::{Failure, Probe, argument, wait_for_line};
+use crate::{Failure, Probe, argument};
 
 pub(crate) const PROBES: &[Probe] = &[
     ("set-times", "PATH", set_times),
@@ -17,7 +17,6 @@ pub(crate) const PROBES: &[Probe] = &[
     ("truncate", "PATH", truncate),
     ("set-user-id", "chmod|fchmod|open PATH", set_user_id),
     ("give-capability", "PATH", give_capability),
-    ("lease", "PATH", lease),
     ("attribute-of", "PATH NAME", attribute_of),
     ("is-kept-from-backups", "PATH", is_kept_from_backups),
 ];
@@ -98,13 +97,4 @@ fn is_kept_from_backups(arguments: &[String]) -> Result<String, Failure> {
     let file = File::open(argument(arguments, 0, "PATH")?)?;
     let is_set = rustix::fs::ioctl_getflags(&file)?.contains(IFlags::NODUMP);
     if is_set { Ok("set".to_owned()) } else { Err(rustix::io::Errno::NODATA.into()) }
-}
-
-/// Takes a lease, which makes everybody else's opening for writing wait, and keeps it for a while.
-fn lease(arguments: &[String]) -> Result<String, Failure> {
-    let path = argument(arguments, 0, "PATH")?;
-    let file = File::open(path)?;
-    raw::take_read_lease(&file)?;
-    wait_for_line()?;
-    Ok(path.to_owned())
 }

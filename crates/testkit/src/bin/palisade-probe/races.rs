@@ -3,10 +3,11 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
-use palisade_testkit::pin;
 use palisade_testkit::raw::{NamedCall, SharedName};
+use palisade_testkit::{patiently, pin};
 use rustix::io::Errno;
 
 use crate::{Failure, Probe, argument, number};
@@ -18,22 +19,34 @@ pub(crate) const PROBES: &[Probe] = &[
     ("race-name", "open|mkdir|rename|link|symlink TRIES HARMLESS WANTED", race_name),
 ];
 
-/// Lets `change` go on in another thread for as long as `attempt` is tried.
+/// How long the slower of the two threads is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Lets `change` go on in another thread while `attempt` is tried this often, and on until there were
+/// enough changes for it to be a race at all.
 pub(crate) fn race(
     tries: u32,
     change: impl Fn() -> io::Result<()> + Sync,
     mut attempt: impl FnMut() -> Option<String>,
 ) -> Result<String, Failure> {
     let over = AtomicBool::new(false);
+    let changes = AtomicU32::new(0);
+    let enough = tries / 100;
+    let until = Instant::now() + patiently(PATIENCE);
     let won = std::thread::scope(|scope| {
         scope.spawn(|| {
             let _ = pin(1);
             while !over.load(Ordering::Relaxed) {
                 let _ = change();
+                changes.fetch_add(1, Ordering::Relaxed);
             }
         });
         let _ = pin(0);
-        let won = (0..tries).find_map(|_| attempt());
+        let goes_on = |done: &u32| {
+            let is_race = changes.load(Ordering::Relaxed) >= enough || Instant::now() > until;
+            *done < tries || !is_race
+        };
+        let won = (0..).take_while(goes_on).find_map(|_| attempt());
         over.store(true, Ordering::Relaxed);
         won
     });

@@ -1,0 +1,178 @@
+//! What speaks against a single setting of git, by its value and by the name in its section.
+//!
+//! Names and values end up as arguments, as places to connect to and as paths; none of them may be
+//! read as an option, name a program, or lead out of the repository.
+
+use crate::fold::comparable;
+use crate::gitconfig::Place;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+
+pub(crate) type Objection = Option<&'static str>;
+
+const OPTION: &str = "it would be read as an option";
+const CONTROL: &str = "it has control characters in it";
+const HELPER: &str = "`::` names a program that git runs";
+const NO_NAME: &str = "git would not make such a name";
+
+/// By the kind that the list gives to a harmless key.
+pub(crate) fn objection_to_value(kind: &str, value: Option<&[u8]>) -> Objection {
+    match (kind, value) {
+        ("any", _) => None,
+        // Git itself has no use for them without a value.
+        ("url" | "ref", None) => None,
+        ("url", Some(url)) => objection_to_url(url),
+        ("ref", Some(value)) => objection_to_argument(value),
+        (words, Some(value)) => {
+            let is_listed = words.split('|').any(|word| word.as_bytes() == value);
+            (!is_listed).then_some("only the plain words that git knows for it are harmless")
+        }
+        (_, None) => Some("a value is missing"),
+    }
+}
+
+/// What stands between section and key: the name of a remote, a branch, a submodule, a URL. Git hands it
+/// to further programs; `git fetch --all` starts `git fetch NAME`.
+pub(crate) fn objection_to_subsection(section: &[u8], name: &[u8]) -> Objection {
+    if let Some(why) = objection_to_argument(name) {
+        return Some(why);
+    }
+    if has_helper(name) {
+        return Some(HELPER);
+    }
+    let is_one = match section {
+        b"remote" => is_remote(name),
+        b"branch" => is_branch(name),
+        // CVE-2018-11235: it becomes a path below `.git/modules`.
+        b"submodule" => !name.is_empty() && !parts(name).any(|part| part == b".."),
+        _ => true,
+    };
+    (!is_one).then_some(NO_NAME)
+}
+
+fn objection_to_argument(text: &[u8]) -> Objection {
+    if text.starts_with(b"-") {
+        return Some(OPTION);
+    }
+    text.iter().any(u8::is_ascii_control).then_some(CONTROL)
+}
+
+fn is_remote(name: &[u8]) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._/+@-".contains(byte);
+    name.iter().all(is_plain) && is_branch(name)
+}
+
+/// As `git check-ref-format --branch` has it.
+fn is_branch(name: &[u8]) -> bool {
+    let holds = |wanted: &[u8]| name.windows(wanted.len()).any(|window| window == wanted);
+    let is_part =
+        |part: &[u8]| !part.is_empty() && !part.starts_with(b".") && !part.ends_with(b".lock");
+    name.split(|byte| *byte == b'/').all(is_part)
+        && !name.iter().any(|byte| b" ~^:?*[\\".contains(byte))
+        && !holds(b"..")
+        && !holds(b"@{")
+        && !name.ends_with(b".")
+        && name != b"@"
+}
+
+/// Either separator: a submodule may be checked out on another system.
+fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split(|byte| matches!(byte, b'/' | b'\\'))
+}
+
+/// Schemes that git serves itself or with the helpers it brings; any other one, and any other case of
+/// these, runs `git-remote-…`.
+const SCHEMES: [&[u8]; 7] = [b"https", b"http", b"ssh", b"git", b"file", b"git+ssh", b"ssh+git"];
+
+/// A place to fetch from, or the name of a remote: not an option, and no helper that runs a program
+/// (`ext::sh -c …`).
+fn objection_to_url(url: &[u8]) -> Objection {
+    if let Some(why) = objection_to_argument(url) {
+        return Some(why);
+    }
+    if has_helper(url) {
+        return Some(HELPER);
+    }
+    let (scheme, rest) = match url.windows(3).position(|three| three == b"://") {
+        Some(end) if url[..end].iter().all(is_of_scheme) => (&url[..end], &url[end + 3..]),
+        _ => (&b"ssh"[..], url),
+    };
+    if !SCHEMES.contains(&scheme) {
+        return Some("its scheme names a program that git runs");
+    }
+    // CVE-2017-1000117; git refuses it too since 2.14.1.
+    let host = rest.strip_prefix(b"[").unwrap_or(rest);
+    if host.starts_with(b"-") {
+        return Some("its host would be read as an option");
+    }
+    // CVE-2020-5260, CVE-2024-52006: a line of its own for the program that keeps passwords.
+    let is_encoded_control = |three: &[u8]| {
+        matches!(three, [b'%', b'0' | b'1', digit] if digit.is_ascii_hexdigit())
+            || three.eq_ignore_ascii_case(b"%7f")
+    };
+    rest.windows(3).any(is_encoded_control).then_some("it has encoded control characters in it")
+}
+
+/// Git's `transport_get()`: letters of a scheme, or none, and `::`. An IPv6 address has a bracket or
+/// a slash before its colons.
+fn has_helper(url: &[u8]) -> bool {
+    let end = url.iter().position(|byte| !is_of_scheme(byte)).unwrap_or(url.len());
+    url[end..].starts_with(b"::")
+}
+
+/// Git's `is_urlschemechar()`, and the underscore that helpers have in their names.
+fn is_of_scheme(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+-._".contains(byte)
+}
+
+/// `core.worktree` says where git puts files. `git submodule` writes it into `.git/modules/NAME/config`; it
+/// has to stay beside that very `.git`, and out of every other one.
+pub(crate) fn objection_to_worktree(value: Option<&[u8]>, place: &Place<'_>) -> Objection {
+    let Some(value) = value.filter(|value| !value.is_empty()) else {
+        return Some("a value is missing");
+    };
+    if let Some(why) = objection_to_argument(value) {
+        return Some(why);
+    }
+    let Some(beside) = superproject(place) else {
+        return Some("only the directory of a submodule, below `.git/modules`, may have one");
+    };
+    let files = normal(place.git_dir, Path::new(OsStr::from_bytes(value)));
+    let below = files.as_deref().and_then(|files| files.strip_prefix(&beside).ok());
+    match below {
+        Some(below) if below.as_os_str().is_empty() => Some("it is not the submodule's own"),
+        Some(below) if below.iter().any(is_git) => Some("it leads into a git directory"),
+        Some(_) => None,
+        None => Some("it leads out of the repository"),
+    }
+}
+
+/// The directory whose `.git` has this submodule's below its `modules`.
+fn superproject(place: &Place<'_>) -> Option<PathBuf> {
+    let below: Vec<&OsStr> = place.git_dir.strip_prefix(place.tree).ok()?.iter().collect();
+    let git = below.iter().position(|name| is_git(name))?;
+    let modules = below.iter().skip(git).position(|name| *name == "modules")?;
+    let is_in_it = below.len() > git + modules + 1;
+    is_in_it.then(|| place.tree.join(below[..git].iter().collect::<PathBuf>()))
+}
+
+fn is_git(name: &OsStr) -> bool {
+    comparable(name.as_bytes()).eq_ignore_ascii_case(b".git")
+}
+
+/// `relative` from `base`, without `..`; nothing for a path that is not relative.
+fn normal(base: &Path, relative: &Path) -> Option<PathBuf> {
+    let mut path = base.to_owned();
+    for part in relative.components() {
+        match part {
+            Component::Normal(name) => path.push(name),
+            Component::ParentDir => {
+                path.pop();
+            }
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(path)
+}

@@ -1,0 +1,197 @@
+//! Where links and settings that are there already lead programs of the host: what they lead to is guarded
+//! as the way there is (FS-9).
+//!
+//! A few listings and small files, as they are when the run starts: nothing that leads elsewhere can be
+//! made later. Follows, never judges what is at the end.
+
+use crate::facts::EntryKind;
+use crate::git;
+use crate::host::{Host, join};
+use palisade_guard::{Below, Grounds, GuardedPath, Matcher, NamePattern, gitconfig};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// Git goes on to 10; nobody does.
+const INCLUDE_DEPTH: usize = 4;
+const MOST_INCLUDED: usize = 32;
+/// All of what a command may write there: what it puts first must not hide what comes behind.
+const LONGEST_CONFIG: usize = 1 << 20;
+
+const WHY_HOOKS: &str = "core.hooksPath: git runs what is in it";
+const WHY_HOOK: &str = "a link in git's hooks leads here";
+const WHY_CONFIG: &str = "git reads settings from here, which can name programs";
+
+/// All names right in the project.
+pub(crate) type Top = [(OsString, EntryKind)];
+
+/// At the places where they are inside, as far as they can be written there.
+pub(crate) fn guarded(
+    root: &Path,
+    top: &Top,
+    host: &Host<'_>,
+    inside: impl Fn(&Path) -> Option<PathBuf>,
+) -> Vec<GuardedPath> {
+    let mut search = Search { root, host, inside, found: Vec::new(), included: Vec::new() };
+    search.settings();
+    search.listed_names(top);
+    search.found
+}
+
+struct Search<'s, 'h, Inside> {
+    root: &'s Path,
+    host: &'s Host<'h>,
+    inside: Inside,
+    found: Vec<GuardedPath>,
+    included: Vec<PathBuf>,
+}
+
+impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
+    /// What a path leads to, and every link on the way that could be made to lead elsewhere.
+    fn add(&mut self, path: &Path, why: &'static str) {
+        let (end, links) = match self.host.resolve(path) {
+            Ok(found) => (found.path, found.links),
+            Err(missing) => (join(&missing.parent, &missing.rest), missing.links),
+        };
+        for path in links.into_iter().map(|link| link.place).chain([end]) {
+            if let Some(path) = (self.inside)(&path)
+                && !self.found.iter().any(|known| known.path == path)
+            {
+                self.found.push(GuardedPath { path, why });
+            }
+        }
+    }
+
+    /// The links in a directory, and what they lead to.
+    fn add_links_in(&mut self, dir: &Path, why: &'static str) {
+        for (name, kind) in self.host.children(dir) {
+            if kind == EntryKind::Symlink {
+                self.add(&dir.join(name), why);
+            }
+        }
+    }
+
+    /// The settings of git, with all that they include, and the hooks they name.
+    fn settings(&mut self) {
+        if let Some(git_dir) = self.git_dir() {
+            for name in ["config", "config.worktree"] {
+                let file = git_dir.join(name);
+                self.add_if_link(&file, WHY_CONFIG);
+                self.read_settings(&file, 0);
+            }
+            let hooks = git_dir.join("hooks");
+            self.add_if_link(&hooks, WHY_HOOK);
+            self.add_links_in(&hooks, WHY_HOOK);
+        }
+        if let Some(home) = self.host.home() {
+            for name in [".gitconfig", ".config/git/config"] {
+                let file = home.join(name);
+                if self.host.kind(&file).is_some() {
+                    self.add_if_link(&file, WHY_CONFIG);
+                    self.read_settings(&file, 0);
+                }
+            }
+        }
+    }
+
+    /// Without links: it is known by its structure.
+    fn git_dir(&self) -> Option<PathBuf> {
+        let config = git::config_of(self.root, self.host)?;
+        Some(self.host.resolve(config.parent()?).ok()?.path)
+    }
+
+    fn add_if_link(&mut self, path: &Path, why: &'static str) {
+        if self.host.kind(path) == Some(EntryKind::Symlink) {
+            self.add(path, why);
+        }
+    }
+
+    fn read_settings(&mut self, file: &Path, depth: usize) {
+        let Ok(found) = self.host.resolve(file) else { return };
+        let Some(text) = self.host.read_part(&found.path, 0, LONGEST_CONFIG) else { return };
+        for hooks in gitconfig::values(&text, "core.hookspath") {
+            let hooks = self.named(&hooks, self.root);
+            self.add(&hooks, WHY_HOOKS);
+            self.add_links_in(&hooks, WHY_HOOK);
+        }
+        let includes = ["include.path", "includeif.*.path"];
+        for include in includes.iter().flat_map(|key| gitconfig::values(&text, key)) {
+            let include = self.named(&include, file.parent().unwrap_or(self.root));
+            if self.included.len() < MOST_INCLUDED && !self.included.contains(&include) {
+                self.included.push(include.clone());
+                self.add(&include, WHY_CONFIG);
+                if depth < INCLUDE_DEPTH {
+                    self.read_settings(&include, depth + 1);
+                }
+            }
+        }
+    }
+
+    fn named(&self, value: &[u8], base: &Path) -> PathBuf {
+        match (value.strip_prefix(b"~/"), self.host.home()) {
+            (Some(rest), Some(home)) => home.join(OsStr::from_bytes(rest)),
+            _ => base.join(OsStr::from_bytes(value)),
+        }
+    }
+
+    /// Links under the names of the list, right in the project and in the home directory.
+    fn listed_names(&mut self, top: &Top) {
+        let homes = self.host.home().map(Path::to_owned).into_iter().collect::<Vec<_>>();
+        let matcher = Matcher::new(Grounds { homes: homes.clone(), ..Grounds::default() });
+        let root = self.root;
+        if (self.inside)(root).is_some() {
+            for (name, kind) in top {
+                self.listed_name(&matcher, root, &root.join(name), *kind);
+            }
+        }
+        for home in homes {
+            for dir in [home.join(".config"), home] {
+                for link in self.host.links_in(&dir) {
+                    self.listed_name(&matcher, Path::new("/"), &link, EntryKind::Symlink);
+                }
+            }
+        }
+    }
+
+    fn listed_name(&mut self, matcher: &Matcher, tree: &Path, path: &Path, kind: EntryKind) {
+        let mut is_old = |_: &Path| false;
+        match (kind, matcher.judge(tree, path, &mut is_old)) {
+            (EntryKind::Symlink, Some(hit)) => self.add(path, hit.why),
+            (EntryKind::Dir, Some(hit)) => self.add_links_in(path, hit.why),
+            (EntryKind::Symlink | EntryKind::Dir, None) => {
+                for Below { dir, name, hit } in matcher.below(tree, path, &mut is_old) {
+                    self.listed_below(&path.join(dir), &name, kind, hit.why);
+                }
+            }
+            (EntryKind::File | EntryKind::Other, _) => {}
+        }
+    }
+
+    /// What is guarded further down: behind a link all of it, in a directory what is a link itself.
+    fn listed_below(
+        &mut self,
+        dir: &Path,
+        name: &NamePattern,
+        above: EntryKind,
+        why: &'static str,
+    ) {
+        let names = match name {
+            NamePattern::Exact(name) => vec![dir.join(OsStr::from_bytes(name))],
+            NamePattern::Around(..) => {
+                let children = self.host.children(dir).into_iter().map(|(child, _)| child);
+                let meant = children.filter(|child| name.matches(child.as_bytes()));
+                meant.map(|child| dir.join(child)).collect()
+            }
+        };
+        for path in names {
+            match above {
+                EntryKind::Symlink => self.add(&path, why),
+                _ => self.add_if_link(&path, why),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "indirect_tests.rs"]
+mod tests;

@@ -332,6 +332,8 @@ fn two_ctrl_c_in_a_row_end_a_command_that_ignores_them() {
     tmux.line("sandbox run -- sh -c 'trap \"\" INT; echo started; sleep 1000; sleep 1000'");
     tmux.wait_for_line("started");
     tmux.keys(&["C-c"]);
+    // The first has its time to be heeded.
+    std::thread::sleep(std::time::Duration::from_millis(400));
     tmux.keys(&["C-c"]);
     tmux.expect_status(137);
 }

@@ -5,6 +5,7 @@
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
+use std::time::{Duration, Instant};
 
 const CAPACITY: usize = 16 * 1024;
 
@@ -97,6 +98,8 @@ const END_OF_INPUT: u8 = 0x04;
 
 /// Ctrl-C (`VINTR`).
 const INTERRUPT: u8 = 0x03;
+/// A shell that is between two jobs looks like a command that waits for lines.
+const TIME_TO_HEED: Duration = Duration::from_millis(300);
 
 /// Both directions and what is still open.
 #[derive(Debug)]
@@ -106,8 +109,10 @@ pub(crate) struct Relay {
     outward: Buffer,
     input_open: bool,
     pty_open: bool,
-    /// How often Ctrl-C was typed with nothing between.
-    interrupts: u32,
+    /// When Ctrl-C was typed first, if nothing else was since.
+    interrupted: Option<Instant>,
+    /// Whether it was typed again, later than that.
+    insists: bool,
 }
 
 /// Which descriptor of a poll set stands for which end.
@@ -126,13 +131,14 @@ impl Relay {
             outward: Buffer::new(),
             input_open: true,
             pty_open: true,
-            interrupts: 0,
+            interrupted: None,
+            insists: false,
         }
     }
 
-    /// How often Ctrl-C was typed since anything else was.
-    pub(crate) fn interrupts_in_a_row(&self) -> u32 {
-        self.interrupts
+    /// Whether Ctrl-C was typed twice with nothing between, and the first was not heeded. Says it once.
+    pub(crate) fn insists_on_interrupting(&mut self) -> bool {
+        std::mem::take(&mut self.insists)
     }
 
     /// True once everything the inside wrote has reached the terminal.
@@ -189,8 +195,13 @@ impl Relay {
                     }
                     (_, filled) => self.input_open = filled != Filled::Closed,
                 }
+                let now = Instant::now();
                 for byte in &self.inward.bytes[before..self.inward.end] {
-                    self.interrupts = if *byte == INTERRUPT { self.interrupts + 1 } else { 0 };
+                    match (*byte == INTERRUPT, self.interrupted) {
+                        (false, _) => self.interrupted = None,
+                        (true, None) => self.interrupted = Some(now),
+                        (true, Some(first)) => self.insists |= now - first >= TIME_TO_HEED,
+                    }
                 }
                 self.inward.drain_to(ends.pty);
             }

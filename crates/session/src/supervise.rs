@@ -220,7 +220,7 @@ impl Watch {
             let input =
                 ends.input.filter(|_| self.terminal.as_ref().is_some_and(HostTerminal::may_read));
             serve(&mut self.relay, &order, &ready[fixed..], &Ends { input, ..ends });
-            if self.relay.interrupts_in_a_row() > 1 && self.command_waits_for_lines() {
+            if self.relay.insists_on_interrupting() && self.command_waits_for_lines() {
                 self.obey(Wish::EndAtOnce(Signal::INT))?;
             }
         }

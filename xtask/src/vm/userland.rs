@@ -51,11 +51,13 @@ const EMPTY_DIRECTORIES: [&str; 12] = [
     "var/tmp",
     "usr/lib/modules",
 ];
+/// Nobody can log in; a set-user-id program can tell that.
+const SHADOW: &str = "root:*:20000:0:99999:7:::\npalisade-test:*:20000:0:99999:7:::\n";
 /// What every host has, with nobody's secret in it.
 const WRITTEN_FILES: [(&str, u32, &str); 2] =
-    [("etc/hostname", 0o644, "palisade-vm\n"), ("etc/shadow", 0o640, "root:*:20000::::::\n")];
+    [("etc/hostname", 0o644, "palisade-vm\n"), ("etc/shadow", 0o640, SHADOW)];
 /// To be raised when the rest of this file puts something else into the image.
-const RECIPE: u32 = 1;
+const RECIPE: u32 = 2;
 /// Room for what the tests write.
 const ROOM_MIB: u64 = 3072;
 const USER_LINE: &str = "palisade-test:x:4242:4242:runs the tests:/home/palisade-test:/bin/bash\n";

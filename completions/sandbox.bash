@@ -19,8 +19,14 @@ _sandbox() {
             sandbox,audit)
                 cmd="sandbox__subcmd__audit"
                 ;;
+            sandbox,check-path)
+                cmd="sandbox__subcmd__check__subcmd__path"
+                ;;
             sandbox,doctor)
                 cmd="sandbox__subcmd__doctor"
+                ;;
+            sandbox,explain-syscall)
+                cmd="sandbox__subcmd__explain__subcmd__syscall"
                 ;;
             sandbox,generate)
                 cmd="sandbox__subcmd__generate"
@@ -76,8 +82,14 @@ _sandbox() {
             sandbox__subcmd__help,audit)
                 cmd="sandbox__subcmd__help__subcmd__audit"
                 ;;
+            sandbox__subcmd__help,check-path)
+                cmd="sandbox__subcmd__help__subcmd__check__subcmd__path"
+                ;;
             sandbox__subcmd__help,doctor)
                 cmd="sandbox__subcmd__help__subcmd__doctor"
+                ;;
+            sandbox__subcmd__help,explain-syscall)
+                cmd="sandbox__subcmd__help__subcmd__explain__subcmd__syscall"
                 ;;
             sandbox__subcmd__help,generate)
                 cmd="sandbox__subcmd__help__subcmd__generate"
@@ -191,7 +203,7 @@ _sandbox() {
 
     case "${cmd}" in
         sandbox)
-            opts="-h -V --help --version run plan doctor policy audit generate help"
+            opts="-h -V --help --version run plan doctor explain-syscall policy audit check-path generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -302,6 +314,28 @@ _sandbox() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        sandbox__subcmd__check__subcmd__path)
+            opts="-h --root --deny --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --deny)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         sandbox__subcmd__doctor)
             opts="-h --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -309,6 +343,112 @@ _sandbox() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        sandbox__subcmd__explain__subcmd__syscall)
+            opts="-h --level --mode --static --view --on-ask --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --arch --json --list --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --level)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mode)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --view)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-ask)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --approve-no-isolation)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rw)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ro)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --overlay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --blacklist)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-write)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cwd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --env)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --env-mode)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hostname)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --time-offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --grace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --network)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --approve-network-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --policy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --preset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tool)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --arch)
+                    COMPREPLY=($(compgen -W "x86_64 aarch64" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -415,7 +555,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__help)
-            opts="run plan doctor policy audit generate help"
+            opts="run plan doctor explain-syscall policy audit check-path generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -470,7 +610,35 @@ _sandbox() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        sandbox__subcmd__help__subcmd__check__subcmd__path)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         sandbox__subcmd__help__subcmd__doctor)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        sandbox__subcmd__help__subcmd__explain__subcmd__syscall)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -695,7 +863,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__plan)
-            opts="-h --level --mode --static --view --on-ask --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --network --approve-network-host --policy --preset --tool --json --help"
+            opts="-h --level --mode --static --view --on-ask --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -737,6 +905,10 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --allow-write)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --cwd)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -758,6 +930,10 @@ _sandbox() {
                     return 0
                     ;;
                 --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --grace)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -817,7 +993,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__policy__subcmd__diff)
-            opts="-h --level --mode --static --view --on-ask --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --network --approve-network-host --policy --preset --tool --json --help"
+            opts="-h --level --mode --static --view --on-ask --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -859,6 +1035,10 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --allow-write)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --cwd)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -880,6 +1060,10 @@ _sandbox() {
                     return 0
                     ;;
                 --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --grace)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -911,7 +1095,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__policy__subcmd__export)
-            opts="-h --level --mode --static --view --on-ask --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --network --approve-network-host --policy --preset --tool --format --help"
+            opts="-h --level --mode --static --view --on-ask --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -953,6 +1137,10 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --allow-write)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --cwd)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -974,6 +1162,10 @@ _sandbox() {
                     return 0
                     ;;
                 --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --grace)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1195,7 +1387,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__policy__subcmd__show)
-            opts="-h --level --mode --static --view --on-ask --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --network --approve-network-host --policy --preset --tool --json --help"
+            opts="-h --level --mode --static --view --on-ask --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1237,6 +1429,10 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --allow-write)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --cwd)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1258,6 +1454,10 @@ _sandbox() {
                     return 0
                     ;;
                 --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --grace)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1303,7 +1503,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__run)
-            opts="-q -h --level --mode --static --view --on-ask --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --network --approve-network-host --policy --preset --tool --report --json --quiet --help"
+            opts="-q -h --level --mode --static --view --on-ask --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --report --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1345,6 +1545,10 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --allow-write)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --cwd)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1366,6 +1570,10 @@ _sandbox() {
                     return 0
                     ;;
                 --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --grace)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -29,8 +29,10 @@ complete -c sandbox -n "__fish_sandbox_needs_command" -s V -l version -d 'Print 
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "run" -d 'Run a command in a sandbox'
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "plan" -d 'Show what `run` would do with the same options, without doing it'
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "doctor" -d 'Try what this host can do, and say how to mend what it can not'
+complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "explain-syscall" -d 'Say what a system call is answered inside, by which rule and why'
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "policy" -d 'Show, check, trust, import and export policies'
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "audit" -d 'Check and read the audit log'
+complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "check-path" -d 'Say whether a path stays below a directory and reaches nothing that is denied'
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "generate" -d 'Write shell completions and manual pages'
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
@@ -42,12 +44,14 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l rw -d 'Make a pa
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l ro -d 'Make a path readable' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l overlay -d 'Make a path look writable; what is written there is thrown away' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l blacklist -d 'Hide a path, by every alias' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l allow-write -d 'Let a protected name be written, such as .vscode or .git/hooks, with everything in it' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l cwd -d 'Working directory inside' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l env -d 'Set a variable, or pass the caller\'s own on even if it looks like a secret' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l hostname -d 'Host name inside [default: sandbox]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l time-offset -d 'Shift the monotonic and boot clocks' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m: SIGTERM, and after the grace time SIGKILL' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
@@ -56,6 +60,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l tool -d 'Apply t
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l report -d 'Write the run report to this file, as JSON' -r -F
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l static -d 'Short for --mode static'
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l no-protect-names -d 'Let every name be written that the host would run later: hooks, editor and shell settings'
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l json -d 'Print the run report to standard error at the end, as one line of JSON'
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -s q -l quiet -d 'Say nothing but errors'
@@ -69,12 +74,14 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l rw -d 'Make a p
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l ro -d 'Make a path readable' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l overlay -d 'Make a path look writable; what is written there is thrown away' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l blacklist -d 'Hide a path, by every alias' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l allow-write -d 'Let a protected name be written, such as .vscode or .git/hooks, with everything in it' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l cwd -d 'Working directory inside' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l env -d 'Set a variable, or pass the caller\'s own on even if it looks like a secret' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l hostname -d 'Host name inside [default: sandbox]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l time-offset -d 'Shift the monotonic and boot clocks' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m: SIGTERM, and after the grace time SIGKILL' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
@@ -82,11 +89,43 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l preset -d 'Star
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l tool -d 'Apply the defaults and limits of this declared tool' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l static -d 'Short for --mode static'
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l no-protect-names -d 'Let every name be written that the host would run later: hooks, editor and shell settings'
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l json -d 'Print the plan as JSON'
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand doctor" -l json -d 'Print the findings as JSON'
 complete -c sandbox -n "__fish_sandbox_using_subcommand doctor" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l on-ask -d 'What to do when a question would have to be asked: deny (the default); allow and wait are not in this version' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l approve-no-isolation -d 'Answer for running at level 0; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l rw -d 'Make a path writable; a missing directory is created' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l ro -d 'Make a path readable' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l overlay -d 'Make a path look writable; what is written there is thrown away' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l blacklist -d 'Hide a path, by every alias' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l allow-write -d 'Let a protected name be written, such as .vscode or .git/hooks, with everything in it' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l cwd -d 'Working directory inside' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l env -d 'Set a variable, or pass the caller\'s own on even if it looks like a secret' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l hostname -d 'Host name inside [default: sandbox]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l time-offset -d 'Shift the monotonic and boot clocks' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m: SIGTERM, and after the grace time SIGKILL' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l tool -d 'Apply the defaults and limits of this declared tool' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l arch -d 'Ask for a program of this architecture [default: this machine\'s]' -r -f -a "x86_64\t''
+aarch64\t''"
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l static -d 'Short for --mode static'
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l no-protect-names -d 'Let every name be written that the host would run later: hooks, editor and shell settings'
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l json -d 'Print it as JSON'
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l list -d 'Print all groups of calls instead'
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "show" -d 'Print the policy that all layers make together, and where each value comes from'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "check" -d 'Check policy files, or all layers in their usual places; ends with 1 if something is wrong'
@@ -106,12 +145,14 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l ro -d 'Make a path readable' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l overlay -d 'Make a path look writable; what is written there is thrown away' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l blacklist -d 'Hide a path, by every alias' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l allow-write -d 'Let a protected name be written, such as .vscode or .git/hooks, with everything in it' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l cwd -d 'Working directory inside' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l env -d 'Set a variable, or pass the caller\'s own on even if it looks like a secret' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l hostname -d 'Host name inside [default: sandbox]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l time-offset -d 'Shift the monotonic and boot clocks' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m: SIGTERM, and after the grace time SIGKILL' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
@@ -119,6 +160,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l tool -d 'Apply the defaults and limits of this declared tool' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l static -d 'Short for --mode static'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l no-protect-names -d 'Let every name be written that the host would run later: hooks, editor and shell settings'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l json -d 'Print it as JSON'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
@@ -141,12 +183,14 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l ro -d 'Make a path readable' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l overlay -d 'Make a path look writable; what is written there is thrown away' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l blacklist -d 'Hide a path, by every alias' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l allow-write -d 'Let a protected name be written, such as .vscode or .git/hooks, with everything in it' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l cwd -d 'Working directory inside' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l env -d 'Set a variable, or pass the caller\'s own on even if it looks like a secret' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l hostname -d 'Host name inside [default: sandbox]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l time-offset -d 'Shift the monotonic and boot clocks' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m: SIGTERM, and after the grace time SIGKILL' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
@@ -156,6 +200,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 json\t''"
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l static -d 'Short for --mode static'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l no-protect-names -d 'Let every name be written that the host would run later: hooks, editor and shell settings'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from import" -l to -d 'Whose policy it becomes' -r -f -a "user\t''
@@ -172,12 +217,14 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l ro -d 'Make a path readable' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l overlay -d 'Make a path look writable; what is written there is thrown away' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l blacklist -d 'Hide a path, by every alias' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l allow-write -d 'Let a protected name be written, such as .vscode or .git/hooks, with everything in it' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l cwd -d 'Working directory inside' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l env -d 'Set a variable, or pass the caller\'s own on even if it looks like a secret' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l hostname -d 'Host name inside [default: sandbox]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l time-offset -d 'Shift the monotonic and boot clocks' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m: SIGTERM, and after the grace time SIGKILL' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
@@ -185,6 +232,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l tool -d 'Apply the defaults and limits of this declared tool' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l static -d 'Short for --mode static'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l no-protect-names -d 'Let every name be written that the host would run later: hooks, editor and shell settings'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l json -d 'Print the changes as JSON'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help'
@@ -208,6 +256,10 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and __fish_seen_s
 complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and __fish_seen_subcommand_from help" -f -a "verify" -d 'Check every record against the one before it, and the last one against the head'
 complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print the records of one run, or of all'
 complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sandbox -n "__fish_sandbox_using_subcommand check-path" -l root -d 'The directory to stay below' -r -F
+complete -c sandbox -n "__fish_sandbox_using_subcommand check-path" -l deny -d 'What must not be reached: a path, relative to the root or absolute, or a pattern (repeatable)' -r -F
+complete -c sandbox -n "__fish_sandbox_using_subcommand check-path" -l json -d 'Print the answers as JSON'
+complete -c sandbox -n "__fish_sandbox_using_subcommand check-path" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and not __fish_seen_subcommand_from completions man help" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and not __fish_seen_subcommand_from completions man help" -f -a "completions" -d 'For bash, zsh and fish'
 complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and not __fish_seen_subcommand_from completions man help" -f -a "man" -d 'A page for `sandbox` and one for each of its commands'
@@ -217,13 +269,15 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and __fish_see
 complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "completions" -d 'For bash, zsh and fish'
 complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "man" -d 'A page for `sandbox` and one for each of its commands'
 complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor policy audit generate help" -f -a "run" -d 'Run a command in a sandbox'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor policy audit generate help" -f -a "plan" -d 'Show what `run` would do with the same options, without doing it'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor policy audit generate help" -f -a "doctor" -d 'Try what this host can do, and say how to mend what it can not'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor policy audit generate help" -f -a "policy" -d 'Show, check, trust, import and export policies'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor policy audit generate help" -f -a "audit" -d 'Check and read the audit log'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor policy audit generate help" -f -a "generate" -d 'Write shell completions and manual pages'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor policy audit generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor explain-syscall policy audit check-path generate help" -f -a "run" -d 'Run a command in a sandbox'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor explain-syscall policy audit check-path generate help" -f -a "plan" -d 'Show what `run` would do with the same options, without doing it'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor explain-syscall policy audit check-path generate help" -f -a "doctor" -d 'Try what this host can do, and say how to mend what it can not'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor explain-syscall policy audit check-path generate help" -f -a "explain-syscall" -d 'Say what a system call is answered inside, by which rule and why'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor explain-syscall policy audit check-path generate help" -f -a "policy" -d 'Show, check, trust, import and export policies'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor explain-syscall policy audit check-path generate help" -f -a "audit" -d 'Check and read the audit log'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor explain-syscall policy audit check-path generate help" -f -a "check-path" -d 'Say whether a path stays below a directory and reaches nothing that is denied'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor explain-syscall policy audit check-path generate help" -f -a "generate" -d 'Write shell completions and manual pages'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor explain-syscall policy audit check-path generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "show" -d 'Print the policy that all layers make together, and where each value comes from'
 complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "check" -d 'Check policy files, or all layers in their usual places; ends with 1 if something is wrong'
 complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "schema" -d 'Print the JSON Schema of a policy document'

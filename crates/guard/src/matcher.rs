@@ -6,9 +6,11 @@ use crate::fold::comparable;
 use crate::names::{Rule, Scope, rules};
 use crate::pattern::NamePattern;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// What the matcher knows of one run. Paths are absolute, as they are inside, without links.
 #[derive(Clone, Debug, Default)]
@@ -61,8 +63,8 @@ pub struct Matcher {
     stores: Vec<PathBuf>,
     opened: Vec<PathBuf>,
     more: Vec<Guarded>,
-    local: Table,
-    home: Table,
+    local: &'static Table,
+    home: &'static Table,
 }
 
 /// A guarded path in parts, from the root.
@@ -82,13 +84,23 @@ struct Table {
     around: Vec<Rule>,
 }
 
-impl Matcher {
-    pub fn new(grounds: Grounds) -> Self {
+/// The shipped names, sorted once a process: those below a tree, and those below a home directory.
+fn tables() -> (&'static Table, &'static Table) {
+    static TABLES: OnceLock<(Table, Table)> = OnceLock::new();
+    let (local, home) = TABLES.get_or_init(|| {
         let (mut local, mut home) = (Table::default(), Table::default());
         for rule in rules() {
             let table = if rule.scope == Scope::Home { &mut home } else { &mut local };
             table.add(rule);
         }
+        (local, home)
+    });
+    (local, home)
+}
+
+impl Matcher {
+    pub fn new(grounds: Grounds) -> Self {
+        let (local, home) = tables();
         let more = grounds.more.into_iter().map(Guarded::new).collect();
         let Grounds { homes, stores, opened, .. } = grounds;
         Self { homes, stores, opened, more, local, home }
@@ -259,7 +271,7 @@ fn parent_of<'p>(path: &'p Path, below: &Path) -> &'p Path {
 fn below<'m>(parts: &[NamePattern], hit: Hit<'m>) -> Below<'m> {
     let (name, dirs) = match parts.split_last() {
         Some((name, dirs)) => (name.clone(), dirs),
-        None => (NamePattern::Exact(Vec::new()), parts),
+        None => (NamePattern::Exact(Cow::Borrowed(&[])), parts),
     };
     let dir = dirs.iter().filter_map(|dir| match dir {
         NamePattern::Exact(text) => Some(OsStr::from_bytes(text)),
@@ -317,7 +329,7 @@ impl Guarded {
         let parts = path
             .iter()
             .skip(1)
-            .map(|part| NamePattern::Exact(comparable(part.as_bytes()).into_owned()));
+            .map(|part| NamePattern::Exact(Cow::Owned(comparable(part.as_bytes()).into_owned())));
         Self { parts: parts.collect(), name: path.display().to_string(), path, why }
     }
 

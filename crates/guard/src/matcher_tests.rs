@@ -189,7 +189,7 @@ fn below_of(matcher: &Matcher, tree: &str, path: &str) -> BTreeSet<String> {
         .into_iter()
         .map(|below| match below.name {
             NamePattern::Exact(name) => below.dir.join(OsStr::from_bytes(&name)),
-            NamePattern::Around(before, _) => below.dir.join(OsStr::from_bytes(&before)),
+            NamePattern::Around(before, _) => below.dir.join(OsStr::from_bytes(before)),
         })
         .map(|path| path.display().to_string())
         .collect()

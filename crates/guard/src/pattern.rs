@@ -1,20 +1,21 @@
 //! One part of a guarded name: plain text, or text with one `*` in it.
 
 use crate::fold::comparable;
+use std::borrow::Cow;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NamePattern {
-    Exact(Vec<u8>),
+    Exact(Cow<'static, [u8]>),
     /// What the name starts and ends with.
-    Around(Vec<u8>, Vec<u8>),
+    Around(&'static [u8], &'static [u8]),
 }
 
 impl NamePattern {
     /// One part of a shipped name.
-    pub(crate) fn listed(text: &str) -> Self {
+    pub(crate) fn listed(text: &'static str) -> Self {
         match text.split_once('*') {
-            Some((before, after)) => Self::Around(before.into(), after.into()),
-            None => Self::Exact(text.into()),
+            Some((before, after)) => Self::Around(before.as_bytes(), after.as_bytes()),
+            None => Self::Exact(Cow::Borrowed(text.as_bytes())),
         }
     }
 

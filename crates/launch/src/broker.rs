@@ -47,6 +47,7 @@ pub(crate) struct Broker {
     pid: Pid,
     pidfd: OwnedFd,
     news: OwnedFd,
+    is_dismissed: bool,
 }
 
 impl Broker {
@@ -82,9 +83,14 @@ impl Broker {
             }
             Forked::Parent { pid, pidfd } => {
                 drop(usher);
-                Ok(Self { pid, pidfd, news })
+                Ok(Self { pid, pidfd, news, is_dismissed: false })
             }
         }
+    }
+
+    pub(crate) fn dismiss(&mut self) -> Result<(), LaunchError> {
+        self.is_dismissed = true;
+        proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL).during("ending the broker")
     }
 
     /// Readable when there is a message, or the broker is gone.
@@ -97,6 +103,7 @@ impl Broker {
         const STEP: &str = "listening to the broker";
         let mut packet = [0; LONGEST_MESSAGE];
         match rustix::net::recv(&self.news, packet.as_mut_slice(), RecvFlags::DONTWAIT) {
+            Ok((_, 0)) | Err(Errno::CONNRESET) if self.is_dismissed => Ok(News::None),
             Ok((_, 0)) | Err(Errno::CONNRESET) => Ok(News::Gone),
             Ok((_, length)) => Message::decode(&packet[..length])
                 .map(News::Message)

@@ -136,6 +136,11 @@ impl Running {
         Ok(news)
     }
 
+    /// Ends the broker, without waiting for it: what it has said can still be heard.
+    pub fn dismiss_broker(&mut self) -> Result<(), LaunchError> {
+        self.broker.as_mut().map_or(Ok(()), Broker::dismiss)
+    }
+
     /// Readable when pid 1, and with it everything inside, is gone.
     pub fn pidfd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()

@@ -173,6 +173,8 @@ impl Watch {
                 Turn::Message(FromInit::Exited(how)) => {
                     ending = Some(how);
                     self.deadlines.forget();
+                    // Nobody is left to serve; the sandbox's mounts go with the last of the two.
+                    self.running.dismiss_broker()?;
                 }
                 Turn::Message(FromInit::Stopped(_)) => self.suspend()?,
                 Turn::Message(_) | Turn::Nothing => {}
@@ -182,7 +184,9 @@ impl Watch {
         self.drain()?;
         // What was told before the last of them died; nobody is left to tell more.
         self.hear_broker(usize::MAX)?;
-        log(self.take_unlogged())?;
+        if !self.unlogged.is_empty() {
+            log(self.take_unlogged())?;
+        }
         if let Some(terminal) = &mut self.terminal {
             terminal.give_back();
         }

@@ -93,9 +93,10 @@ impl Broker {
         proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL).during("ending the broker")
     }
 
-    /// Readable when there is a message, or the broker is gone.
-    pub(crate) fn news(&self) -> BorrowedFd<'_> {
-        self.news.as_fd()
+    /// Readable when there is a message, or the broker is gone. None once it was dismissed: its end would
+    /// be news for ever.
+    pub(crate) fn news(&self) -> Option<BorrowedFd<'_>> {
+        (!self.is_dismissed).then(|| self.news.as_fd())
     }
 
     /// The next message, without waiting for one.

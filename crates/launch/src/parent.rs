@@ -124,7 +124,7 @@ impl Running {
 
     /// Readable when [`Self::news`] has something.
     pub fn broker(&self) -> Option<BorrowedFd<'_>> {
-        self.broker.as_ref().map(Broker::news)
+        self.broker.as_ref().and_then(Broker::news)
     }
 
     /// What the broker says, without waiting; once it is gone it is not asked again.

@@ -31,7 +31,7 @@ const CONSOLE: &str = "console.log";
 /// The test executables, in the directory of what is tested.
 const TESTS: &str = "tests.json";
 const SHORT_LIMIT: Duration = Duration::from_secs(20 * 60);
-const WHOLE_LIMIT: Duration = Duration::from_secs(3 * 60 * 60);
+const WHOLE_LIMIT: Duration = Duration::from_secs(5 * 60 * 60);
 /// Room on the disks whose content is known beforehand.
 const LITTLE_ROOM_MIB: u64 = 64;
 

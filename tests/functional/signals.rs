@@ -247,15 +247,32 @@ fn a_signal_is_in_the_log_before_the_run_has_ended() {
 /// Proves: PROC-3 job-control, PROC-3 forwarded
 #[test]
 fn who_is_told_to_stop_stops_and_goes_on_when_told_to() {
+    stops_and_goes_on(&[]);
+}
+
+/// The leader of the session is outside there, and has no number. Proves: PROC-3 job-control
+#[test]
+fn who_is_told_to_stop_stops_in_a_pid_namespace_of_somebody_else_too() {
+    let as_root = rustix::process::geteuid().is_root();
+    let may: &[&str] = if as_root { &[] } else { &["--user", "--map-current-user"] };
+    let words = [&["unshare"], may, &["--pid", "--fork", "--mount-proc"]];
+    stops_and_goes_on(&words.concat());
+}
+
+fn stops_and_goes_on(through: &[&str]) {
     let world = World::new();
-    // In a process group that somebody could continue: `timeout` makes one.
     let program = sandbox_program();
     let script = "trap 'echo went on; exit 6' CONT; echo ready; while :; do sleep 0.05; done";
-    let words = ["60".as_ref(), program.as_os_str(), "run".as_ref(), "--".as_ref()];
+    // Who started the tests may ignore Ctrl-Z, and that is inherited. `timeout` makes a process group
+    // that somebody could continue.
+    let words = ["--default-signal=TSTP"].into_iter().chain(through.iter().copied());
+    let words = words.chain(["timeout", "60"]).map(std::ffi::OsStr::new);
+    let run = [program.as_os_str(), "run".as_ref(), "--".as_ref()];
     let command = ["bash", "-c", script].map(std::ffi::OsStr::new);
-    let running = world.bare("timeout").args(words.into_iter().chain(command)).spawn();
+    let running = world.bare("env").args(words.chain(run).chain(command)).spawn();
     running.wait_for_stdout("ready");
-    let supervisor = *below(&running).first().unwrap();
+    // Below `timeout`, which is the process we started or the only child of `unshare`.
+    let supervisor = below(&running)[usize::from(!through.is_empty())];
     let pid = rustix::process::Pid::from_raw(supervisor.cast_signed()).unwrap();
     rustix::process::kill_process(pid, Signal::TSTP).unwrap();
     eventually("a stopped supervisor", || {

@@ -364,8 +364,7 @@ impl Watch {
         // The rest of the pipeline stops too, as it would have at a real Ctrl-Z. Ours is blocked, and
         // SIGCONT discards it.
         if !asked {
-            let group = rustix::process::getpgrp();
-            palisade_sys::proc::kill_group(group, Signal::TSTP.as_raw())?;
+            palisade_sys::proc::kill_own_group(Signal::TSTP.as_raw())?;
         }
         Ok(palisade_sys::proc::kill(rustix::process::getpid(), Signal::STOP.as_raw())?)
     }
@@ -377,7 +376,9 @@ impl Watch {
         let Some(pty) = self.running.pty() else { return false };
         let plain = rustix::termios::LocalModes::ISIG | rustix::termios::LocalModes::ICANON;
         rustix::termios::tcgetattr(pty).is_ok_and(|modes| modes.local_modes.contains(plain))
-            && palisade_sys::tty::tcgetpgrp(pty).ok() == self.running.command()
+            && self.running.command().is_some_and(|command| {
+                palisade_sys::proc::foreground_group(pty).is_ok_and(|group| group.is(command))
+            })
     }
 
     fn take_terminal(&mut self) -> Result<(), SessionError> {
@@ -454,8 +455,9 @@ fn serve(relay: &mut Relay, order: &[End], ready: &[PollFlags], ends: &Ends<'_>)
 /// Whether somebody with job control is there to send SIGCONT. In an orphaned process group (the
 /// only program of a terminal window) the kernel ignores Ctrl-Z, and so do we.
 fn a_shell_could_continue_us() -> bool {
-    let Ok(session) = rustix::process::getsid(None) else { return false };
+    use palisade_sys::proc::{own_group, session_of};
+    let Ok(session) = session_of(None) else { return false };
     let parent_session =
-        rustix::process::getppid().and_then(|parent| rustix::process::getsid(Some(parent)).ok());
-    rustix::process::getpgrp() != session && parent_session == Some(session)
+        rustix::process::getppid().and_then(|parent| session_of(Some(parent)).ok());
+    own_group() != session && parent_session == Some(session)
 }

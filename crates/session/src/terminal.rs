@@ -139,8 +139,8 @@ impl HostTerminal {
     }
 
     pub(crate) fn is_foreground(&self) -> bool {
-        rustix::termios::tcgetpgrp(&self.input)
-            .is_ok_and(|foreground| foreground == rustix::process::getpgrp())
+        palisade_sys::proc::foreground_group(&self.input)
+            .is_ok_and(|foreground| foreground == palisade_sys::proc::own_group())
     }
 }
 

@@ -3,6 +3,7 @@
 
 #![expect(unsafe_code, reason = "execve, kill of realtime signals and close_range need libc")]
 
+mod jobs;
 mod rlimit;
 mod signals;
 mod wait;
@@ -17,6 +18,7 @@ use rustix::process::Pid;
 
 use crate::error::{At, Result, check, last_errno};
 
+pub use jobs::{JobId, foreground_group, kill_own_group, own_group, session_of};
 pub use rlimit::{Limit, Resource, set_rlimit};
 pub use rustix::event::{PollFd, PollFlags};
 pub use signals::{

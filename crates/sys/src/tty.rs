@@ -67,11 +67,6 @@ pub fn tcsetpgrp(terminal: impl AsFd, group: Pid) -> Result<()> {
     rustix::termios::tcsetpgrp(terminal, group).call("tcsetpgrp")
 }
 
-/// The foreground process group of a terminal.
-pub fn tcgetpgrp(terminal: impl AsFd) -> Result<Pid> {
-    rustix::termios::tcgetpgrp(terminal).call("tcgetpgrp")
-}
-
 /// Whether `fd` is a terminal.
 pub fn isatty(fd: impl AsFd) -> bool {
     rustix::termios::isatty(fd)

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use rustix::io::Errno;
 
 use super::*;
-use crate::proc::{block_signals, setsid, sig};
+use crate::proc::{block_signals, foreground_group, setsid, sig};
 use crate::test_child::in_child;
 
 fn pair() -> (File, File) {
@@ -49,9 +49,9 @@ fn a_session_leader_can_take_a_controlling_terminal() {
         block_signals(&[sig::SIGHUP]).unwrap();
         let (_master, slave) = pair();
         let us = setsid().unwrap();
-        assert_eq!(tcgetpgrp(&slave).unwrap_err().errno, Errno::NOTTY);
+        assert_eq!(foreground_group(&slave).unwrap_err().errno, Errno::NOTTY);
         set_controlling_tty(&slave).unwrap();
-        assert_eq!(tcgetpgrp(&slave).unwrap(), us);
+        assert!(foreground_group(&slave).unwrap().is(us));
         tcsetpgrp(&slave, us).unwrap();
         File::open("/dev/tty").unwrap();
     });

@@ -56,6 +56,20 @@ fn a_missing_filter_stops_the_run() {
     stops(&[], &["seccomp"], "forbidden-syscall");
 }
 
+/// Proves: ESC-2 stops, FS-9 self-check
+#[test]
+fn a_tree_that_the_command_itself_can_write_to_stops_the_run() {
+    for layer in ["guard", "landlock"] {
+        let world = World::new();
+        let output = world.sandbox_run([""; 0], ["true"]).layers_off(&[layer]).run();
+        output.assert_code(OWN_FAILURE);
+        assert!(output.err().contains("write-guarded"), "{}", output.err());
+        let left = std::fs::read_dir(world.project()).unwrap();
+        let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        assert!(!left.iter().any(|name| name == ".palisade-self-check"), "{left:?}");
+    }
+}
+
 /// Proves: ESC-2 stops, PROC-7 never-less
 #[test]
 fn a_missing_layer_stops_the_run_without_namespaces_too() {
@@ -85,6 +99,7 @@ fn the_report_tells_what_every_probe_met() {
         r#""write-outside" "EROFS" true"#,
         r#""reach-network" "ECONNREFUSED" true"#,
         r#""see-supervisor" "ESRCH" true"#,
+        r#""write-guarded" "EACCES" true"#,
         r#""regain-capability" "EPERM" true"#,
         r#""forbidden-syscall" "EPERM" true"#,
     ];
@@ -94,5 +109,6 @@ fn the_report_tells_what_every_probe_met() {
         promises.iter().find(|promise| promise["id"] == id).unwrap().clone()
     };
     assert_eq!(of("NET-1")["observed"], "held");
+    assert_eq!(of("FS-9")["observed"], "held");
     assert_eq!(of("PROC-4")["observed"], "notProbed");
 }

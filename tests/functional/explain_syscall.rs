@@ -70,6 +70,40 @@ fn the_policy_that_would_be_used_is_the_one_explained() {
     assert_says(&none, 0, &["no filter"]);
 }
 
+/// Proves: SYS-1 explained
+#[test]
+fn the_key_behind_a_rule_is_named_with_the_place_that_set_it() {
+    let world = World::new();
+    let under = |text: &str, call: &str| {
+        let file = world.write("p.yaml", text);
+        explain(&world, &["--policy", file.to_str().unwrap(), "--arch", "x86_64", call])
+    };
+    let no_fork = "process:\n  allowFork: false\n";
+    assert_says(&under(no_fork, "fork"), 1, &["process.allowFork: set by user, ", "p.yaml:2"]);
+    let listed = "syscalls:\n  mode: BLACKLIST\n  syscalls: [kill]\n";
+    assert_says(&under(listed, "kill"), 1, &["syscalls.syscalls: set by user, ", "p.yaml:3"]);
+    let by_preset = explain(&world, &["ptrace"]);
+    assert_says(&by_preset, 0, &["process.debug: set by built-in, preset default:", "group debug"]);
+    let by_group = explain(&world, &["mount"]);
+    assert_says(&by_group, 1, &["group mounts"]);
+    assert!(!by_group.out().contains("set by"), "{}", by_group.out());
+    let json = explain(&world, &["--json", "--no-debug", "ptrace"]);
+    let told: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(told["setBy"][0]["key"], "process.debug");
+    assert_eq!(told["setBy"][0]["sources"][0]["file"], "--no-debug");
+}
+
+/// Proves: SYS-1 explained, PROC-2 executables
+///
+/// The filter does not depend on the command, so none has to be on the list.
+#[test]
+fn a_policy_that_lists_executables_is_explained_too() {
+    let world = World::new();
+    let file = world.write("p.yaml", "process: { allowedExecutables: [cat] }\n");
+    let explained = explain(&world, &["--policy", file.to_str().unwrap(), "memfd_create"]);
+    assert_says(&explained, 2, &["process.allowedExecutables: set by user, ", "p.yaml:1"]);
+}
+
 /// Proves: SYS-1 explained, SYS-1 namespaces
 ///
 /// What it says is what the kernel does.

@@ -35,6 +35,29 @@ fn an_unknown_key_is_shown_with_its_place_and_the_nearest_one() {
     assert_says(&json, 125, &["p.json:2:2", "`netwrk`", "`network`"]);
 }
 
+/// Proves: POL-2 unknown-syscall, POL-5 check
+#[test]
+fn an_unknown_system_call_is_shown_with_its_place_and_the_nearest_one() {
+    let world = World::new();
+    let text = "syscalls:\n  mode: BLACKLIST\n  syscalls:\n    - kill\n    - mout\n";
+    let words = ["p.yaml:5:7", "`mout` is not a system call; did you mean `mount`?"];
+    assert_says(&under(&world, "p.yaml", text), 125, &words);
+    let file = world.write("p.yaml", text);
+    let planned = world.sandbox(["plan", "--policy"]).arg(&file).args(["--", "true"]).run();
+    assert_says(&planned, 125, &words);
+    let checked = world.sandbox(["policy", "check"]).arg(&file).run();
+    checked.assert_code(1);
+    for word in words {
+        assert!(checked.out().contains(word), "no {word:?} in: {}", checked.out());
+    }
+    let tools = "tools:\n  bash: { syscalls: { mode: WHITELIST, syscalls: [read, wirte] } }\n";
+    let file = world.write("tools.yaml", tools);
+    let checked = world.sandbox(["policy", "check"]).arg(&file).run();
+    checked.assert_code(1);
+    let words = "tools.yaml:2:57: `tools.bash.syscalls.syscalls`: `wirte` is not a system call";
+    assert!(checked.out().contains(words), "{}", checked.out());
+}
+
 /// Proves: POL-2 wrong-type, POL-2 contradiction
 #[test]
 fn wrong_types_and_contradictions_are_refused() {

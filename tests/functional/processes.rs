@@ -67,9 +67,10 @@ fn where_exec_is_forbidden_the_command_itself_starts_and_nothing_after_it() {
         output.assert_code(126);
         assert_eq!(output.out(), "started\n126\n", "{level:?}");
         let report = output.report.as_ref().unwrap();
-        let tried = report["protectedWrites"].as_array().unwrap();
+        let tried = report["refusedExecutions"].as_array().unwrap();
         let last = tried.iter().find(|tried| tried["path"] == "/bin/echo").unwrap();
         assert_eq!((&last["rule"], &last["call"]), (&"process.allowExec".into(), &"execve".into()));
+        assert!(report.get("protectedWrites").is_none(), "{report}");
         let log = world.sandbox(["audit", "show", "--json"]).run();
         let logged = log.out().lines().any(|line| {
             let event: Value = serde_json::from_str(line).unwrap();
@@ -98,6 +99,67 @@ fn the_first_exec_may_take_several_tries() {
         assert_eq!(output.out(), says);
     }
     under(&world, &["--env", &path], NO_EXEC, &["nowhere"]).assert_code(127);
+}
+
+/// Looking for a program in `PATH` is no try to execute what is not there.
+///
+/// Proves: PROC-2 refusals-told
+#[test]
+fn refused_programs_are_told_and_names_that_were_not_found_are_not() {
+    let world = World::new();
+    let path = "PATH=/no/such:/etc:/usr/bin";
+    let list = "process: { allowedExecutables: [sh] }\n";
+    for (policy, rule) in [(NO_EXEC, "process.allowExec"), (list, "process.allowedExecutables")] {
+        let tried = "uname; uname; no-such-program; echo went on";
+        let output = under(&world, &["--env", path], policy, &["sh", "-c", tried]);
+        output.assert_code(0);
+        assert_eq!(output.out(), "went on\n");
+        let told = &output.report.as_ref().unwrap()["refusedExecutions"];
+        assert_eq!(told.as_array().unwrap().len(), 1, "{told}");
+        assert_eq!((&told[0]["rule"], &told[0]["count"]), (&rule.into(), &2.into()), "{told}");
+        assert!(told[0]["path"].as_str().unwrap().ends_with("/bin/uname"), "{told}");
+        let words = format!("2 executions refused by `{rule}`: ");
+        assert!(output.err().contains(&words), "{}", output.err());
+    }
+}
+
+/// Proves: PROC-2 refusals-told
+#[test]
+fn listed_programs_and_what_they_need_are_not_told() {
+    let world = World::new();
+    script(&world, "tools/greet", "#!/bin/sh\necho hello\n");
+    let list = "process: { allowedExecutables: [sh, ls, ./tools] }\n";
+    let output = under(&world, &[], list, &["sh", "-c", "ls -d /usr; ./tools/greet"]);
+    output.assert_code(0);
+    assert_eq!(output.out(), "/usr\nhello\n");
+    assert!(output.report.as_ref().unwrap().get("refusedExecutions").is_none());
+    assert_eq!(output.err(), "");
+}
+
+/// Proves: PROC-2 refusals-told
+#[test]
+fn refused_processes_are_told() {
+    let world = World::new();
+    let output = under(&world, &[], NO_FORK, &["sh", "-c", "/bin/echo one; echo no"]);
+    let report = output.report.as_ref().unwrap();
+    assert_eq!(report["blockedCalls"][0]["rule"], "process.allowFork", "{report}");
+    assert!(output.err().contains("refused by `process.allowFork`: "), "{}", output.err());
+}
+
+/// A file in memory could be executed, and no list has it.
+///
+/// Proves: PROC-2 refusals-told
+#[test]
+fn files_in_memory_are_told_among_the_programs() {
+    let world = World::new();
+    let list = "process: { allowedExecutables: [python3] }\n";
+    let make = "import os\ntry: os.memfd_create('x')\nexcept OSError as e: print(e.errno)";
+    let output = under(&world, &[], list, &["python3", "-c", make]);
+    output.assert_code(0);
+    assert_eq!(output.out(), "13\n");
+    let report = output.report.as_ref().unwrap();
+    assert_eq!(report["refusedExecutions"][0]["call"], "memfd_create", "{report}");
+    assert!(report.get("blockedCalls").is_none(), "{report}");
 }
 
 /// Proves: PROC-2 executables

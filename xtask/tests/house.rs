@@ -12,6 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "palisade",
         &[
+            "palisade-ask",
             "palisade-session",
             "palisade-launch",
             "palisade-plan",
@@ -23,8 +24,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "palisade-session",
         &[
+            "palisade-ask",
             "palisade-launch",
             "palisade-broker",
+            "palisade-keeper",
             "palisade-plan",
             "palisade-policy",
             "palisade-record",
@@ -32,10 +35,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "palisade-sys",
         ],
     ),
-    ("palisade-launch", &["palisade-broker", "palisade-plan", "palisade-sys", "palisade-bpf"]),
+    (
+        "palisade-launch",
+        &["palisade-broker", "palisade-keeper", "palisade-plan", "palisade-sys", "palisade-bpf"],
+    ),
     ("palisade-broker", &["palisade-plan", "palisade-guard", "palisade-bpf", "palisade-sys"]),
+    ("palisade-keeper", &["palisade-plan", "palisade-bpf", "palisade-sys"]),
     ("palisade-plan", &["palisade-policy", "palisade-bpf", "palisade-guard"]),
-    ("palisade-policy", &[]),
+    ("palisade-policy", &["palisade-gate"]),
+    ("palisade-gate", &[]),
+    ("palisade-ask", &[]),
     ("palisade-record", &[]),
     ("palisade-bpf", &[]),
     ("palisade-guard", &[]),

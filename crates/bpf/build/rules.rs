@@ -15,7 +15,7 @@ const ERRNOS: [(&str, u16); 7] = [
     ("EAFNOSUPPORT", 97),
 ];
 
-const SWITCHES: [(&str, &str); 9] = [
+const SWITCHES: [(&str, &str); 11] = [
     ("debug", "Debug"),
     ("refuse-setid-modes", "RefuseSetidModes"),
     ("deny-inet", "DenyInet"),
@@ -24,7 +24,9 @@ const SWITCHES: [(&str, &str); 9] = [
     ("deny-fork", "DenyFork"),
     ("deny-anonymous-programs", "DenyAnonymousPrograms"),
     ("guard-writes", "GuardWrites"),
+    ("gate-paths", "GatePaths"),
     ("guard-exec", "GuardExec"),
+    ("watch-exec", "WatchExec"),
 ];
 
 struct Group {

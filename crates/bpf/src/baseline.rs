@@ -35,8 +35,13 @@ pub struct BaselineOptions {
     pub deny_anonymous_programs: bool,
     /// What creates, opens for writing or gives a name is performed by the broker.
     pub guard_writes: bool,
+    /// What names a path and writes nothing is shown to the broker, which lets it go on: at once if the path is
+    /// there, else when somebody was asked. The mount view holds, whatever it answers.
+    pub gate_paths: bool,
     /// So is starting a program.
     pub guard_exec: bool,
+    /// It is shown to the broker, which lets it go on: Landlock, which tells programs apart, tells nobody.
+    pub watch_exec: bool,
 }
 
 impl BaselineOptions {
@@ -52,7 +57,9 @@ impl BaselineOptions {
             deny_fork: false,
             deny_anonymous_programs: false,
             guard_writes: false,
+            gate_paths: false,
             guard_exec: false,
+            watch_exec: false,
         }
     }
 
@@ -66,7 +73,9 @@ impl BaselineOptions {
             Switch::DenyFork => self.deny_fork,
             Switch::DenyAnonymousPrograms => self.deny_anonymous_programs,
             Switch::GuardWrites => self.guard_writes,
+            Switch::GatePaths => self.gate_paths,
             Switch::GuardExec => self.guard_exec,
+            Switch::WatchExec => self.watch_exec,
         }
     }
 }

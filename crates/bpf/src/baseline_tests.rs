@@ -3,7 +3,7 @@ use crate::interp::SeccompData;
 use crate::test_support::{
     BOTH, LISTENING_OR_NOT, answer, ask, is_constantly_allowed, meaning, number,
 };
-use crate::{Action, FilterSpec, Listening, Profile, Program, table};
+use crate::{Answer, Action, FilterSpec, Listening, Profile, Program, table};
 
 const EPERM: Action = Action::Errno(1);
 const EACCES: Action = Action::Errno(13);
@@ -28,7 +28,7 @@ fn plain(arch: Arch) -> Program {
 
 /// No switch, all of them, and any two: rules of one call meet no more than that.
 fn many_options(arch: Arch) -> impl Iterator<Item = BaselineOptions> {
-    let few = (0..512_u32).filter(|bits| bits.count_ones() <= 2 || *bits == 511);
+    let few = (0..2048_u32).filter(|bits| bits.count_ones() <= 2 || *bits == 2047);
     few.map(move |bits| BaselineOptions {
         arch,
         debug: bits & 1 != 0,
@@ -40,6 +40,8 @@ fn many_options(arch: Arch) -> impl Iterator<Item = BaselineOptions> {
         guard_writes: bits & 64 != 0,
         guard_exec: bits & 128 != 0,
         deny_anonymous_programs: bits & 256 != 0,
+        watch_exec: bits & 512 != 0,
+        gate_paths: bits & 1024 != 0,
     })
 }
 
@@ -55,7 +57,8 @@ fn every_number_gets_its_declared_decision() {
     for arch in BOTH {
         for options in many_options(arch) {
             let spec = spec(&options);
-            let brokers = options.guard_writes || options.guard_exec;
+            let execs = options.guard_exec || options.watch_exec;
+            let brokers = options.guard_writes || options.gate_paths || execs;
             for listening in LISTENING_OR_NOT {
                 let compiled = spec.compile(listening);
                 assert_eq!(compiled.is_err(), brokers && listening == Listening::No);
@@ -466,5 +469,48 @@ fn the_program_stays_small() {
             };
             assert!(length < most, "{length} instructions for {options:?}");
         }
+    }
+}
+
+/// Proves: GATE-2 open-family, GATE-2 stat-family, GATE-2 chdir, GATE-2 exec
+#[test]
+fn what_names_a_path_and_writes_nothing_is_shown_to_the_broker() {
+    const AT_EMPTY_PATH: u64 = 0x1000;
+    let arch = Arch::X86_64;
+    let options = BaselineOptions { gate_paths: true, ..BaselineOptions::new(arch) };
+    let spec = spec(&options);
+    let says = |name: &str, argument: usize, value: u64| {
+        let mut args = [0; 6];
+        args[argument] = value;
+        let number = table::number(arch, name).expect(name);
+        spec.answer(&SeccompData::new(arch, number, args))
+    };
+    for name in [
+        "stat", "lstat", "access", "faccessat", "readlink", "readlinkat", "statfs", "chdir", "getxattr",
+        "lgetxattr", "listxattr", "llistxattr", "execve",
+    ] {
+        assert_eq!(says(name, 5, 0), Answer::Broker, "{name}");
+    }
+    for (name, flags) in [
+        ("newfstatat", 3),
+        ("faccessat2", 3),
+        ("statx", 2),
+        ("getxattrat", 2),
+        ("listxattrat", 2),
+        ("execveat", 4),
+    ] {
+        assert_eq!(says(name, flags, 0x100), Answer::Broker, "{name}");
+        assert_eq!(says(name, flags, AT_EMPTY_PATH), Answer::Allow, "{name} of a descriptor");
+    }
+    for (name, flags) in [("open", 1), ("openat", 2)] {
+        for reads in [0, 0o2_000_000, 0o10_200_000] {
+            assert_eq!(says(name, flags, reads), Answer::Broker, "{name} {reads:o}");
+        }
+        for writes in [1, 2, 0o100, 0o1000, 0o20_000_000] {
+            assert_eq!(says(name, flags, writes), Answer::Allow, "{name} {writes:o}");
+        }
+    }
+    for name in ["fstat", "fstatfs", "fchdir", "unlink", "rename", "mkdir", "creat", "truncate", "read"] {
+        assert_eq!(says(name, 5, 0), Answer::Allow, "{name}");
     }
 }

@@ -123,7 +123,8 @@ fn passes_sometimes(group: &Group, entry: &Entry, options: &BaselineOptions) -> 
         .any(|rule| matches!(rule.answer, Answer::Allow | Answer::Broker))
 }
 
-pub(crate) fn known_name(name: &str) -> Result<&'static str, Error> {
+/// The kernel's name of a call that one of the architectures has.
+pub fn known_name(name: &str) -> Result<&'static str, Error> {
     // The name of the C function; the kernel has had only `umount2` on these architectures.
     let kernel_name = if name == "umount" { "umount2" } else { name };
     [Arch::X86_64, Arch::Aarch64]

@@ -131,7 +131,7 @@ impl FilterSpec {
 }
 
 impl Condition {
-    fn holds(&self, arguments: &[u64; 6]) -> bool {
+    pub(crate) fn holds(&self, arguments: &[u64; 6]) -> bool {
         let argument = arguments[self.arg as usize];
         let value = match self.width {
             Width::Full => argument,

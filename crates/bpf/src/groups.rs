@@ -44,7 +44,9 @@ pub enum Switch {
     DenyFork,
     DenyAnonymousPrograms,
     GuardWrites,
+    GatePaths,
     GuardExec,
+    WatchExec,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -97,6 +99,13 @@ impl GroupDecision {
             Self::AllowWhen { otherwise, .. } => Answer::Refuse(otherwise),
         }
     }
+
+    fn switch(self) -> Option<Switch> {
+        match self {
+            Self::AllowWhen { switch, .. } => Some(switch),
+            Self::Allow | Self::Refuse(_) | Self::AlwaysRefuse(_) => None,
+        }
+    }
 }
 
 impl Entry {
@@ -115,8 +124,8 @@ impl Entry {
         decision: GroupDecision,
         options: &BaselineOptions,
     ) -> impl Iterator<Item = EntryRule> {
-        let closing =
-            EntryRule { when: None, conditions: &[], words: "", answer: decision.answer(options) };
+        let (when, answer) = (decision.switch(), decision.answer(options));
+        let closing = EntryRule { when, conditions: &[], words: "", answer };
         let counts = |rule: &EntryRule| rule.when.is_none_or(|switch| options.is_on(switch));
         let mut closed = false;
         self.rules.iter().copied().filter(counts).chain([closing]).take_while(move |rule| {

@@ -1,7 +1,7 @@
-//! The filters of the sandbox's own processes once the command runs: what `resources/seccomp/init.txt`
-//! and `broker.txt` name, and death for anything else.
+//! The filters of the sandbox's own processes once the command runs: what `resources/seccomp/init.txt`,
+//! `broker.txt` and `keeper.txt` name, and death for anything else.
 
-use crate::groups::{BROKER, Group, INIT, rules_of};
+use crate::groups::{BROKER, Group, INIT, KEEPER, rules_of};
 use crate::{Answer, Arch, BaselineOptions, FilterSpec};
 
 /// For pid 1 of the sandbox.
@@ -12,6 +12,11 @@ pub fn init_spec(arch: Arch) -> FilterSpec {
 /// For the process that answers the command's notified calls.
 pub fn broker_spec(arch: Arch) -> FilterSpec {
     own_spec(BROKER, arch)
+}
+
+/// For the process that shows granted parts of the host's tree.
+pub fn keeper_spec(arch: Arch) -> FilterSpec {
+    own_spec(KEEPER, arch)
 }
 
 fn own_spec(groups: &[Group], arch: Arch) -> FilterSpec {

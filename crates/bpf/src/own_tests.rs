@@ -79,3 +79,45 @@ fn the_broker_steers_no_device_but_its_listener() {
         }
     }
 }
+
+/// Proves: SYS-1 keeper
+#[test]
+fn the_keeper_may_mount_and_starts_nothing() {
+    for arch in BOTH {
+        let program = keeper_spec(arch).compile(Listening::No).expect("compiles");
+        for name in ["openat2", "open_tree", "mount_setattr", "move_mount", "umount2", "symlinkat"]
+        {
+            assert_eq!(ask(&program, arch, name, &[]), Action::Allow, "{name}");
+        }
+        for name in [
+            "execve",
+            "execveat",
+            "socket",
+            "connect",
+            "ptrace",
+            "mount",
+            "pivot_root",
+            "chroot",
+            "process_vm_readv",
+            "pidfd_getfd",
+            "kill",
+            "capset",
+            "setresuid",
+            "bpf",
+            "ioctl",
+        ] {
+            assert_eq!(ask(&program, arch, name, &[]), Action::KillProcess, "{name}");
+        }
+        // Between mount namespaces only, and a child only to make an id map.
+        assert_eq!(ask(&program, arch, "setns", &[5, 0x2_0000]), Action::Allow);
+        for kind in [0, 0x1000_0000, 0x2000_0000, 0x1002_0000] {
+            assert_eq!(ask(&program, arch, "setns", &[5, kind]), Action::Errno(1), "{kind:#x}");
+        }
+        assert_eq!(ask(&program, arch, "clone", &[0x1000_1011]), Action::Allow);
+        for flags in [0x11, 0x1002_1011, 0x1000_1111, 0x2000_1011] {
+            assert_eq!(ask(&program, arch, "clone", &[flags]), Action::Errno(1), "{flags:#x}");
+        }
+        assert_eq!(ask(&program, arch, "clone3", &[]), Action::Errno(38));
+        assert_eq!(ask(&program, arch, "prctl", &[4, 1]), Action::Errno(1), "PR_SET_DUMPABLE");
+    }
+}

@@ -5,8 +5,9 @@ use serde::Serialize;
 
 use crate::baseline::ENOSYS;
 use crate::custom::{Change, Decided, List, known_name};
-use crate::groups::{BASELINE, Entry, EntryRule, Group};
-use crate::{Answer, Arch, BaselineOptions, Error, FilterSpec, ListMode, Notice, Refusal, table};
+use crate::groups::{BASELINE, Entry, EntryRule, Group, Switch};
+use crate::{Answer, Arch, BaselineOptions, Error, FilterSpec, ListMode, Notice, Refusal};
+use crate::{SeccompData, table};
 
 /// Calls newer than the tables answer ENOSYS, as on an older kernel, so that programs fall back.
 const UNKNOWN: Answer = Answer::Refuse(Refusal { errno: ENOSYS, notice: Notice::Quiet });
@@ -73,6 +74,16 @@ impl Profile {
         self.explain(table::name(self.options.arch, number)?).ok()
     }
 
+    /// The option behind the rule that decides this very call; `None` where it is decided so in any case.
+    pub fn switch_behind(&self, call: &SeccompData) -> Option<Switch> {
+        let name = table::name(self.options.arch, call.nr)?;
+        BASELINE.iter().find_map(|group| {
+            let entry = group.entries.iter().find(|entry| entry.name == name)?;
+            let (mut in_force, _) = self.in_force(group, entry);
+            in_force.find(|rule| rule.conditions.iter().all(|test| test.holds(&call.args)))?.when
+        })
+    }
+
     /// Every call of every group, in the order of the file.
     pub fn explanations(&self) -> impl Iterator<Item = Explanation> {
         BASELINE.iter().flat_map(move |group| {
@@ -82,8 +93,12 @@ impl Profile {
 
     fn explanation(&self, group: &Group, entry: &Entry) -> Explanation {
         let (in_force, because) = self.in_force(group, entry);
-        let rules: Vec<ExplainedRule> =
-            in_force.map(|rule| ExplainedRule { when: rule.words, answer: rule.answer }).collect();
+        let mut switches = Vec::new();
+        let mut rules = Vec::new();
+        for rule in in_force {
+            switches.extend(rule.when.filter(|switch| !switches.contains(switch)));
+            rules.push(ExplainedRule { when: rule.words, answer: rule.answer });
+        }
         Explanation {
             name: entry.name,
             number: entry.number(self.options.arch),
@@ -91,6 +106,7 @@ impl Profile {
             group: group.name,
             reason: group.reason,
             list: because,
+            switches,
             rules,
         }
     }
@@ -125,6 +141,8 @@ pub struct Explanation {
     pub reason: &'static str,
     /// What the policy's own list had to do with it.
     pub list: Option<&'static str>,
+    /// The options without which the rules would be others.
+    pub switches: Vec<Switch>,
     /// In order: the first that holds wins. The last one always holds.
     pub rules: Vec<ExplainedRule>,
 }

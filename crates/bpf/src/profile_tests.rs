@@ -1,5 +1,4 @@
 use super::*;
-use crate::interp::SeccompData;
 use crate::test_support::{BOTH, logged, number, quietly, suspicious};
 
 const EPERM: u16 = 1;
@@ -158,10 +157,37 @@ fn whatever_gives_a_name_is_brokered_and_nothing_else() {
 #[test]
 fn starting_programs_can_be_brokered() {
     for arch in BOTH {
-        let options = BaselineOptions { guard_exec: true, ..BaselineOptions::new(arch) };
+        let plain = BaselineOptions::new(arch);
+        let guarding = BaselineOptions { guard_exec: true, ..plain };
+        let watching = BaselineOptions { watch_exec: true, ..plain };
         for name in ["execve", "execveat"] {
-            assert_eq!(answer(&Profile::baseline(options), name, &[]), Answer::Broker, "{name}");
+            for options in [guarding, watching] {
+                let given = answer(&Profile::baseline(options), name, &[]);
+                assert_eq!(given, Answer::Broker, "{name}");
+            }
         }
+    }
+}
+
+/// Proves: SYS-1 explained
+#[test]
+fn the_option_behind_a_rule_is_known_for_a_name_and_for_a_call() {
+    const CLONE_NEWUSER: u64 = 0x1000_0000;
+    for arch in BOTH {
+        let options = BaselineOptions { deny_fork: true, ..BaselineOptions::new(arch) };
+        let profile = Profile::baseline(options);
+        let behind = |name: &str, flags: u64| {
+            let number = table::number(arch, name).expect("known");
+            let call = SeccompData::new(arch, number, [flags, 0, 0, 0, 0, 0]);
+            profile.switch_behind(&call)
+        };
+        assert_eq!(profile.explain("clone").expect("known").switches, [Switch::DenyFork]);
+        assert_eq!(behind("clone", 17), Some(Switch::DenyFork));
+        assert_eq!(behind("clone", CLONE_NEWUSER), None, "refused in any case");
+        assert_eq!(behind("ptrace", 0), Some(Switch::Debug));
+        assert_eq!(behind("mount", 0), None);
+        let forking = Profile::baseline(BaselineOptions::new(arch));
+        assert!(forking.explain("clone").expect("known").switches.is_empty());
     }
 }
 

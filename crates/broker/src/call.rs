@@ -7,13 +7,22 @@ use palisade_sys::notify::Notification;
 use std::collections::HashMap;
 
 /// `AT_FDCWD`.
-const CWD: i32 = -100;
+pub(crate) const CWD: i32 = -100;
 
 /// A directory descriptor of the caller's and a path that may start there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PathArg {
     pub(crate) dir: i32,
     pub(crate) address: u64,
+}
+
+/// What a notified call asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// To be done in the caller's stead.
+    Perform(Call),
+    /// To become another program, which only the caller can do.
+    Exec(PathArg),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +36,6 @@ pub(crate) enum Call {
     Bind { socket: i32, address: u64, length: u64 },
     Truncate { path: PathArg, length: u64 },
     Umask,
-    Exec,
 }
 
 impl Call {
@@ -61,6 +69,7 @@ enum Kind {
     Truncate,
     Umask,
     Exec,
+    ExecAt,
 }
 
 const KINDS: [(&str, Kind); 19] = [
@@ -82,7 +91,7 @@ const KINDS: [(&str, Kind); 19] = [
     ("truncate", Kind::Truncate),
     ("umask", Kind::Umask),
     ("execve", Kind::Exec),
-    ("execveat", Kind::Exec),
+    ("execveat", Kind::ExecAt),
 ];
 
 impl Calls {
@@ -92,11 +101,11 @@ impl Calls {
     }
 
     /// `None` for a call that nobody here knows how to perform.
-    pub(crate) fn parse(&self, notification: &Notification) -> Option<Call> {
+    pub(crate) fn parse(&self, notification: &Notification) -> Option<Asked> {
         let Notification { args, .. } = notification;
         let at = |dir: usize| PathArg { dir: int(args[dir]).cast_signed(), address: args[dir + 1] };
         let here = |address: usize| PathArg { dir: CWD, address: args[address] };
-        Some(match self.0.get(&notification.number)? {
+        Some(Asked::Perform(match self.0.get(&notification.number)? {
             Kind::Open => Call::Open { path: here(0), flags: int(args[1]), mode: int(args[2]) },
             Kind::OpenAt => Call::Open { path: at(0), flags: int(args[2]), mode: int(args[3]) },
             Kind::Create => {
@@ -120,8 +129,9 @@ impl Calls {
             }
             Kind::Truncate => Call::Truncate { path: here(0), length: args[1] },
             Kind::Umask => Call::Umask,
-            Kind::Exec => Call::Exec,
-        })
+            Kind::Exec => return Some(Asked::Exec(here(0))),
+            Kind::ExecAt => return Some(Asked::Exec(at(0))),
+        }))
     }
 }
 

@@ -1,8 +1,23 @@
 use super::*;
 
-fn parsed(arch: Arch, name: &str, args: [u64; 6]) -> Option<Call> {
+fn asked(arch: Arch, name: &str, args: [u64; 6]) -> Option<Asked> {
     let number = table::number(arch, name).unwrap();
     Calls::of(arch).parse(&Notification { id: 1, thread: None, number, args })
+}
+
+fn parsed(arch: Arch, name: &str, args: [u64; 6]) -> Option<Call> {
+    match asked(arch, name, args)? {
+        Asked::Perform(call) => Some(call),
+        Asked::Exec(_) => None,
+    }
+}
+
+#[test]
+fn the_path_of_a_program_is_found_in_both_calls() {
+    let here = PathArg { dir: CWD, address: 0x1000 };
+    assert_eq!(asked(Arch::X86_64, "execve", [0x1000, 1, 2, 0, 0, 0]), Some(Asked::Exec(here)));
+    let there = PathArg { dir: 7, address: 0x1000 };
+    assert_eq!(asked(Arch::X86_64, "execveat", [7, 0x1000, 1, 2, 0, 0]), Some(Asked::Exec(there)));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! is judged and used. Threads come and go: what was read is the caller's only if the notification is
 //! still waiting afterwards.
 
+use crate::call::CWD;
 use crate::{DIRECTORY, NO_MODE};
 use palisade_sys::notify::Listener;
 use palisade_sys::other;
@@ -15,8 +16,6 @@ use std::time::{Duration, Instant};
 
 /// `PATH_MAX`, with the NUL.
 const LONGEST_PATH: usize = 4096;
-/// `AT_FDCWD`.
-const CWD: i32 = -100;
 /// A number can not come round to another thread in this time.
 const UMASK_HOLDS: Duration = Duration::from_millis(50);
 const MOST_UMASKS: usize = 1024;
@@ -85,10 +84,24 @@ impl Caller {
 
     /// As the sandbox sees it; empty where it can not be found out.
     pub(crate) fn program(&self) -> Vec<u8> {
-        let path = format!("{}/exe", self.thread.as_raw_pid());
+        self.link("exe")
+    }
+
+    fn link(&self, name: &str) -> Vec<u8> {
+        let path = format!("{}/{name}", self.thread.as_raw_pid());
         readlinkat(self.proc.as_fd(), path, Vec::new())
             .map(std::ffi::CString::into_bytes)
             .unwrap_or_default()
+    }
+
+    pub(crate) fn working_directory(&self) -> Vec<u8> {
+        self.link("cwd")
+    }
+
+    /// Its own numbers, as it knows them: of the process and of the thread.
+    pub(crate) fn numbers_inside(&self) -> [i32; 2] {
+        let innermost = |field| self.status(field)?.split_whitespace().next_back()?.parse().ok();
+        ["NStgid:", "NSpid:"].map(|field| innermost(field).unwrap_or_default())
     }
 
     fn umask(&self) -> Option<Mode> {

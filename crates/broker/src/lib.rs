@@ -6,26 +6,43 @@
 //! never lets the kernel do a call that Landlock would not refuse if its arguments had changed meanwhile:
 //! that is what makes `Continue` harmless here.
 //!
+//! Programs about to be executed arrive where a policy says which may be: forbidden ones are refused here, unlisted ones
+//! by Landlock.
+//!
 //! Refused calls arrive too, so that they can be told to the supervisor, and get their errno.
 
 #![forbid(unsafe_code)]
 
+mod absent;
 mod call;
 mod caller;
 mod descriptor;
+mod executing;
+mod gate;
 mod git;
+mod glance;
 mod ground;
 mod judge;
 mod lock;
 mod message;
+mod missing;
+mod own_path;
+mod parked;
+mod path_call;
 mod perform;
 mod place;
+mod program;
 mod seat;
 mod serve;
+mod signals;
 mod slow;
+#[cfg(test)]
+mod stage;
+mod touch;
 
-pub use message::{Blocked, LONGEST_MESSAGE, Message, Protected};
+pub use message::{Blocked, LONGEST_MESSAGE, Message, NotExecuted, Protected};
 pub use seat::{Duties, Identity, Seat, occupy};
+pub use touch::{Reply, Touch, Trigger, Wants};
 
 use palisade_sys::{Mode, OFlags};
 

@@ -18,6 +18,13 @@ fn every_message_comes_back_as_it_was() {
             rule: "git hooks".into(),
             why: "git runs them".into(),
             pid: 3,
+            executable: executable.clone(),
+        }),
+        Message::NotExecuted(NotExecuted {
+            call: "execve".into(),
+            path: b"/bin/echo".to_vec(),
+            rule: "process.allowExec".into(),
+            pid: 4,
             executable,
         }),
         Message::Socket { path: b"/p/s".to_vec(), pid: 9 },

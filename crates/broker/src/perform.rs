@@ -1,7 +1,7 @@
 //! The brokered calls, performed: each resolves, asks the judge, acts through descriptors it holds, and
 //! says what the caller gets.
 
-use crate::call::{Call, PathArg};
+use crate::call::{CWD, Call, PathArg};
 use crate::caller::{Caller, Umasks};
 use crate::descriptor::own_descriptor;
 use crate::git;
@@ -106,8 +106,6 @@ impl Workshop {
                 self.umasks.forget();
                 Ok(CONTINUE)
             }
-            // Judged before anybody asks us.
-            Call::Exec => Err(Errno::ACCESS.into()),
         }
     }
 
@@ -373,7 +371,6 @@ impl Workshop {
         {
             return Err(Stop::Continue);
         }
-        const CWD: i32 = -100;
         let place = self.file_place(Start::Caller(caller, CWD), path)?;
         let allowed = self.judged(&place, Coming::Written)?;
         let socket = caller.take(socket)?;

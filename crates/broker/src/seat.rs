@@ -1,11 +1,12 @@
-//! How the broker takes its place: forked beside the sandbox, it gets the listener of the command's
-//! filter, enters the sandbox's user and mount namespaces, becomes who the command is, and gives up
-//! everything but looking into its callers.
+//! How the broker takes its place: forked beside the sandbox, it enters the sandbox's user and mount
+//! namespaces, becomes who the command is, gives up everything but looking into its callers, and only then
+//! gets the listener of the command's filter.
 //!
 //! It shares no pid namespace with the command, which so can neither see nor signal it. If it fails or
 //! dies, the listener goes with it, and every call that would have come here fails with `ENOSYS`.
 
 use crate::caller::Umasks;
+use crate::gate;
 use crate::ground::Ground;
 use crate::judge::Judge;
 use crate::lock::{Company, Lock};
@@ -16,8 +17,8 @@ use crate::serve::{Desk, Teller, serve};
 use crate::{DIRECTORY, NO_MODE};
 use palisade_bpf::FilterSpec;
 use palisade_guard::{Grounds, Matcher};
-use palisade_plan::model::Guard;
-use palisade_sys::fdpass::recv_from_process;
+use palisade_plan::model::{Executables, Gate, Guard};
+use palisade_sys::fdpass::{recv_from_process, recv_with_fds};
 use palisade_sys::notify::Listener;
 use palisade_sys::proc::{self, sig};
 use palisade_sys::{At as _, Errno, Mode, Pid, SysError, creds, other};
@@ -28,6 +29,10 @@ use std::os::fd::OwnedFd;
 pub struct Duties<'p> {
     /// None: only refused calls are told.
     pub guard: Option<&'p Guard>,
+    /// The programs that Landlock lets start. None: no exec that is notified may go on.
+    pub executables: Option<&'p Executables>,
+    /// None: nothing is asked about.
+    pub gate: Option<&'p Gate>,
     /// The command's filter, as a description.
     pub filter: &'p FilterSpec,
     pub identity: Identity,
@@ -48,7 +53,7 @@ pub enum Identity {
 pub struct Seat<'p> {
     /// Our parent; the broker does not outlive it.
     pub supervisor_pid: Pid,
-    /// The command says here where its listener is, and waits until we have it.
+    /// The command says here when the sandbox can be entered, then where its listener is.
     pub usher: OwnedFd,
     /// Takes [`Message`]s.
     pub supervisor: OwnedFd,
@@ -59,84 +64,88 @@ pub struct Seat<'p> {
     pub confine: fn() -> Result<(), String>,
 }
 
-/// Serves until it is killed; the process has nothing else to do.
+/// Serves until nobody is left; the process has nothing else to do.
 pub fn occupy(seat: Seat<'_>) -> ! {
     let mut teller = Teller { supervisor: seat.supervisor, lost: 0, lost_suspicious: 0 };
-    let supervisor = seat.supervisor_pid;
-    let taken = take_listener(&seat.usher, supervisor).and_then(|found| {
-        let Some((listener, host_proc, command)) = found else { return Ok(None) };
-        match settle(&seat.duties, &command, supervisor) {
-            Err(error) if error.call == ENTERING && error.errno == Errno::SRCH => nobody_left(),
-            settled => settled.map_err(|error| error.to_string())?,
-        }
-        (seat.confine)()?;
-        Ok(Some((listener, host_proc)))
-    });
-    match taken {
-        Ok(Some(found)) => {
+    let (command, host_proc) = match settle(&seat.duties, &seat.usher, seat.supervisor_pid) {
+        Ok(settled) => settled,
+        Err(error) => fail(&mut teller, error.to_string()),
+    };
+    if let Err(why) = (seat.confine)() {
+        fail(&mut teller, why);
+    }
+    match take_listener(&seat.usher, &command) {
+        Ok(listener) => {
+            drop(command);
             let lock = Lock::new(seat.lock);
-            serve(desk(&seat.duties, lock, seat.usher, found, teller))
+            serve(desk(&seat.duties, lock, seat.usher, (listener, host_proc), teller))
         }
-        // The launch failed before the command had a filter, and has said why.
-        Ok(None) => proc::exit_now(0),
-        Err(why) => {
-            teller.tell(&Message::Failed(why));
-            proc::exit_now(1)
-        }
+        Err(error) => fail(&mut teller, error.to_string()),
     }
 }
 
-/// The call that takes the broker into the sandbox.
-const ENTERING: &str = "setns";
+fn fail(teller: &mut Teller, why: String) -> ! {
+    teller.tell(&Message::Failed(why));
+    proc::exit_now(1)
+}
 
-/// Everybody has ended, maybe before we came; the supervisor ends us.
+/// Everybody has ended, maybe before we came. Nobody waits for us but the supervisor, and the sandbox's
+/// mounts stay for as long as we do.
 pub(crate) fn nobody_left() -> ! {
-    loop {
-        let _ = proc::poll(&mut [], None);
-    }
+    proc::exit_now(0)
 }
 
-type Taken = (Listener, OwnedFd, OwnedFd);
-
-/// The listener, the host's `/proc`, and a handle on the command. None if the command never came.
-fn take_listener(usher: &OwnedFd, supervisor: Pid) -> Result<Option<Taken>, String> {
-    take(usher, supervisor).map_err(|error| error.to_string())
-}
-
-fn take(usher: &OwnedFd, supervisor: Pid) -> Result<Option<Taken>, SysError> {
+/// Into the sandbox as soon as the command says so, as the command, with as little as possible. Gives a
+/// handle on the command, and the host's `/proc`.
+fn settle(
+    duties: &Duties<'_>,
+    usher: &OwnedFd,
+    supervisor: Pid,
+) -> Result<(OwnedFd, OwnedFd), SysError> {
     end_with(supervisor)?;
     let host_proc = rustix::fs::open("/proc", DIRECTORY, NO_MODE).call("open /proc")?;
-    let mut number = [0; 4];
-    let (length, sender) = recv_from_process(usher, &mut number)?;
-    let (4, Some(command)) = (length, sender) else { return Ok(None) };
-    let command = other::pidfd_of(command)?;
-    let listener = other::take_descriptor(&command, i32::from_ne_bytes(number))?;
-    rustix::io::write(usher, b"!").call("write")?;
-    Ok(Some((Listener::new(listener), host_proc, command)))
-}
-
-/// Into the sandbox, as the command, with as little as possible.
-fn settle(duties: &Duties<'_>, command: &OwnedFd, supervisor: Pid) -> Result<(), SysError> {
-    match duties.identity {
-        Identity::Caller => {}
-        Identity::CallerMapped => {
-            other::enter_user_and_mounts(command)?;
-            creds::keep_only_sys_ptrace()?;
-        }
-        Identity::Given { uid, gid } => {
-            other::enter_user_and_mounts(command)?;
+    let (_, sender) = recv_from_process(usher, &mut [0])?;
+    let Some(command) = sender else { nobody_left() };
+    let command = unless_over(other::pidfd_of(command))?;
+    if duties.identity != Identity::Caller {
+        unless_over(other::enter_user_and_mounts(&command))?;
+        if let Identity::Given { uid, gid } = duties.identity {
             creds::keep_capabilities_over_setuid()?;
             creds::setgroups_empty()?;
             creds::setresgid(gid)?;
             creds::setresuid(uid)?;
-            creds::keep_only_sys_ptrace()?;
         }
+        creds::keep_only_sys_ptrace()?;
     }
     creds::set_no_new_privs()?;
     creds::set_dumpable(false)?;
     rustix::process::chdir("/").call("chdir")?;
     // Changing ids cleared it.
-    end_with(supervisor)
+    end_with(supervisor)?;
+    Ok((command, host_proc))
+}
+
+/// A launch that fails while we come in says itself why.
+fn unless_over<T>(done: Result<T, SysError>) -> Result<T, SysError> {
+    match done {
+        Err(error) if error.errno == Errno::SRCH => nobody_left(),
+        done => done,
+    }
+}
+
+/// It comes by itself, or the command says under which number it has it, and waits until we have it too.
+fn take_listener(usher: &OwnedFd, command: &OwnedFd) -> Result<Listener, SysError> {
+    let mut number = [0; 4];
+    let (length, mut descriptors) = recv_with_fds(usher, &mut number)?;
+    if let Some(listener) = descriptors.pop() {
+        return Ok(Listener::new(listener));
+    }
+    if length != number.len() {
+        nobody_left();
+    }
+    let listener = other::take_descriptor(command, i32::from_ne_bytes(number))?;
+    rustix::io::write(usher, b"!").call("write")?;
+    Ok(Listener::new(listener))
 }
 
 /// Not to be left behind, also if it died a moment ago.
@@ -164,6 +173,8 @@ fn desk<'p>(
     Desk {
         listener,
         filter: duties.filter,
+        executables: duties.executables,
+        gate: duties.gate.map(|gate| gate::Gate::new(gate, listener, host_proc)),
         workshop: Workshop {
             lock,
             company: Company::Shared,

@@ -1,12 +1,16 @@
 //! The loop: receive a call, find out what the filter meant by it, answer.
 
-use crate::call::{Call, Calls};
+use crate::call::{Asked, Call, Calls, PathArg};
 use crate::caller::Caller;
-use crate::message::{Blocked, Message, Protected};
+use crate::gate::Gate;
+use crate::judge::Denied;
+use crate::message::{Blocked, Message, NotExecuted, Protected};
 use crate::perform::{Done, Workshop};
+use crate::program::{self, Meant};
 use crate::seat::nobody_left;
 use crate::slow::Helpers;
 use palisade_bpf::{Answer, Arch, FilterSpec, Notice, SeccompData, table};
+use palisade_plan::model::Executables;
 use palisade_sys::Errno;
 use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::proc::{self, PollFd, PollFlags};
@@ -30,6 +34,8 @@ pub(crate) struct Teller {
 pub(crate) struct Desk<'p> {
     pub(crate) listener: &'static Listener,
     pub(crate) filter: &'p FilterSpec,
+    pub(crate) executables: Option<&'p Executables>,
+    pub(crate) gate: Option<Gate>,
     pub(crate) workshop: Workshop,
     pub(crate) teller: Teller,
     pub(crate) host_proc: &'static OwnedFd,
@@ -41,6 +47,9 @@ pub(crate) fn serve(mut desk: Desk<'_>) -> ! {
     let calls = Calls::of(Arch::native());
     let mut helpers = Helpers::default();
     loop {
+        if !desk.is_idle() && !desk.attend(&mut helpers) {
+            continue;
+        }
         let received = desk.listener.receive();
         helpers.tidy(desk.listener);
         desk.teller.tell_of_lost();
@@ -68,10 +77,12 @@ fn has_hung_up(listener: &Listener) -> bool {
 impl Desk<'_> {
     fn answer(&mut self, calls: &Calls, helpers: &mut Helpers, notification: &Notification) {
         let id = notification.id;
-        let Some(thread) = notification.thread else {
+        let Some(caller) = self.caller(notification) else {
             return self.respond(id, Response::Fail(Errno::ACCESS));
         };
-        let caller = Caller { thread, proc: self.host_proc, listener: self.listener, id };
+        if let Some(call) = self.gate.as_ref().and_then(|gate| gate.parse(notification)) {
+            return self.pass(notification, &caller, call);
+        }
         let data = SeccompData {
             nr: notification.number,
             arch: Arch::native().audit_value(),
@@ -84,7 +95,7 @@ impl Desk<'_> {
                 self.teller.tell(&Message::Blocked(Blocked {
                     number: notification.number,
                     arguments: notification.args,
-                    pid: number_of(thread),
+                    pid: number_of(caller.thread),
                     executable: caller.program(),
                     errno: refusal.errno,
                     suspicious: refusal.notice == Notice::Suspicious,
@@ -92,8 +103,12 @@ impl Desk<'_> {
                 self.respond(id, Response::Fail(errno));
             }
             Answer::Broker => match calls.parse(notification) {
-                Some(Call::Exec) => self.exec(notification, &caller),
-                Some(call) => self.perform(helpers, notification, &caller, call),
+                Some(Asked::Exec(path)) => self.exec(notification, &caller, path),
+                Some(Asked::Perform(call)) => {
+                    if !self.waits_for_source(notification, &caller, call) {
+                        self.perform(helpers, notification, &caller, call);
+                    }
+                }
                 None => self.respond(id, Response::Fail(Errno::NOSYS)),
             },
             // Neither is notified; if it were, nothing may be gained by it.
@@ -101,7 +116,18 @@ impl Desk<'_> {
         }
     }
 
-    fn perform(
+    pub(crate) fn caller(&self, notification: &Notification) -> Option<Caller> {
+        let (proc, listener) = (self.host_proc, self.listener);
+        let thread = notification.thread?;
+        Some(Caller { thread, proc, listener, id: notification.id })
+    }
+
+    /// Whether nothing is to be done but to receive calls.
+    fn is_idle(&self) -> bool {
+        self.gate.as_ref().is_none_or(Gate::is_idle)
+    }
+
+    pub(crate) fn perform(
         &mut self,
         helpers: &mut Helpers,
         notification: &Notification,
@@ -122,9 +148,16 @@ impl Desk<'_> {
                     self.respond(id, Response::Fail(errno));
                 }
             }
-            Done::Denied { path, denied } => {
-                let path = path.into_os_string().into_vec();
-                self.deny(notification, caller, path, &denied.rule, &denied.why);
+            Done::Denied { path, denied: Denied { rule, why } } => {
+                self.teller.tell(&Message::Protected(Protected {
+                    call: name_of(notification),
+                    path: path.into_os_string().into_vec(),
+                    rule,
+                    why,
+                    pid: number_of(caller.thread),
+                    executable: caller.program(),
+                }));
+                self.respond(id, Response::Fail(Errno::ACCESS));
             }
             Done::Socket(path) => {
                 let path = path.into_os_string().into_vec();
@@ -134,36 +167,51 @@ impl Desk<'_> {
         }
     }
 
-    /// Where exec is forbidden, the command's own is the last one; until that succeeds (it may try
-    /// several directories) only our own code runs inside, which nobody can have changed.
-    fn exec(&mut self, notification: &Notification, caller: &Caller) {
+    /// The command's own exec is always let through; until that succeeds (it may try several directories)
+    /// only our own code runs inside, which nobody can have changed.
+    fn exec(&mut self, notification: &Notification, caller: &Caller, at: PathArg) {
+        let id = notification.id;
         let mut usher = [PollFd::new(&self.usher, PollFlags::IN)];
         if matches!(proc::poll(&mut usher, Some(Duration::ZERO)), Ok(0)) {
-            return self.respond(notification.id, Response::Continue);
+            return self.respond(id, Response::Continue);
         }
-        let path = caller.path(notification.args[0]).unwrap_or_default();
-        let why = "no further program may be executed";
-        self.deny(notification, caller, path, "process.allowExec", why);
+        let typed = match caller.path(at.address) {
+            Ok(path) => path,
+            Err(errno) => return self.respond(id, Response::Fail(errno)),
+        };
+        let meant = program::meant(&self.workshop.map, caller, at, &typed);
+        match (self.executables, meant) {
+            (Some(list), Meant::Program { path, inode }) => {
+                if !program::is_listed(list, &path, inode) {
+                    let path = path.into_os_string().into_vec();
+                    self.tell_of_program(notification, caller, path, "process.allowedExecutables");
+                }
+                self.respond(id, Response::Continue);
+            }
+            (Some(_), Meant::NoProgram(_) | Meant::Unknown) => self.respond(id, Response::Continue),
+            // Not left to the kernel, which would read the path anew.
+            (None, Meant::NoProgram(errno)) => self.respond(id, Response::Fail(errno)),
+            (None, Meant::Program { .. } | Meant::Unknown) => {
+                self.tell_of_program(notification, caller, typed, "process.allowExec");
+                self.respond(id, Response::Fail(Errno::ACCESS));
+            }
+        }
     }
 
-    fn deny(
+    fn tell_of_program(
         &mut self,
         notification: &Notification,
         caller: &Caller,
         path: Vec<u8>,
         rule: &str,
-        why: &str,
     ) {
-        let call = table::name(Arch::native(), notification.number).unwrap_or("?");
-        self.teller.tell(&Message::Protected(Protected {
-            call: call.to_owned(),
+        self.teller.tell(&Message::NotExecuted(NotExecuted {
+            call: name_of(notification),
             path,
             rule: rule.to_owned(),
-            why: why.to_owned(),
             pid: number_of(caller.thread),
             executable: caller.program(),
         }));
-        self.respond(notification.id, Response::Fail(Errno::ACCESS));
     }
 
     /// A program that is open for writing can not be executed (ETXTBSY): our own copy has to be
@@ -179,7 +227,7 @@ impl Desk<'_> {
     }
 
     /// A caller that is gone needs no answer.
-    fn respond(&self, id: u64, response: Response) {
+    pub(crate) fn respond(&self, id: u64, response: Response) {
         let _ = self.listener.respond(id, response);
     }
 }
@@ -224,6 +272,10 @@ impl Teller {
     }
 }
 
-fn number_of(thread: palisade_sys::Pid) -> u32 {
+pub(crate) fn name_of(notification: &Notification) -> String {
+    table::name(Arch::native(), notification.number).unwrap_or("?").to_owned()
+}
+
+pub(crate) fn number_of(thread: palisade_sys::Pid) -> u32 {
     thread.as_raw_pid().unsigned_abs()
 }

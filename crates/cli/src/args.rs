@@ -36,8 +36,8 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "VIEW", help_heading = ISOLATION)]
     pub(crate) view: Option<String>,
 
-    /// What to do when a question would have to be asked: deny (the default); allow and
-    /// wait are not in this version
+    /// What happens at the first touch of something not granted: ask (the default: whoever
+    /// is there; nobody means no), wait (until somebody answers), deny, or allow (all but secrets)
     #[arg(long, value_name = "WORD", help_heading = ISOLATION)]
     pub(crate) on_ask: Option<String>,
 

@@ -1,7 +1,8 @@
 //! What a person should know at the end of a run about what was refused in it. From the report alone; whoever prints it
 //! escapes it.
 
-use palisade_record::{ProtectedWrite, RunReport};
+use palisade_record::{BlockedCalls, ProtectedWrite, RefusedExecution, RunReport};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// So many paths and calls are named; the report has them all.
@@ -9,32 +10,44 @@ const MOST_NAMED: usize = 3;
 
 /// A line each, none where nothing was refused. Paths below `cwd` are shown from there.
 pub(crate) fn words(report: &RunReport, cwd: &Path) -> Vec<String> {
-    let (executions, writes): (Vec<_>, Vec<_>) =
-        report.protected_writes.iter().partition(|refused| refused.rule == "process.allowExec");
-    [of_writes(&writes, cwd), of_executions(&executions), of_calls(report)]
+    [of_writes(&report.protected_writes, cwd), of_forks(report), of_calls(report)]
         .into_iter()
         .flatten()
+        .chain(of_executions(&report.refused_executions))
         .collect()
 }
 
-fn of_writes(writes: &[&ProtectedWrite], cwd: &Path) -> Option<String> {
+fn of_writes(writes: &[ProtectedWrite], cwd: &Path) -> Option<String> {
     let first = shown(&writes.first()?.path, cwd);
     let named = writes.iter().map(|write| format!("{} ({})", shown(&write.path, cwd), write.why));
+    let total = writes.iter().map(|write| write.count).sum();
     Some(format!(
         "{} refused: {}; allow with --allow-write {first}",
-        counted(count(writes), "protected write"),
+        counted(total, "protected write"),
         listed(named)
     ))
 }
 
-fn of_executions(executions: &[&ProtectedWrite]) -> Option<String> {
-    executions.first()?;
-    let named = executions.iter().map(|refused| refused.path.clone());
-    Some(format!(
-        "{} refused by `process.allowExec`: {}",
-        counted(count(executions), "execution"),
-        listed(named)
-    ))
+fn of_executions(executions: &[RefusedExecution]) -> Vec<String> {
+    let rules: BTreeSet<&str> = executions.iter().map(|refused| refused.rule.as_str()).collect();
+    let told = rules.into_iter().map(|rule| {
+        let by_it: Vec<_> = executions.iter().filter(|refused| refused.rule == rule).collect();
+        let total = by_it.iter().map(|refused| refused.count).sum();
+        let named = listed(by_it.iter().map(|refused| refused.path.clone()));
+        format!("{} refused by `{rule}`: {named}", counted(total, "execution"))
+    });
+    told.collect()
+}
+
+fn of_forks(report: &RunReport) -> Option<String> {
+    const RULE: &str = "process.allowFork";
+    let is_fork = |call: &&BlockedCalls| call.rule.as_deref() == Some(RULE);
+    let forks: Vec<_> = report.blocked_calls.iter().filter(is_fork).collect();
+    forks.first()?;
+    let total = forks.iter().map(|call| call.count).sum();
+    let programs: BTreeSet<String> = forks.iter().map(|call| call.executable.clone()).collect();
+    let programs = listed(programs.into_iter());
+    Some(format!("{} refused by `{RULE}`: {programs}", counted(total, "fork")))
 }
 
 fn of_calls(report: &RunReport) -> Option<String> {
@@ -49,10 +62,6 @@ fn of_calls(report: &RunReport) -> Option<String> {
         ),
         None => format!("{} refused: {names}", counted(total, "suspicious system call")),
     })
-}
-
-fn count(refused: &[&ProtectedWrite]) -> u64 {
-    refused.iter().map(|refused| refused.count).sum()
 }
 
 fn counted(count: u64, thing: &str) -> String {

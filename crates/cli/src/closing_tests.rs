@@ -18,7 +18,14 @@ fn refused(path: &str, rule: &str, count: u64) -> ProtectedWrite {
 }
 
 fn blocked(name: &str, count: u64, suspicious: bool) -> BlockedCalls {
-    BlockedCalls { name: name.into(), number: 1, count, suspicious, executable: "/bin/sh".into() }
+    BlockedCalls {
+        name: name.into(),
+        number: 1,
+        count,
+        suspicious,
+        rule: None,
+        executable: "/bin/sh".into(),
+    }
 }
 
 fn said(report: &RunReport) -> Vec<String> {
@@ -49,11 +56,21 @@ fn refused_writes_are_named_with_the_way_to_allow_them() {
     assert!(line.contains("/elsewhere/c (run on entering) and 1 more; allow with"), "{line}");
 }
 
+/// Proves: PROC-2 refusals-told
 #[test]
-fn refused_executions_are_told_apart() {
+fn refused_programs_and_processes_are_told_with_the_key_that_refused_them() {
     let mut report = report();
-    report.protected_writes.push(refused("/bin/ls", "process.allowExec", 2));
+    report.refused_executions.push(RefusedExecution {
+        path: "/bin/ls".into(),
+        rule: "process.allowExec".into(),
+        call: "execve".into(),
+        executable: "/bin/sh".into(),
+        count: 2,
+    });
     assert_eq!(said(&report), ["2 executions refused by `process.allowExec`: /bin/ls"]);
+    let fork = Some("process.allowFork".to_owned());
+    report.blocked_calls.push(BlockedCalls { rule: fork, ..blocked("clone", 3, false) });
+    assert_eq!(said(&report)[0], "3 forks refused by `process.allowFork`: /bin/sh");
 }
 
 /// Proves: SYS-2 repeated

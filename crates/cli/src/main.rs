@@ -12,7 +12,7 @@ mod request;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
-use commands::{audit, check_path, doctor, explain_syscall, generate, plan, policy, run};
+use commands::{approve, audit, check_path, doctor, explain_syscall, generate, plan, policy, run};
 use palisade_session::SessionError;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -55,6 +55,8 @@ enum Command {
     /// Show, check, trust, import and export policies
     #[command(subcommand)]
     Policy(policy::Policy),
+    /// Answer what running sessions ask
+    Approve(approve::Approve),
     /// Check and read the audit log
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -92,6 +94,7 @@ fn main() -> ExitCode {
         Command::Doctor(doctor) => doctor.execute(),
         Command::ExplainSyscall(explain) => explain.execute(),
         Command::Policy(policy) => policy.execute(),
+        Command::Approve(approve) => approve.execute(),
         Command::Audit(audit) => audit.execute(),
         Command::CheckPath(check_path) => check_path.execute(),
         Command::Generate(generate) => generate.execute(),

@@ -92,6 +92,6 @@ impl Paint {
     }
 }
 
-fn colour_wanted() -> bool {
+pub(crate) fn colour_wanted() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

@@ -6,12 +6,13 @@
 
 use crate::gitconfig_parse::{Entry, beginning_of, parse};
 use crate::gitconfig_values::{objection_to_subsection, objection_to_value, objection_to_worktree};
-use crate::lists::{Line, list};
+use crate::list;
+use crate::lists::Listed;
 use std::collections::HashMap;
 use std::path::Path;
 use thiserror::Error;
 
-static HARMLESS: &[Line] = list!("git-config.txt");
+static HARMLESS: &[Listed] = list!("../../../resources/guard/git-config.txt");
 
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refused {
@@ -71,12 +72,12 @@ fn judge_entry(entry: &Entry, place: Option<&Place<'_>>) -> Result<(), Refused> 
     let objection = if let (b"core.worktree", Some(place)) = (entry.key.as_slice(), place) {
         objection_to_worktree(value, place)
     } else {
-        let Some(harmless) = HARMLESS.iter().find(|line| names(line.first, &entry.key)) else {
+        let Some(harmless) = HARMLESS.iter().find(|line| names(line.name, &entry.key)) else {
             return Err(Refused::Key { key, line });
         };
         Parts::of(&entry.key)
             .and_then(|parts| objection_to_subsection(parts.section, parts.subsection?))
-            .or_else(|| objection_to_value(harmless.second, value))
+            .or_else(|| objection_to_value(harmless.tags, value))
     };
     match objection {
         None => Ok(()),

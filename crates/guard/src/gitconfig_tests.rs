@@ -12,13 +12,13 @@ fn refused(text: &str) -> Option<Refused> {
 #[test]
 fn every_line_of_the_list_is_a_key_with_a_known_kind_of_value() {
     for line in HARMLESS {
-        assert!(line.first == line.first.to_ascii_lowercase(), "{line:?}");
-        assert!([2, 3].contains(&line.first.split('.').count()), "{line:?}");
+        assert!(line.name == line.name.to_ascii_lowercase(), "{line:?}");
+        assert!([2, 3].contains(&line.name.split('.').count()), "{line:?}");
         let is_plain = |word: &str| {
             word.bytes()
                 .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
         };
-        assert!(line.second.split('|').all(is_plain), "{line:?}");
+        assert!(line.tags.split('|').all(is_plain), "{line:?}");
     }
 }
 
@@ -302,16 +302,16 @@ proptest! {
     /// Proves: FS-9 git-works
     #[test]
     fn a_harmless_key_as_git_writes_it_is_accepted(
-        line in select(HARMLESS.iter().filter(|line| line.second == "any").collect::<Vec<_>>()),
+        line in select(HARMLESS.iter().filter(|line| line.tags == "any").collect::<Vec<_>>()),
         subsection in "[A-Za-z0-9_]{1,4}([/.-][A-Za-z0-9_]{1,4})?",
         value in "[ -~\t\n]{0,20}",
     ) {
         let dir = tempfile::tempdir().unwrap();
-        let key = match line.first.matches('*').count() {
-            0 => line.first.to_owned(),
-            1 if line.first.ends_with(".*") => line.first.replace('*', "Name"),
-            1 => line.first.replace('*', &subsection),
-            _ => format!("{}.{subsection}.Name", line.first.split('.').next().unwrap_or_default()),
+        let key = match line.name.matches('*').count() {
+            0 => line.name.to_owned(),
+            1 if line.name.ends_with(".*") => line.name.replace('*', "Name"),
+            1 => line.name.replace('*', &subsection),
+            _ => format!("{}.{subsection}.Name", line.name.split('.').next().unwrap_or_default()),
         };
         git(dir.path(), &["config", "--file", "config", "--add", &key, &value]);
         let written = std::fs::read(dir.path().join("config")).unwrap();

@@ -9,7 +9,7 @@ mod fold;
 pub mod gitconfig;
 mod gitconfig_parse;
 mod gitconfig_values;
-mod lists;
+pub mod lists;
 mod matcher;
 mod names;
 mod pattern;

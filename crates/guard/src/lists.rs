@@ -1,24 +1,35 @@
-//! The shipped lists, parsed while compiling: `FIRST SECOND # reason`, one a line. A line that has not
-//! these three parts does not compile.
+//! The shipped lists, parsed while compiling: `NAME TAGS # reason`, one a line. A line that has not these
+//! three parts does not compile. What a list means is said where it is used.
 
+/// The lines of a list; the path is relative to the file that names it.
+#[macro_export]
 macro_rules! list {
     ($file:literal) => {{
-        const TEXT: &[u8] = include_bytes!(concat!("../../../resources/guard/", $file));
+        const TEXT: &[u8] = include_bytes!($file);
         const COUNT: usize = $crate::lists::count(TEXT);
-        const LINES: [$crate::lists::Line; COUNT] = $crate::lists::parse(TEXT);
+        const LINES: [$crate::lists::Listed; COUNT] = $crate::lists::parse(TEXT);
         &LINES
     }};
 }
-pub(crate) use list;
 
+/// A line of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Line {
-    pub(crate) first: &'static str,
-    pub(crate) second: &'static str,
-    pub(crate) why: &'static str,
+pub struct Listed {
+    pub name: &'static str,
+    /// Words without blanks between them.
+    pub tags: &'static str,
+    pub why: &'static str,
 }
 
-pub(crate) const fn count(text: &[u8]) -> usize {
+impl Listed {
+    /// Of tags that commas separate.
+    pub fn has(&self, tag: &str) -> bool {
+        self.tags.split(',').any(|word| word == tag)
+    }
+}
+
+/// How many entries a list has.
+pub const fn count(text: &[u8]) -> usize {
     let (mut count, mut at) = (0, 0);
     while at < text.len() {
         if is_entry(text[at]) {
@@ -29,21 +40,21 @@ pub(crate) const fn count(text: &[u8]) -> usize {
     count
 }
 
-pub(crate) const fn parse<const COUNT: usize>(text: &'static [u8]) -> [Line; COUNT] {
-    let mut lines = [Line { first: "", second: "", why: "" }; COUNT];
+pub const fn parse<const COUNT: usize>(text: &'static [u8]) -> [Listed; COUNT] {
+    let mut lines = [Listed { name: "", tags: "", why: "" }; COUNT];
     let (mut index, mut at) = (0, 0);
     while at < text.len() {
         let line_end = end_of(text, at, b'\n');
         if is_entry(text[at]) {
-            let first_end = end_of(text, at, b' ');
-            let second = skip_spaces(text, first_end);
-            let second_end = end_of(text, second, b' ');
-            let mark = skip_spaces(text, second_end);
+            let name_end = end_of(text, at, b' ');
+            let tags = skip_spaces(text, name_end);
+            let tags_end = end_of(text, tags, b' ');
+            let mark = skip_spaces(text, tags_end);
             assert!(text[mark] == b'#' && text[mark + 1] == b' ', "no reason");
             assert!(mark + 2 < line_end, "no reason");
-            lines[index] = Line {
-                first: part(text, at, first_end),
-                second: part(text, second, second_end),
+            lines[index] = Listed {
+                name: part(text, at, name_end),
+                tags: part(text, tags, tags_end),
                 why: part(text, mark + 2, line_end),
             };
             index += 1;

@@ -63,8 +63,6 @@ pub struct Matcher {
     stores: Vec<PathBuf>,
     opened: Vec<PathBuf>,
     more: Vec<Guarded>,
-    local: &'static Table,
-    home: &'static Table,
 }
 
 /// A guarded path in parts, from the root.
@@ -84,26 +82,34 @@ struct Table {
     around: Vec<Rule>,
 }
 
-/// The shipped names, sorted once a process: those below a tree, and those below a home directory.
-fn tables() -> (&'static Table, &'static Table) {
-    static TABLES: OnceLock<(Table, Table)> = OnceLock::new();
-    let (local, home) = TABLES.get_or_init(|| {
-        let (mut local, mut home) = (Table::default(), Table::default());
+/// The shipped names.
+#[derive(Debug, Default)]
+struct Tables {
+    /// Those below a tree.
+    local: Table,
+    /// Those below a home directory.
+    home: Table,
+}
+
+/// Sorted once a process, and only when the first path is judged: many a run has none.
+fn tables() -> &'static Tables {
+    static TABLES: OnceLock<Tables> = OnceLock::new();
+    TABLES.get_or_init(|| {
+        let mut tables = Tables::default();
         for rule in rules() {
-            let table = if rule.scope == Scope::Home { &mut home } else { &mut local };
+            let table =
+                if rule.scope == Scope::Home { &mut tables.home } else { &mut tables.local };
             table.add(rule);
         }
-        (local, home)
-    });
-    (local, home)
+        tables
+    })
 }
 
 impl Matcher {
     pub fn new(grounds: Grounds) -> Self {
-        let (local, home) = tables();
         let more = grounds.more.into_iter().map(Guarded::new).collect();
         let Grounds { homes, stores, opened, .. } = grounds;
-        Self { homes, stores, opened, more, local, home }
+        Self { homes, stores, opened, more }
     }
 
     /// Would something at `path` be run later? `path` is absolute, free of links and `..`, and below
@@ -136,7 +142,7 @@ impl Matcher {
         let Ok(below_tree) = path.strip_prefix(tree) else { return found };
         if !self.is_in_store(path) {
             for (dir, rest) in places(path, below_tree) {
-                for rule in self.local.starting(rest) {
+                for rule in tables().local.starting(rest) {
                     if let Some(Reach::Within(matched)) = reach(&rule.parts, rest)
                         && rule.counts_in(dir, tree, is_old)
                     {
@@ -148,7 +154,7 @@ impl Matcher {
         for home in &self.homes {
             let Ok(rest) = path.strip_prefix(home) else { continue };
             let rest = rest.as_os_str().as_bytes();
-            for rule in self.home.starting(rest) {
+            for rule in tables().home.starting(rest) {
                 if let Some(Reach::Within(matched)) = reach(&rule.parts, rest) {
                     found.push(rule.remaining(matched));
                 }
@@ -187,7 +193,7 @@ impl Matcher {
         let tree = parent_of(path, below_tree);
         let mut in_store = None;
         for (dir, rest) in places(path, below_tree) {
-            for rule in self.local.starting(rest) {
+            for rule in tables().local.starting(rest) {
                 if reach(&rule.parts, rest) == Some(Reach::Whole)
                     && !*in_store.get_or_insert_with(|| self.is_in_store(path))
                     && rule.counts_in(dir, tree, is_old)
@@ -207,7 +213,7 @@ impl Matcher {
                 let granted = tree.strip_prefix(home).map_or(0, |tree| tree.components().count());
                 rule.parts.len() > granted && reach(&rule.parts, rest) == Some(Reach::Whole)
             };
-            if let Some(rule) = self.home.starting(rest).find(hit) {
+            if let Some(rule) = tables().home.starting(rest).find(hit) {
                 return Some(rule.hit());
             }
         }

@@ -1,9 +1,10 @@
 //! The shipped names, as rules.
 
-use crate::lists::{Line, list};
+use crate::list;
+use crate::lists::Listed;
 use crate::pattern::NamePattern;
 
-static LINES: &[Line] = list!("names.txt");
+static LINES: &[Listed] = list!("../../../resources/guard/names.txt");
 
 /// Where a name counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,13 +33,13 @@ pub fn count() -> usize {
 
 pub(crate) fn rules() -> impl Iterator<Item = Rule> {
     LINES.iter().map(|line| Rule {
-        scope: match line.second {
+        scope: match line.tags {
             "anywhere" => Scope::Anywhere,
             "top" => Scope::Top,
             _ => Scope::Home,
         },
-        parts: line.first.split('/').map(NamePattern::listed).collect(),
-        name: line.first,
+        parts: line.name.split('/').map(NamePattern::listed).collect(),
+        name: line.name,
         why: line.why,
     })
 }
@@ -53,7 +54,7 @@ mod tests {
     fn every_line_is_a_name_in_a_known_scope_with_a_reason() {
         let mut seen = HashSet::new();
         for line in LINES {
-            let (name, scope) = (line.first, line.second);
+            let (name, scope) = (line.name, line.tags);
             assert!(["anywhere", "top", "home"].contains(&scope), "{line:?}");
             assert!(!line.why.trim().is_empty(), "{line:?}");
             assert!(name.is_ascii(), "{line:?}");

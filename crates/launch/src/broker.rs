@@ -6,11 +6,13 @@ use crate::filter;
 use crate::init::close_all_but;
 use crate::streams;
 use palisade_bpf::{Arch, Listening, broker_spec};
-use palisade_broker::{Duties, Identity, LONGEST_MESSAGE, Message, Seat, occupy};
+use palisade_broker::{
+    Duties, Identity, LONGEST_MESSAGE, Message, Reply, Seat, Trigger, occupy,
+};
 use palisade_plan::model::{Confinement, Mapping, Plan, Seccomp};
 use palisade_sys::clone::{Forked, fork};
-use palisade_sys::fdpass::{reveal_senders, socketpair};
-use palisade_sys::proc::{self, sig};
+use palisade_sys::fdpass::{reveal_senders, send_with_fds, socketpair};
+use palisade_sys::proc::{self, Status, sig};
 use palisade_sys::seccomp::SeccompFlags;
 use palisade_sys::{At as _, Errno, Pid};
 use rustix::net::RecvFlags;
@@ -47,21 +49,30 @@ pub(crate) struct Broker {
     pid: Pid,
     pidfd: OwnedFd,
     news: OwnedFd,
-    is_dismissed: bool,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Serving,
+    /// Killed, but not waited for.
+    Dismissed,
+    Reaped,
 }
 
 impl Broker {
-    /// Forks it. While the sandbox sets itself up: it is not needed before the command has its filter.
+    /// Forks it; it waits to be called. Gives the command's end of its socket too.
     pub(crate) fn start(
         plan: &Plan,
         seccomp: &Seccomp,
         ends: Ends,
         lock: OwnedFd,
-    ) -> Result<Self, LaunchError> {
+    ) -> Result<(Self, OwnedFd), LaunchError> {
         let Ends { usher, usher_of_broker, news, news_of_broker } = ends;
         let supervisor_pid = rustix::process::getpid();
         match fork().during(STEP)? {
             Forked::Child => {
+                drop(usher);
                 // Nothing of the caller's: a pipe must close when the command closes it.
                 let kept = [&usher_of_broker, &news_of_broker, &lock].map(AsRawFd::as_raw_fd);
                 if streams::release().and_then(|()| close_all_but(kept.to_vec())).is_err() {
@@ -75,6 +86,11 @@ impl Broker {
                     lock,
                     duties: Duties {
                         guard: plan.guard.as_ref(),
+                        executables: plan
+                            .landlock
+                            .as_ref()
+                            .and_then(|landlock| landlock.executables.as_ref()),
+                        gate: plan.gate.as_ref(),
                         filter: &seccomp.filter,
                         identity,
                     },
@@ -82,30 +98,33 @@ impl Broker {
                 })
             }
             Forked::Parent { pid, pidfd } => {
-                drop(usher);
-                Ok(Self { pid, pidfd, news, is_dismissed: false })
+                Ok((Self { pid, pidfd, news, state: State::Serving }, usher))
             }
         }
     }
 
+    /// Ends it, if it has not ended by itself.
     pub(crate) fn dismiss(&mut self) -> Result<(), LaunchError> {
-        self.is_dismissed = true;
+        if self.state != State::Serving {
+            return Ok(());
+        }
+        self.state = State::Dismissed;
         proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL).during("ending the broker")
     }
 
-    /// Readable when there is a message, or the broker is gone. None once it was dismissed: its end would
-    /// be news for ever.
+    /// Readable when there is a message, or the broker is gone. None once that is known: its end would be
+    /// news for ever.
     pub(crate) fn news(&self) -> Option<BorrowedFd<'_>> {
-        (!self.is_dismissed).then(|| self.news.as_fd())
+        (self.state == State::Serving).then(|| self.news.as_fd())
     }
 
     /// The next message, without waiting for one.
-    pub(crate) fn receive(&self) -> Result<News, LaunchError> {
+    pub(crate) fn receive(&mut self) -> Result<News, LaunchError> {
         const STEP: &str = "listening to the broker";
         let mut packet = [0; LONGEST_MESSAGE];
         match rustix::net::recv(&self.news, packet.as_mut_slice(), RecvFlags::DONTWAIT) {
-            Ok((_, 0)) | Err(Errno::CONNRESET) if self.is_dismissed => Ok(News::None),
-            Ok((_, 0)) | Err(Errno::CONNRESET) => Ok(News::Gone),
+            Ok((_, 0)) | Err(Errno::CONNRESET) if self.state != State::Serving => Ok(News::None),
+            Ok((_, 0)) | Err(Errno::CONNRESET) => self.ended(),
             Ok((_, length)) => Message::decode(&packet[..length])
                 .map(News::Message)
                 .ok_or_else(|| LaunchError::new(STEP, "a message that does not parse")),
@@ -113,13 +132,36 @@ impl Broker {
             Err(errno) => Err(errno).call("recv").during(STEP),
         }
     }
+
+    /// It leaves in order when nobody is left whose calls could arrive; pid 1 tells the rest.
+    fn ended(&mut self) -> Result<News, LaunchError> {
+        let reaped = proc::wait_pid_rusage(self.pid).during("waiting for the broker")?;
+        self.state = State::Reaped;
+        Ok(if reaped.status == Status::Exited(0) { News::None } else { News::Gone })
+    }
+}
+
+impl Trigger for Broker {
+    type Error = LaunchError;
+
+    fn reply(&self, reply: Reply, file: Option<BorrowedFd<'_>>) -> Result<(), LaunchError> {
+        match send_with_fds(&self.news, &reply.encode(), file.as_slice()) {
+            // Its end is told as news.
+            Err(error) if matches!(error.errno, Errno::PIPE | Errno::CONNRESET) => Ok(()),
+            sent => sent.during("answering the broker"),
+        }
+    }
 }
 
 impl Drop for Broker {
     /// It has no life of its own: nobody is left to serve, or nobody to tell.
     fn drop(&mut self) {
-        let _ = proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL);
-        let _ = proc::wait_pid_rusage(self.pid);
+        if self.state == State::Serving {
+            let _ = proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL);
+        }
+        if self.state != State::Reaped {
+            let _ = proc::wait_pid_rusage(self.pid);
+        }
     }
 }
 

@@ -13,14 +13,15 @@ use crate::landlock;
 use crate::mounts::detach_old_root;
 use crate::selfcheck::{self, Moment, Targets};
 use crate::streams::Chosen;
-use palisade_bpf::Listening;
+use palisade_bpf::{Answer, Arch, FilterSpec, Listening, SeccompData, table};
 use palisade_plan::model::{Confinement, Namespaced, Plan, Resource};
 use palisade_sys::clone::{CloneFlags, unshare};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds};
 use palisade_sys::proc::{self, Limit, sig};
 use palisade_sys::{At as _, Mode, creds, net, tty};
+use rustix::net::SendFlags;
 use std::convert::Infallible;
-use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Instant;
 
@@ -66,6 +67,7 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
         .as_ref()
         .map(|seccomp| filter::compile(&seccomp.filter, Listening::Yes))
         .transpose()?;
+    call_broker(start)?;
     wait_for_pid_1(start, Milestone::Go);
     // In the foreground of its terminal.
     if let Some(terminal) = start.terminal.filter(|_| plan.hardening.own_session) {
@@ -86,9 +88,9 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     let mut observations = selfcheck::run(&plan.self_check, Moment::BeforeFilter, start.targets)?;
     let mut took = begun.elapsed();
     proc::unblock_all().during("unblocking signals")?;
-    if let Some(program) = &program {
+    if let (Some(seccomp), Some(program)) = (&plan.seccomp, &program) {
         let listener = filter::install_with_listener(program.instructions())?;
-        hand_over(start, &listener)?;
+        hand_over(start, &seccomp.filter, &listener)?;
     }
     let begun = Instant::now();
     observations.extend(selfcheck::run(&plan.self_check, Moment::AfterFilter, start.targets)?);
@@ -103,17 +105,44 @@ fn send(start: &Start<'_>, message: &FromInit) {
     let _ = rustix::io::write(&start.report, &message.encode());
 }
 
-/// Gives the listener to the broker, and waits until it has it: our own copy goes with exec. By
-/// write(2) and read(2), which even a narrow custom filter leaves open.
-fn hand_over(start: &Start<'_>, listener: &OwnedFd) -> Result<(), LaunchError> {
+/// Lets the broker come in: the root of our mounts is the view's own by now, not the host's. It settles
+/// while we wait for the view to be whole.
+fn call_broker(start: &Start<'_>) -> Result<(), LaunchError> {
+    let Some(usher) = start.usher else { return Ok(()) };
+    rustix::io::write(usher, b"?").call("write").during("calling the broker").map(drop)
+}
+
+/// Gives the listener to the broker. Our own copy goes with exec, so one that has to be fetched from us has
+/// to be waited for. That takes but write(2) and read(2), which even a narrow custom filter leaves open.
+fn hand_over(
+    start: &Start<'_>,
+    filter: &FilterSpec,
+    listener: &OwnedFd,
+) -> Result<(), LaunchError> {
     const STEP: &str = "handing the filter's listener to the broker";
     let gone = || LaunchError::new(STEP, "the broker is gone");
     let usher = start.usher.ok_or_else(gone)?;
+    if may_send(filter, usher) {
+        return send_with_fds(usher, b"!", &[listener.as_fd()]).map_err(|_| gone());
+    }
     rustix::io::write(usher, &listener.as_raw_fd().to_ne_bytes()).map_err(|_| gone())?;
     match rustix::io::read(usher, &mut [0_u8; 1]) {
         Ok(1) => Ok(()),
         _ => Err(gone()),
     }
+}
+
+/// Whether the filter that we are under by now lets us send a descriptor.
+fn may_send(filter: &FilterSpec, socket: BorrowedFd<'_>) -> bool {
+    let arch = Arch::native();
+    let (Some(nr), Ok(number)) =
+        (table::number(arch, "sendmsg"), u64::try_from(socket.as_raw_fd()))
+    else {
+        return false;
+    };
+    let args = [number, 0, u64::from(SendFlags::NOSIGNAL.bits()), 0, 0, 0];
+    let call = SeccompData { nr, arch: arch.audit_value(), instruction_pointer: 0, args };
+    filter.answer(&call) == Answer::Allow
 }
 
 /// The network namespace, with its loopback up, for us and for pid 1 to follow into.
@@ -185,3 +214,7 @@ fn enter_directory(cwd: &Path) -> Result<(), LaunchError> {
         .during("entering the working directory")
         .map_err(|error| error.with_mend("choose another one with --cwd, or grant it"))
 }
+
+#[cfg(test)]
+#[path = "command_tests.rs"]
+mod tests;

@@ -19,7 +19,7 @@ const LAST_ORDINARY_ID: u32 = 65_535;
 
 /// A map for each owner that the plan's mounts have.
 #[derive(Debug, Default)]
-pub(crate) struct OwnerMaps(BTreeMap<Owner, OwnedFd>);
+pub(crate) struct OwnerMaps(BTreeMap<Owner, MappedNamespace>);
 
 impl OwnerMaps {
     pub(crate) fn for_plan(ops: &[MountOp], host: Owner) -> Result<Self, LaunchError> {
@@ -31,7 +31,7 @@ impl OwnerMaps {
                 continue;
             };
             if !maps.contains_key(owner) {
-                maps.insert(*owner, user_namespace(*owner, host)?);
+                maps.insert(*owner, mapped(*owner, host).during(STEP)?);
             }
         }
         Ok(Self(maps))
@@ -44,11 +44,37 @@ impl OwnerMaps {
     }
 }
 
-/// A user namespace with the map, kept alive by its descriptor alone.
-fn user_namespace(owner: Owner, host: Owner) -> Result<OwnedFd, LaunchError> {
-    let uids = lines(owner.uid, host.uid);
-    let gids = lines(owner.gid, host.gid);
-    mapped_namespace(&uids, &gids).during(STEP)
+/// A user namespace in which `owner` on disk is `host`, kept alive by its descriptor alone.
+pub(crate) fn user_namespace(owner: Owner, host: Owner) -> palisade_sys::Result<OwnedFd> {
+    mapped(owner, host).map(|MappedNamespace { namespace, .. }| namespace)
+}
+
+fn mapped(owner: Owner, host: Owner) -> palisade_sys::Result<MappedNamespace> {
+    mapped_namespace(&lines(owner.uid, host.uid), &lines(owner.gid, host.gid))
+}
+
+/// A user namespace that is but a map.
+#[derive(Debug)]
+pub(crate) struct MappedNamespace {
+    namespace: OwnedFd,
+    _maker: Maker,
+}
+
+impl AsFd for MappedNamespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.namespace.as_fd()
+    }
+}
+
+/// The child that held a namespace until it was opened. It ends by itself, which need not be waited for
+/// before its namespace is used.
+#[derive(Debug)]
+struct Maker(Pid);
+
+impl Drop for Maker {
+    fn drop(&mut self) {
+        let _ = proc::wait_pid_rusage(self.0);
+    }
 }
 
 /// A new user namespace with these maps. The child that holds it until it is opened sees its socket
@@ -56,7 +82,7 @@ fn user_namespace(owner: Owner, host: Owner) -> Result<OwnedFd, LaunchError> {
 pub(crate) fn mapped_namespace(
     uids: &[MapLine],
     gids: &[MapLine],
-) -> palisade_sys::Result<OwnedFd> {
+) -> palisade_sys::Result<MappedNamespace> {
     let (ours, theirs) = socketpair()?;
     match clone3(CloneFlags::NEWUSER)? {
         Forked::Child => {
@@ -66,10 +92,10 @@ pub(crate) fn mapped_namespace(
         }
         Forked::Parent { pid, .. } => {
             drop(theirs);
+            let maker = Maker(pid);
             let opened = map_and_open(pid, uids, gids);
             drop(ours);
-            proc::wait_pid_rusage(pid)?;
-            opened
+            opened.map(|namespace| MappedNamespace { namespace, _maker: maker })
         }
     }
 }

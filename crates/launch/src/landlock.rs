@@ -10,9 +10,7 @@ use ::landlock::{
     Scope,
 };
 use palisade_plan::model::{Executables, Landlock};
-use rustix::fs::FileType;
 use std::ffi::OsStr;
-use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -73,10 +71,7 @@ struct Rights {
 impl Rights {
     fn of(plan: &Landlock, abi: ABI) -> Self {
         let mut write = AccessFs::from_write(abi);
-        if !plan.restrict_reads && !a_stream_is_a_file() {
-            // With truncation handled the kernel walks up the tree on every open, for reading too:
-            // a third more for each. The mounts that are read-only refuse truncation anyway; but a
-            // file handed in as a stream is on a mount of the host's, and `/proc/self/fd/0` names it.
+        if !plan.refuse_truncation {
             write.remove(AccessFs::Truncate);
         }
         let mut read =
@@ -94,21 +89,10 @@ impl Rights {
     }
 }
 
-fn a_stream_is_a_file() -> bool {
-    streams().into_iter().any(|fd| {
-        rustix::fs::fstat(fd)
-            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile)
-    })
-}
-
 fn own_terminals() -> Vec<PathBuf> {
-    let names =
-        streams().into_iter().filter_map(|fd| rustix::termios::ttyname(fd, Vec::new()).ok());
+    let streams = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
+    let names = streams.into_iter().filter_map(|fd| rustix::termios::ttyname(fd, Vec::new()).ok());
     names.map(|name| PathBuf::from(OsStr::from_bytes(name.as_bytes()))).collect()
-}
-
-fn streams() -> [BorrowedFd<'static>; 3] {
-    [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()]
 }
 
 fn allow(

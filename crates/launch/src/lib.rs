@@ -12,6 +12,7 @@ mod exec;
 mod filter;
 mod idmap;
 mod init;
+mod keeper;
 mod landlock;
 #[cfg(feature = "layers-off")]
 mod layers_off;
@@ -27,6 +28,7 @@ mod streams;
 pub use broker::News;
 pub use control::{Checked, Ending, FromInit};
 pub use error::{LaunchError, Mistake};
+pub use keeper::Keeper;
 pub use parent::{Running, Usage, launch};
 pub use selfcheck::Observation;
 pub use streams::Streams;

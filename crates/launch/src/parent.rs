@@ -10,9 +10,11 @@ use crate::selfcheck::Targets;
 use crate::setup::{self, Launch};
 use crate::sources;
 use crate::streams::{self, Chosen, Streams};
+use palisade_broker::Reply;
 use palisade_plan::model::{
     Confinement, Identity, Mapping, Namespaced, Namespaces, Owner, Plan, Probe,
 };
+use palisade_broker::Trigger;
 use palisade_sys::clone::{CloneFlags, Forked, clone3};
 use palisade_sys::creds::{self, IdKind, MapLine, write_map};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
@@ -70,6 +72,15 @@ pub fn launch(plan: &Plan, streams: &Streams, lock: OwnedFd) -> Result<Running, 
         // Before there is a child: afterwards the command could be faster than we are.
         creds::set_dumpable(false).during("closing the supervisor to inspection")?;
     }
+    // Before the sandbox and not beside it, where it would keep a processor from one of the two processes that
+    // set the sandbox up.
+    let (broker, usher) = match (ends, &plan.seccomp) {
+        (Some(ends), Some(seccomp)) => {
+            let (broker, usher) = Broker::start(plan, seccomp, ends, lock)?;
+            (Some(broker), Some(usher))
+        }
+        _ => (None, None),
+    };
     match clone3(clone_flags(plan)).during("creating the sandbox's namespaces")? {
         Forked::Child => {
             drop(control);
@@ -80,24 +91,21 @@ pub fn launch(plan: &Plan, streams: &Streams, lock: OwnedFd) -> Result<Running, 
                 pty: streams.pty,
                 targets,
                 prepared,
-                usher: ends.map(|ends| ends.usher),
+                usher,
             })
         }
         Forked::Parent { pid, pidfd } => {
-            let mut running = Running {
+            let running = Running {
                 pid,
                 pidfd,
                 control,
                 pty: None,
                 listener: listener.map(|(listener, _)| listener),
-                broker: None,
+                broker,
                 reaped: false,
             };
             if let Confinement::Namespaces(inside) = &plan.confinement {
                 running.map_ids(&inside.identity)?;
-            }
-            if let (Some(ends), Some(seccomp)) = (ends, &plan.seccomp) {
-                running.broker = Some(Broker::start(plan, seccomp, ends, lock)?);
             }
             Ok(running)
         }
@@ -129,11 +137,21 @@ impl Running {
 
     /// What the broker says, without waiting; once it is gone it is not asked again.
     pub fn news(&mut self) -> Result<News, LaunchError> {
-        let news = self.broker.as_ref().map_or(Ok(News::None), Broker::receive)?;
+        let news = self.broker.as_mut().map_or(Ok(News::None), Broker::receive)?;
         if matches!(news, News::Gone) {
             self.broker = None;
         }
         Ok(news)
+    }
+
+    /// Who notices first touches, and carries out what was decided about them.
+    pub fn trigger(&self) -> Option<&impl Trigger<Error = LaunchError>> {
+        self.broker.as_ref()
+    }
+
+    /// Tells the broker what becomes of a touch.
+    pub fn reply(&self, reply: Reply, file: Option<BorrowedFd<'_>>) -> Result<(), LaunchError> {
+        self.broker.as_ref().map_or(Ok(()), |broker| broker.reply(reply, file))
     }
 
     /// Ends the broker, without waiting for it: what it has said can still be heard.
@@ -257,7 +275,7 @@ fn clone_flags(plan: &Plan) -> CloneFlags {
     flags
 }
 
-fn host_owner(identity: &Identity) -> Owner {
+pub(crate) fn host_owner(identity: &Identity) -> Owner {
     Owner { uid: identity.host_uid, gid: identity.host_gid }
 }
 

@@ -102,6 +102,7 @@ fn try_one(probe: &Probe, targets: Targets) -> Result<Observation, LaunchError> 
             let expected = if *layer == Layer::Landlock { Errno::ACCESS } else { Errno::ROFS };
             (expected, Some(try_create(path)))
         }
+        Probe::WriteGuarded { path, .. } => (Errno::ACCESS, Some(try_create(path))),
         Probe::ReachNetwork { layer } => {
             let expected =
                 if *layer == Layer::Seccomp { Errno::ACCESS } else { Errno::CONNREFUSED };

@@ -6,14 +6,16 @@ use crate::facts::{HostFacts, HostTree};
 use crate::guard::{Guarded, Mounted};
 use crate::host::Host;
 use crate::model::{
-    Command, Confinement, Guard, Hardening, Identity, Landlock, MountOp, Namespaced, Note, Plan,
+    Command, Confinement, Gate, Guard, Hardening, Identity, Landlock, MountOp, Namespaced, Note, Plan,
     Seccomp, Weight,
 };
 use crate::reach::Reach;
 use crate::seccomp::Unheld;
 use crate::see::{self, Outside, Seen};
-use crate::{environment, guard, identity, landlock, limits, namespaces, project, promises};
-use crate::{seccomp, selfcheck};
+use crate::selfcheck::{self, Walls};
+use crate::{
+    environment, gate, guard, identity, landlock, limits, namespaces, project, promises, seccomp,
+};
 use palisade_policy::model::{Level, Mode, NetworkMode, Policy};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -43,15 +45,16 @@ pub fn build(request: &Request<'_>) -> Result<Plan, PlanError> {
     if request.command.is_empty() {
         return Err(PlanError::NoCommand);
     }
-    let policy = request.policy;
-    namespaces::refuse_unenforced(policy)?;
     let host = Host::new(request.tree, request.facts.home.as_deref());
-    let (seen, kept) = match (policy.isolation_level, policy.process.user_namespace) {
-        (Level::None, _) => without_isolation(request, &host)?,
-        (_, false) => without_namespaces(request, &host)?,
-        (_, true) => with_namespaces(request, &host)?,
-    };
+    let (seen, kept) = keep(request, &host)?;
     finish(request, &host, seen, kept)
+}
+
+/// The filter that such a plan has, whatever the command is; none at level 0.
+pub fn filter(request: &Request<'_>) -> Result<Option<Seccomp>, PlanError> {
+    let host = Host::new(request.tree, request.facts.home.as_deref());
+    let (_, kept) = keep(request, &host)?;
+    Ok(kept.seccomp)
 }
 
 /// The directory that a run from here has as its project, which is where its policy is looked for.
@@ -65,7 +68,20 @@ struct Kept {
     landlock: Option<Landlock>,
     seccomp: Option<Seccomp>,
     guard: Option<Guard>,
+    gate: Option<Gate>,
     hardening: Hardening,
+}
+
+fn keep(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanError> {
+    let policy = request.policy;
+    namespaces::refuse_unenforced(policy)?;
+    let (seen, kept) = match (policy.isolation_level, policy.process.user_namespace) {
+        (Level::None, _) => without_isolation(request, host),
+        (_, false) => without_namespaces(request, host),
+        (_, true) => with_namespaces(request, host),
+    }?;
+    namespaces::refuse_unasked(policy, kept.gate.is_some())?;
+    Ok((seen, kept))
 }
 
 fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanError> {
@@ -76,7 +92,8 @@ fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept
     add_name_files(&identity, request.facts, host, &mut seen);
     let mounts: Vec<MountOp> = seen.view.ops.values().cloned().collect();
     let guard = guard_names(request, host, &mounts, Mounted::Yes, &mut seen)?;
-    let landlock = landlock::second_floor(request.facts.landlock_abi, &mounts, guard.as_ref());
+    let landlock = landlock::second_floor(request.facts, &mounts, guard.as_ref());
+    let gate = gate::choose(policy, request.facts, host, &mounts, &seen.denied);
     let hostname = namespaces.uts.then(|| policy.process.hostname.clone());
     let loopback = namespaces.net;
     let inside = Namespaced { namespaces, identity, mounts, hostname, loopback };
@@ -85,9 +102,10 @@ fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept
         landlock,
         seccomp: Some(seccomp::choose(
             policy,
-            Unheld { names: guard.is_some(), ..Unheld::default() },
+            Unheld { names: guard.is_some(), paths: gate.is_some(), ..Unheld::default() },
         )?),
         guard,
+        gate,
         hardening: Hardening::all(),
     };
     Ok((seen, kept))
@@ -103,12 +121,13 @@ fn without_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, K
     let cut_off = policy.network.mode != NetworkMode::Host;
     let mounts: Vec<MountOp> = std::mem::take(&mut seen.view.ops).into_values().collect();
     let guard = guard_names(request, host, &mounts, Mounted::No, &mut seen)?;
-    let unheld = Unheld { inet: cut_off, unix: true, processes: true, names: guard.is_some() };
+    let unheld = Unheld { inet: cut_off, unix: true, processes: true, names: guard.is_some(), paths: false };
     let kept = Kept {
         confinement: Confinement::NoNamespaces,
         landlock: Some(landlock::alone(facts.landlock_abi, &mounts, guard.as_ref(), cut_off)),
         seccomp: Some(seccomp::choose(policy, unheld)?),
         guard,
+        gate: None,
         hardening: Hardening { mount_flags: false, ..Hardening::all() },
     };
     Ok((seen, kept))
@@ -134,6 +153,7 @@ fn without_isolation(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Ke
         landlock: None,
         seccomp: None,
         guard: None,
+        gate: None,
         hardening: Hardening {
             no_new_privs: false,
             drop_capabilities: false,
@@ -185,13 +205,14 @@ fn finish(
         has_dir: &|dir| seen.has_dir(dir, host),
     };
     let environment = environment::build(&policy.process, facts, &inside);
-    let self_check = selfcheck::probes(
-        facts,
-        policy.network.mode,
-        &kept.confinement,
-        kept.landlock.as_ref(),
-        kept.seccomp.as_ref(),
-    );
+    let walls = Walls {
+        confinement: &kept.confinement,
+        landlock: kept.landlock.as_ref(),
+        guard: kept.guard.as_ref(),
+        seccomp: kept.seccomp.as_ref(),
+        network: policy.network.mode,
+    };
+    let self_check = selfcheck::probes(facts, host, &walls);
     let mut notes = notes(policy, facts, host.home(), &kept);
     let seen_notes = seen.notes.into_iter().chain(seen.view.notes);
     notes.extend(seen_notes.map(|text| Note::new(Weight::Important, text)));
@@ -218,6 +239,7 @@ fn finish(
         landlock: kept.landlock,
         seccomp: kept.seccomp,
         guard: kept.guard,
+        gate: kept.gate,
         self_check,
         hardening: kept.hardening,
         promises: Vec::new(),
@@ -237,7 +259,8 @@ fn list_executables(
     kept: &mut Kept,
 ) -> Result<Vec<String>, PlanError> {
     let list = &policy.process.allowed_executables;
-    if list.is_empty() {
+    // Where none may be executed, none is listed.
+    if list.is_empty() || !policy.process.allow_exec {
         return Ok(Vec::new());
     }
     let reach = Reach::new(&kept.confinement, kept.landlock.as_ref(), host);
@@ -261,9 +284,10 @@ fn notes(policy: &Policy, facts: &HostFacts, home: Option<&Path>, kept: &Kept) -
     let isolated = !matches!(confinement, Confinement::None);
     note(!isolated, Weight::Important, "LEVEL_0: nothing stands between the command and the host");
     note(
-        isolated && policy.mode == Mode::Dynamic,
+        isolated && policy.mode == Mode::Dynamic && kept.gate.is_none(),
         Weight::OfMode,
-        "mode dynamic: until questions can be asked, unlisted paths are hidden and nothing is asked",
+        "mode dynamic: questions need namespaces and the host's view; here unlisted paths are hidden and \
+         nothing is asked",
     );
     note(
         has_private_home,

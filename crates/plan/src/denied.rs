@@ -100,6 +100,12 @@ impl Denied {
         self.paths.get(path).copied()
     }
 
+    /// Everything that is denied for such a reason.
+    pub(crate) fn of(&self, is_meant: impl Fn(Class) -> bool) -> impl Iterator<Item = PathBuf> {
+        let meant = self.paths.iter().filter(move |(_, denial)| is_meant(denial.class));
+        meant.map(|(path, _)| path.clone())
+    }
+
     /// What is denied strictly below a directory.
     pub(crate) fn below(&self, dir: &Path) -> impl Iterator<Item = (&Path, Denial)> {
         self.paths

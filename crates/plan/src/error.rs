@@ -47,6 +47,8 @@ pub enum PlanError {
     WorkingDirectory { path: PathBuf },
     #[error("{what} is not enforced in this version; {mend}")]
     NotEnforced { what: &'static str, mend: &'static str },
+    #[error("{what}: nothing is asked in this run; questions need {needs}")]
+    NothingIsAsked { what: &'static str, needs: &'static str },
     #[error(
         "{what} has no effect at LEVEL_0, which isolates nothing; take it out or raise the level"
     )]
@@ -96,6 +98,7 @@ impl PlanError {
             | Self::OwnArea { .. }
             | Self::WorkingDirectory { .. }
             | Self::NotEnforced { .. }
+            | Self::NothingIsAsked { .. }
             | Self::NotAllowed { .. }
             | Self::NoIsolation { .. } => true,
             Self::NoCommand

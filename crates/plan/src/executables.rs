@@ -5,6 +5,7 @@
 
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
+use crate::lists::INTERPRETERS;
 use crate::model::{Command, Detour, DetourKind, Executables};
 use crate::paths::Scope;
 use crate::program::{self, Needs};
@@ -17,12 +18,6 @@ use std::path::{Path, PathBuf};
 const DEFAULT_PATH: &str = "/usr/bin:/bin";
 /// So many files of a listed directory are looked into for what they need.
 const MOST_LOOKED_INTO: usize = 10_000;
-/// Programs known to run what they read; version numbers at the end do not count.
-const INTERPRETERS: [&str; 29] = [
-    "ash", "awk", "bash", "bun", "busybox", "csh", "dash", "deno", "fish", "gawk", "gdb", "guile",
-    "java", "ksh", "lua", "luajit", "mawk", "node", "nodejs", "perl", "php", "pypy", "python",
-    "ruby", "sh", "tclsh", "tcsh", "toybox", "zsh",
-];
 
 /// Where names mean something.
 pub(crate) struct Ground<'a> {
@@ -239,7 +234,7 @@ fn is_interpreter(path: &Path) -> bool {
     let name = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
     let name =
         name.trim_end_matches(|last: char| last.is_ascii_digit() || matches!(last, '.' | '-'));
-    INTERPRETERS.contains(&name)
+    INTERPRETERS.iter().any(|listed| listed.name == name)
 }
 
 impl Executables {

@@ -29,6 +29,8 @@ pub struct HostFacts {
     pub gid_ranges: Vec<(u32, u32)>,
     /// `/proc/self/mountinfo`.
     pub mounts: Vec<HostMount>,
+    /// Whether stdin, stdout or stderr is a file: the command gets it, on a mount of the host's.
+    pub file_among_streams: bool,
     /// Where the product keeps state, logs, trust and user configuration: never in a view.
     pub own_paths: Vec<PathBuf>,
     /// A file outside every grant that the caller can read, made for the self-check.

@@ -7,7 +7,7 @@ use crate::build::Missing;
 use crate::denied::listed_paths;
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
-use crate::host::{Host, Link, Resolved, join};
+use crate::host::{Host, Link, Resolved};
 use crate::lists::{self, Listed};
 use crate::model::{NodeKind, Owner};
 use crate::paths::Scope;
@@ -215,7 +215,10 @@ impl<'a> Granter<'a> {
             match self.host.resolve(&path) {
                 Ok(found) => asked.grants.push(self.grant(found, Kind::ReadWrite, "--rw")?),
                 Err(missing) => {
-                    let created = join(&missing.parent, &missing.rest);
+                    let Some(created) = missing.place() else {
+                        let parent = missing.parent;
+                        return Err(PlanError::Missing { what: "--rw", path, parent });
+                    };
                     let found = Resolved {
                         path: created.clone(),
                         kind: EntryKind::Dir,

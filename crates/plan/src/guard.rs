@@ -149,14 +149,19 @@ impl Trees {
 
     /// A path somebody opens, without links; never by a link that a command could have made.
     fn named(&self, path: &Path, host: &Host<'_>) -> Result<PathBuf, PlanError> {
+        const WHAT: &str = "--allow-write";
         let (path, links) = match host.resolve(path) {
             Ok(found) => (found.path, found.links),
-            Err(missing) => (join(&missing.parent, &missing.rest), missing.links),
+            Err(missing) => match missing.place() {
+                Some(place) => (place, missing.links),
+                None => {
+                    let (path, parent) = (path.to_owned(), missing.parent);
+                    return Err(PlanError::Missing { what: WHAT, path, parent });
+                }
+            },
         };
         match links.into_iter().find(|link| self.inside(&link.place).is_some()) {
-            Some(link) => {
-                Err(PlanError::PlantedLink { what: "--allow-write", link: link.place, path })
-            }
+            Some(link) => Err(PlanError::PlantedLink { what: WHAT, link: link.place, path }),
             None => Ok(path),
         }
     }

@@ -50,6 +50,28 @@ fn what_is_of_the_host_and_writable_is_guarded() {
     assert!(!refuses(guard, "/home/u/.cargo/registry/src/x/.envrc"));
 }
 
+/// Proves: FS-9 allow-write
+#[test]
+fn a_way_back_out_of_what_is_not_there_opens_nothing_and_says_so() {
+    let mut tree = FakeTree::new();
+    tree.dir("/home/u/project/src");
+    let told = |path: &str| {
+        let mut policy = policy();
+        policy.filesystem.unprotected_paths = vec![path.to_owned()];
+        plan(&policy, &user(), &tree).map(|plan| plan.guard.unwrap().opened)
+    };
+    assert_eq!(told("src/../.envrc").unwrap(), [Path::new("/home/u/project/.envrc")]);
+    assert_eq!(told("new/.envrc").unwrap(), [Path::new("/home/u/project/new/.envrc")]);
+    for path in ["missing/../../.x", "missing/../.envrc", "src/missing/.."] {
+        let error = told(path).unwrap_err();
+        assert!(matches!(error, PlanError::Missing { what: "--allow-write", .. }), "{error}");
+    }
+    let mut writable = policy();
+    writable.filesystem.read_write_paths = vec!["missing/../../x".to_owned()];
+    let error = plan(&writable, &user(), &tree).unwrap_err();
+    assert!(matches!(error, PlanError::Missing { what: "--rw", .. }), "{error}");
+}
+
 /// Proves: FS-9 writable-trees
 #[test]
 fn no_right_to_write_reaches_a_guarded_tree() {

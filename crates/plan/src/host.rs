@@ -5,7 +5,7 @@
 
 use crate::facts::{EntryKind, HostTree};
 use crate::model::Owner;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
@@ -28,7 +28,8 @@ pub(crate) struct Host<'a> {
     kinds: RefCell<HashMap<PathBuf, Option<EntryKind>>>,
     /// Canonical; nothing is listed where there is none.
     home: Option<PathBuf>,
-    home_listing: Option<Rc<Listing>>,
+    /// Made when it is first asked for.
+    home_listing: OnceCell<Rc<Listing>>,
 }
 
 /// A link crossed on the way.
@@ -56,11 +57,20 @@ pub(crate) struct Missing {
     pub(crate) links: Vec<Link>,
 }
 
+impl Missing {
+    /// Where it would be made. None if a `..` is behind what is missing: that leads nowhere, and means another
+    /// place as soon as somebody makes a link there.
+    pub(crate) fn place(&self) -> Option<PathBuf> {
+        let goes_back = self.rest.components().any(|part| part == Component::ParentDir);
+        (!goes_back).then(|| join(&self.parent, &self.rest))
+    }
+}
+
 impl<'a> Host<'a> {
     pub(crate) fn new(tree: &'a dyn HostTree, home: Option<&Path>) -> Self {
-        let mut host = Self { tree, kinds: RefCell::default(), home: None, home_listing: None };
+        let home_listing = OnceCell::new();
+        let mut host = Self { tree, kinds: RefCell::default(), home: None, home_listing };
         host.home = home.and_then(|home| host.resolve(home).ok()).map(|home| home.path);
-        host.home_listing = host.home.as_deref().map(|home| host.list(home));
         host
     }
 
@@ -194,7 +204,7 @@ impl<'a> Host<'a> {
     /// Of a path below the home directory, the directory in which its first missing name is missing, if
     /// no link is on the way. Quick: most names of the shipped lists are not there.
     pub(crate) fn missing_in<'p>(&self, below_home: &'p str) -> Option<&'p str> {
-        let mut listing = self.home_listing.clone()?;
+        let mut listing = self.home_listing()?;
         let mut dir = "";
         for (depth, name) in below_home.split('/').enumerate() {
             let end = dir.len() + usize::from(depth > 0) + name.len();
@@ -271,16 +281,21 @@ impl<'a> Host<'a> {
 
     /// All names of a directory, if it is one in which many are asked for.
     fn listing(&self, dir: &Path) -> Option<Rc<Listing>> {
-        let mut listing = self.home_listing.clone()?;
         let below = dir.strip_prefix(self.home.as_deref()?).ok()?;
         if below.components().count() > LISTED_DEPTH {
             return None;
         }
+        let mut listing = self.home_listing()?;
         for (depth, name) in below.iter().enumerate() {
             let dir: PathBuf = below.iter().take(depth + 1).collect();
             listing = self.list_below(&listing, name, &dir)?;
         }
         Some(listing)
+    }
+
+    fn home_listing(&self) -> Option<Rc<Listing>> {
+        let home = self.home.as_deref()?;
+        Some(self.home_listing.get_or_init(|| self.list(home)).clone())
     }
 
     /// `dir` is the whole way from the home directory.

@@ -1,5 +1,6 @@
 //! The second floor below the mount view; alone, where there are no namespaces.
 
+use crate::facts::HostFacts;
 use crate::model::{Access, Guard, Landlock, MountOp};
 use crate::own;
 use std::path::{Path, PathBuf};
@@ -10,10 +11,11 @@ const PTS: &str = "/dev/pts";
 /// Behind the mount view: writing, devices, and what leaves by abstract sockets and signals. Reading
 /// rests on the view: a rule is walked at every open, and the view is what holds.
 pub(crate) fn second_floor(
-    abi: u32,
+    facts: &HostFacts,
     mounts: &[MountOp],
     guard: Option<&Guard>,
 ) -> Option<Landlock> {
+    let abi = facts.landlock_abi;
     if abi == 0 {
         return None;
     }
@@ -31,6 +33,10 @@ pub(crate) fn second_floor(
     Some(Landlock {
         abi,
         restrict_reads: false,
+        // With truncation handled the kernel walks up the tree on every open, for reading too: a third
+        // more for each. The mounts that are read-only refuse truncation anyway; but a file handed in as
+        // a stream is on a mount of the host's, and `/proc/self/fd/0` names it.
+        refuse_truncation: facts.file_among_streams,
         readable: Vec::new(),
         writable,
         guarded,
@@ -62,6 +68,7 @@ pub(crate) fn alone(
     Landlock {
         abi,
         restrict_reads: true,
+        refuse_truncation: true,
         readable: bound(Access::ReadOnly).chain(readable).collect(),
         writable: granted.collect(),
         guarded,

@@ -17,6 +17,8 @@ pub fn without(mut plan: Plan, facts: &HostFacts, tree: &dyn HostTree, layers: &
     in_order.sort();
     for layer in in_order {
         if layer == Layer::MountView {
+            // There is nothing left to ask about.
+            plan.gate = None;
             show_whole_host(&mut plan, tree, layers);
         } else {
             take_out(&mut plan, facts, layer);
@@ -33,8 +35,17 @@ fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer) {
         Layer::ClosedDescriptors => plan.hardening.close_descriptors = false,
         Layer::OwnSession => plan.hardening.own_session = false,
         Layer::MountFlags => plan.hardening.mount_flags = false,
-        Layer::Seccomp => plan.seccomp = None,
-        Layer::Landlock => plan.landlock = None,
+        Layer::Seccomp => {
+            plan.seccomp = None;
+            plan.gate = None;
+        }
+        Layer::Landlock => {
+            let landlock = plan.landlock.take();
+            if landlock.is_some_and(|landlock| landlock.executables.is_some()) {
+                // The broker sees them only to tell of what Landlock refuses.
+                let_through(plan, &|syscall, execs| execs.contains(&syscall));
+            }
+        }
         Layer::Guard => unguard(plan),
         Layer::SelfCheck => plan.self_check.clear(),
         Layer::Rlimits => plan.rlimits.clear(),
@@ -63,17 +74,21 @@ fn unguard(plan: &mut Plan) {
     if let Some(landlock) = &mut plan.landlock {
         landlock.writable.append(&mut landlock.guarded);
     }
-    if let Some(seccomp) = &mut plan.seccomp {
-        let execs = ["execve", "execveat"].map(|name| seccomp.rules.explain(name).ok());
-        let execs = execs.map(|call| call.and_then(|call| call.number));
-        let mut rules = seccomp.filter.rules().to_vec();
-        for rule in &mut rules {
-            if rule.answer == Answer::Broker && !execs.contains(&Some(rule.syscall)) {
-                rule.answer = Answer::Allow;
-            }
+    let_through(plan, &|syscall, execs| !execs.contains(&syscall));
+}
+
+/// No broker for the calls that `wanted` picks by their numbers and those of exec.
+fn let_through(plan: &mut Plan, wanted: &dyn Fn(u32, &[u32]) -> bool) {
+    let Some(seccomp) = &mut plan.seccomp else { return };
+    let explained = ["execve", "execveat"].map(|name| seccomp.rules.explain(name));
+    let execs: Vec<u32> = explained.into_iter().flatten().filter_map(|call| call.number).collect();
+    let mut rules = seccomp.filter.rules().to_vec();
+    for rule in &mut rules {
+        if rule.answer == Answer::Broker && wanted(rule.syscall, &execs) {
+            rule.answer = Answer::Allow;
         }
-        seccomp.filter = FilterSpec::new(seccomp.filter.arch(), seccomp.filter.default(), rules);
     }
+    seccomp.filter = FilterSpec::new(seccomp.filter.arch(), seccomp.filter.default(), rules);
 }
 
 fn take_out_of_namespaces(inside: &mut Namespaced, layer: Layer) {

@@ -13,6 +13,7 @@ mod environment;
 mod error;
 mod executables;
 pub mod facts;
+mod gate;
 mod git;
 mod grant;
 mod guard;
@@ -30,7 +31,7 @@ mod namespaces;
 mod own;
 mod paths;
 mod planted;
-mod program;
+pub mod program;
 mod project;
 mod promises;
 mod reach;
@@ -49,5 +50,6 @@ mod plan_tests;
 #[cfg(test)]
 mod property_tests;
 
-pub use build::{Missing, Request, build, project_root};
+pub use build::{Missing, Request, build, filter, project_root};
 pub use error::PlanError;
+pub use seccomp::key_of;

@@ -1,41 +1,21 @@
 use super::*;
 
-const LISTS: [(&[Listed], &str, &[&str]); 5] = [
-    (
-        list!("system.txt"),
-        include_str!("../../../resources/view/system.txt"),
-        &["exec", "noexec", "static"],
-    ),
-    (
-        list!("toolchains.txt"),
-        include_str!("../../../resources/view/toolchains.txt"),
-        &["exec", "noexec", "scanned"],
-    ),
-    (list!("caches.txt"), include_str!("../../../resources/view/caches.txt"), &["exec", "noexec"]),
-    (
-        list!("secrets.txt"),
-        include_str!("../../../resources/view/secrets.txt"),
-        &["secret", "root-only"],
-    ),
-    (
-        list!("secret-env.txt"),
-        include_str!("../../../resources/view/secret-env.txt"),
-        &["keep", "drop"],
-    ),
-];
-
-/// Proves: FS-1 toolchains
+/// Proves: FS-1 toolchains, PROC-2 honest-backing
 #[test]
-fn every_line_is_an_entry_with_known_flags_and_a_reason() {
-    for (list, text, known) in LISTS {
-        let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
-        assert_eq!(list.len(), lines.len());
-        for (entry, line) in list.iter().zip(lines) {
-            let (columns, reason) = line.split_once(" # ").expect(line);
-            assert!(!reason.trim().is_empty(), "no reason: {line}");
-            let words: Vec<&str> = columns.split_whitespace().collect();
-            assert_eq!(words, [entry.name, entry.flags], "{line}");
-            assert!(entry.flags.split(',').all(|flag| known.contains(&flag)), "{line}");
+fn every_line_is_an_entry_with_known_tags_and_a_reason() {
+    let lists: [(&[Listed], &[&str]); 6] = [
+        (SYSTEM, &["exec", "noexec", "static"]),
+        (TOOLCHAINS, &["exec", "noexec", "scanned"]),
+        (CACHES, &["exec", "noexec"]),
+        (SECRETS, &["secret", "root-only"]),
+        (SECRET_ENV, &["keep", "drop"]),
+        (INTERPRETERS, &["shell", "language", "runtime", "toolbox", "debugger"]),
+    ];
+    for (list, known) in lists {
+        assert!(list.len() > 5);
+        for line in list {
+            assert!(!line.name.is_empty() && !line.why.trim().is_empty(), "{line:?}");
+            assert!(line.tags.split(',').all(|tag| known.contains(&tag)), "{line:?}");
         }
     }
 }

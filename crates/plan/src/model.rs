@@ -41,6 +41,9 @@ pub struct Plan {
     /// `promises`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard: Option<Guard>,
+    /// Missing means that nothing is asked: what is not in the view is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Gate>,
     /// What the child tries before the command starts; any other outcome stops the run (ESC-2).
     pub self_check: Vec<Probe>,
     /// Small switches of the launcher, each a layer of its own.
@@ -321,6 +324,8 @@ pub struct Landlock {
     pub abi: u32,
     /// Whether reading and executing are restricted too, or writing only.
     pub restrict_reads: bool,
+    /// Whether truncating by path counts as writing, where the kernel knows it as such (ABI 3).
+    pub refuse_truncation: bool,
     /// Trees (or files) that may be read and, without `executables`, executed; only if `restrict_reads`.
     #[serde(serialize_with = "crate::text::paths")]
     pub readable: Vec<PathBuf>,
@@ -406,6 +411,40 @@ pub struct Guard {
     pub more: Vec<GuardedPath>,
 }
 
+/// Where a path that is missing inside may be asked about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Gate {
+    /// Mounts of our own scaffolding: the root, a private home directory, frames.
+    #[serde(serialize_with = "crate::text::paths")]
+    pub grounds: Vec<PathBuf>,
+    /// Never asked about, each with everything below.
+    #[serde(serialize_with = "crate::text::paths")]
+    pub never: Vec<PathBuf>,
+    /// Asked about in red, one file at a time, each with everything below.
+    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<PathBuf>,
+    /// Where the shipped names of secrets count; empty where secrets are files like others.
+    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
+    pub homes: Vec<PathBuf>,
+    /// What the view is made of: no tree is put over one of these.
+    #[serde(serialize_with = "crate::text::paths")]
+    pub mounted: Vec<PathBuf>,
+    /// Whether programs are asked about too; not where the policy says which may start.
+    pub executes: bool,
+    pub on_ask: OnAsk,
+    pub ask_timeout_ms: u64,
+}
+
+/// How something on the host is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Nature {
+    Ordinary,
+    Secret,
+    Never,
+}
+
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Seccomp {
@@ -468,6 +507,13 @@ pub enum Probe {
         path: PathBuf,
         layer: Layer,
     },
+    /// Create a file in a writable tree of the host, where only the broker may (FS-9): `EACCES`. Tried before
+    /// the filter hands the call to the broker.
+    WriteGuarded {
+        #[serde(serialize_with = "crate::text::path")]
+        path: PathBuf,
+        layer: Layer,
+    },
     /// Connect to a loopback port the supervisor listens on: refused.
     ReachNetwork { layer: Layer },
     /// Signal the supervisor's pid: no such process.
@@ -484,6 +530,7 @@ impl Probe {
         match self {
             Self::ReadCanary { .. } => "read-canary",
             Self::WriteOutside { .. } => "write-outside",
+            Self::WriteGuarded { .. } => "write-guarded",
             Self::ReachNetwork { .. } => "reach-network",
             Self::SeeSupervisor { .. } => "see-supervisor",
             Self::RegainCapability { .. } => "regain-capability",
@@ -496,6 +543,7 @@ impl Probe {
         match self {
             Self::ReadCanary { layer, .. }
             | Self::WriteOutside { layer, .. }
+            | Self::WriteGuarded { layer, .. }
             | Self::ReachNetwork { layer }
             | Self::SeeSupervisor { layer }
             | Self::RegainCapability { layer }

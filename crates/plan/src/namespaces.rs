@@ -11,16 +11,23 @@ pub(crate) const DEFAULT_HOSTNAME: &str = "sandbox";
 /// stricter. The policy crate refuses the network modes with their place in a file; a policy that was
 /// made by a program comes here without having been there.
 pub(crate) fn refuse_unenforced(policy: &Policy) -> Result<(), PlanError> {
-    let not_enforced = |what, mend| Err(PlanError::NotEnforced { what, mend });
+    let not_enforced = |what| Err(PlanError::NotEnforced { what, mend: "use none or host" });
     match policy.network.mode {
-        NetworkMode::Proxy => return not_enforced("network mode proxy", "use none or host"),
-        NetworkMode::Nat => return not_enforced("network mode nat", "use none or host"),
-        NetworkMode::None | NetworkMode::Host => {}
+        NetworkMode::Proxy => not_enforced("network mode proxy"),
+        NetworkMode::Nat => not_enforced("network mode nat"),
+        NetworkMode::None | NetworkMode::Host => Ok(()),
     }
+}
+
+/// Asked for by name where no question is ever asked, they would mean nothing.
+pub(crate) fn refuse_unasked(policy: &Policy, has_gate: bool) -> Result<(), PlanError> {
+    let needs = "dynamic mode, the host view and namespaces; leave it out or use deny";
     match policy.on_ask {
-        OnAsk::Allow => not_enforced("--on-ask allow", "it needs the gate; use deny"),
-        OnAsk::Wait => not_enforced("--on-ask wait", "it needs the gate; use deny"),
-        OnAsk::Deny => Ok(()),
+        OnAsk::Allow if !has_gate => {
+            Err(PlanError::NothingIsAsked { what: "--on-ask allow", needs })
+        }
+        OnAsk::Wait if !has_gate => Err(PlanError::NothingIsAsked { what: "--on-ask wait", needs }),
+        OnAsk::Ask | OnAsk::Deny | OnAsk::Allow | OnAsk::Wait => Ok(()),
     }
 }
 

@@ -159,12 +159,16 @@ fn what_this_version_can_not_do_is_refused() {
     proxy.network.mode = NetworkMode::Proxy;
     let mut nat = policy();
     nat.network.mode = NetworkMode::Nat;
-    let allow = Policy { on_ask: OnAsk::Allow, ..policy() };
-    let wait = Policy { on_ask: OnAsk::Wait, mode: Mode::Static, ..policy() };
-    for policy in [proxy, nat, allow, wait] {
+    for policy in [proxy, nat] {
         let error = plan(&policy, &user(), &developer()).unwrap_err();
         assert!(error.to_string().contains("not enforced in this version"), "{error}");
         assert!(error.refused_by_policy());
+    }
+    for on_ask in [OnAsk::Allow, OnAsk::Wait] {
+        let unasked = Policy { on_ask, mode: Mode::Static, ..policy() };
+        let error = plan(&unasked, &user(), &developer()).unwrap_err();
+        assert!(error.to_string().contains("nothing is asked"), "{error}");
+        plan(&Policy { on_ask, ..policy() }, &user(), &developer()).unwrap();
     }
 }
 
@@ -213,11 +217,12 @@ fn without_namespaces_landlock_and_seccomp_hold_what_they_can() {
         .filter_map(|probe| match probe {
             Probe::ReadCanary { layer, .. }
             | Probe::WriteOutside { layer, .. }
+            | Probe::WriteGuarded { layer, .. }
             | Probe::ReachNetwork { layer } => Some(*layer),
             _ => None,
         })
         .collect();
-    assert_eq!(layers, [Layer::Landlock, Layer::Landlock, Layer::Seccomp]);
+    assert_eq!(layers, [Layer::Landlock, Layer::Landlock, Layer::Seccomp, Layer::Landlock]);
     let absent = |id: &str| {
         plan_u
             .promises
@@ -299,6 +304,49 @@ fn limits_come_from_the_policy() {
     assert!(plan(&self::policy(), &user(), &developer()).unwrap().rlimits.is_empty());
 }
 
+/// Proves: FS-1 read-only
+#[test]
+fn truncation_is_held_where_a_stream_is_a_file_of_the_host() {
+    let held = |facts: &HostFacts| {
+        plan(&policy(), facts, &developer()).unwrap().landlock.unwrap().refuse_truncation
+    };
+    assert!(!held(&user()), "every open would cost more");
+    assert!(held(&HostFacts { file_among_streams: true, ..user() }));
+}
+
+/// Proves: RES-2 shown, SYS-2 promised
+#[test]
+fn the_text_shows_what_ends_a_run_with_and_without_a_time_limit() {
+    let mut policy = policy();
+    policy.syscalls.max_blocked = Some(7);
+    policy.resources.grace = Some(1_500);
+    let text = |policy: &Policy| plan(policy, &user(), &developer()).unwrap().to_string();
+    let without = text(&policy);
+    assert!(without.contains("suspicious system calls: 7, then the run is ended"), "{without}");
+    assert!(without.contains("to end after a signal: 1500 ms"), "{without}");
+    assert!(!without.contains("wall time"), "{without}");
+    policy.resources.timeout = Some(5_000);
+    assert!(text(&policy).contains("wall time: 5000 ms, and 1500 ms to end"));
+}
+
+/// Proves: SYS-2 promised
+#[test]
+fn that_refused_calls_are_told_is_promised_with_what_ends_the_run() {
+    let promise = |policy: &Policy| {
+        let plan = plan(policy, &user(), &developer()).unwrap();
+        plan.promises.into_iter().find(|promise| promise.id == "SYS-2").unwrap()
+    };
+    let told = promise(&policy());
+    assert_eq!((told.strength, &told.layers[..]), (Strength::Enforced, &[Layer::Seccomp][..]));
+    assert_eq!(told.remark, None);
+    let mut unlimited = policy();
+    unlimited.syscalls.max_blocked = None;
+    assert!(promise(&unlimited).remark.unwrap().contains("no number of them ends the run"));
+    let mut none = policy();
+    none.isolation_level = Level::None;
+    assert_eq!(promise(&none).strength, Strength::Absent);
+}
+
 #[test]
 fn every_wall_is_probed() {
     let plan = plan(&policy(), &user(), &developer()).unwrap();
@@ -313,6 +361,10 @@ fn every_wall_is_probed() {
             },
             Probe::ReachNetwork { layer: Layer::NetNamespace },
             Probe::SeeSupervisor { layer: Layer::PidNamespace },
+            Probe::WriteGuarded {
+                path: "/home/u/.cargo/registry/.palisade-self-check".into(),
+                layer: Layer::Landlock
+            },
             Probe::RegainCapability { layer: Layer::Capabilities },
             Probe::ForbiddenSyscall { layer: Layer::Seccomp },
         ]
@@ -335,10 +387,14 @@ fn a_policys_own_list_of_system_calls_is_compiled() {
 }
 
 #[test]
-fn dynamic_mode_says_that_nothing_is_asked() {
-    let plan = plan(&policy(), &user(), &developer()).unwrap();
-    assert!(plan.notes.iter().any(|note| note.text.starts_with("mode dynamic:")));
-    assert_eq!(access(&plan, "/srv/data"), None::<Access>);
+fn dynamic_mode_says_where_nothing_is_asked() {
+    let has_note =
+        |plan: &Plan| plan.notes.iter().any(|note| note.text.starts_with("mode dynamic:"));
+    let asking = plan(&policy(), &user(), &developer()).unwrap();
+    assert!(!has_note(&asking));
+    assert_eq!(access(&asking, "/srv/data"), None::<Access>);
+    let minimal = Policy { view: View::Minimal, ..policy() };
+    assert!(has_note(&plan(&minimal, &user(), &developer()).unwrap()));
 }
 
 #[test]

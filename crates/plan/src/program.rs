@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// How much of a script's first line the kernel reads (`BINPRM_BUF_SIZE`), which holds an ELF header too.
-pub(crate) const HEAD: usize = 256;
+const HEAD: usize = 256;
 const PT_INTERP: u32 = 3;
 /// More program headers than any linker writes.
 const MOST_HEADERS: u64 = 128;
@@ -16,7 +16,7 @@ const LONGEST_PATH: u64 = 4096;
 
 /// What else has to be opened to start a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Needs {
+pub enum Needs {
     /// A static program, or nothing the kernel would start.
     Nothing,
     Loader(PathBuf),
@@ -28,7 +28,7 @@ pub(crate) enum Needs {
 }
 
 /// `read` gives so many bytes from an offset on, fewer at the end.
-pub(crate) fn needs(read: &dyn Fn(u64, usize) -> Option<Vec<u8>>) -> Needs {
+pub fn needs(read: &dyn Fn(u64, usize) -> Option<Vec<u8>>) -> Needs {
     let Some(head) = read(0, HEAD) else { return Needs::Nothing };
     if let Some(line) = head.strip_prefix(b"#!") {
         return script(line).unwrap_or(Needs::Nothing);

@@ -4,7 +4,7 @@
 
 use crate::layer::{Layer, Promise, Strength};
 use crate::model::{Confinement, MountOp, Plan, Probe};
-use palisade_policy::model::{EnvMode, Mode, NetworkMode, Policy};
+use palisade_policy::model::{EnvMode, Mode, NetworkMode, OnAsk, Policy};
 
 /// The promises of a plan that is complete but for them.
 pub(crate) fn of(plan: &Plan, policy: &Policy) -> Vec<Promise> {
@@ -15,6 +15,7 @@ pub(crate) fn of(plan: &Plan, policy: &Policy) -> Vec<Promise> {
         Confinement::Namespaces(_) => with_namespaces(plan),
     };
     promises.extend(names(plan, policy));
+    promises.extend(attempts(plan));
     let scrub = Promise::new("PROC-8", "secrets in the environment do not reach the command")
         .held(&[Layer::EnvScrub]);
     promises.push(match env_mode {
@@ -52,6 +53,10 @@ const UTS_IPC: &str = "own host name and IPC";
 const DEBUG: &str = "tracing reaches the sandbox's own processes only, the supervisor not at all";
 const PRIVILEGE: &str = "no capabilities, no way to gain any, not root on the host";
 const SYSCALLS: &str = "dangerous system calls are refused";
+const ATTEMPTS: &str = "refused system calls are told, and many suspicious ones end the run";
+const ASKED: &str = "a person is asked about paths nobody granted";
+const COVERED: &str = "asked about whichever call names the path first";
+const NO_RACE: &str = "a path changed while it is asked about gains nothing: the view holds";
 const NETWORK: &str = "no way out to the network";
 const LOOPBACK: &str = "own loopback, ports never collide with the host's";
 const TERMINAL: &str = "the caller's terminal and descriptors stay out of reach";
@@ -77,12 +82,7 @@ fn with_namespaces(plan: &Plan) -> Vec<Promise> {
     if inside.mounts.iter().any(|op| matches!(op, MountOp::Overlay { .. })) {
         promises.push(Promise::new("FS-5", OVERLAY).held(&[Layer::MountView]));
     }
-    promises.push(match plan.mode {
-        Mode::Static => Promise::new("GATE-7", "read-only view less the deny-list, no questions")
-            .held(&[Layer::MountView]),
-        Mode::Dynamic => Promise::new("GATE-1", "a person is asked about paths nobody granted")
-            .absent("behaves as static with unlisted paths hidden until the gate exists"),
-    });
+    promises.extend(gate(plan));
     promises.push(Promise::new("PROC-1", PIDS).held(&[Layer::PidNamespace]));
     promises.push(if inside.namespaces.uts && inside.namespaces.ipc {
         Promise::new("PROC-4", UTS_IPC).held(&[Layer::UtsNamespace, Layer::IpcNamespace])
@@ -105,6 +105,30 @@ fn with_namespaces(plan: &Plan) -> Vec<Promise> {
     promises
 }
 
+fn gate(plan: &Plan) -> Vec<Promise> {
+    if plan.mode == Mode::Static {
+        let promise = Promise::new("GATE-7", "read-only view less the deny-list, no questions");
+        return vec![promise.held(&[Layer::MountView])];
+    }
+    let Some(gate) = &plan.gate else {
+        let absent = |(id, what)| Promise::new(id, what).absent("the minimal view asks nothing");
+        return [("GATE-1", ASKED), ("GATE-2", COVERED)].map(absent).into();
+    };
+    let unasked = match gate.on_ask {
+        OnAsk::Ask | OnAsk::Wait => None,
+        OnAsk::Deny => Some("nobody is asked: what would be asked is denied (--on-ask deny)"),
+        OnAsk::Allow => Some("nobody is asked: what would be asked is granted (--on-ask allow)"),
+    };
+    let programs = "programs are not asked about: the policy says which may start";
+    vec![
+        Promise::new("GATE-1", ASKED).held(&[Layer::Seccomp, Layer::MountView]).remark(unasked),
+        Promise::new("GATE-2", COVERED)
+            .held(&[Layer::Seccomp])
+            .remark((!gate.executes).then_some(programs)),
+        Promise::new("GATE-3", NO_RACE).held(&[Layer::MountView]),
+    ]
+}
+
 fn names(plan: &Plan, policy: &Policy) -> Option<Promise> {
     let promise = Promise::new("FS-9", NAMES);
     let nothing_writable: &[Layer] = match &plan.confinement {
@@ -119,6 +143,12 @@ fn names(plan: &Plan, policy: &Policy) -> Option<Promise> {
         }
         (None, false) => promise.absent("given up by --no-protect-names"),
     })
+}
+
+fn attempts(plan: &Plan) -> Option<Promise> {
+    let seccomp = plan.seccomp.as_ref()?;
+    let unlimited = seccomp.max_blocked.is_none().then_some("no number of them ends the run");
+    Some(Promise::new("SYS-2", ATTEMPTS).held(&[Layer::Seccomp]).remark(unlimited))
 }
 
 /// Of what may be started. What a program does with memory of its own nobody sees, and each says so.
@@ -206,6 +236,7 @@ fn without_isolation() -> Vec<Promise> {
         ("PROC-5", DEBUG),
         ("PROC-6", PRIVILEGE),
         ("SYS-1", SYSCALLS),
+        ("SYS-2", ATTEMPTS),
         ("NET-1", NETWORK),
         ("NET-2", LOOPBACK),
     ]
@@ -220,6 +251,7 @@ impl Promise {
         let tried: &[&str] = match probe {
             Probe::ReadCanary { .. } => &[HIDDEN, SECRETS, OWN_ROOT],
             Probe::WriteOutside { .. } => &[WRITES],
+            Probe::WriteGuarded { .. } => &[NAMES],
             Probe::ReachNetwork { .. } => &[NETWORK, LOOPBACK],
             Probe::SeeSupervisor { .. } => &[PIDS],
             Probe::RegainCapability { .. } => &[PRIVILEGE],

@@ -1,7 +1,8 @@
 //! The plan as text and as JSON, for `sandbox plan`. Plain text: colour is the command line's part.
 
 use crate::layer::{Layer, Strength};
-use crate::model::{Access, Confinement, MountOp, Namespaced, Plan, Resource};
+use crate::model::{Access, Confinement, Grace, MountOp, Namespaced, Plan, Resource};
+use palisade_policy::model::OnAsk;
 use std::fmt::{self, Display, Formatter, Write as _};
 
 impl Plan {
@@ -29,6 +30,7 @@ impl Display for Plan {
         filters(self, f)?;
         executables(self, f)?;
         guard(self, f)?;
+        gate(self, f)?;
         promises(self, f)?;
         list("approvals", self.approvals.iter().map(|a| format!("{}: {}", a.what, a.reason)), f)?;
         list("notes", self.notes.iter().map(|note| note.text.clone()), f)
@@ -149,13 +151,14 @@ fn limits(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
         };
         writeln!(f, "  {name}: {}", limit.value)?;
     }
-    match plan.timeout_ms {
-        Some(ms) => {
-            writeln!(f, "  wall time: {ms} ms, and {} ms to end", plan.grace.after_timeout_ms)
-        }
-        None if plan.rlimits.is_empty() => writeln!(f, "  none"),
-        None => Ok(()),
+    let Grace { after_signal_ms, after_timeout_ms } = plan.grace;
+    if let Some(ms) = plan.timeout_ms {
+        writeln!(f, "  wall time: {ms} ms, and {after_timeout_ms} ms to end")?;
     }
+    if let Some(most) = plan.seccomp.as_ref().and_then(|seccomp| seccomp.max_blocked) {
+        writeln!(f, "  suspicious system calls: {most}, then the run is ended")?;
+    }
+    writeln!(f, "  to end after a signal: {after_signal_ms} ms")
 }
 
 fn filters(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
@@ -217,6 +220,22 @@ fn guard(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "  not protected: {}", path.display())?;
     }
     Ok(())
+}
+
+fn gate(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
+    let Some(gate) = &plan.gate else { return Ok(()) };
+    let what = if gate.executes { "files, directories and programs" } else { "files, directories" };
+    writeln!(f, "\nquestions")?;
+    match gate.on_ask {
+        OnAsk::Ask | OnAsk::Wait => {
+            let seconds = gate.ask_timeout_ms / 1000;
+            writeln!(f, "  about {what} missing inside; no answer in {seconds} s denies")?;
+        }
+        OnAsk::Deny => writeln!(f, "  none asked: {what} missing inside are denied")?,
+        OnAsk::Allow => writeln!(f, "  none asked: {what} missing inside are granted")?,
+    }
+    let (never, secrets) = (gate.never.len(), gate.secrets.len());
+    writeln!(f, "  {never} paths are never asked about, {secrets} known secrets one at a time")
 }
 
 fn promises(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {

@@ -3,7 +3,7 @@
 use crate::error::PlanError;
 use crate::model::{Seccomp, SeccompGroup};
 use palisade_bpf::BaselineOptions;
-use palisade_bpf::{Arch, Explanation, ListMode, Profile, Verdict};
+use palisade_bpf::{Arch, Explanation, ListMode, Profile, Switch, Verdict};
 use palisade_policy::model::{Policy, SyscallMode};
 use serde::Serializer;
 
@@ -19,6 +19,8 @@ pub(crate) struct Unheld {
     pub(crate) processes: bool,
     /// Names that a broker judges first.
     pub(crate) names: bool,
+    /// Paths that a broker looks for first, so that a person can be asked about those that are missing.
+    pub(crate) paths: bool,
 }
 
 pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp, PlanError> {
@@ -35,12 +37,29 @@ pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp, PlanErr
         deny_fork: !policy.process.allow_fork,
         deny_anonymous_programs: !policy.process.allowed_executables.is_empty(),
         guard_writes: unheld.names,
+        gate_paths: unheld.paths,
         guard_exec: !policy.process.allow_exec,
+        watch_exec: !policy.process.allowed_executables.is_empty(),
     };
     let (profile, rules) = choose_profile(policy, options)?;
     let filter = rules.spec();
     let max_blocked = policy.syscalls.max_blocked;
     Ok(Seccomp { profile, max_blocked, rules, filter })
+}
+
+/// The key of the policy that [`choose`] reads for a switch; none for what is always so.
+pub fn key_of(switch: Switch) -> Option<&'static str> {
+    match switch {
+        Switch::Debug => Some("process.debug"),
+        Switch::RefuseSetidModes => None,
+        Switch::DenyInet => Some("network.mode"),
+        Switch::DenyUnix | Switch::DenyOthers => Some("process.userNamespace"),
+        Switch::DenyFork => Some("process.allowFork"),
+        Switch::DenyAnonymousPrograms | Switch::WatchExec => Some("process.allowedExecutables"),
+        Switch::GatePaths => Some("mode"),
+        Switch::GuardWrites => Some("filesystem.protectNames"),
+        Switch::GuardExec => Some("process.allowExec"),
+    }
 }
 
 fn choose_profile(

@@ -23,6 +23,7 @@ const MINIMAL_HOME: &str = "/home/sandbox";
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) view: Composition,
+    pub(crate) denied: Denied,
     /// As the command will know it.
     pub(crate) cwd: PathBuf,
     /// Where it is not the caller's own.
@@ -66,6 +67,7 @@ pub(crate) fn nothing_hidden(
     let cwd = wanted_cwd(policy, facts)?;
     let seen = Seen {
         view: Composition::default(),
+        denied: Denied::default(),
         cwd: host.resolve(&cwd).map_or(cwd, |found| found.path),
         home: None,
         create_dirs: Vec::new(),
@@ -142,7 +144,7 @@ pub(crate) fn see(
         Ok(rest) if is_minimal && has_workspace => join(Path::new(WORKSPACE), rest),
         _ => cwd,
     };
-    let seen = Seen { view, cwd, home, create_dirs: asked.create_dirs, notes, outside };
+    let seen = Seen { view, denied, cwd, home, create_dirs: asked.create_dirs, notes, outside };
     check_cwd(&seen, host)?;
     Ok(seen)
 }

@@ -1,22 +1,27 @@
 //! What the child tries before the command starts (ESC-2): each attempt aims at one layer.
 
-use crate::facts::{HostFacts, HostMount};
+use crate::facts::{EntryKind, HostFacts, HostMount};
+use crate::host::Host;
 use crate::layer::Layer;
-use crate::model::{Access, Confinement, Landlock, MountOp, NodeKind, Probe, Seccomp};
+use crate::model::{Access, Confinement, Guard, Landlock, MountOp, NodeKind, Probe, Seccomp};
 use palisade_policy::model::NetworkMode;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A name that nobody has.
 const FORBIDDEN_NAME: &str = ".palisade-self-check";
 
-pub(crate) fn probes(
-    facts: &HostFacts,
-    network: NetworkMode,
-    confinement: &Confinement,
-    landlock: Option<&Landlock>,
-    seccomp: Option<&Seccomp>,
-) -> Vec<Probe> {
-    let mut probes = Vec::with_capacity(6);
+/// The walls that are there to be tried.
+pub(crate) struct Walls<'plan> {
+    pub(crate) confinement: &'plan Confinement,
+    pub(crate) landlock: Option<&'plan Landlock>,
+    pub(crate) guard: Option<&'plan Guard>,
+    pub(crate) seccomp: Option<&'plan Seccomp>,
+    pub(crate) network: NetworkMode,
+}
+
+pub(crate) fn probes(facts: &HostFacts, host: &Host<'_>, walls: &Walls<'_>) -> Vec<Probe> {
+    let Walls { confinement, landlock, guard, seccomp, network } = *walls;
+    let mut probes = Vec::with_capacity(7);
     let canary = facts.canary.clone();
     match confinement {
         Confinement::None => return probes,
@@ -46,6 +51,11 @@ pub(crate) fn probes(
             }
         }
     }
+    let tree = guard.and_then(|guard| guarded_by_us(guard, confinement, facts, host));
+    probes.extend(tree.map(|tree| Probe::WriteGuarded {
+        path: tree.join(FORBIDDEN_NAME),
+        layer: Layer::Landlock,
+    }));
     probes.push(Probe::RegainCapability { layer: Layer::Capabilities });
     probes.extend(seccomp.map(|_| Probe::ForbiddenSyscall { layer: Layer::Seccomp }));
     probes
@@ -57,14 +67,39 @@ fn read_only_by_us<'plan>(mounts: &'plan [MountOp], facts: &HostFacts) -> Option
     let usr = mounts.iter().filter(|op| op.target() == Path::new("/usr"));
     usr.chain(mounts).find_map(|op| match op {
         MountOp::Bind { source, target, access: Access::ReadOnly, kind: NodeKind::Dir, .. } => {
-            let holds = |mount: &&HostMount| source.starts_with(&mount.mount_point);
-            let mount = facts
-                .mounts
-                .iter()
-                .filter(holds)
-                .max_by_key(|mount| mount.mount_point.as_os_str().len());
-            mount.is_none_or(|mount| !mount.read_only).then_some(target.as_path())
+            (!is_read_only_on_host(source, facts)).then_some(target.as_path())
         }
         _ => None,
     })
+}
+
+/// A tree in which only Landlock can be what refuses a new file.
+fn guarded_by_us<'plan>(
+    guard: &'plan Guard,
+    confinement: &Confinement,
+    facts: &HostFacts,
+    host: &Host<'_>,
+) -> Option<&'plan Path> {
+    let directory = |tree: &Path| match confinement {
+        Confinement::Namespaces(inside) => inside.mounts.iter().find_map(|op| match op {
+            MountOp::Bind { source, target, kind: NodeKind::Dir, .. } if target == tree => {
+                Some(source.clone())
+            }
+            _ => None,
+        }),
+        Confinement::NoNamespaces | Confinement::None => {
+            let found = host.resolve(tree).ok()?;
+            (found.kind == EntryKind::Dir).then_some(found.path)
+        }
+    };
+    let can_be_written =
+        |tree: &Path| directory(tree).is_some_and(|source| !is_read_only_on_host(&source, facts));
+    guard.trees.iter().map(PathBuf::as_path).find(|tree| can_be_written(tree))
+}
+
+fn is_read_only_on_host(path: &Path, facts: &HostFacts) -> bool {
+    let holds = |mount: &&HostMount| path.starts_with(&mount.mount_point);
+    let length = |mount: &&HostMount| mount.mount_point.as_os_str().len();
+    let mount = facts.mounts.iter().filter(holds).max_by_key(length);
+    mount.is_some_and(|mount| mount.read_only)
 }

@@ -1,7 +1,8 @@
 //! From a tree with positions to settings, reporting every mistake and not only the first.
 
 use crate::diagnostic::{Diagnostic, Origin, Problem};
-use crate::keys::{self, Key, MINIMAL_VIEW_LEVELS, Order};
+use crate::document::NamedCall;
+use crate::keys::{self, Key, Kind, MINIMAL_VIEW_LEVELS, Order};
 use crate::nearest::nearest;
 use crate::settings::{Setting, Settings, Value};
 use crate::tree::{Entry, Node, Position, Tree};
@@ -12,6 +13,7 @@ use std::sync::Arc;
 pub(crate) struct Decoder {
     pub(crate) file: Arc<str>,
     pub(crate) problems: Vec<Diagnostic>,
+    pub(crate) calls: Vec<NamedCall>,
 }
 
 /// Which keys a section may hold.
@@ -24,7 +26,7 @@ pub(crate) enum Only {
 
 impl Decoder {
     pub(crate) fn new(file: &str) -> Self {
-        Decoder { file: file.into(), problems: Vec::new() }
+        Decoder { file: file.into(), problems: Vec::new(), calls: Vec::new() }
     }
 
     pub(crate) fn origin(&self, at: Position) -> Origin {
@@ -118,15 +120,27 @@ impl Decoder {
     }
 
     fn setting(&mut self, entry: &Entry, key: &'static Key, shown: &str, out: &mut Settings) {
-        match decode_value(key.kind, &entry.value) {
+        match decode_value(key.kind, &entry.value, &self.file) {
             Ok(value) => {
                 self.imply_view(key, entry, out);
+                self.remember_calls(key, entry, shown);
                 out.insert(key.path, Setting { value, origin: self.origin(entry.at) });
             }
             Err(mistakes) => {
                 for Mistake { found, expected } in mistakes {
                     self.wrong_type(&found, shown, &expected);
                 }
+            }
+        }
+    }
+
+    /// Their table is not known to this crate, and who knows it needs to say where each was written.
+    fn remember_calls(&mut self, key: &Key, entry: &Entry, shown: &str) {
+        let (Kind::SyscallNames, Tree::List(items)) = (key.kind, &entry.value.tree) else { return };
+        for item in items {
+            if let Tree::Text(name) = &item.tree {
+                let (name, key) = (name.clone(), shown.to_owned());
+                self.calls.push(NamedCall { name, key, origin: self.origin(item.at) });
             }
         }
     }

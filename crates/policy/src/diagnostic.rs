@@ -13,7 +13,7 @@ pub enum Problem {
     /// Neither JSON nor YAML, or not a mapping at the top.
     Syntax,
     UnknownKey,
-    /// A preset, tool or lock that does not exist.
+    /// A preset, tool, lock or system call that does not exist.
     UnknownName,
     WrongType,
     DuplicateKey,

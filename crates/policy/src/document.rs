@@ -32,6 +32,17 @@ pub struct PolicyDocument {
     pub(crate) maximum: Settings,
     /// Wishes of other programs' files for which there is no policy key (yet).
     pub(crate) refused: Vec<Diagnostic>,
+    /// Every system call that it names, wherever it does.
+    pub(crate) calls: Vec<NamedCall>,
+}
+
+/// A system call's name and where it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NamedCall {
+    pub(crate) name: String,
+    /// Such as `tools.bash.syscalls.syscalls`.
+    pub(crate) key: String,
+    pub(crate) origin: Origin,
 }
 
 /// A name and where it was written.
@@ -82,6 +93,23 @@ impl PolicyDocument {
         &self.refused
     }
 
+    /// A complaint for each system call named here that does not exist. `look_up` has the tables; for an
+    /// unknown name it says which one is nearest.
+    pub fn unknown_syscalls(
+        &self,
+        look_up: impl Fn(&str) -> Result<(), Option<&'static str>>,
+    ) -> Vec<Diagnostic> {
+        let complaint = |call: &NamedCall| {
+            let nearest = look_up(&call.name).err()?;
+            let message = format!("`{}`: `{}` is not a system call", call.key, call.name);
+            let mut complaint =
+                Diagnostic::new(Problem::UnknownName, &call.origin, call.key.as_str(), message);
+            complaint.suggestion = nearest.map(str::to_owned);
+            Some(complaint)
+        };
+        self.calls.iter().filter_map(complaint).collect()
+    }
+
     /// The document as it would be written: what `policy import` prints.
     pub fn to_json(&self) -> Json {
         let mut top = settings::to_document(&self.settings);
@@ -114,6 +142,7 @@ impl PolicyDocument {
         self.locks.extend(other.locks);
         self.tools.extend(other.tools);
         self.maximum.extend(other.maximum);
+        self.calls.extend(other.calls);
         for (path, setting) in other.settings {
             self.put(path, setting.value, setting.origin);
         }
@@ -168,6 +197,7 @@ pub(crate) fn decode_document(decoder: &mut Decoder, node: &Node) -> PolicyDocum
             }
         }
     }
+    document.calls = std::mem::take(&mut decoder.calls);
     document
 }
 

@@ -4,9 +4,10 @@
 
 use crate::diagnostic::{Diagnostic, Origin, Problem};
 use crate::layers::{LayerKind, Merged, Subject};
-use crate::model::{NetworkMode, Policy};
+use crate::model::{Mode, NetworkMode, Policy};
 use crate::presets::{self, Preset};
 use crate::stack::Stack;
+use palisade_gate::Effect;
 use std::collections::BTreeMap;
 
 struct Unenforced {
@@ -26,6 +27,10 @@ const UNENFORCED: &[Unenforced] = &[
     Unenforced {
         key: "filesystem.maxInodes", asked: |p| p.filesystem.max_inodes.is_some(),
         why: "inodes are not counted", instead: "remove the key",
+    },
+    Unenforced {
+        key: "filesystem.rules", asked: |p| p.mode == Mode::Static && p.filesystem.rules.iter().any(|rule| rule.effect == Effect::Deny),
+        why: "in static mode nothing is asked, and what a rule denies would be readable", instead: "use `mode: dynamic`, or `deniedPaths`",
     },
     Unenforced {
         key: "process.uid", asked: |p| p.process.uid.is_some(),

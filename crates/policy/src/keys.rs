@@ -33,6 +33,7 @@ pub(crate) enum Kind {
     SyscallNames,
     EnvMap,
     Approvals,
+    Rules,
 }
 
 /// Which way is tighter: what a project that is not trusted may do, and what a lock lets through.
@@ -52,6 +53,8 @@ pub(crate) enum Order {
     DenyList,
     /// Empty means no restriction; otherwise fewer entries are tighter.
     Restriction,
+    /// `filesystem.rules`: a permission loosens, a denial tightens.
+    Rules,
     /// `syscalls.syscalls`: depends on `syscalls.mode`.
     Syscalls,
     /// No order: only a trusted layer may set it, and a lock freezes it.
@@ -91,7 +94,8 @@ pub(crate) const MINIMAL_VIEW_LEVELS: [&str; 3] = ["container", "bwrap", "nsjail
 
 const VIEWS: &[(&str, &str)] = &[("host", "host"), ("minimal", "minimal")];
 const MODES: &[(&str, &str)] = &[("dynamic", "dynamic"), ("static", "static")];
-const ON_ASK: &[(&str, &str)] = &[("deny", "deny"), ("allow", "allow"), ("wait", "wait")];
+const ON_ASK: &[(&str, &str)] =
+    &[("ask", "ask"), ("deny", "deny"), ("allow", "allow"), ("wait", "wait")];
 const PROJECT: &[(&str, &str)] =
     &[("read-write", "read-write"), ("read-only", "read-only"), ("none", "none")];
 const ENV_MODES: &[(&str, &str)] =
@@ -109,8 +113,10 @@ pub(crate) const KEYS: &[Key] = &[
     // Dynamic shows only what is granted; static shows everything that is not denied.
     key("mode", Kind::Word(MODES), Order::Ranked(&["static", "dynamic"]),
         "What happens to a path nobody granted: asked about on first touch, or readable unless denied."),
-    key("onAsk", Kind::Word(ON_ASK), Order::Ranked(&["allow", "wait", "deny"]),
-        "What to do when a question would have to be asked."),
+    key("onAsk", Kind::Word(ON_ASK), Order::Ranked(&["allow", "wait", "ask", "deny"]),
+        "What happens at the first touch of something not granted: ask whoever is there, wait for somebody, or answer by itself."),
+    key("askTimeout", Kind::Millis, Order::Limit,
+        "How long a question waits for its answer; then it is denied."),
 
     key("filesystem.rootPath", Kind::Path, Order::Fixed,
         "A directory whose contents stand at /, read-only, below every other mount."),
@@ -119,6 +125,8 @@ pub(crate) const KEYS: &[Key] = &[
     key("filesystem.overlayPaths", Kind::Paths, Order::AllowList,
         "Paths that look writable; what is written is thrown away."),
     key("filesystem.deniedPaths", Kind::Paths, Order::DenyList, "Paths hidden, by every alias."),
+    key("filesystem.rules", Kind::Rules, Order::Rules,
+        "What is said once and for all about paths that would otherwise be asked about."),
     key("filesystem.project", Kind::Word(PROJECT), Order::Ranked(&["read-write", "read-only", "none"]),
         "Access to the project directory (git root or working directory)."),
     key("filesystem.caches", Kind::Bool, Order::FalseIsTighter, "Grant the known tool caches."),

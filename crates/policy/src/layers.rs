@@ -14,6 +14,7 @@ use crate::settings::Settings;
 use crate::stack::Stack;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Where a document stands in the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -71,6 +72,15 @@ pub struct Provenance {
     pub file: String,
     /// 0 for flags and variables.
     pub line: usize,
+}
+
+impl fmt::Display for Provenance {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(out, "{}, {}", self.layer, self.file),
+            line => write!(out, "{}, {}:{line}", self.layer, self.file),
+        }
+    }
 }
 
 /// The result of all layers.

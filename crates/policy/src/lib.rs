@@ -18,6 +18,7 @@ mod nearest;
 mod parse;
 mod permission;
 mod presets;
+mod rules;
 mod schema;
 mod settings;
 mod show;
@@ -40,6 +41,7 @@ pub use model::{
 pub use nearest::nearest;
 pub use parse::{Format, parse};
 pub use presets::{Preset, preset, presets};
+pub use rules::StoredRule;
 pub use schema::schema;
 pub use show::{export, show_json, show_text};
 pub use tighten::Direction;

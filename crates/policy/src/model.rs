@@ -4,6 +4,7 @@
 //! holds no host facts and no paths that were looked up: expanding `~` and resolving links is the
 //! plan's business.
 
+use crate::rules::StoredRule;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -45,8 +46,11 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnAsk {
+    /// Whoever is there; with nobody to ask, deny at once.
+    Ask,
     Deny,
     Allow,
+    /// Ask, and wait for somebody to come.
     Wait,
 }
 
@@ -88,6 +92,8 @@ pub struct Policy {
     pub view: View,
     pub mode: Mode,
     pub on_ask: OnAsk,
+    /// How long a question waits for its answer, in milliseconds.
+    pub ask_timeout: u64,
     pub filesystem: Filesystem,
     pub process: Process,
     pub network: Network,
@@ -120,6 +126,8 @@ pub struct Filesystem {
     pub overlay_paths: Vec<String>,
     /// Hidden, by every alias.
     pub denied_paths: Vec<String>,
+    /// What decides about paths that would otherwise be asked about, layer by layer.
+    pub rules: Vec<StoredRule>,
     /// Whether the project directory (git root or working directory) is writable.
     pub project: ProjectAccess,
     /// Whether the known tool caches are granted.

@@ -27,7 +27,7 @@ fn every_preset_loads_says_what_it_is_for_and_merges() {
 fn a_plain_run_has_the_documented_defaults() {
     let policy = policy(&Subject::Run, None);
     assert_eq!((policy.isolation_level, policy.view), (Level::Full, View::Host));
-    assert_eq!((policy.mode, policy.on_ask), (Mode::Dynamic, OnAsk::Deny));
+    assert_eq!((policy.mode, policy.on_ask), (Mode::Dynamic, OnAsk::Ask));
     assert_eq!(policy.filesystem.project, ProjectAccess::ReadWrite);
     assert!(policy.filesystem.caches && policy.filesystem.toolchains);
     assert!(policy.filesystem.hide_secrets && policy.process.debug);

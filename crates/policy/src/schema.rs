@@ -151,6 +151,7 @@ fn leaf(key: &Key) -> Json {
         Kind::EnvMap => {
             json!({ "type": "object", "additionalProperties": { "type": "string" } })
         }
+        Kind::Rules => rules(),
         Kind::Approvals => json!({
             "type": "array",
             "items": {
@@ -168,6 +169,28 @@ fn leaf(key: &Key) -> Json {
         map.insert("description".to_owned(), json!(key.about));
     }
     schema
+}
+
+fn rules() -> Json {
+    let text = |about: &str| json!({ "type": "string", "minLength": 1, "description": about });
+    let path = |about: &str| json!({ "type": "string", "pattern": "^~?/", "description": about });
+    json!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "additionalProperties": false,
+            "oneOf": [{ "required": ["allow"] }, { "required": ["deny"] }],
+            "properties": {
+                "allow": path("A path, a directory with everything below (/x/**), or a glob (/x/*.h)."),
+                "deny": path("The same, for what is never granted nor asked about."),
+                "access": { "enum": ["read", "execute"], "description": "Executing includes reading; read if left out." },
+                "until": text("The last day, or the moment from which on the rule says nothing."),
+                "by": text("Who made the rule."),
+                "at": text("When it was made."),
+                "note": text("Why, for people."),
+            },
+        },
+    })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::diagnostic::Origin;
 use crate::keys::{self, Kind};
 use crate::model::{Approval, Policy};
+use crate::rules::StoredRule;
 use crate::units;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ pub(crate) enum Value {
     Ports(Vec<u16>),
     Map(BTreeMap<String, String>),
     Approvals(Vec<Approval>),
+    Rules(Vec<StoredRule>),
 }
 
 /// A value and where it was written.
@@ -45,6 +47,7 @@ impl Value {
             Value::Ports(ports) => json!(ports),
             Value::Map(map) => json!(map),
             Value::Approvals(approvals) => json!(approvals),
+            Value::Rules(rules) => json!(rules),
         }
     }
 
@@ -53,6 +56,7 @@ impl Value {
         match (self, kind) {
             (Value::Number(milli), Kind::Cpus) if milli.is_multiple_of(1000) => json!(milli / 1000),
             (Value::Number(milli), Kind::Cpus) => json!(units::show_cpus(*milli)),
+            (Value::Rules(rules), _) => rules.iter().map(StoredRule::to_document_json).collect(),
             (value, _) => value.to_json(),
         }
     }
@@ -64,6 +68,10 @@ impl Value {
             (Value::Number(millis), Kind::Millis) => units::show_millis(*millis),
             (Value::Number(milli), Kind::Cpus) => units::show_cpus(*milli),
             (Value::Word(word), _) => (*word).to_owned(),
+            (Value::Rules(rules), _) => {
+                let rules: Vec<String> = rules.iter().map(StoredRule::to_string).collect();
+                format!("[{}]", rules.join(", "))
+            }
             (value, _) => value.to_json().to_string(),
         }
     }
@@ -74,6 +82,7 @@ impl Value {
             Value::Ports(ports) => ports.is_empty(),
             Value::Map(map) => map.is_empty(),
             Value::Approvals(approvals) => approvals.is_empty(),
+            Value::Rules(rules) => rules.is_empty(),
             _ => false,
         }
     }
@@ -93,6 +102,7 @@ impl Value {
             (Value::List(old), Value::List(new)) => Value::List(joined(old, new)),
             (Value::Ports(old), Value::Ports(new)) => Value::Ports(joined(old, new)),
             (Value::Approvals(old), Value::Approvals(new)) => Value::Approvals(joined(old, new)),
+            (Value::Rules(old), Value::Rules(new)) => Value::Rules(joined(old, new)),
             (Value::Map(old), Value::Map(new)) => {
                 let mut all = old.clone();
                 all.extend(new.clone());
@@ -110,6 +120,7 @@ impl Value {
             (Value::Approvals(small), Value::Approvals(large)) => {
                 small.iter().all(|i| large.contains(i))
             }
+            (Value::Rules(small), Value::Rules(large)) => small.iter().all(|i| large.contains(i)),
             _ => false,
         }
     }

@@ -3,16 +3,26 @@
 use crate::document::VERSION;
 use crate::keys;
 use crate::layers::{Merged, Provenance};
-use crate::settings;
+use crate::rules::StoredRule;
+use crate::settings::{self, Value};
 use serde_json::{Value as Json, json};
 
-/// One line a key: `network.mode: none  # built-in, preset default:20`.
+/// One line a key, and one a rule: `network.mode: none  # built-in, preset default:20`.
 pub fn show_text(merged: &Merged) -> String {
     let mut lines: Vec<(String, String)> = Vec::new();
     for key in keys::KEYS {
         let Some(setting) = merged.settings.get(key.path) else { continue };
         let sources = merged.provenance.get(key.path).map(Vec::as_slice).unwrap_or_default();
-        let sources: Vec<String> = sources.iter().map(source).collect();
+        let sources: Vec<String> = sources.iter().map(Provenance::to_string).collect();
+        if let Value::Rules(rules) = &setting.value
+            && !rules.is_empty()
+        {
+            let line = |rule: &StoredRule| {
+                (format!("{}: {rule}", key.path), format!("{}, {}", rule.store, rule.place()))
+            };
+            lines.extend(rules.iter().map(line));
+            continue;
+        }
         let value = format!("{}: {}", key.path, setting.value.show(key.kind));
         lines.push((value, sources.join("; ")));
     }
@@ -26,13 +36,6 @@ pub fn show_text(merged: &Merged) -> String {
         text.push_str(&format!("note: {note}\n"));
     }
     text
-}
-
-fn source(source: &Provenance) -> String {
-    match source.line {
-        0 => format!("{}, {}", source.layer, source.file),
-        line => format!("{}, {}:{line}", source.layer, source.file),
-    }
 }
 
 /// `policy`, `provenance` by key path, and `notes`.

@@ -9,8 +9,10 @@ use crate::layers::{Layer, LayerKind, Merged, Provenance, Subject, Trust};
 use crate::nearest::nearest;
 use crate::permission;
 use crate::presets::{self, preset};
+use crate::rules::{self, StoredRule};
 use crate::settings::{self, Setting, Settings, Value};
 use crate::tighten::{self, Direction, SyscallRule};
+use palisade_gate::Effect;
 use std::collections::BTreeMap;
 
 /// The layers put down so far.
@@ -131,6 +133,10 @@ impl<'a> Stack<'a> {
             if *path == "approvals" && matches!(kind, LayerKind::Project(_)) {
                 continue; // Already complained about.
             }
+            if let Value::Rules(rules) = &setting.value {
+                self.apply_rules(key, rules, setting, kind);
+                continue;
+            }
             let current = self.settings.get(path).map(|setting| &setting.value);
             let candidate = combine(key, current, &setting.value);
             let step = tighten::direction(key, current, Some(&candidate));
@@ -138,10 +144,38 @@ impl<'a> Stack<'a> {
                 let from_lock = tighten::direction(key, lock.value.as_ref(), Some(&candidate));
                 loosens(from_lock)
             });
-            if self.admits(key, setting, kind, &Step { step, beyond_lock }) {
+            if self.admits(key, &setting.origin, kind, &Step { step, beyond_lock }) {
                 self.set(path, candidate, &setting.origin, kind);
             }
         }
+    }
+
+    /// Each rule by itself: a layer that may only tighten still denies.
+    fn apply_rules(
+        &mut self,
+        key: &'static Key,
+        rules: &[StoredRule],
+        setting: &Setting,
+        kind: LayerKind,
+    ) {
+        let is_locked = self.locks.contains_key(key.path);
+        let mut admitted = Vec::new();
+        for rule in rules {
+            let origin =
+                Origin { file: rule.file.as_str().into(), line: rule.line, column: rule.column };
+            let allows = rule.effect == Effect::Allow;
+            let step = if allows { Direction::Loosens } else { Direction::Tightens };
+            let step = Step { step: Some(step), beyond_lock: is_locked && allows };
+            if self.admits(key, &origin, kind, &step) {
+                admitted.push(StoredRule { store: rules::store_of(kind), ..rule.clone() });
+            }
+        }
+        let candidate = match self.settings.get(key.path) {
+            Some(_) if admitted.is_empty() => return,
+            Some(current) => current.value.union(&Value::Rules(admitted)),
+            None => Value::Rules(admitted),
+        };
+        self.set(key.path, candidate, &setting.origin, kind);
     }
 
     /// The list means something only with its mode, so the two are judged as one.
@@ -174,7 +208,7 @@ impl<'a> Stack<'a> {
             let locked_list = lock_value(LIST).unwrap_or(current);
             loosens(tighten::syscalls(SyscallRule { mode: locked_mode, list: locked_list }, to))
         };
-        if self.admits(key, mode_setting, kind, &Step { step, beyond_lock }) {
+        if self.admits(key, &mode_setting.origin, kind, &Step { step, beyond_lock }) {
             self.set(MODE, Value::Word(mode), &mode_setting.origin, kind);
             let origin = part.get(LIST).map_or(&mode_setting.origin, |setting| &setting.origin);
             self.set(LIST, list, origin, kind);
@@ -182,7 +216,7 @@ impl<'a> Stack<'a> {
     }
 
     /// Whether the layer may take this step; if not, says so.
-    fn admits(&mut self, key: &Key, setting: &Setting, kind: LayerKind, step: &Step) -> bool {
+    fn admits(&mut self, key: &Key, origin: &Origin, kind: LayerKind, step: &Step) -> bool {
         let untrusted = kind == LayerKind::Project(Trust::Untrusted);
         if untrusted && (step.beyond_lock || loosens(step.step)) {
             let message = format!(
@@ -190,7 +224,7 @@ impl<'a> Stack<'a> {
                 key.path
             );
             let mend = "read it, then run `sandbox policy trust`";
-            let note = Diagnostic::new(Problem::Untrusted, &setting.origin, key.path, message);
+            let note = Diagnostic::new(Problem::Untrusted, origin, key.path, message);
             self.notes.push(note.suggest(mend));
             return false;
         }
@@ -201,7 +235,7 @@ impl<'a> Stack<'a> {
                 key.path,
                 lock.unwrap_or_default()
             );
-            let problem = Diagnostic::new(Problem::Locked, &setting.origin, key.path, message);
+            let problem = Diagnostic::new(Problem::Locked, origin, key.path, message);
             self.problems.push(problem.suggest("remove it here, or have the lock changed there"));
             return false;
         }

@@ -4,7 +4,9 @@
 //! [`Direction::Neutral`], and whoever may only tighten is refused.
 
 use crate::keys::{Key, Order};
+use crate::rules::StoredRule;
 use crate::settings::Value;
+use palisade_gate::Effect;
 use serde::Serialize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -58,7 +60,33 @@ pub(crate) fn direction(key: &Key, from: Option<&Value>, to: Option<&Value>) -> 
             (false, true) => Some(Direction::Loosens),
             (false, false) => sets(lists, Direction::Tightens),
         },
+        Order::Rules => rules(rules_of(from), rules_of(to)),
         Order::Syscalls | Order::Fixed => (from != to).then_some(Direction::Neutral),
+    }
+}
+
+fn rules_of(value: Option<&Value>) -> &[StoredRule] {
+    match value {
+        Some(Value::Rules(rules)) => rules,
+        _ => &[],
+    }
+}
+
+/// More permissions are looser, more denials tighter. The order of the stores is not looked at: a
+/// permission that another store overrules counts all the same.
+fn rules(from: &[StoredRule], to: &[StoredRule]) -> Option<Direction> {
+    let beyond = |some: &[StoredRule], others: &[StoredRule], effect| {
+        some.iter()
+            .filter(|rule| rule.effect == effect)
+            .any(|rule| !others.iter().any(|other| other.says_the_same(rule)))
+    };
+    let loosens = beyond(to, from, Effect::Allow) || beyond(from, to, Effect::Deny);
+    let tightens = beyond(to, from, Effect::Deny) || beyond(from, to, Effect::Allow);
+    match (loosens, tightens) {
+        (false, false) => None,
+        (true, false) => Some(Direction::Loosens),
+        (false, true) => Some(Direction::Tightens),
+        (true, true) => Some(Direction::Neutral),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::keys::Kind;
 use crate::model::Approval;
 use crate::nearest::nearest;
+use crate::rules;
 use crate::settings::Value;
 use crate::tree::{Node, Tree};
 use crate::units;
@@ -14,10 +15,10 @@ pub(crate) struct Mistake {
     pub(crate) expected: String,
 }
 
-type Mistakes = Vec<Mistake>;
+pub(crate) type Mistakes = Vec<Mistake>;
 
 /// One value by its kind; on failure, every entry that is wrong.
-pub(crate) fn decode_value(kind: Kind, node: &Node) -> Result<Value, Mistakes> {
+pub(crate) fn decode_value(kind: Kind, node: &Node, file: &str) -> Result<Value, Mistakes> {
     let number = |decoded: Option<u64>, zero: Zero, expected: &str| match decoded {
         Some(0) if zero == Zero::Refused => mistake(node, "above zero"),
         Some(number) => Ok(Value::Number(number)),
@@ -61,6 +62,7 @@ pub(crate) fn decode_value(kind: Kind, node: &Node) -> Result<Value, Mistakes> {
         Kind::Ports => decode_ports(node),
         Kind::EnvMap => decode_env(node),
         Kind::Approvals => decode_approvals(node),
+        Kind::Rules => rules::decode(node, file),
     }
 }
 
@@ -70,7 +72,7 @@ enum Zero {
     Allowed,
 }
 
-fn mistake<T>(node: &Node, expected: &str) -> Result<T, Mistakes> {
+pub(crate) fn mistake<T>(node: &Node, expected: &str) -> Result<T, Mistakes> {
     Err(vec![Mistake { found: node.clone(), expected: expected.to_owned() }])
 }
 
@@ -135,7 +137,7 @@ fn list_of(node: &Node, valid: fn(&str) -> bool, expected: &str) -> Result<Value
     items(node, expected, |item| text_of(item, valid, expected)).map(Value::List)
 }
 
-fn items<T>(
+pub(crate) fn items<T>(
     node: &Node,
     expected: &str,
     decode: impl Fn(&Node) -> Result<T, Mistakes>,

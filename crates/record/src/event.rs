@@ -82,6 +82,8 @@ pub enum Kind {
     SyscallBlocked(SyscallBlocked),
     SignalForwarded(SignalForwarded),
     ApprovalRecorded(Approval),
+    /// Something outside the view was touched and decided about (GATE-1).
+    AccessDecided(Box<AccessDecided>),
 }
 
 impl Kind {
@@ -94,9 +96,11 @@ impl Kind {
             | Kind::SandboxExited(_)
             | Kind::SandboxDestroyed(_)
             | Kind::SignalForwarded(_) => LogLevel::Info,
+            Kind::AccessDecided(decided) if decided.decision == Decision::Allowed => LogLevel::Info,
             Kind::PolicyViolation(_)
             | Kind::ResourceLimitExceeded(_)
             | Kind::SyscallBlocked(_)
+            | Kind::AccessDecided(_)
             | Kind::ApprovalRecorded(_) => LogLevel::Warn,
             Kind::EscapeAttempt(attempt) if attempt.severity == Severity::Critical => {
                 LogLevel::Critical
@@ -216,6 +220,36 @@ pub struct PolicyViolation {
     pub rule: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us: Option<u64>,
+}
+
+/// A touch of something that was not in the view, and who decided what about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AccessDecided {
+    /// The host's path of what was, or would have been, granted.
+    pub path: String,
+    /// `read` or `execute`.
+    pub access: String,
+    pub decision: Decision,
+    /// `file` or `directory`.
+    pub scope: String,
+    /// `once`, `session`, or `always` and where it was saved.
+    pub lifetime: String,
+    /// Who or what decided: `terminal`, `socket`, `rule`, `timeout`, `nobody-to-ask` …
+    pub source: String,
+    /// The rule, or more about the source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// The system call that waited first.
+    pub op: String,
+    /// All threads that waited, as the host numbers them.
+    pub pids: Vec<u32>,
+    pub executable: String,
+    /// The question's number, if one was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<u64>,
+    /// From the first touch to the decision.
+    pub latency_us: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

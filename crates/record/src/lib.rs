@@ -27,12 +27,12 @@ pub use error::RecordError;
 pub use event::{
     Approval, Command, Created, Decision, Destroyed, Entered, EscapeAttempt, Event, Executed,
     Exited, Indicator, Kind, LimitExceeded, LogLevel, PolicyViolation, Run, Severity,
-    SignalForwarded, SyscallBlocked, Validated,
+    SignalForwarded, SyscallBlocked, Validated, AccessDecided,
 };
 pub use outcome::{ErrorKind, Failure, Outcome};
 pub use report::{
-    BlockedCalls, Identity, Observed, Planned, ProbeReport, PromiseReport, ProtectedWrite,
-    RunReport, Usage, Versions, Walls,
+    BlockedCalls, Identity, Observed, Planned, ProbeReport, PromiseReport, ProtectedWrite, TouchedPath,
+    RefusedExecution, RunReport, Usage, Versions, Walls,
 };
 pub use report_file::ReportFile;
 pub use state::State;

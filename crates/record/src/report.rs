@@ -52,6 +52,15 @@ pub struct RunReport {
     /// Writes that were refused because the host would run later what they make.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protected_writes: Vec<ProtectedWrite>,
+    /// Programs that the policy does not let be executed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_executions: Vec<RefusedExecution>,
+    /// What was granted while the command ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub granted_paths: Vec<TouchedPath>,
+    /// What was touched and not granted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied_paths: Vec<TouchedPath>,
     /// Sockets left in directories of the host: a program there that connects talks to the sandbox.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sockets_made: Vec<String>,
@@ -82,6 +91,9 @@ impl RunReport {
             blocked_calls: Vec::new(),
             ended_by_blocked_calls: None,
             protected_writes: Vec::new(),
+            refused_executions: Vec::new(),
+            granted_paths: Vec::new(),
+            denied_paths: Vec::new(),
             sockets_made: Vec::new(),
             approvals: Vec::new(),
             versions,
@@ -116,6 +128,9 @@ pub struct BlockedCalls {
     pub number: u32,
     pub count: u64,
     pub suspicious: bool,
+    /// The policy key that refused them, where one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
     /// The last program that tried.
     pub executable: String,
 }
@@ -124,11 +139,40 @@ pub struct BlockedCalls {
 #[serde(rename_all = "camelCase")]
 pub struct ProtectedWrite {
     pub path: String,
-    /// The name on the list, or the policy key.
+    /// The name on the list, or the setting.
     pub rule: String,
     pub why: String,
     /// The system call of the first try.
     pub call: String,
+    pub executable: String,
+    pub count: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RefusedExecution {
+    pub path: String,
+    /// The policy key.
+    pub rule: String,
+    /// The system call of the first try.
+    pub call: String,
+    /// The program that tried first.
+    pub executable: String,
+    pub count: u64,
+}
+
+/// Something outside the view that was touched.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TouchedPath {
+    pub path: String,
+    /// `read` or `execute`.
+    pub access: String,
+    pub is_directory: bool,
+    pub is_secret: bool,
+    /// Who or what decided.
+    pub by: String,
+    /// The last program that touched it.
     pub executable: String,
     pub count: u64,
 }

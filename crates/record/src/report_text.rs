@@ -3,7 +3,7 @@
 use crate::escape;
 use crate::outcome::Outcome;
 use crate::report::{
-    BlockedCalls, Planned, PromiseReport, ProtectedWrite, RunReport, Usage, Walls,
+    BlockedCalls, Planned, PromiseReport, ProtectedWrite, RefusedExecution, RunReport, Usage, Walls,
 };
 use std::fmt;
 use std::time::Duration;
@@ -27,11 +27,16 @@ impl fmt::Display for RunReport {
         for blocked in &self.blocked_calls {
             let BlockedCalls { name, count, suspicious, executable, .. } = blocked;
             let mark = if *suspicious { ", suspicious" } else { "" };
-            line(f, "blocked", &format!("{name}, {count} times{mark} (by {executable})"))?;
+            let rule = blocked.rule.as_ref().map(|rule| format!(": {rule}")).unwrap_or_default();
+            line(f, "blocked", &format!("{name}, {count} times{mark} (by {executable}){rule}"))?;
         }
         for write in &self.protected_writes {
             let ProtectedWrite { path, why, count, executable, .. } = write;
             line(f, "protected", &format!("{path}, {count} times (by {executable}): {why}"))?;
+        }
+        for refused in &self.refused_executions {
+            let RefusedExecution { path, rule, count, executable, .. } = refused;
+            line(f, "no exec", &format!("{path}, {count} times (by {executable}): {rule}"))?;
         }
         for socket in &self.sockets_made {
             line(f, "socket", &format!("{socket} was made in a directory of the host"))?;

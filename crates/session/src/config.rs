@@ -144,6 +144,17 @@ pub fn read(path: &Path) -> Result<DocumentFile, SessionError> {
     Ok(DocumentFile { path: canonical(path)?, text })
 }
 
+/// Decodes a document of any known kind. The system calls it names are looked up here, where both the
+/// document and the tables are known.
+pub fn decode(text: &str, name: &str) -> Result<palisade_policy::Loaded, Vec<Diagnostic>> {
+    let loaded = palisade_policy::load(text, name)?;
+    let unknown = loaded.document.unknown_syscalls(|call| match palisade_bpf::known_name(call) {
+        Err(palisade_bpf::Error::UnknownSyscall { nearest, .. }) => Err(nearest),
+        _ => Ok(()),
+    });
+    if unknown.is_empty() { Ok(loaded) } else { Err(unknown) }
+}
+
 /// Which file a written document becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -177,7 +188,7 @@ struct Reading {
 impl Reading {
     fn add(&mut self, kind: LayerKind, file: &DocumentFile) -> Result<(), SessionError> {
         let name = file.path.to_string_lossy();
-        let loaded = palisade_policy::load(&file.text, &name).map_err(SessionError::Policy)?;
+        let loaded = decode(&file.text, &name).map_err(SessionError::Policy)?;
         self.notes.extend(loaded.warnings);
         self.layers.push(Layer { kind, document: loaded.document });
         self.sources.push(Source { kind, path: file.path.clone() });

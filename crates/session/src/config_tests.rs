@@ -36,6 +36,7 @@ impl Corner {
                 uid_ranges: Vec::new(),
                 gid_ranges: Vec::new(),
                 mounts: Vec::new(),
+                file_among_streams: false,
                 own_paths: Vec::new(),
                 homes: Vec::new(),
                 canary: None,
@@ -44,6 +45,7 @@ impl Corner {
                 organisation: root.join("etc"),
                 user: root.join("config"),
                 state: root.join("state"),
+                runtime: root.join("run"),
             },
         };
         Self { directory, caller }

@@ -95,6 +95,9 @@ pub enum SessionError {
     #[error("the broker could not go on: {0}")]
     BrokerFailed(String),
 
+    #[error("the gate could not go on: {0}")]
+    GateFailed(String),
+
     #[error("the time limit was over before the command could start")]
     TimedOut,
 

@@ -3,11 +3,12 @@
 //! Counts everything and keeps a bounded part of it, so that a flood of attempts can fill neither the log
 //! nor the memory; says when there were too many suspicious ones.
 
-use palisade_bpf::{Arch, table};
-use palisade_broker::{Blocked, Message, Protected};
+use palisade_bpf::{Arch, Profile, SeccompData, table};
+use palisade_broker::{Blocked, Message, NotExecuted, Protected};
+use palisade_plan::model::Seccomp;
 use palisade_record::{
     BlockedCalls, Decision, EscapeAttempt, Indicator, Kind, PolicyViolation, ProtectedWrite,
-    RunReport, Severity, SyscallBlocked,
+    RefusedExecution, RunReport, Severity, SyscallBlocked,
 };
 use palisade_sys::{Errno, errno_name};
 
@@ -15,10 +16,16 @@ use palisade_sys::{Errno, errno_name};
 const MOST_LOGGED: u64 = 200;
 /// So many different paths are told apart.
 const MOST_PATHS: usize = 200;
+/// The key under which files in memory are refused: they could be executed, and are on no list.
+const LISTED_PROGRAMS: &str = "process.allowedExecutables";
+const PROGRAM_IN_MEMORY: &str = "a file in memory";
 
 #[derive(Debug, Default)]
 pub(crate) struct Incidents {
+    /// So many suspicious attempts end the run.
     limit: Option<u64>,
+    /// They know which policy key refuses a call.
+    rules: Option<Profile>,
     suspicious: u64,
     blocked_logged: u64,
     protected_logged: u64,
@@ -26,6 +33,10 @@ pub(crate) struct Incidents {
     protected: Vec<ProtectedWrite>,
     /// Protected writes beyond those in the list.
     protected_beyond: u64,
+    executions_logged: u64,
+    executions: Vec<RefusedExecution>,
+    /// Refused executions beyond those in the list.
+    executions_beyond: u64,
     sockets: Vec<String>,
     lost: u64,
 }
@@ -41,16 +52,20 @@ pub(crate) enum Verdict {
 }
 
 impl Incidents {
-    /// `limit`: so many suspicious attempts end the run.
-    pub(crate) fn new(limit: Option<u64>) -> Self {
-        Self { limit, ..Self::default() }
+    /// Of a run under this filter; of one without there are none.
+    pub(crate) fn new(seccomp: Option<&Seccomp>) -> Self {
+        let limit = seccomp.and_then(|seccomp| seccomp.max_blocked);
+        Self { limit, rules: seccomp.map(|seccomp| seccomp.rules.clone()), ..Self::default() }
     }
 
     /// Counts a message, and tells `log` what of it belongs in the audit log.
     pub(crate) fn hear(&mut self, message: Message, log: &mut dyn FnMut(Kind)) -> Verdict {
         match message {
+            // The gate's; without one nothing is notified that would be told so.
+            Message::Touch(_) | Message::Returned { .. } | Message::Withdrawn { .. } => {}
             Message::Blocked(blocked) => return self.blocked(blocked, log),
             Message::Protected(protected) => self.protected(protected, log),
+            Message::NotExecuted(refused) => self.not_executed(refused, log),
             Message::Socket { path, .. } => {
                 if self.sockets.len() < MOST_PATHS {
                     self.sockets.push(text(&path));
@@ -75,12 +90,17 @@ impl Incidents {
             let more = self.protected_beyond;
             report.notes.push(format!("{more} more protected writes were refused"));
         }
+        if self.executions_beyond > 0 {
+            let more = self.executions_beyond;
+            report.notes.push(format!("{more} more programs were refused"));
+        }
         if self.lost > 0 {
             let lost = self.lost;
             report.notes.push(format!("{lost} refused calls came too fast to be told apart"));
         }
         report.blocked_calls = self.blocked;
         report.protected_writes = self.protected;
+        report.refused_executions = self.executions;
         report.sockets_made = self.sockets;
     }
 
@@ -92,7 +112,23 @@ impl Incidents {
         let Blocked { number, arguments, pid, executable, errno, suspicious } = blocked;
         let name = table::name(Arch::native(), number).unwrap_or("unknown");
         let executable = text(&executable);
-        let is_first = self.count_call(name, number, suspicious, &executable);
+        let rule = self.key_behind(number, arguments);
+        let is_first = if rule == Some(LISTED_PROGRAMS) {
+            let (path, call) = (PROGRAM_IN_MEMORY.to_owned(), name.to_owned());
+            let executable = executable.clone();
+            self.count_execution(RefusedExecution {
+                path,
+                rule: LISTED_PROGRAMS.to_owned(),
+                call,
+                executable,
+                count: 1,
+            })
+        } else {
+            let executable = executable.clone();
+            let rule = rule.map(str::to_owned);
+            let name = name.to_owned();
+            self.count_call(BlockedCalls { name, number, count: 1, suspicious, rule, executable })
+        };
         if self.blocked_logged < MOST_LOGGED {
             self.blocked_logged += 1;
             let errno = errno_name(Errno::from_raw_os_error(errno.into())).to_owned();
@@ -121,24 +157,58 @@ impl Incidents {
         if self.is_too_many() { Verdict::TooMany } else { Verdict::GoOn }
     }
 
+    /// The policy key that refuses this very call, where it is one and not the filter in any case.
+    fn key_behind(&self, number: u32, arguments: [u64; 6]) -> Option<&'static str> {
+        let arch = Arch::native().audit_value();
+        let call = SeccompData { nr: number, arch, instruction_pointer: 0, args: arguments };
+        palisade_plan::key_of(self.rules.as_ref()?.switch_behind(&call)?)
+    }
+
     /// Whether it is the first of its name.
-    fn count_call(&mut self, name: &str, number: u32, suspicious: bool, executable: &str) -> bool {
-        let known = self
-            .blocked
-            .iter_mut()
-            .find(|known| known.number == number && known.suspicious == suspicious);
-        match known {
+    fn count_call(&mut self, call: BlockedCalls) -> bool {
+        let is_like = |known: &&mut BlockedCalls| {
+            known.number == call.number
+                && known.suspicious == call.suspicious
+                && known.rule == call.rule
+        };
+        match self.blocked.iter_mut().find(is_like) {
             Some(known) => {
                 known.count += 1;
-                executable.clone_into(&mut known.executable);
+                known.executable = call.executable;
                 false
             }
             None => {
-                let (name, executable) = (name.to_owned(), executable.to_owned());
-                self.blocked.push(BlockedCalls { name, number, count: 1, suspicious, executable });
+                self.blocked.push(call);
                 true
             }
         }
+    }
+
+    fn not_executed(&mut self, refused: NotExecuted, log: &mut dyn FnMut(Kind)) {
+        let NotExecuted { call, path, rule, pid, executable } = refused;
+        let (path, executable) = (text(&path), text(&executable));
+        if self.executions_logged < MOST_LOGGED {
+            self.executions_logged += 1;
+            log(violation(pid, &call, &path, &rule));
+        }
+        self.count_execution(RefusedExecution { path, rule, call, executable, count: 1 });
+    }
+
+    /// Whether it is the first of its path.
+    fn count_execution(&mut self, refused: RefusedExecution) -> bool {
+        let is_full = self.executions.len() >= MOST_PATHS;
+        let is_like = |known: &&mut RefusedExecution| {
+            known.path == refused.path && known.rule == refused.rule
+        };
+        match self.executions.iter_mut().find(is_like) {
+            Some(known) => {
+                known.count += 1;
+                return false;
+            }
+            None if is_full => self.executions_beyond += 1,
+            None => self.executions.push(refused),
+        }
+        true
     }
 
     fn protected(&mut self, protected: Protected, log: &mut dyn FnMut(Kind)) {
@@ -146,14 +216,7 @@ impl Incidents {
         let (path, executable) = (text(&path), text(&executable));
         if self.protected_logged < MOST_LOGGED {
             self.protected_logged += 1;
-            log(Kind::PolicyViolation(PolicyViolation {
-                pid: Some(pid),
-                op: call.clone(),
-                path: Some(path.clone()),
-                decision: Decision::Denied,
-                rule: rule.clone(),
-                latency_us: None,
-            }));
+            log(violation(pid, &call, &path, &rule));
         }
         let is_full = self.protected.len() >= MOST_PATHS;
         let mut known = self.protected.iter_mut();
@@ -165,6 +228,17 @@ impl Incidents {
             }
         }
     }
+}
+
+fn violation(pid: u32, call: &str, path: &str, rule: &str) -> Kind {
+    Kind::PolicyViolation(PolicyViolation {
+        pid: Some(pid),
+        op: call.to_owned(),
+        path: Some(path.to_owned()),
+        decision: Decision::Denied,
+        rule: rule.to_owned(),
+        latency_us: None,
+    })
 }
 
 fn alert(severity: Severity, description: String, pid: u32) -> Kind {

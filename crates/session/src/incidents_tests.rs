@@ -52,7 +52,7 @@ fn a_refused_call_is_logged_whole_and_a_suspicious_one_alerts_once() {
 /// Proves: SYS-2 repeated
 #[test]
 fn only_suspicious_calls_count_towards_the_end() {
-    let mut incidents = Incidents::new(Some(2));
+    let mut incidents = Incidents { limit: Some(2), ..Incidents::default() };
     let mut hear = |suspicious| incidents.hear(blocked(1, suspicious), &mut |_| ());
     assert_eq!(hear(false), Verdict::GoOn);
     assert_eq!(hear(false), Verdict::GoOn);

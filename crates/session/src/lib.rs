@@ -9,6 +9,8 @@ pub mod check_path;
 pub mod config;
 mod deadlines;
 mod error;
+pub mod filter;
+mod gate;
 mod incidents;
 mod journal;
 #[cfg(feature = "layers-off")]
@@ -17,7 +19,9 @@ mod places;
 mod relay;
 mod reporting;
 pub mod run;
+mod screen;
 mod signals;
+mod stores;
 mod supervise;
 mod terminal;
 mod trust;

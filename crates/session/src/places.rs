@@ -26,6 +26,8 @@ pub struct Places {
     pub user: PathBuf,
     /// Audit log, trust store, canary.
     pub state: PathBuf,
+    /// The sockets of running sessions.
+    pub runtime: PathBuf,
 }
 
 impl Places {
@@ -42,10 +44,13 @@ impl Places {
                 .map(|base| base.join("palisade"))
                 .ok_or(SessionError::NoHome { variable: name })
         };
+        let state = below("XDG_STATE_HOME", ".local/state")?;
+        let runtime = variable("XDG_RUNTIME_DIR");
         Ok(Self {
             organisation: PathBuf::from("/etc/palisade"),
             user: below("XDG_CONFIG_HOME", ".config")?,
-            state: below("XDG_STATE_HOME", ".local/state")?,
+            runtime: palisade_ask::sessions::socket_directory(runtime.as_deref(), &state),
+            state,
         })
     }
 
@@ -64,7 +69,8 @@ impl Places {
 
     /// Never in a view, whatever is granted around them.
     pub fn own_paths(&self) -> Vec<PathBuf> {
-        vec![self.organisation.clone(), self.user.clone(), self.state.clone()]
+        let Self { organisation, user, state, runtime } = self.clone();
+        vec![organisation, user, state, runtime]
     }
 
     /// The file that the self-check tries to read from inside (ESC-2).

@@ -41,6 +41,7 @@ fn the_canary_is_private_and_never_written_through_a_link() {
         organisation: directory.path().join("etc"),
         user: directory.path().join("config"),
         state: directory.path().join("state"),
+        runtime: directory.path().join("run"),
     };
     let canary = places.make_canary().unwrap();
     assert_eq!(canary.metadata().unwrap().permissions().mode() & 0o777, 0o600);

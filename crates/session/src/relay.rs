@@ -2,6 +2,7 @@
 //!
 //! Buffers are bounded: a side that does not read slows the other one down, and nothing is dropped.
 
+use crate::screen::Screen;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
@@ -109,6 +110,8 @@ pub(crate) struct Relay {
     outward: Buffer,
     input_open: bool,
     pty_open: bool,
+    /// What the inside makes of the terminal.
+    screen: Screen,
     /// When Ctrl-C was typed first, if nothing else was since.
     interrupted: Option<Instant>,
     /// Whether it was typed again, later than that.
@@ -131,6 +134,7 @@ impl Relay {
             outward: Buffer::new(),
             input_open: true,
             pty_open: true,
+            screen: Screen::default(),
             interrupted: None,
             insists: false,
         }
@@ -149,6 +153,19 @@ impl Relay {
     /// Whether the terminal has not yet taken all that was read.
     pub(crate) fn owes_output(&self) -> bool {
         !self.outward.is_empty()
+    }
+
+    /// Whether a full-screen program has the terminal.
+    pub(crate) fn is_full_screen(&self) -> bool {
+        self.screen.is_full()
+    }
+
+    /// Takes keys that were read by somebody else; what finds no room is lost, as it is in a terminal.
+    pub(crate) fn type_in(&mut self, keys: &[u8], pty: BorrowedFd<'_>) {
+        for key in keys {
+            self.inward.push(*key);
+        }
+        self.inward.drain_to(pty);
     }
 
     /// Adds what is worth waiting for now; an end with nothing to do is left out, so that a
@@ -213,7 +230,9 @@ impl Relay {
                     self.inward.drain_to(ends.pty);
                 }
                 if ready.intersects(READABLE) && self.outward.has_room() {
+                    let before = self.outward.end;
                     self.pty_open = self.outward.fill_from(ends.pty) != Filled::Closed;
+                    self.screen.watch(&self.outward.bytes[before..self.outward.end]);
                     self.outward.drain_to(ends.output);
                 }
             }

@@ -6,18 +6,22 @@
 use crate::caller::Caller;
 use crate::config::{self, PolicyRequest};
 use crate::deadlines::Deadlines;
+use crate::gate::{Gate, Setting};
 use crate::error::{SIGNAL_BASE, SessionError, TIMED_OUT};
 use crate::incidents::Incidents;
 use crate::journal::Journal;
 use crate::reporting::{self, word};
 use crate::signals::Signals;
-use crate::supervise::{Ended, Killed, Watch};
+use crate::stores::Stores;
+use crate::supervise::{Ears, Ended, Killed, Watch};
 use crate::terminal::HostTerminal;
+use palisade_gate::Rule;
 use palisade_launch::probe::RealTree;
 use palisade_launch::{Checked, Ending, Streams};
 use palisade_plan::layer::Layer;
 use palisade_plan::model::{Confinement, Plan, Weight};
 use palisade_policy::LayerKind;
+use palisade_policy::model::Policy;
 use palisade_record::{
     Approval, Command, Created, Destroyed, Entered, ErrorKind, Executed, Exited, Failure, Kind,
     LimitExceeded, Outcome, Run, RunReport, State, Usage, Validated,
@@ -64,8 +68,13 @@ pub fn plan(caller: &Caller, request: &RunRequest, session: &str) -> Result<Plan
     Ok(Planned { policy, plan })
 }
 
+/// The rules of all layers, for the gate.
+fn gate_rules(_policy: &Policy, _caller: &Caller) -> Result<Vec<Rule>, SessionError> {
+    Ok(Vec::new())
+}
+
 /// A path typed on the command line and not there is a mistake; one in a file may be for elsewhere.
-fn missing(policy: &config::Loaded) -> palisade_plan::Missing {
+pub(crate) fn missing(policy: &config::Loaded) -> palisade_plan::Missing {
     let sources = policy.merged.provenance.get("filesystem.readOnlyPaths");
     let is_typed =
         |source: &palisade_policy::Provenance| source.layer == LayerKind::CommandLine.name();
@@ -115,8 +124,9 @@ fn attempt(
     tell: &mut dyn FnMut(&str),
 ) -> Result<(), SessionError> {
     let mut journal = Journal::open(&caller.places, &report.session_id)?;
-    let outcome = prepare(caller, request, report, tell)
-        .and_then(|plan| carry_out(&plan, caller, request, &mut journal, clock, report));
+    let outcome = prepare(caller, request, report, tell).and_then(|(plan, rules)| {
+        carry_out(&plan, rules, Scene { caller, request, journal: &mut journal, clock, report, tell })
+    });
     if let Err(error) = &outcome {
         let destroyed = Destroyed { duration_ms: millis(clock.elapsed()) };
         journal.fail(Failure::of(error.kind(), error), destroyed)?;
@@ -129,7 +139,7 @@ fn prepare(
     request: &RunRequest,
     report: &mut RunReport,
     tell: &mut dyn FnMut(&str),
-) -> Result<Plan, SessionError> {
+) -> Result<(Plan, Vec<Rule>), SessionError> {
     caller.facts.canary = Some(caller.places.make_canary()?);
     let Planned { policy, plan } = plan(caller, request, &report.session_id)?;
     for note in &policy.notes {
@@ -157,7 +167,8 @@ fn prepare(
         create_without_following(directory)
             .map_err(|source| SessionError::io("create the directory", directory, source))?;
     }
-    Ok(plan)
+    let rules = gate_rules(&policy.merged.policy, caller)?;
+    Ok((plan, rules))
 }
 
 /// Step by step below the root's descriptor: the path was free of links when the plan was made, and
@@ -170,16 +181,20 @@ fn create_without_following(directory: &Path) -> std::io::Result<()> {
         .map_err(|error| error.errno.into())
 }
 
-fn carry_out(
-    plan: &Plan,
-    caller: &Caller,
-    request: &RunRequest,
-    journal: &mut Journal,
+/// Everything that one run touches besides its plan.
+struct Scene<'a> {
+    caller: &'a Caller,
+    request: &'a RunRequest,
+    journal: &'a mut Journal,
     clock: Instant,
-    report: &mut RunReport,
-) -> Result<(), SessionError> {
+    report: &'a mut RunReport,
+    tell: &'a mut dyn FnMut(&str),
+}
+
+fn carry_out(plan: &Plan, rules: Vec<Rule>, scene: Scene<'_>) -> Result<(), SessionError> {
+    let Scene { caller, request, journal, clock, report, tell } = scene;
     let project = palisade_plan::project_root(&caller.facts, &RealTree);
-    let run = describe(plan, request.policy.tool.as_deref(), project);
+    let run = describe(plan, request.policy.tool.as_deref(), project.clone());
     journal.add(Kind::SandboxCreated(Box::new(Created {
         run: run.clone(),
         pid: std::process::id(),
@@ -199,24 +214,35 @@ fn carry_out(
     let deadlines = Deadlines::of(plan, Instant::now());
     let running = palisade_launch::launch(plan, &streams, caller.places.open_lock()?)?;
     release_streams();
-    let bearable = plan.seccomp.as_ref().and_then(|seccomp| seccomp.max_blocked);
-    let mut watch = Watch::new(running, signals, terminal, deadlines, Incidents::new(bearable));
-    let checked = watch.until_started().inspect_err(|_| {
+    let incidents = Incidents::new(plan.seccomp.as_ref());
+    let gate = Gate::of(plan, Setting {
+        session: report.session_id.clone(),
+        rules,
+        home: caller.facts.home.clone(),
+        runtime: caller.places.runtime.clone(),
+        stores: Stores { project: project.clone() },
+        command: report.command.join(" "),
+        project,
+    });
+    let mut watch = Watch::new(running, signals, terminal, deadlines, incidents, gate);
+    let checked = watch.until_started(tell).inspect_err(|_| {
         watch.take_unlogged().into_iter().for_each(|event| journal.add(event));
         report.signals_forwarded = watch.forwarded().to_vec();
     })?;
     let setup = clock.elapsed();
     reporting::observed(report, plan, &checked.observations);
     record_start(journal, plan, &watch, &checked, clock)?;
-    let ended = watch.until_ended(&mut |incidents| {
+    let mut log = |incidents: Vec<Kind>| {
         incidents.into_iter().for_each(|incident| journal.add(incident));
         journal.commit()
-    })?;
+    };
+    let ended = watch.until_ended(Ears { log: &mut log, tell })?;
 
     let wall = clock.elapsed().saturating_sub(setup);
     conclude(report, &ended, Times { setup, wall });
     record_end(journal, plan, run, report, clock)?;
     ended.incidents.report(report);
+    ended.touched.report(report);
     Ok(())
 }
 

@@ -23,6 +23,7 @@ fn ended(ending: Option<Ending>, killed: Option<Killed>) -> Ended {
         forwarded_beyond: 0,
         usage: Usage::default(),
         incidents: Incidents::default(),
+        touched: crate::gate::Touched::default(),
     }
 }
 

@@ -3,12 +3,16 @@
 //! One poll loop, no threads. It never runs anything of the command's and never waits on it without
 //! also listening for signals.
 
+mod asking;
+
 use crate::deadlines::{Deadlines, Due};
 use crate::error::SessionError;
+use crate::gate::{Gate, Polled, Touched};
 use crate::incidents::{Incidents, Verdict};
 use crate::relay::{End, Ends, Relay, Typed};
 use crate::signals::{self, Signals, Wish};
 use crate::terminal::HostTerminal;
+use palisade_broker::Message;
 use palisade_launch::{Checked, Ending, FromInit, News, Running, Usage};
 use palisade_record::{Kind, SignalForwarded};
 use rustix::event::{PollFd, PollFlags};
@@ -49,11 +53,20 @@ pub(crate) struct Ended {
     pub(crate) forwarded_beyond: u64,
     pub(crate) usage: Usage,
     pub(crate) incidents: Incidents,
+    pub(crate) touched: Touched,
+}
+
+/// Who hears what happens while it happens.
+pub(crate) struct Ears<'a> {
+    /// The audit log. If it can not be written, the run ends.
+    pub(crate) log: &'a mut dyn FnMut(Vec<Kind>) -> Result<(), SessionError>,
+    /// People, on standard error.
+    pub(crate) tell: &'a mut dyn FnMut(&str),
 }
 
 /// A running sandbox and everything outside that it needs.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct Watch<'p> {
     running: Running,
     signals: Signals,
     terminal: Option<HostTerminal>,
@@ -67,6 +80,8 @@ pub(crate) struct Watch {
     /// When it was told to stop, last.
     stop_asked: Option<Instant>,
     incidents: Incidents,
+    /// None where nothing is asked.
+    gate: Option<Gate<'p>>,
     /// What of it is yet to be logged.
     unlogged: Vec<Kind>,
     /// Whether the command runs, and the terminal is its.
@@ -81,13 +96,14 @@ enum Turn {
     Nothing,
 }
 
-impl Watch {
+impl<'p> Watch<'p> {
     pub(crate) fn new(
         running: Running,
         signals: Signals,
         terminal: Option<HostTerminal>,
         deadlines: Deadlines,
         incidents: Incidents,
+        gate: Option<Gate<'p>>,
     ) -> Self {
         let typed = terminal.as_ref().map_or(Typed::Keys, HostTerminal::typed);
         Self {
@@ -102,16 +118,22 @@ impl Watch {
             held_back: Vec::new(),
             stop_asked: None,
             incidents,
+            gate,
             unlogged: Vec::new(),
             started: false,
         }
     }
 
     /// Until the command's exec. After an error nothing of the command ran.
-    pub(crate) fn until_started(&mut self) -> Result<Checked, SessionError> {
+    pub(crate) fn until_started(
+        &mut self,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Checked, SessionError> {
         let mut checked = Checked::default();
         loop {
-            match self.turn()? {
+            let turn = self.turn()?;
+            self.tell_notices(tell);
+            match turn {
                 Turn::Message(FromInit::Terminal) => self.accept_pty()?,
                 Turn::Message(FromInit::Checked(seen)) => checked = seen,
                 // Killed already, and faster than that.
@@ -158,18 +180,18 @@ impl Watch {
         std::mem::take(&mut self.unlogged)
     }
 
-    /// Until nothing of the sandbox is left. `log` is given what belongs in the audit log as it comes.
-    pub(crate) fn until_ended(
-        mut self,
-        log: &mut dyn FnMut(Vec<Kind>) -> Result<(), SessionError>,
-    ) -> Result<Ended, SessionError> {
+    /// Until nothing of the sandbox is left.
+    pub(crate) fn until_ended(mut self, ears: Ears<'_>) -> Result<Ended, SessionError> {
+        let Ears { log, tell } = ears;
         let mut ending = None;
         loop {
             // What came before the start as well.
             if !self.unlogged.is_empty() {
                 log(self.take_unlogged())?;
             }
-            match self.turn()? {
+            let turn = self.turn()?;
+            self.tell_notices(tell);
+            match turn {
                 Turn::Message(FromInit::Exited(how)) => {
                     ending = Some(how);
                     self.deadlines.forget();
@@ -191,8 +213,9 @@ impl Watch {
             terminal.give_back();
         }
         let usage = self.running.wait()?;
-        let Self { killed, forwarded, forwarded_beyond, incidents, .. } = self;
-        Ok(Ended { ending, killed, forwarded, forwarded_beyond, usage, incidents })
+        let Self { killed, forwarded, forwarded_beyond, incidents, gate, .. } = self;
+        let touched = gate.map(Gate::end).unwrap_or_default();
+        Ok(Ended { ending, killed, forwarded, forwarded_beyond, usage, incidents, touched })
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -210,12 +233,20 @@ impl Watch {
             PollFd::from_borrowed_fd(self.signals.waiting(), PollFlags::IN),
         ];
         set.extend(self.running.broker().map(|news| PollFd::from_borrowed_fd(news, PollFlags::IN)));
+        let heard = set.len();
+        let gate = self.gate.as_ref().map_or(Polled::default(), |gate| gate.interests(&mut set));
         let fixed = set.len();
         let mut order = Vec::with_capacity(3);
-        // Not before the terminal is raw: a cooked one would end every line with a second CR.
-        let ends = ends(&self.running, self.terminal.as_ref()).filter(|_| self.started);
+        let is_asking = self.gate.as_ref().is_some_and(Gate::is_asking);
+        // Not before the terminal is raw: a cooked one would end every line with a second CR. While a
+        // question stands in it, it is the question's.
+        let ends =
+            ends(&self.running, self.terminal.as_ref()).filter(|_| self.started && !is_asking);
         if let Some(ends) = &ends {
             self.relay.interests(ends, &mut set, &mut order);
+        }
+        if let Some(terminal) = self.terminal.as_ref().filter(|_| is_asking) {
+            set.push(PollFd::from_borrowed_fd(terminal.input(), PollFlags::IN));
         }
         palisade_sys::proc::poll(&mut set, self.patience())?;
         let ready: Vec<PollFlags> = set.iter().map(PollFd::revents).collect();
@@ -228,14 +259,18 @@ impl Watch {
                 self.obey(Wish::EndAtOnce(Signal::INT))?;
             }
         }
+        if is_asking && ready[fixed..].iter().any(|keys| !keys.is_empty()) {
+            self.hear_keys();
+        }
         if !ready[1].is_empty() {
             while let Some(wish) = self.signals.next()? {
                 self.obey(wish)?;
             }
         }
-        if ready[2..fixed].iter().any(|news| !news.is_empty()) {
+        if ready[2..heard].iter().any(|news| !news.is_empty()) {
             self.hear_broker(MESSAGES_A_TURN)?;
         }
+        self.serve_gate(gate, &ready[heard..fixed])?;
         if ready[0].is_empty() {
             return Ok(Turn::Nothing);
         }
@@ -253,6 +288,21 @@ impl Watch {
                 News::Gone if !self.started || self.killed.is_some() => return Ok(()),
                 // Without it the command could write nothing more, and nobody would know why.
                 News::Gone => return Err(SessionError::BrokerVanished),
+            };
+            let message = match (message, &mut self.gate) {
+                (Message::Touch(touch), Some(gate)) => {
+                    gate.touched(touch, self.terminal.as_ref());
+                    continue;
+                }
+                (Message::Returned { touch }, Some(gate)) => {
+                    gate.returned(touch);
+                    continue;
+                }
+                (Message::Withdrawn { touch }, Some(gate)) => {
+                    gate.withdrawn(touch);
+                    continue;
+                }
+                (message, _) => message,
             };
             match self.incidents.hear(message, &mut |kind| self.unlogged.push(kind)) {
                 Verdict::GoOn => {}
@@ -433,7 +483,8 @@ impl Watch {
             .as_ref()
             .filter(|terminal| self.running.pty().is_some() && terminal.awaits_keys())
             .map(|_| TERMINAL_CHECK);
-        [until_deadline, until_look].into_iter().flatten().min()
+        let until_gate = self.gate.as_ref().and_then(Gate::patience);
+        [until_deadline, until_look, until_gate].into_iter().flatten().min()
     }
 }
 

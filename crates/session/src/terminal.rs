@@ -118,6 +118,27 @@ impl HostTerminal {
         self.output.as_fd()
     }
 
+    /// Whether nobody else is using it.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.sharing == Sharing::Alone
+    }
+
+    /// Whether it only shows what is written.
+    pub(crate) fn only_shows(&self) -> bool {
+        self.sharing == Sharing::ShowsOnly
+    }
+
+    /// Writes words of our own. A terminal that is stopped (Ctrl-S) does not get them: nothing waits for it.
+    pub(crate) fn write(&self, mut words: &[u8]) {
+        while !words.is_empty() {
+            match rustix::io::write(&self.output, words) {
+                Ok(count) => words = &words[count..],
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
     /// Whether keys typed now are the command's.
     pub(crate) fn may_read(&self) -> bool {
         match self.sharing {

@@ -8,6 +8,7 @@ fn places(below: &Path) -> Places {
         organisation: below.join("etc"),
         user: below.join("config"),
         state: below.join("state"),
+        runtime: below.join("run"),
     }
 }
 

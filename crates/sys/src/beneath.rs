@@ -20,6 +20,16 @@ pub fn open_beneath(root: impl AsFd, path: &Path, flags: OFlags) -> Result<Owned
     open_how(root, path, flags, Mode::empty())
 }
 
+/// Opens `path`, which must not be absolute, below `root` and on the same mount; any link on the way is
+/// an error (`ELOOP`), and so is another mount (`EXDEV`). The descriptor is close-on-exec.
+pub fn open_on_mount(root: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd> {
+    let resolve = ResolveFlags::BENEATH
+        | ResolveFlags::NO_XDEV
+        | ResolveFlags::NO_SYMLINKS
+        | ResolveFlags::NO_MAGICLINKS;
+    openat2(root, path, flags, Mode::empty(), resolve)
+}
+
 /// Resolves `path` with its links, all below `root`, and opens what it names (`O_PATH`). `EXDEV` if
 /// it leads out or through an absolute link, `ELOOP` at a link of `/proc` that is no path.
 pub fn resolve_beneath(root: impl AsFd, path: &Path) -> Result<OwnedFd> {

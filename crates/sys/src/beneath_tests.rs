@@ -118,3 +118,19 @@ fn an_entry_is_one_name_and_a_link_is_itself() {
         assert_eq!(open_entry(&root, OsStr::new(name)).unwrap_err().errno, Errno::INVAL, "{name}");
     }
 }
+
+#[test]
+fn on_one_mount_nothing_else_is_reached() {
+    let (place, root) = tree();
+    std::fs::create_dir(place.path().join("real")).unwrap();
+    symlink("real", place.path().join("link")).unwrap();
+    let open = |path| open_on_mount(&root, Path::new(path), OFlags::PATH);
+    open("real").unwrap();
+    assert_eq!(open("link").unwrap_err().errno, Errno::LOOP);
+    for path in ["..", "real/../..", "/real"] {
+        assert_eq!(open(path).unwrap_err().errno, Errno::XDEV, "{path}");
+    }
+    let top = File::open("/").unwrap();
+    let elsewhere = open_on_mount(&top, Path::new("proc"), OFlags::PATH).unwrap_err();
+    assert_eq!(elsewhere.errno, Errno::XDEV);
+}

@@ -105,12 +105,57 @@ pub fn drop_all_capabilities() -> Result<()> {
 
 /// Gives up every capability of this thread but the one to look into the processes of its user namespace.
 pub fn keep_only_sys_ptrace() -> Result<()> {
+    keep_only(CapabilitySet::SYS_PTRACE)
+}
+
+/// Gives up every capability of this thread but those to change mounts and to go between mount namespaces.
+pub fn keep_only_mounting() -> Result<()> {
+    keep_only(MOUNTING)
+}
+
+/// The same for root, which besides needs to walk everybody's directories, to make id maps, and to act
+/// as somebody else for a moment ([`act_as`]).
+pub fn keep_only_mounting_as_root() -> Result<()> {
+    keep_only(
+        MOUNTING
+            .union(CapabilitySet::DAC_READ_SEARCH)
+            .union(CapabilitySet::SETUID)
+            .union(CapabilitySet::SETGID)
+            .union(CapabilitySet::SYS_PTRACE),
+    )
+}
+
+const MOUNTING: CapabilitySet = CapabilitySet::SYS_ADMIN.union(CapabilitySet::SYS_CHROOT);
+
+fn keep_only(kept: CapabilitySet) -> Result<()> {
     drop_bounding_set()?;
     rustix::thread::clear_ambient_capability_set().call("prctl PR_CAP_AMBIENT")?;
-    let kept = CapabilitySet::SYS_PTRACE;
     let sets =
         CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
     rustix::thread::set_capabilities(None, sets).call("capset")
+}
+
+/// From now on files are opened and made as these ids (those of the namespace we are in): what
+/// belongs to others is closed, also to root, which only gets it back with its own uid. Clears the
+/// parent-death signal. See setfsuid(2).
+pub fn act_as(uid: u32, gid: u32) -> Result<()> {
+    set_fs_id(libc::SYS_setfsgid, "setfsgid", gid)?;
+    set_fs_id(libc::SYS_setfsuid, "setfsuid", uid)
+}
+
+/// These calls answer with the id from before, also when they fail; asking for the id -1 changes nothing
+/// and tells what it is.
+fn set_fs_id(call: libc::c_long, name: &'static str, id: u32) -> Result<()> {
+    let id = valid_id(name, id)?;
+    // SAFETY: the call takes a number only.
+    unsafe { libc::syscall(call, id) };
+    // SAFETY: as above.
+    let now = unsafe { libc::syscall(call, u32::MAX) };
+    if now == libc::c_long::from(id) {
+        Ok(())
+    } else {
+        Err(SysError::new(name, id.to_string(), Errno::PERM))
+    }
 }
 
 /// Keeps the permitted capabilities when the uid changes. See capabilities(7).

@@ -98,3 +98,26 @@ fn an_orphan_goes_to_the_subreaper_and_dies_with_its_parent() {
     let status = status_of_child(|| set_pdeathsig(999).unwrap());
     assert_eq!(status, Status::Exited(101));
 }
+
+#[test]
+fn who_acts_as_somebody_else_has_only_their_files() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let secret = place.path().join("secret");
+    std::fs::write(&secret, "root's").unwrap();
+    std::fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    in_child(|| {
+        setgroups_empty().unwrap();
+        act_as(65_533, 65_533).unwrap();
+        assert!(std::fs::read(&secret).is_err(), "root's capabilities are put aside");
+        act_as(0, 0).unwrap();
+        assert_eq!(std::fs::read(&secret).unwrap(), b"root's");
+        keep_only_mounting().unwrap();
+        let kept = capability_sets().unwrap();
+        assert_eq!((kept.effective, kept.permitted), (1 << 21 | 1 << 18, 1 << 21 | 1 << 18));
+        let refused = act_as(65_533, 65_533).unwrap_err();
+        assert_eq!(refused.errno, Errno::PERM);
+    });
+}

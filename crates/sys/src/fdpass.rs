@@ -53,29 +53,14 @@ pub fn send_with_fds(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) ->
 /// Receives one message into `buffer`: how many bytes it had, and its descriptors, close-on-exec.
 /// Zero bytes is the end: nobody holds the other side any more.
 pub fn recv_with_fds(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Vec<OwnedFd>)> {
+    let mut fds = Vec::new();
     let mut space = [MaybeUninit::uninit(); ANCILLARY_BYTES];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let received = rustix::io::retry_on_intr(|| {
-        rustix::net::recvmsg(
-            socket.as_fd(),
-            &mut [IoSliceMut::new(buffer)],
-            &mut ancillary,
-            RecvFlags::CMSG_CLOEXEC,
-        )
-    })
-    .call("recvmsg")?;
-    let fds = ancillary
-        .drain()
-        .filter_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
-            _ => None,
-        })
-        .flatten()
-        .collect();
-    if received.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
-        return Err(SysError::new("recvmsg", "cut message", Errno::MSGSIZE));
-    }
-    Ok((received.bytes, fds))
+    let bytes = receive(socket.as_fd(), buffer, &mut space, |message| {
+        if let RecvAncillaryMessage::ScmRights(sent) = message {
+            fds.extend(sent);
+        }
+    })?;
+    Ok((bytes, fds))
 }
 
 /// Messages sent to this socket from now on tell who sent them. See unix(7), SCM_CREDENTIALS.
@@ -86,22 +71,38 @@ pub fn reveal_senders(socket: impl AsFd) -> Result<()> {
 /// Receives one message together with the number of the process that sent it, as it is here. The sender
 /// can not lie about it, and needs no other call than write(2). Only after [`reveal_senders`].
 pub fn recv_from_process(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Option<Pid>)> {
+    let mut sender = None;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let bytes = receive(socket.as_fd(), buffer, &mut space, |message| {
+        if let RecvAncillaryMessage::ScmCredentials(credentials) = message {
+            sender = Some(credentials.pid);
+        }
+    })?;
+    Ok((bytes, sender))
+}
+
+/// One message, whole or not at all.
+fn receive(
+    socket: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    space: &mut [MaybeUninit<u8>],
+    mut each: impl FnMut(RecvAncillaryMessage<'_>),
+) -> Result<usize> {
+    let mut ancillary = RecvAncillaryBuffer::new(space);
     let received = rustix::io::retry_on_intr(|| {
         rustix::net::recvmsg(
-            socket.as_fd(),
+            socket,
             &mut [IoSliceMut::new(buffer)],
             &mut ancillary,
             RecvFlags::CMSG_CLOEXEC,
         )
     })
     .call("recvmsg")?;
-    let sender = ancillary.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmCredentials(sender) => Some(sender.pid),
-        _ => None,
-    });
-    Ok((received.bytes, sender))
+    ancillary.drain().for_each(&mut each);
+    if received.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
+        return Err(SysError::new("recvmsg", "cut message", Errno::MSGSIZE));
+    }
+    Ok(received.bytes)
 }
 
 #[cfg(test)]

@@ -50,3 +50,18 @@ fn a_message_that_does_not_fit_is_an_error() {
     let too_many = vec![left.as_fd(); MAX_FDS + 1];
     assert_eq!(send_with_fds(&left, b"x", &too_many).unwrap_err().errno, Errno::TOOBIG);
 }
+
+#[test]
+fn the_sender_of_a_message_is_known_and_a_cut_one_is_an_error_too() {
+    let (left, right) = socketpair().unwrap();
+    reveal_senders(&right).unwrap();
+    rustix::io::write(&left, b"four").unwrap();
+    let (length, sender) = recv_from_process(&right, &mut [0; 4]).unwrap();
+    assert_eq!((length, sender), (4, Some(rustix::process::getpid())));
+    rustix::io::write(&left, b"too long").unwrap();
+    let error = recv_from_process(&right, &mut [0; 4]).unwrap_err();
+    assert_eq!(error.errno, Errno::MSGSIZE);
+    send_with_fds(&left, b"four", &[left.as_fd(), left.as_fd()]).unwrap();
+    let error = recv_from_process(&right, &mut [0; 4]).unwrap_err();
+    assert_eq!(error.errno, Errno::MSGSIZE, "descriptors that nobody expects");
+}

@@ -6,6 +6,7 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use rustix::fs::{AtFlags, StatxFlags};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags,
@@ -184,6 +185,25 @@ pub fn pivot_root(new_root: &Path, put_old: &Path) -> Result<()> {
 /// Detaches the mount at `path` and everything below it, busy or not.
 pub fn detach(path: &Path) -> Result<()> {
     rustix::mount::unmount(path, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW).at("umount2", path)
+}
+
+/// Detaches the mount that `file` is the root of, and everything below it, busy or not. `own_files` is
+/// `/proc/self/fd`: the call knows no descriptors. The working directory is somewhere else afterwards.
+pub fn detach_held(own_files: impl AsFd, file: impl AsFd) -> Result<()> {
+    rustix::process::fchdir(own_files).call("fchdir")?;
+    let number = file.as_fd().as_raw_fd().to_string();
+    rustix::mount::unmount(number.as_str(), UnmountFlags::DETACH).call("umount2")
+}
+
+/// Which mount `file` is on (5.8). A number is used again once its mount is gone.
+pub fn mount_id(file: impl AsFd) -> Result<u64> {
+    let found =
+        rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).call("statx")?;
+    if StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::MNT_ID) {
+        Ok(found.stx_mnt_id)
+    } else {
+        Err(SysError::new("statx", "mount id", Errno::OPNOTSUPP))
+    }
 }
 
 /// The magic number of the file system that holds `file`. See statfs(2).

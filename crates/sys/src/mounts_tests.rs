@@ -155,3 +155,27 @@ fn an_id_mapped_mount_changes_owners() {
         assert_ne!(std::fs::metadata(place.path().join("file")).unwrap().uid(), 0);
     });
 }
+
+#[test]
+fn a_held_mount_is_detached_wherever_it_is() {
+    let place = tempfile::tempdir().unwrap();
+    in_child(|| {
+        become_namespace_root(CloneFlags::NEWNS);
+        make_private_recursive(Path::new("/")).unwrap();
+        let before = mountinfo();
+        let own_files = rustix::fs::open("/proc/self/fd", OFlags::PATH, Mode::empty()).unwrap();
+        let (above, moved) = (place.path().join("above"), place.path().join("moved"));
+        std::fs::create_dir_all(above.join("point")).unwrap();
+        let mount = tmpfs();
+        move_mount(&mount, CWD, &above.join("point")).unwrap();
+        // Its path is another one by now.
+        std::fs::rename(&above, &moved).unwrap();
+        let there = rustix::fs::open(moved.join("point"), OFlags::PATH, Mode::empty()).unwrap();
+        assert_eq!(mount_id(&there).unwrap(), mount_id(&mount).unwrap());
+        assert_ne!(mount_id(&there).unwrap(), mount_id(CWD).unwrap());
+        detach_held(&own_files, &mount).unwrap();
+        assert_eq!(mountinfo(), before);
+        let again = detach_held(&own_files, &mount).unwrap_err();
+        assert_eq!(again.errno, Errno::INVAL, "it is no longer attached");
+    });
+}

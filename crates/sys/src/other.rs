@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags};
-use rustix::thread::ThreadNameSpaceType;
+use rustix::thread::{LinkNameSpaceType, ThreadNameSpaceType};
 
 use crate::error::{At as _, Result, check};
 
@@ -87,6 +87,19 @@ pub fn take_descriptor(pidfd: impl AsFd, number: RawFd) -> Result<OwnedFd> {
 pub fn enter_user_and_mounts(pidfd: impl AsFd) -> Result<()> {
     let both = ThreadNameSpaceType::USER | ThreadNameSpaceType::MOUNT;
     rustix::thread::move_into_thread_name_spaces(pidfd.as_fd(), both).call("setns")
+}
+
+/// Moves this single-threaded process into a user namespace, where it then has every capability.
+pub fn enter_user(namespace: impl AsFd) -> Result<()> {
+    rustix::thread::move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::User))
+        .call("setns")
+}
+
+/// Moves this single-threaded process into a mount namespace; its root and working directory become the
+/// root there.
+pub fn enter_mounts(namespace: impl AsFd) -> Result<()> {
+    rustix::thread::move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount))
+        .call("setns")
 }
 
 #[cfg(test)]

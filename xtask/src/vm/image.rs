@@ -55,8 +55,8 @@ fn size_of(directory: &Path) -> Result<u64> {
 }
 
 /// Writes the first root of the machine: busybox, the script, and the modules for disks.
-pub(crate) fn initramfs(kernel: &Kernel, script: &str, image: &Path) -> Result<()> {
-    let work = tempfile::tempdir().context("cannot make a directory")?;
+pub(crate) fn initramfs(kernel: &Kernel, script: &str, image: &Path, work: &Path) -> Result<()> {
+    let work = tempfile::tempdir_in(work).context("cannot make a directory")?;
     let root = work.path();
     for directory in ["bin", "dev", "proc", "sys", "new"] {
         fs::create_dir_all(root.join(directory))?;

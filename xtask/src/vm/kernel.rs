@@ -24,17 +24,33 @@ pub(crate) struct Kernel {
 }
 
 /// The kernel of this name: `cloud`, `generic`, a version such as `6.12`, or a package.
-pub(crate) fn fetch(name: &str, directory: &Path) -> Result<Kernel> {
-    let package = resolve(name)?;
-    let unpacked = directory.join(&package);
-    if !unpacked.is_dir() {
-        println!("downloading {package}");
-        unpack(&package, directory, &unpacked)?;
-    }
+pub(crate) fn fetch(name: &str, directory: &Path, work: &Path) -> Result<Kernel> {
+    let unpacked = match obtain(name, directory, work) {
+        // A fresh machine knows no package yet; and an archive drops a kernel when the next one
+        // is there, which older lists do not tell.
+        Err(error) if setup::am_root() => {
+            println!("{error:#}; updating apt's lists");
+            tree::succeed(Command::new("apt-get").args(["update", "-q"]).stdout(Stdio::null()))?;
+            obtain(name, directory, work)?
+        }
+        obtained => obtained?,
+    };
     let modules = unpacked.join("lib/modules");
     let release = only_entry(&modules)?;
     let image = unpacked.join("boot").join(format!("vmlinuz-{release}"));
     Ok(Kernel { release, image, modules })
+}
+
+/// The directory of the unpacked package.
+fn obtain(name: &str, directory: &Path, work: &Path) -> Result<PathBuf> {
+    let package = resolve(name)?;
+    let unpacked = directory.join(&package);
+    if !unpacked.is_dir() {
+        println!("downloading {package}");
+        fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+        unpack(&package, work, &unpacked)?;
+    }
+    Ok(unpacked)
 }
 
 /// The names of packages that may be meant.
@@ -51,18 +67,11 @@ fn candidates(name: &str) -> Vec<String> {
 
 /// The package that holds the kernel itself; most names are of packages that only point at it.
 fn resolve(name: &str) -> Result<String> {
-    let known = || candidates(name).iter().find_map(|package| pointed_at(package));
-    if let Some(package) = known() {
-        return Ok(package);
-    }
-    // On a fresh machine apt knows no package before its first update.
-    if setup::am_root() {
-        tree::succeed(Command::new("apt-get").args(["update", "-q"]).stdout(Stdio::null()))?;
-    }
-    known().with_context(|| {
+    let names = candidates(name);
+    names.iter().find_map(|package| pointed_at(package)).with_context(|| {
         format!(
             "apt knows none of {}; run `apt-get update`, or choose from `apt-cache search linux-image`",
-            candidates(name).join(", ")
+            names.join(", ")
         )
     })
 }
@@ -82,13 +91,13 @@ fn pointed_at(package: &str) -> Option<String> {
     Some(kernel.unwrap_or(package).to_owned())
 }
 
-fn unpack(package: &str, directory: &Path, unpacked: &Path) -> Result<()> {
-    fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+fn unpack(package: &str, work: &Path, unpacked: &Path) -> Result<()> {
     // Renamed when whole, so that an interrupted download is never taken for a kernel.
-    let work = tempfile::tempdir_in(directory).context("cannot make a directory")?;
+    let work = tempfile::tempdir_in(work).context("cannot make a directory")?;
     let mut download = Command::new("apt-get");
-    download.args(["download", "-q", package]).current_dir(work.path());
-    tree::succeed(download.stdout(Stdio::null()).stderr(Stdio::null()))
+    // Apt's own user may not be able to write here, which it would warn of.
+    download.args(["download", "-q", "-o", "APT::Sandbox::User=root", package]);
+    tree::succeed(download.current_dir(work.path()).stdout(Stdio::null()))
         .with_context(|| format!("downloading {package}"))?;
     let archive = work.path().join(only_entry(work.path())?);
     let tree_directory = work.path().join("tree");

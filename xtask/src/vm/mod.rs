@@ -8,12 +8,13 @@ mod machine;
 mod selection;
 mod userland;
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use tempfile::TempDir;
 
 use crate::programs::{self, TestExecutable};
 use crate::stage::link_or_copy_into;
@@ -27,10 +28,12 @@ pub(crate) use guest::guest;
 /// The script that mounts the disks, and the one that runs the tests.
 const FIRST_SCRIPT: &str = "tests/vm/init";
 const SECOND_SCRIPT: &str = "tests/vm/start";
+const WORK: &str = "work";
 const CONSOLE: &str = "console.log";
 /// The test executables, in the directory of what is tested.
 const TESTS: &str = "tests.json";
-const SHORT_LIMIT: Duration = Duration::from_secs(20 * 60);
+/// Only for a machine that hangs: a busy host may need several times as long as a quiet one.
+const SHORT_LIMIT: Duration = Duration::from_secs(40 * 60);
 const WHOLE_LIMIT: Duration = Duration::from_secs(5 * 60 * 60);
 /// Room on the disks whose content is known beforehand.
 const LITTLE_ROOM_MIB: u64 = 64;
@@ -63,21 +66,23 @@ pub(crate) fn vm_test(arguments: &VmArguments) -> Result<()> {
     setup::install_packages_of_the_machine()?;
     let directory = tree::root().join("target/vm");
     fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
-    let kernel = kernel::fetch(&arguments.kernel, &directory.join("kernels"))?;
+    let _only_one = lock(&directory)?;
+    let temporary = work_directory(&directory)?;
+    let work = temporary.path();
+    let kernel = kernel::fetch(&arguments.kernel, &directory.join("kernels"), work)?;
     let stage = directory.join("stage");
     if !arguments.no_build {
         build(&stage)?;
     }
     write_manifest(&stage, arguments)?;
 
-    let work = tempfile::tempdir_in(&directory).context("cannot make a directory")?;
-    let stage_image = work.path().join("stage.ext4");
+    let stage_image = work.join("stage.ext4");
     image::ext4(&stage, &stage_image, LITTLE_ROOM_MIB)?;
-    let modules_image = work.path().join("modules.ext4");
+    let modules_image = work.join("modules.ext4");
     image::ext4(&kernel.modules, &modules_image, LITTLE_ROOM_MIB)?;
-    let userland_image = userland::image(&directory)?;
-    let initramfs = work.path().join("initramfs");
-    image::initramfs(&kernel, &script(FIRST_SCRIPT)?, &initramfs)?;
+    let userland_image = userland::image(&directory, work)?;
+    let initramfs = work.join("initramfs");
+    image::initramfs(&kernel, &script(FIRST_SCRIPT)?, &initramfs, work)?;
 
     let console = directory.join(CONSOLE);
     let parts = Parts {
@@ -93,6 +98,31 @@ pub(crate) fn vm_test(arguments: &VmArguments) -> Result<()> {
         fs::remove_file(&console).with_context(|| console.display().to_string())?;
     }
     outcome
+}
+
+/// Keeps a second run out, which would replace the files of this one. Ends with this process.
+fn lock(directory: &Path) -> Result<File> {
+    let path = directory.join("lock");
+    let file = File::create(&path).with_context(|| path.display().to_string())?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => bail!("another vm-test of this checkout is running"),
+        Err(TryLockError::Error(error)) => Err(error).with_context(|| path.display().to_string()),
+    }
+}
+
+/// Where everything is made that this run alone needs. It has the same name every time, so that
+/// what a killed run could not remove goes with the next one.
+fn work_directory(directory: &Path) -> Result<TempDir> {
+    let path = directory.join(WORK);
+    if path.is_dir() {
+        fs::remove_dir_all(&path).with_context(|| path.display().to_string())?;
+    }
+    tempfile::Builder::new()
+        .prefix(WORK)
+        .rand_bytes(0)
+        .tempdir_in(directory)
+        .with_context(|| path.display().to_string())
 }
 
 /// Passes on what the machine says, up to its verdict.

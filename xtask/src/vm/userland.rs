@@ -64,7 +64,7 @@ const USER_LINE: &str = "palisade-test:x:4242:4242:runs the tests:/home/palisade
 const GROUP_LINE: &str = "palisade-test:x:4242:\n";
 
 /// Makes the image, unless one of the same packages is there.
-pub(crate) fn image(directory: &Path) -> Result<PathBuf> {
+pub(crate) fn image(directory: &Path, work: &Path) -> Result<PathBuf> {
     let image = directory.join("userland.ext4");
     let list = directory.join("userland.packages");
     let packages = closure(&installed()?, &setup::packages_of_the_tests());
@@ -75,7 +75,7 @@ pub(crate) fn image(directory: &Path) -> Result<PathBuf> {
         return Ok(image);
     }
     println!("copying {} packages into an image", packages.len());
-    let work = tempfile::tempdir_in(directory).context("cannot make a directory")?;
+    let work = tempfile::tempdir_in(work).context("cannot make a directory")?;
     let root = work.path().join("root");
     lay_out(&root)?;
     let names: Vec<&str> = packages.keys().map(String::as_str).collect();

@@ -6,11 +6,11 @@ use crate::output;
 use crate::request::policy_request;
 use clap::{Args, ValueEnum};
 use palisade_bpf::{Answer, Arch, BaselineOptions, Explanation, Notice, Profile, Refusal, Verdict};
+use palisade_policy::Provenance;
 use palisade_session::Caller;
-use palisade_session::run::{RunRequest, new_session_id, plan};
+use palisade_session::filter::{Filter, SetBy, filter};
 use serde::Serialize;
 use serde_json::json;
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 const EXIT_CODES: &str = "\
@@ -62,30 +62,28 @@ impl From<ArchName> for Arch {
 impl ExplainSyscall {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let arch = self.arch.map_or(Arch::native(), Arch::from);
-        let filter = self.filter()?.map(|profile| profile.on(arch));
+        let filter = self.filter()?;
+        let rules = filter.rules.clone().map(|profile| profile.on(arch));
         // A misspelt name is one with or without a filter.
-        let profile = filter.clone().unwrap_or_else(|| unfiltered(arch));
+        let profile = rules.clone().unwrap_or_else(|| unfiltered(arch));
         let asked = self.syscall.as_deref().map(|word| Asked::find(&profile, word)).transpose()?;
-        match (filter, asked) {
+        match (rules, asked) {
             (None, _) if self.json => output::print_json(&json!({ "filtered": false }))?,
             (None, _) => output::print("no filter at isolation level 0: every call is allowed\n")?,
-            (Some(_), Some(asked)) => return asked.tell(arch, self.json),
+            (Some(_), Some(asked)) => return asked.tell(arch, &filter, self.json),
             (Some(profile), None) => list(&profile, self.json)?,
         }
         Ok(ExitCode::SUCCESS)
     }
 
-    /// What `run` would use with these options; `None` at level 0.
-    fn filter(&self) -> anyhow::Result<Option<Profile>> {
+    /// What `run` would use with these options.
+    fn filter(&self) -> anyhow::Result<Filter> {
         let caller = Caller::here()?;
-        let policy = policy_request(&caller, &self.policy)?;
-        // The filter is the same for every command.
-        let request = RunRequest { command: vec![OsString::from("true")], policy };
-        let planned = plan(&caller, &request, &new_session_id())?;
-        for note in &planned.policy.notes {
+        let filter = filter(&caller, &policy_request(&caller, &self.policy)?)?;
+        for note in &filter.policy.notes {
             output::note(&note.to_string());
         }
-        Ok(planned.plan.seccomp.map(|seccomp| seccomp.rules))
+        Ok(filter)
     }
 }
 
@@ -112,12 +110,15 @@ impl Asked {
         })
     }
 
-    fn tell(&self, arch: Arch, as_json: bool) -> anyhow::Result<ExitCode> {
+    fn tell(&self, arch: Arch, filter: &Filter, as_json: bool) -> anyhow::Result<ExitCode> {
         match self {
             Self::Known(explanation) if as_json => {
-                output::print_json(&OnArch { arch, explanation })?;
+                let set_by = filter.set_by(explanation);
+                output::print_json(&OnArch { arch, explanation, set_by })?;
             }
-            Self::Known(explanation) => output::print(&text(explanation, arch))?,
+            Self::Known(explanation) => {
+                output::print_untrusted(&text(explanation, arch, &filter.set_by(explanation)))?;
+            }
             Self::Unknown(number) if as_json => output::print_json(&json!({
                 "arch": arch, "number": number, "verdict": Verdict::Refused,
             }))?,
@@ -143,6 +144,8 @@ struct OnArch<'a> {
     arch: Arch,
     #[serde(flatten)]
     explanation: &'a Explanation,
+    #[serde(rename = "setBy")]
+    set_by: Vec<SetBy>,
 }
 
 fn arch_name(arch: Arch) -> &'static str {
@@ -152,8 +155,9 @@ fn arch_name(arch: Arch) -> &'static str {
     }
 }
 
-fn text(explanation: &Explanation, arch: Arch) -> String {
-    let Explanation { name, number, verdict, group, reason, list, rules } = explanation;
+fn text(explanation: &Explanation, arch: Arch, set_by: &[SetBy]) -> String {
+    let Explanation { name, number, verdict, group, reason, list, switches: _, rules } =
+        explanation;
     let arch = arch_name(arch);
     let Some(number) = number else {
         return format!("{name}: {arch} has no such call\n  group {group}: {reason}\n");
@@ -175,6 +179,10 @@ fn text(explanation: &Explanation, arch: Arch) -> String {
     }
     if let Some(list) = list {
         text += &format!("  {list}\n");
+    }
+    for SetBy { key, sources } in set_by {
+        let sources: Vec<String> = sources.iter().map(Provenance::to_string).collect();
+        text += &format!("  {key}: set by {}\n", sources.join("; "));
     }
     text + &format!("  group {group}: {reason}\n")
 }

@@ -1,5 +1,6 @@
 //! A file a command.
 
+pub(crate) mod approve;
 pub(crate) mod audit;
 pub(crate) mod check_path;
 pub(crate) mod doctor;

@@ -11,6 +11,7 @@ pub use tree::RealTree;
 
 use palisade_plan::facts::{HostFacts, HostMount};
 use palisade_sys::landlock::landlock_abi;
+use rustix::fs::FileType;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -49,8 +50,17 @@ pub fn facts() -> Result<HostFacts, FactsError> {
         uid_ranges: id_ranges("/proc/self/uid_map")?,
         gid_ranges: id_ranges("/proc/self/gid_map")?,
         mounts: mounts()?,
+        file_among_streams: is_file_among_streams(),
         own_paths: Vec::new(),
         canary: None,
+    })
+}
+
+fn is_file_among_streams() -> bool {
+    let streams = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
+    streams.into_iter().any(|stream| {
+        rustix::fs::fstat(stream)
+            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile)
     })
 }
 

@@ -99,7 +99,7 @@ impl Foreign {
         out: &mut Settings,
     ) {
         let Some(key) = keys::find(path) else { return };
-        match decode_value(key.kind, field.node()) {
+        match decode_value(key.kind, field.node(), &self.decoder.file) {
             Ok(Value::Number(number)) => match number.checked_mul(factor) {
                 Some(scaled) => self.set(field, path, Value::Number(scaled), out),
                 None => self.decoder.wrong_type(field.node(), &field.path, "a smaller number"),

@@ -67,12 +67,11 @@ impl Findings {
     /// By itself: as the organisation's, which may use every key.
     fn file(&mut self, path: &Path) -> anyhow::Result<()> {
         let file = config::read(path)?;
-        let checked =
-            palisade_policy::load(&file.text, &path.to_string_lossy()).and_then(|loaded| {
-                self.warnings.extend(loaded.warnings);
-                let layer = Layer { kind: LayerKind::Organisation, document: loaded.document };
-                merge(&Subject::Run, vec![layer])
-            });
+        let checked = config::decode(&file.text, &path.to_string_lossy()).and_then(|loaded| {
+            self.warnings.extend(loaded.warnings);
+            let layer = Layer { kind: LayerKind::Organisation, document: loaded.document };
+            merge(&Subject::Run, vec![layer])
+        });
         match checked {
             Ok(merged) => self.problems.extend(not_enforced(&merged)),
             Err(problems) => self.problems.extend(problems),

@@ -47,7 +47,7 @@ impl Import {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let caller = Caller::here()?;
         let source = config::read(&self.file)?;
-        let loaded = palisade_policy::load(&source.text, &source.path.to_string_lossy())
+        let loaded = config::decode(&source.text, &source.path.to_string_lossy())
             .map_err(SessionError::Policy)?;
         for warning in &loaded.warnings {
             output::note(&format!("warning: {warning}"));

@@ -1,0 +1,120 @@
+//! What can be answered, by whom, and why an answer may not be taken.
+
+use crate::question::QuestionId;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// How much of what was asked about is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Scope {
+    /// What the question is about. If that is a directory: with everything below it.
+    #[serde(rename = "file")]
+    File,
+    /// The directory that the question offers, with everything below it.
+    #[serde(rename = "dir")]
+    Directory,
+}
+
+/// Where an answer for good is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Store {
+    #[default]
+    User,
+    Project,
+    #[serde(rename = "org", alias = "organisation")]
+    Organisation,
+}
+
+impl fmt::Display for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::User => "user",
+            Self::Project => "project",
+            Self::Organisation => "organisation",
+        })
+    }
+}
+
+/// How long an answer holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lifetime {
+    /// For the calls that wait now.
+    Once,
+    /// Until the run ends.
+    Session,
+    Always(Store),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Answer {
+    Allow { scope: Scope, lifetime: Lifetime },
+    Deny { lifetime: Lifetime },
+}
+
+impl Answer {
+    pub fn lifetime(self) -> Lifetime {
+        match self {
+            Self::Allow { lifetime, .. } | Self::Deny { lifetime } => lifetime,
+        }
+    }
+
+    pub fn is_allowed(self) -> bool {
+        matches!(self, Self::Allow { .. })
+    }
+}
+
+/// Where an answer came from; each is recorded with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The terminal that the run was started in.
+    Terminal,
+    /// A client of the protocol. The kernel vouches for the ids; the name is the client's own word.
+    Socket { uid: u32, pid: u32, name: String },
+    /// Nobody answered in time.
+    Timeout,
+    /// Nobody is there to answer.
+    NobodyToAsk,
+    /// The policy's `onAsk` answers for everybody.
+    OnAsk,
+    /// Whoever asked is gone.
+    Withdrawn,
+}
+
+impl Source {
+    /// Its name on the wire and in records.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Terminal => "terminal",
+            Self::Socket { .. } => "socket",
+            Self::Timeout => "timeout",
+            Self::NobodyToAsk => "nobody",
+            Self::OnAsk => "on_ask",
+            Self::Withdrawn => "withdrawn",
+        }
+    }
+}
+
+/// Why an answer was not taken. Nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    #[error("there is no question {0}; `sandbox approve --json` lists those that are open")]
+    Unknown(QuestionId),
+    #[error("question {0} is no longer open: it was answered, timed out or withdrawn")]
+    NotOpen(QuestionId),
+    #[error("question {0} offers no directory; answer for the file")]
+    NoDirectoryOffered(QuestionId),
+    #[error("a directory is allowed for the session or always, not once (question {0})")]
+    DirectoryOnce(QuestionId),
+}
+
+impl AnswerError {
+    /// Its name on the wire.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Unknown(_) => "unknown",
+            Self::NotOpen(_) => "not_open",
+            Self::NoDirectoryOffered(_) | Self::DirectoryOnce(_) => "not_offered",
+        }
+    }
+}

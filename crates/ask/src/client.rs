@@ -1,0 +1,178 @@
+//! One connection to a session, from the side of whoever answers.
+//!
+//! It never blocks but in [`Client::wait`]. What a session says is bounded and parsed, and shown by
+//! nobody without being escaped.
+
+use crate::json;
+use crate::lines::Lines;
+use crate::message::{Command, Event, LONGEST_EVENT, PROTOCOL};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a session may take for a few bytes.
+const PATIENCE: Duration = Duration::from_secs(5);
+const CHUNK: usize = 64 * 1024;
+/// Bytes read before others have their turn.
+const MOST_AT_ONCE: usize = 1024 * 1024;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    #[error("{}: can not connect: {source}", path.display())]
+    Connect { path: PathBuf, source: io::Error },
+    #[error("{}: is served by user {uid}, who is neither you nor root", path.display())]
+    Stranger { path: PathBuf, uid: u32 },
+    #[error("{}: {reason}; nothing in it is believed", path.display())]
+    Directory { path: PathBuf, reason: &'static str },
+    #[error("{}: can not be read: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("the session has ended")]
+    Gone,
+    #[error("the session does not answer; it may be stopped")]
+    Silent,
+    #[error(
+        "the session speaks protocol {0}, this is {PROTOCOL}; use the `sandbox` it was started with"
+    )]
+    Protocol(u32),
+    #[error("the session sent what is no message: {0}")]
+    Garbled(String),
+    #[error("the connection to the session failed: {0}")]
+    Io(#[from] Errno),
+}
+
+#[derive(Debug)]
+pub struct Client {
+    stream: UnixStream,
+    lines: Lines,
+    events: VecDeque<Event>,
+    is_at_end: bool,
+}
+
+impl Client {
+    /// Connects to a socket that somebody else could have put there: it must be served by the same
+    /// user, or by root.
+    pub fn connect(path: &Path) -> Result<Self, ClientError> {
+        let connect =
+            |errno: Errno| ClientError::Connect { path: path.to_owned(), source: errno.into() };
+        // A session that is stopped and has many waiting already would block us.
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let stream = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+            .map_err(connect)?;
+        let address = SocketAddrUnix::new(path).map_err(connect)?;
+        rustix::net::connect(&stream, &address).map_err(connect)?;
+        let stream = UnixStream::from(stream);
+        let server = rustix::net::sockopt::socket_peercred(&stream)?.uid;
+        let mine = rustix::process::geteuid();
+        // Root may answer for everybody.
+        if server != mine && !server.is_root() && !mine.is_root() {
+            return Err(ClientError::Stranger { path: path.to_owned(), uid: server.as_raw() });
+        }
+        Ok(Self::new(stream))
+    }
+
+    pub fn new(stream: UnixStream) -> Self {
+        Self { stream, lines: Lines::new(LONGEST_EVENT), events: VecDeque::new(), is_at_end: false }
+    }
+
+    /// Sends a command. Commands are short, and a session that takes none for seconds hangs.
+    pub fn send(&mut self, command: &Command) -> Result<(), ClientError> {
+        let line =
+            json::to_line(command).map_err(|error| ClientError::Garbled(error.to_string()))?;
+        let mut rest = line.as_bytes();
+        let deadline = Instant::now() + PATIENCE;
+        while !rest.is_empty() {
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            match rustix::net::send(&self.stream, rest, flags) {
+                Ok(count) => rest = &rest[count..],
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    if !ready(self.stream.as_fd(), PollFlags::OUT, deadline)? {
+                        return Err(ClientError::Silent);
+                    }
+                }
+                Err(Errno::PIPE | Errno::CONNRESET) => return Err(ClientError::Gone),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next event that is there already; `Gone` once the session has hung up and everything it
+    /// said was taken.
+    pub fn next_event(&mut self) -> Result<Option<Event>, ClientError> {
+        if self.events.is_empty() && !self.is_at_end {
+            self.read()?;
+        }
+        match self.events.pop_front() {
+            Some(event) => Ok(Some(event)),
+            None if self.is_at_end => Err(ClientError::Gone),
+            None => Ok(None),
+        }
+    }
+
+    /// The next event, or `None` if there is none by then.
+    pub fn wait(&mut self, deadline: Instant) -> Result<Option<Event>, ClientError> {
+        loop {
+            if let Some(event) = self.next_event()? {
+                return Ok(Some(event));
+            }
+            if !ready(self.stream.as_fd(), PollFlags::IN, deadline)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<(), ClientError> {
+        let mut chunk = vec![0; CHUNK];
+        let mut total = 0;
+        while total < MOST_AT_ONCE {
+            let flags = RecvFlags::DONTWAIT;
+            let count = match rustix::net::recv(&self.stream, &mut chunk[..], flags) {
+                Ok((_, 0)) | Err(Errno::CONNRESET) => {
+                    self.is_at_end = true;
+                    return Ok(());
+                }
+                Ok((_, count)) => count,
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(errno) => return Err(errno.into()),
+            };
+            total += count;
+            let (lines, whole) = self.lines.push(&chunk[..count]);
+            for line in lines {
+                let event = serde_json::from_slice(&line)
+                    .map_err(|error| ClientError::Garbled(error.to_string()))?;
+                self.events.push_back(event);
+            }
+            if whole.is_err() {
+                return Err(ClientError::Garbled("a line without end".to_owned()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for Client {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+/// Whether it became so before the deadline.
+fn ready(fd: BorrowedFd<'_>, flags: PollFlags, deadline: Instant) -> Result<bool, Errno> {
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let mut polled = [PollFd::from_borrowed_fd(fd, flags)];
+        match rustix::event::poll(&mut polled, Timespec::try_from(left).ok().as_ref()) {
+            Ok(count) => return Ok(count > 0),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}

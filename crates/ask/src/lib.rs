@@ -1,0 +1,24 @@
+//! Questions, answers, the one queue they meet in, and the protocol that carries them.
+//!
+//! It decides nothing and grants nothing: whoever asks carries out what was answered. Only `client`
+//! and `sessions` touch a socket; everything else is values in, values out.
+#![forbid(unsafe_code)]
+
+mod answer;
+pub mod client;
+mod json;
+mod lines;
+pub mod message;
+mod question;
+mod queue;
+pub mod server;
+pub mod sessions;
+#[cfg(test)]
+mod test_support;
+
+pub use answer::{Answer, AnswerError, Lifetime, Scope, Source, Store};
+pub use json::to_line;
+pub use question::{
+    Access, Ancestor, FileSubject, NewQuestion, Now, Process, Question, QuestionId, Subject,
+};
+pub use queue::{Asked, Decided, MOST_OPEN, MOST_WAITING, Queue};

@@ -1,0 +1,216 @@
+//! A question as people see it: what is wanted, by whom, and why it has to be asked.
+//!
+//! Every text in it may come from inside a sandbox. It is kept as it was, cut to a length that can
+//! do no harm; whoever shows it escapes it.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Arguments of one process, together, in bytes.
+const LONGEST_ARGUMENTS: usize = 4096;
+const LONGEST_TEXT: usize = 4096;
+const MOST_ANCESTORS: usize = 32;
+/// Processes that are described; all others are counted.
+pub(crate) const MOST_DESCRIBED: usize = 8;
+
+/// Counts up from 1 within one session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct QuestionId(pub u64);
+
+impl fmt::Display for QuestionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The time, twice: deadlines must not move when somebody sets the clock, and people read clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    pub monotonic: Instant,
+    pub wall: Timestamp,
+}
+
+impl Now {
+    pub fn read() -> Self {
+        Self { monotonic: Instant::now(), wall: Timestamp::now() }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Access {
+    Read,
+    /// And reading, without which nothing is executed.
+    Execute,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Execute => "execute",
+        })
+    }
+}
+
+/// What is asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    File(FileSubject),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileSubject {
+    /// Of the very file that would be granted, on the host.
+    pub path: PathBuf,
+    pub access: Access,
+    /// The system call.
+    pub operation: String,
+    pub is_directory: bool,
+    /// What is granted with it because it could not run without: interpreter, loader.
+    pub also: Vec<PathBuf>,
+    /// The directory that may be allowed instead. Never one that holds a secret.
+    pub directory: Option<PathBuf>,
+}
+
+impl FileSubject {
+    /// Whether this may be had once `directory` is allowed, as a tree, for `access`.
+    pub(crate) fn is_covered_by(&self, directory: &Path, access: Access) -> bool {
+        let has_access = self.access == Access::Read || access == Access::Execute;
+        has_access
+            && self.path.starts_with(directory)
+            && self.also.iter().all(|needed| needed.starts_with(directory))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ancestor {
+    pub pid: u32,
+    pub name: String,
+}
+
+/// Somebody who waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// On the host.
+    pub pid: u32,
+    pub executable: String,
+    pub arguments: Vec<String>,
+    pub cwd: String,
+    /// Its parent first.
+    pub ancestors: Vec<Ancestor>,
+}
+
+impl Process {
+    fn cut(mut self) -> Self {
+        cut(&mut self.executable, LONGEST_TEXT);
+        cut(&mut self.cwd, LONGEST_TEXT);
+        self.ancestors.truncate(MOST_ANCESTORS);
+        for ancestor in &mut self.ancestors {
+            cut(&mut ancestor.name, 256);
+        }
+        let mut room = LONGEST_ARGUMENTS;
+        let mut kept = Vec::new();
+        for mut argument in self.arguments {
+            if room == 0 {
+                kept.push("…".to_owned());
+                break;
+            }
+            cut(&mut argument, room);
+            // An empty argument takes room too, or there could be any number of them.
+            room = room.saturating_sub(argument.len() + 1);
+            kept.push(argument);
+        }
+        self.arguments = kept;
+        self
+    }
+}
+
+/// Cuts between characters and leaves a mark.
+fn cut(text: &mut String, longest: usize) {
+    if text.len() > longest {
+        text.truncate(text.floor_char_boundary(longest));
+        text.push('…');
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    pub id: QuestionId,
+    /// The run it comes from.
+    pub session: String,
+    pub subject: Subject,
+    /// Why it has to be asked.
+    pub reason: String,
+    /// Those who wait, the first first; the rest are only counted, in `requests`.
+    pub processes: Vec<Process>,
+    /// The ids of all calls that wait for this answer.
+    pub requests: Vec<u64>,
+    pub is_secret: bool,
+    pub asked_at: Timestamp,
+    /// When silence becomes a no; `None` if it may wait for ever.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// One call that has to wait for an answer.
+#[derive(Clone, Debug)]
+pub struct NewQuestion {
+    pub request: u64,
+    pub subject: Subject,
+    pub reason: String,
+    pub process: Process,
+    pub is_secret: bool,
+    /// How long to wait for an answer; `None` is for ever.
+    pub patience: Option<Duration>,
+}
+
+impl NewQuestion {
+    pub(crate) fn into_question(self, id: QuestionId, session: &str, now: Now) -> Question {
+        let Subject::File(mut file) = self.subject;
+        cut(&mut file.operation, 64);
+        let mut reason = self.reason;
+        cut(&mut reason, LONGEST_TEXT);
+        let expires_at = self.patience.and_then(|patience| {
+            let patience = jiff::SignedDuration::try_from(patience).ok()?;
+            now.wall.checked_add(patience).ok()
+        });
+        Question {
+            id,
+            session: session.to_owned(),
+            subject: Subject::File(file),
+            reason,
+            processes: vec![self.process.cut()],
+            requests: vec![self.request],
+            is_secret: self.is_secret,
+            asked_at: now.wall,
+            expires_at,
+        }
+    }
+}
+
+impl Question {
+    /// The directory that may be allowed instead; for a secret there is none.
+    pub fn offered(&self) -> Option<&PathBuf> {
+        let Subject::File(file) = &self.subject;
+        file.directory.as_ref().filter(|_| !self.is_secret)
+    }
+
+    pub(crate) fn join(&mut self, request: u64, process: Process) {
+        if self.requests.contains(&request) {
+            return;
+        }
+        self.requests.push(request);
+        let is_described = self.processes.iter().any(|known| known.pid == process.pid);
+        if !is_described && self.processes.len() < MOST_DESCRIBED {
+            self.processes.push(process.cut());
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "question_tests.rs"]
+mod tests;

@@ -1,0 +1,196 @@
+//! The one queue: whoever wants to know puts a question in, whoever answers first decides.
+//!
+//! It does nothing itself, and it is bounded: what finds no room is to be denied. Silence is a no.
+
+use crate::answer::{Answer, AnswerError, Lifetime, Scope, Source};
+use crate::question::{NewQuestion, Now, Question, QuestionId, Subject};
+use jiff::Timestamp;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// Questions that are open at once. A person answers none of more than this.
+pub const MOST_OPEN: usize = 256;
+/// Calls that wait at once, for all questions together.
+pub const MOST_WAITING: usize = 4096;
+
+/// What became of a call's question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    New(QuestionId),
+    /// It waits for an answer to the same question.
+    Joined(QuestionId),
+    /// There is no room; it is to be denied.
+    Full,
+}
+
+/// An answer that was taken. The question is no longer open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decided {
+    pub question: Question,
+    pub answer: Answer,
+    pub source: Source,
+    pub at: Timestamp,
+}
+
+#[derive(Debug)]
+struct Open {
+    question: Question,
+    deadline: Option<Instant>,
+}
+
+#[derive(Debug)]
+pub struct Queue {
+    session: String,
+    next: u64,
+    open: BTreeMap<QuestionId, Open>,
+    waiting: usize,
+}
+
+impl Queue {
+    pub fn new(session: &str) -> Self {
+        Self { session: session.to_owned(), next: 1, open: BTreeMap::new(), waiting: 0 }
+    }
+
+    pub fn ask(&mut self, new: NewQuestion, now: Now) -> Asked {
+        if self.waiting >= MOST_WAITING {
+            return Asked::Full;
+        }
+        let same = self.open.values_mut().find(|open| open.question.is_same(&new));
+        if let Some(open) = same {
+            let before = open.question.requests.len();
+            open.question.join(new.request, new.process);
+            self.waiting += open.question.requests.len() - before;
+            return Asked::Joined(open.question.id);
+        }
+        if self.open.len() >= MOST_OPEN {
+            return Asked::Full;
+        }
+        let id = QuestionId(self.next);
+        self.next += 1;
+        let deadline = new.patience.and_then(|patience| now.monotonic.checked_add(patience));
+        let question = new.into_question(id, &self.session, now);
+        self.open.insert(id, Open { question, deadline });
+        self.waiting += 1;
+        Asked::New(id)
+    }
+
+    /// A call no longer waits. If it was the last one, its question is closed and comes back.
+    pub fn withdraw(&mut self, request: u64, now: Now) -> Option<Decided> {
+        let (id, open) =
+            self.open.iter_mut().find(|(_, open)| open.question.requests.contains(&request))?;
+        let id = *id;
+        if open.question.requests.len() > 1 {
+            open.question.requests.retain(|waiting| *waiting != request);
+            self.waiting -= 1;
+            return None;
+        }
+        self.close(id, Answer::Deny { lifetime: Lifetime::Once }, Source::Withdrawn, now)
+    }
+
+    /// Takes an answer. The first of what comes back is the question itself; behind it come those
+    /// that an allowed directory answers as well.
+    pub fn answer(
+        &mut self,
+        id: QuestionId,
+        answer: Answer,
+        source: &Source,
+        now: Now,
+    ) -> Result<Vec<Decided>, AnswerError> {
+        let covered = self.check(id, answer)?;
+        let mut decided: Vec<Decided> =
+            self.close(id, answer, source.clone(), now).into_iter().collect();
+        let allowed = decided.first().and_then(|first| first.question.offered()).cloned();
+        for id in covered {
+            let Some(mut also) = self.close(id, answer, source.clone(), now) else { continue };
+            // The directory that was allowed, not the one that this question would have offered.
+            let Subject::File(file) = &mut also.question.subject;
+            file.directory.clone_from(&allowed);
+            decided.push(also);
+        }
+        Ok(decided)
+    }
+
+    /// Denies what nobody answered in time.
+    pub fn expire(&mut self, now: Now) -> Vec<Decided> {
+        let due: Vec<QuestionId> = self
+            .open
+            .iter()
+            .filter(|(_, open)| open.deadline.is_some_and(|deadline| deadline <= now.monotonic))
+            .map(|(id, _)| *id)
+            .collect();
+        let deny = Answer::Deny { lifetime: Lifetime::Once };
+        due.into_iter().filter_map(|id| self.close(id, deny, Source::Timeout, now)).collect()
+    }
+
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.open.values().filter_map(|open| open.deadline).min()
+    }
+
+    /// The oldest first.
+    pub fn open(&self) -> impl Iterator<Item = &Question> {
+        self.open.values().map(|open| &open.question)
+    }
+
+    pub fn get(&self, id: QuestionId) -> Option<&Question> {
+        self.open.get(&id).map(|open| &open.question)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Whether the answer is one that the question offers, and what else it would answer.
+    fn check(&self, id: QuestionId, answer: Answer) -> Result<Vec<QuestionId>, AnswerError> {
+        let Some(open) = self.open.get(&id) else {
+            let was_asked = (1..self.next).contains(&id.0);
+            return Err(if was_asked {
+                AnswerError::NotOpen(id)
+            } else {
+                AnswerError::Unknown(id)
+            });
+        };
+        let Answer::Allow { scope: Scope::Directory, lifetime } = answer else {
+            return Ok(Vec::new());
+        };
+        let Subject::File(file) = &open.question.subject;
+        let Some(directory) = open.question.offered() else {
+            return Err(AnswerError::NoDirectoryOffered(id));
+        };
+        if lifetime == Lifetime::Once {
+            return Err(AnswerError::DirectoryOnce(id));
+        }
+        let covered = self.open().filter(|other| {
+            let Subject::File(other_file) = &other.subject;
+            other.id != id && !other.is_secret && other_file.is_covered_by(directory, file.access)
+        });
+        Ok(covered.map(|other| other.id).collect())
+    }
+
+    fn close(
+        &mut self,
+        id: QuestionId,
+        answer: Answer,
+        source: Source,
+        now: Now,
+    ) -> Option<Decided> {
+        let question = self.open.remove(&id)?.question;
+        self.waiting -= question.requests.len();
+        Some(Decided { question, answer, source, at: now.wall })
+    }
+}
+
+impl Question {
+    /// One answer serves both.
+    fn is_same(&self, new: &NewQuestion) -> bool {
+        let Subject::File(mine) = &self.subject;
+        let Subject::File(theirs) = &new.subject;
+        mine.path == theirs.path
+            && mine.access == theirs.access
+            && mine.is_directory == theirs.is_directory
+            && mine.also == theirs.also
+    }
+}
+
+#[cfg(test)]
+#[path = "queue_tests.rs"]
+mod tests;

@@ -1,0 +1,352 @@
+//! Every session that can be asked, found by the sockets in one directory, and what is open there.
+//!
+//! Sessions come and go at any time. One that can not be understood is reported once and left alone;
+//! it never keeps the others from being seen.
+
+use crate::answer::Answer;
+use crate::client::{Client, ClientError};
+use crate::message::{Audit, Command, Event, Hello, PROTOCOL, Refused};
+use crate::question::{Question, QuestionId};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const SUFFIX: &str = ".sock";
+/// Sockets that are looked at; a directory with more is not one of ours.
+const MOST_SESSIONS: usize = 1024;
+
+/// Where sessions put their sockets: in the user's runtime directory, which only that user can enter
+/// and which is gone when the user is; without one, below the product's own state.
+pub fn socket_directory(runtime: Option<&OsStr>, state: &Path) -> PathBuf {
+    match runtime.map(Path::new).filter(|path| path.is_absolute()) {
+        Some(runtime) => runtime.join("palisade"),
+        None => state.join("run"),
+    }
+}
+
+/// Held, shared, by everybody who has questions shown to them and could answer.
+pub const APPROVER_LOCK: &str = "approver.lock";
+
+/// The socket of one session.
+pub fn socket_path(directory: &Path, session: &str) -> PathBuf {
+    directory.join(format!("{session}{SUFFIX}"))
+}
+
+/// What changed.
+#[derive(Debug)]
+pub enum Change {
+    Appeared {
+        session: String,
+    },
+    /// Its open questions are gone with it.
+    Vanished {
+        session: String,
+    },
+    /// New, or more calls wait for it.
+    Asked {
+        session: String,
+        id: QuestionId,
+        is_new: bool,
+    },
+    Answered {
+        session: String,
+        audit: Audit,
+    },
+    Withdrawn {
+        session: String,
+        id: QuestionId,
+    },
+    /// A command of ours was carried out.
+    Done {
+        session: String,
+    },
+    /// A command of ours was not.
+    Refused {
+        session: String,
+        refused: Refused,
+    },
+    /// It is there, but can not be talked to.
+    Trouble {
+        session: String,
+        error: ClientError,
+    },
+}
+
+#[derive(Debug)]
+pub struct Session {
+    client: Client,
+    /// `None` until it has said so.
+    hello: Option<Hello>,
+    open: BTreeMap<QuestionId, Question>,
+    /// Questions that were open when we came and have not been told yet.
+    expected: usize,
+}
+
+impl Session {
+    /// The run's command line, as far as it tells.
+    pub fn command(&self) -> &str {
+        self.hello.as_ref().map_or("", |hello| &hello.command)
+    }
+
+    /// The project it runs in.
+    pub fn project(&self) -> &str {
+        self.hello.as_ref().map_or("", |hello| &hello.project)
+    }
+
+    /// The oldest first.
+    pub fn open(&self) -> impl Iterator<Item = &Question> {
+        self.open.values()
+    }
+
+    fn has_told_everything(&self) -> bool {
+        self.hello.is_some() && self.expected == 0
+    }
+}
+
+#[derive(Debug)]
+pub struct Sessions {
+    directory: PathBuf,
+    /// The name that answers are recorded with.
+    name: String,
+    connected: BTreeMap<String, Session>,
+    /// Sockets that failed, and the inode they failed with: a new one may be tried.
+    failed: BTreeMap<String, u64>,
+}
+
+impl Sessions {
+    pub fn new(directory: &Path, name: &str) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            name: name.to_owned(),
+            connected: BTreeMap::new(),
+            failed: BTreeMap::new(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    /// Those that have introduced themselves.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Session)> {
+        let greeted = self.connected.iter().filter(|(_, session)| session.hello.is_some());
+        greeted.map(|(name, session)| (name.as_str(), session))
+    }
+
+    pub fn question(&self, session: &str, id: QuestionId) -> Option<&Question> {
+        self.connected.get(session)?.open.get(&id)
+    }
+
+    /// To be polled for reading.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.connected.values().map(|session| session.client.as_fd())
+    }
+
+    /// Looks for new sessions, and takes what the known ones say.
+    pub fn refresh(&mut self) -> Result<Vec<Change>, ClientError> {
+        let mut changes = Vec::new();
+        self.discover(&mut changes)?;
+        let names: Vec<String> = self.connected.keys().cloned().collect();
+        for name in names {
+            self.listen(&name, &mut changes);
+        }
+        Ok(changes)
+    }
+
+    /// The same, and waits until every session has told the questions that were open when it was
+    /// found.
+    pub fn refresh_fully(&mut self, patience: Duration) -> Result<Vec<Change>, ClientError> {
+        let deadline = Instant::now() + patience;
+        let mut changes = self.refresh()?;
+        let names: Vec<String> = self.connected.keys().cloned().collect();
+        for name in names {
+            while let Some(session) =
+                self.connected.get_mut(&name).filter(|session| !session.has_told_everything())
+            {
+                let heard = match session.client.wait(deadline) {
+                    Ok(Some(event)) => session.hear(&name, event, &mut changes),
+                    Ok(None) => {
+                        let error = ClientError::Silent;
+                        changes.push(Change::Trouble { session: name.clone(), error });
+                        break;
+                    }
+                    Err(error) => Err(error),
+                };
+                if let Err(error) = heard {
+                    self.part(&name, error, &mut changes);
+                }
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Sends an answer; whether it was taken comes with a later [`Sessions::refresh`].
+    pub fn answer(
+        &mut self,
+        session: &str,
+        id: QuestionId,
+        answer: Answer,
+    ) -> Result<(), ClientError> {
+        let session = self.connected.get_mut(session).ok_or(ClientError::Gone)?;
+        session.client.send(&Command::answering(id, answer))
+    }
+
+    fn discover(&mut self, changes: &mut Vec<Change>) -> Result<(), ClientError> {
+        let unreadable = |source| ClientError::Unreadable { path: self.directory.clone(), source };
+        let entries = match fs::read_dir(&self.directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(unreadable(error)),
+        };
+        self.check_directory()?;
+        let mut found = BTreeMap::new();
+        for entry in entries.take(MOST_SESSIONS) {
+            let entry = entry.map_err(unreadable)?;
+            let name = entry.file_name();
+            let session = name.to_str().and_then(|name| name.strip_suffix(SUFFIX));
+            let (Some(session), Ok(metadata)) = (session, entry.metadata()) else { continue };
+            if !session.is_empty() {
+                found.insert(session.to_owned(), metadata.ino());
+            }
+        }
+        self.failed.retain(|name, inode| found.get(name) == Some(inode));
+        for (name, inode) in found {
+            if self.connected.contains_key(&name) || self.failed.contains_key(&name) {
+                continue;
+            }
+            match self.join(&name) {
+                Ok(session) => {
+                    self.connected.insert(name, session);
+                }
+                // Left behind by a session that was killed, or it is stopped: that may change.
+                Err(ClientError::Connect { source, .. })
+                    if matches!(
+                        source.kind(),
+                        io::ErrorKind::ConnectionRefused
+                            | io::ErrorKind::NotFound
+                            | io::ErrorKind::WouldBlock
+                    ) => {}
+                Err(ClientError::Gone) => {}
+                Err(error) => {
+                    self.failed.insert(name.clone(), inode);
+                    changes.push(Change::Trouble { session: name, error });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Somebody else's directory could hold sockets that ask for what nobody wants.
+    fn check_directory(&self) -> Result<(), ClientError> {
+        let wrong = |reason| ClientError::Directory { path: self.directory.clone(), reason };
+        let metadata = fs::metadata(&self.directory)
+            .map_err(|source| ClientError::Unreadable { path: self.directory.clone(), source })?;
+        let mine = rustix::process::geteuid();
+        if !mine.is_root() && metadata.uid() != mine.as_raw() {
+            return Err(wrong("belongs to somebody else"));
+        }
+        if metadata.mode() & 0o022 != 0 {
+            return Err(wrong("can be written to by others"));
+        }
+        Ok(())
+    }
+
+    fn join(&self, name: &str) -> Result<Session, ClientError> {
+        let mut client = Client::connect(&socket_path(&self.directory, name))?;
+        client.send(&Command::Hello { protocol: PROTOCOL, name: self.name.clone() })?;
+        Ok(Session { client, hello: None, open: BTreeMap::new(), expected: 0 })
+    }
+
+    fn listen(&mut self, name: &str, changes: &mut Vec<Change>) {
+        while let Some(session) = self.connected.get_mut(name) {
+            let heard = match session.client.next_event() {
+                Ok(Some(event)) => session.hear(name, event, changes),
+                Ok(None) => return,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = heard {
+                self.part(name, error, changes);
+            }
+        }
+    }
+
+    fn part(&mut self, name: &str, error: ClientError, changes: &mut Vec<Change>) {
+        let had_greeted =
+            self.connected.remove(name).is_some_and(|session| session.hello.is_some());
+        let session = name.to_owned();
+        if !matches!(error, ClientError::Gone) {
+            let path = socket_path(&self.directory, name);
+            if let Ok(metadata) = fs::symlink_metadata(path) {
+                self.failed.insert(session.clone(), metadata.ino());
+            }
+            changes.push(Change::Trouble { session: session.clone(), error });
+        }
+        if had_greeted {
+            changes.push(Change::Vanished { session });
+        }
+    }
+}
+
+impl Session {
+    fn hear(
+        &mut self,
+        name: &str,
+        event: Event,
+        changes: &mut Vec<Change>,
+    ) -> Result<(), ClientError> {
+        let session = name.to_owned();
+        match event {
+            Event::Hello(hello) if hello.protocol != PROTOCOL => {
+                return Err(ClientError::Protocol(hello.protocol));
+            }
+            Event::Hello(hello) => {
+                self.expected = hello.open;
+                self.hello = Some(hello);
+                changes.push(Change::Appeared { session });
+            }
+            _ if self.hello.is_none() => {
+                return Err(ClientError::Garbled("it did not introduce itself".to_owned()));
+            }
+            Event::FsRequest(request) => {
+                let mut question = Question::from(*request);
+                // The socket's name is what we know it by, whatever it calls itself.
+                question.session.clone_from(&session);
+                let id = question.id;
+                let is_new = self.open.insert(id, question).is_none();
+                if is_new {
+                    self.expected = self.expected.saturating_sub(1);
+                }
+                changes.push(Change::Asked { session, id, is_new });
+            }
+            Event::Audit(audit) => {
+                self.close(audit.id);
+                changes.push(Change::Answered { session, audit });
+            }
+            Event::Withdrawn { id } => {
+                self.close(id);
+                changes.push(Change::Withdrawn { session, id });
+            }
+            Event::Error(refused) => changes.push(Change::Refused { session, refused }),
+            Event::Reply(reply) if reply.command == "cmd.hello" => {}
+            Event::Reply(_) => changes.push(Change::Done { session }),
+            Event::Unknown => {}
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, id: QuestionId) {
+        if self.open.remove(&id).is_none() {
+            // It was open when we came, and closed before we were told of it.
+            self.expected = self.expected.saturating_sub(1);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "sessions_tests.rs"]
+mod tests;

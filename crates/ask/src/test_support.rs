@@ -1,0 +1,38 @@
+//! Questions to test with.
+
+use crate::{Access, Ancestor, FileSubject, NewQuestion, Process, Subject};
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub(crate) fn process(pid: u32) -> Process {
+    Process {
+        pid,
+        executable: "/usr/bin/cc".to_owned(),
+        arguments: vec!["cc".to_owned(), "-c".to_owned(), "main.c".to_owned()],
+        cwd: "/home/eve/project".to_owned(),
+        ancestors: vec![Ancestor { pid: 7, name: "make".to_owned() }],
+    }
+}
+
+pub(crate) fn file(path: &str, directory: Option<&str>) -> FileSubject {
+    FileSubject {
+        path: PathBuf::from(path),
+        access: Access::Read,
+        operation: "openat".to_owned(),
+        is_directory: false,
+        also: Vec::new(),
+        directory: directory.map(PathBuf::from),
+    }
+}
+
+/// A call that wants to read a file below `/opt/sdk`, and would wait a minute for that.
+pub(crate) fn call(request: u64, path: &str) -> NewQuestion {
+    NewQuestion {
+        request,
+        subject: Subject::File(file(path, Some("/opt/sdk"))),
+        reason: "no rule speaks of it".to_owned(),
+        process: process(100),
+        is_secret: false,
+        patience: Some(Duration::from_secs(60)),
+    }
+}

@@ -1,0 +1,276 @@
+//! The gate's part in the broker (GATE-1 to GATE-3): a call on something that is there goes on at once; one on
+//! something that is missing where only ungranted things are missing waits for the supervisor's answer.
+//!
+//! Whatever is answered, the kernel resolves the path anew in the sandbox's own view. A path that is changed
+//! meanwhile can so find nothing that was not granted.
+
+use crate::absent::Absent;
+use crate::call::Call;
+use crate::caller::Caller;
+use crate::executing;
+use crate::glance::{Glance, PathText};
+use crate::message::Message;
+use crate::missing::Grounds;
+use crate::parked::{Parked, Then, Waiting};
+use crate::path_call::{PathCall, PathCalls};
+use crate::serve::{Desk, name_of, number_of};
+use crate::slow::Helpers;
+use crate::touch::{Reply, Touch, Wants};
+use palisade_bpf::Arch;
+use palisade_plan::model;
+use palisade_sys::fdpass::recv_with_fds;
+use palisade_sys::notify::{Listener, Notification, Response};
+use palisade_sys::proc::{self, PollFd, PollFlags};
+use palisade_sys::Errno;
+use rustix::fs::AtFlags;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+/// More than any reply has.
+const LONGEST_REPLY: usize = 128;
+
+#[derive(Debug)]
+pub(crate) struct Gate {
+    calls: PathCalls,
+    text: PathText,
+    grounds: Grounds,
+    absent: Absent,
+    parked: Parked,
+}
+
+/// What is missing, and may be asked about.
+struct Unseen {
+    wants: Wants,
+    path: Vec<u8>,
+    follow: bool,
+    /// As the caller wrote it, if that was the whole path.
+    typed: Option<Vec<u8>>,
+}
+
+impl Gate {
+    /// In a process that sees what the command sees.
+    pub(crate) fn new(
+        gate: &model::Gate,
+        listener: &'static Listener,
+        proc: &'static OwnedFd,
+    ) -> Self {
+        Self {
+            calls: PathCalls::of(Arch::native(), gate.executes),
+            text: PathText::new(),
+            grounds: Grounds::look_up(gate, proc),
+            absent: Absent::default(),
+            parked: Parked::new(listener, proc),
+        }
+    }
+
+    pub(crate) fn parse(&self, notification: &Notification) -> Option<PathCall> {
+        self.calls.parse(notification)
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.parked.is_idle()
+    }
+
+    fn unseen(&mut self, caller: &Caller, mut call: PathCall) -> Option<Unseen> {
+        match self.text.glance(caller, &mut call) {
+            Glance::GoOn if call.wants == Wants::Execute => {
+                let path = executing::unseen(caller, &call, self.text.bytes(), &self.grounds)?;
+                Some(Unseen { wants: Wants::Execute, path, follow: true, typed: None })
+            }
+            Glance::GoOn => None,
+            Glance::Missing => self.missing(caller, &call),
+        }
+    }
+
+    fn missing(&self, caller: &Caller, call: &PathCall) -> Option<Unseen> {
+        let (text, follow) = (self.text.bytes(), call.follow);
+        let typed = text.starts_with(b"/").then_some(text);
+        if typed.is_some_and(|typed| self.absent.has(typed, follow)) {
+            return None;
+        }
+        let path = self.grounds.missing(|| caller.directory(call.path.dir), text, follow)?;
+        if self.absent.has(&path, follow) {
+            return None;
+        }
+        Some(Unseen { wants: call.wants, path, follow, typed: typed.map(<[u8]>::to_vec) })
+    }
+}
+
+impl Desk<'_> {
+    /// A call that names a path and writes nothing.
+    pub(crate) fn pass(&mut self, notification: &Notification, caller: &Caller, call: PathCall) {
+        let Some(gate) = &mut self.gate else {
+            return self.respond(notification.id, Response::Continue);
+        };
+        gate.parked.notice(&self.teller.supervisor, caller.thread);
+        match gate.unseen(caller, call) {
+            None => self.respond(notification.id, Response::Continue),
+            Some(unseen) => self.park(notification, caller, unseen, Then::Kernel),
+        }
+    }
+
+    /// Whether a call that gives something another name has to wait, because that something is not seen yet.
+    pub(crate) fn waits_for_source(
+        &mut self,
+        notification: &Notification,
+        caller: &Caller,
+        call: Call,
+    ) -> bool {
+        let (from, follow) = match call {
+            Call::Rename { from, .. } => (from, false),
+            Call::Link { from, flags, .. } => {
+                let flags = AtFlags::from_bits_retain(flags);
+                (from, flags.contains(AtFlags::SYMLINK_FOLLOW))
+            }
+            _ => return false,
+        };
+        let Some(gate) = &mut self.gate else { return false };
+        gate.parked.notice(&self.teller.supervisor, caller.thread);
+        let source = PathCall::looking(from, follow, Wants::Source);
+        let Some(unseen) = gate.unseen(caller, source) else { return false };
+        self.park(notification, caller, unseen, Then::Broker(call));
+        true
+    }
+
+    fn park(
+        &mut self,
+        notification: &Notification,
+        caller: &Caller,
+        unseen: Unseen,
+        then: Then,
+    ) {
+        let Some(gate) = self.gate.as_mut().filter(|gate| !gate.parked.is_full()) else {
+            return self.respond(notification.id, Response::Fail(Errno::ACCESS));
+        };
+        let Unseen { wants, path, follow, typed } = unseen;
+        let touch = Touch {
+            touch: notification.id,
+            call: name_of(notification),
+            wants,
+            path: path.clone(),
+            follow,
+            pid: number_of(caller.thread),
+            executable: caller.program(),
+            cwd: caller.working_directory(),
+        };
+        // Whoever was read meanwhile may be another thread that got the number.
+        if caller.confirm().is_err() {
+            return;
+        }
+        let waiting = Waiting {
+            notification: *notification,
+            thread: caller.thread,
+            paths: (path, typed),
+            follow,
+            then,
+            was_signalled: false,
+        };
+        gate.parked.park(&self.teller.supervisor, touch, waiting);
+    }
+
+    /// While calls wait: until one more arrives, or there is something to do for those.
+    /// True if a call can be received.
+    pub(crate) fn attend(&mut self, helpers: &mut Helpers) -> bool {
+        let Some(gate) = &mut self.gate else { return true };
+        let room = if gate.parked.has_mail() { PollFlags::OUT } else { PollFlags::empty() };
+        let mut set = [
+            PollFd::new(self.listener, PollFlags::IN),
+            PollFd::new(&self.teller.supervisor, PollFlags::IN | room),
+        ];
+        if proc::poll(&mut set, gate.parked.patience()).is_err() {
+            return true;
+        }
+        let [calls, mail] = set.map(|fd| fd.revents());
+        gate.parked.tend(&self.teller.supervisor);
+        if mail.contains(PollFlags::OUT) {
+            gate.parked.flush(&self.teller.supervisor);
+        }
+        if mail.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
+            self.hear(helpers);
+        }
+        !calls.is_empty()
+    }
+
+    fn hear(&mut self, helpers: &mut Helpers) {
+        let mut packet = [0; LONGEST_REPLY];
+        match recv_with_fds(&self.teller.supervisor, &mut packet) {
+            // Nobody is left who could answer; with us all calls end.
+            Ok((0, _)) => proc::exit_now(1),
+            Ok((length, files)) => {
+                if let Some(reply) = Reply::decode(&packet[..length]) {
+                    self.obey(helpers, reply, files);
+                }
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn obey(&mut self, helpers: &mut Helpers, reply: Reply, files: Vec<OwnedFd>) {
+        let Some(gate) = &mut self.gate else { return };
+        let touch = reply.touch();
+        let Some(waiting) = gate.parked.take(touch) else {
+            if matches!(reply, Reply::ContinueAndWatch { .. }) {
+                let over = Message::Returned { touch };
+                gate.parked.post(&self.teller.supervisor, &over);
+            }
+            return;
+        };
+        match reply {
+            Reply::Absent { .. } => {
+                let (path, typed) = waiting.paths;
+                for path in typed.into_iter().chain([path]) {
+                    gate.absent.learn(path, waiting.follow);
+                }
+                self.go_on(helpers, &waiting.notification, waiting.then);
+            }
+            Reply::Continue { .. } => {
+                gate.absent.forget();
+                self.go_on(helpers, &waiting.notification, waiting.then);
+            }
+            Reply::ContinueAndWatch { .. } => {
+                gate.absent.forget();
+                match waiting.then {
+                    Then::Kernel => {
+                        gate.parked.release(&self.teller.supervisor, touch, waiting.thread);
+                    }
+                    Then::Broker(_) => {
+                        self.go_on(helpers, &waiting.notification, waiting.then);
+                        let over = Message::Returned { touch };
+                        if let Some(gate) = &mut self.gate {
+                            gate.parked.post(&self.teller.supervisor, &over);
+                        }
+                    }
+                }
+            }
+            Reply::Fail { errno, .. } => {
+                let errno = Errno::from_raw_os_error(i32::from(errno));
+                self.respond(touch, Response::Fail(errno));
+            }
+            Reply::File { .. } => self.give(&waiting.notification, files),
+        }
+    }
+
+    fn go_on(&mut self, helpers: &mut Helpers, notification: &Notification, then: Then) {
+        match (then, self.caller(notification)) {
+            (Then::Broker(call), Some(caller)) => self.perform(helpers, notification, &caller, call),
+            _ => self.respond(notification.id, Response::Continue),
+        }
+    }
+
+    fn give(&mut self, notification: &Notification, files: Vec<OwnedFd>) {
+        let id = notification.id;
+        let call = self.gate.as_ref().and_then(|gate| gate.parse(notification));
+        let (Some(file), Some(PathCall { wants: Wants::Open { .. }, close_on_exec, .. })) =
+            (files.first(), call)
+        else {
+            return self.respond(id, Response::Fail(Errno::ACCESS));
+        };
+        let given = self.listener.respond_with(id, file.as_fd(), close_on_exec);
+        if let Err(errno) = given {
+            self.respond(id, Response::Fail(errno));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "gate_tests.rs"]
+mod tests;

@@ -1,0 +1,414 @@
+use crate::stage::{Stage, mount_tmpfs};
+use crate::{Message, Reply, Touch, Wants};
+use palisade_sys::mounts::MountAttrs;
+use palisade_sys::proc::{self, Status, sig};
+use palisade_sys::test_child::in_child;
+use palisade_sys::{Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, accessat, open, openat, readlinkat, statat};
+use rustix::io::Errno;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC);
+const PLAIN: Wants = Wants::Open { directory: false, path_only: false };
+
+fn read(path: &Path) -> Result<String, Errno> {
+    let file = open(path, READ, Mode::empty())?;
+    let mut text = [0; 64];
+    let length = rustix::io::read(&file, &mut text)?;
+    Ok(String::from_utf8(text[..length].to_vec()).unwrap())
+}
+
+fn stat(path: &Path) -> Result<(), Errno> {
+    statat(CWD, path, AtFlags::empty()).map(drop)
+}
+
+fn told(touch: &Touch) -> (&Path, Wants, bool) {
+    (Path::new(std::ffi::OsStr::from_bytes(&touch.path)), touch.wants, touch.follow)
+}
+
+/// Proves: GATE-1 blocks-and-asks, GATE-1 approve-continues
+#[test]
+fn a_call_on_something_missing_waits_and_finds_it_once_it_is_there() {
+    in_child(|| {
+        let stage = Stage::set();
+        let file = stage.ours.join("sdk/include/x.h");
+        let run = stage.play(|| assert_eq!(read(&file).as_deref(), Ok("granted")));
+        let touch = run.touch();
+        assert_eq!(told(&touch), (file.as_path(), PLAIN, true));
+        assert_eq!(touch.pid, run.pid.as_raw_nonzero().get().unsigned_abs());
+        assert_eq!(touch.cwd, std::env::current_dir().unwrap().as_os_str().as_bytes());
+        assert!(touch.call.starts_with("open"), "{}", touch.call);
+        assert!(touch.executable.starts_with(b"/"), "{:?}", touch.executable);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, "granted").unwrap();
+        run.reply(Reply::Continue { touch: touch.touch });
+        run.end();
+    });
+}
+
+/// Proves: GATE-1 deny-eacces
+#[test]
+fn a_refusal_is_what_the_call_returns() {
+    in_child(|| {
+        let stage = Stage::set();
+        let file = stage.ours.join("x");
+        let run = stage.play(|| {
+            assert_eq!(read(&file), Err(Errno::ACCESS));
+            assert_eq!(stat(&file), Err(Errno::ACCESS));
+        });
+        for _ in 0..2 {
+            let touch = run.touch().touch;
+            run.reply(Reply::Fail { touch, errno: 13 });
+        }
+        run.end();
+    });
+}
+
+/// Proves: GATE-4 once
+#[test]
+fn a_file_can_be_handed_over_by_itself() {
+    in_child(|| {
+        let stage = Stage::set();
+        let file = stage.ours.join("x");
+        let granted = stage.behind.join("x");
+        std::fs::write(&granted, "once").unwrap();
+        let run = stage.play(|| {
+            assert_eq!(read(&file).as_deref(), Ok("once"));
+            let kept = open(&file, OFlags::RDONLY, Mode::empty()).unwrap();
+            assert!(!rustix::io::fcntl_getfd(&kept).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
+            assert_eq!(stat(&file), Err(Errno::ACCESS), "a file is no answer to a look");
+        });
+        for _ in 0..3 {
+            let touch = run.touch().touch;
+            run.give(touch, std::os::fd::AsFd::as_fd(&std::fs::File::open(&granted).unwrap()));
+        }
+        run.end();
+    });
+}
+
+/// Proves: GATE-1 visible-unasked
+#[test]
+fn nothing_is_asked_about_what_is_there_or_missing_where_the_host_shows() {
+    in_child(|| {
+        let stage = Stage::set();
+        std::fs::write(stage.ours.join("there"), "there").unwrap();
+        std::fs::write(stage.theirs.join("there"), "there").unwrap();
+        let run = stage.play(|| {
+            for dir in [&stage.ours, &stage.theirs] {
+                assert_eq!(read(&dir.join("there")).as_deref(), Ok("there"));
+                assert_eq!(stat(&dir.join("there")), Ok(()));
+                assert_eq!(stat(&dir.join("there/x")), Err(Errno::NOTDIR));
+            }
+            for missing in ["x", "x/y/z", "../theirs/x"] {
+                assert_eq!(stat(&stage.theirs.join(missing)), Err(Errno::NOENT));
+                assert_eq!(read(&stage.theirs.join(missing)), Err(Errno::NOENT));
+            }
+            for own in ["/proc/nothing", "/proc/self/nothing", "/sys/nothing", "/dev/nothing", ""] {
+                assert_eq!(stat(Path::new(own)), Err(Errno::NOENT), "{own}");
+            }
+            assert_eq!(stat(&stage.ours.join("never")), Err(Errno::NOENT));
+            assert_eq!(stat(&stage.ours.join("never/x")), Err(Errno::NOENT));
+        });
+        run.end();
+    });
+}
+
+/// Proves: GATE-1 writes-unasked
+#[test]
+fn nothing_is_asked_about_what_is_to_be_written() {
+    in_child(|| {
+        let stage = Stage::set();
+        let run = stage.play(|| {
+            let mode = Mode::from_raw_mode(0o600);
+            for flags in [OFlags::WRONLY, OFlags::RDWR, OFlags::WRONLY | OFlags::TRUNC] {
+                assert_eq!(open(stage.ours.join("x"), flags, mode).unwrap_err(), Errno::NOENT);
+            }
+            open(stage.ours.join("new"), OFlags::WRONLY | OFlags::CREATE, mode).unwrap();
+            assert_eq!(rustix::fs::unlink(stage.ours.join("x")), Err(Errno::NOENT));
+            rustix::fs::mkdir(stage.ours.join("d"), Mode::from_raw_mode(0o700)).unwrap();
+        });
+        run.end();
+    });
+}
+
+/// Proves: GATE-2 stat-family, GATE-2 open-family, GATE-2 chdir, GATE-2 exec
+#[test]
+fn every_call_that_names_a_path_is_told_with_what_it_wants() {
+    in_child(|| {
+        let stage = Stage::set();
+        let x = stage.ours.join("x");
+        let path_only = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        let run = stage.play(|| {
+            let gone = Err(Errno::NOENT);
+            assert_eq!(open(&x, path_only, Mode::empty()).map(drop), gone);
+            assert_eq!(statat(CWD, &x, AtFlags::SYMLINK_NOFOLLOW).map(drop), gone);
+            assert_eq!(accessat(CWD, &x, rustix::fs::Access::READ_OK, AtFlags::empty()), gone);
+            assert_eq!(readlinkat(CWD, &x, Vec::new()).map(drop), gone);
+            assert_eq!(rustix::fs::statfs(&x).map(drop), gone);
+            assert_eq!(rustix::fs::getxattr(&x, "user.x", &mut [0_u8; 8]).map(drop), gone);
+            assert_eq!(rustix::fs::lgetxattr(&x, "user.x", &mut [0_u8; 8]).map(drop), gone);
+            assert_eq!(rustix::fs::listxattr(&x, &mut [0_u8; 8]).map(drop), gone);
+            assert_eq!(rustix::process::chdir(&x), gone);
+            assert_eq!(exec(&x), Errno::NOENT);
+        });
+        let open = Wants::Open { directory: true, path_only: true };
+        let look = Wants::Look;
+        for (wants, follow) in [
+            (open, false),
+            (look, false),
+            (look, true),
+            (look, false),
+            (look, true),
+            (look, true),
+            (look, false),
+            (look, true),
+            (Wants::Enter, true),
+            (Wants::Execute, true),
+        ] {
+            let touch = run.touch();
+            assert_eq!(told(&touch), (x.as_path(), wants, follow), "{}", touch.call);
+            // Not `Absent`: that would be remembered.
+            run.reply(Reply::Continue { touch: touch.touch });
+        }
+        run.end();
+    });
+}
+
+fn exec(program: &Path) -> Errno {
+    Errno::from_io_error(&std::process::Command::new(program).exec()).unwrap()
+}
+
+/// Proves: GATE-2 relative
+#[test]
+fn a_path_is_told_as_the_kernel_would_find_it() {
+    in_child(|| {
+        let stage = Stage::set();
+        let (ours, theirs) = (stage.ours.clone(), stage.theirs.clone());
+        std::fs::create_dir_all(ours.join("a/b")).unwrap();
+        symlink(ours.join("a/new/x"), theirs.join("planted")).unwrap();
+        symlink("../ours/a", theirs.join("dir")).unwrap();
+        symlink("planted", theirs.join("twice")).unwrap();
+        symlink("loop", theirs.join("loop")).unwrap();
+        let run = stage.play(|| {
+            let dir = open(ours.join("a"), OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap();
+            let number = std::os::fd::AsRawFd::as_raw_fd(&dir);
+            let gone = |path: &str| assert_eq!(stat(Path::new(path)), Err(Errno::NOENT), "{path}");
+            rustix::process::chdir(ours.join("a/b")).unwrap();
+            gone("x");
+            gone("./../x");
+            gone("../c/../x");
+            assert_eq!(openat(&dir, "b/x", READ, Mode::empty()).unwrap_err(), Errno::NOENT);
+            gone("/proc/self/cwd/x");
+            gone(&format!("/proc/{}/cwd/x", std::process::id()));
+            gone(&format!("/proc/thread-self/root{}/a/x", ours.display()));
+            gone(&format!("/proc/self/fd/{number}/x"));
+            gone(&format!("/dev/fd/{number}/x"));
+            for through in ["planted", "twice", "dir/x", "dir/new/x/"] {
+                gone(theirs.join(through).to_str().unwrap());
+            }
+            // A link itself is there, one that leads to itself nowhere.
+            statat(CWD, theirs.join("planted"), AtFlags::SYMLINK_NOFOLLOW).unwrap();
+            assert_eq!(stat(&theirs.join("loop")), Err(Errno::LOOP));
+            assert_eq!(openat(CWD, "", READ, Mode::empty()).unwrap_err(), Errno::NOENT);
+            rustix::fs::fstat(&dir).unwrap();
+        });
+        for expected in [
+            "a/b/x", "a/x", "a/c/../x", "a/b/x", "a/b/x", "a/b/x", "a/x", "a/x", "a/x", "a/new/x",
+            "a/new/x", "a/x", "a/new/x/",
+        ] {
+            let touch = run.touch();
+            assert_eq!(touch.path, ours.join(expected).as_os_str().as_bytes(), "{touch:?}");
+            run.reply(Reply::Continue { touch: touch.touch });
+        }
+        run.end();
+    });
+}
+
+/// Proves: GATE-1 missing-unasked
+#[test]
+fn what_is_not_on_the_host_is_not_told_again_until_something_was_granted() {
+    in_child(|| {
+        let stage = Stage::set();
+        let (absent, other) = (stage.ours.join("absent"), stage.ours.join("other"));
+        let run = stage.play(|| {
+            for _ in 0..3 {
+                assert_eq!(stat(&absent), Err(Errno::NOENT));
+            }
+            assert_eq!(stat(&other), Err(Errno::NOENT));
+            assert_eq!(stat(&absent), Err(Errno::NOENT));
+        });
+        for (path, reply) in [(&absent, "absent"), (&other, "granted"), (&absent, "absent")] {
+            let touch = run.touch();
+            assert_eq!(touch.path, path.as_os_str().as_bytes());
+            let touch = touch.touch;
+            run.reply(match reply {
+                "absent" => Reply::Absent { touch },
+                _ => Reply::Continue { touch },
+            });
+        }
+        run.end();
+    });
+}
+
+/// Proves: GATE-4 once
+#[test]
+fn a_call_that_was_let_go_on_for_once_is_told_when_it_has_returned() {
+    in_child(|| {
+        let stage = Stage::set();
+        let (file, fifo) = (stage.ours.join("x"), stage.theirs.join("fifo"));
+        rustix::fs::mknodat(CWD, &fifo, rustix::fs::FileType::Fifo, Mode::from_raw_mode(0o600), 0)
+            .unwrap();
+        let end = open(&fifo, OFlags::RDWR, Mode::empty()).unwrap();
+        let run = stage.play(|| {
+            assert_eq!(stat(&file), Ok(()));
+            // It makes no other notified call: that it waits here is all there is to see.
+            let _ = rustix::io::read(&end, &mut [0; 1]);
+        });
+        let touch = run.touch().touch;
+        std::fs::write(&file, "").unwrap();
+        let before = Instant::now();
+        run.reply(Reply::ContinueAndWatch { touch });
+        assert_eq!(run.next(), Some(Message::Returned { touch }));
+        assert!(before.elapsed() < Duration::from_millis(500), "{:?}", before.elapsed());
+        rustix::io::write(&end, b"x").unwrap();
+        run.end();
+    });
+}
+
+/// Proves: GATE-2 exec
+#[test]
+fn what_a_program_needs_to_start_is_told_too() {
+    in_child(|| {
+        let stage = Stage::set();
+        let (script, interpreter) = (stage.theirs.join("script"), stage.ours.join("interpreter"));
+        let (second, tool) = (stage.theirs.join("second"), stage.ours.join("read/tool"));
+        let write = |path: &Path, text: &str| {
+            std::fs::write(path, text).unwrap();
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        write(&script, &format!("#!{}\n", second.display()));
+        write(&second, &format!("#! {} -x\n", interpreter.display()));
+        std::fs::create_dir(stage.ours.join("read")).unwrap();
+        mount_tmpfs(&stage.ours.join("read"), MountAttrs::NOEXEC);
+        write(&tool, "#!/bin/true\n");
+        let run = stage.play(|| {
+            assert_eq!(exec(&script), Errno::NOENT);
+            assert_eq!(exec(&tool), Errno::ACCESS);
+            assert_eq!(exec(Path::new("/bin/true")), Errno::NOENT, "unreached");
+        });
+        for path in [&interpreter, &tool] {
+            let touch = run.touch();
+            assert_eq!(told(&touch), (path.as_path(), Wants::Execute, true));
+            run.reply(Reply::Continue { touch: touch.touch });
+        }
+        run.end();
+    });
+}
+
+/// Proves: GATE-5 killed-while-waiting
+#[test]
+fn who_waits_keeps_nobody_waiting_and_who_dies_is_withdrawn() {
+    in_child(|| {
+        let stage = Stage::set();
+        let (file, other) = (stage.ours.join("x"), stage.ours.join("other"));
+        let run = stage.play(|| {
+            let mut reader = std::process::Command::new("/bin/cat").arg(&file).spawn().unwrap();
+            for _ in 0..1000 {
+                assert_eq!(stat(&stage.theirs), Ok(()));
+            }
+            assert_eq!(stat(&other), Err(Errno::ACCESS));
+            reader.kill().unwrap();
+            reader.wait().unwrap();
+            assert_eq!(stat(&other), Err(Errno::ACCESS));
+        });
+        let (mut first, mut waits) = (None, None);
+        for _ in 0..2 {
+            let touch = run.touch();
+            let is_first = touch.path == file.as_os_str().as_bytes();
+            *(if is_first { &mut first } else { &mut waits }) = Some(touch.touch);
+        }
+        run.reply(Reply::Fail { touch: waits.unwrap(), errno: 13 });
+        let mut last = None;
+        let mut withdrawn = None;
+        while last.is_none() || withdrawn.is_none() {
+            match run.next() {
+                Some(Message::Touch(touch)) => last = Some(touch.touch),
+                Some(Message::Withdrawn { touch }) => withdrawn = Some(touch),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(withdrawn, first);
+        // An answer to somebody who is gone is no error.
+        run.reply(Reply::Continue { touch: first.unwrap() });
+        run.reply(Reply::Fail { touch: last.unwrap(), errno: 13 });
+        run.end();
+    });
+}
+
+/// Proves: GATE-1 signals
+#[test]
+fn a_signal_with_a_handler_interrupts_the_wait() {
+    in_child(|| {
+        let stage = Stage::set();
+        let file = stage.ours.join("x");
+        let script = format!("trap 'exit 42' INT; read x < {}; exit 1", file.display());
+        let run = stage.play(|| panic!("{}", exec_shell(&script)));
+        let touch = run.touch();
+        assert_eq!(touch.path, file.as_os_str().as_bytes());
+        proc::kill(run.pid, sig::SIGINT).unwrap();
+        let mut said = Vec::new();
+        while let Some(message) = run.next() {
+            if let Message::Touch(again) = &message {
+                run.reply(Reply::Fail { touch: again.touch, errno: 13 });
+            }
+            said.push(message);
+        }
+        assert_eq!(run.wait(), Status::Exited(42), "{said:?}");
+    });
+}
+
+fn exec_shell(script: &str) -> std::io::Error {
+    std::process::Command::new("/bin/sh").args(["-c", script]).exec()
+}
+
+/// Proves: GATE-1 signals
+#[test]
+fn a_call_that_is_made_again_after_a_signal_is_told_before_the_first_is_withdrawn() {
+    in_child(|| {
+        let stage = Stage::set();
+        let file = stage.ours.join("x");
+        // Stopping and going on runs no handler: the kernel makes the call again by itself.
+        let run = stage.play(|| assert_eq!(read(&file), Err(Errno::ACCESS)));
+        let first = run.touch().touch;
+        proc::kill(run.pid, sig::SIGSTOP).unwrap();
+        let flags = rustix::process::WaitOptions::UNTRACED;
+        let (_, status) = rustix::process::waitpid(Some(run.pid), flags).unwrap().unwrap();
+        assert!(status.stopped());
+        proc::kill(run.pid, sig::SIGCONT).unwrap();
+        let second = run.touch().touch;
+        assert_ne!(second, first);
+        assert_eq!(run.next(), Some(Message::Withdrawn { touch: first }));
+        run.reply(Reply::Fail { touch: second, errno: 13 });
+        run.end();
+    });
+}
+
+/// Proves: GATE-5 dead-supervisor
+#[test]
+fn without_a_broker_nothing_is_answered_with_success() {
+    in_child(|| {
+        let stage = Stage::set();
+        let file = stage.ours.join("x");
+        let run = stage.play(|| {
+            assert_eq!(stat(&file), Err(Errno::NOSYS));
+            assert_eq!(stat(&stage.theirs), Err(Errno::NOSYS));
+        });
+        run.touch();
+        proc::kill(run.broker(), sig::SIGKILL).unwrap();
+        assert_eq!(run.wait(), Status::Exited(0));
+    });
+}

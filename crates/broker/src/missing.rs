@@ -1,0 +1,184 @@
+//! The slow way: a path leads nowhere; up to which directory does it lead, and is that one of ours?
+//!
+//! Our own scaffolding (the root, a private home directory, frames) is where ungranted paths end. In every
+//! other mount, what is missing is missing on the host as well, and there is nothing to ask.
+
+use crate::{DIRECTORY, NO_MODE};
+use palisade_sys::{Errno, OFlags, mounts};
+use palisade_plan::model::Gate;
+use rustix::fs::{
+    FileType, ResolveFlags, StatVfsMountFlags, fstat, fstatvfs, openat, openat2, readlinkat,
+};
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+/// As many as the kernel follows.
+const MOST_LINKS: usize = 40;
+/// `PROC_SUPER_MAGIC`: its links are not names.
+const PROCFS: i64 = 0x9fa0;
+
+/// The mounts of our own scaffolding.
+#[derive(Debug)]
+pub(crate) struct Grounds {
+    mounts: Vec<u64>,
+    /// Every mount of the view, and whether it is one of these.
+    tops: Vec<(PathBuf, bool)>,
+    /// Never asked about, each with everything below.
+    never: Vec<PathBuf>,
+    /// The host's `/proc`, where our own descriptors tell their paths.
+    proc: &'static OwnedFd,
+}
+
+/// Where the walk is, and what is still to go.
+struct Walk {
+    at: OwnedFd,
+    rest: Vec<u8>,
+    links: usize,
+}
+
+enum Step {
+    /// One name further, or somewhere else through a link.
+    On(Walk),
+    /// The directory, with what is not in it.
+    Missing(OwnedFd, Vec<u8>),
+    /// It leads somewhere, or where nobody is asked.
+    Over,
+}
+
+impl Grounds {
+    /// Of a process that sees what the command sees.
+    pub(crate) fn look_up(gate: &Gate, proc: &'static OwnedFd) -> Self {
+        let opened = gate.grounds.iter().filter_map(|top| directory(top));
+        let mounts = opened.filter_map(|top| mounts::mount_id(top).ok());
+        let is_ground = |top: &PathBuf| gate.grounds.contains(top);
+        let tops = gate.grounds.iter().chain(&gate.mounted);
+        Self {
+            mounts: mounts.collect(),
+            tops: tops.map(|top| (top.clone(), is_ground(top))).collect(),
+            never: gate.never.clone(),
+            proc,
+        }
+    }
+
+    /// The path of something that was granted, but not for executing it. What the plan itself shows without
+    /// that right stays without.
+    pub(crate) fn unexecutable(&self, file: &OwnedFd) -> Option<Vec<u8>> {
+        if !fstatvfs(file).ok()?.f_flag.contains(StatVfsMountFlags::NOEXEC) {
+            return None;
+        }
+        let path = self.path_of(file)?;
+        let above = self.tops.iter().filter(|(top, _)| path.starts_with(top));
+        let (_, is_granted) = above.max_by_key(|(top, _)| top.as_os_str().len())?;
+        let path = path.into_os_string().into_vec();
+        (*is_granted && !self.is_never(&path)).then_some(path)
+    }
+
+    /// The whole path of what is missing, if it may be asked about: without links as far as it leads, then as
+    /// it was typed. `base` is where a relative path starts.
+    pub(crate) fn missing(
+        &self,
+        base: impl FnOnce() -> Result<OwnedFd, Errno>,
+        path: &[u8],
+        follow: bool,
+    ) -> Option<Vec<u8>> {
+        let mut walk = self.start(base, path)?;
+        loop {
+            match walk.step(follow)? {
+                Step::On(next) => walk = next,
+                Step::Missing(directory, rest) => return self.told(&directory, &rest),
+                Step::Over => return None,
+            }
+        }
+    }
+
+    /// Most often only the last name is missing: the kernel walks up to it at once.
+    fn start(
+        &self,
+        base: impl FnOnce() -> Result<OwnedFd, Errno>,
+        path: &[u8],
+    ) -> Option<Walk> {
+        let base = if path.starts_with(b"/") { None } else { Some(base().ok()?) };
+        let end = path.iter().rposition(|byte| *byte != b'/')? + 1;
+        let name = path[..end].iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+        let (parent, rest) = path.split_at(name);
+        let walk = |at, rest: &[u8]| Some(Walk { at, rest: rest.to_vec(), links: 0 });
+        let at = base.as_ref().map_or(rustix::fs::CWD, AsFd::as_fd);
+        let resolve = ResolveFlags::NO_MAGICLINKS;
+        match (base.as_ref(), openat2(at, OsStr::from_bytes(parent), DIRECTORY, NO_MODE, resolve)) {
+            (_, Ok(at)) => walk(at, rest),
+            (Some(_), Err(Errno::NOENT)) => walk(base?, path),
+            (None, Err(Errno::NOENT)) => walk(directory(Path::new("/"))?, path),
+            (_, Err(_)) => None,
+        }
+    }
+
+    fn told(&self, directory: &OwnedFd, rest: &[u8]) -> Option<Vec<u8>> {
+        let mount = mounts::mount_id(directory).ok()?;
+        if !self.mounts.contains(&mount) || fstat(directory).ok()?.st_nlink == 0 {
+            return None;
+        }
+        let mut path = self.path_of(directory)?;
+        path.push(OsStr::from_bytes(rest));
+        let path = path.into_os_string().into_vec();
+        let is_told = path.len() < crate::touch::LONGEST_PATH && !self.is_never(&path);
+        is_told.then_some(path)
+    }
+
+    fn is_never(&self, path: &[u8]) -> bool {
+        let path = Path::new(OsStr::from_bytes(path));
+        self.never.iter().any(|never| path.starts_with(never))
+    }
+
+    pub(crate) fn path_of(&self, fd: impl AsFd) -> Option<PathBuf> {
+        let own = format!("self/fd/{}", fd.as_fd().as_raw_fd());
+        let path = readlinkat(self.proc, own, Vec::new()).ok()?;
+        Some(PathBuf::from(OsString::from_vec(path.into_bytes())))
+    }
+}
+
+impl Walk {
+    fn step(mut self, follow: bool) -> Option<Step> {
+        let start = self.rest.iter().position(|byte| *byte != b'/');
+        let Some(start) = start else { return Some(Step::Over) };
+        self.rest.drain(..start);
+        let end = self.rest.iter().position(|byte| *byte == b'/').unwrap_or(self.rest.len());
+        let name = OsStr::from_bytes(&self.rest[..end]);
+        let found = match openat(&self.at, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, NO_MODE) {
+            Ok(found) => found,
+            Err(Errno::NOENT) => return Some(Step::Missing(self.at, self.rest)),
+            Err(_) => return None,
+        };
+        let is_last = end == self.rest.len();
+        match FileType::from_raw_mode(fstat(&found).ok()?.st_mode) {
+            FileType::Directory => {
+                self.rest.drain(..end);
+                Some(Step::On(Self { at: found, ..self }))
+            }
+            FileType::Symlink if follow || !is_last => self.through(&found, end),
+            _ => Some(Step::Over),
+        }
+    }
+
+    fn through(mut self, link: &OwnedFd, end: usize) -> Option<Step> {
+        let is_name = mounts::fstatfs_magic(&self.at).ok()? != PROCFS;
+        if self.links == MOST_LINKS || !is_name {
+            return None;
+        }
+        let mut rest = readlinkat(link, "", Vec::new()).ok()?.into_bytes();
+        rest.extend_from_slice(&self.rest[end..]);
+        if rest.starts_with(b"/") {
+            self.at = directory(Path::new("/"))?;
+        }
+        Some(Step::On(Self { at: self.at, rest, links: self.links + 1 }))
+    }
+}
+
+fn directory(path: &Path) -> Option<OwnedFd> {
+    openat(rustix::fs::CWD, path, DIRECTORY, NO_MODE).ok()
+}
+
+#[cfg(test)]
+#[path = "missing_tests.rs"]
+mod tests;

@@ -1,0 +1,266 @@
+//! Calls that wait for an answer of the supervisor's, and calls that were let go on for once and are watched
+//! until they have returned.
+//!
+//! Whoever waits here keeps nobody else waiting. What can not be sent yet is kept; nothing is kept without bounds.
+
+use crate::call::Call;
+use crate::message::Message;
+use crate::signals::Signals;
+use crate::touch::Touch;
+use palisade_sys::notify::{Listener, Notification, Response};
+use palisade_sys::{Errno, OFlags, Pid};
+use rustix::net::SendFlags;
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+/// More would be a flood that nobody could answer.
+const MOST: usize = 4096;
+/// How often it is looked after those who wait, and after how many of them at once.
+const ROUND: Duration = Duration::from_millis(50);
+const A_ROUND: usize = 256;
+/// How soon a call may have returned, and when nobody waits for that any longer.
+const FIRST_LOOK: Duration = Duration::from_micros(200);
+const LAST_LOOK: Duration = Duration::from_secs(1);
+/// How long a call that was interrupted may take to be made again: the question stays that long.
+const COMING_BACK: Duration = Duration::from_millis(500);
+
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) notification: Notification,
+    pub(crate) thread: Pid,
+    /// As it was told, and as it was typed if that was a whole path too.
+    pub(crate) paths: (Vec<u8>, Option<Vec<u8>>),
+    pub(crate) follow: bool,
+    pub(crate) then: Then,
+    /// A signal was seen that another thread may take.
+    pub(crate) was_signalled: bool,
+}
+
+/// Who carries the call out once it may go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    Kernel,
+    Broker(Call),
+}
+
+#[derive(Debug)]
+struct Watched {
+    touch: u64,
+    thread: Pid,
+    /// What `/proc` said of the call while it waited.
+    call: Vec<u8>,
+    since: Instant,
+    next: Instant,
+}
+
+#[derive(Debug)]
+struct Interrupted {
+    touch: u64,
+    thread: Pid,
+    since: Instant,
+}
+
+#[derive(Debug)]
+pub(crate) struct Parked {
+    listener: &'static Listener,
+    proc: &'static OwnedFd,
+    waiting: HashMap<u64, Waiting>,
+    /// In the order in which they are looked after; who is answered stays until the next look.
+    turn: VecDeque<u64>,
+    next_round: Instant,
+    watched: Vec<Watched>,
+    interrupted: Vec<Interrupted>,
+    outbox: VecDeque<Vec<u8>>,
+}
+
+impl Parked {
+    pub(crate) fn new(listener: &'static Listener, proc: &'static OwnedFd) -> Self {
+        Self {
+            listener,
+            proc,
+            waiting: HashMap::new(),
+            turn: VecDeque::new(),
+            next_round: Instant::now(),
+            watched: Vec::new(),
+            interrupted: Vec::new(),
+            outbox: VecDeque::new(),
+        }
+    }
+
+    /// Whether there is nothing to do but to receive calls.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+            && self.watched.is_empty()
+            && self.interrupted.is_empty()
+            && self.outbox.is_empty()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.waiting.len() >= MOST
+    }
+
+    pub(crate) fn has_mail(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
+    /// When [`Self::tend`] has something to do again.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        let round = (!self.waiting.is_empty()).then_some(self.next_round);
+        let watched = self.watched.iter().map(|watched| watched.next);
+        let interrupted = self.interrupted.iter().map(|call| call.since + COMING_BACK);
+        let next = round.into_iter().chain(watched).chain(interrupted).min()?;
+        Some(next.saturating_duration_since(Instant::now()))
+    }
+
+    pub(crate) fn park(&mut self, supervisor: &OwnedFd, touch: Touch, waiting: Waiting) {
+        let (id, thread) = (touch.touch, waiting.thread);
+        if self.waiting.is_empty() {
+            self.next_round = Instant::now() + ROUND;
+        }
+        self.waiting.insert(id, waiting);
+        self.turn.push_back(id);
+        self.post(supervisor, &Message::Touch(touch));
+        // Only now: the question stays if this is the same call, made again.
+        self.come_back(supervisor, thread);
+    }
+
+    pub(crate) fn take(&mut self, touch: u64) -> Option<Waiting> {
+        self.waiting.remove(&touch)
+    }
+
+    /// A thread that makes a call has returned from the one before.
+    pub(crate) fn notice(&mut self, supervisor: &OwnedFd, thread: Pid) {
+        if self.watched.is_empty() {
+            return;
+        }
+        let (over, still) = self.watched.drain(..).partition(|watched| watched.thread == thread);
+        self.watched = still;
+        self.tell_returned(supervisor, over);
+    }
+
+    /// Lets a call go on, and watches it.
+    pub(crate) fn release(&mut self, supervisor: &OwnedFd, touch: u64, thread: Pid) {
+        let call = self.call_of(thread);
+        let answered = self.listener.respond(touch, Response::Continue);
+        let (Some(call), Ok(())) = (call, answered) else {
+            return self.post(supervisor, &Message::Returned { touch });
+        };
+        let since = Instant::now();
+        let next = since + FIRST_LOOK;
+        self.watched.push(Watched { touch, thread, call, since, next });
+    }
+
+    /// Looks after everybody whose time it is.
+    pub(crate) fn tend(&mut self, supervisor: &OwnedFd) {
+        let now = Instant::now();
+        if !self.waiting.is_empty() && now >= self.next_round {
+            self.next_round = now + ROUND;
+            self.look_after_waiting(supervisor, now);
+        }
+        let mut over = Vec::new();
+        for mut watched in std::mem::take(&mut self.watched) {
+            if now >= watched.next {
+                let waited = now.duration_since(watched.since);
+                if waited >= LAST_LOOK || self.has_returned(&watched) {
+                    over.push(watched);
+                    continue;
+                }
+                watched.next = now + waited.max(FIRST_LOOK);
+            }
+            self.watched.push(watched);
+        }
+        self.tell_returned(supervisor, over);
+        let is_late = |call: &Interrupted| now.duration_since(call.since) >= COMING_BACK;
+        self.withdraw(supervisor, is_late);
+    }
+
+    /// Sends what is left, as far as there is room.
+    pub(crate) fn flush(&mut self, supervisor: &OwnedFd) {
+        while let Some(packet) = self.outbox.front() {
+            if send(supervisor, packet) == Err(Errno::AGAIN) {
+                return;
+            }
+            self.outbox.pop_front();
+        }
+    }
+
+    /// Nothing of this may be lost: somebody waits for it.
+    pub(crate) fn post(&mut self, supervisor: &OwnedFd, message: &Message) {
+        self.outbox.push_back(message.encode());
+        self.flush(supervisor);
+    }
+
+    fn look_after_waiting(&mut self, supervisor: &OwnedFd, now: Instant) {
+        for _ in 0..self.turn.len().min(A_ROUND) {
+            let Some(touch) = self.turn.pop_front() else { return };
+            let Some(waiting) = self.waiting.get_mut(&touch) else { continue };
+            if !self.listener.is_waiting(touch) {
+                self.waiting.remove(&touch);
+                self.post(supervisor, &Message::Withdrawn { touch });
+                continue;
+            }
+            let thread = waiting.thread;
+            let signals = status_of(self.proc, thread).and_then(|text| Signals::of_status(&text));
+            let signals = signals.unwrap_or_default();
+            let is_sure = signals.errno() != Errno::INTR || waiting.was_signalled;
+            waiting.was_signalled = signals.interrupt();
+            if signals.interrupt() && is_sure {
+                let _ = self.listener.respond(touch, Response::Fail(signals.errno()));
+                self.waiting.remove(&touch);
+                self.interrupted.push(Interrupted { touch, thread, since: now });
+            } else {
+                self.turn.push_back(touch);
+            }
+        }
+    }
+
+    fn has_returned(&self, watched: &Watched) -> bool {
+        match self.call_of(watched.thread) {
+            // In the call or behind it: nobody can tell.
+            Some(call) => call != b"running\n" && call != watched.call,
+            None => true,
+        }
+    }
+
+    fn call_of(&self, thread: Pid) -> Option<Vec<u8>> {
+        read_small(self.proc, thread, "syscall")
+    }
+
+    fn come_back(&mut self, supervisor: &OwnedFd, thread: Pid) {
+        self.withdraw(supervisor, |call| call.thread == thread);
+    }
+
+    fn withdraw(&mut self, supervisor: &OwnedFd, is_meant: impl Fn(&Interrupted) -> bool) {
+        let (meant, rest): (Vec<_>, Vec<_>) = self.interrupted.drain(..).partition(is_meant);
+        self.interrupted = rest;
+        for Interrupted { touch, .. } in meant {
+            self.post(supervisor, &Message::Withdrawn { touch });
+        }
+    }
+
+    fn tell_returned(&mut self, supervisor: &OwnedFd, over: Vec<Watched>) {
+        for Watched { touch, .. } in over {
+            self.post(supervisor, &Message::Returned { touch });
+        }
+    }
+}
+
+fn status_of(proc: &OwnedFd, thread: Pid) -> Option<String> {
+    String::from_utf8(read_small(proc, thread, "status")?).ok()
+}
+
+fn read_small(proc: &OwnedFd, thread: Pid, name: &str) -> Option<Vec<u8>> {
+    let path = format!("{}/{name}", thread.as_raw_pid());
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(proc, path, flags, crate::NO_MODE).ok()?;
+    let mut text = vec![0; 4096];
+    let length = rustix::io::read(&file, &mut text).ok()?;
+    text.truncate(length);
+    Some(text)
+}
+
+fn send(supervisor: &OwnedFd, packet: &[u8]) -> Result<(), Errno> {
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    rustix::net::send(supervisor, packet, flags).map(drop)
+}

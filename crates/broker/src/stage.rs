@@ -1,0 +1,199 @@
+//! For tests: a command under a real filter, a real broker, and a supervisor whose part the test plays, in a
+//! mount namespace of their own.
+
+#![expect(clippy::unwrap_used, reason = "only tests are built with this module")]
+
+use crate::{Duties, Identity, LONGEST_MESSAGE, Message, Reply, Seat, Touch, occupy};
+use palisade_bpf::{Arch, BaselineOptions, FilterSpec, Insn, Listening, Profile, broker_spec};
+use palisade_plan::model::Gate;
+use palisade_policy::model::OnAsk;
+use palisade_sys::clone::{CloneFlags, Forked, fork};
+use palisade_sys::fdpass::{reveal_senders, send_with_fds, socketpair};
+use palisade_sys::mounts::{self, MountAttrs};
+use palisade_sys::proc::{self, PollFd, PollFlags, Status, sig};
+use palisade_sys::seccomp::{self, SeccompFlags, SockFilter};
+use palisade_sys::test_child::become_namespace_root;
+use palisade_sys::{Pid, creds};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What a test waits for comes in far less.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// `ours` is the scaffolding; `theirs` stands for a part of the host that is shown; `behind` is the host's own
+/// tree, where grants come from.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    _root: tempfile::TempDir,
+    pub(crate) ours: PathBuf,
+    pub(crate) theirs: PathBuf,
+    pub(crate) behind: PathBuf,
+}
+
+impl Stage {
+    /// Only in a child of the test's own.
+    pub(crate) fn set() -> Self {
+        become_namespace_root(CloneFlags::NEWNS);
+        mounts::make_private_recursive(Path::new("/")).unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let place = |name: &str| root.path().join(name);
+        let stage = Self {
+            ours: place("ours"),
+            theirs: place("theirs"),
+            behind: place("behind"),
+            _root: root,
+        };
+        for (dir, attrs) in
+            [(&stage.ours, MountAttrs::NONE), (&stage.theirs, MountAttrs::NONE), (&stage.behind, MountAttrs::NONE)]
+        {
+            std::fs::create_dir(dir).unwrap();
+            mount_tmpfs(dir, attrs);
+        }
+        stage
+    }
+
+    pub(crate) fn gate(&self) -> Gate {
+        Gate {
+            grounds: vec![self.ours.clone()],
+            never: vec![self.ours.join("never")],
+            secrets: Vec::new(),
+            homes: Vec::new(),
+            mounted: vec![self.theirs.clone(), "/".into()],
+            executes: true,
+            on_ask: OnAsk::Wait,
+            ask_timeout_ms: 1000,
+        }
+    }
+
+    /// Starts a command under the gate.
+    pub(crate) fn play(&self, command: impl FnOnce()) -> Run {
+        let gate = self.gate();
+        let options = BaselineOptions { gate_paths: true, ..BaselineOptions::new(Arch::native()) };
+        let spec = Profile::baseline(options).spec();
+        let (usher, usher_of_broker) = socketpair().unwrap();
+        reveal_senders(&usher_of_broker).unwrap();
+        let (news, news_of_broker) = socketpair().unwrap();
+        let supervisor_pid = rustix::process::getpid();
+        let Forked::Parent { pid: broker, .. } = fork().unwrap() else {
+            drop((usher, news));
+            let lock = rustix::fs::memfd_create("lock", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+            let duties = Duties {
+                guard: None,
+                executables: None,
+                gate: Some(&gate),
+                filter: &spec,
+                identity: Identity::Caller,
+            };
+            occupy(Seat {
+                supervisor_pid,
+                usher: usher_of_broker,
+                supervisor: news_of_broker,
+                lock,
+                duties,
+                confine,
+            })
+        };
+        drop((usher_of_broker, news_of_broker));
+        let Forked::Parent { pid, pidfd } = fork().unwrap() else {
+            creds::set_pdeathsig(sig::SIGKILL).unwrap();
+            drop(news);
+            enter(&spec, usher);
+            command();
+            proc::exit_now(0)
+        };
+        drop(usher);
+        Run { broker, pid, pidfd, news }
+    }
+}
+
+pub(crate) fn mount_tmpfs(at: &Path, attrs: MountAttrs) {
+    let tmpfs = mounts::new_fs("tmpfs", &[], attrs).unwrap();
+    mounts::move_mount(tmpfs, rustix::fs::CWD, at).unwrap();
+}
+
+fn enter(spec: &FilterSpec, usher: OwnedFd) {
+    creds::set_no_new_privs().unwrap();
+    let program = spec.compile(Listening::Yes).unwrap();
+    let flags = SeccompFlags::NEW_LISTENER | SeccompFlags::WAIT_KILLABLE_RECV;
+    let listener = seccomp::install(&raw(program.instructions()), flags).unwrap().unwrap();
+    rustix::io::write(&usher, &listener.as_raw_fd().to_ne_bytes()).unwrap();
+    rustix::io::read(&usher, &mut [0; 1]).unwrap();
+}
+
+fn confine() -> Result<(), String> {
+    let program = broker_spec(Arch::native()).compile(Listening::No).map_err(|e| e.to_string())?;
+    let installed = seccomp::install(&raw(program.instructions()), SeccompFlags::NONE);
+    installed.map(drop).map_err(|error| error.to_string())
+}
+
+fn raw(program: &[Insn]) -> Vec<SockFilter> {
+    let raw = |insn: &Insn| SockFilter { code: insn.code, jt: insn.jt, jf: insn.jf, k: insn.k };
+    program.iter().map(raw).collect()
+}
+
+/// A command at work, seen from its supervisor.
+#[derive(Debug)]
+pub(crate) struct Run {
+    broker: Pid,
+    pub(crate) pid: Pid,
+    pidfd: OwnedFd,
+    news: OwnedFd,
+}
+
+impl Run {
+    /// The next thing the broker says; none if the command ended without another word.
+    pub(crate) fn next(&self) -> Option<Message> {
+        loop {
+            let mut set = [
+                PollFd::new(&self.news, PollFlags::IN),
+                PollFd::new(&self.pidfd, PollFlags::IN),
+            ];
+            assert_ne!(proc::poll(&mut set, Some(PATIENCE)).unwrap(), 0, "nobody says anything");
+            if set[0].revents().is_empty() {
+                return None;
+            }
+            let mut packet = [0; LONGEST_MESSAGE];
+            let (length, _) =
+                rustix::net::recv(&self.news, &mut packet[..], rustix::net::RecvFlags::empty()).unwrap();
+            assert_ne!(length, 0, "the broker is gone");
+            return Some(Message::decode(&packet[..length]).unwrap());
+        }
+    }
+
+    pub(crate) fn touch(&self) -> Touch {
+        match self.next() {
+            Some(Message::Touch(touch)) => touch,
+            other => panic!("no touch but {other:?}"),
+        }
+    }
+
+    pub(crate) fn reply(&self, reply: Reply) {
+        send_with_fds(&self.news, &reply.encode(), &[]).unwrap();
+    }
+
+    pub(crate) fn give(&self, touch: u64, file: BorrowedFd<'_>) {
+        send_with_fds(&self.news, &Reply::File { touch }.encode(), &[file]).unwrap();
+    }
+
+    /// Ends the play: the command must have ended well, without another word of the broker's.
+    pub(crate) fn end(self) {
+        assert_eq!(self.next(), None);
+        assert_eq!(self.wait(), Status::Exited(0));
+    }
+
+    pub(crate) fn wait(&self) -> Status {
+        proc::wait_pid_rusage(self.pid).unwrap().status
+    }
+
+    pub(crate) fn broker(&self) -> Pid {
+        self.broker
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let _ = proc::kill(self.broker, sig::SIGKILL);
+        let _ = proc::pidfd_send_signal(self.pidfd.as_fd(), sig::SIGKILL);
+    }
+}

@@ -1,0 +1,159 @@
+//! A call on something that is not there inside and may be outside: what the broker tells of it, and what it
+//! is told to do. The seam of the gate: whatever notices a first touch speaks these two types, and
+//! everything behind them is the same.
+
+use crate::message::{Fields, Packet};
+use std::os::fd::BorrowedFd;
+
+/// The most a path can have in a touch; what is longer no system call takes either (`PATH_MAX`).
+pub(crate) const LONGEST_PATH: usize = 4096;
+
+/// A call that waits for an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// Names it in every answer; never used again.
+    pub touch: u64,
+    /// The system call.
+    pub call: String,
+    pub wants: Wants,
+    /// Absolute: as far as it leads inside without a link left in it, then the rest as it was typed.
+    pub path: Vec<u8>,
+    /// Whether a link in the last place is followed.
+    pub follow: bool,
+    /// The thread, on the host.
+    pub pid: u32,
+    /// The program, as the sandbox sees it; empty if it could not be found out.
+    pub executable: Vec<u8>,
+    pub cwd: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wants {
+    /// To read it. `directory`: nothing but a directory will do; `path_only`: `O_PATH`.
+    Open { directory: bool, path_only: bool },
+    /// stat, access, readlink, extended attributes, statfs.
+    Look,
+    /// To make it the working directory.
+    Enter,
+    Execute,
+    /// To give it another name.
+    Source,
+}
+
+/// What becomes of a touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// It was granted for longer than this call: the kernel goes on.
+    Continue { touch: u64 },
+    /// It was granted for this call: the kernel goes on, and the broker says when the call has returned.
+    ContinueAndWatch { touch: u64 },
+    /// It is not on the host either: the kernel goes on, and the same is not told again for a moment.
+    Absent { touch: u64 },
+    Fail { touch: u64, errno: u16 },
+    /// The file itself, by a descriptor that comes with it.
+    File { touch: u64 },
+}
+
+/// Whatever notices first touches, seen from the supervisor: they come as [`Touch`]es, each gets one answer.
+pub trait Trigger {
+    type Error;
+
+    /// `file` belongs to [`Reply::File`]. An answer to a call that is over by now is no error.
+    fn reply(&self, reply: Reply, file: Option<BorrowedFd<'_>>) -> Result<(), Self::Error>;
+}
+
+impl Touch {
+    pub(crate) fn encode(&self, packet: &mut Packet) {
+        packet.add(b"touch");
+        packet.number(self.touch);
+        packet.add(self.call.as_bytes());
+        packet.add(self.wants.word());
+        packet.add_up_to(LONGEST_PATH, &self.path);
+        packet.number(u64::from(self.follow));
+        packet.number(u64::from(self.pid));
+        packet.add(&self.executable);
+        packet.add(&self.cwd);
+    }
+
+    /// What comes after the first word.
+    pub(crate) fn decode(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self {
+            touch: fields.number()?,
+            call: fields.text()?,
+            wants: Wants::of_word(fields.next()?)?,
+            path: fields.next()?.to_vec(),
+            follow: fields.number::<u8>()? == 1,
+            pid: fields.number()?,
+            executable: fields.next()?.to_vec(),
+            cwd: fields.next()?.to_vec(),
+        })
+    }
+}
+
+impl Wants {
+    const WORDS: [(&'static [u8], Self); 8] = [
+        (b"open", Self::Open { directory: false, path_only: false }),
+        (b"open-directory", Self::Open { directory: true, path_only: false }),
+        (b"open-path", Self::Open { directory: false, path_only: true }),
+        (b"open-directory-path", Self::Open { directory: true, path_only: true }),
+        (b"look", Self::Look),
+        (b"enter", Self::Enter),
+        (b"execute", Self::Execute),
+        (b"source", Self::Source),
+    ];
+
+    fn word(self) -> &'static [u8] {
+        Self::WORDS.iter().find(|(_, wants)| *wants == self).map_or(b"look", |(word, _)| word)
+    }
+
+    fn of_word(word: &[u8]) -> Option<Self> {
+        Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, wants)| *wants)
+    }
+}
+
+impl Reply {
+    pub fn touch(self) -> u64 {
+        match self {
+            Self::Continue { touch }
+            | Self::ContinueAndWatch { touch }
+            | Self::Absent { touch }
+            | Self::Fail { touch, .. }
+            | Self::File { touch } => touch,
+        }
+    }
+
+    pub fn encode(self) -> Vec<u8> {
+        let mut packet = Packet::default();
+        packet.add(match self {
+            Self::Continue { .. } => b"continue",
+            Self::ContinueAndWatch { .. } => b"watch",
+            Self::Absent { .. } => b"absent",
+            Self::Fail { .. } => b"fail",
+            Self::File { .. } => b"file",
+        });
+        packet.number(self.touch());
+        if let Self::Fail { errno, .. } = self {
+            packet.number(u64::from(errno));
+        }
+        packet.into_bytes()
+    }
+
+    pub fn decode(packet: &[u8]) -> Option<Self> {
+        let mut fields = Fields::of(packet);
+        let word = fields.next()?;
+        let touch = fields.number()?;
+        let reply = match word {
+            b"continue" => Self::Continue { touch },
+            b"watch" => Self::ContinueAndWatch { touch },
+            b"absent" => Self::Absent { touch },
+            b"fail" => Self::Fail { touch, errno: fields.number()? },
+            b"file" => Self::File { touch },
+            _ => return None,
+        };
+        fields.is_at_end().then_some(reply)
+    }
+}
+
+#[cfg(test)]
+#[path = "touch_tests.rs"]
+mod tests;

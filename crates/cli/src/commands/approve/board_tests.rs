@@ -1,0 +1,156 @@
+use super::{Action, Board, REMEMBERED, SETTLING};
+use crate::commands::approve::test_support::{SESSION, question, row};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use palisade_ask::{Answer, Lifetime, QuestionId, Scope, Store};
+use std::time::{Duration, Instant};
+
+/// A board with questions 1 to `count`, as it is once everybody has looked at it.
+fn board(count: u64) -> (Board, Instant) {
+    let start = Instant::now();
+    let mut board = Board::new(start);
+    board.update(rows(1..=count), 1, start);
+    (board, start + SETTLING)
+}
+
+fn rows(ids: impl IntoIterator<Item = u64>) -> Vec<super::Row> {
+    ids.into_iter().map(|id| row(question(id, &format!("/opt/sdk/{id}")))).collect()
+}
+
+fn key(c: char) -> KeyEvent {
+    KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE)
+}
+
+fn answered(id: u64, answer: Answer) -> Action {
+    Action::Answer { session: SESSION.to_owned(), id: QuestionId(id), answer }
+}
+
+fn selected(board: &Board) -> Option<u64> {
+    board.selected().map(|row| row.question.id.0)
+}
+
+const ONCE: Answer = Answer::Allow { scope: Scope::File, lifetime: Lifetime::Once };
+const ALWAYS: Answer =
+    Answer::Allow { scope: Scope::File, lifetime: Lifetime::Always(Store::User) };
+
+/// Proves: GATE-4 once, GATE-4 session, GATE-4 always, GATE-4 tree
+#[test]
+fn each_key_has_its_answer() {
+    let allow = |scope, lifetime| Answer::Allow { scope, lifetime };
+    let always = Lifetime::Always(Store::User);
+    let table = [
+        ('y', ONCE),
+        ('s', allow(Scope::File, Lifetime::Session)),
+        ('a', ALWAYS),
+        ('d', allow(Scope::Directory, Lifetime::Session)),
+        ('D', allow(Scope::Directory, always)),
+        ('n', Answer::Deny { lifetime: Lifetime::Session }),
+        ('x', Answer::Deny { lifetime: always }),
+    ];
+    for (letter, answer) in table {
+        let (mut board, now) = board(2);
+        assert_eq!(board.press(key(letter), now), answered(1, answer), "{letter}");
+        assert_eq!(selected(&board), Some(2), "the answered one is gone");
+    }
+    let (mut board, now) = board(2);
+    for letter in ['Y', 'N', 'A', 'z', '1', '\n'] {
+        assert_eq!(board.press(key(letter), now), Action::Nothing, "{letter:?}");
+    }
+    assert_eq!(board.press(key('q'), now), Action::Quit);
+    let control = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    assert_eq!(board.press(control, now), Action::Quit);
+    let control = KeyEvent::new(KeyCode::Char('y'), KeyModifiers::CONTROL);
+    assert_eq!(board.press(control, now), Action::Nothing);
+    assert_eq!(selected(&board), Some(1));
+}
+
+#[test]
+fn keys_move_the_selection() {
+    let (mut board, now) = board(3);
+    let expected = [(KeyCode::Down, 2), (KeyCode::Char('j'), 3), (KeyCode::Down, 3)];
+    for (code, id) in expected {
+        board.press(KeyEvent::new(code, KeyModifiers::NONE), now);
+        assert_eq!(selected(&board), Some(id));
+    }
+    let expected = [(KeyCode::Up, 2), (KeyCode::Char('k'), 1), (KeyCode::Up, 1)];
+    for (code, id) in expected {
+        board.press(KeyEvent::new(code, KeyModifiers::NONE), now);
+        assert_eq!(selected(&board), Some(id));
+    }
+    board.press(key('j'), now);
+    assert_eq!(board.press(key('y'), now), answered(2, ONCE), "who moves has looked");
+}
+
+#[test]
+fn the_selection_stays_with_its_question() {
+    let (mut board, now) = board(3);
+    board.press(key('j'), now);
+    board.update(rows([2, 3, 4]), 1, now);
+    assert_eq!(selected(&board), Some(2));
+    assert_eq!(board.press(key('y'), now), answered(2, ONCE));
+}
+
+/// A question that vanishes under the finger must not pass its answer on to the next one.
+#[test]
+fn an_answer_is_not_taken_for_what_nobody_looked_at() {
+    let (mut board, now) = board(3);
+    board.update(rows([2, 3]), 1, now);
+    assert_eq!(selected(&board), Some(2));
+    assert_eq!(board.press(key('y'), now), Action::Nothing);
+    assert!(board.said(now).unwrap().contains("press again"));
+    let later = now + SETTLING;
+    assert_eq!(board.press(key('y'), later), answered(2, ONCE));
+    assert_eq!(board.press(key('y'), later), Action::Nothing, "a key held down answers once");
+    assert_eq!(board.press(key('y'), later + SETTLING), answered(3, ONCE));
+    assert_eq!(board.press(key('y'), later + SETTLING * 2), Action::Nothing);
+}
+
+#[test]
+fn the_first_question_waits_until_it_was_seen() {
+    let start = Instant::now();
+    let mut board = Board::new(start);
+    board.update(Vec::new(), 1, start);
+    let arrival = start + Duration::from_secs(60);
+    board.update(rows([1]), 1, arrival);
+    assert_eq!(board.press(key('y'), arrival), Action::Nothing);
+    assert_eq!(board.press(key('y'), arrival + SETTLING), answered(1, ONCE));
+}
+
+/// Proves: GATE-4 tree, GATE-4 always
+#[test]
+fn a_secret_is_never_given_by_directory_and_not_lightly_for_good() {
+    let (mut board, now) = board(0);
+    let mut secret = question(1, "/home/eve/.ssh/id_ed25519");
+    secret.is_secret = true;
+    let rows = vec![row(secret), row(question(2, "/opt/sdk/a"))];
+    board.update(rows, 1, now);
+    let now = now + SETTLING;
+    for letter in ['d', 'D'] {
+        assert_eq!(board.press(key(letter), now), Action::Nothing);
+        assert!(board.said(now).unwrap().contains("for a secret"));
+    }
+    assert_eq!(board.press(key('a'), now), Action::Nothing);
+    assert!(board.said(now).unwrap().contains("press a again"));
+    board.press(key('j'), now);
+    board.press(key('k'), now);
+    assert_eq!(board.press(key('a'), now), Action::Nothing, "something else came between");
+    assert_eq!(board.press(key('a'), now), answered(1, ALWAYS));
+}
+
+#[test]
+fn an_answer_on_its_way_is_not_asked_again() {
+    let (mut board, now) = board(2);
+    board.press(key('y'), now);
+    board.update(rows([1, 2]), 1, now);
+    assert_eq!(board.rows().len(), 1, "the session has not heard it yet");
+    board.take_back(SESSION);
+    board.update(rows([1, 2]), 1, now);
+    assert_eq!(board.rows().len(), 2, "it was refused");
+}
+
+#[test]
+fn what_was_said_goes_away() {
+    let (mut board, now) = board(1);
+    board.say("allowed".to_owned(), now);
+    assert_eq!(board.said(now), Some("allowed"));
+    assert_eq!(board.said(now + REMEMBERED), None);
+}

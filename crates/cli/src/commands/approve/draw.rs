@@ -1,0 +1,281 @@
+//! Puts the board on a terminal: the list, the details of one question, the keys.
+//!
+//! Every text from a question is escaped here, and a secret says so in words as well as in red.
+
+use super::board::{Board, Row};
+use super::text;
+use jiff::Timestamp;
+use palisade_ask::{Process, Question, Subject};
+use palisade_record::escape;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Instant;
+
+/// Below this nothing can be read.
+const NARROWEST: u16 = 30;
+const LABEL: usize = 11;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Theme {
+    pub(crate) coloured: bool,
+}
+
+impl Theme {
+    fn colour(self, colour: Color) -> Style {
+        if self.coloured { Style::new().fg(colour) } else { Style::new() }
+    }
+
+    fn secret(self) -> Style {
+        self.colour(Color::Red).add_modifier(Modifier::BOLD)
+    }
+}
+
+/// The time, twice: one for what was said a moment ago, one for what people read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub(crate) monotonic: Instant,
+    pub(crate) wall: Timestamp,
+}
+
+pub(crate) fn draw(frame: &mut Frame<'_>, board: &mut Board, theme: Theme, now: Moment) {
+    let area = frame.area();
+    if area.width < NARROWEST || area.height < 8 {
+        put(frame, area, 0, Line::raw("too small"));
+        return;
+    }
+    let keys = keys(board.selected().map(|row| &row.question), usize::from(area.width) - 2);
+    let list_height = list_height(board.rows().len(), area.height, keys.len());
+    let title = title(board);
+    put(frame, area, 0, Line::styled(title, Style::new().add_modifier(Modifier::BOLD)));
+    draw_list(frame, below(area, 1, list_height), board, theme, now.wall);
+    let footer = u16::try_from(keys.len() + 1).unwrap_or(area.height);
+    let detail_top = 1 + list_height;
+    let detail_height = area.height.saturating_sub(detail_top + footer);
+    draw_detail(frame, below(area, detail_top, detail_height), board, theme, now.wall);
+    if let Some(said) = board.said(now.monotonic) {
+        let said = text::end(&escape::text(said), usize::from(area.width) - 1);
+        put(frame, area, area.height - footer, Line::styled(said, theme.colour(Color::Yellow)));
+    }
+    for (at, line) in keys.into_iter().enumerate() {
+        let line = Line::styled(format!(" {line}"), theme.colour(Color::Cyan));
+        put(frame, area, area.height - footer + 1 + u16::try_from(at).unwrap_or(0), line);
+    }
+}
+
+fn title(board: &Board) -> String {
+    let count = |number: usize, one: &str| match number {
+        1 => format!("1 {one}"),
+        number => format!("{number} {one}s"),
+    };
+    match (board.sessions(), board.rows().len()) {
+        (0, _) => " sandbox approve: no session is running".to_owned(),
+        (sessions, 0) => {
+            format!(" sandbox approve: {}, no question", count(sessions, "session"))
+        }
+        (sessions, questions) => format!(
+            " sandbox approve: {} in {}",
+            count(questions, "question"),
+            count(sessions, "session")
+        ),
+    }
+}
+
+/// A third of what there is, so that the details of one question can be read.
+fn list_height(rows: usize, height: u16, keys: usize) -> u16 {
+    let keys = u16::try_from(keys).unwrap_or(0);
+    let most = (height.saturating_sub(keys + 2) / 3).max(2);
+    u16::try_from(rows).unwrap_or(most).clamp(1, most)
+}
+
+fn below(area: Rect, top: u16, height: u16) -> Rect {
+    Rect { y: area.y + top, height, ..area }.intersection(area)
+}
+
+fn put(frame: &mut Frame<'_>, area: Rect, y: u16, line: Line<'_>) {
+    if y < area.height {
+        frame.buffer_mut().set_line(area.x, area.y + y, &line, area.width);
+    }
+}
+
+fn draw_list(frame: &mut Frame<'_>, area: Rect, board: &Board, theme: Theme, now: Timestamp) {
+    if board.rows().is_empty() {
+        let text = if board.sessions() == 0 {
+            " Waiting for `sandbox run`; it will show up here."
+        } else {
+            " Nothing to answer."
+        };
+        put(frame, area, 0, Line::raw(text));
+        return;
+    }
+    let height = usize::from(area.height);
+    let first = (board.selected_index() + 1).saturating_sub(height);
+    let width = usize::from(area.width);
+    let addresses = board.rows().iter().map(|row| row.address.chars().count()).max().unwrap_or(0);
+    let visible = board.rows().iter().enumerate().skip(first).take(height);
+    for (at, (index, row)) in visible.enumerate() {
+        let mut style = if row.question.is_secret { theme.secret() } else { Style::new() };
+        if index == board.selected_index() {
+            style = style.add_modifier(Modifier::REVERSED);
+        }
+        let line = list_line(row, addresses, width, now);
+        put(frame, area, u16::try_from(at).unwrap_or(0), Line::styled(line, style));
+    }
+}
+
+fn list_line(row: &Row, addresses: usize, width: usize, now: Timestamp) -> String {
+    let Subject::File(file) = &row.question.subject;
+    let left = left(&row.question, now).map_or_else(String::new, |left| format!("{left} "));
+    let address = escape::text(&row.address);
+    let secret = if row.question.is_secret { "SECRET " } else { "" };
+    let start = format!(" {address:<addresses$}  {secret}{:<7} ", file.access.to_string());
+    let room = width.saturating_sub(text::width(&start) + text::width(&left) + 1);
+    let path = text::end(&path(&file.path), room);
+    let gap = room.saturating_sub(text::width(&path)) + 1;
+    format!("{start}{path}{}{left}", " ".repeat(gap))
+}
+
+fn draw_detail(frame: &mut Frame<'_>, area: Rect, board: &mut Board, theme: Theme, now: Timestamp) {
+    let width = usize::from(area.width);
+    let rule = Line::styled("─".repeat(width), Style::new().add_modifier(Modifier::DIM));
+    put(frame, area, 0, rule);
+    let Some(row) = board.selected() else { return };
+    let lines = detail(row, theme, width, now);
+    let room = usize::from(area.height.saturating_sub(1));
+    board.limit_scroll(lines.len().saturating_sub(room));
+    let hidden = lines.len().saturating_sub(board.scroll() + room);
+    for (at, line) in lines.into_iter().skip(board.scroll()).take(room).enumerate() {
+        put(frame, area, u16::try_from(at + 1).unwrap_or(area.height), line);
+    }
+    if hidden > 0 {
+        let more = format!(" {hidden} more lines: space ");
+        let x = width.saturating_sub(text::width(&more) + 2);
+        let at = Rect { x: area.x + u16::try_from(x).unwrap_or(0), ..area }.intersection(area);
+        put(frame, at, 0, Line::styled(more, theme.colour(Color::Yellow)));
+    }
+}
+
+/// What would be granted stands first, whole; who wants it and why after it.
+fn detail(row: &Row, theme: Theme, width: usize, now: Timestamp) -> Vec<Line<'static>> {
+    let question = &row.question;
+    let Subject::File(file) = &question.subject;
+    let mut sheet = Sheet { lines: Vec::new(), width };
+    let plain = Style::new();
+    let granted = if question.is_secret { theme.secret() } else { plain };
+    if question.is_secret {
+        sheet.add("", "THIS IS A SECRET: whoever reads it can act in your name", granted);
+    }
+    sheet.add(&file.access.to_string(), &path(&file.path), granted.add_modifier(Modifier::BOLD));
+    if file.is_directory {
+        sheet.add("", "a directory, with everything below it", plain);
+    }
+    for needed in &file.also {
+        sheet.add("and with it", &path(needed), plain);
+    }
+    if let Some(directory) = question.offered() {
+        sheet.add("directory", &format!("{}/**", path(directory)), plain);
+    }
+    sheet.add("why asked", &escape::text(&question.reason), plain);
+    for process in question.processes.iter().take(1) {
+        sheet.process(process, &file.operation);
+    }
+    let waiting = question.requests.len();
+    if waiting > 1 {
+        let pids: Vec<String> =
+            question.processes.iter().map(|process| process.pid.to_string()).collect();
+        sheet.add("waiting", &format!("{waiting} calls, of processes {}", pids.join(", ")), plain);
+    }
+    sheet.add("session", &escape::text(&row.command), plain);
+    sheet.add("", &format!("in {}", escape::text(&row.project)), plain);
+    if let Some(left) = left(question, now) {
+        sheet.add("silence", &format!("is a no in {left}"), plain);
+    }
+    sheet.lines
+}
+
+struct Sheet {
+    lines: Vec<Line<'static>>,
+    width: usize,
+}
+
+impl Sheet {
+    fn add(&mut self, label: &str, value: &str, style: Style) {
+        let dim = Style::new().add_modifier(Modifier::DIM);
+        let room = self.width.saturating_sub(LABEL + 3);
+        for (at, piece) in text::wrap(value, room).into_iter().enumerate() {
+            let label = if at == 0 { label } else { "" };
+            self.lines.push(Line::from(vec![
+                Span::styled(format!(" {label:<LABEL$} "), dim),
+                Span::styled(piece, style),
+            ]));
+        }
+    }
+
+    fn process(&mut self, process: &Process, operation: &str) {
+        let plain = Style::new();
+        let by = format!(
+            "{} (process {}), by {}",
+            escape::text(&process.executable),
+            process.pid,
+            escape::text(operation)
+        );
+        self.add("wanted by", &by, plain);
+        let arguments: Vec<String> =
+            process.arguments.iter().map(|argument| quoted(argument)).collect();
+        self.add("command", &arguments.join(" "), plain);
+        self.add("working in", &escape::text(&process.cwd), plain);
+        for (depth, ancestor) in process.ancestors.iter().rev().enumerate() {
+            let label = if depth == 0 { "started by" } else { "" };
+            let branch = if depth == 0 {
+                String::new()
+            } else {
+                format!("{}└ ", " ".repeat(depth.min(8)))
+            };
+            self.add(
+                label,
+                &format!("{branch}{} ({})", escape::text(&ancestor.name), ancestor.pid),
+                plain,
+            );
+        }
+    }
+}
+
+/// As one word of a command line, so that one argument does not look like two.
+fn quoted(argument: &str) -> String {
+    let shown = escape::text(argument);
+    let is_plain = !shown.is_empty()
+        && shown.chars().all(|c| c.is_alphanumeric() || "-_./=:,+@%^\\".contains(c));
+    if is_plain { shown.into_owned() } else { format!("'{}'", shown.replace('\'', "'\\''")) }
+}
+
+fn path(path: &Path) -> String {
+    escape::bytes(path.as_os_str().as_bytes())
+}
+
+/// Minutes and seconds until silence is a no.
+fn left(question: &Question, now: Timestamp) -> Option<String> {
+    let seconds = question.expires_at?.duration_since(now).as_secs().max(0);
+    Some(format!("{}:{:02}", seconds / 60, seconds % 60))
+}
+
+/// The keys that mean something now.
+fn keys(question: Option<&Question>, columns: usize) -> Vec<String> {
+    let mut keys: Vec<&str> = Vec::new();
+    if let Some(question) = question {
+        keys.extend(["y once", "s session", "a always"]);
+        if question.offered().is_some() {
+            keys.extend(["d directory, session", "D directory, always"]);
+        }
+        keys.extend(["n no", "x never", "j/k move"]);
+    }
+    keys.push("q quit");
+    let keys: Vec<String> = keys.into_iter().map(str::to_owned).collect();
+    text::fill(&keys, columns)
+}
+
+#[cfg(test)]
+#[path = "draw_tests.rs"]
+mod tests;

@@ -1,0 +1,252 @@
+//! `sandbox approve`: what sessions wait for, and how a person or a script answers.
+//!
+//! It only answers. Whatever it shows may have been written by whoever wants a yes, so everything is
+//! escaped, and no answer is ever given for a question that was not the one looked at.
+
+mod address;
+mod board;
+mod draw;
+mod notice;
+mod once;
+mod screen;
+mod text;
+mod watch;
+
+use crate::output;
+use address::Address;
+use anyhow::bail;
+use clap::{Args, ValueEnum};
+use palisade_ask::message::FsRequest;
+use palisade_ask::sessions::{Change, Sessions, socket_directory};
+use palisade_ask::{Answer, Lifetime, Question, Scope, Store};
+use palisade_record::escape;
+use palisade_session::Caller;
+use serde::Serialize;
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// How long a session may take to say what is open there.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The name that answers are recorded with.
+const NAME: &str = "sandbox approve";
+
+const DETAILS: &str = "\
+Shows the questions of all your running sessions and answers them: the calls that wait go on at \
+once, or fail with EACCES. Sessions may come and go meanwhile. The first answer counts, whether \
+it is given here, in the session's own terminal or by another client (docs/protocol.md).
+
+A question is named by its number if only one session has that number, otherwise by the session's \
+first characters and the number, as shown: 01934f2a:3. What holds always is written to a policy \
+file. A secret is never allowed by directory.
+
+Examples:
+  sandbox approve
+  sandbox approve --json | jq -r '.questions[].path'
+  sandbox approve --yes 3
+  sandbox approve --yes 01934f2a:3 --directory --always --store project
+  sandbox approve --no 4 --always
+
+Exit codes: 0 done (with --json also if nothing is open), 1 the answer was not taken, 125 sandbox \
+failed.";
+
+#[derive(Args, Debug)]
+#[command(after_help = DETAILS)]
+pub(crate) struct Approve {
+    /// Print the open questions as one JSON document
+    #[arg(long, conflicts_with_all = ["yes", "no"])]
+    json: bool,
+
+    /// With --json: print what happens, one JSON object a line, until interrupted
+    #[arg(long, requires = "json")]
+    watch: bool,
+
+    /// Allow what this question asks for; once, if nothing else is said
+    #[arg(long, value_name = "ID", conflicts_with = "no")]
+    yes: Option<Address>,
+
+    /// Deny what this question asks for; for the session, if nothing else is said
+    #[arg(long, value_name = "ID")]
+    no: Option<Address>,
+
+    /// Answer for the calls that wait now
+    #[arg(long, group = "lifetime", conflicts_with_all = ["json", "directory"])]
+    once: bool,
+
+    /// Answer until the session ends
+    #[arg(long, group = "lifetime", conflicts_with = "json")]
+    session: bool,
+
+    /// Answer for good
+    #[arg(long, group = "lifetime", conflicts_with = "json")]
+    always: bool,
+
+    /// Allow the directory that the question offers, with everything below it
+    #[arg(long, requires = "yes")]
+    directory: bool,
+
+    /// Where an answer for good is kept [default: user]
+    #[arg(long, value_name = "STORE", requires = "always")]
+    store: Option<StoreWord>,
+
+    /// Look for sessions in this directory instead of your own
+    #[arg(long, value_name = "DIR")]
+    sockets: Option<PathBuf>,
+
+    /// Send no desktop notifications
+    #[arg(long, conflicts_with_all = ["json", "yes", "no"])]
+    no_notify: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum StoreWord {
+    User,
+    Project,
+    Organisation,
+}
+
+impl From<StoreWord> for Store {
+    fn from(word: StoreWord) -> Self {
+        match word {
+            StoreWord::User => Self::User,
+            StoreWord::Project => Self::Project,
+            StoreWord::Organisation => Self::Organisation,
+        }
+    }
+}
+
+impl Approve {
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        let mut sessions = Sessions::new(&self.directory_of_sockets()?, NAME);
+        if let Some((address, answer)) = self.answer()? {
+            return once::answer(&mut sessions, &address, answer);
+        }
+        if self.watch {
+            return watch::stream(&mut sessions);
+        }
+        if self.json {
+            complain_of(&sessions.refresh_fully(PATIENCE)?);
+            output::print(&palisade_ask::to_line(&Listing::of(&sessions))?)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+            bail!(
+                "this is no terminal; use --json to list questions, and --yes ID or --no ID to \
+                 answer them"
+            );
+        }
+        let notices = if self.no_notify { None } else { Some(notice::Notices::new()) };
+        screen::show(&mut sessions, notices)
+    }
+
+    fn directory_of_sockets(&self) -> anyhow::Result<PathBuf> {
+        if let Some(directory) = &self.sockets {
+            return Ok(directory.clone());
+        }
+        let caller = Caller::here()?;
+        let runtime = caller.facts.env.get(OsStr::new("XDG_RUNTIME_DIR"));
+        Ok(socket_directory(runtime.map(|value| value.as_os_str()), &caller.places.state))
+    }
+
+    fn answer(&self) -> anyhow::Result<Option<(Address, Answer)>> {
+        let lifetime = match self {
+            Self { always: true, .. } => {
+                Some(Lifetime::Always(self.store.map(Store::from).unwrap_or_default()))
+            }
+            Self { session: true, .. } => Some(Lifetime::Session),
+            Self { once: true, .. } => Some(Lifetime::Once),
+            _ => None,
+        };
+        Ok(match (&self.yes, &self.no) {
+            (Some(address), _) if self.directory => {
+                let lifetime = lifetime.unwrap_or(Lifetime::Session);
+                Some((address.clone(), Answer::Allow { scope: Scope::Directory, lifetime }))
+            }
+            (Some(address), _) => {
+                let lifetime = lifetime.unwrap_or(Lifetime::Once);
+                Some((address.clone(), Answer::Allow { scope: Scope::File, lifetime }))
+            }
+            (None, Some(address)) => {
+                let lifetime = lifetime.unwrap_or(Lifetime::Session);
+                Some((address.clone(), Answer::Deny { lifetime }))
+            }
+            (None, None) if lifetime.is_some() => {
+                bail!("--once, --session and --always go with --yes ID or --no ID")
+            }
+            (None, None) => None,
+        })
+    }
+}
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Listing {
+    sessions: Vec<Known>,
+    questions: Vec<Asked>,
+}
+
+#[derive(Serialize)]
+struct Known {
+    session: String,
+    command: String,
+    project: String,
+}
+
+/// A question as the protocol tells it, and the name it can be answered by.
+#[derive(Serialize)]
+struct Asked {
+    address: String,
+    #[serde(flatten)]
+    question: FsRequest,
+}
+
+impl Listing {
+    fn of(sessions: &Sessions) -> Self {
+        let questions = sessions.iter().flat_map(|(_, session)| session.open());
+        Self {
+            sessions: sessions.iter().filter_map(|(name, _)| Known::of(sessions, name)).collect(),
+            questions: questions.map(|question| Asked::of(sessions, question)).collect(),
+        }
+    }
+}
+
+impl Known {
+    fn of(sessions: &Sessions, name: &str) -> Option<Self> {
+        let (_, session) = sessions.iter().find(|(known, _)| *known == name)?;
+        Some(Self {
+            session: name.to_owned(),
+            command: session.command().to_owned(),
+            project: session.project().to_owned(),
+        })
+    }
+}
+
+impl Asked {
+    fn of(sessions: &Sessions, question: &Question) -> Self {
+        let names = sessions.iter().map(|(name, _)| name);
+        Self {
+            address: address::shown(names, &question.session, question.id),
+            question: FsRequest::from(question),
+        }
+    }
+}
+
+/// A session that can not be talked to must not go unnoticed: its questions would.
+fn complain_of(changes: &[Change]) {
+    for change in changes {
+        if let Change::Trouble { session, error } = change {
+            output::note(&format!("session {}: {error}", escape::text(session)));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "test_support.rs"]
+mod test_support;
+
+#[cfg(test)]
+#[path = "approve_tests.rs"]
+mod tests;

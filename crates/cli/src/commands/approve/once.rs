@@ -1,0 +1,99 @@
+//! One answer by command line, and what became of it.
+
+use super::address::Address;
+use super::{PATIENCE, complain_of};
+use crate::output;
+use anyhow::Context;
+use palisade_ask::message::{Audit, Decision, LifetimeWord};
+use palisade_ask::sessions::{Change, Sessions};
+use palisade_ask::{Answer, Scope};
+use palisade_record::escape;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Ends with 1 if the answer was not taken.
+pub(crate) fn answer(
+    sessions: &mut Sessions,
+    address: &Address,
+    answer: Answer,
+) -> anyhow::Result<ExitCode> {
+    complain_of(&sessions.refresh_fully(PATIENCE)?);
+    let found = {
+        let open = sessions
+            .iter()
+            .flat_map(|(name, session)| session.open().map(move |question| (name, question.id)));
+        address.find(open).map(|(name, id)| (name.to_owned(), id))
+    };
+    let (name, id) = match found {
+        Ok(found) => found,
+        Err(error) => {
+            output::complain(&error);
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    sessions.answer(&name, id, answer)?;
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        for change in sessions.refresh()? {
+            match change {
+                Change::Answered { session, audit } if session == name => {
+                    output::print(&told(&audit))?;
+                }
+                Change::Done { session } if session == name => return Ok(ExitCode::SUCCESS),
+                Change::Refused { session, refused } if session == name => {
+                    output::note(&refused.message);
+                    return Ok(ExitCode::FAILURE);
+                }
+                Change::Vanished { session } if session == name => {
+                    output::note("the session has ended");
+                    return Ok(ExitCode::FAILURE);
+                }
+                _ => {}
+            }
+        }
+        wait(sessions, Duration::from_millis(100)).context("waiting for the session")?;
+    }
+    output::note("the session does not answer; whether it took the answer is not known");
+    Ok(ExitCode::FAILURE)
+}
+
+/// Until a session says something, or for so long.
+pub(crate) fn wait(sessions: &Sessions, longest: Duration) -> Result<(), rustix::io::Errno> {
+    let mut polled: Vec<PollFd<'_>> = sessions
+        .descriptors()
+        .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN))
+        .collect();
+    match rustix::event::poll(&mut polled, Timespec::try_from(longest).ok().as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// A decision in a few words.
+pub(crate) fn told(audit: &Audit) -> String {
+    let decision = match audit.decision {
+        Decision::Allow => "allowed",
+        Decision::Deny => "denied",
+    };
+    let lifetime = match audit.lifetime {
+        LifetimeWord::Once => "once".to_owned(),
+        LifetimeWord::Session => "for the session".to_owned(),
+        LifetimeWord::Always => match audit.store {
+            Some(store) => format!("always (kept for the {store})"),
+            None => "always".to_owned(),
+        },
+    };
+    let what = match audit.scope {
+        Some(Scope::Directory) => "with its directory, ",
+        _ => "",
+    };
+    let by = match audit.source.as_str() {
+        "terminal" => ", in its own terminal",
+        "timeout" => ", as nobody answered in time",
+        "on_ask" => ", by the policy",
+        "nobody" => ", as nobody was there to ask",
+        _ => "",
+    };
+    format!("{decision} {what}{lifetime}{by}: {}", escape::text(&audit.path))
+}

@@ -1,0 +1,507 @@
+//! The keeper against the real kernel: what is shown, how, and what is left when it is taken away.
+
+use crate::message::{Ask, Kind, Told, What};
+use crate::stage::play;
+use palisade_sys::{Errno, errno_name};
+use rustix::fs::{Access, AtFlags, CWD};
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::Read as _;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+
+fn said<T: ToString>(result: std::io::Result<T>) -> String {
+    let name = |error| errno_name(Errno::from_io_error(&error).unwrap()).to_owned();
+    result.map_or_else(name, |value| value.to_string())
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    said(fs::read_to_string(path))
+}
+
+fn open_for_writing(path: impl AsRef<Path>) -> String {
+    said(OpenOptions::new().write(true).open(path).map(|_| "open"))
+}
+
+fn list(path: impl AsRef<Path>) -> String {
+    said(fs::read_dir(path).map(|entries| {
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names.join(" ")
+    }))
+}
+
+/// Proves: GATE-1 approve-continues
+#[test]
+fn a_granted_file_is_there_read_only_and_alone() {
+    let command = |host: &Path, question| {
+        let path = host.join("deep/er/file");
+        match question {
+            0 => list(host),
+            1 => read(path),
+            2 => open_for_writing(path),
+            3 => said(fs::set_permissions(path, Permissions::from_mode(0o777)).map(|()| "set")),
+            4 => said(fs::remove_file(path).map(|()| "removed")),
+            5 => list(host.join("deep/er")),
+            6 => {
+                let file = fs::File::open(path).unwrap();
+                open_for_writing(format!("/proc/self/fd/{}", file.as_raw_fd()))
+            }
+            _ => said(fs::write("/new", "x").map(|()| "written")),
+        }
+    };
+    play(command, |stage| {
+        let directory = stage.host.join("deep/er");
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("file"), "content").unwrap();
+        fs::write(directory.join("other"), "not granted").unwrap();
+        assert_eq!(stage.command(0), "bound home");
+        let graft = stage.graft(directory.join("file"));
+        assert_eq!(stage.command(1), "content");
+        assert_eq!(stage.command(2), "EROFS");
+        assert_eq!(stage.command(3), "EROFS");
+        assert_ne!(stage.command(4), "removed");
+        assert_eq!(stage.command(5), "file");
+        assert_eq!(stage.command(6), "EROFS", "through its descriptor");
+        assert_eq!(stage.command(7), "EROFS", "the scaffolding can not be written");
+        stage.ungraft(graft);
+        assert_eq!(stage.command(0), "bound home", "the directories on the way are gone as well");
+        assert_eq!(list(&stage.host), "bound deep home");
+        assert_eq!(list(&directory), "file other", "nothing happened on the host");
+    });
+}
+
+/// Proves: GATE-4 tree
+#[test]
+fn a_granted_directory_is_whole_and_does_not_lead_out() {
+    let command = |host: &Path, question| {
+        let tree = host.join("sdk/tree");
+        match question {
+            0 => list(&tree),
+            1 => read(tree.join("below/file")),
+            2 => list(tree.join("..")),
+            3 => {
+                std::env::set_current_dir(&tree).unwrap();
+                let seen = list("..");
+                std::env::set_current_dir("/").unwrap();
+                seen
+            }
+            4 => said(fs::create_dir(tree.join("new")).map(|()| "made")),
+            _ => list(host),
+        }
+    };
+    play(command, |stage| {
+        let tree = stage.host.join("sdk/tree");
+        fs::create_dir_all(tree.join("below")).unwrap();
+        fs::write(tree.join("below/file"), "content").unwrap();
+        fs::write(stage.host.join("sdk/secret"), "not granted").unwrap();
+        let found = stage.look(tree.join("below/file"));
+        let directory = What::Directory(tree.clone());
+        let graft = stage.graft_found(found.token, directory, false).unwrap();
+        assert_eq!(stage.command(0), "below");
+        assert_eq!(stage.command(1), "content");
+        assert_eq!(stage.command(2), "tree");
+        assert_eq!(stage.command(3), "tree");
+        assert_eq!(stage.command(4), "EROFS");
+        stage.ungraft(graft);
+        assert_eq!(stage.command(5), "bound home");
+    });
+}
+
+/// Proves: GATE-4 once
+#[test]
+fn a_file_opened_once_can_not_be_opened_again_for_writing() {
+    play(
+        |host, _| list(host),
+        |stage| {
+            let path = stage.host.join("file");
+            fs::write(&path, "content").unwrap();
+            let token = stage.look(&path).token;
+            let read_only = rustix::fs::OFlags::NOFOLLOW.bits();
+            let (told, file) = stage.ask(&Ask::Open { token, flags: read_only });
+            assert_eq!(told, Told::Opened { token });
+            let mut file = fs::File::from(file.unwrap());
+            let mut content = String::new();
+            file.read_to_string(&mut content).unwrap();
+            assert_eq!(content, "content");
+            let again = format!("/proc/self/fd/{}", file.as_raw_fd());
+            assert_eq!(open_for_writing(&again), "EROFS");
+            assert_eq!(read(&again), "content");
+            let flags = rustix::fs::fcntl_getfl(&file).unwrap();
+            assert!(!flags.contains(rustix::fs::OFlags::NONBLOCK));
+            assert_eq!(stage.command(0), "bound home", "nothing was shown");
+            for (flags, errno) in [(1, 30), (2, 30), (0o100, 30), (0o1000, 30), (0o200_000, 20)] {
+                let (told, file) = stage.ask(&Ask::Open { token, flags });
+                assert!(
+                    matches!(told, Told::Failed { errno: said, .. } if said == errno),
+                    "{told:?}"
+                );
+                assert!(file.is_none());
+            }
+            let token = stage.look(stage.host.clone()).token;
+            let (told, _) = stage.ask(&Ask::Open { token, flags: 0 });
+            assert!(matches!(told, Told::Failed { errno: 13, .. }), "a directory: {told:?}");
+        },
+    );
+}
+
+/// Proves: GATE-2 relative
+#[test]
+fn links_on_the_way_are_links_inside() {
+    let command = |host: &Path, question| match question {
+        0 => read(host.join("sdk/bin/tool")),
+        1 => said(fs::read_link(host.join("sdk")).map(|text| text.display().to_string())),
+        2 => list(host),
+        _ => list(host.join("versions/sdk-1.2")),
+    };
+    play(command, |stage| {
+        let real = stage.host.join("versions/sdk-1.2");
+        fs::create_dir_all(real.join("libexec")).unwrap();
+        fs::write(real.join("libexec/tool"), "tool").unwrap();
+        symlink("versions/sdk-1.2", stage.host.join("sdk")).unwrap();
+        symlink(real.join("libexec"), real.join("bin")).unwrap();
+        let found = stage.look(stage.host.join("sdk/bin/tool"));
+        assert_eq!((&found.path, found.kind), (&real.join("libexec/tool"), Kind::File));
+        let expected = [
+            (stage.host.join("sdk"), "versions/sdk-1.2".into()),
+            (real.join("bin"), real.join("libexec")),
+        ];
+        assert_eq!(found.links, expected);
+        let graft = stage.graft_found(found.token, What::Found, false).unwrap();
+        assert_eq!(stage.command(0), "tool");
+        assert_eq!(stage.command(1), "versions/sdk-1.2");
+        let again = stage.graft_found(found.token, What::Found, false).unwrap();
+        stage.ungraft(graft);
+        assert_eq!(stage.command(0), "tool", "another graft still needs them");
+        stage.ungraft(again);
+        assert_eq!(stage.command(2), "bound home");
+        // The links alone, and those in a directory that is shown whole.
+        let links = stage.graft_found(found.token, What::Links, false).unwrap();
+        assert_eq!(stage.command(3), "bin");
+        stage.ungraft(links);
+        let tree = What::Directory(real.clone());
+        let tree = stage.graft_found(found.token, tree, false).unwrap();
+        assert_eq!(stage.command(3), "bin libexec");
+        stage.ungraft(tree);
+        assert_eq!(stage.command(2), "bound home");
+    });
+}
+
+#[test]
+fn a_link_that_is_not_followed_is_shown_as_one() {
+    let command = |host: &Path, question| match question {
+        0 => said(fs::read_link(host.join("link")).map(|text| text.display().to_string())),
+        _ => read(host.join("link")),
+    };
+    play(command, |stage| {
+        fs::write(stage.host.join("file"), "content").unwrap();
+        symlink("file", stage.host.join("link")).unwrap();
+        let path = stage.host.join("link");
+        let Told::Found(found) = stage.try_look(&path, false) else { unreachable!() };
+        assert_eq!((&found.path, found.kind), (&path, Kind::Link));
+        let graft = stage.graft_found(found.token, What::Found, false).unwrap();
+        assert_eq!(stage.command(0), "file");
+        assert_eq!(stage.command(1), "ENOENT", "only the link was granted");
+        stage.ungraft(graft);
+        assert_eq!(stage.command(0), "ENOENT");
+    });
+}
+
+#[test]
+fn a_directory_may_cover_files_that_were_shown_before() {
+    let command = |host: &Path, _| list(host.join("sdk"));
+    play(command, |stage| {
+        let sdk = stage.host.join("sdk");
+        fs::create_dir(&sdk).unwrap();
+        for name in ["a", "b", "c"] {
+            fs::write(sdk.join(name), name).unwrap();
+        }
+        let file = stage.graft(sdk.join("a"));
+        assert_eq!(stage.command(0), "a");
+        let tree = stage.graft(&sdk);
+        assert_eq!(stage.command(0), "a b c");
+        stage.ungraft(tree);
+        assert_eq!(stage.command(0), "a");
+        let tree = stage.graft(&sdk);
+        stage.ungraft(file);
+        assert_eq!(stage.command(0), "a b c", "taken away below the directory");
+        stage.ungraft(tree);
+        assert_eq!(stage.command(0), "ENOENT");
+        stage.ungraft(tree);
+    });
+}
+
+/// Proves: GATE-2 exec
+#[test]
+fn a_program_granted_for_reading_can_be_granted_for_executing() {
+    let command = |host: &Path, _| {
+        let may = |name| {
+            let path = host.join(name);
+            said(
+                rustix::fs::accessat(CWD, path, Access::EXEC_OK, AtFlags::empty())
+                    .map_or_else(|errno| Err(errno.into()), |()| Ok("yes")),
+            )
+        };
+        [may("tool"), may("tree/tool")].join(" ")
+    };
+    play(command, |stage| {
+        fs::create_dir(stage.host.join("tree")).unwrap();
+        for name in ["tool", "tree/tool"] {
+            let path = stage.host.join(name);
+            fs::write(&path, "#!/bin/sh\n").unwrap();
+            fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+        }
+        let tool = stage.host.join("tool");
+        let readable = stage.graft(&tool);
+        stage.graft(stage.host.join("tree"));
+        assert_eq!(stage.command(0), "EACCES EACCES");
+        let executable = stage.try_graft(&tool, true).unwrap();
+        let in_tree = stage.try_graft(stage.host.join("tree/tool"), true).unwrap();
+        assert_eq!(stage.command(0), "yes yes");
+        // What stands on it is granted still.
+        stage.ungraft(readable);
+        stage.ungraft(in_tree);
+        assert_eq!(stage.command(0), "yes EACCES");
+        stage.ungraft(executable);
+        assert_eq!(stage.command(0), "ENOENT EACCES");
+    });
+}
+
+#[test]
+fn what_the_plan_shows_is_never_covered() {
+    let command = |host: &Path, _| list(host.join("bound"));
+    play(command, |stage| {
+        fs::write(stage.host.join("bound/file"), "the project's").unwrap();
+        let bound = stage.host.join("bound");
+        for path in [stage.host.clone(), bound.clone(), "/".into()] {
+            assert_eq!(stage.try_graft(&path, false).unwrap_err(), "move_mount EBUSY");
+        }
+        assert_eq!(stage.try_graft(bound.join("file"), false).unwrap_err(), "move_mount EXDEV");
+        // Gone inside, as it is the host's own directory, but still held.
+        let held = stage.look(bound.join("file"));
+        fs::remove_file(bound.join("file")).unwrap();
+        let refused = stage.graft_found(held.token, What::Found, false).unwrap_err();
+        assert_eq!(refused, "openat2 EXDEV");
+        assert_eq!(stage.command(0), "");
+        assert_eq!(list(&bound), "", "nothing was made in the host's directory");
+    });
+}
+
+#[test]
+fn what_the_command_has_put_in_its_home_is_not_replaced() {
+    let command = |host: &Path, question| {
+        let home = host.join("home");
+        match question {
+            0 => {
+                fs::write(home.join("file"), "the command's").unwrap();
+                symlink(host.join("bound"), home.join("link")).unwrap();
+                symlink("nowhere", home.join("data")).unwrap();
+                list(home)
+            }
+            1 => read(home.join("file")),
+            2 => read(home.join("fine/file")),
+            _ => list(home),
+        }
+    };
+    play(command, |stage| {
+        let home = stage.host.join("home");
+        for name in ["file", "data", "link/file", "fine/file"] {
+            let path = home.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "the host's").unwrap();
+        }
+        assert_eq!(stage.command(0), "data file link");
+        assert_eq!(stage.try_graft(home.join("file"), false).unwrap_err(), "move_mount EEXIST");
+        assert_eq!(stage.try_graft(home.join("data"), false).unwrap_err(), "move_mount EEXIST");
+        assert_eq!(stage.try_graft(home.join("link/file"), false).unwrap_err(), "openat2 ELOOP");
+        assert_eq!(stage.command(1), "the command's");
+        assert_eq!(list(stage.host.join("bound")), "");
+        let graft = stage.graft(home.join("fine/file"));
+        assert_eq!(stage.command(2), "the host's");
+        stage.ungraft(graft);
+        assert_eq!(stage.command(3), "data file link");
+    });
+}
+
+/// The command swaps the directory on the way for a link into a directory of the host that it may write.
+/// Proves: GATE-3 path-buffer
+#[test]
+fn a_race_in_the_home_makes_nothing_anywhere_else() {
+    let command = |host: &Path, question| {
+        let home = host.join("home");
+        match question {
+            0 => {
+                symlink(host.join("bound"), home.join("link")).unwrap();
+                fs::create_dir(home.join("way")).unwrap();
+                std::thread::spawn(move || {
+                    loop {
+                        let flags = rustix::fs::RenameFlags::EXCHANGE;
+                        let (way, link) = (home.join("way"), home.join("link"));
+                        let _ = rustix::fs::renameat_with(CWD, way, CWD, link, flags);
+                    }
+                });
+                "racing".to_owned()
+            }
+            _ => list(host.join("bound")),
+        }
+    };
+    play(command, |stage| {
+        let way = stage.host.join("home/way");
+        fs::create_dir(&way).unwrap();
+        fs::write(way.join("file"), "content").unwrap();
+        stage.command(0);
+        let token = stage.look(way.join("file")).token;
+        let mut shown = 0;
+        let mut refused = 0;
+        for _ in 0..2000 {
+            match stage.graft_found(token, What::Found, false) {
+                Ok(graft) => {
+                    shown += 1;
+                    stage.ungraft(graft);
+                }
+                Err(_) => refused += 1,
+            }
+        }
+        assert_eq!(stage.command(1), "");
+        assert_eq!(list(stage.host.join("bound")), "");
+        assert!(shown > 0 && refused > 0, "no race: {shown} shown, {refused} refused");
+    });
+}
+
+#[test]
+fn looking_finds_what_is_there_and_only_that() {
+    play(
+        |host, _| list(host),
+        |stage| {
+            let host = stage.host.clone();
+            fs::create_dir(host.join("dir")).unwrap();
+            fs::write(host.join("dir/file"), "").unwrap();
+            symlink("loop", host.join("loop")).unwrap();
+            symlink("/proc/self/environ", host.join("environ")).unwrap();
+            symlink("../dir/../dir/./file", host.join("dir/around")).unwrap();
+            rustix::fs::mkfifoat(CWD, host.join("pipe"), 0o600.into()).unwrap();
+            for (name, kind) in [
+                ("dir", Kind::Directory),
+                ("dir/", Kind::Directory),
+                ("dir/file", Kind::File),
+                (".//dir/../dir/./file", Kind::File),
+                ("dir/around", Kind::File),
+                ("pipe", Kind::Special),
+            ] {
+                assert_eq!(stage.look(host.join(name)).kind, kind, "{name}");
+            }
+            assert_eq!(stage.look("/../..").path, Path::new("/"));
+            let around = stage.look(host.join("dir/around"));
+            assert_eq!(around.path, host.join("dir/file"));
+            for path in ["loop", "environ", "dir/file/", "dir/file/..", "dir/missing", "missing/x"]
+            {
+                let told = stage.try_look(&host.join(path), true);
+                assert!(matches!(told, Told::Absent { .. }), "{path}: {told:?}");
+            }
+            let long = "x".repeat(300);
+            for path in
+                ["/proc/self/status", "/sys", "/dev/null", "/usr/../dev/null", "", "etc", &long]
+            {
+                let told = stage.try_look(Path::new(path), true);
+                assert!(matches!(told, Told::Absent { .. }), "{path}: {told:?}");
+            }
+            let refused = stage.try_graft(host.join("pipe"), false).unwrap_err();
+            assert_eq!(refused, "grant EACCES");
+        },
+    );
+}
+
+#[test]
+fn what_the_user_may_not_see_is_absent() {
+    play(
+        |host, _| list(host),
+        |stage| {
+            let closed = stage.host.join("closed");
+            fs::create_dir(&closed).unwrap();
+            fs::write(closed.join("file"), "").unwrap();
+            fs::set_permissions(&closed, Permissions::from_mode(0o000)).unwrap();
+            let told = stage.try_look(&closed.join("file"), true);
+            fs::set_permissions(&closed, Permissions::from_mode(0o755)).unwrap();
+            if crate::stage::am_root() {
+                assert!(matches!(told, Told::Found(_)), "{told:?}");
+            } else {
+                assert!(matches!(told, Told::Absent { .. }), "{told:?}");
+            }
+        },
+    );
+}
+
+/// A file of the caller's that only the caller may read is the command's to read once it is granted.
+#[test]
+fn a_private_file_can_be_granted() {
+    let command = |host: &Path, _| read(host.join("private"));
+    play(command, |stage| {
+        let path = stage.host.join("private");
+        fs::write(&path, "content").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        stage.graft(&path);
+        assert_eq!(stage.command(0), "content");
+        let token = stage.look(&path).token;
+        let (told, file) = stage.ask(&Ask::Open { token, flags: 0 });
+        assert_eq!((told, file.is_some()), (Told::Opened { token }, true));
+    });
+}
+
+/// Proves: GATE-2 exec
+#[test]
+fn a_program_tells_what_it_needs() {
+    play(
+        |host, _| list(host),
+        |stage| {
+            let script = stage.host.join("script");
+            let interpreter = stage.host.join("interpreter");
+            symlink("/bin/sh", &interpreter).unwrap();
+            fs::write(&script, format!("#!{} -e\n", interpreter.display())).unwrap();
+            let path = script.to_str().unwrap().as_bytes().to_vec();
+            let ask = Ask::Look { token: 1, path, follow: true, execute: true };
+            let Told::Found(found) = stage.ask(&ask).0 else { unreachable!() };
+            let shell = fs::canonicalize("/bin/sh").unwrap();
+            assert_eq!(found.needs[0], shell);
+            let loader = found.needs[1].file_name().unwrap().to_str().unwrap();
+            assert!(loader.starts_with("ld-"), "{:?}", found.needs);
+            assert_eq!(found.links[0], (interpreter, "/bin/sh".into()));
+            assert_eq!(stage.look(&script).needs, [""; 0].map(std::path::PathBuf::from));
+        },
+    );
+}
+
+#[test]
+fn only_so_much_is_held() {
+    play(
+        |host, _| list(host),
+        |stage| {
+            let path = stage.host.join("file");
+            fs::write(&path, "content").unwrap();
+            let first = stage.look(&path).token;
+            let kept: Vec<u64> = (0..512).map(|_| stage.look(&path).token).collect();
+            let stale = stage.graft_found(first, What::Found, false).unwrap_err();
+            assert_eq!(stale, "token ESTALE");
+            for token in [kept[0], kept[511]] {
+                stage.graft_found(token, What::Found, false).unwrap();
+            }
+            stage.forget(kept[1]);
+            let forgotten = stage.graft_found(kept[1], What::Found, false).unwrap_err();
+            assert_eq!(forgotten, "token ESTALE");
+        },
+    );
+}
+
+#[test]
+fn what_was_found_is_shown_even_if_another_file_has_its_name_by_then() {
+    let command = |host: &Path, _| read(host.join("file"));
+    play(command, |stage| {
+        let path = stage.host.join("file");
+        fs::write(&path, "asked about").unwrap();
+        let token = stage.look(&path).token;
+        fs::rename(&path, stage.host.join("old")).unwrap();
+        fs::write(&path, "another").unwrap();
+        stage.graft_found(token, What::Found, false).unwrap();
+        assert_eq!(stage.command(0), "asked about");
+    });
+}

@@ -1,0 +1,222 @@
+//! The sandbox's side: enters its mount namespace, attaches what was taken from the host, and takes it
+//! away again by the descriptor it was attached with, never by a path the command could have changed.
+
+use crate::identity::Identity;
+use crate::look::Seen;
+use crate::message::Kind;
+use crate::own_files::OwnFiles;
+use crate::scaffold::{Name, Scaffold};
+use palisade_sys::beneath::open_beneath;
+use palisade_sys::{At as _, Errno, Mode, OFlags, Result, SysError, mounts, other, proc};
+use rustix::fs::FileType;
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// Places inside that the plan has given.
+#[derive(Debug)]
+pub struct Layout {
+    /// File systems of the sandbox's own, on which names may be made.
+    pub grounds: Vec<PathBuf>,
+    /// Where something is mounted that no graft may cover.
+    pub mounted: Vec<PathBuf>,
+}
+
+/// Both mount namespaces, and the door between them.
+#[derive(Debug)]
+pub(crate) struct Inside {
+    namespace: OwnedFd,
+    own_namespace: OwnedFd,
+    mounted: Vec<PathBuf>,
+    /// The sandbox's.
+    root: OwnedFd,
+    scaffold: Scaffold,
+    grafts: BTreeMap<u64, Graft>,
+    last: u64,
+}
+
+/// Something that is shown.
+#[derive(Debug)]
+struct Graft {
+    /// None where only links were made.
+    mount: Option<Mounted>,
+    names: Vec<Name>,
+    /// Taken back while another graft stood on it; goes with that one.
+    is_over: bool,
+}
+
+#[derive(Debug)]
+struct Mounted {
+    path: PathBuf,
+    file: OwnedFd,
+    id: u64,
+    /// The graft at the same path that it stands on.
+    on: Option<u64>,
+}
+
+/// A piece of the host's tree, ready to be attached.
+#[derive(Debug)]
+pub(crate) struct Piece<'s> {
+    pub(crate) mount: OwnedFd,
+    /// What it shows.
+    pub(crate) seen: &'s Seen,
+}
+
+impl Inside {
+    pub(crate) fn open(
+        namespace: OwnedFd,
+        own_namespace: OwnedFd,
+        layout: Layout,
+        identity: &Identity,
+    ) -> Result<Self> {
+        let surveyed = within(&namespace, &own_namespace, identity, || {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let root = rustix::fs::open("/", flags, Mode::empty()).at("open", Path::new("/"))?;
+            let scaffold = Scaffold::survey(&root, &layout.grounds)?;
+            Ok((root, scaffold))
+        });
+        let (root, scaffold) = surveyed?;
+        let mounted = layout.mounted;
+        let grafts = BTreeMap::new();
+        Ok(Self { namespace, own_namespace, mounted, root, scaffold, grafts, last: 0 })
+    }
+
+    /// Shows a piece at the path it has on the host, and the links that lead to it. Without a piece,
+    /// the links alone.
+    pub(crate) fn graft(
+        &mut self,
+        identity: &Identity,
+        piece: Option<Piece<'_>>,
+        links: &[(PathBuf, PathBuf)],
+    ) -> Result<u64> {
+        let path = piece.as_ref().map(|piece| piece.seen.path.as_path());
+        if let Some(path) = path
+            && self.mounted.iter().any(|mounted| mounted.starts_with(path))
+        {
+            return Err(SysError::new("move_mount", path.display().to_string(), Errno::BUSY));
+        }
+        let Self { namespace, own_namespace, root, scaffold, grafts, .. } = self;
+        let (mount, names) = within(namespace, own_namespace, identity, || {
+            // Those below the piece show with it.
+            let is_covered = |place: &Path| path.is_some_and(|path| place.starts_with(path));
+            let links: Vec<_> = links.iter().filter(|(place, _)| !is_covered(place)).collect();
+            let made = links
+                .iter()
+                .try_for_each(|(place, text)| scaffold.make_link(root, place, text))
+                .and_then(|()| {
+                    piece.map(|piece| attach(root, scaffold, grafts, piece)).transpose()
+                });
+            let paths = links.iter().map(|(place, _)| place.as_path()).chain(path);
+            match made {
+                Ok(mount) => Ok((mount, scaffold.hold(paths))),
+                Err(error) => {
+                    scaffold.clear();
+                    Err(error)
+                }
+            }
+        })?;
+        self.last += 1;
+        self.grafts.insert(self.last, Graft { mount, names, is_over: false });
+        Ok(self.last)
+    }
+
+    /// Takes a graft away. One that is not there any more is no error.
+    pub(crate) fn ungraft(
+        &mut self,
+        identity: &Identity,
+        own_files: &OwnFiles,
+        number: u64,
+    ) -> Result<()> {
+        let Some(graft) = self.grafts.get_mut(&number) else { return Ok(()) };
+        graft.is_over = true;
+        let Self { namespace, own_namespace, scaffold, grafts, .. } = self;
+        within(namespace, own_namespace, identity, || {
+            let mut next = Some(number);
+            while let Some(number) = next.take_if(|number| is_done(grafts, *number)) {
+                if let Some(mount) = grafts.get(&number).and_then(|graft| graft.mount.as_ref()) {
+                    match own_files.detach(&mount.file) {
+                        // It went with the directory that it stood on, here or on the host.
+                        Err(error) if error.errno == Errno::INVAL => {}
+                        detached => detached?,
+                    }
+                }
+                let Some(graft) = grafts.remove(&number) else { break };
+                next = graft.mount.and_then(|mount| mount.on);
+                scaffold.release(graft.names);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Whether a graft was taken back and carries no other.
+fn is_done(grafts: &BTreeMap<u64, Graft>, number: u64) -> bool {
+    let stands_on_it =
+        |graft: &Graft| graft.mount.as_ref().is_some_and(|mount| mount.on == Some(number));
+    grafts.get(&number).is_some_and(|graft| graft.is_over) && !grafts.values().any(stands_on_it)
+}
+
+/// Does something in the sandbox's mount namespace, with the command's rights.
+fn within<T>(
+    namespace: &OwnedFd,
+    own_namespace: &OwnedFd,
+    identity: &Identity,
+    does: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    other::enter_mounts(namespace)?;
+    let done = identity.as_command(does);
+    if other::enter_mounts(own_namespace).is_err() {
+        // In the wrong place every answer would be wrong; the supervisor sees that we are gone.
+        proc::exit_now(1);
+    }
+    done
+}
+
+fn attach(
+    root: &OwnedFd,
+    scaffold: &mut Scaffold,
+    grafts: &BTreeMap<u64, Graft>,
+    Piece { mount: file, seen }: Piece<'_>,
+) -> Result<Mounted> {
+    let path = &seen.path;
+    let mut on = None;
+    let place = match open_beneath(root, path, OFlags::PATH | OFlags::NOFOLLOW) {
+        Ok(there) => {
+            on = may_cover(&there, scaffold, grafts, seen)?;
+            there
+        }
+        Err(error) if error.errno == Errno::NOENT => scaffold.make_place(path, seen.kind)?,
+        Err(error) => return Err(error),
+    };
+    mounts::move_mount(file.as_fd(), &place, Path::new(""))
+        .map_err(|error| SysError { subject: path.display().to_string(), ..error })?;
+    let id = mounts::mount_id(&file)?;
+    Ok(Mounted { path: path.clone(), file, id, on })
+}
+
+/// What is there already may be covered if it is a directory of the sandbox's own, or the very same
+/// thing, shown before with less. The number of the graft that has the same place.
+fn may_cover(
+    there: &OwnedFd,
+    scaffold: &Scaffold,
+    grafts: &BTreeMap<u64, Graft>,
+    seen: &Seen,
+) -> Result<Option<u64>> {
+    let refused = |errno| Err(SysError::new("move_mount", seen.path.display().to_string(), errno));
+    let found = rustix::fs::fstat(there).at("fstat", &seen.path)?;
+    let kind = FileType::from_raw_mode(found.st_mode);
+    let id = mounts::mount_id(there)?;
+    if scaffold.is_ground(id) {
+        let both = kind == FileType::Directory && seen.kind == Kind::Directory;
+        return if both { Ok(None) } else { refused(Errno::EXIST) };
+    }
+    let mut mounts =
+        grafts.iter().filter_map(|(number, graft)| Some((number, graft.mount.as_ref()?)));
+    let Some((number, below)) = mounts.find(|(_, mount)| mount.id == id) else {
+        return refused(Errno::XDEV);
+    };
+    if (found.st_dev, found.st_ino) != (seen.stat.st_dev, seen.stat.st_ino) {
+        return refused(Errno::EXIST);
+    }
+    Ok((below.path == seen.path).then_some(*number))
+}

@@ -1,0 +1,223 @@
+//! What is at a path of the host, found by walking it name by name from the root's descriptor.
+//!
+//! Every link that is followed is told, with its text: they are made inside as well, and what a person is
+//! asked about is where they lead. Must never enter `/proc`, `/sys` or `/dev`, where a path is no file of
+//! anybody's, nor trust the kernel's links there.
+
+use crate::message::Kind;
+use palisade_sys::beneath::open_beneath;
+use palisade_sys::{At as _, Errno, Mode, OFlags, Result, SysError, mounts};
+use rustix::fs::{FileType, Stat};
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Component, Path, PathBuf};
+
+/// As the kernel (`MAXSYMLINKS`).
+const MOST_LINKS: usize = 40;
+const CLOSED: [&str; 3] = ["proc", "sys", "dev"];
+/// `linux/magic.h`: such a file system may be mounted elsewhere, too.
+const CLOSED_MAGIC: [i64; 2] = [0x9fa0, 0x6265_6572];
+
+const ENTRY: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// The host's tree.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) root: OwnedFd,
+}
+
+/// What was found, held by its descriptor.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) file: OwnedFd,
+    pub(crate) path: PathBuf,
+    pub(crate) kind: Kind,
+    pub(crate) stat: Stat,
+    pub(crate) links: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Host {
+    /// None where there is nothing, or nothing that we may see.
+    pub(crate) fn look(&self, path: &Path, follow: bool) -> Result<Option<Seen>> {
+        match self.walk(path, follow) {
+            // A name too long, or with a NUL in it, names nothing.
+            Err(error)
+                if matches!(
+                    error.errno,
+                    Errno::NOENT
+                        | Errno::NOTDIR
+                        | Errno::ACCESS
+                        | Errno::LOOP
+                        | Errno::NAMETOOLONG
+                        | Errno::INVAL
+                ) =>
+            {
+                Ok(None)
+            }
+            walked => walked,
+        }
+    }
+
+    fn walk(&self, path: &Path, follow: bool) -> Result<Option<Seen>> {
+        if !path.is_absolute() {
+            return Ok(None);
+        }
+        let bytes = path.as_os_str().as_bytes();
+        let is_directory_meant = bytes.ends_with(b"/") || bytes.ends_with(b"/.");
+        let seen = match self.straight(path)? {
+            Some(seen) => Some(seen),
+            None => Walk::new(self.root.as_fd(), path).run(follow || is_directory_meant)?,
+        };
+        let Some(seen) = seen else { return Ok(None) };
+        if is_closed(&seen.path)
+            || CLOSED_MAGIC.contains(&mounts::fstatfs_magic(&seen.file)?)
+            || (is_directory_meant && seen.kind != Kind::Directory)
+        {
+            return Ok(None);
+        }
+        Ok(Some(seen))
+    }
+
+    /// The whole path in one call, if there is neither a link nor a `..` in it.
+    fn straight(&self, path: &Path) -> Result<Option<Seen>> {
+        if path.components().any(|part| part == Component::ParentDir) || is_closed(path) {
+            return Ok(None);
+        }
+        match open_beneath(&self.root, path, OFlags::PATH) {
+            // Without `.`, doubled and trailing slashes.
+            Ok(file) => Seen::of(file, path.components().collect(), Vec::new()).map(Some),
+            Err(error) if error.errno == Errno::LOOP => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A directory by its real path; a link anywhere in it is an error.
+    pub(crate) fn directory(&self, path: &Path) -> Result<Seen> {
+        if is_closed(path) || path.components().any(|part| part == Component::ParentDir) {
+            return Err(SysError::new("openat2", path.display().to_string(), Errno::ACCESS));
+        }
+        let file = open_beneath(&self.root, path, OFlags::PATH | OFlags::DIRECTORY)?;
+        Seen::of(file, path.components().collect(), Vec::new())
+    }
+}
+
+impl Seen {
+    fn of(file: OwnedFd, path: PathBuf, links: Vec<(PathBuf, PathBuf)>) -> Result<Self> {
+        let stat = rustix::fs::fstat(&file).at("fstat", &path)?;
+        let kind = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Directory,
+            FileType::Symlink => Kind::Link,
+            _ => Kind::Special,
+        };
+        Ok(Self { file, path, kind, stat, links })
+    }
+}
+
+/// Whether a path, real so far, is where nobody looks.
+fn is_closed(path: &Path) -> bool {
+    let mut parts = path.components().skip(1);
+    parts.next().is_some_and(|first| CLOSED.iter().any(|closed| first.as_os_str() == *closed))
+}
+
+/// A walk under way.
+struct Walk<'h> {
+    root: BorrowedFd<'h>,
+    /// The directories we are in, from below the root on: `..` leads to the one before, whatever was
+    /// renamed meanwhile.
+    at: Vec<(OsString, OwnedFd)>,
+    /// The names that are left, the next one last.
+    rest: Vec<OsString>,
+    links: Vec<(PathBuf, PathBuf)>,
+}
+
+impl<'h> Walk<'h> {
+    fn new(root: BorrowedFd<'h>, path: &Path) -> Self {
+        let mut walk = Self { root, at: Vec::new(), rest: Vec::new(), links: Vec::new() };
+        walk.go_on_with(path);
+        walk
+    }
+
+    fn go_on_with(&mut self, path: &Path) {
+        if path.is_absolute() {
+            self.at.clear();
+        }
+        let names = path.components().rev().filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_owned()),
+            Component::ParentDir => Some("..".into()),
+            _ => None,
+        });
+        self.rest.extend(names);
+    }
+
+    fn run(mut self, follow: bool) -> Result<Option<Seen>> {
+        while let Some(name) = self.rest.pop() {
+            if name == ".." {
+                self.at.pop();
+                continue;
+            }
+            if self.at.is_empty() && CLOSED.iter().any(|closed| name == *closed) {
+                return Ok(None);
+            }
+            let is_last = self.rest.is_empty();
+            match self.enter(&name, is_last)? {
+                Entered::Through(directory) => self.at.push((name, directory)),
+                Entered::Link(_, _) if self.links.len() == MOST_LINKS => {
+                    return Err(Errno::LOOP).at("openat", &self.path());
+                }
+                Entered::Link(link, text) => {
+                    let place = self.path().join(&name);
+                    self.links.push((place.clone(), text.clone()));
+                    if is_last && !follow {
+                        return Seen::of(link, place, self.links).map(Some);
+                    }
+                    self.go_on_with(&text);
+                }
+                Entered::Last(file) => {
+                    return Seen::of(file, self.path().join(&name), self.links).map(Some);
+                }
+            }
+        }
+        let path = self.path();
+        let file = match self.at.pop() {
+            Some((_, file)) => file,
+            None => self.root.try_clone_to_owned().at("dup", &path)?,
+        };
+        Seen::of(file, path, self.links).map(Some)
+    }
+
+    fn enter(&self, name: &OsStr, is_last: bool) -> Result<Entered> {
+        let path = Path::new(name);
+        let from = self.at.last().map_or(self.root, |(_, directory)| directory.as_fd());
+        // As a directory first: only so is one mounted that the host mounts on demand.
+        match rustix::fs::openat(from, path, ENTRY | OFlags::DIRECTORY, Mode::empty()) {
+            Ok(directory) => return Ok(Entered::Through(directory)),
+            Err(Errno::NOTDIR | Errno::LOOP) => {}
+            Err(errno) => return Err(errno).at("openat", path),
+        }
+        let file = rustix::fs::openat(from, path, ENTRY, Mode::empty()).at("openat", path)?;
+        let stat = rustix::fs::fstat(&file).at("fstat", path)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Symlink => {
+                let text = rustix::fs::readlinkat(&file, c"", Vec::new()).at("readlinkat", path)?;
+                Ok(Entered::Link(file, OsString::from_vec(text.into_bytes()).into()))
+            }
+            _ if is_last => Ok(Entered::Last(file)),
+            _ => Err(Errno::NOTDIR).at("openat", path),
+        }
+    }
+
+    /// Where we are.
+    fn path(&self) -> PathBuf {
+        let mut path = PathBuf::from("/");
+        path.extend(self.at.iter().map(|(name, _)| name));
+        path
+    }
+}
+
+enum Entered {
+    Through(OwnedFd),
+    Link(OwnedFd, PathBuf),
+    Last(OwnedFd),
+}

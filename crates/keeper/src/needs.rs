@@ -1,0 +1,54 @@
+//! What else has to be there to execute a program: the interpreter of a script, the loader of a binary.
+//! The kernel opens them itself, by path, where no call can be stopped and asked about.
+
+use crate::look::{Host, Seen};
+use crate::message::Kind;
+use crate::own_files::OwnFiles;
+use palisade_plan::program::{Needs, needs};
+use palisade_sys::{OFlags, Result};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+/// As the kernel: scripts whose interpreters are scripts (`exec_binprm`).
+const DEEPEST: usize = 5;
+
+/// The real paths, and the links that lead to them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Needed {
+    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) links: Vec<(PathBuf, PathBuf)>,
+}
+
+/// What can not be read needs nothing that we could tell.
+pub(crate) fn of_program(host: &Host, own_files: &OwnFiles, program: &Seen) -> Result<Needed> {
+    let mut needed = Needed::default();
+    let mut next = needs_of(own_files, &program.file, program.kind);
+    for _ in 0..DEEPEST {
+        let path = match &next {
+            Needs::Nothing => break,
+            Needs::Loader(path) | Needs::Interpreter { path, .. } => path,
+        };
+        let Some(seen) = host.look(path, true)? else { break };
+        let is_loader = matches!(next, Needs::Loader(_));
+        next = if is_loader { Needs::Nothing } else { needs_of(own_files, &seen.file, seen.kind) };
+        needed.links.extend(seen.links);
+        if !needed.paths.contains(&seen.path) {
+            needed.paths.push(seen.path);
+        }
+    }
+    Ok(needed)
+}
+
+fn needs_of(own_files: &OwnFiles, file: &OwnedFd, kind: Kind) -> Needs {
+    if kind != Kind::File {
+        return Needs::Nothing;
+    }
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let Ok(open) = own_files.reopen(file, flags) else { return Needs::Nothing };
+    needs(&|offset, length| {
+        let mut buffer = vec![0; length];
+        let read = rustix::io::pread(&open, &mut buffer, offset).ok()?;
+        buffer.truncate(read);
+        Some(buffer)
+    })
+}

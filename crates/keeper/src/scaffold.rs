@@ -1,0 +1,253 @@
+//! The names inside that grafts stand on: directories on the way, places to mount at, links of the host.
+//!
+//! They are made only on file systems of the sandbox's own, the *grounds*: its root, the private home
+//! directory, frames. The command sees some of them read-only, and may rename and race in others;
+//! so every step goes from the ground's own descriptor, follows no link and crosses no mount. Whatever
+//! the command does, nothing is made anywhere else.
+
+use crate::message::Kind;
+use palisade_sys::beneath::{open_beneath, open_on_mount};
+use palisade_sys::mounts::{self, MountAttr, MountAttrs, Recursion};
+use palisade_sys::{At as _, Errno, Mode, OFlags, Result, SysError};
+use rustix::fs::{AtFlags, StatxAttributes, StatxFlags};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// `linux/magic.h`
+const TMPFS_MAGIC: i64 = 0x0102_1994;
+const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
+const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o755);
+/// Never read: a mount lies over it.
+const PLACE_MODE: Mode = Mode::from_raw_mode(0o444);
+
+/// A file system of the sandbox's own.
+#[derive(Debug)]
+struct Ground {
+    path: PathBuf,
+    /// As it is mounted inside.
+    root: OwnedFd,
+    id: u64,
+    /// The same file system on a mount of ours that can be written, with nothing mounted on it.
+    workbench: OwnedFd,
+}
+
+/// A name on a ground.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Name {
+    ground: usize,
+    path: PathBuf,
+}
+
+/// A name that we made.
+#[derive(Debug)]
+struct Made {
+    is_directory: bool,
+    /// Which inode it was: the command may have put another one there.
+    inode: u64,
+    /// How many grafts stand on it.
+    users: usize,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Scaffold {
+    grounds: Vec<Ground>,
+    made: BTreeMap<Name, Made>,
+}
+
+impl Scaffold {
+    /// To be called inside. A ground that is not where the plan put it, or is no mount of its own any
+    /// more, is left out: nothing can be shown there.
+    pub(crate) fn survey(root: &OwnedFd, paths: &[PathBuf]) -> Result<Self> {
+        let mut grounds = Vec::new();
+        for path in paths {
+            let Ok(found) = open_beneath(root, path, DIRECTORY) else { continue };
+            if is_own_mount(&found)? {
+                grounds.push(Ground::new(path.clone(), found)?);
+            }
+        }
+        // The first that a path starts with is the one it lies on.
+        grounds.sort_by_key(|ground| std::cmp::Reverse(ground.path.components().count()));
+        Ok(Self { grounds, made: BTreeMap::new() })
+    }
+
+    pub(crate) fn is_ground(&self, mount: u64) -> bool {
+        self.grounds.iter().any(|ground| ground.id == mount)
+    }
+
+    fn name(&self, path: &Path) -> Result<Name> {
+        let on = |(ground, found): (usize, &Ground)| {
+            let rest = path.strip_prefix(&found.path).ok()?;
+            rest.file_name().map(|_| Name { ground, path: rest.to_owned() })
+        };
+        self.grounds
+            .iter()
+            .enumerate()
+            .find_map(on)
+            .ok_or_else(|| SysError::new("openat2", path.display().to_string(), Errno::XDEV))
+    }
+
+    /// Makes a place to mount at, and opens it as the sandbox sees it.
+    pub(crate) fn make_place(&mut self, path: &Path, kind: Kind) -> Result<OwnedFd> {
+        let name = self.name(path)?;
+        let (parent, last) = self.parent(&name)?;
+        let last = Path::new(last);
+        match kind {
+            Kind::Directory => {
+                rustix::fs::mkdirat(&parent, last, DIRECTORY_MODE).at("mkdir", path)?;
+            }
+            _ => {
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+                rustix::fs::openat(&parent, last, flags, PLACE_MODE).at("open", path)?;
+            }
+        }
+        self.remember(&name, &parent)?;
+        let seen = open_on_mount(
+            &self.grounds[name.ground].root,
+            &name.path,
+            OFlags::PATH | OFlags::NOFOLLOW,
+        );
+        seen.map_err(|error| SysError { subject: path.display().to_string(), ..error })
+    }
+
+    /// Makes a link of the host's, if it is not there yet.
+    pub(crate) fn make_link(&mut self, root: &OwnedFd, path: &Path, text: &Path) -> Result<()> {
+        let taken = || Err(SysError::new("symlink", path.display().to_string(), Errno::EXIST));
+        match open_beneath(root, path, OFlags::PATH | OFlags::NOFOLLOW) {
+            Ok(there) => {
+                let same = rustix::fs::readlinkat(&there, c"", Vec::new())
+                    .is_ok_and(|found| found.as_bytes() == text.as_os_str().as_bytes());
+                return if same { Ok(()) } else { taken() };
+            }
+            Err(error) if error.errno == Errno::NOENT => {}
+            Err(error) => return Err(error),
+        }
+        let name = self.name(path)?;
+        let (parent, last) = self.parent(&name)?;
+        rustix::fs::symlinkat(text, &parent, Path::new(last)).at("symlink", path)?;
+        self.remember(&name, &parent)
+    }
+
+    /// The directory that a name is in, made if need be.
+    fn parent<'n>(&mut self, name: &'n Name) -> Result<(OwnedFd, &'n OsStr)> {
+        let (Some(parent), Some(last)) = (name.path.parent(), name.path.file_name()) else {
+            return Err(SysError::new("openat2", name.path.display().to_string(), Errno::INVAL));
+        };
+        let workbench = &self.grounds[name.ground].workbench;
+        let from = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        match open_on_mount(workbench, from, DIRECTORY) {
+            Err(error) if error.errno == Errno::NOENT => {}
+            found => return found.map(|found| (found, last)),
+        }
+        let mut directory = open_on_mount(workbench, Path::new("."), DIRECTORY)?;
+        let mut path = PathBuf::new();
+        for part in parent.components() {
+            path.push(part);
+            let part = Path::new(part.as_os_str());
+            directory = match open_on_mount(&directory, part, DIRECTORY) {
+                Err(error) if error.errno == Errno::NOENT => {
+                    rustix::fs::mkdirat(&directory, part, DIRECTORY_MODE).at("mkdir", &path)?;
+                    self.remember(&Name { ground: name.ground, path: path.clone() }, &directory)?;
+                    open_on_mount(&directory, part, DIRECTORY)?
+                }
+                found => found?,
+            };
+        }
+        Ok((directory, last))
+    }
+
+    fn remember(&mut self, name: &Name, parent: &OwnedFd) -> Result<()> {
+        let last = Path::new(name.path.file_name().unwrap_or_default());
+        let (inode, is_directory) = inode(parent, last)?;
+        self.made.insert(name.clone(), Made { is_directory, inode, users: 0 });
+        Ok(())
+    }
+
+    /// Notes that somebody stands on these names and on the directories above them, as far as we made
+    /// them; to be given back to [`Self::release`].
+    pub(crate) fn hold<'p>(&mut self, paths: impl IntoIterator<Item = &'p Path>) -> Vec<Name> {
+        let mut held = Vec::new();
+        for path in paths {
+            let Ok(Name { ground, path }) = self.name(path) else { continue };
+            for above in path.ancestors() {
+                let name = Name { ground, path: above.to_owned() };
+                if let Some(made) = self.made.get_mut(&name) {
+                    made.users += 1;
+                    held.push(name);
+                }
+            }
+        }
+        held
+    }
+
+    /// Removes what nobody stands on any more.
+    pub(crate) fn release(&mut self, held: Vec<Name>) {
+        for name in &held {
+            if let Some(made) = self.made.get_mut(name) {
+                made.users = made.users.saturating_sub(1);
+            }
+        }
+        self.remove_unused(held);
+    }
+
+    /// Removes what was made for a graft that came to nothing.
+    pub(crate) fn clear(&mut self) {
+        self.remove_unused(self.made.keys().cloned().collect());
+    }
+
+    /// What lies deepest first. What the command has put in its place, or into it, is the command's.
+    fn remove_unused(&mut self, mut names: Vec<Name>) {
+        names.sort_unstable();
+        for name in names.iter().rev() {
+            if self.made.get(name).is_some_and(|made| made.users == 0)
+                && let Some(made) = self.made.remove(name)
+            {
+                self.remove(name, &made);
+            }
+        }
+    }
+
+    fn remove(&self, name: &Name, made: &Made) {
+        let workbench = &self.grounds[name.ground].workbench;
+        let parent = name.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let Ok(parent) = open_on_mount(workbench, parent.unwrap_or(Path::new(".")), DIRECTORY)
+        else {
+            return;
+        };
+        let last = Path::new(name.path.file_name().unwrap_or_default());
+        if inode(&parent, last).is_ok_and(|(found, _)| found == made.inode) {
+            let flags = if made.is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+            // A directory that the command has put something into stays.
+            let _ = rustix::fs::unlinkat(&parent, last, flags);
+        }
+    }
+}
+
+impl Ground {
+    fn new(path: PathBuf, root: OwnedFd) -> Result<Self> {
+        let workbench = mounts::open_tree(&root, Path::new(""), Recursion::Single)?;
+        let writable =
+            MountAttr { clear: MountAttrs::RDONLY, private: true, ..MountAttr::default() };
+        mounts::mount_setattr(&workbench, Recursion::Single, &writable)?;
+        Ok(Self { path, id: mounts::mount_id(&root)?, root, workbench })
+    }
+}
+
+/// Whether this is the top of a tmpfs: the command can mount nothing, so it is one that the plan put
+/// there.
+fn is_own_mount(directory: impl AsFd) -> Result<bool> {
+    let found =
+        rustix::fs::statx(directory.as_fd(), c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)
+            .call("statx")?;
+    Ok(found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)
+        && mounts::fstatfs_magic(directory)? == TMPFS_MAGIC)
+}
+
+fn inode(parent: &OwnedFd, name: &Path) -> Result<(u64, bool)> {
+    let found =
+        rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).at("newfstatat", name)?;
+    let kind = rustix::fs::FileType::from_raw_mode(found.st_mode);
+    Ok((found.st_ino, kind == rustix::fs::FileType::Directory))
+}

@@ -1,0 +1,183 @@
+//! The keeper's desk: one question after the other, each answered from what is held under its token.
+
+use crate::identity::Identity;
+use crate::inside::{Inside, Piece};
+use crate::look::{Host, Seen};
+use crate::message::{Ask, Found, Kind, Told, What};
+use crate::needs::{self, Needed};
+use crate::own_files::OwnFiles;
+use palisade_plan::model::Owner;
+use palisade_sys::mounts::{self, MountAttr, MountAttrs, Recursion};
+use palisade_sys::{At as _, Errno, OFlags, Result, SysError};
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+
+/// More than can wait for an answer; each holds a descriptor.
+const MOST_HELD: usize = 512;
+
+/// Of the caller's flags, the one that means something here and does no harm.
+const HARMLESS: OFlags = OFlags::NOATIME;
+/// Grants are for reading.
+const WRITING: OFlags =
+    OFlags::WRONLY.union(OFlags::RDWR).union(OFlags::CREATE).union(OFlags::TRUNC);
+
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) host: Host,
+    pub(crate) own_files: OwnFiles,
+    pub(crate) identity: Identity,
+    pub(crate) inside: Inside,
+    /// The newest last.
+    pub(crate) held: VecDeque<(u64, Seen)>,
+}
+
+/// What to answer, and the descriptor that goes with it.
+pub(crate) type Answer = (Told, Option<OwnedFd>);
+
+impl Desk {
+    /// None where nothing is to be said.
+    pub(crate) fn answer(&mut self, ask: Ask) -> Option<Answer> {
+        let only = |told| (told, None);
+        let failed = |token: u64, error: &SysError| Told::Failed {
+            token,
+            step: error.call.to_owned(),
+            errno: number(error.errno),
+        };
+        let answer = match ask {
+            Ask::Look { token, path, follow, execute } => {
+                let path = PathBuf::from(OsString::from_vec(path));
+                only(match self.look(token, &path, follow, execute) {
+                    Ok(Some(found)) => Told::Found(found),
+                    Ok(None) => Told::Absent { token },
+                    Err(error) => failed(token, &error),
+                })
+            }
+            Ask::Graft { token, what, exec } => only(match self.graft(token, &what, exec) {
+                Ok(graft) => Told::Grafted { token, graft },
+                Err(error) => failed(token, &error),
+            }),
+            Ask::Open { token, flags } => match self.open(token, flags) {
+                Ok(file) => (Told::Opened { token }, Some(file)),
+                Err(error) => only(failed(token, &error)),
+            },
+            Ask::Ungraft { graft } => {
+                only(match self.inside.ungraft(&self.identity, &self.own_files, graft) {
+                    Ok(()) => Told::Ungrafted { graft },
+                    Err(SysError { call, errno, .. }) => {
+                        Told::NotUngrafted { graft, step: call.to_owned(), errno: number(errno) }
+                    }
+                })
+            }
+            Ask::Forget { token } => {
+                self.held.retain(|(held, _)| *held != token);
+                return None;
+            }
+        };
+        Some(answer)
+    }
+
+    fn look(
+        &mut self,
+        token: u64,
+        path: &Path,
+        follow: bool,
+        execute: bool,
+    ) -> Result<Option<Found>> {
+        let Some(mut seen) = self.host.look(path, follow)? else { return Ok(None) };
+        let mut needs = Vec::new();
+        if execute {
+            let Needed { paths, links } = needs::of_program(&self.host, &self.own_files, &seen)?;
+            for (place, text) in links {
+                if !seen.links.iter().any(|(known, _)| *known == place) {
+                    seen.links.push((place, text));
+                }
+            }
+            needs = paths;
+        }
+        let (path, kind, links) = (seen.path.clone(), seen.kind, seen.links.clone());
+        self.held.retain(|(held, _)| *held != token);
+        if self.held.len() == MOST_HELD {
+            self.held.pop_front();
+        }
+        self.held.push_back((token, seen));
+        Ok(Some(Found { token, path, kind, links, needs }))
+    }
+
+    fn graft(&mut self, token: u64, what: &What, exec: bool) -> Result<u64> {
+        let found = held(&self.held, token)?;
+        let directory;
+        let shown = match what {
+            What::Links => None,
+            What::Found if found.kind == Kind::Link => None,
+            What::Found => Some(found),
+            What::Directory(path) if found.path.starts_with(path) => {
+                directory = self.host.directory(path)?;
+                Some(&directory)
+            }
+            What::Directory(path) => return Err(refused(path, Errno::INVAL)),
+        };
+        let piece = match shown {
+            None => None,
+            Some(seen) if matches!(seen.kind, Kind::File | Kind::Directory) => {
+                Some(Piece { mount: take(&mut self.identity, seen, exec)?, seen })
+            }
+            Some(seen) => return Err(refused(&seen.path, Errno::ACCESS)),
+        };
+        self.inside.graft(&self.identity, piece, &found.links)
+    }
+
+    /// Through a mount of its own that is read-only and attached nowhere: opened again inside, by its
+    /// name in `/proc/self/fd`, it can not be written either.
+    fn open(&mut self, token: u64, flags: u32) -> Result<OwnedFd> {
+        let found = held(&self.held, token)?;
+        let flags = OFlags::from_bits_retain(flags);
+        if found.kind != Kind::File {
+            return Err(refused(&found.path, Errno::ACCESS));
+        }
+        if flags.contains(OFlags::DIRECTORY) {
+            return Err(refused(&found.path, Errno::NOTDIR));
+        }
+        if flags.intersects(WRITING) {
+            return Err(refused(&found.path, Errno::ROFS));
+        }
+        let mount = take(&mut self.identity, found, false)?;
+        let quick = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | (flags & HARMLESS);
+        let file = self.identity.as_command(|| self.own_files.reopen(&mount, quick))?;
+        // It was only so that nothing could keep us waiting.
+        rustix::fs::fcntl_setfl(&file, flags & HARMLESS).call("fcntl")?;
+        Ok(file)
+    }
+}
+
+fn held(held: &VecDeque<(u64, Seen)>, token: u64) -> Result<&Seen> {
+    let found = held.iter().rev().find(|(known, _)| *known == token);
+    found
+        .map(|(_, seen)| seen)
+        .ok_or_else(|| SysError::new("token", token.to_string(), Errno::STALE))
+}
+
+/// A copy of the mount, with what is mounted below, that nothing can be changed through.
+fn take(identity: &mut Identity, seen: &Seen, exec: bool) -> Result<OwnedFd> {
+    let mount = mounts::open_tree(&seen.file, Path::new(""), Recursion::Recursive)?;
+    let owner = Owner { uid: seen.stat.st_uid, gid: seen.stat.st_gid };
+    identity.take_owner(&mount, &seen.path, owner)?;
+    let mut set = MountAttrs::RDONLY | MountAttrs::NOSUID | MountAttrs::NODEV;
+    if !exec {
+        set |= MountAttrs::NOEXEC;
+    }
+    // A copy of a shared mount is shared as well.
+    let attr = MountAttr { set, private: true, ..MountAttr::default() };
+    mounts::mount_setattr(&mount, Recursion::Recursive, &attr)?;
+    Ok(mount)
+}
+
+fn refused(path: &Path, errno: Errno) -> SysError {
+    SysError::new("grant", path.display().to_string(), errno)
+}
+
+fn number(errno: Errno) -> u16 {
+    u16::try_from(errno.raw_os_error()).unwrap_or(0)
+}

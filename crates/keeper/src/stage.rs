@@ -1,0 +1,265 @@
+//! For tests: a small sandbox, made of the kernel's own parts, and a keeper beside it.
+//!
+//! Its root is a read-only tmpfs that has nothing of the stage's directory on the host but `home`, a
+//! private tmpfs, and `bound`, which is the host's and can be written. The command is a function of the
+//! test that answers numbered questions; it has no capability, as a real one.
+#![allow(clippy::panic, reason = "a stage that can not be set fails its test")]
+
+use crate::identity::{Identity, Root};
+use crate::inside::Layout;
+use crate::message::{Ask, Found, LONGEST_PACKET, Told, What};
+use crate::station::{Station, keep};
+use palisade_plan::model::Owner;
+use palisade_sys::clone::{CloneFlags, Forked, clone3, fork};
+use palisade_sys::creds::{self, IdKind, MapLine, write_map};
+use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
+use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
+use palisade_sys::proc::{exit_now, sig};
+use palisade_sys::seccomp::{self, SeccompFlags, SockFilter};
+use palisade_sys::test_child::in_child;
+use palisade_sys::{CWD, Pid};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// Nobody's, as root gives its commands.
+const COMMAND: u32 = 1_900_000_777;
+
+pub(crate) struct Stage {
+    command: OwnedFd,
+    keeper: OwnedFd,
+    /// The stage's directory on the host.
+    pub(crate) host: PathBuf,
+    last_token: u64,
+}
+
+/// Sets the stage and plays on it.
+pub(crate) fn play(command: impl Fn(&Path, u64) -> String, test: impl FnOnce(&mut Stage)) {
+    let host = tempfile::tempdir().unwrap();
+    // The command of a run that root started is a stranger in root's directories.
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(host.path(), mode).unwrap();
+    let path = fs::canonicalize(host.path()).unwrap();
+    for directory in ["home", "bound"] {
+        fs::create_dir(path.join(directory)).unwrap();
+    }
+    in_child(|| {
+        let (command, pid) = start_sandbox(&command, &path);
+        let keeper = start_keeper(pid, &path);
+        test(&mut Stage { command, keeper, host: path, last_token: 0 });
+    });
+}
+
+pub(crate) fn am_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn start_sandbox(command: &dyn Fn(&Path, u64) -> String, host: &Path) -> (OwnedFd, Pid) {
+    let (ours, theirs) = socketpair().unwrap();
+    let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let is_root = am_root();
+    match clone3(CloneFlags::NEWUSER | CloneFlags::NEWNS | CloneFlags::NEWPID).unwrap() {
+        Forked::Child => {
+            drop(ours);
+            if is_root {
+                recv_with_fds(&theirs, &mut [0]).unwrap();
+                creds::setgroups_empty().unwrap();
+                creds::setresgid(1000).unwrap();
+                creds::setresuid(1000).unwrap();
+                creds::set_dumpable(true).unwrap();
+            } else {
+                creds::deny_setgroups(None).unwrap();
+                let line = |id| [MapLine { inside: id, outside: id, count: 1 }];
+                write_map(None, IdKind::Gid, &line(gid)).unwrap();
+                write_map(None, IdKind::Uid, &line(uid)).unwrap();
+            }
+            creds::set_pdeathsig(sig::SIGKILL).unwrap();
+            build_view(host);
+            creds::drop_all_capabilities().unwrap();
+            send_with_fds(&theirs, b"ready", &[]).unwrap();
+            let mut number = [0; 8];
+            while let Ok((8, _)) = recv_with_fds(&theirs, &mut number) {
+                let mut said = command(host, u64::from_le_bytes(number));
+                said.push('.');
+                send_with_fds(&theirs, said.as_bytes(), &[]).unwrap();
+            }
+            exit_now(0)
+        }
+        Forked::Parent { pid, .. } => {
+            drop(theirs);
+            if is_root {
+                let line = [MapLine { inside: 1000, outside: COMMAND, count: 1 }];
+                write_map(Some(pid), IdKind::Gid, &line).unwrap();
+                write_map(Some(pid), IdKind::Uid, &line).unwrap();
+                send_with_fds(&ours, b"!", &[]).unwrap();
+            }
+            let mut packet = [0; 64];
+            let (length, _) = recv_with_fds(&ours, &mut packet).unwrap();
+            assert_eq!(&packet[..length], b"ready");
+            (ours, pid)
+        }
+    }
+}
+
+fn tmpfs(mode: &str) -> OwnedFd {
+    let options = [FsOption::Text("mode", mode), FsOption::Text("size", "1m")];
+    mounts::new_fs("tmpfs", &options, MountAttrs::NOSUID | MountAttrs::NODEV).unwrap()
+}
+
+fn build_view(host: &Path) {
+    mounts::make_private_recursive(Path::new("/")).unwrap();
+    let [home, bound] = places(host);
+    let project = mounts::open_tree(CWD, &bound, Recursion::Recursive).unwrap();
+    let proc = mounts::new_fs("proc", &[], MountAttrs::NOSUID | MountAttrs::NODEV).unwrap();
+    let root = tmpfs("0755");
+    mounts::move_mount(&root, CWD, Path::new("/")).unwrap();
+    rustix::process::fchdir(&root).unwrap();
+    mounts::pivot_root(Path::new("."), Path::new(".")).unwrap();
+    mounts::detach(Path::new(".")).unwrap();
+    std::env::set_current_dir("/").unwrap();
+    for (mount, place) in [(proc, Path::new("/proc")), (tmpfs("0700"), &home), (project, &bound)] {
+        fs::create_dir_all(place).unwrap();
+        mounts::move_mount(&mount, CWD, place).unwrap();
+    }
+    let sealed = MountAttr { set: MountAttrs::RDONLY, ..MountAttr::default() };
+    mounts::mount_setattr(&root, Recursion::Single, &sealed).unwrap();
+}
+
+fn places(host: &Path) -> [PathBuf; 2] {
+    ["home", "bound"].map(|name| host.join(name))
+}
+
+fn start_keeper(sandbox: Pid, host: &Path) -> OwnedFd {
+    let [home, bound] = places(host);
+    let namespace = |kind: &str| -> OwnedFd {
+        fs::File::open(format!("/proc/{}/ns/{kind}", sandbox.as_raw_pid())).unwrap().into()
+    };
+    let (user_namespace, mount_namespace) = (namespace("user"), namespace("mnt"));
+    let (ours, supervisor) = socketpair().unwrap();
+    let supervisor_pid = rustix::process::getpid();
+    match fork().unwrap() {
+        Forked::Child => {
+            drop(ours);
+            keep(Station {
+                supervisor_pid,
+                supervisor,
+                user_namespace,
+                mount_namespace,
+                layout: Layout {
+                    // The last two are none, and must not be taken for one.
+                    grounds: vec!["/".into(), home.clone(), bound.clone(), "/missing".into()],
+                    mounted: vec![home, bound, "/proc".into()],
+                },
+                identity: identity(),
+                confine,
+            })
+        }
+        Forked::Parent { .. } => ours,
+    }
+}
+
+fn identity() -> Identity {
+    if !am_root() {
+        return Identity::OrdinaryUser;
+    }
+    Identity::Root(Root {
+        command: Owner { uid: COMMAND, gid: COMMAND },
+        unmapped: BTreeSet::new(),
+        map: Box::new(map),
+        maps: BTreeMap::new(),
+    })
+}
+
+fn map(owner: Owner) -> palisade_sys::Result<OwnedFd> {
+    let (ours, theirs) = socketpair()?;
+    let Forked::Parent { pid, .. } = clone3(CloneFlags::NEWUSER)? else {
+        drop(ours);
+        let _ = recv_with_fds(&theirs, &mut [0]);
+        exit_now(0)
+    };
+    drop(theirs);
+    let line = |inside| [MapLine { inside, outside: COMMAND, count: 1 }];
+    write_map(Some(pid), IdKind::Gid, &line(owner.gid))?;
+    write_map(Some(pid), IdKind::Uid, &line(owner.uid))?;
+    let map = fs::File::open(format!("/proc/{}/ns/user", pid.as_raw_pid())).unwrap();
+    drop(ours);
+    palisade_sys::proc::wait_pid_rusage(pid)?;
+    Ok(map.into())
+}
+
+/// The filter that a real one has.
+fn confine() -> Result<(), String> {
+    let filter = palisade_bpf::keeper_spec(palisade_bpf::Arch::native());
+    let program = filter.compile(palisade_bpf::Listening::No).map_err(|error| error.to_string())?;
+    let instruction = |insn: &palisade_bpf::Insn| SockFilter {
+        code: insn.code,
+        jt: insn.jt,
+        jf: insn.jf,
+        k: insn.k,
+    };
+    let program: Vec<SockFilter> = program.instructions().iter().map(instruction).collect();
+    seccomp::install(&program, SeccompFlags::NONE).map(drop).map_err(|error| error.to_string())
+}
+
+impl Stage {
+    /// What the command answers.
+    pub(crate) fn command(&self, question: u64) -> String {
+        send_with_fds(&self.command, &question.to_le_bytes(), &[]).unwrap();
+        let mut packet = [0; 4096];
+        let (length, _) = recv_with_fds(&self.command, &mut packet).unwrap();
+        assert!(length > 0, "the command died at {question}");
+        String::from_utf8_lossy(&packet[..length - 1]).into_owned()
+    }
+
+    /// What the keeper answers.
+    pub(crate) fn ask(&self, ask: &Ask) -> (Told, Option<OwnedFd>) {
+        send_with_fds(&self.keeper, &ask.encode(), &[]).unwrap();
+        let mut packet = vec![0; LONGEST_PACKET];
+        let (length, mut files) = recv_with_fds(&self.keeper, &mut packet).unwrap();
+        assert!(length > 0, "the keeper died of {ask:?}");
+        (Told::decode(&packet[..length]).unwrap(), files.pop())
+    }
+
+    pub(crate) fn try_look(&mut self, path: &Path, follow: bool) -> Told {
+        self.last_token += 1;
+        let path = path.as_os_str().as_bytes().to_vec();
+        self.ask(&Ask::Look { token: self.last_token, path, follow, execute: false }).0
+    }
+
+    pub(crate) fn look(&mut self, path: impl AsRef<Path>) -> Found {
+        match self.try_look(path.as_ref(), true) {
+            Told::Found(found) => found,
+            other => panic!("{}: {other:?}", path.as_ref().display()),
+        }
+    }
+
+    pub(crate) fn try_graft(&mut self, path: impl AsRef<Path>, exec: bool) -> Result<u64, String> {
+        let token = self.look(path).token;
+        self.graft_found(token, What::Found, exec)
+    }
+
+    pub(crate) fn graft(&mut self, path: impl AsRef<Path>) -> u64 {
+        self.try_graft(path, false).unwrap()
+    }
+
+    pub(crate) fn graft_found(&self, token: u64, what: What, exec: bool) -> Result<u64, String> {
+        match self.ask(&Ask::Graft { token, what, exec }).0 {
+            Told::Grafted { graft, .. } => Ok(graft),
+            Told::Failed { step, errno, .. } => {
+                let errno = palisade_sys::Errno::from_raw_os_error(errno.into());
+                Err(format!("{step} {}", palisade_sys::errno_name(errno)))
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn ungraft(&self, graft: u64) {
+        assert_eq!(self.ask(&Ask::Ungraft { graft }).0, Told::Ungrafted { graft });
+    }
+
+    pub(crate) fn forget(&self, token: u64) {
+        send_with_fds(&self.keeper, &Ask::Forget { token }.encode(), &[]).unwrap();
+    }
+}

@@ -1,0 +1,126 @@
+//! How the keeper takes its place: forked beside the sandbox, it gets a copy of the host's tree that it
+//! may clone from, a descriptor for the way into the sandbox and one for the way back, and gives up the rest.
+//!
+//! It shares no pid namespace with the command, which so can neither see nor signal it. If it fails or
+//! dies, nothing more is shown; what was shown stays.
+
+use crate::identity::Identity;
+use crate::inside::{Inside, Layout};
+use crate::look::Host;
+use crate::message::{Ask, LONGEST_PACKET, Told};
+use crate::own_files::OwnFiles;
+use crate::serve::Desk;
+use palisade_sys::clone::{CloneFlags, unshare};
+use palisade_sys::fdpass::{recv_with_fds, send_with_fds};
+use palisade_sys::proc::{self, Limit, Resource, sig};
+use palisade_sys::{At as _, Mode, OFlags, Pid, SysError, creds, other};
+use std::collections::VecDeque;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+
+#[derive(Debug)]
+pub struct Station {
+    /// Our parent; the keeper does not outlive it.
+    pub supervisor_pid: Pid,
+    /// Brings each [`Ask`] and takes each [`Told`].
+    pub supervisor: OwnedFd,
+    /// The sandbox's.
+    pub user_namespace: OwnedFd,
+    pub mount_namespace: OwnedFd,
+    pub layout: Layout,
+    pub identity: Identity,
+    /// Installs the keeper's own filter; the launcher knows how.
+    pub confine: fn() -> Result<(), String>,
+}
+
+/// Serves until the supervisor is gone; the process has nothing else to do.
+pub fn keep(station: Station) -> ! {
+    let Station { supervisor_pid, supervisor, confine, .. } = &station;
+    let (pid, confine) = (*supervisor_pid, *confine);
+    let Ok(supervisor) = supervisor.try_clone() else { proc::exit_now(1) };
+    let taken = settle(station)
+        .map_err(|error| error.to_string())
+        .and_then(|desk| confine().map(|()| desk))
+        .and_then(|desk| end_with(pid).map(|()| desk).map_err(|error| error.to_string()));
+    match taken {
+        Ok(desk) => serve(desk, &supervisor),
+        Err(why) => {
+            let _ = send_with_fds(&supervisor, &Told::Unable { why }.encode(), &[]);
+            proc::exit_now(1)
+        }
+    }
+}
+
+fn settle(station: Station) -> Result<Desk, SysError> {
+    end_with(station.supervisor_pid)?;
+    match &station.identity {
+        Identity::OrdinaryUser => {
+            other::enter_user(&station.user_namespace)?;
+            // Owned by the sandbox's user namespace, where we may clone; mounts that the host makes
+            // later still appear in it.
+            unshare(CloneFlags::NEWNS)?;
+            creds::keep_only_mounting()?;
+        }
+        Identity::Root(_) => {
+            // A group of root's would open files to the command.
+            creds::setgroups_empty()?;
+            creds::keep_only_mounting_as_root()?;
+        }
+    }
+    creds::set_no_new_privs()?;
+    creds::set_dumpable(false)?;
+    rustix::process::umask(Mode::empty());
+    hold_many();
+    let root = open("/", OFlags::PATH | OFlags::DIRECTORY)?;
+    let own_namespace = open("/proc/self/ns/mnt", OFlags::RDONLY)?;
+    let own_files = OwnFiles::open()?;
+    let Station { mount_namespace, layout, identity, .. } = station;
+    let inside = Inside::open(mount_namespace, own_namespace, layout, &identity)?;
+    Ok(Desk { host: Host { root }, own_files, identity, inside, held: VecDeque::new() })
+}
+
+/// Each graft holds a descriptor. Where the limit can not be raised, fewer can be shown.
+fn hold_many() {
+    let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
+    let _ = proc::set_rlimit(Resource::Nofile, Limit { soft: hard, hard });
+}
+
+fn open(path: &str, flags: OFlags) -> Result<OwnedFd, SysError> {
+    rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()).at("open", Path::new(path))
+}
+
+/// Not to be left behind, also if it died a moment ago.
+fn end_with(supervisor: Pid) -> Result<(), SysError> {
+    creds::set_pdeathsig(sig::SIGKILL)?;
+    if rustix::process::getppid() != Some(supervisor) {
+        proc::exit_now(1);
+    }
+    Ok(())
+}
+
+fn serve(mut desk: Desk, supervisor: &OwnedFd) -> ! {
+    let mut packet = vec![0; LONGEST_PACKET];
+    loop {
+        // The supervisor is gone, or no longer makes sense.
+        let Ok((length @ 1.., _)) = recv_with_fds(supervisor, &mut packet) else {
+            proc::exit_now(0)
+        };
+        let Some(ask) = Ask::decode(&packet[..length]) else { proc::exit_now(1) };
+        if let Some((told, file)) = desk.answer(ask) {
+            let files: Vec<_> = file.iter().map(|file| file.as_fd()).collect();
+            if send_with_fds(supervisor, &fitting(&told), &files).is_err() {
+                proc::exit_now(1);
+            }
+        }
+    }
+}
+
+/// Forty links of full length would not fit; nobody has them but to try this.
+fn fitting(told: &Told) -> Vec<u8> {
+    match (told.encode(), told) {
+        (packet, Told::Found(found)) if packet.len() > LONGEST_PACKET => {
+            Told::Absent { token: found.token }.encode()
+        }
+        (packet, _) => packet,
+    }
+}

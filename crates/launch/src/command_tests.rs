@@ -1,0 +1,22 @@
+use super::may_send;
+use palisade_bpf::{Answer, Arch, FilterSpec, Rule, table};
+use palisade_sys::fdpass::socketpair;
+use std::os::fd::AsFd as _;
+
+fn filter_that_allows(names: &[&str]) -> FilterSpec {
+    let arch = Arch::native();
+    let allowed = |name: &&str| Rule {
+        syscall: table::number(arch, name).unwrap(),
+        conditions: Vec::new(),
+        answer: Answer::Allow,
+    };
+    FilterSpec::new(arch, Answer::KillProcess, names.iter().map(allowed).collect())
+}
+
+/// Under a filter without it, sendmsg(2) would be the end of the command, or wait for ever for the broker.
+#[test]
+fn a_listener_is_sent_only_where_the_filter_allows_it() {
+    let (socket, _other) = socketpair().unwrap();
+    assert!(may_send(&filter_that_allows(&["write", "read", "sendmsg"]), socket.as_fd()));
+    assert!(!may_send(&filter_that_allows(&["write", "read"]), socket.as_fd()));
+}

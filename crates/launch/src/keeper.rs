@@ -1,0 +1,174 @@
+//! Starts the keeper beside the sandbox, and holds its other end. What it does there is
+//! `palisade-keeper`'s. It is started for the first question: most runs have none.
+
+use crate::error::{During, LaunchError};
+use crate::filter;
+use crate::idmap;
+use crate::init::close_all_but;
+use crate::parent::{Running, host_owner};
+use crate::streams;
+use palisade_bpf::{Arch, Listening, keeper_spec};
+use palisade_keeper::{Ask, Identity, LONGEST_PACKET, Layout, Root, Station, Told, keep};
+use palisade_plan::model::{Confinement, Gate, Mapping, MountOp, Namespaced, Plan};
+use palisade_sys::clone::{Forked, fork};
+use palisade_sys::fdpass::{recv_with_fds, socketpair};
+use palisade_sys::proc::{self, PollFd, PollFlags, sig};
+use palisade_sys::seccomp::SeccompFlags;
+use palisade_sys::{At as _, Errno, Mode, OFlags, Pid};
+use rustix::net::SendFlags;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const STEP: &str = "starting the keeper";
+/// How long a killed keeper is waited for: one that hangs in a dead network file system dies when that
+/// lets it, and must not keep us.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// The running keeper, seen from the supervisor.
+#[derive(Debug)]
+pub struct Keeper {
+    pid: Pid,
+    pidfd: OwnedFd,
+    socket: OwnedFd,
+}
+
+impl Keeper {
+    /// Forks it. The caller must be single-threaded, and the command's process alive.
+    pub fn start(running: &Running, plan: &Plan) -> Result<Self, LaunchError> {
+        let (Confinement::Namespaces(inside), Some(gate)) = (&plan.confinement, &plan.gate) else {
+            return Err(LaunchError::new(STEP, "this plan asks nothing"));
+        };
+        let [user_namespace, mount_namespace] = namespaces(running)?;
+        let (socket, supervisor) = socketpair().during(STEP)?;
+        let supervisor_pid = rustix::process::getpid();
+        match fork().during(STEP)? {
+            Forked::Child => {
+                let kept = [&supervisor, &user_namespace, &mount_namespace];
+                let kept = kept.map(AsRawFd::as_raw_fd).to_vec();
+                if streams::release().and_then(|()| close_all_but(kept)).is_err() {
+                    proc::exit_now(1);
+                }
+                keep(Station {
+                    supervisor_pid,
+                    supervisor,
+                    user_namespace,
+                    mount_namespace,
+                    layout: layout(gate),
+                    identity: identity(inside),
+                    confine,
+                })
+            }
+            Forked::Parent { pid, pidfd } => Ok(Self { pid, pidfd, socket }),
+        }
+    }
+
+    /// Readable when there is an answer, or the keeper is gone.
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Never waits: a keeper that has not answered so many questions is as good as gone.
+    pub fn send(&self, ask: &Ask) -> Result<(), LaunchError> {
+        const STEP: &str = "asking the keeper";
+        let packet = ask.encode();
+        if packet.len() > LONGEST_PACKET {
+            return Err(Errno::NAMETOOLONG).call("send").during(STEP);
+        }
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        rustix::net::send(&self.socket, &packet, flags).map(drop).call("send").during(STEP)
+    }
+
+    /// The next answer with its descriptor, without waiting for one. An error when the keeper is gone.
+    pub fn receive(&self) -> Result<Option<(Told, Option<OwnedFd>)>, LaunchError> {
+        const STEP: &str = "listening to the keeper";
+        let mut watched = [PollFd::new(&self.socket, PollFlags::IN)];
+        if proc::poll(&mut watched, Some(Duration::ZERO)).during(STEP)? == 0 {
+            return Ok(None);
+        }
+        let mut packet = vec![0; LONGEST_PACKET];
+        let (length, mut files) = recv_with_fds(&self.socket, &mut packet).during(STEP)?;
+        if length == 0 {
+            return Err(LaunchError::new(STEP, "it has ended"));
+        }
+        match Told::decode(&packet[..length]) {
+            Some(Told::Unable { why }) => Err(LaunchError::new(STEP, why)),
+            Some(told) => Ok(Some((told, files.pop()))),
+            None => Err(LaunchError::new(STEP, "a message that does not parse")),
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        let _ = proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL);
+        let mut watched = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        if matches!(proc::poll(&mut watched, Some(FAREWELL)), Ok(1)) {
+            let _ = proc::wait_pid_rusage(self.pid);
+        }
+    }
+}
+
+/// The sandbox's user and mount namespaces, by way of the command: pid 1 is closed to inspection.
+fn namespaces(running: &Running) -> Result<[OwnedFd; 2], LaunchError> {
+    let command = running.command();
+    let Some(pid) = command else {
+        return Err(LaunchError::new(STEP, "the command has ended"));
+    };
+    let directory = format!("/proc/{}/ns", pid.as_raw_pid());
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let process = rustix::fs::open(&directory, flags, Mode::empty())
+        .at("open", Path::new(&directory))
+        .during(STEP)?;
+    // Its number could have become somebody else's; the descriptor can not any more.
+    if running.command() != command {
+        return Err(LaunchError::new(STEP, "the command has ended"));
+    }
+    let open = |name: &str| {
+        rustix::fs::openat(&process, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .at("open", &Path::new(&directory).join(name))
+            .during(STEP)
+    };
+    Ok([open("user")?, open("mnt")?])
+}
+
+fn layout(gate: &Gate) -> Layout {
+    Layout { grounds: gate.grounds.clone(), mounted: gate.mounted.clone() }
+}
+
+fn identity(inside: &Namespaced) -> Identity {
+    if inside.identity.mapping == Mapping::OwnId {
+        return Identity::OrdinaryUser;
+    }
+    let command = host_owner(&inside.identity);
+    Identity::Root(Root {
+        command,
+        unmapped: unmapped(&inside.mounts),
+        map: Box::new(move |owner| idmap::user_namespace(owner, command)),
+        maps: BTreeMap::new(),
+    })
+}
+
+/// The parts of the system: the plan shows them with their own owners, and has left out what is root's
+/// alone, which a map would show.
+fn unmapped(mounts: &[MountOp]) -> BTreeSet<PathBuf> {
+    let shown = mounts.iter().filter_map(|op| match op {
+        MountOp::Bind { source, idmap: None, .. } => Some(source.ancestors()),
+        _ => None,
+    });
+    let parts = shown.flatten().filter(|path| *path != Path::new("/"));
+    parts.map(Path::to_owned).collect()
+}
+
+fn confine() -> Result<(), String> {
+    let program = filter::compile(&keeper_spec(Arch::native()), Listening::No)
+        .map_err(|error| error.to_string())?;
+    filter::install(program.instructions(), SeccompFlags::NONE)
+        .map(drop)
+        .map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+#[path = "keeper_tests.rs"]
+mod tests;

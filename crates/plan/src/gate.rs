@@ -1,0 +1,131 @@
+//! Where a path that is missing inside may be asked about (GATE-1), and what never is.
+//!
+//! Asking only widens the view: nothing here holds anything back. What is asked about in red, or not at all, is
+//! said by name and place; what may be granted in the end is the gate's part.
+
+use crate::denied::{Class, Denied};
+use crate::dotenv::is_dotenv;
+use crate::facts::HostFacts;
+use crate::host::Host;
+use crate::lists::{self, Listed};
+use crate::model::{Gate, MountOp, Nature};
+use crate::own;
+use crate::paths::Scope;
+use palisade_policy::model::{Mode, Policy, View};
+use std::path::{Path, PathBuf};
+
+/// `None` where nothing is asked.
+pub(crate) fn choose(
+    policy: &Policy,
+    facts: &HostFacts,
+    host: &Host<'_>,
+    mounts: &[MountOp],
+    denied: &Denied,
+) -> Option<Gate> {
+    if policy.mode != Mode::Dynamic || policy.view != View::Host {
+        return None;
+    }
+    let hard = |class: Class| matches!(class, Class::Asked | Class::Own);
+    let never = own::OWN_AREAS.into_iter().map(PathBuf::from);
+    let (homes, secrets) = if policy.filesystem.hide_secrets {
+        (homes(facts, host), secrets(denied, facts))
+    } else {
+        (Vec::new(), Vec::new())
+    };
+    Some(Gate {
+        grounds: grounds(mounts, host),
+        never: never.chain(denied.of(hard)).collect(),
+        secrets,
+        homes,
+        mounted: mounts.iter().filter(|op| is_mounted(op)).map(|op| op.target().into()).collect(),
+        executes: policy.process.allow_exec && policy.process.allowed_executables.is_empty(),
+        on_ask: policy.on_ask,
+        ask_timeout_ms: policy.ask_timeout,
+    })
+}
+
+impl Gate {
+    /// Of something on the host, by its real path.
+    pub fn nature(&self, path: &Path) -> Nature {
+        if self.never.iter().any(|never| path.starts_with(never)) {
+            Nature::Never
+        } else if self.is_secret(path) {
+            Nature::Secret
+        } else {
+            Nature::Ordinary
+        }
+    }
+
+    /// Whether a directory holds, or may come to hold, what its whole tree must not show or cover.
+    pub fn holds_hidden(&self, directory: &Path) -> bool {
+        let listed = [&self.never, &self.secrets, &self.mounted];
+        let mut hidden = listed.into_iter().flatten();
+        let is_above_name = |listed: &Listed| match listed.name.strip_prefix("~/") {
+            Some(name) => self.homes.iter().any(|home| home.join(name).starts_with(directory)),
+            None => !self.homes.is_empty() && Path::new(listed.name).starts_with(directory),
+        };
+        hidden.any(|path| path.starts_with(directory)) || lists::SECRETS.iter().any(is_above_name)
+    }
+
+    /// Also what appears later: the shipped names count in every home directory.
+    fn is_secret(&self, path: &Path) -> bool {
+        if self.secrets.iter().any(|secret| path.starts_with(secret)) {
+            return true;
+        }
+        if self.homes.is_empty() {
+            return false;
+        }
+        let below_homes = || self.homes.iter().filter_map(|home| path.strip_prefix(home).ok());
+        path.file_name().is_some_and(is_dotenv)
+            || lists::SECRETS.iter().any(|listed| match listed.name.strip_prefix("~/") {
+                Some(name) => below_homes().any(|rest| is_named(name, rest)),
+                None => is_named(listed.name, path),
+            })
+    }
+}
+
+/// Whether a path is what a list's line means, or lies below it.
+fn is_named(name: &str, path: &Path) -> bool {
+    let Some(start) = name.strip_suffix('*') else { return path.starts_with(name) };
+    let (dir, start) = start.rsplit_once('/').unwrap_or(("", start));
+    let dir = if name.starts_with('/') && dir.is_empty() { "/" } else { dir };
+    path.strip_prefix(dir).is_ok_and(|rest| {
+        let first = rest.components().next().map(|part| part.as_os_str().as_encoded_bytes());
+        first.is_some_and(|first| first.starts_with(start.as_bytes()))
+    })
+}
+
+/// Our own scaffolding: what is missing there was not granted.
+fn grounds(mounts: &[MountOp], host: &Host<'_>) -> Vec<PathBuf> {
+    let is_ground = |op: &&MountOp| match op {
+        MountOp::Frame { .. } => true,
+        MountOp::Tmpfs { target, .. } => Some(target.as_path()) == host.home(),
+        _ => false,
+    };
+    let on_root = mounts.iter().filter(is_ground).map(|op| op.target().to_owned());
+    std::iter::once(PathBuf::from("/")).chain(on_root).collect()
+}
+
+/// Directories and links are parts of the scaffolding itself.
+fn is_mounted(op: &MountOp) -> bool {
+    !matches!(op, MountOp::Dir { .. } | MountOp::Symlink { .. })
+}
+
+fn homes(facts: &HostFacts, host: &Host<'_>) -> Vec<PathBuf> {
+    let mut homes: Vec<PathBuf> = host.home().map(Path::to_owned).into_iter().collect();
+    homes.extend(facts.homes.iter().filter(|home| Some(home.as_path()) != host.home()).cloned());
+    homes
+}
+
+/// What is there now, at every place where it shows, and what a variable names.
+fn secrets(denied: &Denied, facts: &HostFacts) -> Vec<PathBuf> {
+    let scope = Scope::new(facts);
+    let by_variable = lists::SECRETS.iter().filter(|listed| listed.name.starts_with('$'));
+    let by_variable = by_variable.filter_map(|listed| scope.listed(listed.name));
+    let known = denied.of(|class| matches!(class, Class::Secret | Class::RootOnly));
+    known.chain(by_variable).collect()
+}
+
+#[cfg(test)]
+#[path = "gate_tests.rs"]
+mod tests;

@@ -1,0 +1,109 @@
+use crate::facts::HostFacts;
+use crate::fake::{FakeTree, plan, policy, user};
+use crate::model::{Gate, Nature};
+use palisade_policy::model::{Mode, Policy, View};
+use std::path::{Path, PathBuf};
+
+fn developer() -> FakeTree {
+    let mut tree = FakeTree::new();
+    tree.dir("/home/u/.ssh").dir("/home/u/.cargo/bin").dir("/home/u/.cargo/registry");
+    tree.file("/home/u/.cargo/credentials.toml", "").file("/srv/keys/id", "");
+    tree.link("/home/u/.gnupg", "/srv/keys").dir("/home/u/private");
+    tree
+}
+
+fn gate_of(policy: &Policy) -> Option<Gate> {
+    let facts = HostFacts { homes: vec!["/home/u".into(), "/home/other".into()], ..user() };
+    plan(policy, &facts, &developer()).unwrap().gate
+}
+
+fn gate() -> Gate {
+    gate_of(&policy()).unwrap()
+}
+
+/// Proves: GATE-1 default-dynamic, GATE-7 no-questions
+#[test]
+fn questions_belong_to_dynamic_mode_and_the_hosts_view() {
+    assert!(gate_of(&policy()).is_some());
+    assert_eq!(gate_of(&Policy { mode: Mode::Static, ..policy() }), None);
+    assert_eq!(gate_of(&Policy { view: View::Minimal, ..policy() }), None);
+}
+
+/// Proves: GATE-1 grounds
+#[test]
+fn only_our_own_scaffolding_is_ground_for_a_question() {
+    let mut policy = policy();
+    policy.filesystem.read_only_paths = vec!["/home/u/.cargo".into()];
+    let gate = gate_of(&policy).unwrap();
+    assert_eq!(gate.grounds[..2], [PathBuf::from("/"), "/home/u".into()]);
+    assert!(gate.grounds.contains(&"/home/u/.cargo".into()), "{:?}", gate.grounds);
+    for mounted in ["/usr", "/tmp", "/proc", "/home/u/project", "/home/u"] {
+        assert!(gate.mounted.contains(&mounted.into()), "{mounted}");
+        assert!(mounted == "/home/u" || !gate.grounds.contains(&mounted.into()), "{mounted}");
+    }
+}
+
+/// Proves: GATE-1 never-asked
+#[test]
+fn the_runs_own_and_what_the_policy_denies_are_never_asked_about() {
+    let mut policy = policy();
+    policy.filesystem.denied_paths = vec!["/home/u/private".into(), "/opt/secret".into()];
+    let facts = HostFacts { own_paths: vec!["/home/u/.state".into()], ..user() };
+    let gate = plan(&policy, &facts, &developer()).unwrap().gate.unwrap();
+    for never in [
+        "/proc/1/environ", "/sys/kernel", "/dev/sda", "/run/x", "/tmp/x", "/var/tmp/x",
+        "/home/u/private/x", "/opt/secret", "/home/u/.state/log",
+    ] {
+        assert_eq!(gate.nature(Path::new(never)), Nature::Never, "{never}");
+    }
+    assert_eq!(gate.nature(Path::new("/opt/secretary")), Nature::Ordinary);
+}
+
+/// Proves: FS-2 asked-in-red
+#[test]
+fn secrets_are_known_by_place_by_name_and_by_what_they_link_to() {
+    let gate = gate();
+    for secret in [
+        "/home/u/.ssh/id_ed25519", "/home/u/.ssh", "/srv/keys/id", "/home/u/.cargo/credentials.toml",
+        // What is not there yet, also of others.
+        "/home/u/.aws/credentials", "/home/other/.ssh/id", "/home/u/.config/google-chrome-beta/x",
+        "/home/u/.env.production", "/srv/app/.env", "/var/lib/docker/x", "/etc/ssh/ssh_host_rsa_key",
+    ] {
+        assert_eq!(gate.nature(Path::new(secret)), Nature::Secret, "{secret}");
+    }
+    for ordinary in
+        ["/home/u/notes", "/home/u/.config/nvim", "/srv/data", "/home/u/.sshfs", "/srv/.env.example"]
+    {
+        assert_eq!(gate.nature(Path::new(ordinary)), Nature::Ordinary, "{ordinary}");
+    }
+}
+
+#[test]
+fn without_hidden_secrets_they_are_files_like_others() {
+    let mut policy = policy();
+    policy.filesystem.hide_secrets = false;
+    let gate = gate_of(&policy).unwrap();
+    assert_eq!(gate.nature(Path::new("/home/u/.ssh/id")), Nature::Ordinary);
+    assert!(!gate.holds_hidden(Path::new("/home/u/.local/share")));
+    assert!(self::gate().holds_hidden(Path::new("/home/u/.local/share")));
+}
+
+/// Proves: GATE-4 tree
+#[test]
+fn a_directory_that_holds_what_a_tree_must_not_show_is_known() {
+    let gate = gate();
+    for holds in ["/", "/home", "/home/u", "/srv", "/srv/keys", "/home/u/.config", "/var/lib", "/run"] {
+        assert!(gate.holds_hidden(Path::new(holds)), "{holds}");
+    }
+    for free in ["/opt/sdk", "/srv/data", "/home/u/.config/nvim", "/home/u/notes"] {
+        assert!(!gate.holds_hidden(Path::new(free)), "{free}");
+    }
+}
+
+#[test]
+fn where_the_policy_says_which_programs_start_none_is_asked_about() {
+    assert!(gate().executes);
+    let mut policy = policy();
+    policy.process.allow_exec = false;
+    assert!(!gate_of(&policy).unwrap().executes);
+}

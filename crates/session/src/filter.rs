@@ -1,0 +1,55 @@
+//! The system call filter of a run that is only asked about, and the policy keys that stand behind its rules.
+//! Starts nothing, and must never say anything but what `run` would do.
+
+use crate::caller::Caller;
+use crate::config::{self, Loaded, PolicyRequest};
+use crate::error::SessionError;
+use crate::run::{missing, new_session_id};
+use palisade_bpf::{Explanation, Profile};
+use palisade_launch::probe::RealTree;
+use palisade_policy::Provenance;
+use serde::Serialize;
+
+#[derive(Debug)]
+pub struct Filter {
+    pub policy: Loaded,
+    /// None at level 0.
+    pub rules: Option<Profile>,
+}
+
+/// A key of the policy and who set it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SetBy {
+    pub key: &'static str,
+    pub sources: Vec<Provenance>,
+}
+
+/// What every command would get: it depends on the policy and the place, not on what is started.
+pub fn filter(caller: &Caller, request: &PolicyRequest) -> Result<Filter, SessionError> {
+    let policy = config::load(caller, request)?;
+    config::refuse_unenforced(&policy)?;
+    let seccomp = palisade_plan::filter(&palisade_plan::Request {
+        policy: &policy.merged.policy,
+        facts: &caller.facts,
+        tree: &RealTree,
+        command: Vec::new(),
+        session: new_session_id(),
+        missing: missing(&policy),
+    })?;
+    Ok(Filter { policy, rules: seccomp.map(|seccomp| seccomp.rules) })
+}
+
+impl Filter {
+    /// The keys that made the rules of a call what they are; none where they are only the built-in group's.
+    pub fn set_by(&self, explanation: &Explanation) -> Vec<SetBy> {
+        let list = explanation.list.map(|_| "syscalls.syscalls");
+        let mut keys: Vec<&'static str> =
+            explanation.switches.iter().copied().filter_map(palisade_plan::key_of).collect();
+        keys.extend(list);
+        keys.dedup();
+        let provenance = &self.policy.merged.provenance;
+        keys.into_iter()
+            .map(|key| SetBy { key, sources: provenance.get(key).cloned().unwrap_or_default() })
+            .collect()
+    }
+}

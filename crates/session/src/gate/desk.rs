@@ -1,0 +1,172 @@
+//! The socket at which people and programs answer (GATE-6): who may connect, and moving the bytes.
+//!
+//! Only the same user, or root, as the kernel vouches. What is said there is `palisade_ask`'s. The socket is
+//! made when there is a first question, and goes with the run.
+
+use crate::error::SessionError;
+use crate::places::make_private_dir;
+use palisade_ask::server::{ConnectionId, Introduction, Peer, Received, Server};
+use palisade_ask::{Decided, QuestionId, Queue};
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::net::sockopt::socket_peercred;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// Read from one client in one turn.
+const ENOUGH_INPUT: usize = 16 * 1024;
+
+#[derive(Debug)]
+pub(super) struct Desk {
+    directory: OwnedFd,
+    name: String,
+    listener: UnixListener,
+    server: Server,
+    clients: Vec<(ConnectionId, UnixStream)>,
+}
+
+impl Desk {
+    pub(super) fn open(directory: &Path, introduction: Introduction) -> Result<Self, SessionError> {
+        make_private_dir(directory)?;
+        let failed = |source| SessionError::io("open the approvals socket in", directory, source);
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let held = rustix::fs::open(directory, flags, Mode::empty())
+            .map_err(|errno| failed(errno.into()))?;
+        let name = format!("{}.sock", introduction.session);
+        // An address has room for 107 bytes, and a home directory may be longer than that.
+        let address = format!("/proc/self/fd/{}/{name}", held.as_raw_fd());
+        let listener = UnixListener::bind(address).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let server = Server::new(introduction);
+        Ok(Self { directory: held, name, listener, server, clients: Vec::new() })
+    }
+
+    pub(super) fn has_clients(&self) -> bool {
+        self.server.has_clients()
+    }
+
+    pub(super) fn interests<'fd>(&'fd self, set: &mut Vec<PollFd<'fd>>) {
+        set.push(PollFd::new(&self.listener, PollFlags::IN));
+        for (id, stream) in &self.clients {
+            let mut events = PollFlags::IN;
+            events.set(PollFlags::OUT, self.server.has_output(*id));
+            set.push(PollFd::new(stream, events));
+        }
+    }
+
+    /// Moves what can be moved; `ready` is for the descriptors of [`Self::interests`], in that order.
+    pub(super) fn serve(&mut self, ready: &[PollFlags], queue: &Queue) -> Vec<Received> {
+        let mut received = Vec::new();
+        let Some((listening, clients)) = ready.split_first() else { return received };
+        let readable: Vec<ConnectionId> = self
+            .clients
+            .iter()
+            .zip(clients)
+            .filter(|(_, ready)| ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR))
+            .map(|((id, _), _)| *id)
+            .collect();
+        for id in readable {
+            received.extend(self.read(id));
+        }
+        if !listening.is_empty() {
+            self.accept(queue);
+        }
+        self.write(queue);
+        received
+    }
+
+    /// Writes what there is to write.
+    pub(super) fn write(&mut self, queue: &Queue) {
+        let server = &mut self.server;
+        self.clients.retain_mut(|(id, stream)| {
+            while server.has_output(*id) {
+                let output = server.output(*id, queue);
+                if output.is_empty() {
+                    break;
+                }
+                match stream.write(output) {
+                    Ok(count) => server.wrote(*id, count),
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    Err(_) => {
+                        server.disconnect(*id);
+                        return false;
+                    }
+                }
+            }
+            let is_finished = server.is_finished(*id);
+            if is_finished {
+                server.disconnect(*id);
+            }
+            !is_finished
+        });
+    }
+
+    pub(super) fn asked(&mut self, id: QuestionId) {
+        self.server.asked(id);
+    }
+
+    pub(super) fn decided(&mut self, decided: &Decided) {
+        self.server.decided(decided);
+    }
+
+    pub(super) fn server(&mut self) -> &mut Server {
+        &mut self.server
+    }
+
+    fn accept(&mut self, queue: &Queue) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            let Ok(peer) = socket_peercred(&stream) else { continue };
+            let uid = peer.uid.as_raw();
+            let may_answer = peer.uid.is_root() || peer.uid == rustix::process::geteuid();
+            if !may_answer || stream.set_nonblocking(true).is_err() {
+                continue;
+            }
+            let peer = Peer { uid, pid: peer.pid.as_raw_pid().unsigned_abs() };
+            if let Some(id) = self.server.connect(peer, queue) {
+                self.clients.push((id, stream));
+            }
+        }
+    }
+
+    fn read(&mut self, id: ConnectionId) -> Vec<Received> {
+        let Some((_, stream)) = self.clients.iter_mut().find(|(known, _)| *known == id) else {
+            return Vec::new();
+        };
+        let mut buffer = vec![0; ENOUGH_INPUT];
+        match stream.read(&mut buffer) {
+            Ok(count) if count > 0 => self.server.received(id, &buffer[..count]),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) =>
+            {
+                Vec::new()
+            }
+            _ => {
+                self.server.disconnect(id);
+                self.clients.retain(|(known, _)| *known != id);
+                Vec::new()
+            }
+        }
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        // What can not be removed is found dead by whoever looks for sessions next.
+        let _ = rustix::fs::unlinkat(
+            &self.directory,
+            self.name.as_str(),
+            rustix::fs::AtFlags::empty(),
+        );
+    }
+}
+
+/// Whether somebody has `sandbox approve` open: it holds this file locked.
+pub(super) fn approver_is_there(directory: &Path) -> bool {
+    let path: PathBuf = directory.join(palisade_ask::sessions::APPROVER_LOCK);
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) else { return false };
+    rustix::fs::flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive).is_err()
+}

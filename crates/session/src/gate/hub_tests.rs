@@ -1,0 +1,396 @@
+use super::*;
+use palisade_broker::Wants;
+use palisade_gate::{Effect, Origin, Store};
+use palisade_plan::model::Gate;
+
+fn facts(on_ask: OnAsk) -> Gate {
+    Gate {
+        grounds: vec!["/".into(), "/home/u".into()],
+        never: vec!["/proc".into(), "/etc/palisade".into()],
+        secrets: vec!["/home/u/.ssh".into()],
+        homes: vec!["/home/u".into()],
+        mounted: vec!["/usr".into(), "/home/u/project".into(), "/home/u".into()],
+        executes: true,
+        on_ask,
+        ask_timeout_ms: 60_000,
+    }
+}
+
+fn touch(id: u64, path: &str, wants: Wants) -> Touch {
+    Touch {
+        touch: id,
+        call: "openat".to_owned(),
+        wants,
+        path: path.into(),
+        follow: true,
+        pid: u32::MAX,
+        executable: b"/usr/bin/cat".to_vec(),
+        cwd: b"/home/u/project".to_vec(),
+    }
+}
+
+const READ: Wants = Wants::Open { directory: false, path_only: false };
+
+struct Scene<'g> {
+    hub: Hub<'g>,
+    people: People,
+}
+
+impl<'g> Scene<'g> {
+    fn new(gate: &'g Gate) -> Self {
+        Self::with_rules(gate, Vec::new())
+    }
+
+    fn with_rules(gate: &'g Gate, rules: Vec<Rule>) -> Self {
+        let home = Some("/home/u".into());
+        Self { hub: Hub::new(gate, "s", home, rules), people: People::Present }
+    }
+
+    fn touch(&mut self, touch: Touch) {
+        self.hub.touched(touch, self.people, Now::read());
+    }
+
+    fn tell(&mut self, told: Told) {
+        self.hub.told(told, None, self.people, Now::read());
+    }
+
+    fn actions(&mut self) -> Vec<Action> {
+        self.hub.actions.drain(..).collect()
+    }
+
+    /// The token of the only look in what is to be done.
+    fn look(&mut self) -> u64 {
+        let tokens: Vec<u64> = self
+            .actions()
+            .iter()
+            .filter_map(|action| match action {
+                Action::Keeper(Ask::Look { token, .. }) => Some(*token),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(tokens.len(), 1);
+        tokens[0]
+    }
+
+    /// A touch that the host has something for; gives the token.
+    fn found(&mut self, touch: Touch, kind: Kind) -> u64 {
+        let path = PathBuf::from(String::from_utf8(touch.path.clone()).unwrap());
+        self.touch(touch);
+        let token = self.look();
+        self.tell(found(token, path, kind));
+        token
+    }
+
+    fn answer(&mut self, id: u64, answer: Answer) {
+        self.hub.answer(QuestionId(id), answer, &Source::Terminal, Now::read()).unwrap();
+    }
+}
+
+fn found(token: u64, path: PathBuf, kind: Kind) -> Told {
+    let (links, needs) = (Vec::new(), Vec::new());
+    Told::Found(palisade_keeper::Found { token, path, kind, links, needs })
+}
+
+fn allow(lifetime: Lifetime) -> Answer {
+    Answer::Allow { scope: Scope::File, lifetime }
+}
+
+fn replies(actions: &[Action]) -> Vec<Reply> {
+    let reply = |action: &Action| match action {
+        Action::Broker(reply, _) => Some(*reply),
+        _ => None,
+    };
+    actions.iter().filter_map(reply).collect()
+}
+
+fn asks(actions: &[Action]) -> Vec<Ask> {
+    let ask = |action: &Action| match action {
+        Action::Keeper(ask) => Some(ask.clone()),
+        _ => None,
+    };
+    actions.iter().filter_map(ask).collect()
+}
+
+fn rule(effect: Effect, pattern: Pattern) -> Rule {
+    let origin = Origin { by: None, at: None, place: "policy.yaml:3".to_owned() };
+    let access = if effect == Effect::Allow { Access::Execute } else { Access::Read };
+    Rule { effect, pattern, access, store: Store::User, until: None, origin }
+}
+
+/// Proves: GATE-1 absent-is-not-asked
+#[test]
+fn what_the_host_has_not_either_is_left_to_the_kernel() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    scene.touch(touch(7, "/opt/nothing", READ));
+    let token = scene.look();
+    scene.tell(Told::Absent { token });
+    assert_eq!(replies(&scene.actions()), [Reply::Absent { touch: 7 }]);
+}
+
+/// Proves: GATE-1 asked-then-granted
+#[test]
+fn a_yes_for_the_session_shows_the_file_and_lets_the_call_go_on() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let token = scene.found(touch(7, "/opt/sdk/header.h", READ), Kind::File);
+    let actions = scene.actions();
+    assert!(matches!(actions[..], [Action::Opened(QuestionId(1))]), "{actions:?}");
+    scene.answer(1, allow(Lifetime::Session));
+    let actions = scene.actions();
+    let graft = Ask::Graft { token, what: What::Found, exec: false };
+    assert_eq!(asks(&actions), [graft]);
+    assert!(replies(&actions).is_empty(), "not before it can be seen");
+    scene.tell(Told::Grafted { token, graft: 1 });
+    assert_eq!(replies(&scene.actions()), [Reply::Continue { touch: 7 }]);
+}
+
+/// Proves: GATE-4 once
+#[test]
+fn a_yes_for_once_opens_the_file_and_shows_nothing() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let token = scene.found(touch(7, "/opt/sdk/header.h", READ), Kind::File);
+    scene.answer(1, allow(Lifetime::Once));
+    assert_eq!(asks(&scene.actions()), [Ask::Open { token, flags: 0 }]);
+    let file = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty());
+    scene.hub.told(Told::Opened { token }, file.ok(), People::Present, Now::read());
+    let actions = scene.actions();
+    assert!(matches!(actions[0], Action::Broker(Reply::File { touch: 7 }, Some(_))), "{actions:?}");
+    // The next touch is asked about again.
+    scene.found(touch(8, "/opt/sdk/header.h", READ), Kind::File);
+    assert_eq!(scene.hub.queue().open().count(), 1);
+}
+
+/// Proves: GATE-4 short-lived
+#[test]
+fn a_yes_for_one_look_ends_when_the_call_has_returned() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let token = scene.found(touch(7, "/opt/sdk", Wants::Look), Kind::Directory);
+    scene.answer(1, allow(Lifetime::Once));
+    scene.actions();
+    scene.tell(Told::Grafted { token, graft: 5 });
+    assert_eq!(replies(&scene.actions()), [Reply::ContinueAndWatch { touch: 7 }]);
+    scene.hub.returned(7);
+    assert_eq!(asks(&scene.actions()), [Ask::Ungraft { graft: 5 }]);
+}
+
+/// Proves: GATE-4 short-lived
+#[test]
+fn a_short_lived_grant_ends_in_a_second_even_if_nobody_says_so() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let token = scene.found(touch(7, "/opt/tool", Wants::Look), Kind::File);
+    scene.answer(1, allow(Lifetime::Once));
+    scene.tell(Told::Grafted { token, graft: 5 });
+    scene.actions();
+    let mut later = Now::read();
+    later.monotonic += Duration::from_millis(1001);
+    scene.hub.pass(later);
+    assert_eq!(asks(&scene.actions()), [Ask::Ungraft { graft: 5 }]);
+}
+
+/// Proves: GATE-1 denied
+#[test]
+fn a_no_is_eacces_and_holds_for_the_session() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    scene.found(touch(7, "/opt/sdk/header.h", READ), Kind::File);
+    scene.answer(1, Answer::Deny { lifetime: Lifetime::Session });
+    assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 7, errno: 13 }]);
+    scene.found(touch(8, "/opt/sdk/header.h", READ), Kind::File);
+    assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 8, errno: 13 }]);
+    assert!(scene.hub.queue().is_empty());
+}
+
+/// Proves: GATE-5 asked-once
+#[test]
+fn many_threads_and_one_path_are_one_question() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    for id in 1..=50 {
+        scene.touch(touch(id, "/opt/sdk/header.h", READ));
+    }
+    let token = scene.look();
+    scene.tell(found(token, "/opt/sdk/header.h".into(), Kind::File));
+    for id in 51..=60 {
+        scene.touch(touch(id, "/opt/sdk/header.h", READ));
+    }
+    let open: Vec<_> = scene.hub.queue().open().collect();
+    assert_eq!(open.len(), 1);
+    assert_eq!(open[0].requests, (1..=60).collect::<Vec<u64>>());
+    scene.answer(1, allow(Lifetime::Session));
+    scene.tell(Told::Grafted { token, graft: 1 });
+    assert_eq!(replies(&scene.actions()).len(), 60);
+}
+
+/// Proves: GATE-5 directory-offered
+#[test]
+fn a_directory_answers_for_every_file_that_waits_in_it() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let first = scene.found(touch(1, "/opt/sdk/a.h", READ), Kind::File);
+    let second = scene.found(touch(2, "/opt/sdk/b.h", READ), Kind::File);
+    let lifetime = Lifetime::Session;
+    scene.actions();
+    scene.answer(1, Answer::Allow { scope: Scope::Directory, lifetime });
+    let directory = || What::Directory("/opt/sdk".into());
+    let grafts = [first, second].map(|token| Ask::Graft { token, what: directory(), exec: true });
+    assert_eq!(asks(&scene.actions()), grafts);
+}
+
+/// Proves: FS-2 asked-in-red
+#[test]
+fn a_secret_is_asked_about_alone_whatever_is_allowed_around_it() {
+    let gate = facts(OnAsk::Allow);
+    let tree = rule(Effect::Allow, Pattern::Tree("/home/u".into()));
+    let mut scene = Scene::with_rules(&gate, vec![tree]);
+    scene.found(touch(1, "/home/u/.ssh/id_ed25519", READ), Kind::File);
+    assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 1, errno: 13 }]);
+    let asking = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&asking);
+    scene.found(touch(1, "/home/u/.ssh/id_ed25519", READ), Kind::File);
+    let question = scene.hub.queue().open().next().unwrap();
+    let Subject::File(file) = &question.subject;
+    assert!(question.is_secret && file.directory.is_none());
+}
+
+/// Proves: GATE-5 nobody-to-ask
+#[test]
+fn with_nobody_to_ask_the_answer_is_no_at_once() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    scene.people = People::Nobody;
+    scene.found(touch(1, "/opt/x", READ), Kind::File);
+    assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 1, errno: 13 }]);
+    let waiting = facts(OnAsk::Wait);
+    let mut scene = Scene::new(&waiting);
+    scene.people = People::Nobody;
+    scene.found(touch(1, "/opt/x", READ), Kind::File);
+    assert_eq!(scene.hub.queue().open().count(), 1);
+}
+
+/// Proves: GATE-5 timeout
+#[test]
+fn a_question_that_nobody_answers_is_a_no() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    scene.found(touch(1, "/opt/x", READ), Kind::File);
+    scene.actions();
+    let mut later = Now::read();
+    later.monotonic += Duration::from_secs(61);
+    scene.hub.pass(later);
+    assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 1, errno: 13 }]);
+}
+
+/// Proves: GATE-4 rules
+#[test]
+fn rules_answer_without_a_question() {
+    let gate = facts(OnAsk::Ask);
+    let rules = vec![
+        rule(Effect::Allow, Pattern::Tree("/opt/sdk".into())),
+        rule(Effect::Deny, Pattern::Exact("/opt/no".into())),
+    ];
+    let mut scene = Scene::with_rules(&gate, rules);
+    let token = scene.found(touch(1, "/opt/sdk/bin/cc", Wants::Look), Kind::File);
+    let graft = Ask::Graft { token, what: What::Directory("/opt/sdk".into()), exec: true };
+    assert_eq!(asks(&scene.actions()), [graft]);
+    scene.found(touch(2, "/opt/no", READ), Kind::File);
+    assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 2, errno: 13 }]);
+    assert!(scene.hub.queue().is_empty());
+}
+
+#[test]
+fn what_is_never_asked_about_looks_absent_and_what_is_visible_needs_no_question() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    scene.found(touch(1, "/etc/palisade/policy.yaml", READ), Kind::File);
+    assert_eq!(replies(&scene.actions()), [Reply::Absent { touch: 1 }]);
+    // A link of the host's that leads to what is shown already.
+    scene.touch(touch(2, "/opt/java/bin/java", READ));
+    let token = scene.look();
+    scene.tell(found(token, "/usr/lib/jvm/bin/java".into(), Kind::File));
+    assert_eq!(asks(&scene.actions()), [Ask::Graft { token, what: What::Links, exec: false }]);
+}
+
+/// Proves: GATE-2 interpreter
+#[test]
+fn a_program_is_asked_about_together_with_what_it_needs() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    scene.touch(touch(1, "/opt/tool/run", Wants::Execute));
+    let token = scene.look();
+    let path = "/opt/tool/run".into();
+    let needs = vec!["/opt/lib/ld.so".into(), "/usr/lib/ld.so".into()];
+    let (kind, links) = (Kind::File, Vec::new());
+    scene.tell(Told::Found(palisade_keeper::Found { token, path, kind, links, needs }));
+    let need = scene.look();
+    scene.tell(found(need, "/opt/lib/ld.so".into(), Kind::File));
+    let question = scene.hub.queue().open().next().unwrap();
+    let Subject::File(file) = &question.subject;
+    assert_eq!(file.also, [PathBuf::from("/opt/lib/ld.so")]);
+    scene.answer(1, allow(Lifetime::Session));
+    let granted = asks(&scene.actions());
+    assert_eq!(granted.len(), 2, "{granted:?}");
+    scene.tell(Told::Grafted { token, graft: 1 });
+    assert!(replies(&scene.actions()).is_empty());
+    scene.tell(Told::Grafted { token: need, graft: 2 });
+    assert_eq!(replies(&scene.actions()), [Reply::Continue { touch: 1 }]);
+}
+
+/// Proves: GATE-5 dead-keeper
+#[test]
+fn when_the_keeper_dies_everybody_who_waits_is_refused() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    scene.touch(touch(1, "/opt/a", READ));
+    scene.found_after_look(2);
+    scene.actions();
+    scene.hub.keeper_is_gone("killed", Now::read());
+    let mut refused: Vec<u64> = replies(&scene.actions()).iter().map(|reply| reply.touch()).collect();
+    refused.sort_unstable();
+    assert_eq!(refused, [1, 2]);
+    assert!(scene.hub.queue().is_empty());
+}
+
+impl Scene<'_> {
+    fn found_after_look(&mut self, id: u64) {
+        self.actions();
+        self.found(touch(id, "/opt/b", READ), Kind::File);
+    }
+}
+
+/// Proves: GATE-5 withdrawn
+#[test]
+fn a_question_goes_with_the_last_call_that_waits_for_it() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    scene.found(touch(1, "/opt/x", READ), Kind::File);
+    scene.touch(touch(2, "/opt/x", READ));
+    scene.hub.withdrawn(1, Now::read());
+    assert_eq!(scene.hub.queue().open().count(), 1);
+    scene.hub.withdrawn(2, Now::read());
+    assert!(scene.hub.queue().is_empty());
+    assert!(scene.actions().iter().any(|action| matches!(action, Action::Closed(_))));
+}
+
+#[test]
+fn devices_and_sockets_are_refused_without_a_question() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    scene.found(touch(1, "/opt/socket", READ), Kind::Special);
+    assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 1, errno: 13 }]);
+}
+
+/// Proves: GATE-5 failed-grant
+#[test]
+fn a_grant_that_can_not_be_carried_out_is_a_refusal() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let token = scene.found(touch(1, "/opt/x", Wants::Look), Kind::File);
+    scene.answer(1, allow(Lifetime::Session));
+    scene.actions();
+    scene.tell(Told::Failed { token, step: "move_mount".to_owned(), errno: 28 });
+    assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 1, errno: 13 }]);
+}

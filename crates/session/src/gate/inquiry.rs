@@ -1,0 +1,74 @@
+//! One thing outside the view that calls wait for, from the first touch to the answer.
+
+use palisade_broker::{Touch, Wants};
+use palisade_gate::Access;
+use palisade_keeper::Kind;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// What the host has at a path: the very file that the keeper holds open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    pub(super) kind: Kind,
+}
+
+/// Another file without which the one that was found can not be executed.
+#[derive(Clone, Debug)]
+pub(super) struct Need {
+    pub(super) token: u64,
+    pub(super) path: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The keeper looks what is there; so many answers are to come.
+    Looking { awaited: usize },
+    /// Its question is in the queue.
+    Asked,
+}
+
+#[derive(Debug)]
+pub(super) struct Inquiry {
+    /// By which the keeper knows it.
+    pub(super) token: u64,
+    /// Who waits. Never empty.
+    pub(super) touches: Vec<Touch>,
+    pub(super) stage: Stage,
+    pub(super) found: Option<Found>,
+    pub(super) needs: Vec<Need>,
+    pub(super) since: Instant,
+}
+
+impl Inquiry {
+    pub(super) fn new(token: u64, touch: Touch, since: Instant) -> Self {
+        let stage = Stage::Looking { awaited: 1 };
+        Self { token, touches: vec![touch], stage, found: None, needs: Vec::new(), since }
+    }
+
+    /// Whether the keeper's answer for this serves another call as well.
+    pub(super) fn serves(&self, touch: &Touch) -> bool {
+        self.touches.first().is_some_and(|first| {
+            first.path == touch.path
+                && first.follow == touch.follow
+                && access_of(first) == access_of(touch)
+        })
+    }
+
+    pub(super) fn access(&self) -> Access {
+        self.touches.first().map_or(Access::Read, access_of)
+    }
+
+    /// Everything that has to be granted for the call to succeed.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        let found = self.found.iter().map(|found| found.path.as_path());
+        found.chain(self.needs.iter().map(|need| need.path.as_path()))
+    }
+}
+
+pub(super) fn access_of(touch: &Touch) -> Access {
+    match touch.wants {
+        Wants::Execute => Access::Execute,
+        Wants::Open { .. } | Wants::Look | Wants::Enter | Wants::Source => Access::Read,
+    }
+}

@@ -1,0 +1,88 @@
+use super::*;
+use palisade_ask::{FileSubject, Process};
+use std::path::PathBuf;
+
+fn question(path: &str) -> Question {
+    Question {
+        id: QuestionId(3),
+        session: "s".to_owned(),
+        subject: Subject::File(FileSubject {
+            path: PathBuf::from(path),
+            access: Access::Read,
+            operation: "openat".to_owned(),
+            is_directory: false,
+            also: Vec::new(),
+            directory: Some("/opt/sdk".into()),
+        }),
+        reason: "nothing grants it".to_owned(),
+        processes: vec![Process {
+            pid: 42,
+            executable: "/usr/bin/cat".to_owned(),
+            arguments: Vec::new(),
+            cwd: "/".to_owned(),
+            ancestors: Vec::new(),
+        }],
+        requests: vec![1],
+        is_secret: false,
+        asked_at: jiff::Timestamp::UNIX_EPOCH,
+        expires_at: None,
+    }
+}
+
+fn secret() -> Question {
+    let mut question = question("/home/u/.ssh/id_ed25519");
+    question.is_secret = true;
+    let Subject::File(file) = &mut question.subject;
+    file.directory = None;
+    question
+}
+
+fn pressed(key: u8, question: &Question, after: Duration) -> Pressed {
+    let now = Instant::now();
+    Prompt::new(question.id, now).press(key, question, now + after)
+}
+
+/// Proves: GATE-8 one-line
+#[test]
+fn a_question_says_who_wants_what_and_which_keys_there_are() {
+    let shown = line(&question("/opt/sdk/a.h"), 2, Colour::No);
+    assert_eq!(
+        shown,
+        "\r\n? cat (42) wants to read /opt/sdk/a.h\r\n  directory: /opt/sdk/**\r\n  2 more waiting, \
+         also in `sandbox approve`\r\n  y once  s this session  a always  d directory  D directory \
+         always  n no  x never "
+    );
+    assert!(!shown.contains('\x1b'));
+}
+
+/// Proves: FS-2 asked-in-red
+#[test]
+fn a_secret_is_red_and_neither_for_good_nor_with_its_directory() {
+    let shown = line(&secret(), 0, Colour::Yes);
+    assert!(shown.contains("\x1b[1;31mthe secret /home/u/.ssh/id_ed25519"), "{shown:?}");
+    for key in *b"adD" {
+        assert_eq!(pressed(key, &secret(), Duration::from_secs(5)), Pressed::Nothing);
+    }
+}
+
+/// Proves: GATE-8 type-ahead
+#[test]
+fn keys_typed_before_the_question_could_be_read_are_the_commands() {
+    let question = question("/opt/sdk/a.h");
+    assert_eq!(pressed(b'y', &question, Duration::from_millis(100)), Pressed::NotForUs);
+    let once = Answer::Allow { scope: Scope::File, lifetime: Lifetime::Once };
+    assert_eq!(pressed(b'y', &question, Duration::from_secs(1)), Pressed::Answer(once));
+    assert_eq!(pressed(b'q', &question, Duration::from_secs(1)), Pressed::Nothing);
+    assert_eq!(pressed(0x03, &question, Duration::from_secs(1)), Pressed::Interrupt);
+}
+
+/// Attack H03. Proves: GATE-2 shown-safely
+#[test]
+fn what_comes_from_inside_can_not_draw_on_the_screen() {
+    let mut hostile = question("/opt/\x1b[2J\u{202e}evil\r\nyes");
+    hostile.processes[0].executable = "/tmp/\x1b]52;c;aGk=\x07".to_owned();
+    let shown = line(&hostile, 0, Colour::No);
+    assert!(!shown.contains('\x1b') && !shown.contains('\u{202e}') && !shown.contains('\x07'));
+    assert!(shown.contains("\\x1b[2J\\u{202e}evil\\r\\nyes"), "{shown:?}");
+    assert!(!notice(&hostile).contains(['\x1b', '\n']));
+}

@@ -1,0 +1,170 @@
+//! What was decided about a touch, by whom: in the words of the log and the report, and as a rule.
+
+use super::inquiry::{Found, Inquiry};
+use palisade_ask::{Answer, Decided, Lifetime, Scope, Source, Subject};
+use palisade_gate::{Access, Effect, Origin, Pattern, Rule, Store};
+use palisade_keeper::Kind;
+use palisade_record::{AccessDecided, Decision, TouchedPath};
+use std::path::Path;
+use std::time::Instant;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// Where it can be read.
+    Rule(String),
+    OnAsk,
+    NobodyToAsk,
+    TooManyQuestions,
+    /// Devices, sockets and pipes can not be granted.
+    NotAFile,
+    Answer { source: Source, question: u64 },
+}
+
+impl Reason {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Rule(_) => "rule",
+            Self::OnAsk => "on-ask",
+            Self::NobodyToAsk => "nobody-to-ask",
+            Self::TooManyQuestions => "too-many-questions",
+            Self::NotAFile => "not-a-file",
+            Self::Answer { source, .. } => source.word(),
+        }
+    }
+
+    fn details(&self) -> Option<String> {
+        match self {
+            Self::Rule(place) => Some(place.clone()),
+            Self::Answer { source: Source::Socket { uid, pid, name }, .. } => {
+                Some(format!("{name} (uid {uid}, pid {pid})"))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Verdict {
+    pub(super) is_allowed: bool,
+    scope: Scope,
+    lifetime: Lifetime,
+    reason: Reason,
+}
+
+impl Verdict {
+    pub(super) fn allowed(reason: Reason) -> Self {
+        Self { is_allowed: true, scope: Scope::File, lifetime: Lifetime::Session, reason }
+    }
+
+    pub(super) fn denied(reason: Reason) -> Self {
+        Self { is_allowed: false, scope: Scope::File, lifetime: Lifetime::Once, reason }
+    }
+
+    pub(super) fn answered(decided: &Decided) -> Self {
+        let source = decided.source.clone();
+        let reason = Reason::Answer { source, question: decided.question.id.0 };
+        let (is_allowed, scope) = match decided.answer {
+            Answer::Allow { scope, .. } => (true, scope),
+            Answer::Deny { .. } => (false, Scope::File),
+        };
+        Self { is_allowed, scope, lifetime: decided.answer.lifetime(), reason }
+    }
+
+    /// Whether somebody chose it, here and now.
+    pub(super) fn by_person(&self) -> bool {
+        matches!(
+            &self.reason,
+            Reason::Answer { source: Source::Terminal | Source::Socket { .. }, .. }
+        )
+    }
+
+    pub(super) fn event(&self, found: &Found, inquiry: &Inquiry, now: Instant) -> AccessDecided {
+        let first = inquiry.touches.first();
+        let latency = now.saturating_duration_since(inquiry.since);
+        AccessDecided {
+            path: text(found.path.as_os_str().as_encoded_bytes()),
+            access: inquiry.access().to_string(),
+            decision: if self.is_allowed { Decision::Allowed } else { Decision::Denied },
+            scope: match self.scope {
+                Scope::File => "file".to_owned(),
+                Scope::Directory => "directory".to_owned(),
+            },
+            lifetime: match self.lifetime {
+                Lifetime::Once => "once".to_owned(),
+                Lifetime::Session => "session".to_owned(),
+                Lifetime::Always(store) => format!("always, {store}"),
+            },
+            source: self.reason.word().to_owned(),
+            rule: self.reason.details(),
+            op: first.map(|touch| touch.call.clone()).unwrap_or_default(),
+            pids: inquiry.touches.iter().map(|touch| touch.pid).collect(),
+            executable: first.map(|touch| text(&touch.executable)).unwrap_or_default(),
+            question: match &self.reason {
+                Reason::Answer { question, .. } => Some(*question),
+                _ => None,
+            },
+            latency_us: u64::try_from(latency.as_micros()).unwrap_or(u64::MAX),
+        }
+    }
+
+    pub(super) fn touched(&self, found: &Found, inquiry: &Inquiry, is_secret: bool) -> TouchedPath {
+        let last = inquiry.touches.last();
+        TouchedPath {
+            path: text(found.path.as_os_str().as_encoded_bytes()),
+            access: inquiry.access().to_string(),
+            is_directory: found.kind == Kind::Directory,
+            is_secret,
+            by: match self.reason.details() {
+                Some(details) => format!("{}: {details}", self.reason.word()),
+                None => self.reason.word().to_owned(),
+            },
+            executable: last.map(|touch| text(&touch.executable)).unwrap_or_default(),
+            count: inquiry.touches.len() as u64,
+        }
+    }
+}
+
+/// An answer that outlasts its call, as rules: for what was asked about and for what it needs.
+pub(super) fn rule_of(decided: &Decided, directory: Option<&Path>) -> Vec<Rule> {
+    let Subject::File(file) = &decided.question.subject;
+    let effect = if decided.answer.is_allowed() { Effect::Allow } else { Effect::Deny };
+    let asked = match file.access {
+        palisade_ask::Access::Read => Access::Read,
+        palisade_ask::Access::Execute => Access::Execute,
+    };
+    let rule = |pattern, access| Rule {
+        effect,
+        pattern,
+        access,
+        store: Store::Session,
+        until: None,
+        origin: Origin {
+            by: Some(who(&decided.source)),
+            at: Some(decided.at),
+            place: "answered in this session".to_owned(),
+        },
+    };
+    let mut rules = Vec::new();
+    match directory {
+        // A directory is shown as it is, with the programs in it.
+        Some(directory) => rules.push(rule(Pattern::Tree(directory.to_owned()), Access::Execute)),
+        None if file.is_directory => rules.push(rule(Pattern::Tree(file.path.clone()), asked)),
+        None => rules.push(rule(Pattern::Exact(file.path.clone()), asked)),
+    }
+    if decided.answer.is_allowed() {
+        let needs = file.also.iter().map(|path| rule(Pattern::Exact(path.clone()), Access::Execute));
+        rules.extend(needs);
+    }
+    rules
+}
+
+fn who(source: &Source) -> String {
+    match source {
+        Source::Socket { name, .. } => name.clone(),
+        other => other.word().to_owned(),
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -28,9 +28,7 @@ fn main() -> Result<(), String> {
     baseline.read(&resources.join("baseline.txt"))?;
     baseline.require_every_name()?;
     let mut groups = baseline.source("BASELINE");
-    for (file, name) in
-        [("init.txt", "INIT"), ("broker.txt", "BROKER"), ("keeper.txt", "KEEPER")]
-    {
+    for (file, name) in [("init.txt", "INIT"), ("broker.txt", "BROKER"), ("keeper.txt", "KEEPER")] {
         let mut own = RuleFile::new(&x86_64, &aarch64);
         own.read(&resources.join(file))?;
         groups += &own.source(name);

@@ -7,6 +7,7 @@
     reason = "helpers of a test fail it"
 )]
 
+mod approve;
 mod audit;
 mod bad_input;
 mod blocked_calls;
@@ -31,6 +32,7 @@ mod processes;
 mod programs;
 mod readme;
 mod report;
+mod rules;
 mod secrets_view;
 mod signals;
 mod static_mode;

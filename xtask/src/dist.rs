@@ -59,7 +59,9 @@ pub(crate) fn build_static(features: &[&str]) -> Result<PathBuf> {
         .args(["build", "--release", "--package", "palisade", "--bin", "sandbox"])
         .args(["--target", &target, "--features", &features.join(",")]);
     tree::succeed(&mut cargo)?;
-    let built = tree::root().join(format!("target/{target}/release/sandbox"));
+    let targets = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| tree::root().join("target"), |directory| tree::root().join(directory));
+    let built = targets.join(format!("{target}/release/sandbox"));
     let image = fs::read(&built).with_context(|| built.display().to_string())?;
     elf::check_static(&image).with_context(|| built.display().to_string())?;
     Ok(built)

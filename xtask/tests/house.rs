@@ -13,6 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "palisade",
         &[
             "palisade-ask",
+            "palisade-gate",
             "palisade-session",
             "palisade-launch",
             "palisade-plan",
@@ -25,6 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "palisade-session",
         &[
             "palisade-ask",
+            "palisade-gate",
             "palisade-launch",
             "palisade-broker",
             "palisade-keeper",

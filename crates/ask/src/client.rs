@@ -7,11 +7,12 @@ use crate::json;
 use crate::lines::Lines;
 use crate::message::{Command, Event, LONGEST_EVENT, PROTOCOL};
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -30,6 +31,8 @@ pub enum ClientError {
     Stranger { path: PathBuf, uid: u32 },
     #[error("{}: {reason}; nothing in it is believed", path.display())]
     Directory { path: PathBuf, reason: &'static str },
+    #[error("{}: can not be used to say that somebody is here: {source}", path.display())]
+    Attend { path: PathBuf, source: io::Error },
     #[error("{}: can not be read: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("the session has ended")]
@@ -64,7 +67,12 @@ impl Client {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let stream = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
             .map_err(connect)?;
-        let address = SocketAddrUnix::new(path).map_err(connect)?;
+        let (parent, name) = path.parent().zip(path.file_name()).ok_or(connect(Errno::INVAL))?;
+        let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let held = rustix::fs::open(parent, directory, Mode::empty()).map_err(connect)?;
+        // An address has room for 107 bytes, and a home directory may be longer than that.
+        let address = Path::new("/proc/self/fd").join(held.as_raw_fd().to_string()).join(name);
+        let address = SocketAddrUnix::new(&address).map_err(connect)?;
         rustix::net::connect(&stream, &address).map_err(connect)?;
         let stream = UnixStream::from(stream);
         let server = rustix::net::sockopt::socket_peercred(&stream)?.uid;

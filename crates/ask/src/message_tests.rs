@@ -180,3 +180,24 @@ fn events_of_a_later_version_are_passed_over() {
     let event: Event = serde_json::from_str(r#"{"type":"event.net_request","id":1}"#).unwrap();
     assert_eq!(event, Event::Unknown);
 }
+
+/// Proves: GATE-6 messages
+#[test]
+fn the_example_in_the_documentation_is_spoken() {
+    let page = include_str!("../../../docs/protocol.md");
+    let (mut events, mut commands) = (0, 0);
+    for line in page.lines() {
+        if let Some(event) = line.strip_prefix("    <- ") {
+            let spoken: Event = serde_json::from_str(event).unwrap();
+            assert_eq!(to_line(&spoken).unwrap().trim_end(), event);
+            events += 1;
+        } else if let Some(command) = line.strip_prefix("    -> ") {
+            parse(command);
+            commands += 1;
+        }
+    }
+    assert_eq!((events, commands), (4, 1));
+    for name in ["hello", "approve", "deny", "policy.save"] {
+        assert!(page.contains(&format!("### `cmd.{name}`")), "{name} is not described");
+    }
+}

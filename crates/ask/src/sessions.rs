@@ -7,12 +7,13 @@ use crate::answer::Answer;
 use crate::client::{Client, ClientError};
 use crate::message::{Audit, Command, Event, Hello, PROTOCOL, Refused};
 use crate::question::{Question, QuestionId};
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -29,7 +30,8 @@ pub fn socket_directory(runtime: Option<&OsStr>, state: &Path) -> PathBuf {
     }
 }
 
-/// Held, shared, by everybody who has questions shown to them and could answer.
+/// Held, shared, by everybody who has questions shown to them and could answer; see
+/// [`Sessions::attend`].
 pub const APPROVER_LOCK: &str = "approver.lock";
 
 /// The socket of one session.
@@ -116,6 +118,8 @@ pub struct Sessions {
     connected: BTreeMap<String, Session>,
     /// Sockets that failed, and the inode they failed with: a new one may be tried.
     failed: BTreeMap<String, u64>,
+    /// The lock that says that somebody is here.
+    attendance: Option<OwnedFd>,
 }
 
 impl Sessions {
@@ -125,7 +129,25 @@ impl Sessions {
             name: name.to_owned(),
             connected: BTreeMap::new(),
             failed: BTreeMap::new(),
+            attendance: None,
         }
+    }
+
+    /// Lets sessions know that somebody looks at questions, for as long as this lives. A session has
+    /// no socket before its first question, and denies that at once if nobody is there.
+    pub fn attend(&mut self) -> Result<(), ClientError> {
+        let attend = |source| ClientError::Attend { path: self.directory.clone(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory).map_err(attend)?;
+        self.check_directory()?;
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let lock = self.directory.join(APPROVER_LOCK);
+        let held = rustix::fs::open(lock, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|errno| attend(errno.into()))?;
+        // Sessions try it for the blink of an eye only.
+        rustix::fs::flock(&held, FlockOperation::LockShared)
+            .map_err(|errno| attend(errno.into()))?;
+        self.attendance = Some(held);
+        Ok(())
     }
 
     pub fn is_empty(&self) -> bool {

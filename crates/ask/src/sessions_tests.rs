@@ -7,7 +7,8 @@ use crate::{Answer, Asked, Lifetime, Now, QuestionId, Queue, Scope};
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -214,6 +215,49 @@ fn a_session_that_makes_no_sense_is_left_alone() {
         assert!(sessions.refresh().unwrap().is_empty());
     });
     talker.join().unwrap();
+}
+
+#[test]
+fn a_long_way_to_the_socket_is_no_obstacle() {
+    let directory = private_directory();
+    let deep = directory.path().join("d".repeat(150));
+    fs::DirBuilder::new().mode(0o700).create(&deep).unwrap();
+    let held = fs::File::open(&deep).unwrap();
+    let listener =
+        UnixListener::bind(format!("/proc/self/fd/{}/one.sock", held.as_raw_fd())).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let mut host = Host { listener: Some(listener), ..Host::new("one") };
+    let mut sessions = Sessions::new(&deep, "test");
+    meanwhile(&mut host, || {
+        until(&mut sessions, |change| matches!(change, Change::Appeared { .. }));
+    });
+}
+
+/// Proves: GATE-6 socket
+#[test]
+fn who_attends_is_seen_until_gone() {
+    let parent = private_directory();
+    let directory = parent.path().join("run/palisade");
+    let is_attended = || {
+        let file = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(directory.join(super::APPROVER_LOCK))
+            .unwrap();
+        let flags = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+        rustix::fs::flock(&file, flags).is_err()
+    };
+    let mut first = Sessions::new(&directory, "first");
+    let mut second = Sessions::new(&directory, "second");
+    first.attend().unwrap();
+    second.attend().unwrap();
+    let mode = fs::metadata(&directory).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    assert!(is_attended());
+    drop(first);
+    assert!(is_attended());
+    drop(second);
+    assert!(!is_attended());
 }
 
 /// Proves: GATE-6 socket

@@ -13,7 +13,7 @@ use rustix::fs::{FileType, ResolveFlags, fstat, openat, openat2};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// As the kernel: an interpreter may be a script, and so on (exec_binprm()).
 const MOST_INTERPRETERS: usize = 5;
@@ -48,11 +48,11 @@ pub(crate) fn unseen(
 }
 
 /// A relative one means another file in every directory.
-fn found(path: &PathBuf) -> Option<Result<OwnedFd, Errno>> {
+fn found(path: &Path) -> Option<Result<OwnedFd, Errno>> {
     path.is_absolute().then(|| open(None, bytes(path)))
 }
 
-fn bytes(path: &PathBuf) -> &[u8] {
+fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
 }
 

@@ -18,10 +18,10 @@ use crate::slow::Helpers;
 use crate::touch::{Reply, Touch, Wants};
 use palisade_bpf::Arch;
 use palisade_plan::model;
+use palisade_sys::Errno;
 use palisade_sys::fdpass::recv_with_fds;
 use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::proc::{self, PollFd, PollFlags};
-use palisade_sys::Errno;
 use rustix::fs::AtFlags;
 use std::os::fd::{AsFd as _, OwnedFd};
 
@@ -131,13 +131,7 @@ impl Desk<'_> {
         true
     }
 
-    fn park(
-        &mut self,
-        notification: &Notification,
-        caller: &Caller,
-        unseen: Unseen,
-        then: Then,
-    ) {
+    fn park(&mut self, notification: &Notification, caller: &Caller, unseen: Unseen, then: Then) {
         let Some(gate) = self.gate.as_mut().filter(|gate| !gate.parked.is_full()) else {
             return self.respond(notification.id, Response::Fail(Errno::ACCESS));
         };
@@ -193,18 +187,17 @@ impl Desk<'_> {
     fn hear(&mut self, helpers: &mut Helpers) {
         let mut packet = [0; LONGEST_REPLY];
         match recv_with_fds(&self.teller.supervisor, &mut packet) {
-            // Nobody is left who could answer; with us all calls end.
-            Ok((0, _)) => proc::exit_now(1),
-            Ok((length, files)) => {
+            Ok((length @ 1.., files)) => {
                 if let Some(reply) = Reply::decode(&packet[..length]) {
-                    self.obey(helpers, reply, files);
+                    self.obey(helpers, reply, &files);
                 }
             }
-            Err(_) => {}
+            // Nobody is left who could answer, or an answer is lost; with us all calls end.
+            Ok((0, _)) | Err(_) => proc::exit_now(1),
         }
     }
 
-    fn obey(&mut self, helpers: &mut Helpers, reply: Reply, files: Vec<OwnedFd>) {
+    fn obey(&mut self, helpers: &mut Helpers, reply: Reply, files: &[OwnedFd]) {
         let Some(gate) = &mut self.gate else { return };
         let touch = reply.touch();
         let Some(waiting) = gate.parked.take(touch) else {
@@ -251,12 +244,14 @@ impl Desk<'_> {
 
     fn go_on(&mut self, helpers: &mut Helpers, notification: &Notification, then: Then) {
         match (then, self.caller(notification)) {
-            (Then::Broker(call), Some(caller)) => self.perform(helpers, notification, &caller, call),
+            (Then::Broker(call), Some(caller)) => {
+                self.perform(helpers, notification, &caller, call);
+            }
             _ => self.respond(notification.id, Response::Continue),
         }
     }
 
-    fn give(&mut self, notification: &Notification, files: Vec<OwnedFd>) {
+    fn give(&self, notification: &Notification, files: &[OwnedFd]) {
         let id = notification.id;
         let call = self.gate.as_ref().and_then(|gate| gate.parse(notification));
         let (Some(file), Some(PathCall { wants: Wants::Open { .. }, close_on_exec, .. })) =

@@ -1,5 +1,6 @@
 use crate::stage::{Stage, mount_tmpfs};
 use crate::{Message, Reply, Touch, Wants};
+use palisade_bpf::{Arch, BaselineOptions};
 use palisade_sys::mounts::MountAttrs;
 use palisade_sys::proc::{self, Status, sig};
 use palisade_sys::test_child::in_child;
@@ -79,7 +80,9 @@ fn a_file_can_be_handed_over_by_itself() {
         let run = stage.play(|| {
             assert_eq!(read(&file).as_deref(), Ok("once"));
             let kept = open(&file, OFlags::RDONLY, Mode::empty()).unwrap();
-            assert!(!rustix::io::fcntl_getfd(&kept).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
+            assert!(
+                !rustix::io::fcntl_getfd(&kept).unwrap().contains(rustix::io::FdFlags::CLOEXEC)
+            );
             assert_eq!(stat(&file), Err(Errno::ACCESS), "a file is no answer to a look");
         });
         for _ in 0..3 {
@@ -194,7 +197,8 @@ fn a_path_is_told_as_the_kernel_would_find_it() {
         symlink("planted", theirs.join("twice")).unwrap();
         symlink("loop", theirs.join("loop")).unwrap();
         let run = stage.play(|| {
-            let dir = open(ours.join("a"), OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap();
+            let dir =
+                open(ours.join("a"), OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap();
             let number = std::os::fd::AsRawFd::as_raw_fd(&dir);
             let gone = |path: &str| assert_eq!(stat(Path::new(path)), Err(Errno::NOENT), "{path}");
             rustix::process::chdir(ours.join("a/b")).unwrap();
@@ -306,6 +310,35 @@ fn what_a_program_needs_to_start_is_told_too() {
             run.reply(Reply::Continue { touch: touch.touch });
         }
         run.end();
+    });
+}
+
+/// Proves: GATE-2 link-sources
+#[test]
+fn what_is_to_get_another_name_is_told_before_it_is_renamed_or_linked() {
+    in_child(|| {
+        let stage = Stage::set();
+        let (old, new) = (stage.ours.join("old"), stage.ours.join("new"));
+        let plain = BaselineOptions::new(Arch::native());
+        let run = stage.play_under(BaselineOptions { guard_writes: true, ..plain }, || {
+            assert_eq!(rustix::fs::rename(&old, &new), Err(Errno::ACCESS));
+            assert_eq!(rustix::fs::link(&old, &new), Ok(()));
+            assert_eq!(rustix::fs::rename(&old, stage.ours.join("newer")), Ok(()));
+        });
+        for is_granted in [false, true] {
+            let touch = run.touch();
+            assert_eq!(told(&touch), (old.as_path(), Wants::Source, false));
+            let touch = touch.touch;
+            if is_granted {
+                std::fs::write(&old, "").unwrap();
+                run.reply(Reply::ContinueAndWatch { touch });
+                assert_eq!(run.next(), Some(Message::Returned { touch }));
+            } else {
+                run.reply(Reply::Fail { touch, errno: 13 });
+            }
+        }
+        run.end();
+        assert!(stage.ours.join("newer").exists());
     });
 }
 

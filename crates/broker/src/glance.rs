@@ -51,7 +51,8 @@ impl PathText {
         if self.read(caller, call.path.address).is_err() || self.start == self.end {
             return Glance::GoOn;
         }
-        if OWN.iter().any(|own| is_below(self.bytes(), own)) && !self.enter(caller, &mut call.path) {
+        if OWN.iter().any(|own| is_below(self.bytes(), own)) && !self.enter(caller, &mut call.path)
+        {
             return Glance::GoOn;
         }
         self.look(caller, call)
@@ -86,7 +87,7 @@ impl PathText {
         let looked = if self.bytes[self.start] == b'/' {
             self.text().and_then(|path| accessat(rustix::fs::CWD, path, Access::EXISTS, flags))
         } else {
-            self.from_proc(caller, call.path.dir)
+            self.below_proc(caller, call.path.dir)
                 .and_then(|path| accessat(caller.proc, path, Access::EXISTS, flags))
         };
         match looked {
@@ -100,7 +101,7 @@ impl PathText {
     }
 
     /// A relative path as the host's `/proc` has it; written into the room before it.
-    fn from_proc(&mut self, caller: &Caller, dir: i32) -> Result<&CStr, Errno> {
+    fn below_proc(&mut self, caller: &Caller, dir: i32) -> Result<&CStr, Errno> {
         let mut prefix = [0; ROOM];
         let mut room = prefix.as_mut_slice();
         let thread = caller.thread.as_raw_pid();

@@ -4,8 +4,8 @@
 //! other mount, what is missing is missing on the host as well, and there is nothing to ask.
 
 use crate::{DIRECTORY, NO_MODE};
-use palisade_sys::{Errno, OFlags, mounts};
 use palisade_plan::model::Gate;
+use palisade_sys::{Errno, OFlags, mounts};
 use rustix::fs::{
     FileType, ResolveFlags, StatVfsMountFlags, fstat, fstatvfs, openat, openat2, readlinkat,
 };
@@ -94,11 +94,7 @@ impl Grounds {
     }
 
     /// Most often only the last name is missing: the kernel walks up to it at once.
-    fn start(
-        &self,
-        base: impl FnOnce() -> Result<OwnedFd, Errno>,
-        path: &[u8],
-    ) -> Option<Walk> {
+    fn start(&self, base: impl FnOnce() -> Result<OwnedFd, Errno>, path: &[u8]) -> Option<Walk> {
         let base = if path.starts_with(b"/") { None } else { Some(base().ok()?) };
         let end = path.iter().rposition(|byte| *byte != b'/')? + 1;
         let name = path[..end].iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
@@ -145,7 +141,12 @@ impl Walk {
         self.rest.drain(..start);
         let end = self.rest.iter().position(|byte| *byte == b'/').unwrap_or(self.rest.len());
         let name = OsStr::from_bytes(&self.rest[..end]);
-        let found = match openat(&self.at, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, NO_MODE) {
+        let found = match openat(
+            &self.at,
+            name,
+            OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            NO_MODE,
+        ) {
             Ok(found) => found,
             Err(Errno::NOENT) => return Some(Step::Missing(self.at, self.rest)),
             Err(_) => return None,
@@ -178,7 +179,3 @@ impl Walk {
 fn directory(path: &Path) -> Option<OwnedFd> {
     openat(rustix::fs::CWD, path, DIRECTORY, NO_MODE).ok()
 }
-
-#[cfg(test)]
-#[path = "missing_tests.rs"]
-mod tests;

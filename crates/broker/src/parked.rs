@@ -24,6 +24,9 @@ const FIRST_LOOK: Duration = Duration::from_micros(200);
 const LAST_LOOK: Duration = Duration::from_secs(1);
 /// How long a call that was interrupted may take to be made again: the question stays that long.
 const COMING_BACK: Duration = Duration::from_millis(500);
+/// How long an answer may still come to a call that was withdrawn: one that nobody reads would keep the
+/// supervisor from sending others.
+const MAIL_COMES: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct Waiting {
@@ -72,6 +75,7 @@ pub(crate) struct Parked {
     watched: Vec<Watched>,
     interrupted: Vec<Interrupted>,
     outbox: VecDeque<Vec<u8>>,
+    mail_comes_until: Option<Instant>,
 }
 
 impl Parked {
@@ -85,6 +89,7 @@ impl Parked {
             watched: Vec::new(),
             interrupted: Vec::new(),
             outbox: VecDeque::new(),
+            mail_comes_until: None,
         }
     }
 
@@ -94,6 +99,7 @@ impl Parked {
             && self.watched.is_empty()
             && self.interrupted.is_empty()
             && self.outbox.is_empty()
+            && self.mail_comes_until.is_none()
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -109,7 +115,8 @@ impl Parked {
         let round = (!self.waiting.is_empty()).then_some(self.next_round);
         let watched = self.watched.iter().map(|watched| watched.next);
         let interrupted = self.interrupted.iter().map(|call| call.since + COMING_BACK);
-        let next = round.into_iter().chain(watched).chain(interrupted).min()?;
+        let mail = self.mail_comes_until;
+        let next = round.into_iter().chain(watched).chain(interrupted).chain(mail).min()?;
         Some(next.saturating_duration_since(Instant::now()))
     }
 
@@ -171,6 +178,7 @@ impl Parked {
             self.watched.push(watched);
         }
         self.tell_returned(supervisor, over);
+        self.mail_comes_until = self.mail_comes_until.filter(|until| now < *until);
         let is_late = |call: &Interrupted| now.duration_since(call.since) >= COMING_BACK;
         self.withdraw(supervisor, is_late);
     }
@@ -197,7 +205,7 @@ impl Parked {
             let Some(waiting) = self.waiting.get_mut(&touch) else { continue };
             if !self.listener.is_waiting(touch) {
                 self.waiting.remove(&touch);
-                self.post(supervisor, &Message::Withdrawn { touch });
+                self.tell_withdrawn(supervisor, touch);
                 continue;
             }
             let thread = waiting.thread;
@@ -235,8 +243,13 @@ impl Parked {
         let (meant, rest): (Vec<_>, Vec<_>) = self.interrupted.drain(..).partition(is_meant);
         self.interrupted = rest;
         for Interrupted { touch, .. } in meant {
-            self.post(supervisor, &Message::Withdrawn { touch });
+            self.tell_withdrawn(supervisor, touch);
         }
+    }
+
+    fn tell_withdrawn(&mut self, supervisor: &OwnedFd, touch: u64) {
+        self.mail_comes_until = Some(Instant::now() + MAIL_COMES);
+        self.post(supervisor, &Message::Withdrawn { touch });
     }
 
     fn tell_returned(&mut self, supervisor: &OwnedFd, over: Vec<Watched>) {

@@ -25,10 +25,19 @@ pub(crate) struct PathCall {
 enum Shape {
     Open,
     OpenAt,
-    Here { follow: bool, wants: Wants },
-    At { follow: bool, wants: Wants },
+    Here {
+        follow: bool,
+        wants: Wants,
+    },
+    At {
+        follow: bool,
+        wants: Wants,
+    },
     /// Whether it follows is said by the flags in this argument.
-    AtWith { flags: usize, wants: Wants },
+    AtWith {
+        flags: usize,
+        wants: Wants,
+    },
 }
 
 const FOLLOWS: Shape = Shape::Here { follow: true, wants: Wants::Look };

@@ -34,8 +34,8 @@ fn opening_for_reading_is_one_and_opening_for_writing_is_none() {
 #[test]
 fn each_call_has_its_path_and_its_flags_where_the_kernel_has_them() {
     let nofollow = u64::from(AtFlags::SYMLINK_NOFOLLOW.bits());
-    let from = |dir| move |follow, wants| {
-        Some(PathCall::looking(PathArg { dir, address: PATH }, follow, wants))
+    let from = |dir| {
+        move |follow, wants| Some(PathCall::looking(PathArg { dir, address: PATH }, follow, wants))
     };
     let (here, at) = (from(CWD), from(3));
     for name in ["stat", "access", "statfs", "getxattr", "listxattr"] {

@@ -25,7 +25,8 @@ pub(crate) struct Signals {
 impl Signals {
     /// Those that would interrupt it. `None` if the text is not what it should be.
     pub(crate) fn of_status(text: &str) -> Option<Self> {
-        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let field =
+            |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         let mask = |name: &str| u64::from_str_radix(field(name)?, 16).ok();
         let (blocked, ignored, caught) = (mask("SigBlk:")?, mask("SigIgn:")?, mask("SigCgt:")?);
         let counts = !blocked & (caught | (STOPPING & !ignored));

@@ -1,8 +1,6 @@
 //! For tests: a command under a real filter, a real broker, and a supervisor whose part the test plays, in a
 //! mount namespace of their own.
 
-#![expect(clippy::unwrap_used, reason = "only tests are built with this module")]
-
 use crate::{Duties, Identity, LONGEST_MESSAGE, Message, Reply, Seat, Touch, occupy};
 use palisade_bpf::{Arch, BaselineOptions, FilterSpec, Insn, Listening, Profile, broker_spec};
 use palisade_plan::model::Gate;
@@ -14,7 +12,7 @@ use palisade_sys::proc::{self, PollFd, PollFlags, Status, sig};
 use palisade_sys::seccomp::{self, SeccompFlags, SockFilter};
 use palisade_sys::test_child::become_namespace_root;
 use palisade_sys::{Pid, creds};
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -44,11 +42,9 @@ impl Stage {
             behind: place("behind"),
             _root: root,
         };
-        for (dir, attrs) in
-            [(&stage.ours, MountAttrs::NONE), (&stage.theirs, MountAttrs::NONE), (&stage.behind, MountAttrs::NONE)]
-        {
+        for dir in [&stage.ours, &stage.theirs, &stage.behind] {
             std::fs::create_dir(dir).unwrap();
-            mount_tmpfs(dir, attrs);
+            mount_tmpfs(dir, MountAttrs::NONE);
         }
         stage
     }
@@ -68,8 +64,13 @@ impl Stage {
 
     /// Starts a command under the gate.
     pub(crate) fn play(&self, command: impl FnOnce()) -> Run {
+        self.play_under(BaselineOptions::new(Arch::native()), command)
+    }
+
+    /// The same, where the broker sees more than that.
+    pub(crate) fn play_under(&self, options: BaselineOptions, command: impl FnOnce()) -> Run {
         let gate = self.gate();
-        let options = BaselineOptions { gate_paths: true, ..BaselineOptions::new(Arch::native()) };
+        let options = BaselineOptions { gate_paths: true, ..options };
         let spec = Profile::baseline(options).spec();
         let (usher, usher_of_broker) = socketpair().unwrap();
         reveal_senders(&usher_of_broker).unwrap();
@@ -98,7 +99,8 @@ impl Stage {
         let Forked::Parent { pid, pidfd } = fork().unwrap() else {
             creds::set_pdeathsig(sig::SIGKILL).unwrap();
             drop(news);
-            enter(&spec, usher);
+            enter(&spec, &usher);
+            drop(usher);
             command();
             proc::exit_now(0)
         };
@@ -112,13 +114,13 @@ pub(crate) fn mount_tmpfs(at: &Path, attrs: MountAttrs) {
     mounts::move_mount(tmpfs, rustix::fs::CWD, at).unwrap();
 }
 
-fn enter(spec: &FilterSpec, usher: OwnedFd) {
+fn enter(spec: &FilterSpec, usher: &OwnedFd) {
+    rustix::io::write(usher, b"?").unwrap();
     creds::set_no_new_privs().unwrap();
     let program = spec.compile(Listening::Yes).unwrap();
     let flags = SeccompFlags::NEW_LISTENER | SeccompFlags::WAIT_KILLABLE_RECV;
     let listener = seccomp::install(&raw(program.instructions()), flags).unwrap().unwrap();
-    rustix::io::write(&usher, &listener.as_raw_fd().to_ne_bytes()).unwrap();
-    rustix::io::read(&usher, &mut [0; 1]).unwrap();
+    send_with_fds(usher, b"!", &[listener.as_fd()]).unwrap();
 }
 
 fn confine() -> Result<(), String> {
@@ -144,21 +146,22 @@ pub(crate) struct Run {
 impl Run {
     /// The next thing the broker says; none if the command ended without another word.
     pub(crate) fn next(&self) -> Option<Message> {
-        loop {
-            let mut set = [
-                PollFd::new(&self.news, PollFlags::IN),
-                PollFd::new(&self.pidfd, PollFlags::IN),
-            ];
-            assert_ne!(proc::poll(&mut set, Some(PATIENCE)).unwrap(), 0, "nobody says anything");
-            if set[0].revents().is_empty() {
-                return None;
-            }
-            let mut packet = [0; LONGEST_MESSAGE];
-            let (length, _) =
-                rustix::net::recv(&self.news, &mut packet[..], rustix::net::RecvFlags::empty()).unwrap();
-            assert_ne!(length, 0, "the broker is gone");
-            return Some(Message::decode(&packet[..length]).unwrap());
+        let mut set =
+            [PollFd::new(&self.news, PollFlags::IN), PollFd::new(&self.pidfd, PollFlags::IN)];
+        assert_ne!(proc::poll(&mut set, Some(PATIENCE)).unwrap(), 0, "nobody says anything");
+        if set[0].revents().is_empty() {
+            return None;
         }
+        let mut packet = [0; LONGEST_MESSAGE];
+        let flags = rustix::net::RecvFlags::empty();
+        let (length, _) = rustix::net::recv(&self.news, &mut packet[..], flags).unwrap();
+        if length == 0 {
+            // It goes when the last of its callers has gone.
+            let mut ended = [PollFd::new(&self.pidfd, PollFlags::IN)];
+            assert_eq!(proc::poll(&mut ended, Some(PATIENCE)).unwrap(), 1, "the broker is gone");
+            return None;
+        }
+        Some(Message::decode(&packet[..length]).unwrap())
     }
 
     pub(crate) fn touch(&self) -> Touch {

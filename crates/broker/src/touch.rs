@@ -30,7 +30,10 @@ pub struct Touch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wants {
     /// To read it. `directory`: nothing but a directory will do; `path_only`: `O_PATH`.
-    Open { directory: bool, path_only: bool },
+    Open {
+        directory: bool,
+        path_only: bool,
+    },
     /// stat, access, readlink, extended attributes, statfs.
     Look,
     /// To make it the working directory.
@@ -44,14 +47,25 @@ pub enum Wants {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// It was granted for longer than this call: the kernel goes on.
-    Continue { touch: u64 },
+    Continue {
+        touch: u64,
+    },
     /// It was granted for this call: the kernel goes on, and the broker says when the call has returned.
-    ContinueAndWatch { touch: u64 },
+    ContinueAndWatch {
+        touch: u64,
+    },
     /// It is not on the host either: the kernel goes on, and the same is not told again for a moment.
-    Absent { touch: u64 },
-    Fail { touch: u64, errno: u16 },
+    Absent {
+        touch: u64,
+    },
+    Fail {
+        touch: u64,
+        errno: u16,
+    },
     /// The file itself, by a descriptor that comes with it.
-    File { touch: u64 },
+    File {
+        touch: u64,
+    },
 }
 
 /// Whatever notices first touches, seen from the supervisor: they come as [`Touch`]es, each gets one answer.

@@ -41,6 +41,10 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "WORD", help_heading = ISOLATION)]
     pub(crate) on_ask: Option<String>,
 
+    /// How long a question waits for its answer, such as 30s or 10m; then it is denied [default: 5m]
+    #[arg(long, value_name = "TIME", help_heading = ISOLATION)]
+    pub(crate) ask_timeout: Option<String>,
+
     /// Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user
     /// namespaces
     #[arg(long, help_heading = ISOLATION)]

@@ -87,6 +87,9 @@ pub(crate) fn flags(
         })?;
         put("time-offset", "process.timeOffset", json!(seconds));
     }
+    if let Some(time) = &args.ask_timeout {
+        put("ask-timeout", "askTimeout", json!(in_seconds(time)));
+    }
     if let Some(time) = &args.timeout {
         put("timeout", "resources.timeout", json!(in_seconds(time)));
     }

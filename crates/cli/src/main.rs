@@ -12,7 +12,9 @@ mod request;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
-use commands::{approve, audit, check_path, doctor, explain_syscall, generate, plan, policy, run};
+use commands::{
+    approve, audit, check_path, doctor, explain_syscall, generate, plan, policy, run, why,
+};
 use palisade_session::SessionError;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -52,7 +54,9 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Say what a system call is answered inside, by which rule and why
     ExplainSyscall(explain_syscall::ExplainSyscall),
-    /// Show, check, trust, import and export policies
+    /// Say what decides about a path inside, and where that was said
+    Why(why::Why),
+    /// Show, check, trust, import and export policies, and save answers to them
     #[command(subcommand)]
     Policy(policy::Policy),
     /// Answer what running sessions ask
@@ -93,6 +97,7 @@ fn main() -> ExitCode {
         Command::Plan(plan) => plan.execute(),
         Command::Doctor(doctor) => doctor.execute(),
         Command::ExplainSyscall(explain) => explain.execute(),
+        Command::Why(why) => why.execute(),
         Command::Policy(policy) => policy.execute(),
         Command::Approve(approve) => approve.execute(),
         Command::Audit(audit) => audit.execute(),

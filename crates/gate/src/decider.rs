@@ -69,6 +69,14 @@ impl Decider {
         self.cache.clear();
     }
 
+    /// Whether a denial may be about something in this tree: then the tree can not be granted whole. Rather
+    /// says yes too often: stores are not compared, and a glob counts from the directory it begins in.
+    pub fn denies_within(&self, tree: &Path, now: Timestamp) -> bool {
+        self.rules.iter().any(|rule| {
+            rule.effect == Effect::Deny && rule.holds_at(now) && rule.pattern.may_be_within(tree)
+        })
+    }
+
     fn search(&self, path: &[u8], access: Access, now: Timestamp) -> Verdict {
         let mut best: Verdict = None;
         let rank = |place: usize| (self.rules[place].store, self.rules[place].effect, place);

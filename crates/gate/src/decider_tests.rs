@@ -138,6 +138,20 @@ fn the_cache_does_not_grow_beyond_its_capacity() {
     }
 }
 
+/// Proves: GATE-4 tree
+#[test]
+fn a_tree_that_holds_something_denied_is_known_as_such() {
+    let decider = |pattern| Decider::new(vec![allow("/x/**"), deny(pattern)], 0);
+    for pattern in ["/x/y/key", "/x/y", "/x/y/z/**", "/x/**", "/x/y/*.pem", "/x/*/key", "/**/key"] {
+        assert!(decider(pattern).denies_within(Path::new("/x/y"), at(0)), "{pattern}");
+    }
+    for pattern in ["/x/z", "/x/yy/**", "/x/z/*.pem", "/x"] {
+        assert!(!decider(pattern).denies_within(Path::new("/x/y"), at(0)), "{pattern}");
+    }
+    let over = Rule { until: Some(at(1)), ..deny("/x/y/key") };
+    assert!(!Decider::new(vec![over], 0).denies_within(Path::new("/x/y"), at(1)));
+}
+
 /// The slowest a scan could be: every rule is looked at.
 fn naive<'a>(rules: &'a [Rule], path: &Path, access: Access, now: Timestamp) -> Decision<'a> {
     let matching = rules

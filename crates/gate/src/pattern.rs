@@ -1,7 +1,7 @@
 //! Which paths a rule is about: one path, a directory with everything below, or a glob.
 
 use crate::glob::{self, Glob, GlobError, Parsed};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -55,11 +55,12 @@ impl Pattern {
         Self::parse(text, Some(Path::new("/home"))).map(|_| ())
     }
 
-    /// As a policy writes it, so that [`Pattern::parse`] reads the same again. `None` where the path is
-    /// not UTF-8, which no policy file can hold.
+    /// As a policy writes it, so that [`Pattern::parse`] reads the same again. `None` for what can not be
+    /// written: a path that is not UTF-8, and `/` without what is below.
     pub fn text(&self) -> Option<String> {
         let mut text = Vec::new();
         match self {
+            Pattern::Exact(path) if path == Path::new("/") => return None,
             Pattern::Exact(path) => glob::escape(path.as_os_str().as_bytes(), &mut text),
             Pattern::Tree(path) => {
                 glob::escape(path.as_os_str().as_bytes(), &mut text);
@@ -68,6 +69,28 @@ impl Pattern {
             Pattern::Glob(glob) => text = glob.text(),
         }
         String::from_utf8(text).ok()
+    }
+
+    /// The path, where it is one or the top of a tree.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Pattern::Exact(path) | Pattern::Tree(path) => Some(path),
+            Pattern::Glob(_) => None,
+        }
+    }
+
+    /// Whether something at or below `tree` could be meant.
+    pub(crate) fn may_be_within(&self, tree: &Path) -> bool {
+        match self {
+            Pattern::Exact(path) => path.starts_with(tree),
+            Pattern::Tree(top) => top.starts_with(tree) || tree.starts_with(top),
+            Pattern::Glob(glob) => {
+                let begins = Path::new(OsStr::from_bytes(glob.directory()));
+                begins.as_os_str().is_empty()
+                    || begins.starts_with(tree)
+                    || tree.starts_with(begins)
+            }
+        }
     }
 
     /// Whether an absolute path without `.`, `..` and doubled slashes is meant.

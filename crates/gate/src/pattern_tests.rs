@@ -39,9 +39,11 @@ fn relative_paths_are_refused() {
 }
 
 #[test]
-fn a_path_that_is_not_utf8_has_no_text() {
+fn what_can_not_be_written_has_no_text() {
     let path = PathBuf::from(OsStr::from_bytes(b"/x/\xff"));
     assert_eq!(Pattern::Exact(path).text(), None);
+    assert_eq!(Pattern::Exact("/".into()).text(), None);
+    assert_eq!(Pattern::Tree("/".into()).text().as_deref(), Some("/**"));
 }
 
 proptest! {

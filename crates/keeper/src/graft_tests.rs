@@ -1,36 +1,14 @@
 //! The keeper against the real kernel: what is shown, how, and what is left when it is taken away.
 
 use crate::message::{Ask, Kind, Told, What};
-use crate::stage::play;
-use palisade_sys::{Errno, errno_name};
+use crate::stage::{am_root, list, open_for_writing, play, read, said, tmpfs};
+use palisade_sys::mounts;
 use rustix::fs::{Access, AtFlags, CWD};
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs::{self, Permissions};
 use std::io::Read as _;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
-
-fn said<T: ToString>(result: std::io::Result<T>) -> String {
-    let name = |error| errno_name(Errno::from_io_error(&error).unwrap()).to_owned();
-    result.map_or_else(name, |value| value.to_string())
-}
-
-fn read(path: impl AsRef<Path>) -> String {
-    said(fs::read_to_string(path))
-}
-
-fn open_for_writing(path: impl AsRef<Path>) -> String {
-    said(OpenOptions::new().write(true).open(path).map(|_| "open"))
-}
-
-fn list(path: impl AsRef<Path>) -> String {
-    said(fs::read_dir(path).map(|entries| {
-        let mut names: Vec<_> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names.join(" ")
-    }))
-}
 
 /// Proves: GATE-1 approve-continues
 #[test]
@@ -106,6 +84,33 @@ fn a_granted_directory_is_whole_and_does_not_lead_out() {
         assert_eq!(stage.command(4), "EROFS");
         stage.ungraft(graft);
         assert_eq!(stage.command(5), "bound home");
+    });
+}
+
+/// Only root can mount on the host, in a namespace of its own.
+#[test]
+fn what_is_mounted_below_a_directory_shows_too_and_is_read_only() {
+    let command = |host: &Path, question| match question {
+        0 => read(host.join("tree/below/file")),
+        1 => open_for_writing(host.join("tree/below/file")),
+        _ => list(host.join("tree/below")),
+    };
+    play(command, |stage| {
+        if !am_root() {
+            return;
+        }
+        let below = stage.host.join("tree/below");
+        fs::create_dir_all(&below).unwrap();
+        mounts::move_mount(tmpfs("0755"), CWD, &below).unwrap();
+        fs::write(below.join("file"), "content").unwrap();
+        let graft = stage.graft(stage.host.join("tree"));
+        assert_eq!(stage.command(0), "content");
+        assert_eq!(stage.command(1), "EROFS");
+        // Cut off from the host: neither what is mounted nor what is unmounted there comes through.
+        mounts::detach(&below).unwrap();
+        assert_eq!(stage.command(2), "file");
+        stage.ungraft(graft);
+        assert_eq!(stage.command(2), "ENOENT");
     });
 }
 
@@ -185,26 +190,6 @@ fn links_on_the_way_are_links_inside() {
         assert_eq!(stage.command(3), "bin libexec");
         stage.ungraft(tree);
         assert_eq!(stage.command(2), "bound home");
-    });
-}
-
-#[test]
-fn a_link_that_is_not_followed_is_shown_as_one() {
-    let command = |host: &Path, question| match question {
-        0 => said(fs::read_link(host.join("link")).map(|text| text.display().to_string())),
-        _ => read(host.join("link")),
-    };
-    play(command, |stage| {
-        fs::write(stage.host.join("file"), "content").unwrap();
-        symlink("file", stage.host.join("link")).unwrap();
-        let path = stage.host.join("link");
-        let Told::Found(found) = stage.try_look(&path, false) else { unreachable!() };
-        assert_eq!((&found.path, found.kind), (&path, Kind::Link));
-        let graft = stage.graft_found(found.token, What::Found, false).unwrap();
-        assert_eq!(stage.command(0), "file");
-        assert_eq!(stage.command(1), "ENOENT", "only the link was granted");
-        stage.ungraft(graft);
-        assert_eq!(stage.command(0), "ENOENT");
     });
 }
 
@@ -325,7 +310,6 @@ fn what_the_command_has_put_in_its_home_is_not_replaced() {
 }
 
 /// The command swaps the directory on the way for a link into a directory of the host that it may write.
-/// Proves: GATE-3 path-buffer
 #[test]
 fn a_race_in_the_home_makes_nothing_anywhere_else() {
     let command = |host: &Path, question| {
@@ -369,69 +353,6 @@ fn a_race_in_the_home_makes_nothing_anywhere_else() {
     });
 }
 
-#[test]
-fn looking_finds_what_is_there_and_only_that() {
-    play(
-        |host, _| list(host),
-        |stage| {
-            let host = stage.host.clone();
-            fs::create_dir(host.join("dir")).unwrap();
-            fs::write(host.join("dir/file"), "").unwrap();
-            symlink("loop", host.join("loop")).unwrap();
-            symlink("/proc/self/environ", host.join("environ")).unwrap();
-            symlink("../dir/../dir/./file", host.join("dir/around")).unwrap();
-            rustix::fs::mkfifoat(CWD, host.join("pipe"), 0o600.into()).unwrap();
-            for (name, kind) in [
-                ("dir", Kind::Directory),
-                ("dir/", Kind::Directory),
-                ("dir/file", Kind::File),
-                (".//dir/../dir/./file", Kind::File),
-                ("dir/around", Kind::File),
-                ("pipe", Kind::Special),
-            ] {
-                assert_eq!(stage.look(host.join(name)).kind, kind, "{name}");
-            }
-            assert_eq!(stage.look("/../..").path, Path::new("/"));
-            let around = stage.look(host.join("dir/around"));
-            assert_eq!(around.path, host.join("dir/file"));
-            for path in ["loop", "environ", "dir/file/", "dir/file/..", "dir/missing", "missing/x"]
-            {
-                let told = stage.try_look(&host.join(path), true);
-                assert!(matches!(told, Told::Absent { .. }), "{path}: {told:?}");
-            }
-            let long = "x".repeat(300);
-            for path in
-                ["/proc/self/status", "/sys", "/dev/null", "/usr/../dev/null", "", "etc", &long]
-            {
-                let told = stage.try_look(Path::new(path), true);
-                assert!(matches!(told, Told::Absent { .. }), "{path}: {told:?}");
-            }
-            let refused = stage.try_graft(host.join("pipe"), false).unwrap_err();
-            assert_eq!(refused, "grant EACCES");
-        },
-    );
-}
-
-#[test]
-fn what_the_user_may_not_see_is_absent() {
-    play(
-        |host, _| list(host),
-        |stage| {
-            let closed = stage.host.join("closed");
-            fs::create_dir(&closed).unwrap();
-            fs::write(closed.join("file"), "").unwrap();
-            fs::set_permissions(&closed, Permissions::from_mode(0o000)).unwrap();
-            let told = stage.try_look(&closed.join("file"), true);
-            fs::set_permissions(&closed, Permissions::from_mode(0o755)).unwrap();
-            if crate::stage::am_root() {
-                assert!(matches!(told, Told::Found(_)), "{told:?}");
-            } else {
-                assert!(matches!(told, Told::Absent { .. }), "{told:?}");
-            }
-        },
-    );
-}
-
 /// A file of the caller's that only the caller may read is the command's to read once it is granted.
 #[test]
 fn a_private_file_can_be_granted() {
@@ -446,50 +367,6 @@ fn a_private_file_can_be_granted() {
         let (told, file) = stage.ask(&Ask::Open { token, flags: 0 });
         assert_eq!((told, file.is_some()), (Told::Opened { token }, true));
     });
-}
-
-/// Proves: GATE-2 exec
-#[test]
-fn a_program_tells_what_it_needs() {
-    play(
-        |host, _| list(host),
-        |stage| {
-            let script = stage.host.join("script");
-            let interpreter = stage.host.join("interpreter");
-            symlink("/bin/sh", &interpreter).unwrap();
-            fs::write(&script, format!("#!{} -e\n", interpreter.display())).unwrap();
-            let path = script.to_str().unwrap().as_bytes().to_vec();
-            let ask = Ask::Look { token: 1, path, follow: true, execute: true };
-            let Told::Found(found) = stage.ask(&ask).0 else { unreachable!() };
-            let shell = fs::canonicalize("/bin/sh").unwrap();
-            assert_eq!(found.needs[0], shell);
-            let loader = found.needs[1].file_name().unwrap().to_str().unwrap();
-            assert!(loader.starts_with("ld-"), "{:?}", found.needs);
-            assert_eq!(found.links[0], (interpreter, "/bin/sh".into()));
-            assert_eq!(stage.look(&script).needs, [""; 0].map(std::path::PathBuf::from));
-        },
-    );
-}
-
-#[test]
-fn only_so_much_is_held() {
-    play(
-        |host, _| list(host),
-        |stage| {
-            let path = stage.host.join("file");
-            fs::write(&path, "content").unwrap();
-            let first = stage.look(&path).token;
-            let kept: Vec<u64> = (0..512).map(|_| stage.look(&path).token).collect();
-            let stale = stage.graft_found(first, What::Found, false).unwrap_err();
-            assert_eq!(stale, "token ESTALE");
-            for token in [kept[0], kept[511]] {
-                stage.graft_found(token, What::Found, false).unwrap();
-            }
-            stage.forget(kept[1]);
-            let forgotten = stage.graft_found(kept[1], What::Found, false).unwrap_err();
-            assert_eq!(forgotten, "token ESTALE");
-        },
-    );
 }
 
 #[test]

@@ -21,6 +21,8 @@ mod station;
 #[cfg(test)]
 mod graft_tests;
 #[cfg(test)]
+mod look_tests;
+#[cfg(test)]
 mod stage;
 
 pub use identity::{Identity, Root};

@@ -2,10 +2,11 @@
 //!
 //! Every link that is followed is told, with its text: they are made inside as well, and what a person is
 //! asked about is where they lead. Must never enter `/proc`, `/sys` or `/dev`, where a path is no file of
-//! anybody's, nor trust the kernel's links there.
+//! anybody's, nor trust the kernel's links there; and must never make the host mount something: the
+//! command chose the name, and `/net/NAME` would reach out to that machine before anybody was asked.
 
 use crate::message::Kind;
-use palisade_sys::beneath::open_beneath;
+use palisade_sys::beneath::{open_beneath, open_if_known};
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result, SysError, mounts};
 use rustix::fs::{FileType, Stat};
 use std::ffi::{OsStr, OsString};
@@ -16,8 +17,10 @@ use std::path::{Component, Path, PathBuf};
 /// As the kernel (`MAXSYMLINKS`).
 const MOST_LINKS: usize = 40;
 const CLOSED: [&str; 3] = ["proc", "sys", "dev"];
-/// `linux/magic.h`: such a file system may be mounted elsewhere, too.
-const CLOSED_MAGIC: [i64; 2] = [0x9fa0, 0x6265_6572];
+/// `linux/magic.h`: procfs and sysfs may be mounted elsewhere, too.
+const CLOSED_MAGIC: [i64; 3] = [0x9fa0, 0x6265_6572, AUTOFS_MAGIC];
+/// What it has not mounted, it mounts for whoever looks.
+const AUTOFS_MAGIC: i64 = 0x0187;
 
 const ENTRY: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
@@ -67,7 +70,7 @@ impl Host {
         let is_directory_meant = bytes.ends_with(b"/") || bytes.ends_with(b"/.");
         let seen = match self.straight(path)? {
             Some(seen) => Some(seen),
-            None => Walk::new(self.root.as_fd(), path).run(follow || is_directory_meant)?,
+            None => Walk::new(self.root.as_fd(), path)?.run(follow || is_directory_meant)?,
         };
         let Some(seen) = seen else { return Ok(None) };
         if is_closed(&seen.path)
@@ -79,16 +82,19 @@ impl Host {
         Ok(Some(seen))
     }
 
-    /// The whole path in one call, if there is neither a link nor a `..` in it.
+    /// The whole path in one call, if there is neither a link nor a `..` in it, nor anything new.
     fn straight(&self, path: &Path) -> Result<Option<Seen>> {
         if path.components().any(|part| part == Component::ParentDir) || is_closed(path) {
             return Ok(None);
         }
-        match open_beneath(&self.root, path, OFlags::PATH) {
+        match open_if_known(&self.root, path) {
             // Without `.`, doubled and trailing slashes.
             Ok(file) => Seen::of(file, path.components().collect(), Vec::new()).map(Some),
-            Err(error) if error.errno == Errno::LOOP => Ok(None),
-            Err(error) => Err(error),
+            Err(error) if matches!(error.errno, Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {
+                Err(error)
+            }
+            // A link, a name to be looked up first, or a kernel that can not tell.
+            Err(_) => Ok(None),
         }
     }
 
@@ -124,19 +130,29 @@ fn is_closed(path: &Path) -> bool {
 /// A walk under way.
 struct Walk<'h> {
     root: BorrowedFd<'h>,
+    root_device: u64,
     /// The directories we are in, from below the root on: `..` leads to the one before, whatever was
     /// renamed meanwhile.
-    at: Vec<(OsString, OwnedFd)>,
+    at: Vec<Place>,
     /// The names that are left, the next one last.
     rest: Vec<OsString>,
     links: Vec<(PathBuf, PathBuf)>,
 }
 
+struct Place {
+    name: OsString,
+    directory: OwnedFd,
+    device: u64,
+    mounts_on_demand: bool,
+}
+
 impl<'h> Walk<'h> {
-    fn new(root: BorrowedFd<'h>, path: &Path) -> Self {
-        let mut walk = Self { root, at: Vec::new(), rest: Vec::new(), links: Vec::new() };
+    fn new(root: BorrowedFd<'h>, path: &Path) -> Result<Self> {
+        let root_device = rustix::fs::fstat(root).call("fstat")?.st_dev;
+        let mut walk =
+            Self { root, root_device, at: Vec::new(), rest: Vec::new(), links: Vec::new() };
         walk.go_on_with(path);
-        walk
+        Ok(walk)
     }
 
     fn go_on_with(&mut self, path: &Path) {
@@ -162,7 +178,7 @@ impl<'h> Walk<'h> {
             }
             let is_last = self.rest.is_empty();
             match self.enter(&name, is_last)? {
-                Entered::Through(directory) => self.at.push((name, directory)),
+                Entered::Through(place) => self.at.push(place),
                 Entered::Link(_, _) if self.links.len() == MOST_LINKS => {
                     return Err(Errno::LOOP).at("openat", &self.path());
                 }
@@ -181,7 +197,7 @@ impl<'h> Walk<'h> {
         }
         let path = self.path();
         let file = match self.at.pop() {
-            Some((_, file)) => file,
+            Some(place) => place.directory,
             None => self.root.try_clone_to_owned().at("dup", &path)?,
         };
         Seen::of(file, path, self.links).map(Some)
@@ -189,16 +205,27 @@ impl<'h> Walk<'h> {
 
     fn enter(&self, name: &OsStr, is_last: bool) -> Result<Entered> {
         let path = Path::new(name);
-        let from = self.at.last().map_or(self.root, |(_, directory)| directory.as_fd());
-        // As a directory first: only so is one mounted that the host mounts on demand.
-        match rustix::fs::openat(from, path, ENTRY | OFlags::DIRECTORY, Mode::empty()) {
-            Ok(directory) => return Ok(Entered::Through(directory)),
-            Err(Errno::NOTDIR | Errno::LOOP) => {}
-            Err(errno) => return Err(errno).at("openat", path),
-        }
-        let file = rustix::fs::openat(from, path, ENTRY, Mode::empty()).at("openat", path)?;
+        let (from, device, mounts_on_demand) =
+            self.at.last().map_or((self.root, self.root_device, false), |place| {
+                (place.directory.as_fd(), place.device, place.mounts_on_demand)
+            });
+        // Not as a directory: so the last name, which each is here, makes nobody mount anything.
+        let file = if mounts_on_demand {
+            open_if_known(from, path).map_err(|error| SysError { errno: Errno::NOENT, ..error })?
+        } else {
+            rustix::fs::openat(from, path, ENTRY, Mode::empty()).at("openat", path)?
+        };
         let stat = rustix::fs::fstat(&file).at("fstat", path)?;
         match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => {
+                let mounts_on_demand = if stat.st_dev == device {
+                    mounts_on_demand
+                } else {
+                    mounts::fstatfs_magic(&file)? == AUTOFS_MAGIC
+                };
+                let (name, device) = (name.to_owned(), stat.st_dev);
+                Ok(Entered::Through(Place { name, directory: file, device, mounts_on_demand }))
+            }
             FileType::Symlink => {
                 let text = rustix::fs::readlinkat(&file, c"", Vec::new()).at("readlinkat", path)?;
                 Ok(Entered::Link(file, OsString::from_vec(text.into_bytes()).into()))
@@ -211,13 +238,13 @@ impl<'h> Walk<'h> {
     /// Where we are.
     fn path(&self) -> PathBuf {
         let mut path = PathBuf::from("/");
-        path.extend(self.at.iter().map(|(name, _)| name));
+        path.extend(self.at.iter().map(|place| &place.name));
         path
     }
 }
 
 enum Entered {
-    Through(OwnedFd),
+    Through(Place),
     Link(OwnedFd, PathBuf),
     Last(OwnedFd),
 }

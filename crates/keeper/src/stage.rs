@@ -10,16 +10,16 @@ use crate::inside::Layout;
 use crate::message::{Ask, Found, LONGEST_PACKET, Told, What};
 use crate::station::{Station, keep};
 use palisade_plan::model::Owner;
-use palisade_sys::clone::{CloneFlags, Forked, clone3, fork};
+use palisade_sys::clone::{CloneFlags, Forked, clone3, fork, unshare};
 use palisade_sys::creds::{self, IdKind, MapLine, write_map};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
 use palisade_sys::proc::{exit_now, sig};
 use palisade_sys::seccomp::{self, SeccompFlags, SockFilter};
 use palisade_sys::test_child::in_child;
-use palisade_sys::{CWD, Pid};
+use palisade_sys::{At as _, CWD, Errno, Mode, OFlags, Pid, errno_name};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -46,6 +46,11 @@ pub(crate) fn play(command: impl Fn(&Path, u64) -> String, test: impl FnOnce(&mu
         fs::create_dir(path.join(directory)).unwrap();
     }
     in_child(|| {
+        if am_root() {
+            // A host of its own, so that a test may mount on it.
+            unshare(CloneFlags::NEWNS).unwrap();
+            mounts::make_private_recursive(Path::new("/")).unwrap();
+        }
         let (command, pid) = start_sandbox(&command, &path);
         let keeper = start_keeper(pid, &path);
         test(&mut Stage { command, keeper, host: path, last_token: 0 });
@@ -103,7 +108,7 @@ fn start_sandbox(command: &dyn Fn(&Path, u64) -> String, host: &Path) -> (OwnedF
     }
 }
 
-fn tmpfs(mode: &str) -> OwnedFd {
+pub(crate) fn tmpfs(mode: &str) -> OwnedFd {
     let options = [FsOption::Text("mode", mode), FsOption::Text("size", "1m")];
     mounts::new_fs("tmpfs", &options, MountAttrs::NOSUID | MountAttrs::NODEV).unwrap()
 }
@@ -183,10 +188,11 @@ fn map(owner: Owner) -> palisade_sys::Result<OwnedFd> {
     let line = |inside| [MapLine { inside, outside: COMMAND, count: 1 }];
     write_map(Some(pid), IdKind::Gid, &line(owner.gid))?;
     write_map(Some(pid), IdKind::Uid, &line(owner.uid))?;
-    let map = fs::File::open(format!("/proc/{}/ns/user", pid.as_raw_pid())).unwrap();
+    let path = format!("/proc/{}/ns/user", pid.as_raw_pid());
+    let map = rustix::fs::open(&path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
     drop(ours);
     palisade_sys::proc::wait_pid_rusage(pid)?;
-    Ok(map.into())
+    map.at("open", Path::new(&path))
 }
 
 /// The filter that a real one has.
@@ -248,8 +254,8 @@ impl Stage {
         match self.ask(&Ask::Graft { token, what, exec }).0 {
             Told::Grafted { graft, .. } => Ok(graft),
             Told::Failed { step, errno, .. } => {
-                let errno = palisade_sys::Errno::from_raw_os_error(errno.into());
-                Err(format!("{step} {}", palisade_sys::errno_name(errno)))
+                let errno = Errno::from_raw_os_error(errno.into());
+                Err(format!("{step} {}", errno_name(errno)))
             }
             other => panic!("{other:?}"),
         }
@@ -262,4 +268,27 @@ impl Stage {
     pub(crate) fn forget(&self, token: u64) {
         send_with_fds(&self.keeper, &Ask::Forget { token }.encode(), &[]).unwrap();
     }
+}
+
+/// What came of it, or the errno by name.
+pub(crate) fn said<T: ToString>(result: std::io::Result<T>) -> String {
+    let name = |error| errno_name(Errno::from_io_error(&error).unwrap()).to_owned();
+    result.map_or_else(name, |value| value.to_string())
+}
+
+pub(crate) fn read(path: impl AsRef<Path>) -> String {
+    said(fs::read_to_string(path))
+}
+
+pub(crate) fn open_for_writing(path: impl AsRef<Path>) -> String {
+    said(OpenOptions::new().write(true).open(path).map(|_| "open"))
+}
+
+pub(crate) fn list(path: impl AsRef<Path>) -> String {
+    said(fs::read_dir(path).map(|entries| {
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names.join(" ")
+    }))
 }

@@ -11,8 +11,8 @@ use std::sync::LazyLock;
 
 /// For the clean mode: where programs are on every distribution.
 const CLEAN_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Names that say where temporary files go.
-const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
+/// Names that say where temporary files go, and where a shell has been: it looks there when it starts.
+const DIRECTORIES: [&str; 5] = ["TMPDIR", "TMP", "TEMP", "PWD", "OLDPWD"];
 /// The login name of a command that root started.
 pub(crate) const SANDBOX_USER: &str = "sandbox";
 
@@ -106,7 +106,7 @@ fn drop_absent_directories(
     facts: &HostFacts,
     inside: &Inside<'_>,
 ) {
-    for name in TEMPORARY {
+    for name in DIRECTORIES {
         if env.get(OsStr::new(name)).is_some_and(|dir| !(inside.has_dir)(Path::new(dir))) {
             env.remove(OsStr::new(name));
         }

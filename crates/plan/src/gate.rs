@@ -47,7 +47,8 @@ pub(crate) fn choose(
 impl Gate {
     /// Of something on the host, by its real path.
     pub fn nature(&self, path: &Path) -> Nature {
-        if self.never.iter().any(|never| path.starts_with(never)) {
+        let is_never = self.never.iter().any(|never| path.starts_with(never));
+        if is_never || self.is_listed(path, |listed| listed.has("unasked")) {
             Nature::Never
         } else if self.is_secret(path) {
             Nature::Secret
@@ -72,15 +73,20 @@ impl Gate {
         if self.secrets.iter().any(|secret| path.starts_with(secret)) {
             return true;
         }
+        !self.homes.is_empty()
+            && (path.file_name().is_some_and(is_dotenv) || self.is_listed(path, |_| true))
+    }
+
+    fn is_listed(&self, path: &Path, is_meant: impl Fn(&Listed) -> bool) -> bool {
         if self.homes.is_empty() {
             return false;
         }
         let below_homes = || self.homes.iter().filter_map(|home| path.strip_prefix(home).ok());
-        path.file_name().is_some_and(is_dotenv)
-            || lists::SECRETS.iter().any(|listed| match listed.name.strip_prefix("~/") {
-                Some(name) => below_homes().any(|rest| is_named(name, rest)),
-                None => is_named(listed.name, path),
-            })
+        let mut meant = lists::SECRETS.iter().filter(|listed| is_meant(listed));
+        meant.any(|listed| match listed.name.strip_prefix("~/") {
+            Some(name) => below_homes().any(|rest| is_named(name, rest)),
+            None => is_named(listed.name, path),
+        })
     }
 }
 

@@ -51,8 +51,15 @@ fn the_runs_own_and_what_the_policy_denies_are_never_asked_about() {
     let facts = HostFacts { own_paths: vec!["/home/u/.state".into()], ..user() };
     let gate = plan(&policy, &facts, &developer()).unwrap().gate.unwrap();
     for never in [
-        "/proc/1/environ", "/sys/kernel", "/dev/sda", "/run/x", "/tmp/x", "/var/tmp/x",
-        "/home/u/private/x", "/opt/secret", "/home/u/.state/log",
+        "/proc/1/environ",
+        "/sys/kernel",
+        "/dev/sda",
+        "/run/x",
+        "/tmp/x",
+        "/var/tmp/x",
+        "/home/u/private/x",
+        "/opt/secret",
+        "/home/u/.state/log",
     ] {
         assert_eq!(gate.nature(Path::new(never)), Nature::Never, "{never}");
     }
@@ -64,16 +71,28 @@ fn the_runs_own_and_what_the_policy_denies_are_never_asked_about() {
 fn secrets_are_known_by_place_by_name_and_by_what_they_link_to() {
     let gate = gate();
     for secret in [
-        "/home/u/.ssh/id_ed25519", "/home/u/.ssh", "/srv/keys/id", "/home/u/.cargo/credentials.toml",
+        "/home/u/.ssh/id_ed25519",
+        "/home/u/.ssh",
+        "/srv/keys/id",
+        "/home/u/.cargo/credentials.toml",
         // What is not there yet, also of others.
-        "/home/u/.aws/credentials", "/home/other/.ssh/id", "/home/u/.config/google-chrome-beta/x",
-        "/home/u/.env.production", "/srv/app/.env", "/var/lib/docker/x", "/etc/ssh/ssh_host_rsa_key",
+        "/home/u/.aws/credentials",
+        "/home/other/.ssh/id",
+        "/home/u/.config/google-chrome-beta/x",
+        "/home/u/.env.production",
+        "/srv/app/.env",
+        "/var/lib/docker/x",
+        "/etc/ssh/ssh_host_rsa_key",
     ] {
         assert_eq!(gate.nature(Path::new(secret)), Nature::Secret, "{secret}");
     }
-    for ordinary in
-        ["/home/u/notes", "/home/u/.config/nvim", "/srv/data", "/home/u/.sshfs", "/srv/.env.example"]
-    {
+    for ordinary in [
+        "/home/u/notes",
+        "/home/u/.config/nvim",
+        "/srv/data",
+        "/home/u/.sshfs",
+        "/srv/.env.example",
+    ] {
         assert_eq!(gate.nature(Path::new(ordinary)), Nature::Ordinary, "{ordinary}");
     }
 }
@@ -92,7 +111,9 @@ fn without_hidden_secrets_they_are_files_like_others() {
 #[test]
 fn a_directory_that_holds_what_a_tree_must_not_show_is_known() {
     let gate = gate();
-    for holds in ["/", "/home", "/home/u", "/srv", "/srv/keys", "/home/u/.config", "/var/lib", "/run"] {
+    for holds in
+        ["/", "/home", "/home/u", "/srv", "/srv/keys", "/home/u/.config", "/var/lib", "/run"]
+    {
         assert!(gate.holds_hidden(Path::new(holds)), "{holds}");
     }
     for free in ["/opt/sdk", "/srv/data", "/home/u/.config/nvim", "/home/u/notes"] {

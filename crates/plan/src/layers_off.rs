@@ -18,7 +18,9 @@ pub fn without(mut plan: Plan, facts: &HostFacts, tree: &dyn HostTree, layers: &
     for layer in in_order {
         if layer == Layer::MountView {
             // There is nothing left to ask about.
-            plan.gate = None;
+            if let Some(gate) = &mut plan.gate {
+                gate.grounds.clear();
+            }
             show_whole_host(&mut plan, tree, layers);
         } else {
             take_out(&mut plan, facts, layer);

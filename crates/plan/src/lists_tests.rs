@@ -7,7 +7,7 @@ fn every_line_is_an_entry_with_known_tags_and_a_reason() {
         (SYSTEM, &["exec", "noexec", "static"]),
         (TOOLCHAINS, &["exec", "noexec", "scanned"]),
         (CACHES, &["exec", "noexec"]),
-        (SECRETS, &["secret", "root-only"]),
+        (SECRETS, &["secret", "root-only", "unasked"]),
         (SECRET_ENV, &["keep", "drop"]),
         (INTERPRETERS, &["shell", "language", "runtime", "toolbox", "debugger"]),
     ];

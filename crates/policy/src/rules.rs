@@ -13,7 +13,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use palisade_gate::{Access, Effect, Origin, Pattern, PatternError, Rule, Store};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use std::fmt;
 use std::path::Path;
 
@@ -73,23 +73,34 @@ impl StoredRule {
 
     /// As a document has it.
     pub(crate) fn to_document_json(&self) -> Json {
-        let mut map = Map::new();
-        map.insert(self.effect.to_string(), json!(self.pattern));
-        if self.access != Access::default() {
-            map.insert("access".into(), json!(self.access));
-        }
-        let texts = [
+        let fields = self.fields().into_iter();
+        Json::Object(fields.map(|(name, text)| (name.to_owned(), json!(text))).collect())
+    }
+
+    /// The same in one line, the path first.
+    pub(crate) fn to_json_text(&self) -> String {
+        let fields = self.fields().into_iter();
+        let fields: Vec<String> =
+            fields.map(|(name, text)| format!("\"{name}\": {}", json!(text))).collect();
+        format!("{{ {} }}", fields.join(", "))
+    }
+
+    /// What a document says of it, in the order in which people read it.
+    pub(crate) fn fields(&self) -> Vec<(&'static str, String)> {
+        let effect = match self.effect {
+            Effect::Allow => "allow",
+            Effect::Deny => "deny",
+        };
+        let access = (self.access != Access::default()).then(|| self.access.to_string());
+        let fields = [
+            (effect, Some(self.pattern.clone())),
+            ("access", access),
             ("until", self.until.map(|until| until.to_string())),
             ("by", self.by.clone()),
             ("at", self.at.map(|at| at.to_string())),
             ("note", self.note.clone()),
         ];
-        for (name, text) in texts {
-            if let Some(text) = text {
-                map.insert(name.into(), json!(text));
-            }
-        }
-        Json::Object(map)
+        fields.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
     }
 }
 

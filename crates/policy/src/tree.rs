@@ -1,6 +1,6 @@
 //! A parsed file in which every key and value still knows its line and column.
 //!
-//! The only module that knows the YAML library. It must accept nothing ambiguous or explosive: no
+//! With `outline.rs` the only module that knows the YAML library. It must accept nothing ambiguous or explosive: no
 //! tags, no aliases, no merge keys, no YAML 1.1 booleans, one document a file.
 
 use crate::parse::Format;
@@ -193,6 +193,11 @@ fn plain(text: String) -> Tree {
         "false" | "False" | "FALSE" => Tree::Bool(false),
         _ => number.unwrap_or(Tree::Text(text)),
     }
+}
+
+/// Whether an unquoted scalar means text.
+pub(crate) fn is_text(scalar: &str) -> bool {
+    matches!(plain(scalar.to_owned()), Tree::Text(_))
 }
 
 /// For values that were never in a file: flags and variables.

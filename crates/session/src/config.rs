@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// In this order a layer's file is looked for; two of them at once are refused.
 const NAMES: [&str; 3] = ["policy.yaml", "policy.yml", "policy.json"];
-const PROJECT_DIRECTORY: &str = ".palisade";
+pub(crate) const PROJECT_DIRECTORY: &str = ".palisade";
 
 /// What the caller says about the policy, beyond the files in their usual places.
 #[derive(Clone, Debug, Default)]
@@ -218,7 +218,7 @@ impl Reading {
 }
 
 /// The one policy file of a directory.
-fn find(directory: &Path) -> Result<Option<DocumentFile>, SessionError> {
+pub(crate) fn find(directory: &Path) -> Result<Option<DocumentFile>, SessionError> {
     let mut found: Option<DocumentFile> = None;
     for name in NAMES {
         let path = directory.join(name);
@@ -240,7 +240,7 @@ fn trust_of(store: &TrustStore, file: &DocumentFile) -> Trust {
 }
 
 /// As the plan sees it: what is granted as the project and whose policy is read must be one.
-fn project_root(caller: &Caller, start: Option<&Path>) -> Result<PathBuf, SessionError> {
+pub(crate) fn project_root(caller: &Caller, start: Option<&Path>) -> Result<PathBuf, SessionError> {
     let Some(start) = start else {
         return Ok(palisade_plan::project_root(&caller.facts, &RealTree));
     };

@@ -59,6 +59,21 @@ pub enum SessionError {
     #[error("the trust store {} can not be read: {source}; mend or remove it", path.display())]
     TrustStore { path: PathBuf, source: serde_json::Error },
 
+    #[error(transparent)]
+    Save(#[from] palisade_policy::SaveError),
+
+    #[error("{} is the organisation's and only root writes there; run the same with sudo", path.display())]
+    NeedsRoot { path: PathBuf },
+
+    #[error("session {session} has recorded no answers")]
+    NoAnswers { session: String },
+
+    #[error("no session has recorded an answer yet")]
+    NoSessions,
+
+    #[error("the answers in {} can not be read: {source}", path.display())]
+    Answers { path: PathBuf, source: serde_json::Error },
+
     #[error("the policy is not sound: {}", list(.0))]
     Policy(Vec<Diagnostic>),
 
@@ -132,6 +147,9 @@ impl SessionError {
             | Self::TooLarge { .. }
             | Self::NoSuchPolicy { .. }
             | Self::AlreadyThere { .. }
+            | Self::Save(_)
+            | Self::NoAnswers { .. }
+            | Self::NoSessions
             | Self::Ambiguous { .. } => ErrorKind::Validation,
             Self::Policy(complaints) if complaints.iter().all(is_refusal) => ErrorKind::Security,
             Self::Policy(_) => ErrorKind::Validation,

@@ -4,6 +4,7 @@
 //! [`run::run`] hands over its signals and its terminal.
 #![forbid(unsafe_code)]
 
+pub mod answers;
 mod caller;
 pub mod check_path;
 pub mod config;
@@ -21,10 +22,11 @@ mod reporting;
 pub mod run;
 mod screen;
 mod signals;
-mod stores;
+pub mod stores;
 mod supervise;
 mod terminal;
 mod trust;
+pub mod why;
 
 pub use caller::Caller;
 pub use error::SessionError;

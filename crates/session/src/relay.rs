@@ -116,6 +116,8 @@ pub(crate) struct Relay {
     interrupted: Option<Instant>,
     /// Whether it was typed again, later than that.
     insists: bool,
+    /// Whether the caller's terminal is gone, and nobody heard of it yet.
+    hung_up: bool,
 }
 
 /// Which descriptor of a poll set stands for which end.
@@ -137,7 +139,14 @@ impl Relay {
             screen: Screen::default(),
             interrupted: None,
             insists: false,
+            hung_up: false,
         }
+    }
+
+    /// Whether the caller's terminal went away. Says it once: who leads the session may keep the signal to
+    /// itself.
+    pub(crate) fn lost_terminal(&mut self) -> bool {
+        std::mem::take(&mut self.hung_up)
     }
 
     /// Whether Ctrl-C was typed twice with nothing between, and the first was not heeded. Says it once.
@@ -210,7 +219,10 @@ impl Relay {
                     (Typed::Lines, Filled::Some) if self.inward.ends_within_a_line() => {
                         self.inward.push(END_OF_INPUT);
                     }
-                    (_, filled) => self.input_open = filled != Filled::Closed,
+                    (_, filled) => {
+                        self.input_open = filled != Filled::Closed;
+                        self.hung_up = !self.input_open && ready.contains(PollFlags::HUP);
+                    }
                 }
                 let now = Instant::now();
                 for byte in &self.inward.bytes[before..self.inward.end] {

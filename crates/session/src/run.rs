@@ -69,8 +69,14 @@ pub fn plan(caller: &Caller, request: &RunRequest, session: &str) -> Result<Plan
 }
 
 /// The rules of all layers, for the gate.
-fn gate_rules(_policy: &Policy, _caller: &Caller) -> Result<Vec<Rule>, SessionError> {
-    Ok(Vec::new())
+pub(crate) fn gate_rules(policy: &Policy, caller: &Caller) -> Vec<Rule> {
+    // The gate is told real paths.
+    let home = caller.facts.home.as_deref();
+    let home = home.map(|home| home.canonicalize().unwrap_or_else(|_| home.to_owned()));
+    let rules = policy.filesystem.rules.iter();
+    // What a policy may say was checked when it was read; without a home directory, what is said of it has
+    // no place.
+    rules.filter_map(|rule| rule.rule(home.as_deref()).ok()).collect()
 }
 
 /// A path typed on the command line and not there is a mistake; one in a file may be for elsewhere.
@@ -167,7 +173,7 @@ fn prepare(
         create_without_following(directory)
             .map_err(|source| SessionError::io("create the directory", directory, source))?;
     }
-    let rules = gate_rules(&policy.merged.policy, caller)?;
+    let rules = gate_rules(&policy.merged.policy, caller);
     Ok((plan, rules))
 }
 
@@ -220,7 +226,7 @@ fn carry_out(plan: &Plan, rules: Vec<Rule>, scene: Scene<'_>) -> Result<(), Sess
         rules,
         home: caller.facts.home.clone(),
         runtime: caller.places.runtime.clone(),
-        stores: Stores { project: project.clone() },
+        stores: Stores::new(caller),
         command: report.command.join(" "),
         project,
     });

@@ -1,21 +1,161 @@
 //! Where an answer for good is kept: the policy files of the user, the project and the organisation.
+//!
+//! Only adds rules to a file, and only if every layer together is still a sound policy then: an answer
+//! must never be the reason why the next run does not start.
 
+use crate::caller::Caller;
+use crate::config::{self, DocumentFile, PROJECT_DIRECTORY, PolicyRequest, Supposing};
 use crate::error::SessionError;
+use crate::places::{make_private_dir, replace_file};
+use crate::trust::TrustStore;
+use palisade_ask::Store;
 use palisade_gate::Rule;
-use std::path::PathBuf;
+use palisade_policy::{Saved, StoredRule, add_rules};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use std::fs::{self, Permissions};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
+/// A file that does not exist yet.
+const NEW_NAME: &str = "policy.yaml";
+
+/// The stores of one caller and the project it stands in.
 #[derive(Clone, Debug)]
-pub(crate) struct Stores {
-    pub(crate) project: PathBuf,
+pub struct Stores {
+    caller: Caller,
+}
+
+/// What saving does, or would do, to a file.
+#[derive(Clone, Debug)]
+pub struct Change {
+    pub path: PathBuf,
+    pub before: String,
+    pub after: String,
+    /// Those that were not there already.
+    pub added: Vec<StoredRule>,
+    pub standing: Standing,
+}
+
+/// Whether the file counts once the rules are in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    Counts,
+    /// The project's file was trusted as it was, and is as it will be.
+    TrustRenewed,
+    /// The project's file was not trusted, so its permissions do not count.
+    NotTrusted,
 }
 
 impl Stores {
-    pub(crate) fn save(
-        &self,
-        rules: &[Rule],
-        store: palisade_ask::Store,
-    ) -> Result<(), SessionError> {
-        let _ = (rules, store, &self.project);
-        Err(SessionError::GateFailed("not here yet".to_owned()))
+    pub fn new(caller: &Caller) -> Self {
+        Self { caller: caller.clone() }
+    }
+
+    /// Adds the rules to the file of that layer.
+    pub fn save(&self, rules: &[Rule], store: Store) -> Result<Change, SessionError> {
+        let _lock = self.lock()?;
+        let change = self.change(rules, store)?;
+        if change.added.is_empty() {
+            return Ok(change);
+        }
+        let mode = fs::metadata(&change.path).ok().map(|found| found.permissions().mode());
+        replace_file(&change.path, change.after.as_bytes())?;
+        match mode {
+            Some(mode) => set_mode(&change.path, mode)?,
+            None if store == Store::User => {}
+            // The organisation's and the project's files are for others too.
+            None => {
+                set_mode(&change.path, 0o644)?;
+                change.path.parent().map_or(Ok(()), |directory| set_mode(directory, 0o755))?;
+            }
+        }
+        if change.standing == Standing::TrustRenewed {
+            let mut trusted = TrustStore::load(&self.caller.places)?;
+            trusted.trust(&change.path, &change.after);
+            trusted.save(&self.caller.places)?;
+        }
+        Ok(change)
+    }
+
+    /// What [`Stores::save`] would do.
+    pub fn change(&self, rules: &[Rule], store: Store) -> Result<Change, SessionError> {
+        let directory = self.directory(store)?;
+        let (path, before) = match config::find(&directory)? {
+            Some(DocumentFile { path, .. })
+                if store == Store::Project && path.parent() != Some(directory.as_path()) =>
+            {
+                return Err(SessionError::LinkedPolicy { directory, target: path });
+            }
+            Some(DocumentFile { path, text }) => (path, text),
+            None => (directory.join(NEW_NAME), String::new()),
+        };
+        let Saved { text: after, added } = add_rules(&before, &path.to_string_lossy(), rules)?;
+        let standing = match store {
+            Store::Project if TrustStore::load(&self.caller.places)?.is_trusted(&path, &before) => {
+                Standing::TrustRenewed
+            }
+            Store::Project => Standing::NotTrusted,
+            Store::User | Store::Organisation => Standing::Counts,
+        };
+        let change = Change { path, before, after, added, standing };
+        self.check(&change, store)?;
+        Ok(change)
+    }
+
+    fn directory(&self, store: Store) -> Result<PathBuf, SessionError> {
+        let places = &self.caller.places;
+        match store {
+            Store::User => Ok(places.user.clone()),
+            Store::Organisation => {
+                let directory = places.organisation.clone();
+                let is_ours = rustix::process::geteuid().is_root() || is_writable(&directory);
+                if is_ours { Ok(directory) } else { Err(SessionError::NeedsRoot { path: directory }) }
+            }
+            Store::Project => {
+                let directory = config::project_root(&self.caller, None)?.join(PROJECT_DIRECTORY);
+                match fs::read_link(&directory) {
+                    Ok(target) => Err(SessionError::LinkedPolicy { directory, target }),
+                    Err(_) => Ok(directory),
+                }
+            }
+        }
+    }
+
+    /// All layers together, as if the file were changed already.
+    fn check(&self, change: &Change, store: Store) -> Result<(), SessionError> {
+        let file = DocumentFile { path: change.path.clone(), text: change.after.clone() };
+        let supposing = match store {
+            Store::User => Supposing::User(file),
+            Store::Project => Supposing::ProjectFile(file),
+            // Above all others, it can not collide with any of them by what it adds.
+            Store::Organisation => return Ok(()),
+        };
+        config::load_supposing(&self.caller, &PolicyRequest::default(), Some(&supposing)).map(drop)
+    }
+
+    /// Two sessions that save at once would lose one answer.
+    fn lock(&self) -> Result<OwnedFd, SessionError> {
+        let state = &self.caller.places.state;
+        make_private_dir(state)?;
+        let path = state.join("save.lock");
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fail = |errno: rustix::io::Errno| SessionError::io("lock", &path, errno.into());
+        let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR).map_err(fail)?;
+        rustix::fs::flock(&file, FlockOperation::LockExclusive).map_err(fail)?;
+        Ok(file)
     }
 }
+
+fn set_mode(path: &Path, mode: u32) -> Result<(), SessionError> {
+    fs::set_permissions(path, Permissions::from_mode(mode))
+        .map_err(|source| SessionError::io("change the mode of", path, source))
+}
+
+fn is_writable(directory: &Path) -> bool {
+    rustix::fs::access(directory, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+#[cfg(test)]
+#[path = "stores_tests.rs"]
+mod tests;

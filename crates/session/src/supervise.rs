@@ -258,6 +258,9 @@ impl<'p> Watch<'p> {
             if self.relay.insists_on_interrupting() && self.command_waits_for_lines() {
                 self.obey(Wish::EndAtOnce(Signal::INT))?;
             }
+            if self.relay.lost_terminal() {
+                self.obey(Wish::End(Signal::HUP))?;
+            }
         }
         if is_asking && ready[fixed..].iter().any(|keys| !keys.is_empty()) {
             self.hear_keys();

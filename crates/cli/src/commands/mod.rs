@@ -9,3 +9,4 @@ pub(crate) mod generate;
 pub(crate) mod plan;
 pub(crate) mod policy;
 pub(crate) mod run;
+pub(crate) mod why;

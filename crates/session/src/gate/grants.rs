@@ -147,6 +147,12 @@ impl Grants {
         self.end_fleeting(|fleeting| fleeting.until <= now, out);
     }
 
+    /// Whether something is shown that has to be taken away again.
+    pub(super) fn has_fleeting(&self) -> bool {
+        let is_short = |job: &Job| job.lasting == Lasting::Once && !job.grafts.is_empty();
+        !self.fleeting.is_empty() || self.jobs.values().any(is_short)
+    }
+
     pub(super) fn next_end(&self) -> Option<Instant> {
         self.fleeting.iter().map(|fleeting| fleeting.until).min()
     }

@@ -6,9 +6,9 @@
 
 use super::grants::{Grants, Lasting, Part, refusal, takes_descriptor};
 use super::inquiry::{Found, Inquiry, Need, Stage};
-use super::process::describe;
+use super::process::{describe, process_of};
 use super::tally::Tally;
-use super::verdict::{Reason, Verdict, rule_of};
+use super::verdict::{Reason, Verdict, asked_access, rule_of};
 use palisade_ask::{
     Answer, AnswerError, Asked, Decided, FileSubject, Lifetime, NewQuestion, Now, QuestionId,
     Queue, Scope, Source, Subject,
@@ -24,6 +24,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// What was allowed once is not asked again for the next call of the same process.
+const STILL_FRESH: Duration = Duration::from_secs(1);
 /// So many decisions are remembered by path.
 const MOST_REMEMBERED: usize = 4096;
 
@@ -52,6 +54,14 @@ pub(super) enum People {
 }
 
 #[derive(Debug)]
+struct Fresh {
+    pid: u32,
+    path: PathBuf,
+    access: Access,
+    until: Instant,
+}
+
+#[derive(Debug)]
 pub(super) struct Hub<'p> {
     gate: &'p Gate,
     home: Option<PathBuf>,
@@ -65,6 +75,8 @@ pub(super) struct Hub<'p> {
     grants: Grants,
     /// What stays granted, with everything below.
     granted: Vec<(PathBuf, Access)>,
+    /// What was allowed once, to whom, a moment ago: a program looks at a file before it opens it.
+    fresh: Vec<Fresh>,
     /// What people answered for the session.
     pub(super) answered: Vec<Rule>,
     next_token: u64,
@@ -84,6 +96,7 @@ impl<'p> Hub<'p> {
             need_of: HashMap::new(),
             grants: Grants::default(),
             granted: Vec::new(),
+            fresh: Vec::new(),
             answered: Vec::new(),
             next_token: 1,
             actions: VecDeque::new(),
@@ -215,6 +228,11 @@ impl<'p> Hub<'p> {
     /// The keeper died or is stuck: what waited for it is denied. What was granted stays.
     pub(super) fn keeper_is_gone(&mut self, why: &str, now: Now) {
         self.tally.note(format!("what the command touched could not be looked at: {why}"));
+        if self.grants.has_fleeting() {
+            // Nobody else can take away what was shown for a moment.
+            let why = "the keeper is gone, and with it the way to end a grant for one call";
+            self.actions.push_back(Action::EndRun(why.to_owned()));
+        }
         // The files that questions are about went with it; nothing else may be granted in their place.
         let open: Vec<QuestionId> = self.queue.open().map(|question| question.id).collect();
         for id in open {
@@ -280,6 +298,14 @@ impl<'p> Hub<'p> {
             return self.deny(token, &Verdict::denied(Reason::NotAFile), now);
         }
         let wanted: Vec<PathBuf> = inquiry.paths().map(Path::to_owned).collect();
+        self.fresh.retain(|fresh| fresh.until > now.monotonic);
+        let is_fresh = |touch: &Touch| {
+            let pid = process_of(touch.pid);
+            self.fresh.iter().any(|fresh| fresh.pid == pid && fresh.path == path && fresh.access >= access)
+        };
+        if inquiry.touches.iter().all(is_fresh) {
+            return self.grant(token, What::Found, Lasting::Once);
+        }
         let mut allowed = None;
         for path in &wanted {
             let is_secret = self.gate.nature(path) == Nature::Secret;
@@ -407,6 +433,16 @@ impl<'p> Hub<'p> {
                 }
                 self.decider.add(rule);
             }
+        }
+        if lasting == Lasting::Once && decided.answer.is_allowed() {
+            let access = asked_access(file.access);
+            let until = now.monotonic + STILL_FRESH;
+            self.fresh.extend(decided.question.processes.iter().map(|process| Fresh {
+                pid: process.pid,
+                path: file.path.clone(),
+                access,
+                until,
+            }));
         }
         let verdict = Verdict::answered(&decided);
         let mut tokens: Vec<u64> = self

@@ -157,8 +157,12 @@ fn a_yes_for_once_opens_the_file_and_shows_nothing() {
     scene.hub.told(Told::Opened { token }, file.ok(), People::Present, Now::read());
     let actions = scene.actions();
     assert!(matches!(actions[0], Action::Broker(Reply::File { touch: 7 }, Some(_))), "{actions:?}");
-    // The next touch is asked about again.
-    scene.found(touch(8, "/opt/sdk/header.h", READ), Kind::File);
+    // The same process has it a moment longer, and another one is asked about.
+    let token = scene.found(touch(8, "/opt/sdk/header.h", READ), Kind::File);
+    assert_eq!(asks(&scene.actions()), [Ask::Open { token, flags: 0 }]);
+    let mut other = touch(9, "/opt/sdk/header.h", READ);
+    other.pid -= 1;
+    scene.found(other, Kind::File);
     assert_eq!(scene.hub.queue().open().count(), 1);
 }
 
@@ -359,6 +363,19 @@ impl Scene<'_> {
         self.actions();
         self.found(touch(id, "/opt/b", READ), Kind::File);
     }
+}
+
+/// Proves: GATE-5 dead-keeper
+#[test]
+fn when_the_keeper_dies_nothing_stays_that_was_shown_for_a_moment() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let token = scene.found(touch(7, "/opt/sdk", Wants::Look), Kind::Directory);
+    scene.answer(1, allow(Lifetime::Once));
+    scene.tell(Told::Grafted { token, graft: 5 });
+    scene.actions();
+    scene.hub.keeper_is_gone("killed", Now::read());
+    assert!(scene.actions().iter().any(|action| matches!(action, Action::EndRun(_))));
 }
 
 /// Proves: GATE-5 withdrawn

@@ -233,32 +233,16 @@ impl<'p> Gate<'p> {
     /// Takes keys; gives back those that are the command's.
     pub(crate) fn pressed(&mut self, keys: &[u8]) -> Vec<u8> {
         let now = Now::read();
-        let mut passed = Vec::new();
-        for key in keys {
-            let Some(prompt) = &self.prompt else {
-                passed.push(*key);
-                continue;
-            };
-            let id = prompt.question;
-            let Some(question) = self.hub.queue().get(id) else {
-                passed.push(*key);
-                continue;
-            };
-            let answer = match prompt.press(*key, question, now.monotonic) {
-                Pressed::NotForUs => {
-                    passed.push(*key);
-                    continue;
-                }
-                Pressed::Nothing => continue,
-                Pressed::Answer(answer) => answer,
-                Pressed::Interrupt => {
-                    passed.push(*key);
-                    Answer::Deny { lifetime: Lifetime::Once }
-                }
-            };
-            // Somebody else may have been faster; then there is nothing left to do.
-            let _ = self.hub.answer(id, answer, &Source::Terminal, now);
-        }
+        let Some(prompt) = &mut self.prompt else { return keys.to_vec() };
+        let id = prompt.question;
+        let Some(question) = self.hub.queue().get(id) else { return keys.to_vec() };
+        let (answer, passed) = match prompt.press(keys, question, now.monotonic) {
+            Pressed::NotForUs => return keys.to_vec(),
+            Pressed::Answer(answer) => (answer, Vec::new()),
+            Pressed::Interrupt => (Answer::Deny { lifetime: Lifetime::Once }, keys.to_vec()),
+        };
+        // Somebody else may have been faster; then there is nothing left to do.
+        let _ = self.hub.answer(id, answer, &Source::Terminal, now);
         passed
     }
 

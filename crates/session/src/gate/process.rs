@@ -12,7 +12,7 @@ const LONGEST_COMMAND: usize = 4096;
 
 /// `thread` and `top` (pid 1 of the sandbox) as the host numbers them.
 pub(super) fn describe(thread: u32, top: u32, executable: &[u8], cwd: &[u8]) -> Process {
-    let pid = status_number(thread, "Tgid:").unwrap_or(thread);
+    let pid = process_of(thread);
     let mut ancestors = Vec::new();
     let mut below = pid;
     while let Some(parent) = status_number(below, "PPid:").filter(|parent| *parent > 1) {
@@ -29,6 +29,11 @@ pub(super) fn describe(thread: u32, top: u32, executable: &[u8], cwd: &[u8]) -> 
         cwd: text(cwd),
         ancestors,
     }
+}
+
+/// The process that a thread belongs to.
+pub(super) fn process_of(thread: u32) -> u32 {
+    status_number(thread, "Tgid:").unwrap_or(thread)
 }
 
 fn arguments(pid: u32) -> Vec<String> {

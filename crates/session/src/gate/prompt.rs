@@ -1,16 +1,17 @@
 //! The question in the run's own terminal: one line, single keys (GATE-8).
 //!
 //! Only where the command has the terminal to itself and no full-screen program owns it. Keys count as an answer
-//! only after the question has stood for a moment: what somebody was typing for the command must not grant
-//! anything. Every text that came from inside is escaped.
+//! only if they stand alone, after a moment in which nothing was typed: what somebody was typing for the command
+//! must not grant anything. Every text that came from inside is escaped.
 
 use palisade_ask::{Access, Answer, Lifetime, Question, QuestionId, Scope, Store, Subject};
 use palisade_record::escape;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// What is typed before that was meant for the command.
-const KEYS_COUNT_AFTER: Duration = Duration::from_millis(600);
+/// A key is an answer if nothing was typed for so long before it, and the question was there meanwhile.
+/// Who is typing is faster.
+const PAUSE: Duration = Duration::from_millis(600);
 
 const INTERRUPT: u8 = 0x03;
 
@@ -42,7 +43,8 @@ impl Colour {
 #[derive(Debug)]
 pub(super) struct Prompt {
     pub(super) question: QuestionId,
-    since: Instant,
+    /// When the question appeared or a key was pressed, whichever was later.
+    quiet_since: Instant,
 }
 
 /// What a key means.
@@ -50,7 +52,6 @@ pub(super) struct Prompt {
 pub(super) enum Pressed {
     /// It goes to the command.
     NotForUs,
-    Nothing,
     Answer(Answer),
     /// No, and the command should hear of it as well.
     Interrupt,
@@ -58,19 +59,22 @@ pub(super) enum Pressed {
 
 impl Prompt {
     pub(super) fn new(question: QuestionId, now: Instant) -> Self {
-        Self { question, since: now }
+        Self { question, quiet_since: now }
     }
 
-    pub(super) fn press(&self, key: u8, question: &Question, now: Instant) -> Pressed {
-        if now.saturating_duration_since(self.since) < KEYS_COUNT_AFTER {
-            return Pressed::NotForUs;
-        }
-        if key == INTERRUPT {
+    /// What was typed at once; more than one key is no answer.
+    pub(super) fn press(&mut self, keys: &[u8], question: &Question, now: Instant) -> Pressed {
+        let quiet = now.saturating_duration_since(self.quiet_since);
+        self.quiet_since = now;
+        if keys.contains(&INTERRUPT) {
             return Pressed::Interrupt;
         }
-        choices(question)
-            .find(|choice| choice.key == char::from(key))
-            .map_or(Pressed::Nothing, |choice| Pressed::Answer(choice.answer))
+        match keys {
+            [key] if quiet >= PAUSE => choices(question)
+                .find(|choice| choice.key == char::from(*key))
+                .map_or(Pressed::NotForUs, |choice| Pressed::Answer(choice.answer)),
+            _ => Pressed::NotForUs,
+        }
     }
 }
 
@@ -89,10 +93,10 @@ fn choices(question: &Question) -> impl Iterator<Item = Choice> {
     let always = Lifetime::Always(Store::User);
     [
         ('y', "once", allow(Scope::File, Lifetime::Once), true),
-        ('s', "this session", allow(Scope::File, Lifetime::Session), true),
+        ('s', "session", allow(Scope::File, Lifetime::Session), true),
         ('a', "always", allow(Scope::File, always), !is_secret),
-        ('d', "directory", allow(Scope::Directory, Lifetime::Session), has_directory),
-        ('D', "directory always", allow(Scope::Directory, always), has_directory),
+        ('d', "dir", allow(Scope::Directory, Lifetime::Session), has_directory),
+        ('D', "dir always", allow(Scope::Directory, always), has_directory),
         ('n', "no", Answer::Deny { lifetime: Lifetime::Session }, true),
         ('x', "never", Answer::Deny { lifetime: always }, true),
     ]

@@ -37,9 +37,9 @@ fn secret() -> Question {
     question
 }
 
-fn pressed(key: u8, question: &Question, after: Duration) -> Pressed {
+fn pressed(keys: &[u8], question: &Question, after: Duration) -> Pressed {
     let now = Instant::now();
-    Prompt::new(question.id, now).press(key, question, now + after)
+    Prompt::new(question.id, now).press(keys, question, now + after)
 }
 
 /// Proves: GATE-8 one-line
@@ -49,8 +49,8 @@ fn a_question_says_who_wants_what_and_which_keys_there_are() {
     assert_eq!(
         shown,
         "\r\n? cat (42) wants to read /opt/sdk/a.h\r\n  directory: /opt/sdk/**\r\n  2 more waiting, \
-         also in `sandbox approve`\r\n  y once  s this session  a always  d directory  D directory \
-         always  n no  x never "
+         also in `sandbox approve`\r\n  y once  s session  a always  d dir  D dir always  n no  x never \
+         "
     );
     assert!(!shown.contains('\x1b'));
 }
@@ -61,7 +61,7 @@ fn a_secret_is_red_and_neither_for_good_nor_with_its_directory() {
     let shown = line(&secret(), 0, Colour::Yes);
     assert!(shown.contains("\x1b[1;31mthe secret /home/u/.ssh/id_ed25519"), "{shown:?}");
     for key in *b"adD" {
-        assert_eq!(pressed(key, &secret(), Duration::from_secs(5)), Pressed::Nothing);
+        assert_eq!(pressed(&[key], &secret(), Duration::from_secs(5)), Pressed::NotForUs);
     }
 }
 
@@ -69,11 +69,26 @@ fn a_secret_is_red_and_neither_for_good_nor_with_its_directory() {
 #[test]
 fn keys_typed_before_the_question_could_be_read_are_the_commands() {
     let question = question("/opt/sdk/a.h");
-    assert_eq!(pressed(b'y', &question, Duration::from_millis(100)), Pressed::NotForUs);
+    assert_eq!(pressed(b"y", &question, Duration::from_millis(100)), Pressed::NotForUs);
+    assert_eq!(pressed(b"yes", &question, Duration::from_secs(9)), Pressed::NotForUs, "pasted");
     let once = Answer::Allow { scope: Scope::File, lifetime: Lifetime::Once };
-    assert_eq!(pressed(b'y', &question, Duration::from_secs(1)), Pressed::Answer(once));
-    assert_eq!(pressed(b'q', &question, Duration::from_secs(1)), Pressed::Nothing);
-    assert_eq!(pressed(0x03, &question, Duration::from_secs(1)), Pressed::Interrupt);
+    assert_eq!(pressed(b"y", &question, Duration::from_secs(1)), Pressed::Answer(once));
+    assert_eq!(pressed(b"q", &question, Duration::from_secs(1)), Pressed::NotForUs);
+    assert_eq!(pressed(&[0x03], &question, Duration::ZERO), Pressed::Interrupt);
+}
+
+/// Proves: GATE-8 type-ahead
+#[test]
+fn somebody_in_the_middle_of_a_word_answers_nothing() {
+    let question = question("/opt/sdk/a.h");
+    let start = Instant::now();
+    let mut prompt = Prompt::new(question.id, start);
+    let at = |millis| start + Duration::from_millis(millis);
+    assert_eq!(prompt.press(b"c", &question, at(2000)), Pressed::NotForUs);
+    assert_eq!(prompt.press(b"a", &question, at(2150)), Pressed::NotForUs);
+    assert_eq!(prompt.press(b"n", &question, at(2300)), Pressed::NotForUs);
+    let no = Answer::Deny { lifetime: Lifetime::Session };
+    assert_eq!(prompt.press(b"n", &question, at(2900)), Pressed::Answer(no));
 }
 
 /// Attack H03. Proves: GATE-2 shown-safely

@@ -128,10 +128,7 @@ impl Verdict {
 pub(super) fn rule_of(decided: &Decided, directory: Option<&Path>) -> Vec<Rule> {
     let Subject::File(file) = &decided.question.subject;
     let effect = if decided.answer.is_allowed() { Effect::Allow } else { Effect::Deny };
-    let asked = match file.access {
-        palisade_ask::Access::Read => Access::Read,
-        palisade_ask::Access::Execute => Access::Execute,
-    };
+    let asked = asked_access(file.access);
     let rule = |pattern, access| Rule {
         effect,
         pattern,
@@ -156,6 +153,13 @@ pub(super) fn rule_of(decided: &Decided, directory: Option<&Path>) -> Vec<Rule> 
         rules.extend(needs);
     }
     rules
+}
+
+pub(super) fn asked_access(access: palisade_ask::Access) -> Access {
+    match access {
+        palisade_ask::Access::Read => Access::Read,
+        palisade_ask::Access::Execute => Access::Execute,
+    }
 }
 
 fn who(source: &Source) -> String {

@@ -44,13 +44,13 @@ pub(crate) struct Moment {
 pub(crate) fn draw(frame: &mut Frame<'_>, board: &mut Board, theme: Theme, now: Moment) {
     let area = frame.area();
     if area.width < NARROWEST || area.height < 8 {
-        put(frame, area, 0, Line::raw("too small"));
+        put(frame, area, 0, &Line::raw("too small"));
         return;
     }
     let keys = keys(board.selected().map(|row| &row.question), usize::from(area.width) - 2);
     let list_height = list_height(board.rows().len(), area.height, keys.len());
     let title = title(board);
-    put(frame, area, 0, Line::styled(title, Style::new().add_modifier(Modifier::BOLD)));
+    put(frame, area, 0, &Line::styled(title, Style::new().add_modifier(Modifier::BOLD)));
     draw_list(frame, below(area, 1, list_height), board, theme, now.wall);
     let footer = u16::try_from(keys.len() + 1).unwrap_or(area.height);
     let detail_top = 1 + list_height;
@@ -58,11 +58,11 @@ pub(crate) fn draw(frame: &mut Frame<'_>, board: &mut Board, theme: Theme, now: 
     draw_detail(frame, below(area, detail_top, detail_height), board, theme, now.wall);
     if let Some(said) = board.said(now.monotonic) {
         let said = text::end(&escape::text(said), usize::from(area.width) - 1);
-        put(frame, area, area.height - footer, Line::styled(said, theme.colour(Color::Yellow)));
+        put(frame, area, area.height - footer, &Line::styled(said, theme.colour(Color::Yellow)));
     }
     for (at, line) in keys.into_iter().enumerate() {
         let line = Line::styled(format!(" {line}"), theme.colour(Color::Cyan));
-        put(frame, area, area.height - footer + 1 + u16::try_from(at).unwrap_or(0), line);
+        put(frame, area, area.height - footer + 1 + u16::try_from(at).unwrap_or(0), &line);
     }
 }
 
@@ -72,7 +72,7 @@ fn title(board: &Board) -> String {
         number => format!("{number} {one}s"),
     };
     match (board.sessions(), board.rows().len()) {
-        (0, _) => " sandbox approve: no session is running".to_owned(),
+        (0, _) => " sandbox approve: nobody asks".to_owned(),
         (sessions, 0) => {
             format!(" sandbox approve: {}, no question", count(sessions, "session"))
         }
@@ -95,20 +95,16 @@ fn below(area: Rect, top: u16, height: u16) -> Rect {
     Rect { y: area.y + top, height, ..area }.intersection(area)
 }
 
-fn put(frame: &mut Frame<'_>, area: Rect, y: u16, line: Line<'_>) {
+fn put(frame: &mut Frame<'_>, area: Rect, y: u16, line: &Line<'_>) {
     if y < area.height {
-        frame.buffer_mut().set_line(area.x, area.y + y, &line, area.width);
+        frame.buffer_mut().set_line(area.x, area.y + y, line, area.width);
     }
 }
 
 fn draw_list(frame: &mut Frame<'_>, area: Rect, board: &Board, theme: Theme, now: Timestamp) {
     if board.rows().is_empty() {
-        let text = if board.sessions() == 0 {
-            " Waiting for `sandbox run`; it will show up here."
-        } else {
-            " Nothing to answer."
-        };
-        put(frame, area, 0, Line::raw(text));
+        let text = " What a `sandbox run` asks for will show up here.";
+        put(frame, area, 0, &Line::raw(text));
         return;
     }
     let height = usize::from(area.height);
@@ -122,7 +118,7 @@ fn draw_list(frame: &mut Frame<'_>, area: Rect, board: &Board, theme: Theme, now
             style = style.add_modifier(Modifier::REVERSED);
         }
         let line = list_line(row, addresses, width, now);
-        put(frame, area, u16::try_from(at).unwrap_or(0), Line::styled(line, style));
+        put(frame, area, u16::try_from(at).unwrap_or(0), &Line::styled(line, style));
     }
 }
 
@@ -141,20 +137,20 @@ fn list_line(row: &Row, addresses: usize, width: usize, now: Timestamp) -> Strin
 fn draw_detail(frame: &mut Frame<'_>, area: Rect, board: &mut Board, theme: Theme, now: Timestamp) {
     let width = usize::from(area.width);
     let rule = Line::styled("─".repeat(width), Style::new().add_modifier(Modifier::DIM));
-    put(frame, area, 0, rule);
+    put(frame, area, 0, &rule);
     let Some(row) = board.selected() else { return };
     let lines = detail(row, theme, width, now);
     let room = usize::from(area.height.saturating_sub(1));
     board.limit_scroll(lines.len().saturating_sub(room));
     let hidden = lines.len().saturating_sub(board.scroll() + room);
     for (at, line) in lines.into_iter().skip(board.scroll()).take(room).enumerate() {
-        put(frame, area, u16::try_from(at + 1).unwrap_or(area.height), line);
+        put(frame, area, u16::try_from(at + 1).unwrap_or(area.height), &line);
     }
     if hidden > 0 {
         let more = format!(" {hidden} more lines: space ");
         let x = width.saturating_sub(text::width(&more) + 2);
         let at = Rect { x: area.x + u16::try_from(x).unwrap_or(0), ..area }.intersection(area);
-        put(frame, at, 0, Line::styled(more, theme.colour(Color::Yellow)));
+        put(frame, at, 0, &Line::styled(more, theme.colour(Color::Yellow)));
     }
 }
 
@@ -186,7 +182,9 @@ fn detail(row: &Row, theme: Theme, width: usize, now: Timestamp) -> Vec<Line<'st
     if waiting > 1 {
         let pids: Vec<String> =
             question.processes.iter().map(|process| process.pid.to_string()).collect();
-        sheet.add("waiting", &format!("{waiting} calls, of processes {}", pids.join(", ")), plain);
+        let of = if pids.len() == 1 { "process" } else { "processes" };
+        let calls = format!("{waiting} calls, of {of} {}", pids.join(", "));
+        sheet.add("waiting", &calls, plain);
     }
     sheet.add("session", &escape::text(&row.command), plain);
     sheet.add("", &format!("in {}", escape::text(&row.project)), plain);

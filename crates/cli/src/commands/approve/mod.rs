@@ -17,12 +17,11 @@ use address::Address;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use palisade_ask::message::FsRequest;
-use palisade_ask::sessions::{Change, Sessions, socket_directory};
+use palisade_ask::sessions::{Change, Sessions};
 use palisade_ask::{Answer, Lifetime, Question, Scope, Store};
 use palisade_record::escape;
 use palisade_session::Caller;
 use serde::Serialize;
-use std::ffi::OsStr;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,7 +36,8 @@ const NAME: &str = "sandbox approve";
 const DETAILS: &str = "\
 Shows the questions of all your running sessions and answers them: the calls that wait go on at \
 once, or fail with EACCES. Sessions may come and go meanwhile. The first answer counts, whether \
-it is given here, in the session's own terminal or by another client (docs/protocol.md).
+it is given here, in the session's own terminal or by another client (docs/protocol.md). While \
+this is open, sessions that have nobody else to ask wait for an answer.
 
 A question is named by its number if only one session has that number, otherwise by the session's \
 first characters and the number, as shown: 01934f2a:3. What holds always is written to a policy \
@@ -60,7 +60,8 @@ pub(crate) struct Approve {
     #[arg(long, conflicts_with_all = ["yes", "no"])]
     json: bool,
 
-    /// With --json: print what happens, one JSON object a line, until interrupted
+    /// With --json: print what happens, one JSON object a line, until interrupted; meanwhile
+    /// sessions wait for an answer
     #[arg(long, requires = "json")]
     watch: bool,
 
@@ -85,7 +86,7 @@ pub(crate) struct Approve {
     always: bool,
 
     /// Allow the directory that the question offers, with everything below it
-    #[arg(long, requires = "yes")]
+    #[arg(long, requires = "yes", conflicts_with = "no")]
     directory: bool,
 
     /// Where an answer for good is kept [default: user]
@@ -146,9 +147,7 @@ impl Approve {
         if let Some(directory) = &self.sockets {
             return Ok(directory.clone());
         }
-        let caller = Caller::here()?;
-        let runtime = caller.facts.env.get(OsStr::new("XDG_RUNTIME_DIR"));
-        Ok(socket_directory(runtime.map(|value| value.as_os_str()), &caller.places.state))
+        Ok(Caller::here()?.places.runtime)
     }
 
     fn answer(&self) -> anyhow::Result<Option<(Address, Answer)>> {

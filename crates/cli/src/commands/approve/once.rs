@@ -33,26 +33,38 @@ pub(crate) fn answer(
         }
     };
     sessions.answer(&name, id, answer)?;
+    // That it was taken, and what was decided, come in either order; with a directory there may be
+    // more decisions than one.
+    let (mut is_taken, mut is_told) = (false, false);
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
         for change in sessions.refresh()? {
             match change {
                 Change::Answered { session, audit } if session == name => {
                     output::print(&told(&audit))?;
+                    is_told |= audit.id == id;
                 }
-                Change::Done { session } if session == name => return Ok(ExitCode::SUCCESS),
+                Change::Done { session } if session == name => is_taken = true,
                 Change::Refused { session, refused } if session == name => {
                     output::note(&refused.message);
                     return Ok(ExitCode::FAILURE);
                 }
-                Change::Vanished { session } if session == name => {
+                // A short command may have ended with the answer.
+                Change::Vanished { session } if session == name && !is_taken => {
                     output::note("the session has ended");
                     return Ok(ExitCode::FAILURE);
                 }
+                Change::Vanished { session } if session == name => is_told = true,
                 _ => {}
             }
         }
+        if is_taken && is_told {
+            return Ok(ExitCode::SUCCESS);
+        }
         wait(sessions, Duration::from_millis(100)).context("waiting for the session")?;
+    }
+    if is_taken {
+        return Ok(ExitCode::SUCCESS);
     }
     output::note("the session does not answer; whether it took the answer is not known");
     Ok(ExitCode::FAILURE)

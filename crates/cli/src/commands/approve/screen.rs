@@ -24,6 +24,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 pub(crate) fn show(sessions: &mut Sessions, notices: Option<Notices>) -> anyhow::Result<ExitCode> {
     // Before the screen is taken: what is wrong from the start is said where it stays.
+    sessions.attend()?;
     let known = sessions.refresh_fully(PATIENCE)?;
     let mut terminal = ratatui::try_init().context("the terminal can not be used")?;
     // A pasted text is no answer, whatever letters it has. A terminal without it goes without.

@@ -35,6 +35,7 @@ enum Line {
 
 /// Until interrupted, or until nobody reads any more.
 pub(crate) fn stream(sessions: &mut Sessions) -> anyhow::Result<ExitCode> {
+    sessions.attend()?;
     let mut changes = sessions.refresh_fully(PATIENCE)?;
     loop {
         complain_of(&changes);

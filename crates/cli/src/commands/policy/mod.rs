@@ -2,6 +2,7 @@
 
 mod changes;
 mod check;
+mod save;
 mod transfer;
 mod trust;
 
@@ -45,6 +46,8 @@ pub(crate) enum Policy {
     },
     /// Convert a policy of any known kind into a document of ours, and put it in place
     Import(transfer::Import),
+    /// Save what was answered in a session to a policy file, for good
+    Save(save::Save),
     /// Show what a policy file would change, without using it
     Diff(transfer::Diff),
 }
@@ -65,6 +68,7 @@ impl Policy {
             Self::Trust(trust) => trust.execute()?,
             Self::Export { policy, format } => export(&policy, format)?,
             Self::Import(import) => return import.execute(),
+            Self::Save(save) => save.execute()?,
             Self::Diff(diff) => diff.execute()?,
         }
         Ok(ExitCode::SUCCESS)

@@ -1,0 +1,123 @@
+//! `sandbox policy save`: what was answered in a session becomes rules in a policy file.
+
+use crate::output::{self, Paint, Style};
+use clap::{Args, ValueEnum};
+use palisade_ask::Store;
+use palisade_record::escape;
+use palisade_session::Caller;
+use palisade_session::answers::{self, RecordedAnswer};
+use palisade_session::stores::{Change, Standing, Stores};
+
+const DETAILS: &str = "\
+Rules are added behind those that are there; comments, order and everything else in the file stay \
+as they are. What it can not add to safely it does not touch, and prints what to add by hand.
+
+Examples:
+  sandbox policy save                        answers of the last session, for this user
+  sandbox policy save --to project --dry-run
+  sudo sandbox policy save --to organisation --session ID";
+
+#[derive(Args, Debug)]
+#[command(after_help = DETAILS)]
+pub(crate) struct Save {
+    /// The session whose answers are saved
+    #[arg(long, value_name = "ID", conflicts_with = "last")]
+    session: Option<String>,
+    /// The last session that has answers; the default
+    #[arg(long)]
+    last: bool,
+    /// Whose policy they become
+    #[arg(long, value_enum, default_value_t = Owner::User)]
+    to: Owner,
+    /// Show what would be added, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Owner {
+    User,
+    Project,
+    Organisation,
+}
+
+impl From<Owner> for Store {
+    fn from(owner: Owner) -> Self {
+        match owner {
+            Owner::User => Self::User,
+            Owner::Project => Self::Project,
+            Owner::Organisation => Self::Organisation,
+        }
+    }
+}
+
+impl Save {
+    pub(crate) fn execute(self) -> anyhow::Result<()> {
+        let caller = Caller::here()?;
+        let session = match self.session {
+            Some(session) => session,
+            None => answers::last_session(&caller.places)?,
+        };
+        let answers = answers::read(&caller.places, &session)?;
+        let rules: Vec<_> = answers.iter().map(RecordedAnswer::rule).collect();
+        let stores = Stores::new(&caller);
+        let store = self.to.into();
+        let change = if self.dry_run {
+            stores.change(&rules, store)?
+        } else {
+            stores.save(&rules, store)?
+        };
+        tell(&change, self.dry_run)
+    }
+}
+
+fn tell(change: &Change, is_dry: bool) -> anyhow::Result<()> {
+    let shown = escape::text(&change.path.to_string_lossy()).into_owned();
+    if change.added.is_empty() {
+        return output::print(&format!("{shown} says all of it already"));
+    }
+    output::print(&difference(change, Paint::for_stdout()))?;
+    if is_dry {
+        return output::print(&format!("nothing was written to {shown}"));
+    }
+    let trust = match change.standing {
+        Standing::Counts => "",
+        Standing::TrustRenewed => "; it was trusted, and is trusted as it is now",
+        Standing::NotTrusted => {
+            "; it is not trusted, so only its denials count: read it, then run `sandbox policy trust`"
+        }
+    };
+    output::print(&format!("written to {shown}{trust}"))
+}
+
+/// How many lines around a change are shown.
+const AROUND: usize = 2;
+
+/// What was added, with the lines around it: the file differs in one place only.
+fn difference(change: &Change, paint: Paint) -> String {
+    let before: Vec<&str> = change.before.lines().collect();
+    let after: Vec<&str> = change.after.lines().collect();
+    let alike = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| {
+        pairs.take_while(|(old, new)| old == new).count()
+    };
+    let head = alike(&mut before.iter().zip(&after));
+    let most = before.len().min(after.len()) - head;
+    let tail = alike(&mut before.iter().rev().zip(after.iter().rev())).min(most);
+    let line = |sign: &str, style, text: &str| {
+        paint.with(style, &format!("{sign}{}", escape::text(text))) + "\n"
+    };
+    let mut text = String::new();
+    for kept in &before[head.saturating_sub(AROUND)..head] {
+        text += &line(" ", Style::Plain, kept);
+    }
+    for gone in &before[head..before.len() - tail] {
+        text += &line("-", Style::Red, gone);
+    }
+    for new in &after[head..after.len() - tail] {
+        text += &line("+", Style::Green, new);
+    }
+    for kept in before[before.len() - tail..].iter().take(AROUND) {
+        text += &line(" ", Style::Plain, kept);
+    }
+    text
+}

@@ -1,0 +1,106 @@
+//! What people answered in a session, kept for `sandbox policy save` (GATE-4).
+//!
+//! One file a session. It grants nothing by itself: nobody reads it but who is about to save rules.
+
+use crate::error::SessionError;
+use crate::places::{Places, read_document, replace_file};
+use jiff::Timestamp;
+use palisade_gate::{Access, Effect, Origin, Pattern, Rule, Store};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+const SUFFIX: &str = ".answers.json";
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RecordedAnswer {
+    pub effect: Effect,
+    pub path: String,
+    /// With everything below.
+    pub tree: bool,
+    pub access: Access,
+    pub at: Timestamp,
+    pub by: String,
+}
+
+impl RecordedAnswer {
+    /// None for what no file can keep: globs, which nobody answers with, and names that are not UTF-8.
+    pub fn of(rule: &Rule) -> Option<Self> {
+        Some(Self {
+            effect: rule.effect,
+            path: rule.pattern.path()?.to_str()?.to_owned(),
+            tree: matches!(rule.pattern, Pattern::Tree(_)),
+            access: rule.access,
+            at: rule.origin.at?,
+            by: rule.origin.by.clone().unwrap_or_default(),
+        })
+    }
+
+    pub fn rule(&self) -> Rule {
+        let path = PathBuf::from(&self.path);
+        Rule {
+            effect: self.effect,
+            pattern: if self.tree { Pattern::Tree(path) } else { Pattern::Exact(path) },
+            access: self.access,
+            store: Store::Session,
+            until: None,
+            origin: Origin {
+                by: Some(self.by.clone()).filter(|by| !by.is_empty()),
+                at: Some(self.at),
+                place: "answered in this session".to_owned(),
+            },
+        }
+    }
+}
+
+/// Keeps the answers of a session; those it had before are replaced, and none leave no file.
+pub fn write(places: &Places, session: &str, rules: &[Rule]) -> Result<(), SessionError> {
+    let answers: Vec<RecordedAnswer> = rules.iter().filter_map(RecordedAnswer::of).collect();
+    if answers.is_empty() {
+        return Ok(());
+    }
+    let path = file_of(places, session)?;
+    let mut text = serde_json::to_string_pretty(&answers)
+        .map_err(|source| SessionError::Answers { path: path.clone(), source })?;
+    text.push('\n');
+    replace_file(&path, text.as_bytes())
+}
+
+pub fn read(places: &Places, session: &str) -> Result<Vec<RecordedAnswer>, SessionError> {
+    let path = file_of(places, session)?;
+    let text = read_document(&path)?
+        .ok_or_else(|| SessionError::NoAnswers { session: session.to_owned() })?;
+    serde_json::from_str(&text).map_err(|source| SessionError::Answers { path, source })
+}
+
+/// The youngest session that has answers: their names sort by time.
+pub fn last_session(places: &Places) -> Result<String, SessionError> {
+    let directory = directory(places);
+    let entries = match fs::read_dir(&directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Err(SessionError::NoSessions),
+        Err(error) => return Err(SessionError::io("list", &directory, error)),
+    };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let sessions = names.filter_map(|name| name.strip_suffix(SUFFIX).map(str::to_owned));
+    sessions.max().ok_or(SessionError::NoSessions)
+}
+
+fn directory(places: &Places) -> PathBuf {
+    places.state.join("sessions")
+}
+
+/// The name comes from a command line: it must not lead anywhere else.
+fn file_of(places: &Places, session: &str) -> Result<PathBuf, SessionError> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    if session.is_empty() || !session.chars().all(is_name) {
+        return Err(SessionError::NoAnswers { session: session.to_owned() });
+    }
+    Ok(directory(places).join(Path::new(&format!("{session}{SUFFIX}"))))
+}
+
+#[cfg(test)]
+#[path = "answers_tests.rs"]
+mod tests;

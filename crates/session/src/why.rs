@@ -1,0 +1,268 @@
+//! `sandbox why`: what decides about a path in a run with this policy, and where that was said.
+//!
+//! It starts nothing and asks nobody. What it says is read off the plan and the rules that `run` would
+//! use; it must never have an opinion of its own.
+
+use crate::caller::Caller;
+use crate::config::{self, Loaded, PolicyRequest};
+use crate::error::SessionError;
+use crate::run::{gate_rules, missing, new_session_id};
+use jiff::Timestamp;
+use palisade_gate::{Access, Decider, Decision, Effect, Kind, Pattern, Rule, Surroundings, offer};
+use palisade_launch::probe::RealTree;
+use palisade_plan::model::{self, Confinement, Gate, MountOp, Nature, Plan};
+use palisade_policy::{OnAsk, Provenance};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// The answer about one path.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Why {
+    /// As it was asked for.
+    pub path: PathBuf,
+    /// On the host, links resolved; none where nothing is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub real_path: Option<PathBuf>,
+    pub access: Access,
+    #[serde(flatten)]
+    pub reason: Reason,
+    /// What else is to be known of the policy's files.
+    #[serde(skip)]
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", tag = "decision")]
+pub enum Reason {
+    /// In the view from the start.
+    Visible { grant: String, writable: bool, executable: bool, set_by: Vec<Provenance> },
+    /// The run has its own there, whatever the host has.
+    Own { place: PathBuf },
+    /// Nothing is there on the host, and nobody is asked.
+    Absent,
+    /// Not in the view, and nobody is asked.
+    Hidden { because: &'static str, set_by: Vec<Provenance> },
+    /// A rule says so.
+    Rule { effect: Effect, rule: String, store: String, place: String, by: Option<String> },
+    /// It waits for an answer.
+    Asked { secret: bool, on_ask: OnAsk, timeout_ms: u64, directory: Option<PathBuf> },
+}
+
+/// How it comes out, for a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Given,
+    Withheld,
+    Asked,
+}
+
+impl Reason {
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Self::Visible { .. } | Self::Own { .. } => Outcome::Given,
+            Self::Rule { effect: Effect::Allow, .. } => Outcome::Given,
+            Self::Asked { on_ask: OnAsk::Allow, secret: false, .. } => Outcome::Given,
+            Self::Asked { on_ask: OnAsk::Ask | OnAsk::Wait, .. } => Outcome::Asked,
+            Self::Absent | Self::Hidden { .. } | Self::Rule { .. } | Self::Asked { .. } => {
+                Outcome::Withheld
+            }
+        }
+    }
+}
+
+pub fn why(
+    caller: &Caller,
+    request: &PolicyRequest,
+    path: &Path,
+    access: Access,
+) -> Result<Why, SessionError> {
+    let policy = config::load(caller, request)?;
+    config::refuse_unenforced(&policy)?;
+    let mut supposed = policy.merged.policy.clone();
+    // What is visible depends on the policy and the place, not on what is started, nor on what may be.
+    supposed.process.allowed_executables.clear();
+    let plan = palisade_plan::build(&palisade_plan::Request {
+        policy: &supposed,
+        facts: &caller.facts,
+        tree: &RealTree,
+        command: vec!["/bin/sh".into()],
+        session: new_session_id(),
+        missing: missing(&policy),
+    })?;
+    let absolute = caller.facts.cwd.join(path);
+    let real_path = absolute.canonicalize().ok();
+    let shown = real_path.clone().unwrap_or_else(|| plain(&absolute));
+    let asked = Asked { caller, policy: &policy, plan: &plan, access };
+    let reason = asked.reason(&shown, real_path.is_some());
+    let notes = policy.notes.iter().map(ToString::to_string).collect();
+    Ok(Why { path: path.to_owned(), real_path, access, reason, notes })
+}
+
+/// Without `.` and `..`, by the words alone: there is nothing on the host to resolve.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::ParentDir => drop(plain.pop()),
+            std::path::Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+struct Asked<'a> {
+    caller: &'a Caller,
+    policy: &'a Loaded,
+    plan: &'a Plan,
+    access: Access,
+}
+
+impl Asked<'_> {
+    fn reason(&self, path: &Path, exists: bool) -> Reason {
+        let mounts = match &self.plan.confinement {
+            Confinement::Namespaces(inside) => &inside.mounts[..],
+            Confinement::None => {
+                return self.visible("isolation level 0", true, true, &["isolationLevel"]);
+            }
+            Confinement::NoNamespaces => return self.by_landlock(path),
+        };
+        if let Some(reason) = self.in_view(mounts, path) {
+            return reason;
+        }
+        match &self.plan.gate {
+            _ if !exists => Reason::Absent,
+            Some(gate) => self.at_the_gate(gate, path),
+            None => self.hidden("it is a secret, denied, or nothing grants it", &[]),
+        }
+    }
+
+    /// What the mounts say; none where only our own scaffolding stands.
+    fn in_view(&self, mounts: &[MountOp], path: &Path) -> Option<Reason> {
+        let is_above = |op: &&MountOp| path.starts_with(op.target());
+        // Of those at one place the last stands on top.
+        let deepest = mounts
+            .iter()
+            .filter(is_above)
+            .filter(|op| !matches!(op, MountOp::Seal { .. }))
+            .max_by_key(|op| op.target().components().count())?;
+        let sealed = mounts.iter().any(|op| {
+            matches!(op, MountOp::Seal { target, .. } if path.starts_with(target)
+                && target.starts_with(deepest.target()))
+        });
+        match deepest {
+            MountOp::Bind { access, exec, why, .. } => {
+                let writable = *access == model::Access::ReadWrite && !sealed;
+                Some(self.visible(why, writable, *exec, keys_of(why)))
+            }
+            MountOp::Overlay { target, hidden, .. } => {
+                let below = path.strip_prefix(target).unwrap_or(path);
+                if hidden.iter().any(|hidden| below.starts_with(hidden)) {
+                    return Some(self.hidden("it is denied", &["filesystem.deniedPaths"]));
+                }
+                let key = &["filesystem.overlayPaths"];
+                Some(self.visible("an overlay: what is written is thrown away", true, true, key))
+            }
+            MountOp::Dir { .. } | MountOp::Symlink { .. } | MountOp::Frame { .. } => None,
+            MountOp::Tmpfs { target, .. } if self.is_ground(target) => None,
+            op => Some(Reason::Own { place: op.target().to_owned() }),
+        }
+    }
+
+    /// Whether what is missing there may be asked about.
+    fn is_ground(&self, target: &Path) -> bool {
+        self.plan.gate.as_ref().is_some_and(|gate| gate.grounds.iter().any(|g| g == target))
+    }
+
+    fn by_landlock(&self, path: &Path) -> Reason {
+        let Some(landlock) = &self.plan.landlock else {
+            return self.visible("nothing restricts it", true, true, &["isolationLevel"]);
+        };
+        let within = |paths: &[PathBuf]| paths.iter().any(|granted| path.starts_with(granted));
+        let writable = within(&landlock.writable);
+        if writable || !landlock.restrict_reads || within(&landlock.readable) {
+            return self.visible("a Landlock rule", writable, true, &[]);
+        }
+        self.hidden("no Landlock rule grants it", &[])
+    }
+
+    fn at_the_gate(&self, gate: &Gate, path: &Path) -> Reason {
+        let nature = gate.nature(path);
+        if nature == Nature::Never {
+            let is_own = self.caller.facts.own_paths.iter().any(|own| path.starts_with(own));
+            return if is_own {
+                self.hidden("it is the sandbox's own record or policy", &[])
+            } else {
+                self.hidden("it is denied", &["filesystem.deniedPaths"])
+            };
+        }
+        let process = &self.policy.merged.policy.process;
+        let asks_for_programs = process.allow_exec && process.allowed_executables.is_empty();
+        if self.access == Access::Execute && !asks_for_programs {
+            let keys = &["process.allowExec", "process.allowedExecutables"];
+            return self.hidden("nobody is asked about programs where the policy lists them", keys);
+        }
+        let rules = gate_rules(&self.policy.merged.policy, self.caller);
+        let mut decider = Decider::new(rules, 0);
+        let is_secret = nature == Nature::Secret;
+        match decider.decide(path, self.access, Timestamp::now()) {
+            Decision::Denied(rule) => by_rule(rule),
+            // As the gate has it: what is said of a directory was not said of the secret in it.
+            Decision::Allowed(rule) if !is_secret || matches!(rule.pattern, Pattern::Exact(_)) => {
+                by_rule(rule)
+            }
+            Decision::Allowed(_) | Decision::Ask => {
+                let around = Surroundings {
+                    home: self.caller.facts.home.as_deref(),
+                    mounted: &gate.mounted,
+                    never: &gate.never,
+                    secrets: &gate.secrets,
+                };
+                let kind = if path.is_dir() { Kind::Directory } else { Kind::File };
+                let directory = offer(path, kind, &around).filter(|_| !is_secret);
+                Reason::Asked {
+                    secret: is_secret,
+                    on_ask: gate.on_ask,
+                    timeout_ms: gate.ask_timeout_ms,
+                    directory: directory.filter(|directory| !gate.holds_hidden(directory)),
+                }
+            }
+        }
+    }
+
+    fn visible(&self, grant: &str, writable: bool, executable: bool, keys: &[&str]) -> Reason {
+        Reason::Visible { grant: grant.to_owned(), writable, executable, set_by: self.set_by(keys) }
+    }
+
+    fn hidden(&self, because: &'static str, keys: &[&str]) -> Reason {
+        Reason::Hidden { because, set_by: self.set_by(keys) }
+    }
+
+    fn set_by(&self, keys: &[&str]) -> Vec<Provenance> {
+        let provenance = &self.policy.merged.provenance;
+        keys.iter().filter_map(|key| provenance.get(*key)).flatten().cloned().collect()
+    }
+}
+
+fn by_rule(rule: &Rule) -> Reason {
+    Reason::Rule {
+        effect: rule.effect,
+        rule: rule.pattern.text().unwrap_or_default(),
+        store: rule.store.to_string(),
+        place: rule.origin.place.clone(),
+        by: rule.origin.by.clone(),
+    }
+}
+
+/// The keys of the policy behind a grant's name in the plan.
+fn keys_of(why: &str) -> &'static [&'static str] {
+    match why {
+        "project" => &["filesystem.project"],
+        "cache" => &["filesystem.caches"],
+        "toolchain" => &["filesystem.toolchains"],
+        "--ro" => &["filesystem.readOnlyPaths"],
+        "--rw" => &["filesystem.readWritePaths"],
+        _ => &[],
+    }
+}

@@ -1,0 +1,216 @@
+//! `sandbox approve` and the protocol behind it: a run waits, somebody else answers (GATE-4 to GATE-6,
+//! TOOL-2).
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use palisade_testkit::{Output, Running, World, patiently};
+use serde_json::Value;
+
+use crate::tmux::Tmux;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A file that no view shows and the user could read.
+fn hidden_file(world: &World, name: &str) -> String {
+    world.write(format!("home/papers/{name}"), "read me\n").to_string_lossy().into_owned()
+}
+
+fn waiting_run(world: &World, command: &[&str]) -> Running {
+    world.sandbox(["run", "--quiet", "--on-ask", "wait", "--"]).args(command).spawn()
+}
+
+fn approve(world: &World, arguments: &[&str]) -> Output {
+    world.sandbox(["approve"]).args(arguments).run()
+}
+
+/// The open questions, as soon as there are so many.
+#[track_caller]
+fn questions(world: &World, count: usize) -> Vec<Value> {
+    let end = Instant::now() + patiently(PATIENCE);
+    loop {
+        let output = approve(world, &["--json"]);
+        output.assert_code(0);
+        let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let questions = listed["questions"].as_array().unwrap();
+        if questions.len() == count {
+            return questions.clone();
+        }
+        assert!(Instant::now() < end, "{count} questions were expected: {listed}");
+    }
+}
+
+fn sockets(world: &World) -> PathBuf {
+    world.home().join(".local/state/palisade/run")
+}
+
+const PYTHON_CLIENT: &str = include_str!("../clients/approve_client.py");
+
+/// Proves: TOOL-2 socket
+#[test]
+fn nobody_asks_is_an_empty_list_and_no_answer() {
+    let world = World::new();
+    assert_eq!(questions(&world, 0), [Value::Null; 0]);
+    let refused = approve(&world, &["--yes", "1"]);
+    refused.assert_code(1);
+    assert!(refused.err().contains("no question 1 is open"), "{}", refused.err());
+    let no_terminal = approve(&world, &[]);
+    no_terminal.assert_code(125);
+    assert!(no_terminal.err().contains("--json"), "{}", no_terminal.err());
+}
+
+/// Proves: GATE-1 blocks-and-asks, GATE-1 approve-continues, GATE-4 once, TOOL-2 socket
+#[test]
+fn a_yes_lets_the_same_call_succeed_once() {
+    let world = World::new();
+    let file = hidden_file(&world, "letter");
+    let script = format!("cat {file}; cat {file}");
+    let run = waiting_run(&world, &["sh", "-c", &script]);
+    let asked = &questions(&world, 1)[0];
+    assert_eq!(asked["path"], file.as_str());
+    assert_eq!((&asked["access"], &asked["isSecret"]), (&"read".into(), &false.into()));
+    assert!(asked["exe"].as_str().unwrap().ends_with("/cat"), "{asked}");
+    let address = asked["address"].as_str().unwrap().to_owned();
+    let yes = approve(&world, &["--yes", &address]);
+    yes.assert_code(0);
+    assert_eq!(yes.out(), format!("allowed once: {file}\n"));
+    // The second one asks again.
+    let again = questions(&world, 1)[0]["address"].as_str().unwrap().to_owned();
+    assert_ne!(again, address);
+    approve(&world, &["--yes", &address]).assert_code(1);
+    approve(&world, &["--no", &again, "--once"]).assert_code(0);
+    let output = run.wait();
+    output.assert_code(1);
+    assert_eq!(output.out(), "read me\n");
+    assert!(output.err().contains("Permission denied"), "{}", output.err());
+}
+
+/// Proves: GATE-4 session, GATE-4 tree
+#[test]
+fn a_directory_is_allowed_for_the_session() {
+    let world = World::new();
+    let first = hidden_file(&world, "one");
+    let second = hidden_file(&world, "two");
+    let run = waiting_run(&world, &["cat", &first, &second]);
+    let asked = &questions(&world, 1)[0];
+    assert_eq!(asked["directory"], world.home().join("papers").to_str().unwrap());
+    approve(&world, &["--yes", "1", "--directory"]).assert_code(0);
+    let output = run.wait();
+    output.assert_code(0);
+    assert_eq!(output.out(), "read me\nread me\n");
+}
+
+/// Proves: GATE-1 deny-eacces, GATE-4 session
+#[test]
+fn a_no_holds_for_the_session() {
+    let world = World::new();
+    let file = hidden_file(&world, "letter");
+    let run = waiting_run(&world, &["cat", &file, &file]);
+    questions(&world, 1);
+    let no = approve(&world, &["--no", "1"]);
+    no.assert_code(0);
+    assert_eq!(no.out(), format!("denied for the session: {file}\n"));
+    let output = run.wait();
+    output.assert_code(1);
+    assert_eq!(output.err().matches("Permission denied").count(), 2, "{}", output.err());
+}
+
+/// Proves: GATE-6 socket, GATE-6 messages
+#[test]
+fn a_client_in_another_language_lists_and_approves() {
+    let world = World::new();
+    let file = hidden_file(&world, "letter");
+    let run = waiting_run(&world, &["cat", &file]);
+    questions(&world, 1);
+    let client = world.write("approve_client.py", PYTHON_CLIENT);
+    let python = |arguments: &[&str]| {
+        world.bare("python3").arg(&client).arg(sockets(&world)).args(arguments).run()
+    };
+    let listed = python(&["list"]);
+    listed.assert_code(0);
+    let question: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    assert_eq!((&question["path"], &question["id"]), (&file.as_str().into(), &1.into()));
+    let answered = python(&["approve", &file, "--lifetime", "session"]);
+    answered.assert_code(0);
+    let audit: Value = serde_json::from_slice(&answered.stdout).unwrap();
+    assert_eq!(audit["source"], "socket");
+    assert_eq!(audit["by"]["name"], "approve_client.py");
+    let output = run.wait();
+    output.assert_code(0);
+    assert_eq!(output.out(), "read me\n");
+}
+
+/// A run that has nobody to ask waits for whoever says to be there; `--watch` does.
+///
+/// Proves: GATE-6 socket, TOOL-2 socket
+#[test]
+fn whoever_watches_is_waited_for() {
+    let world = World::new();
+    let file = hidden_file(&world, "letter");
+    let alone = world.sandbox(["run", "--quiet", "--", "cat", &file]).run();
+    alone.assert_code(1);
+    let watch = world.sandbox(["approve", "--json", "--watch"]).spawn();
+    let end = Instant::now() + patiently(PATIENCE);
+    while !sockets(&world).join("approver.lock").exists() {
+        assert!(Instant::now() < end, "nobody attends");
+        std::thread::yield_now();
+    }
+    let run = world.sandbox(["run", "--quiet", "--", "cat", &file]).spawn();
+    watch.wait_for_stdout("\"event.fs_request\"");
+    approve(&world, &["--yes", "1"]).assert_code(0);
+    run.wait().assert_code(0);
+    watch.wait_for_stdout("\"session.vanished\"");
+    watch.signal(rustix::process::Signal::TERM);
+    let output = watch.wait();
+    let types: Vec<String> = output
+        .out()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].as_str().unwrap().into())
+        .collect();
+    assert_eq!(types, ["session.appeared", "event.fs_request", "event.audit", "session.vanished"]);
+}
+
+/// Proves: TOOL-2 terminal, GATE-4 once
+#[test]
+fn the_list_in_another_terminal_answers_with_one_key() {
+    let world = World::new();
+    let file = hidden_file(&world, "letter");
+    let secret = world.write("home/.ssh/id_ed25519", "key\n").to_string_lossy().into_owned();
+    let tmux = Tmux::new(&world);
+    tmux.resize(60, 30);
+    tmux.line("sandbox approve --no-notify");
+    tmux.wait_until("an empty list", |_| tmux.visible().contains("nobody asks"));
+    let run = waiting_run(&world, &["cat", &file, &secret]);
+    tmux.wait_until("a question", |_| tmux.visible().contains("1 question in 1 session"));
+    let shown = tmux.visible();
+    for text in ["wanted by   /", "command     cat", "why asked", "y once   s session"] {
+        assert!(shown.contains(text), "`{text}` is missing:\n{shown}");
+    }
+    press_until(&tmux, "y", &format!("allowed once: {}", tail_of(&file)));
+    tmux.wait_until("the secret", |_| tmux.visible().contains("THIS IS A SECRET"));
+    press_until(&tmux, "n", "denied for the session");
+    let output = run.wait();
+    output.assert_code(1);
+    assert_eq!(output.out(), "read me\n");
+    tmux.keys(&["q"]);
+    tmux.expect_status(0);
+}
+
+/// The line at the bottom shows the end of a long path.
+fn tail_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap()
+}
+
+/// Answers are not taken for a moment after the list has changed.
+#[track_caller]
+fn press_until(tmux: &Tmux<'_>, key: &str, shown: &str) {
+    let words: Vec<&str> = shown.split(": ").collect();
+    let end = Instant::now() + patiently(PATIENCE);
+    while !words.iter().all(|word| tmux.visible().contains(word)) {
+        assert!(Instant::now() < end, "`{shown}` never came:\n{}", tmux.visible());
+        if !tmux.visible().contains("nobody asks") {
+            tmux.keys(&[key]);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}

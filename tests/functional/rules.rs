@@ -1,0 +1,128 @@
+//! Rules that outlast a question: `policy save` puts them into a file, `why` tells which of them
+//! decides (GATE-4, POL-5).
+
+use std::fs;
+
+use palisade_testkit::{Output, World, am_root};
+use serde_json::Value;
+
+fn why(world: &World, arguments: &[&str]) -> Output {
+    world.sandbox(["why"]).args(arguments).run()
+}
+
+#[track_caller]
+fn assert_says(output: &Output, code: i32, words: &[&str]) {
+    output.assert_code(code);
+    for word in words {
+        assert!(output.out().contains(word), "no {word:?} in: {}", output.out());
+    }
+}
+
+const SESSION: &str = "01900000-0000-7000-8000-000000000001";
+
+/// What a session leaves behind whose questions were answered.
+fn answered(world: &World, path: &str) {
+    let answers = format!(
+        r#"[{{"effect": "allow", "path": "{path}", "tree": true, "access": "execute",
+             "at": "2026-01-02T03:04:05Z", "by": "terminal"}}]"#
+    );
+    world.write(format!("home/.local/state/palisade/sessions/{SESSION}.answers.json"), answers);
+}
+
+/// Proves: GATE-4 why
+#[test]
+fn a_path_is_explained_by_its_grant_its_rule_or_the_question() {
+    let world = World::new();
+    let data = world.write("home/data/a.txt", "a");
+    let data = data.to_str().unwrap();
+    assert_says(&why(&world, &["/usr/bin/env"]), 0, &["visible, read-only", "system"]);
+    assert_says(&why(&world, &["."]), 0, &["visible, writable: project", "preset default:"]);
+    assert_says(&why(&world, &["/tmp/x"]), 0, &["the run's own"]);
+    assert_says(&why(&world, &["/nowhere/at/all"]), 1, &["neither inside nor on the host"]);
+    assert_says(&why(&world, &[data]), 2, &["somebody says yes", "denied after 300 s", "/data/**"]);
+    let quick = why(&world, &["--on-ask", "wait", "--ask-timeout", "20", data]);
+    assert_says(&quick, 2, &["denied after 20 s"]);
+    assert_says(&why(&world, &["--on-ask", "deny", data]), 1, &["onAsk denies it"]);
+    assert_says(&why(&world, &["--blacklist", data, data]), 1, &["it is denied", "--blacklist"]);
+    assert_says(&why(&world, &["--ro", data, data]), 0, &["visible, read-only", "--ro"]);
+    let policy = world.write("p.yaml", "filesystem:\n  rules:\n    - deny: ~/data/\n      by: me\n");
+    let denied = why(&world, &["--policy", policy.to_str().unwrap(), data]);
+    assert_says(&denied, 1, &["denied by the rule `deny: ", "of the user", "p.yaml:3, by me"]);
+    let json = why(&world, &["--json", "--policy", policy.to_str().unwrap(), data]);
+    json.assert_code(1);
+    let json: Value = serde_json::from_str(&json.out()).unwrap();
+    assert_eq!((&json["decision"], &json["effect"]), (&"rule".into(), &"deny".into()));
+}
+
+/// Proves: GATE-4 why, FS-2 secret-list
+#[test]
+fn a_secret_is_named_as_one_and_a_rule_for_its_directory_does_not_open_it() {
+    let world = World::new();
+    let key = world.write("home/.ssh/id_ed25519", "key");
+    let key = key.to_str().unwrap();
+    assert_says(&why(&world, &[key]), 2, &["a secret;"]);
+    assert!(!why(&world, &[key]).out().contains("would be offered"));
+    let directory = world.write("p.yaml", "filesystem:\n  rules:\n    - allow: ~/.ssh/\n");
+    assert_says(&why(&world, &["--policy", directory.to_str().unwrap(), key]), 2, &["a secret;"]);
+    let exact = world.write("q.yaml", "filesystem:\n  rules:\n    - allow: ~/.ssh/id_ed25519\n");
+    assert_says(&why(&world, &["--policy", exact.to_str().unwrap(), key]), 0, &["q.yaml:3"]);
+}
+
+/// Proves: POL-5 save, GATE-4 stores
+#[test]
+fn answers_are_saved_for_the_user_and_nothing_else_in_the_file_moves() {
+    let world = World::new();
+    world.write("home/tool/bin/run", "x");
+    let tool = world.home().join("tool").canonicalize().unwrap();
+    let tool = tool.to_str().unwrap();
+    let nothing = world.sandbox(["policy", "save"]).run();
+    nothing.assert_code(125);
+    answered(&world, tool);
+    let mine = "# mine\nview: host   # as ever\n";
+    let file = world.write("home/.config/palisade/policy.yaml", mine);
+    let dry = world.sandbox(["policy", "save", "--dry-run"]).run();
+    assert_says(&dry, 0, &[&format!("+    - allow: {tool}/**"), "nothing was written"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), mine);
+    let saved = world.sandbox(["policy", "save", "--session", SESSION]).run();
+    assert_says(&saved, 0, &[" view: host   # as ever", "+      access: execute", "written to"]);
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.starts_with(mine) && text.contains("by: terminal"), "{text}");
+    let program = format!("{tool}/bin/run");
+    assert_says(&why(&world, &["--execute", &program]), 0, &["allowed by the rule", "policy.yaml:5"]);
+    let again = world.sandbox(["policy", "save", "--last"]).run();
+    assert_says(&again, 0, &["says all of it already"]);
+}
+
+/// Proves: POL-4 untrusted-project, POL-5 save
+#[test]
+fn a_project_is_told_to_be_untrusted_and_stays_trusted_once_it_is() {
+    let world = World::new();
+    world.write("home/tool/x", "x");
+    let tool = world.home().join("tool").canonicalize().unwrap();
+    let file = tool.join("x");
+    answered(&world, tool.to_str().unwrap());
+    let saved = world.sandbox(["policy", "save", "--to", "project"]).run();
+    assert_says(&saved, 0, &["it is not trusted", "sandbox policy trust"]);
+    let asked = why(&world, &[file.to_str().unwrap()]);
+    asked.assert_code(2);
+    assert!(asked.err().contains("only tighten"), "{}", asked.err());
+    world.sandbox(["policy", "trust", "--yes"]).run().assert_code(0);
+    assert_says(&why(&world, &[file.to_str().unwrap()]), 0, &["of the project"]);
+    answered(&world, "/srv/other");
+    let saved = world.sandbox(["policy", "save", "--to", "project"]).run();
+    assert_says(&saved, 0, &["is trusted as it is now"]);
+    assert_says(&why(&world, &[file.to_str().unwrap()]), 0, &["of the project"]);
+}
+
+/// Proves: GATE-4 stores
+#[test]
+fn the_organisations_file_is_roots() {
+    if am_root() {
+        return;
+    }
+    let world = World::new();
+    answered(&world, "/srv/other");
+    let saved = world.sandbox(["policy", "save", "--to", "organisation"]).run();
+    saved.assert_code(125);
+    assert!(saved.err().contains("only root writes there"), "{}", saved.err());
+}

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::measure::{self, Contender, Surroundings, Times, ratio};
 use crate::setup::{self, TestUser};
-use crate::{bench_trees, dist, programs, stage};
+use crate::{bench_gate, bench_trees, dist, programs, stage};
 
 const TRUE: &str = "/bin/true";
 const BARE: &str = "bare";
@@ -39,6 +39,8 @@ enum Subject {
     Start,
     /// Opening files, and programs that write many: inside, bare and in bubblewrap.
     Files,
+    /// What the gate costs: calls on what may be seen, whole programs, questions and decisions.
+    Gate,
 }
 
 /// Runs the task.
@@ -48,33 +50,50 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
     let probe = match arguments.subject {
         Subject::Files => Some(programs::build_binary("palisade-probe", &["--release"])?),
         Subject::Start => None,
+        Subject::Gate => {
+            let rounds = arguments.rounds.unwrap_or(10);
+            return bench_gate::gate(&sandbox, place.path(), arguments.json, rounds);
+        }
     };
+    let mut reports = Vec::new();
+    as_each_user(|by, surroundings, _| {
+        let mut report = match &probe {
+            None => start(&sandbox, surroundings, arguments.rounds.unwrap_or(200))?,
+            Some(probe) => {
+                let probe = stage::link_or_copy_into(probe, surroundings.directory)?;
+                files(&sandbox, &probe, surroundings, arguments.rounds.unwrap_or(10))?
+            }
+        };
+        report.by = by;
+        if !arguments.json {
+            print(&report);
+        }
+        reports.push(report);
+        Ok(())
+    })?;
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&reports)?);
+    }
+    Ok(())
+}
+
+/// As whoever called, and if that is root as the test user too. `measure` also gets the home directory that
+/// those of the surroundings are in.
+pub(crate) fn as_each_user(
+    mut measure: impl FnMut(&'static str, &Surroundings<'_>, &Path) -> Result<()>,
+) -> Result<()> {
     let caller_home = PathBuf::from(std::env::var_os("HOME").context("HOME is not set")?);
     let test_user = if setup::am_root() { setup::find_test_user()? } else { None };
     let mut users: Vec<(PathBuf, Option<&TestUser>)> = vec![(caller_home, None)];
     users.extend(test_user.iter().map(|user| (user.home.clone(), Some(user))));
-    let mut reports = Vec::new();
     for (home, user) in users {
         // A home directory is nobody's project, so the two are apart.
         let directory = stage::test_directory(&home, user)?;
         let own_home = stage::test_directory(&home, user)?;
         let surroundings =
             Surroundings { user, directory: directory.path(), home: own_home.path() };
-        let mut report = match &probe {
-            None => start(&sandbox, &surroundings, arguments.rounds.unwrap_or(200))?,
-            Some(probe) => {
-                let probe = stage::link_or_copy_into(probe, directory.path())?;
-                files(&sandbox, &probe, &surroundings, arguments.rounds.unwrap_or(10))?
-            }
-        };
-        report.by = if user.is_none() && setup::am_root() { "root" } else { "user" };
-        if !arguments.json {
-            print(&report);
-        }
-        reports.push(report);
-    }
-    if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&reports)?);
+        let by = if user.is_none() && setup::am_root() { "root" } else { "user" };
+        measure(by, &surroundings, &home)?;
     }
     Ok(())
 }
@@ -223,14 +242,14 @@ fn files(
         ("system file, bare", "system file, inside", Path::new("/usr/bin/env")),
     ] {
         let loop_words: Vec<OsString> =
-            vec![probe.into(), "open-loop".into(), file.into(), "100000".into()];
+            vec![probe.into(), "open-loop".into(), file.into(), "100000".into(), "1".into()];
         let mut inside_words: Vec<OsString> = vec![sandbox.into()];
         inside_words.extend(["run", "--quiet", "--"].map(OsString::from));
         inside_words.extend(loop_words.clone());
         let (mut bare, mut inside) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
-            bare.push(one_opening(&loop_words, surroundings)?);
-            inside.push(one_opening(&inside_words, surroundings)?);
+            bare.push(one_loop(&loop_words, surroundings)?);
+            inside.push(one_loop(&inside_words, surroundings)?);
         }
         let (bare, inside) = (Times::new(bare)?, Times::new(inside)?);
         for (name, times) in [(bare_name, &bare), (inside_name, &inside)] {
@@ -275,7 +294,8 @@ fn files(
     Ok(report)
 }
 
-fn one_opening(words: &[OsString], surroundings: &Surroundings<'_>) -> Result<Duration> {
+/// What one of the probe's loops said a call took.
+pub(crate) fn one_loop(words: &[OsString], surroundings: &Surroundings<'_>) -> Result<Duration> {
     let said = crate::tree::output_of(surroundings.command(words)?.stdin(Stdio::null()))?;
     let nanoseconds =
         said.trim().strip_prefix("done ").context("the probe did not say how long")?;

@@ -1,4 +1,4 @@
-//! The part of `cargo xtask bench files` that runs whole programs: what writing many files costs inside,
+//! Whole programs in turns, inside and bare. For `cargo xtask bench files`: what writing many files costs,
 //! beside bare and beside bubblewrap with the same view.
 
 use std::ffi::OsString;
@@ -12,13 +12,13 @@ use anyhow::{Context, Result};
 use crate::measure::{Surroundings, Times};
 
 /// A program that writes a tree, and what has to be undone before the next time.
-struct Work {
-    name: &'static str,
-    undo: &'static str,
-    script: &'static str,
+pub(crate) struct Work<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) undo: &'static str,
+    pub(crate) script: &'a str,
 }
 
-const WORKS: [Work; 4] = [
+const WORKS: [Work<'static>; 4] = [
     Work { name: "untar", undo: "rm -rf out && mkdir out", script: "tar -xf tree.tar -C out" },
     Work {
         name: "git checkout",
@@ -88,24 +88,11 @@ pub(crate) fn compare(
     rounds: usize,
 ) -> Result<Vec<Compared>> {
     run(surroundings, &[], PREPARE)?;
+    let bare = ("bare", Vec::new());
+    let contenders: Vec<_> = std::iter::once(bare).chain(others.iter().cloned()).collect();
     let mut compared = Vec::new();
-    for Work { name, undo, script } in WORKS {
-        let bare = ("bare", Vec::new());
-        let contenders: Vec<_> = std::iter::once(&bare).chain(others).collect();
-        let mut times = vec![Vec::new(); contenders.len()];
-        for round in 0..=rounds {
-            for ((_, wrapper), times) in contenders.iter().zip(&mut times) {
-                run(surroundings, &[], undo)?;
-                let time = run(surroundings, wrapper, script)?;
-                // The first round warms the caches.
-                if round > 0 {
-                    times.push(time);
-                }
-            }
-        }
-        let named = contenders.iter().map(|(name, _)| *name);
-        let times = times.into_iter().map(Times::new).collect::<Result<Vec<_>>>()?;
-        compared.push(Compared { name, times: named.zip(times).collect() });
+    for work in WORKS {
+        compared.push(compare_one(surroundings, &work, &contenders, rounds)?);
     }
     let left = surroundings.directory;
     for name in ["out", "node_modules", "staging", "lines", "packages", "repo"] {
@@ -114,7 +101,34 @@ pub(crate) fn compare(
     Ok(compared)
 }
 
-fn run(surroundings: &Surroundings<'_>, wrapper: &[OsString], script: &str) -> Result<Duration> {
+/// Each contender is a name and what stands before the command.
+pub(crate) fn compare_one(
+    surroundings: &Surroundings<'_>,
+    work: &Work<'_>,
+    contenders: &[(&'static str, Vec<OsString>)],
+    rounds: usize,
+) -> Result<Compared> {
+    let mut times = vec![Vec::new(); contenders.len()];
+    for round in 0..=rounds {
+        for ((_, wrapper), times) in contenders.iter().zip(&mut times) {
+            run(surroundings, &[], work.undo)?;
+            let time = run(surroundings, wrapper, work.script)?;
+            // The first round warms the caches.
+            if round > 0 {
+                times.push(time);
+            }
+        }
+    }
+    let named = contenders.iter().map(|(name, _)| *name);
+    let times = times.into_iter().map(Times::new).collect::<Result<Vec<_>>>()?;
+    Ok(Compared { name: work.name, times: named.zip(times).collect() })
+}
+
+pub(crate) fn run(
+    surroundings: &Surroundings<'_>,
+    wrapper: &[OsString],
+    script: &str,
+) -> Result<Duration> {
     let words = wrapper.iter().cloned().chain(["/bin/sh", "-ec", script].map(OsString::from));
     let mut command = surroundings.command(&words.collect::<Vec<_>>())?;
     command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -125,7 +139,7 @@ fn run(surroundings: &Surroundings<'_>, wrapper: &[OsString], script: &str) -> R
     Ok(time)
 }
 
-fn remove(directory: &Path) -> Result<()> {
+pub(crate) fn remove(directory: &Path) -> Result<()> {
     match fs::remove_dir_all(directory) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(error).with_context(|| directory.display().to_string())

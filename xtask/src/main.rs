@@ -4,6 +4,8 @@
 
 mod attacks;
 mod bench;
+mod bench_gate;
+mod bench_question;
 mod bench_trees;
 mod conformance;
 mod deny;

@@ -47,6 +47,9 @@ const NEEDED_BY_THE_MACHINE: &[(Needed, &str)] = &[
     (Needed::Program("setpriv"), "util-linux"),
 ];
 
+/// What only `cargo xtask bench` runs.
+const NEEDED_BY_THE_BENCHES: &[(Needed, &str)] = &[(Needed::Program("rg"), "ripgrep")];
+
 enum Needed {
     Program(&'static str),
     File(&'static str),
@@ -76,6 +79,7 @@ pub(crate) struct TestUser {
 /// Runs the task.
 pub(crate) fn setup() -> Result<()> {
     install_packages_of_the_machine()?;
+    install_packages_of_the_benches()?;
     if am_root() {
         test_user()?;
     }
@@ -94,7 +98,13 @@ pub(crate) fn install_packages_of_the_machine() -> Result<()> {
     install(NEEDED_BY_THE_MACHINE)
 }
 
-/// The packages of both lists.
+/// The same for the benches.
+pub(crate) fn install_packages_of_the_benches() -> Result<()> {
+    install(NEEDED)?;
+    install(NEEDED_BY_THE_BENCHES)
+}
+
+/// The packages that the machine has too.
 pub(crate) fn packages_of_the_tests() -> Vec<&'static str> {
     NEEDED.iter().map(|(_, package)| *package).chain(["busybox-static"]).collect()
 }

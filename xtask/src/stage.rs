@@ -112,8 +112,8 @@ pub(crate) fn link_or_copy_into(file: &Path, directory: &Path) -> Result<PathBuf
     Ok(placed)
 }
 
-/// The Rust toolchain, for the tests that build a crate inside.
-fn reachable_toolchain(stage: &Path) -> Result<PathBuf> {
+/// The Rust toolchain, for building a crate inside.
+pub(crate) fn reachable_toolchain(stage: &Path) -> Result<PathBuf> {
     let mut rustc = Command::new("rustc");
     let printed = tree::output_of(rustc.args(["--print", "sysroot"]).current_dir(tree::root()))?;
     let sysroot = PathBuf::from(printed.trim());

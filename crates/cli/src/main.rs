@@ -13,7 +13,7 @@ mod request;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use commands::{
-    approve, audit, check_path, doctor, explain_syscall, generate, plan, policy, run, why,
+    approve, audit, check_path, doctor, explain_syscall, generate, learn, plan, policy, run, why,
 };
 use palisade_session::SessionError;
 use std::ffi::OsString;
@@ -48,6 +48,8 @@ struct Cli {
 enum Command {
     #[command(about = RUN)]
     Run(run::Run),
+    /// Run a command with what it touches granted, and write the policy it would have needed
+    Learn(learn::Learn),
     /// Show what `run` would do with the same options, without doing it
     Plan(plan::Plan),
     /// Try what this host can do, and say how to mend what it can not
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
     };
     let done = match command {
         Command::Run(run) => run.execute(),
+        Command::Learn(learn) => learn.execute(),
         Command::Plan(plan) => plan.execute(),
         Command::Doctor(doctor) => doctor.execute(),
         Command::ExplainSyscall(explain) => explain.execute(),

@@ -16,13 +16,9 @@ pub(crate) struct Index {
     globs: HashMap<Box<[u8]>, Globs>,
 }
 
-/// The globs that begin in one directory.
-#[derive(Clone, Debug, Default)]
-struct Globs {
-    /// One after the other in memory: most globs are ruled out by these alone.
-    tails: Vec<Tail>,
-    rules: Vec<usize>,
-}
+/// The globs that begin in one directory, by how their last name ends: most are ruled out by that alone.
+/// One entry for each length of an ending.
+type Globs = HashMap<u64, HashMap<u64, Vec<usize>>>;
 
 /// The last bytes of a path, up to eight, as one number.
 #[derive(Clone, Copy, Debug)]
@@ -60,8 +56,8 @@ impl Index {
             Pattern::Glob(glob) => {
                 let directory = as_ancestor(glob.directory());
                 let globs = self.globs.entry(directory.into()).or_default();
-                globs.tails.push(Tail::of(&glob.tail()));
-                globs.rules.push(place);
+                let Tail { mask, bytes } = Tail::of(&glob.tail());
+                globs.entry(mask).or_default().entry(bytes).or_default().push(place);
             }
         }
     }
@@ -77,9 +73,9 @@ impl Index {
             self.trees.get(ancestor).into_iter().flatten().copied().for_each(&mut found);
             let Some(globs) = self.globs.get(ancestor) else { continue };
             let below = &path[if ancestor == b"/" { 0 } else { ancestor.len() }..];
-            for (tail, place) in globs.tails.iter().zip(&globs.rules) {
-                let may_match = last & tail.mask == tail.bytes;
-                if may_match && glob_of(&rules[*place]).is_some_and(|g| g.matches_below(below)) {
+            let ending = globs.iter().filter_map(|(mask, tails)| tails.get(&(last & mask)));
+            for place in ending.flatten() {
+                if glob_of(&rules[*place]).is_some_and(|glob| glob.matches_below(below)) {
                     found(*place);
                 }
             }

@@ -194,6 +194,23 @@ fn links_on_the_way_are_links_inside() {
 }
 
 #[test]
+fn a_directory_can_be_shown_without_what_is_in_it() {
+    let command = |host: &Path, _| list(host.join("wide"));
+    play(command, |stage| {
+        let wide = stage.host.join("wide");
+        fs::create_dir(&wide).unwrap();
+        fs::write(wide.join("secret"), "secret").unwrap();
+        let found = stage.look(wide);
+        let name = stage.graft_found(found.token, What::Name, false).unwrap();
+        assert_eq!(stage.command(0), "");
+        stage.ungraft(name);
+        let whole = stage.graft_found(found.token, What::Found, false).unwrap();
+        assert_eq!(stage.command(0), "secret");
+        stage.ungraft(whole);
+    });
+}
+
+#[test]
 fn a_directory_may_cover_files_that_were_shown_before() {
     let command = |host: &Path, _| list(host.join("sdk"));
     play(command, |stage| {

@@ -62,6 +62,25 @@ pub(crate) struct Piece<'s> {
     pub(crate) seen: &'s Seen,
 }
 
+/// What comes to stand inside, besides the links that lead to it.
+#[derive(Debug)]
+pub(crate) enum Shown<'s> {
+    Piece(Piece<'s>),
+    /// A directory of our own.
+    Name(&'s Path),
+    Links,
+}
+
+impl Shown<'_> {
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Piece(piece) => Some(&piece.seen.path),
+            Self::Name(path) => Some(path),
+            Self::Links => None,
+        }
+    }
+}
+
 impl Inside {
     pub(crate) fn open(
         namespace: OwnedFd,
@@ -81,19 +100,20 @@ impl Inside {
         Ok(Self { namespace, own_namespace, mounted, root, scaffold, grafts, last: 0 })
     }
 
-    /// Shows a piece at the path it has on the host, and the links that lead to it. Without a piece,
-    /// the links alone.
+    /// Shows something at the path it has on the host, and the links that lead to it.
     pub(crate) fn graft(
         &mut self,
         identity: &Identity,
-        piece: Option<Piece<'_>>,
+        shown: Shown<'_>,
         links: &[(PathBuf, PathBuf)],
     ) -> Result<u64> {
-        let path = piece.as_ref().map(|piece| piece.seen.path.as_path());
-        if let Some(path) = path
-            && self.mounted.iter().any(|mounted| mounted.starts_with(path))
+        let path = shown.path().map(Path::to_owned);
+        let path = path.as_deref();
+        if let Shown::Piece(Piece { seen, .. }) = &shown
+            && self.mounted.iter().any(|mounted| mounted.starts_with(&seen.path))
         {
-            return Err(SysError::new("move_mount", path.display().to_string(), Errno::BUSY));
+            let path = seen.path.display().to_string();
+            return Err(SysError::new("move_mount", path, Errno::BUSY));
         }
         let Self { namespace, own_namespace, root, scaffold, grafts, .. } = self;
         let (mount, names) = within(namespace, own_namespace, identity, || {
@@ -103,8 +123,10 @@ impl Inside {
             let made = links
                 .iter()
                 .try_for_each(|(place, text)| scaffold.make_link(root, place, text))
-                .and_then(|()| {
-                    piece.map(|piece| attach(root, scaffold, grafts, piece)).transpose()
+                .and_then(|()| match shown {
+                    Shown::Piece(piece) => attach(root, scaffold, grafts, piece).map(Some),
+                    Shown::Name(path) => scaffold.make_directory(root, path).map(|()| None),
+                    Shown::Links => Ok(None),
                 });
             let paths = links.iter().map(|(place, _)| place.as_path()).chain(path);
             match made {

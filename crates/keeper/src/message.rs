@@ -40,6 +40,8 @@ pub enum What {
     Found,
     /// A directory that holds it, with everything in it.
     Directory(PathBuf),
+    /// Of a directory only that it is there: an empty one of the sandbox's own stands for it.
+    Name,
     /// Only the links that led to it: what they lead to can be seen already.
     Links,
 }
@@ -137,6 +139,7 @@ impl Ask {
                     What::Directory(path) => {
                         packet.bytes(b"directory").bytes(path.as_os_str().as_bytes())
                     }
+                    What::Name => packet.bytes(b"name"),
                     What::Links => packet.bytes(b"links"),
                 };
             }
@@ -167,6 +170,7 @@ impl Ask {
                 let what = match fields.bytes()? {
                     b"found" => What::Found,
                     b"directory" => What::Directory(fields.path()?),
+                    b"name" => What::Name,
                     b"links" => What::Links,
                     _ => return None,
                 };

@@ -14,6 +14,7 @@ fn every_question_comes_back_as_it_was() {
         Ask::Graft { token: 2, what: What::Found, exec: true },
         Ask::Graft { token: 3, what: What::Directory(odd()), exec: false },
         Ask::Graft { token: 4, what: What::Links, exec: false },
+        Ask::Graft { token: 5, what: What::Name, exec: false },
         Ask::Open { token: 4, flags: u32::MAX },
         Ask::Ungraft { graft: 5 },
         Ask::Forget { token: 6 },

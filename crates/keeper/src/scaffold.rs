@@ -112,6 +112,16 @@ impl Scaffold {
         seen.map_err(|error| SysError { subject: path.display().to_string(), ..error })
     }
 
+    /// Makes a directory, if it is not there yet.
+    pub(crate) fn make_directory(&mut self, root: &OwnedFd, path: &Path) -> Result<()> {
+        match open_beneath(root, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY) {
+            Err(error) if error.errno == Errno::NOENT => {
+                self.make_place(path, Kind::Directory).map(drop)
+            }
+            there => there.map(drop),
+        }
+    }
+
     /// Makes a link of the host's, if it is not there yet.
     pub(crate) fn make_link(&mut self, root: &OwnedFd, path: &Path, text: &Path) -> Result<()> {
         let taken = || Err(SysError::new("symlink", path.display().to_string(), Errno::EXIST));

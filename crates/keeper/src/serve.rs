@@ -1,7 +1,7 @@
 //! The keeper's desk: one question after the other, each answered from what is held under its token.
 
 use crate::identity::Identity;
-use crate::inside::{Inside, Piece};
+use crate::inside::{Shown, Inside, Piece};
 use crate::look::{Host, Seen};
 use crate::message::{Ask, Found, Kind, Told, What};
 use crate::needs::{self, Needed};
@@ -109,24 +109,28 @@ impl Desk {
     fn graft(&mut self, token: u64, what: &What, exec: bool) -> Result<u64> {
         let found = held(&self.held, token)?;
         let directory;
-        let shown = match what {
-            What::Links => None,
-            What::Found if found.kind == Kind::Link => None,
-            What::Found => Some(found),
+        let seen = match what {
+            What::Links => return self.inside.graft(&self.identity, Shown::Links, &found.links),
+            What::Found if found.kind == Kind::Link => {
+                return self.inside.graft(&self.identity, Shown::Links, &found.links);
+            }
+            What::Name if found.kind == Kind::Directory => {
+                let shown = Shown::Name(&found.path);
+                return self.inside.graft(&self.identity, shown, &found.links);
+            }
+            What::Name => return Err(refused(&found.path, Errno::NOTDIR)),
+            What::Found => found,
             What::Directory(path) if found.path.starts_with(path) => {
                 directory = self.host.directory(path)?;
-                Some(&directory)
+                &directory
             }
             What::Directory(path) => return Err(refused(path, Errno::INVAL)),
         };
-        let piece = match shown {
-            None => None,
-            Some(seen) if matches!(seen.kind, Kind::File | Kind::Directory) => {
-                Some(Piece { mount: take(&mut self.identity, seen, exec)?, seen })
-            }
-            Some(seen) => return Err(refused(&seen.path, Errno::ACCESS)),
-        };
-        self.inside.graft(&self.identity, piece, &found.links)
+        if !matches!(seen.kind, Kind::File | Kind::Directory) {
+            return Err(refused(&seen.path, Errno::ACCESS));
+        }
+        let piece = Piece { mount: take(&mut self.identity, seen, exec)?, seen };
+        self.inside.graft(&self.identity, Shown::Piece(piece), &found.links)
     }
 
     /// Through a mount of its own that is read-only and attached nowhere: opened again inside, by its

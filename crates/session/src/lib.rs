@@ -14,6 +14,7 @@ pub mod filter;
 mod gate;
 mod incidents;
 mod journal;
+pub mod learn;
 #[cfg(feature = "layers-off")]
 pub mod layers_off;
 mod places;

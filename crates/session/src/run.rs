@@ -3,6 +3,7 @@
 //! It fails closed: what can not be planned, recorded or set up is never started, and an audit log
 //! that can not be written ends what was started.
 
+use crate::answers;
 use crate::caller::Caller;
 use crate::config::{self, PolicyRequest};
 use crate::deadlines::Deadlines;
@@ -248,6 +249,10 @@ fn carry_out(plan: &Plan, rules: Vec<Rule>, scene: Scene<'_>) -> Result<(), Sess
     conclude(report, &ended, Times { setup, wall });
     record_end(journal, plan, run, report, clock)?;
     ended.incidents.report(report);
+    // What somebody answered can be answered again; a run that went well did not fail for it.
+    if let Err(error) = answers::write(&caller.places, &report.session_id, &ended.touched.answered) {
+        report.notes.push(format!("the answers of this session were not kept: {error}"));
+    }
     ended.touched.report(report);
     Ok(())
 }

@@ -6,6 +6,7 @@ pub(crate) mod check_path;
 pub(crate) mod doctor;
 pub(crate) mod explain_syscall;
 pub(crate) mod generate;
+pub(crate) mod learn;
 pub(crate) mod plan;
 pub(crate) mod policy;
 pub(crate) mod run;

@@ -12,6 +12,7 @@ use clap::Args;
 use palisade_record::{Outcome, ReportFile, RunReport};
 use palisade_session::Caller;
 use palisade_session::run::{RunRequest, run};
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -39,42 +40,59 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let caller = Caller::here()?;
-        #[cfg(feature = "layers-off")]
-        warn_of_test_build();
-        let policy = request::policy_request(&caller, &self.policy)?;
-        let told = self.report.or(environment::options(&caller.facts.env)?);
-        let report_file = told.report.as_deref().map(prepare).transpose()?;
-        let request = RunRequest { command: self.command.command, policy };
-        let mut tell = |note: &str| {
-            if !told.quiet {
-                output::note(note);
-            }
-        };
-        let cwd = caller.facts.cwd.clone();
-        let finished = run(caller, &request, &mut tell);
-        closing::words(&finished.report, &cwd).iter().for_each(|line| tell(line));
-        let mut exit_code = u8::try_from(finished.report.exit_code).unwrap_or(crate::OWN_FAILURE);
-        match finished.error {
-            Some(error) => output::complain(&error.into()),
-            None if finished.report.outcome == Outcome::Timeout => {
-                tell("the time limit is over; everything inside was ended");
-            }
-            None if outlasted_its_grace(&finished.report) => {
-                tell("the command did not end when it was asked to; everything inside was killed");
-            }
-            None => {}
-        }
-        if let Some(file) = report_file
-            && let Err(error) = file.write(&finished.report)
-        {
-            output::complain(&error.into());
-            exit_code = crate::OWN_FAILURE;
-        }
-        if told.json {
-            eprintln!("{}", one_line(&finished.report)?);
-        }
-        Ok(ExitCode::from(exit_code))
+        Ok(perform(caller, &self.policy, self.report, self.command.command)?.exit_code)
     }
+}
+
+/// A run that is over, with everything said that is to be said.
+pub(crate) struct Done {
+    pub(crate) request: RunRequest,
+    pub(crate) report: RunReport,
+    pub(crate) exit_code: ExitCode,
+}
+
+/// Runs a command and tells a person how it went.
+pub(crate) fn perform(
+    caller: Caller,
+    policy: &PolicyArgs,
+    report: ReportArgs,
+    command: Vec<OsString>,
+) -> anyhow::Result<Done> {
+    #[cfg(feature = "layers-off")]
+    warn_of_test_build();
+    let policy = request::policy_request(&caller, policy)?;
+    let told = report.or(environment::options(&caller.facts.env)?);
+    let report_file = told.report.as_deref().map(prepare).transpose()?;
+    let request = RunRequest { command, policy };
+    let mut tell = |note: &str| {
+        if !told.quiet {
+            output::note(note);
+        }
+    };
+    let cwd = caller.facts.cwd.clone();
+    let finished = run(caller, &request, &mut tell);
+    closing::words(&finished.report, &cwd).iter().for_each(|line| tell(line));
+    let mut exit_code = u8::try_from(finished.report.exit_code).unwrap_or(crate::OWN_FAILURE);
+    match finished.error {
+        Some(error) => output::complain(&error.into()),
+        None if finished.report.outcome == Outcome::Timeout => {
+            tell("the time limit is over; everything inside was ended");
+        }
+        None if outlasted_its_grace(&finished.report) => {
+            tell("the command did not end when it was asked to; everything inside was killed");
+        }
+        None => {}
+    }
+    if let Some(file) = report_file
+        && let Err(error) = file.write(&finished.report)
+    {
+        output::complain(&error.into());
+        exit_code = crate::OWN_FAILURE;
+    }
+    if told.json {
+        eprintln!("{}", one_line(&finished.report)?);
+    }
+    Ok(Done { request, report: finished.report, exit_code: ExitCode::from(exit_code) })
 }
 
 fn outlasted_its_grace(report: &RunReport) -> bool {

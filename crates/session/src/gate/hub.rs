@@ -371,7 +371,7 @@ impl<'p> Hub<'p> {
                     also: also.clone(),
                     directory: directory.clone(),
                 }),
-                reason: self.why(is_secret, &touch, &found.path),
+                reason: self.why(is_secret, &touch, &found),
                 process: describe(touch.pid, self.top, &touch.executable, &touch.cwd),
                 is_secret,
                 patience: Some(Duration::from_millis(self.gate.ask_timeout_ms)),
@@ -386,14 +386,25 @@ impl<'p> Hub<'p> {
         }
     }
 
-    fn why(&self, is_secret: bool, touch: &Touch, path: &Path) -> String {
+    fn why(&self, is_secret: bool, touch: &Touch, found: &Found) -> String {
         if is_secret {
-            "it is on the list of secrets".to_owned()
-        } else if path.as_os_str().as_encoded_bytes() == touch.path {
-            "nothing grants it".to_owned()
-        } else {
-            format!("nothing grants it; it was reached as {}", String::from_utf8_lossy(&touch.path))
+            return "it is on the list of secrets".to_owned();
         }
+        let mut why = "nothing grants it".to_owned();
+        if found.path.as_os_str().as_encoded_bytes() != touch.path {
+            why.push_str("; it was reached as ");
+            why.push_str(&String::from_utf8_lossy(&touch.path));
+        }
+        if self.is_wide(found) {
+            why.push_str("; only that it is there would show, not what is in it");
+        }
+        why
+    }
+
+    /// A directory that holds, or may come to hold, what nobody would give away with it.
+    fn is_wide(&self, found: &Found) -> bool {
+        let is_top_level = found.path.components().count() <= 2;
+        found.kind == Kind::Directory && (is_top_level || self.gate.holds_hidden(&found.path))
     }
 
     fn offer(&self, found: &Found) -> Option<PathBuf> {
@@ -423,7 +434,9 @@ impl<'p> Hub<'p> {
         };
         let directory = file.directory.clone().filter(|_| scope == Scope::Directory);
         if lasting == Lasting::Session {
-            let rules = rule_of(&decided, directory.as_deref());
+            let kind = if file.is_directory { Kind::Directory } else { Kind::File };
+            let is_wide = self.is_wide(&Found { path: file.path.clone(), kind });
+            let rules = rule_of(&decided, directory.as_deref(), is_wide);
             for rule in rules {
                 match decided.answer.lifetime() {
                     Lifetime::Always(store) => {
@@ -472,15 +485,16 @@ impl<'p> Hub<'p> {
         let Some(inquiry) = self.inquiries.remove(&token) else { return };
         let access = inquiry.access();
         let Some(found) = &inquiry.found else { return };
+        let what = if what == What::Found && self.is_wide(found) { What::Name } else { what };
         let is_plain_file = found.kind == Kind::File && what == What::Found;
         let takes_descriptors = inquiry.touches.iter().all(takes_descriptor);
         if lasting == Lasting::Once && is_plain_file && takes_descriptors {
             return self.grants.open(token, &inquiry.touches, &mut self.actions);
         }
-        if lasting == Lasting::Session && what != What::Links {
+        if lasting == Lasting::Session && !matches!(what, What::Links | What::Name) {
             let place = match &what {
                 What::Directory(directory) => (directory.clone(), Access::Execute),
-                What::Found | What::Links => (found.path.clone(), access),
+                What::Found | What::Links | What::Name => (found.path.clone(), access),
             };
             self.granted.push(place);
             let needs = inquiry.needs.iter().map(|need| (need.path.clone(), Access::Execute));
@@ -488,7 +502,7 @@ impl<'p> Hub<'p> {
         }
         let is_executable = match &what {
             What::Directory(_) => true,
-            What::Found | What::Links => {
+            What::Found | What::Links | What::Name => {
                 access == Access::Execute
                     || found.kind == Kind::Directory
                     || is_library(&found.path)

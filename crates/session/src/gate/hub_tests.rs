@@ -260,6 +260,22 @@ fn a_secret_is_asked_about_alone_whatever_is_allowed_around_it() {
     assert!(question.is_secret && file.directory.is_none());
 }
 
+/// Proves: FS-2 never-by-directory
+#[test]
+fn a_directory_that_holds_a_secret_shows_its_name_alone() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let mut look = touch(1, "/home/u/.ssh/..", Wants::Look);
+    look.path = b"/srv".to_vec();
+    let token = scene.found(look, Kind::Directory);
+    scene.answer(1, allow(Lifetime::Session));
+    let name = Ask::Graft { token, what: What::Name, exec: true };
+    assert_eq!(asks(&scene.actions()), [name]);
+    // What is in it is asked about on its own.
+    scene.found(touch(2, "/srv/data", READ), Kind::File);
+    assert_eq!(scene.hub.queue().open().count(), 1);
+}
+
 /// Proves: GATE-5 nobody-to-ask
 #[test]
 fn with_nobody_to_ask_the_answer_is_no_at_once() {

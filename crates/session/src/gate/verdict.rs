@@ -124,8 +124,9 @@ impl Verdict {
     }
 }
 
-/// An answer that outlasts its call, as rules: for what was asked about and for what it needs.
-pub(super) fn rule_of(decided: &Decided, directory: Option<&Path>) -> Vec<Rule> {
+/// An answer that outlasts its call, as rules: for what was asked about and for what it needs. Of a wide
+/// directory nothing is said but that it is there.
+pub(super) fn rule_of(decided: &Decided, directory: Option<&Path>, is_wide: bool) -> Vec<Rule> {
     let Subject::File(file) = &decided.question.subject;
     let effect = if decided.answer.is_allowed() { Effect::Allow } else { Effect::Deny };
     let asked = asked_access(file.access);
@@ -145,7 +146,7 @@ pub(super) fn rule_of(decided: &Decided, directory: Option<&Path>) -> Vec<Rule> 
     match directory {
         // A directory is shown as it is, with the programs in it.
         Some(directory) => rules.push(rule(Pattern::Tree(directory.to_owned()), Access::Execute)),
-        None if file.is_directory => rules.push(rule(Pattern::Tree(file.path.clone()), asked)),
+        None if file.is_directory && !is_wide => rules.push(rule(Pattern::Tree(file.path.clone()), asked)),
         None => rules.push(rule(Pattern::Exact(file.path.clone()), asked)),
     }
     if decided.answer.is_allowed() {

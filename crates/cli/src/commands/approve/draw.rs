@@ -57,7 +57,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, board: &mut Board, theme: Theme, now: 
     let detail_height = area.height.saturating_sub(detail_top + footer);
     draw_detail(frame, below(area, detail_top, detail_height), board, theme, now.wall);
     if let Some(said) = board.said(now.monotonic) {
-        let said = text::end(&escape::text(said), usize::from(area.width) - 1);
+        let said = text::middle_cut(&escape::text(said), usize::from(area.width) - 1);
         put(frame, area, area.height - footer, &Line::styled(said, theme.colour(Color::Yellow)));
     }
     for (at, line) in keys.into_iter().enumerate() {

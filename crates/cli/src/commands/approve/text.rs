@@ -51,6 +51,23 @@ pub(crate) fn end(text: &str, columns: usize) -> String {
     std::iter::once('…').chain(kept.into_iter().rev()).collect()
 }
 
+/// Its beginning and its end, with a mark between if it was longer.
+pub(crate) fn middle_cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut used = 0;
+    let beginning: String = text
+        .chars()
+        .take_while(|c| {
+            used += width_of(*c);
+            used <= columns / 2
+        })
+        .collect();
+    let rest = columns - width(&beginning);
+    beginning + &end(text, rest)
+}
+
 /// Groups of words, each group kept together where it fits.
 pub(crate) fn fill(groups: &[String], columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
@@ -68,7 +85,7 @@ pub(crate) fn fill(groups: &[String], columns: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{end, fill, width, wrap};
+    use super::{end, fill, middle_cut, width, wrap};
 
     #[test]
     fn wrapping_loses_nothing_and_fits() {
@@ -87,6 +104,15 @@ mod tests {
         assert_eq!(end("/opt/sdk/include/x.h", 40), "/opt/sdk/include/x.h");
         assert_eq!(end("/opt/sdk/include/x.h", 8), "…ude/x.h");
         assert_eq!(width(&end("漢字漢字", 4)), 3, "half a character does not fit");
+    }
+
+    #[test]
+    fn of_a_sentence_both_ends_are_kept() {
+        assert_eq!(middle_cut("allowed: /opt/sdk/x.h", 21), "allowed: /opt/sdk/x.h");
+        assert_eq!(middle_cut("allowed: /opt/sdk/include/x.h", 20), "allowed: /…clude/x.h");
+        for columns in 2..12 {
+            assert!(width(&middle_cut("漢字漢字漢字漢字", columns)) <= columns);
+        }
     }
 
     #[test]

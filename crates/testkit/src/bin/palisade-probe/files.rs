@@ -7,7 +7,6 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use palisade_testkit::raw;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
@@ -36,7 +35,6 @@ pub(crate) const PROBES: &[Probe] = &[
     ("reopen-input", "", reopen_input),
     ("open-device", "PATH", open_device),
     ("grow", "PATH BYTES", grow),
-    ("open-loop", "PATH COUNT", open_loop),
 ];
 
 fn read(arguments: &[String]) -> Result<String, Failure> {
@@ -217,16 +215,4 @@ fn grow(arguments: &[String]) -> Result<String, Failure> {
     let path = argument(arguments, 0, "PATH")?;
     File::create(path)?.set_len(number(arguments, 1, "BYTES")?)?;
     Ok(path.to_owned())
-}
-
-/// Opens one file over and over and prints the nanoseconds one opening took.
-fn open_loop(arguments: &[String]) -> Result<String, Failure> {
-    let path = argument(arguments, 0, "PATH")?;
-    let count: u32 = number(arguments, 1, "COUNT")?;
-    fs::metadata(path)?;
-    let start = Instant::now();
-    for _ in 0..count {
-        File::open(path)?;
-    }
-    Ok((start.elapsed().as_nanos() / u128::from(count.max(1))).to_string())
 }

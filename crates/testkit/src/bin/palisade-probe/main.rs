@@ -5,6 +5,7 @@
 mod attributes;
 mod files;
 mod kernel;
+mod loops;
 mod mounts;
 mod network;
 mod processes;
@@ -18,12 +19,13 @@ use std::process::ExitCode;
 type Probe = (&'static str, &'static str, fn(&[String]) -> Result<String, Failure>);
 
 /// Every group's table of subcommands.
-const GROUPS: [&[Probe]; 8] = [
+const GROUPS: [&[Probe]; 9] = [
     files::PROBES,
     attributes::PROBES,
     mounts::PROBES,
     processes::PROBES,
     kernel::PROBES,
+    loops::PROBES,
     network::PROBES,
     races::PROBES,
     surroundings::PROBES,

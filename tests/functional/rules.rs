@@ -45,7 +45,8 @@ fn a_path_is_explained_by_its_grant_its_rule_or_the_question() {
     assert_says(&why(&world, &["--on-ask", "deny", data]), 1, &["onAsk denies it"]);
     assert_says(&why(&world, &["--blacklist", data, data]), 1, &["it is denied", "--blacklist"]);
     assert_says(&why(&world, &["--ro", data, data]), 0, &["visible, read-only", "--ro"]);
-    let policy = world.write("p.yaml", "filesystem:\n  rules:\n    - deny: ~/data/\n      by: me\n");
+    let policy =
+        world.write("p.yaml", "filesystem:\n  rules:\n    - deny: ~/data/\n      by: me\n");
     let denied = why(&world, &["--policy", policy.to_str().unwrap(), data]);
     assert_says(&denied, 1, &["denied by the rule `deny: ", "of the user", "p.yaml:3, by me"]);
     let json = why(&world, &["--json", "--policy", policy.to_str().unwrap(), data]);
@@ -88,7 +89,11 @@ fn answers_are_saved_for_the_user_and_nothing_else_in_the_file_moves() {
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.starts_with(mine) && text.contains("by: terminal"), "{text}");
     let program = format!("{tool}/bin/run");
-    assert_says(&why(&world, &["--execute", &program]), 0, &["allowed by the rule", "policy.yaml:5"]);
+    assert_says(
+        &why(&world, &["--execute", &program]),
+        0,
+        &["allowed by the rule", "policy.yaml:5"],
+    );
     let again = world.sandbox(["policy", "save", "--last"]).run();
     assert_says(&again, 0, &["says all of it already"]);
 }

@@ -41,7 +41,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "palisade-launch",
         &["palisade-broker", "palisade-keeper", "palisade-plan", "palisade-sys", "palisade-bpf"],
     ),
-    ("palisade-broker", &["palisade-plan", "palisade-guard", "palisade-bpf", "palisade-sys"]),
+    (
+        "palisade-broker",
+        &["palisade-plan", "palisade-policy", "palisade-guard", "palisade-bpf", "palisade-sys"],
+    ),
     ("palisade-keeper", &["palisade-plan", "palisade-bpf", "palisade-sys"]),
     ("palisade-plan", &["palisade-policy", "palisade-bpf", "palisade-guard"]),
     ("palisade-policy", &["palisade-gate"]),

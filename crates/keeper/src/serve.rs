@@ -1,7 +1,7 @@
 //! The keeper's desk: one question after the other, each answered from what is held under its token.
 
 use crate::identity::Identity;
-use crate::inside::{Shown, Inside, Piece};
+use crate::inside::{Inside, Piece, Shown};
 use crate::look::{Host, Seen};
 use crate::message::{Ask, Found, Kind, Told, What};
 use crate::needs::{self, Needed};

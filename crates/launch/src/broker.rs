@@ -6,9 +6,7 @@ use crate::filter;
 use crate::init::close_all_but;
 use crate::streams;
 use palisade_bpf::{Arch, Listening, broker_spec};
-use palisade_broker::{
-    Duties, Identity, LONGEST_MESSAGE, Message, Reply, Seat, Trigger, occupy,
-};
+use palisade_broker::{Duties, Identity, LONGEST_MESSAGE, Message, Reply, Seat, Trigger, occupy};
 use palisade_plan::model::{Confinement, Mapping, Plan, Seccomp};
 use palisade_sys::clone::{Forked, fork};
 use palisade_sys::fdpass::{reveal_senders, send_with_fds, socketpair};

@@ -7,7 +7,7 @@
 
 use crate::control::{Checked, FromInit, LONGEST_PACKET, Milestone};
 use crate::error::{During, LaunchError};
-use crate::exec::{c_strings, exec};
+use crate::exec;
 use crate::filter;
 use crate::landlock;
 use crate::mounts::detach_old_root;
@@ -53,7 +53,7 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     rustix::process::umask(start.umask);
     // Rust's runtime ignores it, and exec(2) would leave it so. What the caller ignores stays ignored.
     proc::reset_action(sig::SIGPIPE);
-    let (argv, env) = c_strings(&plan.command)?;
+    let (argv, env) = exec::c_strings(&plan.command)?;
     if let Confinement::Namespaces(inside) = &plan.confinement {
         make_network(start, inside)?;
         wait_for_pid_1(start, Milestone::RootChanged);
@@ -88,6 +88,7 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     let mut observations = selfcheck::run(&plan.self_check, Moment::BeforeFilter, start.targets)?;
     let mut took = begun.elapsed();
     proc::unblock_all().during("unblocking signals")?;
+    let seen = exec::visible(&plan.command);
     if let (Some(seccomp), Some(program)) = (&plan.seccomp, &program) {
         let listener = filter::install_with_listener(program.instructions())?;
         hand_over(start, &seccomp.filter, &listener)?;
@@ -96,7 +97,7 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     observations.extend(selfcheck::run(&plan.self_check, Moment::AfterFilter, start.targets)?);
     took += begun.elapsed();
     send(start, &FromInit::Checked(Checked { took, observations }));
-    Err(exec(&plan.command, &argv, &env))
+    Err(exec::exec(&plan.command, seen.as_deref(), &argv, &env))
 }
 
 /// By write(2): the one way to send that even a narrow custom filter leaves open.

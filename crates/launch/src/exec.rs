@@ -25,9 +25,27 @@ pub(crate) fn c_strings(command: &Command) -> Result<(CStrings, CStrings), Launc
     Ok((argv.map_err(refused)?, env.map_err(refused)?))
 }
 
-/// Looks the command up as execvp(3) does, in the sandbox's own `PATH` and view. Returns only
-/// to say why it could not.
-pub(crate) fn exec(command: &Command, argv: &[CString], env: &[CString]) -> LaunchError {
+/// The program that `PATH` leads to inside. Looked for before the filter stands: behind it, every directory
+/// that is not there would be asked about.
+pub(crate) fn visible(command: &Command) -> Option<PathBuf> {
+    let name = command.argv.first().filter(|name| !name.is_empty())?;
+    if name.as_bytes().contains(&b'/') {
+        return None;
+    }
+    let is_program = |file: &PathBuf| {
+        rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok() && file.is_file()
+    };
+    directories(command).map(|directory| directory.join(name)).find(is_program)
+}
+
+/// Looks the command up as execvp(3) does, in the sandbox's own `PATH` and view, and first where it was
+/// seen. Returns only to say why it could not.
+pub(crate) fn exec(
+    command: &Command,
+    seen: Option<&Path>,
+    argv: &[CString],
+    env: &[CString],
+) -> LaunchError {
     let Some(name) = command.argv.first() else {
         return LaunchError::new(STEP, "there is no command");
     };
@@ -39,10 +57,11 @@ pub(crate) fn exec(command: &Command, argv: &[CString], env: &[CString]) -> Laun
         let errno = exec_file(Path::new(name), argv, env);
         return refusal(name, Path::new(name), errno);
     }
-    let path =
-        command.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+    if let Some(seen) = seen {
+        exec_file(seen, argv, env);
+    }
     let mut found = None;
-    for directory in std::env::split_paths(path.unwrap_or(OsStr::new("/usr/bin:/bin"))) {
+    for directory in directories(command) {
         let candidate = directory.join(name);
         match exec_file(&candidate, argv, env) {
             Errno::NOENT | Errno::NOTDIR if !candidate.exists() => {}
@@ -56,6 +75,12 @@ pub(crate) fn exec(command: &Command, argv: &[CString], env: &[CString]) -> Laun
         Some((candidate, errno)) => refusal(name, &candidate, errno),
         None => refusal(name, Path::new(name), Errno::NOENT),
     }
+}
+
+fn directories(command: &Command) -> impl Iterator<Item = PathBuf> {
+    let path = command.env.iter().find(|(name, _)| name == "PATH");
+    let path = path.map_or(OsStr::new("/usr/bin:/bin"), |(_, value)| value.as_os_str());
+    std::env::split_paths(path)
 }
 
 fn exec_file(path: &Path, argv: &[CString], env: &[CString]) -> Errno {

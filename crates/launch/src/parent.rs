@@ -11,10 +11,10 @@ use crate::setup::{self, Launch};
 use crate::sources;
 use crate::streams::{self, Chosen, Streams};
 use palisade_broker::Reply;
+use palisade_broker::Trigger;
 use palisade_plan::model::{
     Confinement, Identity, Mapping, Namespaced, Namespaces, Owner, Plan, Probe,
 };
-use palisade_broker::Trigger;
 use palisade_sys::clone::{CloneFlags, Forked, clone3};
 use palisade_sys::creds::{self, IdKind, MapLine, write_map};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};

@@ -6,8 +6,8 @@ use crate::facts::{HostFacts, HostTree};
 use crate::guard::{Guarded, Mounted};
 use crate::host::Host;
 use crate::model::{
-    Command, Confinement, Gate, Guard, Hardening, Identity, Landlock, MountOp, Namespaced, Note, Plan,
-    Seccomp, Weight,
+    Command, Confinement, Gate, Guard, Hardening, Identity, Landlock, MountOp, Namespaced, Note,
+    Plan, Seccomp, Weight,
 };
 use crate::reach::Reach;
 use crate::seccomp::Unheld;
@@ -121,7 +121,8 @@ fn without_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, K
     let cut_off = policy.network.mode != NetworkMode::Host;
     let mounts: Vec<MountOp> = std::mem::take(&mut seen.view.ops).into_values().collect();
     let guard = guard_names(request, host, &mounts, Mounted::No, &mut seen)?;
-    let unheld = Unheld { inet: cut_off, unix: true, processes: true, names: guard.is_some(), paths: false };
+    let unheld =
+        Unheld { inet: cut_off, unix: true, processes: true, names: guard.is_some(), paths: false };
     let kept = Kept {
         confinement: Confinement::NoNamespaces,
         landlock: Some(landlock::alone(facts.landlock_abi, &mounts, guard.as_ref(), cut_off)),

@@ -38,8 +38,7 @@ fn secrets_are_taken_out_by_name() {
         "ANTHROPIC_API_KEY",
         "VAULT_ADDR",
     ];
-    let plain =
-        ["PATH", "LANG", "AWS_REGION", "GPG_TTY", "EDITOR", "TOKENIZERS_PARALLELISM", "CC"];
+    let plain = ["PATH", "LANG", "AWS_REGION", "GPG_TTY", "EDITOR", "TOKENIZERS_PARALLELISM", "CC"];
     let mut facts = user();
     facts.env = secret.iter().chain(&plain).map(|name| (name.into(), "value".into())).collect();
     facts.env.insert("PWD".into(), facts.cwd.clone().into());

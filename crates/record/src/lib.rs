@@ -25,14 +25,14 @@ pub use chain::Record;
 pub use digest::Digest;
 pub use error::RecordError;
 pub use event::{
-    Approval, Command, Created, Decision, Destroyed, Entered, EscapeAttempt, Event, Executed,
-    Exited, Indicator, Kind, LimitExceeded, LogLevel, PolicyViolation, Run, Severity,
-    SignalForwarded, SyscallBlocked, Validated, AccessDecided,
+    AccessDecided, Approval, Command, Created, Decision, Destroyed, Entered, EscapeAttempt, Event,
+    Executed, Exited, Indicator, Kind, LimitExceeded, LogLevel, PolicyViolation, Run, Severity,
+    SignalForwarded, SyscallBlocked, Validated,
 };
 pub use outcome::{ErrorKind, Failure, Outcome};
 pub use report::{
-    BlockedCalls, Identity, Observed, Planned, ProbeReport, PromiseReport, ProtectedWrite, TouchedPath,
-    RefusedExecution, RunReport, Usage, Versions, Walls,
+    BlockedCalls, Identity, Observed, Planned, ProbeReport, PromiseReport, ProtectedWrite,
+    RefusedExecution, RunReport, TouchedPath, Usage, Versions, Walls,
 };
 pub use report_file::ReportFile;
 pub use state::State;

@@ -36,7 +36,9 @@ fn of_touched(gate: &Gate, caller: &Caller, touched: &[TouchedPath]) -> Vec<Rule
             wanted.partition(|path| path.is_directory);
         let trees = directories.into_iter().map(|directory| {
             let path = PathBuf::from(&directory.path);
-            if gate.holds_hidden(&path) { Pattern::Exact(path) } else { Pattern::Tree(path) }
+            // Of those only the name was shown.
+            let is_wide = path.components().count() <= 2 || gate.holds_hidden(&path);
+            if is_wide { Pattern::Exact(path) } else { Pattern::Tree(path) }
         });
         let files: Vec<PathBuf> = files.iter().map(|file| PathBuf::from(&file.path)).collect();
         let patterns: Vec<Pattern> = trees.chain(group(&files, &around)).collect();

@@ -14,9 +14,9 @@ pub mod filter;
 mod gate;
 mod incidents;
 mod journal;
-pub mod learn;
 #[cfg(feature = "layers-off")]
 pub mod layers_off;
+pub mod learn;
 mod places;
 mod relay;
 mod reporting;

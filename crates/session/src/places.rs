@@ -44,11 +44,12 @@ impl Places {
                 .map(|base| base.join("palisade"))
                 .ok_or(SessionError::NoHome { variable: name })
         };
+        let user = below("XDG_CONFIG_HOME", ".config")?;
         let state = below("XDG_STATE_HOME", ".local/state")?;
         let runtime = variable("XDG_RUNTIME_DIR");
         Ok(Self {
             organisation: PathBuf::from("/etc/palisade"),
-            user: below("XDG_CONFIG_HOME", ".config")?,
+            user,
             runtime: palisade_ask::sessions::socket_directory(runtime.as_deref(), &state),
             state,
         })

@@ -7,8 +7,8 @@ use crate::answers;
 use crate::caller::Caller;
 use crate::config::{self, PolicyRequest};
 use crate::deadlines::Deadlines;
-use crate::gate::{Gate, Setting};
 use crate::error::{SIGNAL_BASE, SessionError, TIMED_OUT};
+use crate::gate::{Gate, Setting};
 use crate::incidents::Incidents;
 use crate::journal::Journal;
 use crate::reporting::{self, word};
@@ -132,7 +132,11 @@ fn attempt(
 ) -> Result<(), SessionError> {
     let mut journal = Journal::open(&caller.places, &report.session_id)?;
     let outcome = prepare(caller, request, report, tell).and_then(|(plan, rules)| {
-        carry_out(&plan, rules, Scene { caller, request, journal: &mut journal, clock, report, tell })
+        carry_out(
+            &plan,
+            rules,
+            Scene { caller, request, journal: &mut journal, clock, report, tell },
+        )
     });
     if let Err(error) = &outcome {
         let destroyed = Destroyed { duration_ms: millis(clock.elapsed()) };
@@ -222,15 +226,18 @@ fn carry_out(plan: &Plan, rules: Vec<Rule>, scene: Scene<'_>) -> Result<(), Sess
     let running = palisade_launch::launch(plan, &streams, caller.places.open_lock()?)?;
     release_streams();
     let incidents = Incidents::new(plan.seccomp.as_ref());
-    let gate = Gate::of(plan, Setting {
-        session: report.session_id.clone(),
-        rules,
-        home: caller.facts.home.clone(),
-        runtime: caller.places.runtime.clone(),
-        stores: Stores::new(caller),
-        command: report.command.join(" "),
-        project,
-    });
+    let gate = Gate::of(
+        plan,
+        Setting {
+            session: report.session_id.clone(),
+            rules,
+            home: caller.facts.home.clone(),
+            runtime: caller.places.runtime.clone(),
+            stores: Stores::new(caller),
+            command: report.command.join(" "),
+            project,
+        },
+    );
     let mut watch = Watch::new(running, signals, terminal, deadlines, incidents, gate);
     let checked = watch.until_started(tell).inspect_err(|_| {
         watch.take_unlogged().into_iter().for_each(|event| journal.add(event));
@@ -250,7 +257,8 @@ fn carry_out(plan: &Plan, rules: Vec<Rule>, scene: Scene<'_>) -> Result<(), Sess
     record_end(journal, plan, run, report, clock)?;
     ended.incidents.report(report);
     // What somebody answered can be answered again; a run that went well did not fail for it.
-    if let Err(error) = answers::write(&caller.places, &report.session_id, &ended.touched.answered) {
+    if let Err(error) = answers::write(&caller.places, &report.session_id, &ended.touched.answered)
+    {
         report.notes.push(format!("the answers of this session were not kept: {error}"));
     }
     ended.touched.report(report);

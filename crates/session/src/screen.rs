@@ -81,7 +81,7 @@ mod tests {
         screen.is_full()
     }
 
-    /// Proves: GATE-8 full-screen
+    /// Proves: GATE-8 no-prompt
     #[test]
     fn an_editor_has_the_screen_until_it_gives_it_back() {
         assert!(after(&[b"\x1b[?1049h\x1b[2J~\r\n~"]));

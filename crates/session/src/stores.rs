@@ -110,7 +110,11 @@ impl Stores {
             Store::Organisation => {
                 let directory = places.organisation.clone();
                 let is_ours = rustix::process::geteuid().is_root() || is_writable(&directory);
-                if is_ours { Ok(directory) } else { Err(SessionError::NeedsRoot { path: directory }) }
+                if is_ours {
+                    Ok(directory)
+                } else {
+                    Err(SessionError::NeedsRoot { path: directory })
+                }
             }
             Store::Project => {
                 let directory = config::project_root(&self.caller, None)?.join(PROJECT_DIRECTORY);

@@ -155,11 +155,8 @@ impl Desk {
 impl Drop for Desk {
     fn drop(&mut self) {
         // What can not be removed is found dead by whoever looks for sessions next.
-        let _ = rustix::fs::unlinkat(
-            &self.directory,
-            self.name.as_str(),
-            rustix::fs::AtFlags::empty(),
-        );
+        let _ =
+            rustix::fs::unlinkat(&self.directory, self.name.as_str(), rustix::fs::AtFlags::empty());
     }
 }
 

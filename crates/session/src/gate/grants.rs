@@ -71,7 +71,8 @@ impl Grants {
         let job = self.next_job;
         self.next_job += 1;
         let awaited = parts.len();
-        self.jobs.insert(job, Job { awaited, touches, grafts: Vec::new(), lasting, has_failed: false });
+        self.jobs
+            .insert(job, Job { awaited, touches, grafts: Vec::new(), lasting, has_failed: false });
         for Part { token, what, is_executable } in parts {
             self.awaiting.entry(token).or_default().push_back(job);
             out.push_back(Action::Keeper(Ask::Graft { token, what, exec: is_executable }));
@@ -86,7 +87,13 @@ impl Grants {
         }
     }
 
-    pub(super) fn grafted(&mut self, token: u64, graft: u64, now: Instant, out: &mut VecDeque<Action>) {
+    pub(super) fn grafted(
+        &mut self,
+        token: u64,
+        graft: u64,
+        now: Instant,
+        out: &mut VecDeque<Action>,
+    ) {
         let Some(id) = self.next_awaiting(token) else {
             // Nobody waits for it: it must not stay.
             out.push_back(Action::Keeper(Ask::Ungraft { graft }));
@@ -195,7 +202,8 @@ impl Grants {
             }
             Lasting::Once => {
                 let going_on: HashSet<u64> = touches.iter().map(|touch| touch.touch).collect();
-                let replies = touches.iter().map(|touch| Reply::ContinueAndWatch { touch: touch.touch });
+                let replies =
+                    touches.iter().map(|touch| Reply::ContinueAndWatch { touch: touch.touch });
                 out.extend(replies.map(|reply| Action::Broker(reply, None)));
                 self.fleeting.push(Fleeting { grafts, going_on, until: now + SHORT_LIVED });
                 self.end_fleeting(|fleeting| fleeting.going_on.is_empty(), out);

@@ -1,7 +1,11 @@
 use super::*;
+use palisade_ask::{Scope, Subject};
 use palisade_broker::Wants;
+use palisade_gate::Pattern;
 use palisade_gate::{Effect, Origin, Store};
-use palisade_plan::model::Gate;
+use palisade_keeper::{Kind, What};
+use palisade_policy::model::OnAsk;
+use std::time::Duration;
 
 fn facts(on_ask: OnAsk) -> Gate {
     Gate {
@@ -117,7 +121,7 @@ fn rule(effect: Effect, pattern: Pattern) -> Rule {
     Rule { effect, pattern, access, store: Store::User, until: None, origin }
 }
 
-/// Proves: GATE-1 absent-is-not-asked
+/// Proves: GATE-1 missing-unasked
 #[test]
 fn what_the_host_has_not_either_is_left_to_the_kernel() {
     let gate = facts(OnAsk::Ask);
@@ -128,7 +132,7 @@ fn what_the_host_has_not_either_is_left_to_the_kernel() {
     assert_eq!(replies(&scene.actions()), [Reply::Absent { touch: 7 }]);
 }
 
-/// Proves: GATE-1 asked-then-granted
+/// Proves: GATE-1 approve-continues
 #[test]
 fn a_yes_for_the_session_shows_the_file_and_lets_the_call_go_on() {
     let gate = facts(OnAsk::Ask);
@@ -195,7 +199,7 @@ fn a_short_lived_grant_ends_in_a_second_even_if_nobody_says_so() {
     assert_eq!(asks(&scene.actions()), [Ask::Ungraft { graft: 5 }]);
 }
 
-/// Proves: GATE-1 denied
+/// Proves: GATE-1 deny-eacces
 #[test]
 fn a_no_is_eacces_and_holds_for_the_session() {
     let gate = facts(OnAsk::Ask);
@@ -229,7 +233,7 @@ fn many_threads_and_one_path_are_one_question() {
     assert_eq!(replies(&scene.actions()).len(), 60);
 }
 
-/// Proves: GATE-5 directory-offered
+/// Proves: GATE-4 directory-offered
 #[test]
 fn a_directory_answers_for_every_file_that_waits_in_it() {
     let gate = facts(OnAsk::Ask);
@@ -260,7 +264,7 @@ fn a_secret_is_asked_about_alone_whatever_is_allowed_around_it() {
     assert!(question.is_secret && file.directory.is_none());
 }
 
-/// Proves: FS-2 never-by-directory
+/// Proves: FS-2 asked-in-red
 #[test]
 fn a_directory_that_holds_a_secret_shows_its_name_alone() {
     let gate = facts(OnAsk::Ask);
@@ -274,6 +278,21 @@ fn a_directory_that_holds_a_secret_shows_its_name_alone() {
     // What is in it is asked about on its own.
     scene.found(touch(2, "/srv/data", READ), Kind::File);
     assert_eq!(scene.hub.queue().open().count(), 1);
+}
+
+/// Proves: GATE-4 denied-within
+#[test]
+fn a_tree_is_not_shown_whole_if_a_rule_denies_something_in_it() {
+    let gate = facts(OnAsk::Ask);
+    let rules = vec![
+        rule(Effect::Allow, Pattern::Tree("/opt/sdk".into())),
+        rule(Effect::Deny, Pattern::Exact("/opt/sdk/key".into())),
+    ];
+    let mut scene = Scene::with_rules(&gate, rules);
+    let token = scene.found(touch(1, "/opt/sdk/a", READ), Kind::File);
+    assert_eq!(asks(&scene.actions()), [Ask::Graft { token, what: What::Found, exec: false }]);
+    let token = scene.found(touch(2, "/opt/sdk", Wants::Look), Kind::Directory);
+    assert_eq!(asks(&scene.actions()), [Ask::Graft { token, what: What::Name, exec: true }]);
 }
 
 /// Proves: GATE-5 nobody-to-ask
@@ -304,7 +323,7 @@ fn a_question_that_nobody_answers_is_a_no() {
     assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 1, errno: 13 }]);
 }
 
-/// Proves: GATE-4 rules
+/// Proves: GATE-4 rules-in-policy
 #[test]
 fn rules_answer_without_a_question() {
     let gate = facts(OnAsk::Ask);
@@ -334,7 +353,7 @@ fn what_is_never_asked_about_looks_absent_and_what_is_visible_needs_no_question(
     assert_eq!(asks(&scene.actions()), [Ask::Graft { token, what: What::Links, exec: false }]);
 }
 
-/// Proves: GATE-2 interpreter
+/// Proves: GATE-2 exec
 #[test]
 fn a_program_is_asked_about_together_with_what_it_needs() {
     let gate = facts(OnAsk::Ask);
@@ -368,7 +387,8 @@ fn when_the_keeper_dies_everybody_who_waits_is_refused() {
     scene.found_after_look(2);
     scene.actions();
     scene.hub.keeper_is_gone("killed", Now::read());
-    let mut refused: Vec<u64> = replies(&scene.actions()).iter().map(|reply| reply.touch()).collect();
+    let mut refused: Vec<u64> =
+        replies(&scene.actions()).iter().map(|reply| reply.touch()).collect();
     refused.sort_unstable();
     assert_eq!(refused, [1, 2]);
     assert!(scene.hub.queue().is_empty());
@@ -394,7 +414,7 @@ fn when_the_keeper_dies_nothing_stays_that_was_shown_for_a_moment() {
     assert!(scene.actions().iter().any(|action| matches!(action, Action::EndRun(_))));
 }
 
-/// Proves: GATE-5 withdrawn
+/// Proves: GATE-5 killed-while-waiting
 #[test]
 fn a_question_goes_with_the_last_call_that_waits_for_it() {
     let gate = facts(OnAsk::Ask);

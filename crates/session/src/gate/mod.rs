@@ -26,12 +26,12 @@ use palisade_launch::{Keeper, Running};
 use palisade_plan::model::Plan;
 use palisade_record::{Kind, RunReport};
 use prompt::{Colour, Pressed, Prompt};
-use tally::Tally;
 use rustix::event::{PollFd, PollFlags};
 use std::collections::VecDeque;
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use tally::Tally;
 
 /// How often to look whether a full-screen program has given the terminal back, or an approver came.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
@@ -197,9 +197,16 @@ impl<'p> Gate<'p> {
                     self.unasked.push_back(ask);
                     self.ask_keeper(running);
                 }
-                Action::Broker(reply, file) => running.reply(reply, file.as_ref().map(|file| file.as_fd()))?,
+                Action::Broker(reply, file) => {
+                    running.reply(reply, file.as_ref().map(|file| file.as_fd()))?;
+                }
                 Action::Record(event) => log(Kind::AccessDecided(event)),
                 Action::Opened(id) => self.opened(id),
+                Action::Joined(id) => {
+                    if let Some(desk) = &mut self.desk {
+                        desk.asked(id);
+                    }
+                }
                 Action::Closed(decided) => self.closed(&decided, terminal),
                 Action::Save(rule, store) => {
                     if let Err(error) = self.setting.stores.save(&[*rule], store) {
@@ -383,7 +390,9 @@ impl<'p> Gate<'p> {
             };
             match Desk::open(&self.setting.runtime, introduction) {
                 Ok(desk) => self.desk = Some(desk),
-                Err(error) => self.hub.tally.note(format!("questions stay in the terminal: {error}")),
+                Err(error) => {
+                    self.hub.tally.note(format!("questions stay in the terminal: {error}"));
+                }
             }
         }
         if let Some(desk) = &mut self.desk {
@@ -395,7 +404,8 @@ impl<'p> Gate<'p> {
         if let Some(desk) = &mut self.desk {
             desk.decided(decided);
         }
-        let is_shown = self.prompt.as_ref().is_some_and(|shown| shown.question == decided.question.id);
+        let is_shown =
+            self.prompt.as_ref().is_some_and(|shown| shown.question == decided.question.id);
         if is_shown {
             self.prompt = None;
             if let Some(terminal) = terminal {

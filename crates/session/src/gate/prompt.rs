@@ -21,7 +21,8 @@ const DIM: &str = "\x1b[2m";
 const PLAIN: &str = "\x1b[0m";
 
 /// For a screen that a program owns: a bell, and the window's title, kept on xterm's stack meanwhile.
-pub(super) const TITLE: &str = "\x1b[22;2t\x1b]2;palisade: a question waits (sandbox approve)\x07\x07";
+pub(super) const TITLE: &str =
+    "\x1b[22;2t\x1b]2;palisade: a question waits (sandbox approve)\x07\x07";
 pub(super) const TITLE_BACK: &str = "\x1b[23;2t";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

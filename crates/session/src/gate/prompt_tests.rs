@@ -91,7 +91,7 @@ fn somebody_in_the_middle_of_a_word_answers_nothing() {
     assert_eq!(prompt.press(b"n", &question, at(2900)), Pressed::Answer(no));
 }
 
-/// Attack H03. Proves: GATE-2 shown-safely
+/// Attack H03. Proves: GATE-2 true-path
 #[test]
 fn what_comes_from_inside_can_not_draw_on_the_screen() {
     let mut hostile = question("/opt/\x1b[2J\u{202e}evil\r\nyes");

@@ -17,7 +17,10 @@ pub(super) enum Reason {
     TooManyQuestions,
     /// Devices, sockets and pipes can not be granted.
     NotAFile,
-    Answer { source: Source, question: u64 },
+    Answer {
+        source: Source,
+        question: u64,
+    },
 }
 
 impl Reason {
@@ -146,11 +149,14 @@ pub(super) fn rule_of(decided: &Decided, directory: Option<&Path>, is_wide: bool
     match directory {
         // A directory is shown as it is, with the programs in it.
         Some(directory) => rules.push(rule(Pattern::Tree(directory.to_owned()), Access::Execute)),
-        None if file.is_directory && !is_wide => rules.push(rule(Pattern::Tree(file.path.clone()), asked)),
+        None if file.is_directory && !is_wide => {
+            rules.push(rule(Pattern::Tree(file.path.clone()), asked));
+        }
         None => rules.push(rule(Pattern::Exact(file.path.clone()), asked)),
     }
     if decided.answer.is_allowed() {
-        let needs = file.also.iter().map(|path| rule(Pattern::Exact(path.clone()), Access::Execute));
+        let needs =
+            file.also.iter().map(|path| rule(Pattern::Exact(path.clone()), Access::Execute));
         rules.extend(needs);
     }
     rules

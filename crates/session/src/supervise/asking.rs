@@ -7,7 +7,11 @@ use rustix::event::PollFlags;
 
 impl Watch<'_> {
     /// What was asked and answered in this turn, and what it leads to.
-    pub(super) fn serve_gate(&mut self, polled: Polled, ready: &[PollFlags]) -> Result<(), SessionError> {
+    pub(super) fn serve_gate(
+        &mut self,
+        polled: Polled,
+        ready: &[PollFlags],
+    ) -> Result<(), SessionError> {
         let Some(gate) = &mut self.gate else { return Ok(()) };
         gate.serve(polled, ready, self.terminal.as_ref());
         gate.act(&self.running, self.terminal.as_ref(), &mut |kind| self.unlogged.push(kind))?;

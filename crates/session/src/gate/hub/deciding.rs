@@ -1,0 +1,238 @@
+//! From what the host has to a yes, a no or a question: rules first, then the policy's `onAsk`, then people.
+
+use super::{Action, Hub, People};
+use crate::gate::grants::Lasting;
+use crate::gate::inquiry::{Found, Inquiry, Need, Stage};
+use crate::gate::process::{describe, process_of};
+use crate::gate::verdict::{Reason, Verdict};
+use palisade_ask::{Asked, FileSubject, NewQuestion, Now, Subject};
+use palisade_broker::Touch;
+use palisade_gate::{Access, Decision, Pattern, Surroundings, offer};
+use palisade_keeper::{Ask, Kind, What};
+use palisade_plan::model::Nature;
+use palisade_policy::model::OnAsk;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+impl Hub<'_> {
+    pub(super) fn found(
+        &mut self,
+        token: u64,
+        found: Found,
+        needs: Vec<PathBuf>,
+        people: People,
+        now: Now,
+    ) {
+        let hidden: Vec<PathBuf> =
+            needs.into_iter().filter(|path| !self.is_visible(path, Access::Execute)).collect();
+        let looks: Vec<(u64, PathBuf)> =
+            hidden.into_iter().map(|path| (self.new_token(), path)).collect();
+        let Some(inquiry) = self.inquiries.get_mut(&token) else {
+            return self.actions.push_back(Action::Keeper(Ask::Forget { token }));
+        };
+        inquiry.found = Some(found);
+        inquiry.stage = Stage::Looking { awaited: looks.len() };
+        if looks.is_empty() {
+            return self.decide(token, people, now);
+        }
+        for (need, path) in looks {
+            self.need_of.insert(need, token);
+            let path = path.into_os_string().into_encoded_bytes();
+            let look = Ask::Look { token: need, path, follow: true, execute: false };
+            self.actions.push_back(Action::Keeper(look));
+        }
+    }
+
+    pub(super) fn need_settled(
+        &mut self,
+        owner: u64,
+        need: Option<Need>,
+        people: People,
+        now: Now,
+    ) {
+        let Some(inquiry) = self.inquiries.get_mut(&owner) else { return };
+        inquiry.needs.extend(need);
+        if let Stage::Looking { awaited } = &mut inquiry.stage {
+            *awaited = awaited.saturating_sub(1);
+            if *awaited == 0 {
+                self.decide(owner, people, now);
+            }
+        }
+    }
+
+    /// Everything that the host can tell is known.
+    pub(super) fn decide(&mut self, token: u64, people: People, now: Now) {
+        let Some(inquiry) = self.inquiries.get(&token) else { return };
+        let Some(Found { path, kind }) = inquiry.found.clone() else { return self.refuse(token) };
+        let access = inquiry.access();
+        if self.gate.nature(&path) == Nature::Never {
+            return self.let_go(token);
+        }
+        if self.is_visible(&path, access) && inquiry.needs.is_empty() {
+            // Only the links that lead there are missing inside.
+            return self.grant(token, What::Links, Lasting::Session);
+        }
+        if kind == Kind::Special {
+            return self.deny(token, &Verdict::denied(Reason::NotAFile), now);
+        }
+        let wanted: Vec<PathBuf> = inquiry.paths().map(Path::to_owned).collect();
+        self.fresh.retain(|fresh| fresh.until > now.monotonic);
+        let is_fresh = |touch: &Touch| {
+            let pid = process_of(touch.pid);
+            self.fresh
+                .iter()
+                .any(|fresh| fresh.pid == pid && fresh.path == path && fresh.access >= access)
+        };
+        if inquiry.touches.iter().all(is_fresh) {
+            return self.grant(token, What::Found, Lasting::Once);
+        }
+        let mut allowed = None;
+        for path in &wanted {
+            let is_secret = self.gate.nature(path) == Nature::Secret;
+            match self.decider.decide(path, access, now.wall) {
+                Decision::Denied(rule) => {
+                    let verdict = Verdict::denied(Reason::Rule(rule.origin.place.clone()));
+                    return self.deny(token, &verdict, now);
+                }
+                // What is said of a directory was not said of the key that lies in it.
+                Decision::Allowed(rule)
+                    if !is_secret || matches!(rule.pattern, Pattern::Exact(_)) =>
+                {
+                    let tree = match &rule.pattern {
+                        Pattern::Tree(tree) => Some(tree.clone()),
+                        Pattern::Exact(_) | Pattern::Glob(_) => None,
+                    };
+                    allowed.get_or_insert((rule.origin.place.clone(), tree));
+                }
+                Decision::Allowed(_) | Decision::Ask => {
+                    let touches = inquiry_touches(&self.inquiries, token);
+                    return self.ask(token, touches, people, now);
+                }
+            }
+        }
+        let Some((place, tree)) = allowed else { return self.refuse(token) };
+        self.record(token, &Verdict::allowed(Reason::Rule(place)), now);
+        let tree = tree.filter(|tree| self.may_show_whole(tree, now));
+        self.grant(token, tree.map_or(What::Found, What::Directory), Lasting::Session);
+    }
+
+    /// No rule speaks: the policy's `onAsk`, or a person.
+    pub(super) fn ask(&mut self, token: u64, touches: Vec<Touch>, people: People, now: Now) {
+        let Some(inquiry) = self.inquiries.get_mut(&token) else { return };
+        inquiry.stage = Stage::Asked;
+        let Some(found) = inquiry.found.clone() else { return self.refuse(token) };
+        let access = inquiry.access();
+        let also: Vec<PathBuf> = inquiry.needs.iter().map(|need| need.path.clone()).collect();
+        let is_secret = self.is_secret(token);
+        match self.gate.on_ask {
+            // Even who allows everything did not mean the keys.
+            OnAsk::Allow if !is_secret => {
+                self.record(token, &Verdict::allowed(Reason::OnAsk), now);
+                return self.grant(token, What::Found, Lasting::Session);
+            }
+            OnAsk::Allow | OnAsk::Deny => {
+                return self.deny(token, &Verdict::denied(Reason::OnAsk), now);
+            }
+            OnAsk::Ask if people == People::Nobody => {
+                return self.deny(token, &Verdict::denied(Reason::NobodyToAsk), now);
+            }
+            OnAsk::Ask | OnAsk::Wait => {}
+        }
+        let directory = if is_secret { None } else { self.offer(&found, now) };
+        for touch in touches {
+            let new = NewQuestion {
+                request: touch.touch,
+                subject: Subject::File(FileSubject {
+                    path: found.path.clone(),
+                    access: match access {
+                        Access::Read => palisade_ask::Access::Read,
+                        Access::Execute => palisade_ask::Access::Execute,
+                    },
+                    operation: touch.call.clone(),
+                    is_directory: found.kind == Kind::Directory,
+                    also: also.clone(),
+                    directory: directory.clone(),
+                }),
+                reason: self.why(is_secret, &touch, &found),
+                process: describe(touch.pid, self.top, &touch.executable, &touch.cwd),
+                is_secret,
+                patience: Some(Duration::from_millis(self.gate.ask_timeout_ms)),
+            };
+            match self.queue.ask(new, now) {
+                Asked::New(id) => self.actions.push_back(Action::Opened(id)),
+                Asked::Joined(id) => self.actions.push_back(Action::Joined(id)),
+                Asked::Full => {
+                    return self.deny(token, &Verdict::denied(Reason::TooManyQuestions), now);
+                }
+            }
+        }
+    }
+
+    pub(super) fn why(&self, is_secret: bool, touch: &Touch, found: &Found) -> String {
+        if is_secret {
+            return "it is on the list of secrets".to_owned();
+        }
+        let mut why = "nothing grants it".to_owned();
+        if found.path.as_os_str().as_encoded_bytes() != touch.path {
+            why.push_str("; it was reached as ");
+            why.push_str(&String::from_utf8_lossy(&touch.path));
+        }
+        if self.is_wide(found) {
+            why.push_str("; only that it is there would show, not what is in it");
+        }
+        why
+    }
+
+    /// A directory that holds, or may come to hold, what nobody would give away with it.
+    pub(super) fn is_wide(&self, found: &Found) -> bool {
+        let is_top_level = found.path.components().count() <= 2;
+        let is_denied_in_part = || self.decider.denies_within(&found.path, Now::read().wall);
+        found.kind == Kind::Directory
+            && (is_top_level || self.gate.holds_hidden(&found.path) || is_denied_in_part())
+    }
+
+    /// Whether nothing in a directory is hidden by anybody.
+    pub(super) fn may_show_whole(&self, directory: &Path, now: Now) -> bool {
+        !self.gate.holds_hidden(directory) && !self.decider.denies_within(directory, now.wall)
+    }
+
+    pub(super) fn offer(&self, found: &Found, now: Now) -> Option<PathBuf> {
+        let kind = match found.kind {
+            Kind::Directory => palisade_gate::Kind::Directory,
+            Kind::File | Kind::Link | Kind::Special => palisade_gate::Kind::File,
+        };
+        let around = Surroundings {
+            home: self.home.as_deref(),
+            mounted: &self.gate.mounted,
+            never: &self.gate.never,
+            secrets: &self.gate.secrets,
+        };
+        offer(&found.path, kind, &around).filter(|directory| self.may_show_whole(directory, now))
+    }
+
+    /// Whether a path of the host can be seen inside by now.
+    pub(super) fn is_visible(&self, path: &Path, access: Access) -> bool {
+        let is_granted = |(granted, allowed): &(PathBuf, Access)| {
+            path.starts_with(granted) && *allowed >= access
+        };
+        if self.granted.iter().any(is_granted) {
+            return true;
+        }
+        let longest = |places: &[PathBuf]| {
+            let above = places.iter().filter(|place| path.starts_with(place));
+            above.map(|place| place.components().count()).max().unwrap_or(0)
+        };
+        longest(&self.gate.mounted) > longest(&self.gate.grounds)
+    }
+
+    pub(super) fn is_secret(&self, token: u64) -> bool {
+        self.inquiries.get(&token).is_some_and(|inquiry| {
+            inquiry.paths().any(|path| self.gate.nature(path) == Nature::Secret)
+        })
+    }
+}
+
+fn inquiry_touches(inquiries: &HashMap<u64, Inquiry>, token: u64) -> Vec<Touch> {
+    inquiries.get(&token).map(|inquiry| inquiry.touches.clone()).unwrap_or_default()
+}

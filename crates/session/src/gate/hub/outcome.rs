@@ -1,0 +1,169 @@
+//! Carrying out what was decided: grants, refusals, and what is recorded of them.
+
+use super::{Action, Fresh, Hub};
+use crate::gate::grants::{Lasting, Part, refusal, takes_descriptor};
+use crate::gate::inquiry::Found;
+use crate::gate::verdict::{Verdict, asked_access, rule_of};
+use palisade_ask::{Answer, Decided, Lifetime, Now, Scope, Subject};
+use palisade_broker::Reply;
+use palisade_gate::Access;
+use palisade_keeper::{Ask, Kind, What};
+use std::path::Path;
+use std::time::Duration;
+
+/// What was allowed once is not asked again for the next call of the same process.
+const STILL_FRESH: Duration = Duration::from_secs(1);
+
+impl Hub<'_> {
+    /// A question was answered, by whomever.
+    pub(super) fn carry_out(&mut self, decided: Decided, now: Now) {
+        let Subject::File(file) = &decided.question.subject;
+        let scope = match decided.answer {
+            Answer::Allow { scope, .. } => scope,
+            Answer::Deny { .. } => Scope::File,
+        };
+        let lasting = match decided.answer.lifetime() {
+            Lifetime::Once => Lasting::Once,
+            Lifetime::Session | Lifetime::Always(_) => Lasting::Session,
+        };
+        let directory = file.directory.clone().filter(|_| scope == Scope::Directory);
+        // Something in it may have been denied since it was offered.
+        let directory = directory.filter(|directory| self.may_show_whole(directory, now));
+        if lasting == Lasting::Session {
+            let kind = if file.is_directory { Kind::Directory } else { Kind::File };
+            let is_wide = self.is_wide(&Found { path: file.path.clone(), kind });
+            let rules = rule_of(&decided, directory.as_deref(), is_wide);
+            for rule in rules {
+                match decided.answer.lifetime() {
+                    Lifetime::Always(store) => {
+                        self.actions.push_back(Action::Save(Box::new(rule.clone()), store));
+                    }
+                    Lifetime::Once | Lifetime::Session => self.answered.push(rule.clone()),
+                }
+                self.decider.add(rule);
+            }
+        }
+        if lasting == Lasting::Once && decided.answer.is_allowed() {
+            let access = asked_access(file.access);
+            let until = now.monotonic + STILL_FRESH;
+            self.fresh.extend(decided.question.processes.iter().map(|process| Fresh {
+                pid: process.pid,
+                path: file.path.clone(),
+                access,
+                until,
+            }));
+        }
+        let verdict = Verdict::answered(&decided);
+        let mut tokens: Vec<u64> = self
+            .inquiries
+            .values()
+            .filter(|inquiry| {
+                let mut waiting = inquiry.touches.iter();
+                waiting.any(|touch| decided.question.requests.contains(&touch.touch))
+            })
+            .map(|inquiry| inquiry.token)
+            .collect();
+        tokens.sort_unstable();
+        for token in tokens {
+            if decided.answer.is_allowed() {
+                self.record(token, &verdict, now);
+                let what = directory.clone().map_or(What::Found, What::Directory);
+                self.grant(token, what, lasting);
+            } else {
+                self.deny(token, &verdict, now);
+            }
+        }
+        self.actions.push_back(Action::Closed(Box::new(decided)));
+    }
+
+    /// Carries out a yes.
+    pub(super) fn grant(&mut self, token: u64, what: What, lasting: Lasting) {
+        let Some(inquiry) = self.inquiries.remove(&token) else { return };
+        let access = inquiry.access();
+        let Some(found) = &inquiry.found else { return };
+        let what = if what == What::Found && self.is_wide(found) { What::Name } else { what };
+        let is_plain_file = found.kind == Kind::File && what == What::Found;
+        let takes_descriptors = inquiry.touches.iter().all(takes_descriptor);
+        if lasting == Lasting::Once && is_plain_file && takes_descriptors {
+            return self.grants.open(token, &inquiry.touches, &mut self.actions);
+        }
+        if lasting == Lasting::Session && !matches!(what, What::Links | What::Name) {
+            let place = match &what {
+                What::Directory(directory) => (directory.clone(), Access::Execute),
+                What::Found | What::Links | What::Name => (found.path.clone(), access),
+            };
+            self.granted.push(place);
+            let needs = inquiry.needs.iter().map(|need| (need.path.clone(), Access::Execute));
+            self.granted.extend(needs);
+        }
+        let is_executable = match &what {
+            What::Directory(_) => true,
+            What::Found | What::Links | What::Name => {
+                access == Access::Execute
+                    || found.kind == Kind::Directory
+                    || is_library(&found.path)
+            }
+        };
+        let mut parts = vec![Part { token, what, is_executable }];
+        parts.extend(inquiry.needs.iter().map(|need| {
+            self.need_of.remove(&need.token);
+            Part { token: need.token, what: What::Found, is_executable: true }
+        }));
+        self.grants.graft(parts, inquiry.touches, lasting, &mut self.actions);
+    }
+
+    /// Carries out a no.
+    pub(super) fn deny(&mut self, token: u64, verdict: &Verdict, now: Now) {
+        self.record(token, verdict, now);
+        self.refuse(token);
+    }
+
+    /// Nothing is there: the kernel says so.
+    pub(super) fn let_go(&mut self, token: u64) {
+        self.end(token, |touch| Reply::Absent { touch });
+    }
+
+    pub(super) fn refuse(&mut self, token: u64) {
+        self.end(token, refusal);
+    }
+
+    pub(super) fn end(&mut self, token: u64, reply: impl Fn(u64) -> Reply) {
+        let Some(inquiry) = self.inquiries.get(&token) else { return };
+        let replies = inquiry.touches.iter().map(|touch| Action::Broker(reply(touch.touch), None));
+        self.actions.extend(replies);
+        self.forget(token);
+    }
+
+    /// The keeper need not hold it any longer.
+    pub(super) fn forget(&mut self, token: u64) {
+        let needs = self.inquiries.remove(&token).map(|inquiry| inquiry.needs).unwrap_or_default();
+        self.need_of.retain(|_, owner| *owner != token);
+        for token in std::iter::once(token).chain(needs.into_iter().map(|need| need.token)) {
+            self.actions.push_back(Action::Keeper(Ask::Forget { token }));
+        }
+    }
+
+    pub(super) fn forget_unused(&mut self, token: u64) {
+        if !self.grants.uses(token) {
+            self.actions.push_back(Action::Keeper(Ask::Forget { token }));
+        }
+    }
+
+    pub(super) fn record(&mut self, token: u64, verdict: &Verdict, now: Now) {
+        let is_secret = self.is_secret(token);
+        let Some(inquiry) = self.inquiries.get(&token) else { return };
+        let Some(found) = &inquiry.found else { return };
+        let touched = verdict.touched(found, inquiry, is_secret);
+        self.tally.count(verdict.is_allowed, touched);
+        if verdict.by_person() || self.tally.may_log() {
+            let event = verdict.event(found, inquiry, now.monotonic);
+            self.actions.push_back(Action::Record(Box::new(event)));
+        }
+    }
+}
+
+/// A library is mapped to be executed by a program that only reads it.
+fn is_library(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    name.ends_with(b".so") || name.windows(4).any(|part| part == b".so.")
+}

@@ -17,6 +17,8 @@ mod doctor;
 mod environment;
 mod explain_syscall;
 mod first_run;
+mod gate;
+mod gate_calls;
 mod guarded_programs;
 mod identity;
 mod inside;

@@ -1,0 +1,188 @@
+//! Every call that names a path, and every form a path can have: asked about, and answered both ways (GATE-1, GATE-2).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use palisade_testkit::{Output, World};
+use serde_json::Value;
+
+use crate::gate::{Client, asking, no, yes};
+
+const CALLS: &str = include_str!("gate_calls.py");
+/// They follow no link in the last place, so the link itself is what they are about.
+const OF_THE_LINK: [&str; 4] = ["newfstatat-nofollow", "readlinkat", "lstat", "readlink"];
+const OF_THE_DIRECTORY: [&str; 3] = ["openat-directory", "openat-slash", "chdir"];
+const EXECUTING: [&str; 2] = ["execve", "execveat"];
+/// To look at a source for another name: it is seen, and can not be moved off its mount.
+const NAMING: [&str; 4] = ["linkat", "renameat2", "link", "rename"];
+
+struct Cases {
+    world: World,
+    names: Vec<String>,
+}
+
+impl Cases {
+    fn new() -> Self {
+        let world = World::new();
+        world.write_in_project("calls.py", CALLS);
+        let listed = world.bare("python3").args(["calls.py", "-", "--names"]).run();
+        listed.assert_code(0);
+        let names: Vec<String> = listed.out().lines().map(str::to_owned).collect();
+        for name in &names {
+            let directory = world.outside().join(name);
+            world.write(format!("outside/{name}/file"), "content\n");
+            world.write(format!("outside/{name}/sub/deep"), "deep\n");
+            let script = world.write(format!("outside/{name}/script"), "#!/bin/sh\nexit 77\n");
+            fs::set_permissions(script, fs::Permissions::from_mode(0o755)).unwrap();
+            symlink("file", directory.join("link")).unwrap();
+            symlink(directory.join("file"), world.project().join(format!("leads-to-{name}"))).unwrap();
+            symlink(&directory, world.project().join(format!("dir-of-{name}"))).unwrap();
+        }
+        Self { world, names }
+    }
+
+    fn run(&self, answer: &Value) -> (BTreeMap<String, String>, Vec<Value>, Output) {
+        let outside = self.world.outside().to_string_lossy().into_owned();
+        let run = asking(&self.world, &[], &["python3", "calls.py", &outside]).spawn();
+        let asked = Client::connect(&self.world).answer_all(answer);
+        let output = run.wait();
+        output.assert_code(0);
+        let said = results(&output);
+        assert_eq!(said.len(), self.names.len(), "{}", output.out());
+        (said, asked, output)
+    }
+
+    /// What a case must ask about, and what the call must have come to.
+    fn path(&self, name: &str) -> String {
+        let file = match name {
+            _ if OF_THE_LINK.contains(&name) => "link",
+            _ if OF_THE_DIRECTORY.contains(&name) => "sub",
+            _ if EXECUTING.contains(&name) => "script",
+            _ => "file",
+        };
+        self.world.outside().join(name).join(file).to_string_lossy().into_owned()
+    }
+
+    /// One question for each of them, about the file itself, for what is wanted of it.
+    #[track_caller]
+    fn expect_asked(&self, asked: &[Value]) {
+        let mut paths: Vec<&str> = asked.iter().map(|q| q["path"].as_str().unwrap()).collect();
+        let mut expected: Vec<String> = self.names.iter().map(|name| self.path(name)).collect();
+        paths.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(paths, expected);
+        for question in asked {
+            let path = question["path"].as_str().unwrap();
+            let access = if path.ends_with("/script") { "execute" } else { "read" };
+            assert_eq!(question["access"], access, "{question}");
+            assert_eq!(question["isDirectory"], path.ends_with("/sub"), "{question}");
+            assert_eq!(question["isSecret"], false);
+        }
+    }
+}
+
+fn results(output: &Output) -> BTreeMap<String, String> {
+    let out = output.out();
+    let lines = out.lines().map(|line| line.split_once(" = ").unwrap());
+    lines.map(|(name, result)| (name.to_owned(), result.to_owned())).collect()
+}
+
+/// The same call that waited comes back with what it was made for.
+#[track_caller]
+fn expect_success(said: &BTreeMap<String, String>) {
+    for (name, result) in said {
+        let expected = match name.as_str() {
+            name if NAMING.contains(&name) => "EXDEV",
+            name if EXECUTING.contains(&name) => "ran",
+            "readlink" | "readlinkat" => "file",
+            "chdir" => "['deep']",
+            // Nothing but the way to it is around a granted directory.
+            "openat-directory" | "openat-slash" => "['deep'] in 1",
+            "openat-path" | "openat" | "open" => "content",
+            name if name.contains("stat") || name.contains("access") || name.contains("xattr") => "ok",
+            _ => "content",
+        };
+        assert_eq!(result, expected, "{name}");
+    }
+}
+
+/// Proves: GATE-1 blocks-and-asks, GATE-1 approve-continues, GATE-2 open-family, GATE-2 stat-family, GATE-2 chdir,
+/// GATE-2 link-sources, GATE-2 exec, GATE-2 relative, GATE-2 true-path, GATE-4 once
+#[test]
+fn every_call_and_form_is_asked_about_and_goes_on_once() {
+    let cases = Cases::new();
+    let (said, asked, _) = cases.run(&yes("once"));
+    cases.expect_asked(&asked);
+    expect_success(&said);
+}
+
+/// Proves: GATE-1 approve-continues, GATE-2 relative, GATE-4 session
+#[test]
+fn every_call_and_form_goes_on_for_the_session() {
+    let cases = Cases::new();
+    let (said, asked, output) = cases.run(&yes("session"));
+    cases.expect_asked(&asked);
+    expect_success(&said);
+    let report = output.report.unwrap();
+    assert_eq!(report["grantedPaths"].as_array().unwrap().len(), cases.names.len());
+    assert_eq!(report["deniedPaths"].as_array().unwrap().len(), 0);
+}
+
+/// Proves: GATE-1 deny-eacces, GATE-2 open-family, GATE-2 stat-family, GATE-2 chdir, GATE-2 link-sources, GATE-2 exec,
+/// GATE-2 relative
+#[test]
+fn every_call_and_form_is_denied() {
+    let cases = Cases::new();
+    let (said, asked, output) = cases.run(&no("once"));
+    cases.expect_asked(&asked);
+    for (name, result) in &said {
+        assert_eq!(result, "EACCES", "{name}");
+    }
+    let report = output.report.unwrap();
+    assert_eq!(report["deniedPaths"].as_array().unwrap().len(), cases.names.len());
+    assert_eq!(report["grantedPaths"].as_array().unwrap().len(), 0);
+}
+
+/// Proves: GATE-1 writes-unasked, GATE-1 missing-unasked, GATE-1 never-asked, GATE-1 visible-unasked
+#[test]
+fn what_writes_or_is_nowhere_is_not_asked_about() {
+    let cases = Cases::new();
+    for name in ["openat2", "create-over", "write", "truncate", "unlink"] {
+        cases.world.write(format!("outside/{name}/file"), "as it was\n");
+    }
+    let outside = cases.world.outside().to_string_lossy().into_owned();
+    let command = ["python3", "calls.py", &outside, "--silent"];
+    // Whoever asks would wait for ever.
+    let output = asking(&cases.world, &[], &command).run();
+    output.assert_code(0);
+    for (name, result) in results(&output) {
+        let expected = match name.as_str() {
+            "openat2" => "ENOSYS",
+            "fstat" | "fstatx" => "ok",
+            "too-long" | "long-name" => "ENAMETOOLONG",
+            "absent-below-file" => "ENOTDIR",
+            "no-memory" => "EFAULT",
+            _ => "ENOENT",
+        };
+        assert_eq!(result, expected, "{name}");
+    }
+    let report = output.report.unwrap();
+    assert_eq!(report["deniedPaths"].as_array().unwrap().len(), 0);
+    let text = fs::read_to_string(cases.world.outside().join("truncate/file")).unwrap();
+    assert_eq!(text, "as it was\n");
+}
+
+/// A file made in the private home stands there, and nothing on the host is touched or asked about.
+///
+/// Proves: GATE-1 writes-unasked
+#[test]
+fn what_is_made_in_the_private_home_is_private() {
+    let world = World::new();
+    let notes = world.write("home/notes/of-the-host", "kept\n");
+    let script = "mkdir ~/notes && echo mine >~/notes/of-the-host && cat ~/notes/of-the-host";
+    let output = asking(&world, &[], &["sh", "-c", script]).run();
+    output.assert_code(0);
+    assert_eq!(output.out(), "mine\n");
+    assert_eq!(fs::read_to_string(notes).unwrap(), "kept\n");
+}

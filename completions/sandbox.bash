@@ -16,6 +16,9 @@ _sandbox() {
             ",$1")
                 cmd="sandbox"
                 ;;
+            sandbox,approve)
+                cmd="sandbox__subcmd__approve"
+                ;;
             sandbox,audit)
                 cmd="sandbox__subcmd__audit"
                 ;;
@@ -34,6 +37,9 @@ _sandbox() {
             sandbox,help)
                 cmd="sandbox__subcmd__help"
                 ;;
+            sandbox,learn)
+                cmd="sandbox__subcmd__learn"
+                ;;
             sandbox,plan)
                 cmd="sandbox__subcmd__plan"
                 ;;
@@ -42,6 +48,9 @@ _sandbox() {
                 ;;
             sandbox,run)
                 cmd="sandbox__subcmd__run"
+                ;;
+            sandbox,why)
+                cmd="sandbox__subcmd__why"
                 ;;
             sandbox__subcmd__audit,help)
                 cmd="sandbox__subcmd__audit__subcmd__help"
@@ -79,6 +88,9 @@ _sandbox() {
             sandbox__subcmd__generate__subcmd__help,man)
                 cmd="sandbox__subcmd__generate__subcmd__help__subcmd__man"
                 ;;
+            sandbox__subcmd__help,approve)
+                cmd="sandbox__subcmd__help__subcmd__approve"
+                ;;
             sandbox__subcmd__help,audit)
                 cmd="sandbox__subcmd__help__subcmd__audit"
                 ;;
@@ -97,6 +109,9 @@ _sandbox() {
             sandbox__subcmd__help,help)
                 cmd="sandbox__subcmd__help__subcmd__help"
                 ;;
+            sandbox__subcmd__help,learn)
+                cmd="sandbox__subcmd__help__subcmd__learn"
+                ;;
             sandbox__subcmd__help,plan)
                 cmd="sandbox__subcmd__help__subcmd__plan"
                 ;;
@@ -105,6 +120,9 @@ _sandbox() {
                 ;;
             sandbox__subcmd__help,run)
                 cmd="sandbox__subcmd__help__subcmd__run"
+                ;;
+            sandbox__subcmd__help,why)
+                cmd="sandbox__subcmd__help__subcmd__why"
                 ;;
             sandbox__subcmd__help__subcmd__audit,show)
                 cmd="sandbox__subcmd__help__subcmd__audit__subcmd__show"
@@ -133,6 +151,9 @@ _sandbox() {
             sandbox__subcmd__help__subcmd__policy,presets)
                 cmd="sandbox__subcmd__help__subcmd__policy__subcmd__presets"
                 ;;
+            sandbox__subcmd__help__subcmd__policy,save)
+                cmd="sandbox__subcmd__help__subcmd__policy__subcmd__save"
+                ;;
             sandbox__subcmd__help__subcmd__policy,schema)
                 cmd="sandbox__subcmd__help__subcmd__policy__subcmd__schema"
                 ;;
@@ -159,6 +180,9 @@ _sandbox() {
                 ;;
             sandbox__subcmd__policy,presets)
                 cmd="sandbox__subcmd__policy__subcmd__presets"
+                ;;
+            sandbox__subcmd__policy,save)
+                cmd="sandbox__subcmd__policy__subcmd__save"
                 ;;
             sandbox__subcmd__policy,schema)
                 cmd="sandbox__subcmd__policy__subcmd__schema"
@@ -187,6 +211,9 @@ _sandbox() {
             sandbox__subcmd__policy__subcmd__help,presets)
                 cmd="sandbox__subcmd__policy__subcmd__help__subcmd__presets"
                 ;;
+            sandbox__subcmd__policy__subcmd__help,save)
+                cmd="sandbox__subcmd__policy__subcmd__help__subcmd__save"
+                ;;
             sandbox__subcmd__policy__subcmd__help,schema)
                 cmd="sandbox__subcmd__policy__subcmd__help__subcmd__schema"
                 ;;
@@ -203,12 +230,42 @@ _sandbox() {
 
     case "${cmd}" in
         sandbox)
-            opts="-h -V --help --version run plan doctor explain-syscall policy audit check-path generate help"
+            opts="-h -V --help --version run learn plan doctor explain-syscall why policy approve audit check-path generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        sandbox__subcmd__approve)
+            opts="-h --json --watch --yes --no --once --session --always --directory --store --sockets --no-notify --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --yes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --no)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store)
+                    COMPREPLY=($(compgen -W "user project organisation" -- "${cur}"))
+                    return 0
+                    ;;
+                --sockets)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -351,7 +408,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__explain__subcmd__syscall)
-            opts="-h --level --mode --static --view --on-ask --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --arch --json --list --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --arch --json --list --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -370,6 +427,10 @@ _sandbox() {
                     return 0
                     ;;
                 --on-ask)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ask-timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -555,8 +616,22 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__help)
-            opts="run plan doctor explain-syscall policy audit check-path generate help"
+            opts="run learn plan doctor explain-syscall why policy approve audit check-path generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        sandbox__subcmd__help__subcmd__approve)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -708,6 +783,20 @@ _sandbox() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        sandbox__subcmd__help__subcmd__learn)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         sandbox__subcmd__help__subcmd__plan)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -723,7 +812,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__help__subcmd__policy)
-            opts="show check schema presets trust export import diff"
+            opts="show check schema presets trust export import save diff"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -806,6 +895,20 @@ _sandbox() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        sandbox__subcmd__help__subcmd__policy__subcmd__save)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         sandbox__subcmd__help__subcmd__policy__subcmd__schema)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -862,8 +965,22 @@ _sandbox() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        sandbox__subcmd__plan)
-            opts="-h --level --mode --static --view --on-ask --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --json --help"
+        sandbox__subcmd__help__subcmd__why)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        sandbox__subcmd__learn)
+            opts="-q -h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --output --report --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -882,6 +999,124 @@ _sandbox() {
                     return 0
                     ;;
                 --on-ask)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ask-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --approve-no-isolation)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rw)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ro)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --overlay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --blacklist)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-write)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cwd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --env)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --env-mode)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hostname)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --time-offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --grace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --network)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --approve-network-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --policy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --preset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tool)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        sandbox__subcmd__plan)
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --level)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mode)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --view)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-ask)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ask-timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -965,7 +1200,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__policy)
-            opts="-h --help show check schema presets trust export import diff help"
+            opts="-h --help show check schema presets trust export import save diff help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -993,7 +1228,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__policy__subcmd__diff)
-            opts="-h --level --mode --static --view --on-ask --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --json --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1012,6 +1247,10 @@ _sandbox() {
                     return 0
                     ;;
                 --on-ask)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ask-timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1095,7 +1334,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__policy__subcmd__export)
-            opts="-h --level --mode --static --view --on-ask --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --format --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1114,6 +1353,10 @@ _sandbox() {
                     return 0
                     ;;
                 --on-ask)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ask-timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1201,7 +1444,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__policy__subcmd__help)
-            opts="show check schema presets trust export import diff help"
+            opts="show check schema presets trust export import save diff help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1298,6 +1541,20 @@ _sandbox() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        sandbox__subcmd__policy__subcmd__help__subcmd__save)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         sandbox__subcmd__policy__subcmd__help__subcmd__schema)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -1372,6 +1629,28 @@ _sandbox() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        sandbox__subcmd__policy__subcmd__save)
+            opts="-h --session --last --to --dry-run --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --session)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --to)
+                    COMPREPLY=($(compgen -W "user project organisation" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         sandbox__subcmd__policy__subcmd__schema)
             opts="-h --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1387,7 +1666,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__policy__subcmd__show)
-            opts="-h --level --mode --static --view --on-ask --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --json --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1406,6 +1685,10 @@ _sandbox() {
                     return 0
                     ;;
                 --on-ask)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ask-timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1503,7 +1786,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__run)
-            opts="-q -h --level --mode --static --view --on-ask --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --report --json --quiet --help"
+            opts="-q -h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --report --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1522,6 +1805,10 @@ _sandbox() {
                     return 0
                     ;;
                 --on-ask)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ask-timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1598,6 +1885,112 @@ _sandbox() {
                     return 0
                     ;;
                 --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        sandbox__subcmd__why)
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --execute --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --level)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mode)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --view)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-ask)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ask-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --approve-no-isolation)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rw)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ro)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --overlay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --blacklist)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-write)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cwd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --env)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --env-mode)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hostname)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --time-offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --grace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --network)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --approve-network-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --policy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --preset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tool)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -27,10 +27,13 @@ end
 complete -c sandbox -n "__fish_sandbox_needs_command" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_needs_command" -s V -l version -d 'Print version'
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "run" -d 'Run a command in a sandbox'
+complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "learn" -d 'Run a command with what it touches granted, and write the policy it would have needed'
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "plan" -d 'Show what `run` would do with the same options, without doing it'
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "doctor" -d 'Try what this host can do, and say how to mend what it can not'
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "explain-syscall" -d 'Say what a system call is answered inside, by which rule and why'
-complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "policy" -d 'Show, check, trust, import and export policies'
+complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "why" -d 'Say what decides about a path inside, and where that was said'
+complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "policy" -d 'Show, check, trust, import and export policies, and save answers to them'
+complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "approve" -d 'Answer what running sessions ask'
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "audit" -d 'Check and read the audit log'
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "check-path" -d 'Say whether a path stays below a directory and reaches nothing that is denied'
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "generate" -d 'Write shell completions and manual pages'
@@ -38,7 +41,8 @@ complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "help" -d 'Print thi
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l on-ask -d 'What to do when a question would have to be asked: deny (the default); allow and wait are not in this version' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l on-ask -d 'What happens at the first touch of something not granted: ask (the default: whoever is there; nobody means no), wait (until somebody answers), deny, or allow (all but secrets)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l ask-timeout -d 'How long a question waits for its answer, such as 30s or 10m; then it is denied [default: 5m]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l approve-no-isolation -d 'Answer for running at level 0; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l rw -d 'Make a path writable; a missing directory is created' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l ro -d 'Make a path readable' -r
@@ -65,10 +69,43 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l no-debug -d 'For
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l json -d 'Print the run report to standard error at the end, as one line of JSON'
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -s q -l quiet -d 'Say nothing but errors'
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l on-ask -d 'What happens at the first touch of something not granted: ask (the default: whoever is there; nobody means no), wait (until somebody answers), deny, or allow (all but secrets)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l ask-timeout -d 'How long a question waits for its answer, such as 30s or 10m; then it is denied [default: 5m]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l approve-no-isolation -d 'Answer for running at level 0; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l rw -d 'Make a path writable; a missing directory is created' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l ro -d 'Make a path readable' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l overlay -d 'Make a path look writable; what is written there is thrown away' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l blacklist -d 'Hide a path, by every alias' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l allow-write -d 'Let a protected name be written, such as .vscode or .git/hooks, with everything in it' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l cwd -d 'Working directory inside' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l env -d 'Set a variable, or pass the caller\'s own on even if it looks like a secret' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l hostname -d 'Host name inside [default: sandbox]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l time-offset -d 'Shift the monotonic and boot clocks' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m: SIGTERM, and after the grace time SIGKILL' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l tool -d 'Apply the defaults and limits of this declared tool' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l output -d 'Where to write the policy; rules are added to one that is there' -r -F
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l report -d 'Write the run report to this file, as JSON' -r -F
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l static -d 'Short for --mode static'
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l no-protect-names -d 'Let every name be written that the host would run later: hooks, editor and shell settings'
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l json -d 'Print the run report to standard error at the end, as one line of JSON'
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -s q -l quiet -d 'Say nothing but errors'
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l on-ask -d 'What to do when a question would have to be asked: deny (the default); allow and wait are not in this version' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l on-ask -d 'What happens at the first touch of something not granted: ask (the default: whoever is there; nobody means no), wait (until somebody answers), deny, or allow (all but secrets)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l ask-timeout -d 'How long a question waits for its answer, such as 30s or 10m; then it is denied [default: 5m]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l approve-no-isolation -d 'Answer for running at level 0; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l rw -d 'Make a path writable; a missing directory is created' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l ro -d 'Make a path readable' -r
@@ -98,7 +135,8 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand doctor" -s h -l help -d 
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l on-ask -d 'What to do when a question would have to be asked: deny (the default); allow and wait are not in this version' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l on-ask -d 'What happens at the first touch of something not granted: ask (the default: whoever is there; nobody means no), wait (until somebody answers), deny, or allow (all but secrets)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l ask-timeout -d 'How long a question waits for its answer, such as 30s or 10m; then it is denied [default: 5m]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l approve-no-isolation -d 'Answer for running at level 0; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l rw -d 'Make a path writable; a missing directory is created' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l ro -d 'Make a path readable' -r
@@ -126,20 +164,52 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l no-d
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l json -d 'Print it as JSON'
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l list -d 'Print all groups of calls instead'
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -s h -l help -d 'Print help'
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -s h -l help -d 'Print help'
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "show" -d 'Print the policy that all layers make together, and where each value comes from'
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "check" -d 'Check policy files, or all layers in their usual places; ends with 1 if something is wrong'
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "schema" -d 'Print the JSON Schema of a policy document'
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "presets" -d 'List the shipped policies'
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "trust" -d 'Let a project\'s own policy loosen what it asks to, as long as its content stays the same'
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "export" -d 'Print the merged policy as one document'
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "import" -d 'Convert a policy of any known kind into a document of ours, and put it in place'
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "diff" -d 'Show what a policy file would change, without using it'
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import diff help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l on-ask -d 'What happens at the first touch of something not granted: ask (the default: whoever is there; nobody means no), wait (until somebody answers), deny, or allow (all but secrets)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l ask-timeout -d 'How long a question waits for its answer, such as 30s or 10m; then it is denied [default: 5m]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l approve-no-isolation -d 'Answer for running at level 0; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l rw -d 'Make a path writable; a missing directory is created' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l ro -d 'Make a path readable' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l overlay -d 'Make a path look writable; what is written there is thrown away' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l blacklist -d 'Hide a path, by every alias' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l allow-write -d 'Let a protected name be written, such as .vscode or .git/hooks, with everything in it' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l cwd -d 'Working directory inside' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l env -d 'Set a variable, or pass the caller\'s own on even if it looks like a secret' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l hostname -d 'Host name inside [default: sandbox]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l time-offset -d 'Shift the monotonic and boot clocks' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m: SIGTERM, and after the grace time SIGKILL' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l tool -d 'Apply the defaults and limits of this declared tool' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l static -d 'Short for --mode static'
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l no-protect-names -d 'Let every name be written that the host would run later: hooks, editor and shell settings'
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l execute -d 'Ask for executing, not only for reading'
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l json -d 'Print it as JSON'
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import save diff help" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import save diff help" -f -a "show" -d 'Print the policy that all layers make together, and where each value comes from'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import save diff help" -f -a "check" -d 'Check policy files, or all layers in their usual places; ends with 1 if something is wrong'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import save diff help" -f -a "schema" -d 'Print the JSON Schema of a policy document'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import save diff help" -f -a "presets" -d 'List the shipped policies'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import save diff help" -f -a "trust" -d 'Let a project\'s own policy loosen what it asks to, as long as its content stays the same'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import save diff help" -f -a "export" -d 'Print the merged policy as one document'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import save diff help" -f -a "import" -d 'Convert a policy of any known kind into a document of ours, and put it in place'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import save diff help" -f -a "save" -d 'Save what was answered in a session to a policy file, for good'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import save diff help" -f -a "diff" -d 'Show what a policy file would change, without using it'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import save diff help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l on-ask -d 'What to do when a question would have to be asked: deny (the default); allow and wait are not in this version' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l on-ask -d 'What happens at the first touch of something not granted: ask (the default: whoever is there; nobody means no), wait (until somebody answers), deny, or allow (all but secrets)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l ask-timeout -d 'How long a question waits for its answer, such as 30s or 10m; then it is denied [default: 5m]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l approve-no-isolation -d 'Answer for running at level 0; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l rw -d 'Make a path writable; a missing directory is created' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l ro -d 'Make a path readable' -r
@@ -177,7 +247,8 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l on-ask -d 'What to do when a question would have to be asked: deny (the default); allow and wait are not in this version' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l on-ask -d 'What happens at the first touch of something not granted: ask (the default: whoever is there; nobody means no), wait (until somebody answers), deny, or allow (all but secrets)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l ask-timeout -d 'How long a question waits for its answer, such as 30s or 10m; then it is denied [default: 5m]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l approve-no-isolation -d 'Answer for running at level 0; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l rw -d 'Make a path writable; a missing directory is created' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l ro -d 'Make a path readable' -r
@@ -208,10 +279,18 @@ project\t''"
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from import" -l dry-run -d 'Show the converted document and what it would change, and write nothing'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from import" -l force -d 'Write it even if something in it is lost on the way, or is refused when it is used'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from save" -l session -d 'The session whose answers are saved' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from save" -l to -d 'Whose policy they become' -r -f -a "user\t''
+project\t''
+organisation\t''"
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from save" -l last -d 'The last session that has answers; the default'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from save" -l dry-run -d 'Show what would be added, and write nothing'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from save" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l on-ask -d 'What to do when a question would have to be asked: deny (the default); allow and wait are not in this version' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l on-ask -d 'What happens at the first touch of something not granted: ask (the default: whoever is there; nobody means no), wait (until somebody answers), deny, or allow (all but secrets)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l ask-timeout -d 'How long a question waits for its answer, such as 30s or 10m; then it is denied [default: 5m]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l approve-no-isolation -d 'Answer for running at level 0; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l rw -d 'Make a path writable; a missing directory is created' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l ro -d 'Make a path readable' -r
@@ -243,8 +322,23 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from help" -f -a "trust" -d 'Let a project\'s own policy loosen what it asks to, as long as its content stays the same'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from help" -f -a "export" -d 'Print the merged policy as one document'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from help" -f -a "import" -d 'Convert a policy of any known kind into a document of ours, and put it in place'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from help" -f -a "save" -d 'Save what was answered in a session to a policy file, for good'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from help" -f -a "diff" -d 'Show what a policy file would change, without using it'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l yes -d 'Allow what this question asks for; once, if nothing else is said' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l no -d 'Deny what this question asks for; for the session, if nothing else is said' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l store -d 'Where an answer for good is kept [default: user]' -r -f -a "user\t''
+project\t''
+organisation\t''"
+complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l sockets -d 'Look for sessions in this directory instead of your own' -r -F
+complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l json -d 'Print the open questions as one JSON document'
+complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l watch -d 'With --json: print what happens, one JSON object a line, until interrupted; meanwhile sessions wait for an answer'
+complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l once -d 'Answer for the calls that wait now'
+complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l session -d 'Answer until the session ends'
+complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l always -d 'Answer for good'
+complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l directory -d 'Allow the directory that the question offers, with everything below it'
+complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l no-notify -d 'Send no desktop notifications'
+complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and not __fish_seen_subcommand_from verify show help" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and not __fish_seen_subcommand_from verify show help" -f -a "verify" -d 'Check every record against the one before it, and the last one against the head'
 complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and not __fish_seen_subcommand_from verify show help" -f -a "show" -d 'Print the records of one run, or of all'
@@ -269,15 +363,18 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and __fish_see
 complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "completions" -d 'For bash, zsh and fish'
 complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "man" -d 'A page for `sandbox` and one for each of its commands'
 complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor explain-syscall policy audit check-path generate help" -f -a "run" -d 'Run a command in a sandbox'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor explain-syscall policy audit check-path generate help" -f -a "plan" -d 'Show what `run` would do with the same options, without doing it'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor explain-syscall policy audit check-path generate help" -f -a "doctor" -d 'Try what this host can do, and say how to mend what it can not'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor explain-syscall policy audit check-path generate help" -f -a "explain-syscall" -d 'Say what a system call is answered inside, by which rule and why'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor explain-syscall policy audit check-path generate help" -f -a "policy" -d 'Show, check, trust, import and export policies'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor explain-syscall policy audit check-path generate help" -f -a "audit" -d 'Check and read the audit log'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor explain-syscall policy audit check-path generate help" -f -a "check-path" -d 'Say whether a path stays below a directory and reaches nothing that is denied'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor explain-syscall policy audit check-path generate help" -f -a "generate" -d 'Write shell completions and manual pages'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run plan doctor explain-syscall policy audit check-path generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "run" -d 'Run a command in a sandbox'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "learn" -d 'Run a command with what it touches granted, and write the policy it would have needed'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "plan" -d 'Show what `run` would do with the same options, without doing it'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "doctor" -d 'Try what this host can do, and say how to mend what it can not'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "explain-syscall" -d 'Say what a system call is answered inside, by which rule and why'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "why" -d 'Say what decides about a path inside, and where that was said'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "policy" -d 'Show, check, trust, import and export policies, and save answers to them'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "approve" -d 'Answer what running sessions ask'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "audit" -d 'Check and read the audit log'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "check-path" -d 'Say whether a path stays below a directory and reaches nothing that is denied'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "generate" -d 'Write shell completions and manual pages'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "show" -d 'Print the policy that all layers make together, and where each value comes from'
 complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "check" -d 'Check policy files, or all layers in their usual places; ends with 1 if something is wrong'
 complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "schema" -d 'Print the JSON Schema of a policy document'
@@ -285,6 +382,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_su
 complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "trust" -d 'Let a project\'s own policy loosen what it asks to, as long as its content stays the same'
 complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "export" -d 'Print the merged policy as one document'
 complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "import" -d 'Convert a policy of any known kind into a document of ours, and put it in place'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "save" -d 'Save what was answered in a session to a policy file, for good'
 complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "diff" -d 'Show what a policy file would change, without using it'
 complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from audit" -f -a "verify" -d 'Check every record against the one before it, and the last one against the head'
 complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from audit" -f -a "show" -d 'Print the records of one run, or of all'

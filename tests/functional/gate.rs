@@ -54,7 +54,11 @@ pub(crate) fn socket(world: &World) -> PathBuf {
 pub(crate) fn connect(socket: &Path) -> std::io::Result<UnixStream> {
     let directory = fs::File::open(socket.parent().unwrap())?;
     let name = socket.file_name().unwrap().to_string_lossy().into_owned();
-    UnixStream::connect(format!("/proc/self/fd/{}/{name}", directory.as_raw_fd()))
+    let address = format!("/proc/self/fd/{}/{name}", directory.as_raw_fd());
+    // It has its name a moment before anybody listens.
+    let is_early = |error: &std::io::Error| error.kind() == std::io::ErrorKind::ConnectionRefused;
+    eventually("a session that listens", || !UnixStream::connect(&address).is_err_and(|e| is_early(&e)));
+    UnixStream::connect(&address)
 }
 
 /// One connection to a session.

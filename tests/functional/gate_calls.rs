@@ -113,8 +113,8 @@ fn expect_success(said: &BTreeMap<String, String>) {
 fn every_call_and_form_is_asked_about_and_goes_on_once() {
     let cases = Cases::new();
     let (said, asked, _) = cases.run(&yes("once"));
-    cases.expect_asked(&asked);
     expect_success(&said);
+    cases.expect_asked(&asked);
 }
 
 /// Proves: GATE-1 approve-continues, GATE-2 relative, GATE-4 session
@@ -122,11 +122,11 @@ fn every_call_and_form_is_asked_about_and_goes_on_once() {
 fn every_call_and_form_goes_on_for_the_session() {
     let cases = Cases::new();
     let (said, asked, output) = cases.run(&yes("session"));
-    cases.expect_asked(&asked);
     expect_success(&said);
+    cases.expect_asked(&asked);
     let report = output.report.unwrap();
     assert_eq!(report["grantedPaths"].as_array().unwrap().len(), cases.names.len());
-    assert_eq!(report["deniedPaths"].as_array().unwrap().len(), 0);
+    assert!(report["deniedPaths"].is_null(), "{report}");
 }
 
 /// Proves: GATE-1 deny-eacces, GATE-2 open-family, GATE-2 stat-family, GATE-2 chdir, GATE-2 link-sources, GATE-2 exec,
@@ -141,7 +141,7 @@ fn every_call_and_form_is_denied() {
     }
     let report = output.report.unwrap();
     assert_eq!(report["deniedPaths"].as_array().unwrap().len(), cases.names.len());
-    assert_eq!(report["grantedPaths"].as_array().unwrap().len(), 0);
+    assert!(report["grantedPaths"].is_null(), "{report}");
 }
 
 /// Proves: GATE-1 writes-unasked, GATE-1 missing-unasked, GATE-1 never-asked, GATE-1 visible-unasked
@@ -168,7 +168,7 @@ fn what_writes_or_is_nowhere_is_not_asked_about() {
         assert_eq!(result, expected, "{name}");
     }
     let report = output.report.unwrap();
-    assert_eq!(report["deniedPaths"].as_array().unwrap().len(), 0);
+    assert!(report["deniedPaths"].is_null(), "{report}");
     let text = fs::read_to_string(cases.world.outside().join("truncate/file")).unwrap();
     assert_eq!(text, "as it was\n");
 }

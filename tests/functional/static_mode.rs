@@ -61,30 +61,15 @@ fn static_mode_denies_overlays_and_asks_nothing() {
     assert_eq!(fs::read_to_string(world.home().join("notes/letter")).unwrap(), "text\n");
 }
 
-/// Proves: GATE-1 not-yet
+/// Proves: GATE-7 no-questions, POL-2 not-enforced
 #[test]
-fn dynamic_mode_says_what_it_does_until_it_can_ask() {
+fn answers_that_need_questions_are_refused_and_deny_is_not() {
     let world = World::new();
-    let said = inside(&world, &["--mode", "dynamic"], "true");
-    said.assert_code(0);
-    assert!(said.err().contains("unlisted paths are hidden"), "{}", said.err());
-    assert_eq!(said.err().lines().count(), 1, "what is true of every run: {}", said.err());
-    let plain = inside(&world, &[], "true");
-    assert_eq!(plain.err(), "");
-    assert!(plain.report.unwrap()["notes"].to_string().contains("unlisted paths are hidden"));
-    let quiet = inside(&world, &["--mode", "dynamic", "--quiet"], "true");
-    assert_eq!(quiet.err(), "");
-}
-
-/// Proves: GATE-1 not-yet, POL-2 not-enforced
-#[test]
-fn answers_that_need_the_gate_are_refused_and_deny_is_not() {
-    let world = World::new();
-    inside(&world, &["--on-ask", "deny"], "true").assert_code(0);
+    inside(&world, &["--static", "--on-ask", "deny"], "true").assert_code(0);
     for answer in ["allow", "wait"] {
-        let output = inside(&world, &["--on-ask", answer], "touch ran");
+        let output = inside(&world, &["--static", "--on-ask", answer], "touch ran");
         output.assert_code(126);
-        assert!(output.err().contains("not enforced in this version"), "{}", output.err());
+        assert!(output.err().contains("nothing is asked in this run"), "{}", output.err());
     }
     assert!(!world.project().join("ran").exists());
 }

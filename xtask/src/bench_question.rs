@@ -64,7 +64,8 @@ pub(crate) fn ask(
         let mut said = String::new();
         run.stdout.take().context("no standard output")?.read_to_string(&mut said)?;
         let status = run.wait()?;
-        let client = answered?;
+        let client =
+            answered.with_context(|| format!("{name}: the probe said `{}`", said.trim()))?;
         ensure!(status.success(), "{name}: the run ended with {status}: {said}");
         questions.push(Question { name, ..compare(&said, &client)? });
     }

@@ -102,6 +102,9 @@ impl Desk<'_> {
             return self.respond(notification.id, Response::Continue);
         };
         gate.parked.notice(&self.teller.supervisor, caller.thread);
+        if gate.parked.hold(notification) {
+            return;
+        }
         match gate.unseen(caller, call) {
             None => self.respond(notification.id, Response::Continue),
             Some(unseen) => self.park(notification, caller, unseen, Then::Kernel),
@@ -125,6 +128,9 @@ impl Desk<'_> {
         };
         let Some(gate) = &mut self.gate else { return false };
         gate.parked.notice(&self.teller.supervisor, caller.thread);
+        if gate.parked.hold(notification) {
+            return true;
+        }
         let source = PathCall::looking(from, follow, Wants::Source);
         let Some(unseen) = gate.unseen(caller, source) else { return false };
         self.park(notification, caller, unseen, Then::Broker(call));
@@ -184,6 +190,11 @@ impl Desk<'_> {
         !calls.is_empty()
     }
 
+    /// A call that was put off, and need no longer be.
+    pub(crate) fn take_held(&mut self) -> Option<Notification> {
+        self.gate.as_mut()?.parked.take_held()
+    }
+
     fn hear(&mut self, helpers: &mut Helpers) {
         let mut packet = [0; LONGEST_REPLY];
         match recv_with_fds(&self.teller.supervisor, &mut packet) {
@@ -200,6 +211,11 @@ impl Desk<'_> {
     fn obey(&mut self, helpers: &mut Helpers, reply: Reply, files: &[OwnedFd]) {
         let Some(gate) = &mut self.gate else { return };
         let touch = reply.touch();
+        match reply {
+            Reply::Ended { .. } => return gate.parked.hide(touch),
+            Reply::ContinueAndWatch { .. } => gate.parked.show(touch),
+            _ => {}
+        }
         let Some(waiting) = gate.parked.take(touch) else {
             if matches!(reply, Reply::ContinueAndWatch { .. }) {
                 let over = Message::Returned { touch };
@@ -221,19 +237,11 @@ impl Desk<'_> {
             }
             Reply::ContinueAndWatch { .. } => {
                 gate.absent.forget();
-                match waiting.then {
-                    Then::Kernel => {
-                        gate.parked.release(&self.teller.supervisor, touch, waiting.thread);
-                    }
-                    Then::Broker(_) => {
-                        self.go_on(helpers, &waiting.notification, waiting.then);
-                        let over = Message::Returned { touch };
-                        if let Some(gate) = &mut self.gate {
-                            gate.parked.post(&self.teller.supervisor, &over);
-                        }
-                    }
-                }
+                gate.parked.watch(&self.teller.supervisor, touch, waiting.thread);
+                self.go_on(helpers, &waiting.notification, waiting.then);
             }
+            // Nobody waits for it.
+            Reply::Ended { .. } => {}
             Reply::Fail { errno, .. } => {
                 let errno = Errno::from_raw_os_error(i32::from(errno));
                 self.respond(touch, Response::Fail(errno));

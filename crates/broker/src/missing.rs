@@ -14,6 +14,9 @@ use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
+/// How often a walk is begun again because a directory went away under it: the mount points of a grant that
+/// is over do.
+const MOST_WALKS: usize = 16;
 /// As many as the kernel follows.
 const MOST_LINKS: usize = 40;
 /// `PROC_SUPER_MAGIC`: its links are not names.
@@ -79,22 +82,40 @@ impl Grounds {
     /// it was typed. `base` is where a relative path starts.
     pub(crate) fn missing(
         &self,
-        base: impl FnOnce() -> Result<OwnedFd, Errno>,
+        base: impl Fn() -> Result<OwnedFd, Errno>,
         path: &[u8],
         follow: bool,
     ) -> Option<Vec<u8>> {
+        for _ in 0..MOST_WALKS {
+            let (directory, rest) = self.last_directory(&base, path, follow)?;
+            let told = self.told(&directory, &rest)?;
+            // Of a directory that is gone `/proc` tells no path that leads anywhere.
+            if fstat(&directory).ok()?.st_nlink > 0 {
+                return Some(told);
+            }
+        }
+        None
+    }
+
+    /// Up to where the path leads, and what is not there.
+    fn last_directory(
+        &self,
+        base: impl Fn() -> Result<OwnedFd, Errno>,
+        path: &[u8],
+        follow: bool,
+    ) -> Option<(OwnedFd, Vec<u8>)> {
         let mut walk = self.start(base, path)?;
         loop {
             match walk.step(follow)? {
                 Step::On(next) => walk = next,
-                Step::Missing(directory, rest) => return self.told(&directory, &rest),
+                Step::Missing(directory, rest) => return Some((directory, rest)),
                 Step::Over => return None,
             }
         }
     }
 
     /// Most often only the last name is missing: the kernel walks up to it at once.
-    fn start(&self, base: impl FnOnce() -> Result<OwnedFd, Errno>, path: &[u8]) -> Option<Walk> {
+    fn start(&self, base: impl Fn() -> Result<OwnedFd, Errno>, path: &[u8]) -> Option<Walk> {
         let base = if path.starts_with(b"/") { None } else { Some(base().ok()?) };
         let end = path.iter().rposition(|byte| *byte != b'/')? + 1;
         let name = path[..end].iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
@@ -112,7 +133,7 @@ impl Grounds {
 
     fn told(&self, directory: &OwnedFd, rest: &[u8]) -> Option<Vec<u8>> {
         let mount = mounts::mount_id(directory).ok()?;
-        if !self.mounts.contains(&mount) || fstat(directory).ok()?.st_nlink == 0 {
+        if !self.mounts.contains(&mount) {
             return None;
         }
         let mut path = self.path_of(directory)?;
@@ -179,3 +200,7 @@ impl Walk {
 fn directory(path: &Path) -> Option<OwnedFd> {
     openat(rustix::fs::CWD, path, DIRECTORY, NO_MODE).ok()
 }
+
+#[cfg(test)]
+#[path = "missing_tests.rs"]
+mod tests;

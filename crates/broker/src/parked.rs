@@ -22,6 +22,9 @@ const A_ROUND: usize = 256;
 /// How soon a call may have returned, and when nobody waits for that any longer.
 const FIRST_LOOK: Duration = Duration::from_micros(200);
 const LAST_LOOK: Duration = Duration::from_secs(1);
+const RUNS: Duration = Duration::from_millis(100);
+/// The supervisor ends a grant for one call long before; nobody is to wait for its word for ever.
+const ENDS: Duration = Duration::from_secs(3);
 /// How long a call that was interrupted may take to be made again: the question stays that long.
 const COMING_BACK: Duration = Duration::from_millis(500);
 /// How long an answer may still come to a call that was withdrawn: one that nobody reads would keep the
@@ -76,6 +79,10 @@ pub(crate) struct Parked {
     interrupted: Vec<Interrupted>,
     outbox: VecDeque<Vec<u8>>,
     mail_comes_until: Option<Instant>,
+    /// What is shown for one call only, by its touch, and since when.
+    shown: HashMap<u64, Instant>,
+    /// Calls that came meanwhile.
+    held: VecDeque<Notification>,
 }
 
 impl Parked {
@@ -90,6 +97,8 @@ impl Parked {
             interrupted: Vec::new(),
             outbox: VecDeque::new(),
             mail_comes_until: None,
+            shown: HashMap::new(),
+            held: VecDeque::new(),
         }
     }
 
@@ -100,6 +109,7 @@ impl Parked {
             && self.interrupted.is_empty()
             && self.outbox.is_empty()
             && self.mail_comes_until.is_none()
+            && self.shown.is_empty()
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -116,7 +126,9 @@ impl Parked {
         let watched = self.watched.iter().map(|watched| watched.next);
         let interrupted = self.interrupted.iter().map(|call| call.since + COMING_BACK);
         let mail = self.mail_comes_until;
-        let next = round.into_iter().chain(watched).chain(interrupted).chain(mail).min()?;
+        let shown = self.shown.values().map(|since| *since + ENDS);
+        let next = round.into_iter().chain(watched).chain(interrupted).chain(mail).chain(shown);
+        let next = next.min()?;
         Some(next.saturating_duration_since(Instant::now()))
     }
 
@@ -136,6 +148,29 @@ impl Parked {
         self.waiting.remove(&touch)
     }
 
+    /// Something is there for one call, and soon no longer.
+    pub(crate) fn show(&mut self, touch: u64) {
+        self.shown.insert(touch, Instant::now());
+    }
+
+    pub(crate) fn hide(&mut self, touch: u64) {
+        self.shown.remove(&touch);
+    }
+
+    /// Keeps a call until nothing is there for another call only: it would see that, or see it go.
+    pub(crate) fn hold(&mut self, notification: &Notification) -> bool {
+        let holds = !self.shown.is_empty();
+        if holds {
+            self.held.push_back(*notification);
+        }
+        holds
+    }
+
+    /// The next of those whose time has come.
+    pub(crate) fn take_held(&mut self) -> Option<Notification> {
+        if self.shown.is_empty() { self.held.pop_front() } else { None }
+    }
+
     /// A thread that makes a call has returned from the one before.
     pub(crate) fn notice(&mut self, supervisor: &OwnedFd, thread: Pid) {
         if self.watched.is_empty() {
@@ -146,11 +181,9 @@ impl Parked {
         self.tell_returned(supervisor, over);
     }
 
-    /// Lets a call go on, and watches it.
-    pub(crate) fn release(&mut self, supervisor: &OwnedFd, touch: u64, thread: Pid) {
-        let call = self.call_of(thread);
-        let answered = self.listener.respond(touch, Response::Continue);
-        let (Some(call), Ok(())) = (call, answered) else {
+    /// Watches a call that will go on, and tells when it has returned.
+    pub(crate) fn watch(&mut self, supervisor: &OwnedFd, touch: u64, thread: Pid) {
+        let Some(call) = self.call_of(thread) else {
             return self.post(supervisor, &Message::Returned { touch });
         };
         let since = Instant::now();
@@ -178,6 +211,7 @@ impl Parked {
             self.watched.push(watched);
         }
         self.tell_returned(supervisor, over);
+        self.shown.retain(|_, since| now.duration_since(*since) < ENDS);
         self.mail_comes_until = self.mail_comes_until.filter(|until| now < *until);
         let is_late = |call: &Interrupted| now.duration_since(call.since) >= COMING_BACK;
         self.withdraw(supervisor, is_late);
@@ -225,8 +259,9 @@ impl Parked {
 
     fn has_returned(&self, watched: &Watched) -> bool {
         match self.call_of(watched.thread) {
-            // In the call or behind it: nobody can tell.
-            Some(call) => call != b"running\n" && call != watched.call,
+            // In the call or behind it: nobody can tell, but no call runs that long without waiting.
+            Some(call) if call == b"running\n" => watched.since.elapsed() >= RUNS,
+            Some(call) => call != watched.call,
             None => true,
         }
     }

@@ -47,8 +47,14 @@ pub(crate) fn serve(mut desk: Desk<'_>) -> ! {
     let calls = Calls::of(Arch::native());
     let mut helpers = Helpers::default();
     loop {
-        if !desk.is_idle() && !desk.attend(&mut helpers) {
-            continue;
+        if !desk.is_idle() {
+            let can_receive = desk.attend(&mut helpers);
+            while let Some(held) = desk.take_held() {
+                desk.answer(&calls, &mut helpers, &held);
+            }
+            if !can_receive {
+                continue;
+            }
         }
         let received = desk.listener.receive();
         helpers.tidy(desk.listener);

@@ -54,6 +54,10 @@ pub enum Reply {
     ContinueAndWatch {
         touch: u64,
     },
+    /// What was granted for this call is taken away again: others may look.
+    Ended {
+        touch: u64,
+    },
     /// It is not on the host either: the kernel goes on, and the same is not told again for a moment.
     Absent {
         touch: u64,
@@ -130,6 +134,7 @@ impl Reply {
         match self {
             Self::Continue { touch }
             | Self::ContinueAndWatch { touch }
+            | Self::Ended { touch }
             | Self::Absent { touch }
             | Self::Fail { touch, .. }
             | Self::File { touch } => touch,
@@ -141,6 +146,7 @@ impl Reply {
         packet.add(match self {
             Self::Continue { .. } => b"continue",
             Self::ContinueAndWatch { .. } => b"watch",
+            Self::Ended { .. } => b"ended",
             Self::Absent { .. } => b"absent",
             Self::Fail { .. } => b"fail",
             Self::File { .. } => b"file",
@@ -159,6 +165,7 @@ impl Reply {
         let reply = match word {
             b"continue" => Self::Continue { touch },
             b"watch" => Self::ContinueAndWatch { touch },
+            b"ended" => Self::Ended { touch },
             b"absent" => Self::Absent { touch },
             b"fail" => Self::Fail { touch, errno: fields.number()? },
             b"file" => Self::File { touch },

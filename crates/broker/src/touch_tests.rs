@@ -44,6 +44,7 @@ fn every_reply_comes_back_as_it_was() {
     for reply in [
         Reply::Continue { touch },
         Reply::ContinueAndWatch { touch },
+        Reply::Ended { touch },
         Reply::Absent { touch },
         Reply::Fail { touch, errno: 13 },
         Reply::File { touch },

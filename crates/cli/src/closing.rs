@@ -1,7 +1,7 @@
 //! What a person should know at the end of a run about what was refused in it. From the report alone; whoever prints it
 //! escapes it.
 
-use palisade_record::{BlockedCalls, ProtectedWrite, RefusedExecution, RunReport};
+use palisade_record::{BlockedCalls, ProtectedWrite, RefusedExecution, RunReport, TouchedPath};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -10,11 +10,24 @@ const MOST_NAMED: usize = 3;
 
 /// A line each, none where nothing was refused. Paths below `cwd` are shown from there.
 pub(crate) fn words(report: &RunReport, cwd: &Path) -> Vec<String> {
-    [of_writes(&report.protected_writes, cwd), of_forks(report), of_calls(report)]
+    let denied = of_denied(&report.denied_paths);
+    [denied, of_writes(&report.protected_writes, cwd), of_forks(report), of_calls(report)]
         .into_iter()
         .flatten()
         .chain(of_executions(&report.refused_executions))
         .collect()
+}
+
+/// What would have been asked about, or was: with the flag that grants it, but for secrets, which are granted one by one.
+fn of_denied(denied: &[TouchedPath]) -> Option<String> {
+    denied.first()?;
+    let named = denied.iter().map(|touched| match touched {
+        TouchedPath { is_secret: true, path, .. } => format!("{path} (a secret)"),
+        TouchedPath { path, .. } => format!("{path} (allow with --ro {path})"),
+    });
+    let count = u64::try_from(denied.len()).unwrap_or(u64::MAX);
+    let were = if count == 1 { "was" } else { "were" };
+    Some(format!("{} {were} denied: {}", counted(count, "path"), listed(named)))
 }
 
 fn of_writes(writes: &[ProtectedWrite], cwd: &Path) -> Option<String> {

@@ -56,6 +56,32 @@ fn refused_writes_are_named_with_the_way_to_allow_them() {
     assert!(line.contains("/elsewhere/c (run on entering) and 1 more; allow with"), "{line}");
 }
 
+fn denied(path: &str, is_secret: bool) -> TouchedPath {
+    TouchedPath {
+        path: path.into(),
+        access: "read".into(),
+        is_directory: false,
+        is_secret,
+        by: "nobody".into(),
+        executable: "/bin/cat".into(),
+        count: 2,
+    }
+}
+
+/// Proves: GATE-5 denials-told
+#[test]
+fn denied_paths_are_told_with_the_flag_that_grants_them() {
+    let mut report = report();
+    report.denied_paths.push(denied("/opt/sdk/x.h", false));
+    assert_eq!(said(&report), ["1 path was denied: /opt/sdk/x.h (allow with --ro /opt/sdk/x.h)"]);
+    report.denied_paths.push(denied("/home/u/.ssh/id", true));
+    let line = &said(&report)[0];
+    assert!(line.starts_with("2 paths were denied: /opt/sdk/x.h (allow"), "{line}");
+    assert!(line.ends_with(", /home/u/.ssh/id (a secret)"), "{line}");
+    report.denied_paths.extend(["/a", "/b"].map(|path| denied(path, false)));
+    assert!(said(&report)[0].ends_with("(allow with --ro /a) and 1 more"));
+}
+
 /// Proves: PROC-2 refusals-told
 #[test]
 fn refused_programs_and_processes_are_told_with_the_key_that_refused_them() {

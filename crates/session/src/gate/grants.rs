@@ -44,6 +44,7 @@ struct Job {
 #[derive(Debug)]
 struct Fleeting {
     grafts: Vec<u64>,
+    touches: Vec<u64>,
     going_on: HashSet<u64>,
     until: Instant,
 }
@@ -57,6 +58,8 @@ pub(super) struct Grants {
     /// Calls that get a descriptor of their own, in the order they asked; none for one that is gone.
     openings: HashMap<u64, VecDeque<Option<u64>>>,
     fleeting: Vec<Fleeting>,
+    /// Those that the keeper takes away now: what is left of each, and whom it was for.
+    ending: Vec<(Vec<u64>, Vec<u64>)>,
 }
 
 impl Grants {
@@ -157,7 +160,7 @@ impl Grants {
     /// Whether something is shown that has to be taken away again.
     pub(super) fn has_fleeting(&self) -> bool {
         let is_short = |job: &Job| job.lasting == Lasting::Once && !job.grafts.is_empty();
-        !self.fleeting.is_empty() || self.jobs.values().any(is_short)
+        !self.fleeting.is_empty() || !self.ending.is_empty() || self.jobs.values().any(is_short)
     }
 
     pub(super) fn next_end(&self) -> Option<Instant> {
@@ -171,6 +174,19 @@ impl Grants {
         out.extend(granting.chain(opening).map(|touch| Action::Broker(refusal(touch), None)));
         self.awaiting.clear();
         self.fleeting.clear();
+        self.ending.clear();
+    }
+
+    /// Something was taken away; the broker lets others look once it is all of a grant.
+    pub(super) fn ungrafted(&mut self, graft: u64, out: &mut VecDeque<Action>) {
+        self.ending.retain_mut(|(grafts, touches)| {
+            grafts.retain(|known| *known != graft);
+            if grafts.is_empty() {
+                let ended = touches.iter().map(|touch| Reply::Ended { touch: *touch });
+                out.extend(ended.map(|reply| Action::Broker(reply, None)));
+            }
+            !grafts.is_empty()
+        });
     }
 
     fn next_awaiting(&mut self, token: u64) -> Option<u64> {
@@ -205,21 +221,20 @@ impl Grants {
                 let replies =
                     touches.iter().map(|touch| Reply::ContinueAndWatch { touch: touch.touch });
                 out.extend(replies.map(|reply| Action::Broker(reply, None)));
-                self.fleeting.push(Fleeting { grafts, going_on, until: now + SHORT_LIVED });
+                let touches = touches.iter().map(|touch| touch.touch).collect();
+                let until = now + SHORT_LIVED;
+                self.fleeting.push(Fleeting { grafts, touches, going_on, until });
                 self.end_fleeting(|fleeting| fleeting.going_on.is_empty(), out);
             }
         }
     }
 
     fn end_fleeting(&mut self, is_over: impl Fn(&Fleeting) -> bool, out: &mut VecDeque<Action>) {
-        self.fleeting.retain(|fleeting| {
-            let is_over = is_over(fleeting);
-            if is_over {
-                let ungraft = |graft: &u64| Action::Keeper(Ask::Ungraft { graft: *graft });
-                out.extend(fleeting.grafts.iter().map(ungraft));
-            }
-            !is_over
-        });
+        for Fleeting { grafts, touches, .. } in self.fleeting.extract_if(.., |one| is_over(one)) {
+            let ungraft = |graft: &u64| Action::Keeper(Ask::Ungraft { graft: *graft });
+            out.extend(grafts.iter().map(ungraft));
+            self.ending.push((grafts, touches));
+        }
     }
 }
 

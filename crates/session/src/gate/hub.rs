@@ -170,7 +170,7 @@ impl<'p> Hub<'p> {
                     None => self.refuse(token),
                 }
             }
-            Told::Ungrafted { .. } => {}
+            Told::Ungrafted { graft } => self.grants.ungrafted(graft, &mut self.actions),
             // What was granted for a moment must not stay.
             Told::NotUngrafted { step, errno, .. } => {
                 let errno = palisade_sys::errno_name(Errno::from_raw_os_error(errno.into()));

@@ -1,0 +1,269 @@
+//! What an answer covers, and what it does not: one call, a session, a directory, for good (GATE-4, GATE-5).
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use palisade_testkit::World;
+use serde_json::json;
+
+use crate::gate::{Client, asking, asking_script, hidden};
+
+/// Starts threads that all do `touch(number)` and prints what came of each kind, counted.
+const THREADS: &str = r#"
+import collections, errno, os, sys, threading
+count, paths = int(sys.argv[1]), sys.argv[2:]
+results = collections.Counter()
+def touch(number):
+    try:
+        os.stat(paths[number % len(paths)])
+        results["ok"] += 1
+    except OSError as error:
+        results[errno.errorcode[error.errno]] += 1
+threading.stack_size(65536)
+threads = [threading.Thread(target=touch, args=(n,)) for n in range(count)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(dict(results))
+"#;
+
+/// Runs it until all of them wait.
+fn threads(world: &World, count: usize, paths: &[&str]) -> palisade_testkit::Running {
+    world.write_in_project("threads.py", THREADS);
+    let count = count.to_string();
+    asking(world, &[], &[&["python3", "threads.py", &count], paths].concat()).spawn()
+}
+
+/// Reads until so many calls wait for this question.
+fn wait_for_requests(client: &mut Client, id: &serde_json::Value, count: usize) {
+    loop {
+        let question = client.event("event.fs_request");
+        if question["id"] == *id && question["requests"].as_array().unwrap().len() == count {
+            return;
+        }
+    }
+}
+
+/// Proves: GATE-5 asked-once, GATE-5 bounded, GATE-1 approve-continues
+#[test]
+fn one_question_is_asked_for_a_thousand_threads() {
+    const COUNT: usize = 1000;
+    let world = World::new();
+    let file = hidden(&world, "wanted");
+    let run = threads(&world, COUNT, &[&file]);
+    let mut client = Client::connect(&world);
+    let question = client.question_about(&file);
+    wait_for_requests(&mut client, &question["id"], COUNT);
+    client.allow(&question, "session");
+    let output = run.wait();
+    output.assert_code(0);
+    assert_eq!(output.out(), format!("{{'ok': {COUNT}}}\n"));
+    assert_eq!(client.answer_all(&json!({})).len(), 0, "something else was asked");
+}
+
+/// Proves: GATE-5 asked-once, GATE-4 once
+#[test]
+fn one_yes_for_once_is_for_all_who_wait() {
+    const COUNT: usize = 40;
+    let world = World::new();
+    let file = hidden(&world, "wanted");
+    let run = threads(&world, COUNT, &[&file]);
+    let mut client = Client::connect(&world);
+    let question = client.question_about(&file);
+    wait_for_requests(&mut client, &question["id"], COUNT);
+    client.allow(&question, "once");
+    let output = run.wait();
+    output.assert_code(0);
+    assert_eq!(output.out(), format!("{{'ok': {COUNT}}}\n"));
+}
+
+/// Proves: GATE-4 tree, GATE-5 asked-once
+#[test]
+fn a_directory_answers_every_question_below_it() {
+    let world = World::new();
+    let files: Vec<String> = (0..20).map(|n| hidden(&world, &format!("many/{n}"))).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let run = threads(&world, files.len(), &files);
+    let mut client = Client::connect(&world);
+    let questions: Vec<_> = files.iter().map(|_| client.question()).collect();
+    let directory = world.outside().join("many");
+    assert_eq!(questions[0]["directory"], directory.to_str().unwrap());
+    client.allow_directory(&questions[7]);
+    let answered = questions.iter().map(|_| client.event("event.audit"));
+    assert!(answered.into_iter().all(|audit| audit["decision"] == "allow"));
+    let output = run.wait();
+    output.assert_code(0);
+    assert_eq!(output.out(), format!("{{'ok': {}}}\n", files.len()));
+}
+
+/// Three hundred paths at once: more than are asked about at a time. None waits for ever, and what was answered
+/// is what happens.
+///
+/// Proves: GATE-5 bounded
+#[test]
+fn a_flood_of_questions_has_an_end() {
+    let world = World::new();
+    let files: Vec<String> = (0..300).map(|n| hidden(&world, &format!("{n}/file"))).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let run = threads(&world, files.len(), &files);
+    let asked = Client::connect(&world).answer_all(&crate::gate::yes("session"));
+    let output = run.wait();
+    output.assert_code(0);
+    let report = output.report.as_ref().unwrap();
+    let count = |list: &str| report[list].as_array().map_or(0, Vec::len);
+    let (granted, denied) = (count("grantedPaths"), count("deniedPaths"));
+    assert_eq!((granted, granted + denied), (asked.len(), files.len()), "{}", output.out());
+    let expected = if denied == 0 {
+        format!("{{'ok': {granted}}}\n")
+    } else {
+        format!("'EACCES': {denied}")
+    };
+    assert!(output.out().contains(&expected), "{}", output.out());
+}
+
+const LOOK_ONCE: &str = r#"
+import os, sys, time
+path = sys.argv[1]
+os.stat(path)
+def shown():
+    with open("/proc/self/mountinfo") as mounts:
+        return any("/outside" in line for line in mounts)
+end = time.monotonic() + 10
+while shown() and time.monotonic() < end: time.sleep(0.01)
+print("gone" if not shown() else "still there", os.path.exists(os.path.dirname(path)))
+"#;
+
+/// Proves: GATE-4 once
+#[test]
+fn what_was_shown_for_one_call_is_gone_after_it() {
+    let world = World::new();
+    let file = hidden(&world, "only/once");
+    world.write_in_project("look.py", LOOK_ONCE);
+    let run = asking(&world, &[], &["python3", "look.py", &file]).spawn();
+    let mut client = Client::connect(&world);
+    let question = client.question();
+    client.allow(&question, "once");
+    // The directory it lies in is a question of its own.
+    let above = client.question();
+    assert_eq!(above["isDirectory"], true);
+    client.deny(&above, "once");
+    let output = run.wait();
+    output.assert_code(0);
+    assert_eq!(output.out(), "gone False\n");
+}
+
+const REOPEN: &str = r#"
+import errno, os, sys
+path = sys.argv[1]
+def attempt(what, act):
+    try:
+        act()
+        print(what, "done")
+    except OSError as error:
+        print(what, errno.errorcode[error.errno])
+fd = os.open(path, os.O_RDONLY)
+print(os.read(fd, 100))
+own = f"/proc/self/fd/{fd}"
+attempt("rdwr", lambda: os.open(own, os.O_RDWR))
+attempt("trunc", lambda: os.open(own, os.O_WRONLY | os.O_TRUNC))
+attempt("fchmod", lambda: os.fchmod(fd, 0o777))
+attempt("utime", lambda: os.utime(fd))
+attempt("link", lambda: os.link(own, "stolen", follow_symlinks=True))
+attempt("read", lambda: os.open(own, os.O_RDONLY))
+attempt("above", lambda: os.open("..", os.O_RDONLY, dir_fd=fd))
+attempt("again", lambda: os.open(path, os.O_WRONLY))
+"#;
+
+/// Proves: GATE-4 once, GATE-4 session, GATE-1 writes-unasked
+#[test]
+fn a_granted_file_can_not_be_reopened_for_writing() {
+    for lifetime in ["once", "session"] {
+        let world = World::new();
+        let file = hidden(&world, "precious");
+        world.write_in_project("reopen.py", REOPEN);
+        let run = asking(&world, &[], &["python3", "reopen.py", &file]).spawn();
+        let mut client = Client::connect(&world);
+        let question = client.question_about(&file);
+        client.allow(&question, lifetime);
+        let output = run.wait();
+        output.assert_code(0);
+        let said = output.out();
+        let mut lines = said.lines();
+        assert_eq!(lines.next(), Some("b'content of precious\\n'"), "{said}");
+        for line in lines {
+            let (what, result) = line.split_once(' ').unwrap();
+            assert_eq!(result == "done", what == "read", "{lifetime}: {line}");
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), "content of precious\n");
+        assert!(!world.project().join("stolen").exists());
+    }
+}
+
+/// Proves: GATE-4 tree, GATE-1 grounds
+#[test]
+fn nothing_but_the_directory_is_seen_of_its_surroundings() {
+    let world = World::new();
+    let file = hidden(&world, "given/a");
+    let beside = hidden(&world, "beside/b");
+    let given = world.outside().join("given").to_string_lossy().into_owned();
+    let script = format!(
+        "cat {file}; ls {given}/..; cd {given} && ls ../..; cat ../beside/b; echo x >{given}/new"
+    );
+    let run = asking_script(&world, &script);
+    let mut client = Client::connect(&world);
+    let question = client.question_about(&file);
+    client.allow_directory(&question);
+    let question = client.question_about(&beside);
+    client.deny(&question, "once");
+    let output = run.wait();
+    output.assert_code(2);
+    assert_eq!(output.out(), "content of given/a\ngiven\nhome\noutside\n");
+    assert!(output.err().contains("Permission denied"), "{}", output.err());
+    assert!(!world.outside().join("given/new").exists());
+}
+
+/// Proves: GATE-2 true-path
+#[test]
+fn a_planted_link_shows_where_it_leads() {
+    let world = World::new();
+    let file = hidden(&world, "harmless-name/../actual");
+    let file = fs::canonicalize(file).unwrap().to_string_lossy().into_owned();
+    symlink(&file, world.project().join("README")).unwrap();
+    let run = asking(&world, &[], &["cat", "README"]).spawn();
+    let mut client = Client::connect(&world);
+    let question = client.question_about(&file);
+    client.deny(&question, "once");
+    run.wait().assert_code(1);
+}
+
+/// Proves: GATE-4 always, GATE-4 stores
+#[test]
+fn a_yes_for_good_is_not_asked_again_by_the_next_run() {
+    let world = World::new();
+    let file = hidden(&world, "known");
+    let run = asking(&world, &[], &["cat", &file]).spawn();
+    let mut client = Client::connect(&world);
+    let question = client.question_about(&file);
+    client.allow(&question, "always");
+    run.wait().assert_code(0);
+    let again = world.sandbox_run(["--on-ask", "deny"], ["cat", &file]).run();
+    again.assert_code(0);
+    assert_eq!(again.out(), "content of known\n");
+}
+
+/// Proves: FS-2 secret-list, GATE-4 secrets
+#[test]
+fn a_secret_is_asked_about_as_one_and_alone() {
+    let world = World::new();
+    let secret = world.write("home/.ssh/id_ed25519", "key\n").to_string_lossy().into_owned();
+    let run = asking(&world, &[], &["cat", &secret]).spawn();
+    let mut client = Client::connect(&world);
+    let question = client.question_about(&secret);
+    assert_eq!(question["isSecret"], true);
+    assert!(question["directory"].is_null(), "{question}");
+    let whole = json!({"type": "cmd.approve", "id": question["id"], "scope": "dir"});
+    assert_eq!(client.command(whole)["code"], "not_offered");
+    client.allow(&question, "once");
+    let output = run.wait();
+    output.assert_code(0);
+    assert_eq!(output.out(), "key\n");
+}

@@ -1,0 +1,80 @@
+//! Nobody is there to answer: what the policy says happens, and the end of the run tells of it (GATE-5).
+
+use std::time::{Duration, Instant};
+
+use palisade_testkit::{Output, World};
+use serde_json::Value;
+
+use crate::gate::{Client, asking, hidden};
+
+fn run(world: &World, flags: &[&str], command: &[&str]) -> Output {
+    world.sandbox_run(flags, command).run()
+}
+
+fn listed<'r>(output: &'r Output, list: &str) -> Vec<&'r Value> {
+    output.report.as_ref().unwrap()[list].as_array().map(|list| list.iter().collect()).unwrap_or_default()
+}
+
+/// Proves: GATE-5 nobody-to-ask, GATE-5 denials-told, GATE-1 deny-eacces
+#[test]
+fn with_nobody_there_it_is_denied_at_once_and_told_at_the_end() {
+    for flags in [&[][..], &["--on-ask", "ask"], &["--on-ask", "deny"]] {
+        let world = World::new();
+        let file = hidden(&world, "wanted");
+        let output = run(&world, flags, &["cat", &file, &file]);
+        output.assert_code(1);
+        assert_eq!(output.err().matches("Permission denied").count(), 2, "{}", output.err());
+        let told = format!("1 path was denied: {file} (allow with --ro {file})");
+        assert!(output.err().contains(&told), "{flags:?}: {}", output.err());
+        let denied = listed(&output, "deniedPaths");
+        assert_eq!(denied.len(), 1, "{denied:?}");
+        assert_eq!((&denied[0]["path"], &denied[0]["count"]), (&file.as_str().into(), &2.into()));
+        assert!(listed(&output, "grantedPaths").is_empty());
+        // What it says is true.
+        let allowed = run(&world, &["--ro", &file], &["cat", &file]);
+        allowed.assert_code(0);
+        assert_eq!(allowed.out(), "content of wanted\n");
+    }
+}
+
+/// Proves: GATE-1 approve-continues, FS-2 secret-list, GATE-5 denials-told
+#[test]
+fn who_allows_everything_still_does_not_give_away_keys() {
+    let world = World::new();
+    let file = hidden(&world, "wanted");
+    let secret = world.write("home/.ssh/id_ed25519", "the key\n").to_string_lossy().into_owned();
+    let output = run(&world, &["--on-ask", "allow"], &["cat", &file, &secret]);
+    output.assert_code(1);
+    assert_eq!(output.out(), "content of wanted\n");
+    assert!(output.err().contains(&format!("{secret} (a secret)")), "{}", output.err());
+    assert_eq!(listed(&output, "grantedPaths")[0]["path"], file.as_str());
+    assert_eq!(listed(&output, "deniedPaths")[0]["isSecret"], true);
+}
+
+/// Proves: GATE-5 timeout
+#[test]
+fn silence_is_a_no() {
+    let world = World::new();
+    let file = hidden(&world, "wanted");
+    let before = Instant::now();
+    let run = asking(&world, &["--ask-timeout", "1"], &["cat", &file]).spawn();
+    let mut client = Client::connect(&world);
+    client.question_about(&file);
+    let audit = client.event("event.audit");
+    assert_eq!((&audit["decision"], &audit["source"]), (&"deny".into(), &"timeout".into()));
+    let output = run.wait();
+    output.assert_code(1);
+    assert!(output.err().contains("Permission denied"), "{}", output.err());
+    assert!(before.elapsed() >= Duration::from_secs(1));
+    assert!(listed(&output, "deniedPaths")[0]["by"].as_str().unwrap().contains("timeout"));
+}
+
+/// Proves: GATE-7 no-questions
+#[test]
+fn static_mode_asks_nobody() {
+    let world = World::new();
+    let file = hidden(&world, "wanted");
+    let output = run(&world, &["--mode", "static", "--on-ask", "wait"], &["cat", &file]);
+    output.assert_code(1);
+    assert!(output.err().contains("No such file"), "{}", output.err());
+}

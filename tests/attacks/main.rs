@@ -10,6 +10,8 @@
 mod attributes;
 mod executables;
 mod files;
+mod gate;
+mod gate_people;
 mod guard;
 mod guard_git;
 mod guard_ways;

@@ -13,8 +13,8 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use crate::host::probe;
 use crate::secrets::TO_READ_WHAT_IS_HIDDEN;
 
-const SECRET: &str = "the secret itself";
-const HARMLESS: &str = "nothing to hide";
+pub(crate) const SECRET: &str = "the secret itself";
+pub(crate) const HARMLESS: &str = "nothing to hide";
 /// Swaps of a short run; whichever way a start comes out, it must not show the secret.
 const SWAPS: u32 = 3000;
 const WALKS: u32 = 20_000;
@@ -34,7 +34,7 @@ impl Drop for StopOnDrop<'_> {
 
 /// Makes `name` a directory and a link to `target` in turns, and calls `attempt` meanwhile, until
 /// there were enough swaps or it has seen enough.
-fn while_swapping(name: &Path, target: &Path, mut attempt: impl FnMut() -> Seen) {
+pub(crate) fn while_swapping(name: &Path, target: &Path, mut attempt: impl FnMut() -> Seen) {
     // Exchanged in one step: at no moment is there nothing of that name.
     let other = name.with_extension("other");
     symlink(target, &other).unwrap();
@@ -62,13 +62,13 @@ fn while_swapping(name: &Path, target: &Path, mut attempt: impl FnMut() -> Seen)
 }
 
 #[derive(PartialEq, Eq)]
-enum Seen {
+pub(crate) enum Seen {
     NotYet,
     Enough,
 }
 
 /// What a program does that looks first and then uses the same name again.
-fn looks_like_a_directory(name: &Path) -> bool {
+pub(crate) fn looks_like_a_directory(name: &Path) -> bool {
     let found = fs::symlink_metadata(name).is_ok_and(|found| found.is_dir());
     std::thread::sleep(STEP);
     found

@@ -54,7 +54,7 @@ fn every_run_is_recorded_from_creation_to_destruction() {
 #[test]
 fn a_run_that_was_refused_is_recorded_too() {
     let world = World::new();
-    inside(&world, &["--on-ask", "allow"], "true").assert_code(126);
+    inside(&world, &["--static", "--on-ask", "allow"], "true").assert_code(126);
     let shown = world.sandbox(["audit", "show", "--json"]).run();
     assert!(shown.out().contains("SANDBOX_FAILED"), "{}", shown.out());
     assert!(!shown.out().contains("SANDBOX_DESTROYED"), "nothing was created: {}", shown.out());

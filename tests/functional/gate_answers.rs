@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use palisade_testkit::World;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::gate::{Client, asking, asking_script, hidden};
 
@@ -34,12 +34,10 @@ fn threads(world: &World, count: usize, paths: &[&str]) -> palisade_testkit::Run
 }
 
 /// Reads until so many calls wait for this question.
-fn wait_for_requests(client: &mut Client, id: &serde_json::Value, count: usize) {
-    loop {
-        let question = client.event("event.fs_request");
-        if question["id"] == *id && question["requests"].as_array().unwrap().len() == count {
-            return;
-        }
+fn wait_for_requests(client: &mut Client, asked: &Value, count: usize) {
+    let mut question = asked.clone();
+    while question["id"] != asked["id"] || question["requests"].as_array().unwrap().len() < count {
+        question = client.event("event.fs_request");
     }
 }
 
@@ -52,7 +50,7 @@ fn one_question_is_asked_for_a_thousand_threads() {
     let run = threads(&world, COUNT, &[&file]);
     let mut client = Client::connect(&world);
     let question = client.question_about(&file);
-    wait_for_requests(&mut client, &question["id"], COUNT);
+    wait_for_requests(&mut client, &question, COUNT);
     client.allow(&question, "session");
     let output = run.wait();
     output.assert_code(0);
@@ -69,7 +67,7 @@ fn one_yes_for_once_is_for_all_who_wait() {
     let run = threads(&world, COUNT, &[&file]);
     let mut client = Client::connect(&world);
     let question = client.question_about(&file);
-    wait_for_requests(&mut client, &question["id"], COUNT);
+    wait_for_requests(&mut client, &question, COUNT);
     client.allow(&question, "once");
     let output = run.wait();
     output.assert_code(0);
@@ -132,7 +130,7 @@ while shown() and time.monotonic() < end: time.sleep(0.01)
 print("gone" if not shown() else "still there", os.path.exists(os.path.dirname(path)))
 "#;
 
-/// Proves: GATE-4 once
+/// Proves: GATE-4 short-lived
 #[test]
 fn what_was_shown_for_one_call_is_gone_after_it() {
     let world = World::new();
@@ -250,7 +248,7 @@ fn a_yes_for_good_is_not_asked_again_by_the_next_run() {
     assert_eq!(again.out(), "content of known\n");
 }
 
-/// Proves: FS-2 secret-list, GATE-4 secrets
+/// Proves: FS-2 asked-in-red, GATE-4 directory-offered
 #[test]
 fn a_secret_is_asked_about_as_one_and_alone() {
     let world = World::new();

@@ -37,7 +37,7 @@ fn with_nobody_there_it_is_denied_at_once_and_told_at_the_end() {
     }
 }
 
-/// Proves: GATE-1 approve-continues, FS-2 secret-list, GATE-5 denials-told
+/// Proves: GATE-1 approve-continues, FS-2 asked-in-red, GATE-5 denials-told
 #[test]
 fn who_allows_everything_still_does_not_give_away_keys() {
     let world = World::new();
@@ -74,7 +74,10 @@ fn silence_is_a_no() {
 fn static_mode_asks_nobody() {
     let world = World::new();
     let file = hidden(&world, "wanted");
-    let output = run(&world, &["--mode", "static", "--on-ask", "wait"], &["cat", &file]);
+    let output = run(&world, &["--mode", "static"], &["cat", &file]);
     output.assert_code(1);
     assert!(output.err().contains("No such file"), "{}", output.err());
+    let waiting = run(&world, &["--mode", "static", "--on-ask", "wait"], &["cat", &file]);
+    waiting.assert_code(126);
+    assert!(waiting.err().contains("nothing is asked in this run"), "{}", waiting.err());
 }

@@ -35,7 +35,7 @@ fn a_report_tells_outcome_usage_and_what_held() {
 fn a_report_is_written_for_what_did_not_run_too() {
     let world = World::new();
     for (flags, command, outcome, kind, code) in [
-        (&["--on-ask", "allow"][..], "true", "refused", "security", 126),
+        (&["--static", "--on-ask", "allow"][..], "true", "refused", "security", 126),
         (&["--level", "9"], "true", "failed", "validation", 125),
         (&["--ro", "/no/such/path"], "true", "failed", "validation", 125),
     ] {

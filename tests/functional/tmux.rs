@@ -57,6 +57,15 @@ impl<'a> Tmux<'a> {
         self.ask(&["capture-pane", "-p", "-J"])
     }
 
+    /// The same with the escapes of its colours.
+    pub(crate) fn coloured(&self) -> String {
+        self.ask(&["capture-pane", "-p", "-J", "-e"])
+    }
+
+    pub(crate) fn title(&self) -> String {
+        self.ask(&["display-message", "-p", "#{pane_title}"])
+    }
+
     #[track_caller]
     pub(crate) fn wait_for(&self, text: &str) {
         self.wait_until(text, |screen| screen.contains(text));

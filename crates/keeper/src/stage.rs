@@ -37,7 +37,8 @@ pub(crate) struct Stage {
 
 /// Sets the stage and plays on it.
 pub(crate) fn play(command: impl Fn(&Path, u64) -> String, test: impl FnOnce(&mut Stage)) {
-    let host = tempfile::tempdir().unwrap();
+    // Not below a home directory that only its owner can enter: another user walks it, too.
+    let host = tempfile::tempdir_in("/var/tmp").unwrap();
     // The command of a run that root started is a stranger in root's directories.
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(host.path(), mode).unwrap();

@@ -41,9 +41,10 @@ fn secrets_are_taken_out_by_name() {
     let plain = ["PATH", "LANG", "AWS_REGION", "GPG_TTY", "EDITOR", "TOKENIZERS_PARALLELISM", "CC"];
     let mut facts = user();
     facts.env = secret.iter().chain(&plain).map(|name| (name.into(), "value".into())).collect();
-    facts.env.insert("PWD".into(), facts.cwd.clone().into());
+    facts.env.insert("PWD".into(), "/tmp/here".into());
+    facts.env.insert("OLDPWD".into(), "/home/u/elsewhere".into());
     let built = env(&policy().process, &facts);
-    assert_eq!(get(&built, "PWD").map(Into::into), Some(facts.cwd.clone()));
+    assert_eq!((get(&built, "PWD"), get(&built, "OLDPWD")), (Some("/tmp/here"), None));
     for name in secret {
         assert_eq!(get(&built, name), None, "{name}");
         assert!(built.removed.iter().any(|removed| removed == name), "{name}");

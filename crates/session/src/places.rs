@@ -70,8 +70,10 @@ impl Places {
 
     /// Never in a view, whatever is granted around them.
     pub fn own_paths(&self) -> Vec<PathBuf> {
-        let Self { organisation, user, state, runtime } = self.clone();
-        vec![organisation, user, state, runtime]
+        let mut own = vec![self.organisation.clone(), self.user.clone(), self.state.clone()];
+        // Once is enough: what lies in one of them goes with it.
+        own.extend(Some(self.runtime.clone()).filter(|runtime| !runtime.starts_with(&self.state)));
+        own
     }
 
     /// The file that the self-check tries to read from inside (ESC-2).

@@ -94,9 +94,12 @@ fn write(
         output::note(&rule.to_string());
     }
     let shown = path.display();
+    let (rules, them) = match saved.added.len() {
+        1 => ("1 rule".to_owned(), "it"),
+        count => (format!("{count} rules"), "them"),
+    };
     output::note(&format!(
-        "{} rules written to {shown}; read them, then: sandbox run --policy {shown} -- …",
-        saved.added.len()
+        "{rules} written to {shown}; read {them}, then: sandbox run --policy {shown} -- …"
     ));
     Ok(())
 }

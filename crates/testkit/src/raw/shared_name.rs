@@ -1,6 +1,7 @@
 //! A path that changes in memory while the kernel, or whoever judges calls for it, reads it.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use super::{checked, new_descriptor};
@@ -44,6 +45,14 @@ impl SharedName {
         for (byte, new) in self.bytes.iter().zip(name) {
             byte.store(*new, Ordering::Relaxed);
         }
+    }
+
+    /// Opens what the name is when the kernel reads it, to be read.
+    pub fn open(&self) -> io::Result<OwnedFd> {
+        let name: *const u8 = self.bytes.as_ptr().cast();
+        let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+        // SAFETY: the name's bytes live as long as `self`, and the last of them is always zero.
+        new_descriptor(unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, name, flags, 0) })
     }
 
     /// Makes the call with whatever the name is when the kernel reads it.

@@ -50,9 +50,63 @@ fn press(board: &mut Board, code: KeyCode) {
 fn sixty_columns_are_enough() {
     let mut terminal = terminal(60, 26);
     let mut board = board(three());
-    insta::assert_snapshot!("sixty_columns", drawn(&mut terminal, &mut board, COLOURED));
+    insta::assert_snapshot!(drawn(&mut terminal, &mut board, COLOURED), @r#"
+    " sandbox approve: 3 questions in 1 session                  "
+    " 01934f2a:1  read    /opt/sdk/include/vendor/header.h  4:50 "
+    " 01934f2a:2  SECRET read    /home/eve/.ssh/id_ed25519  4:50 "
+    " 01934f2a:3  execute /opt/tools/bin/generate           4:50 "
+    "────────────────────────────────────────────────────────────"
+    " read        /opt/sdk/include/vendor/header.h               "
+    " directory   /opt/sdk/include/vendor/**                     "
+    " why asked   nothing allows or denies it                    "
+    " wanted by   /usr/bin/cc (process 4242), by openat          "
+    " command     cc -c 'my file.c' -O2                          "
+    " working in  /home/eve/project                              "
+    " started by  bash (4100)                                    "
+    "              └ make (4200)                                 "
+    " session     make -j8 all                                   "
+    "             in /home/eve/project                           "
+    " silence     is a no in 4:50                                "
+    "                                                            "
+    "                                                            "
+    "                                                            "
+    "                                                            "
+    "                                                            "
+    "                                                            "
+    "                                                            "
+    "                                                            "
+    " y once   s session   a always   d directory, session       "
+    " D directory, always   n no   x never   j/k move   q quit   "
+    "#);
     press(&mut board, KeyCode::Down);
-    insta::assert_snapshot!("sixty_columns_secret", drawn(&mut terminal, &mut board, COLOURED));
+    insta::assert_snapshot!(drawn(&mut terminal, &mut board, COLOURED), @r#"
+    " sandbox approve: 3 questions in 1 session                  "
+    " 01934f2a:1  read    /opt/sdk/include/vendor/header.h  4:50 "
+    " 01934f2a:2  SECRET read    /home/eve/.ssh/id_ed25519  4:50 "
+    " 01934f2a:3  execute /opt/tools/bin/generate           4:50 "
+    "────────────────────────────────────────────────────────────"
+    "             THIS IS A SECRET: whoever reads it can act in  "
+    "             your name                                      "
+    " read        /home/eve/.ssh/id_ed25519                      "
+    " why asked   nothing allows or denies it                    "
+    " wanted by   /usr/bin/cc (process 4242), by openat          "
+    " command     cc -c 'my file.c' -O2                          "
+    " working in  /home/eve/project                              "
+    " started by  bash (4100)                                    "
+    "              └ make (4200)                                 "
+    " session     make -j8 all                                   "
+    "             in /home/eve/project                           "
+    " silence     is a no in 4:50                                "
+    "                                                            "
+    "                                                            "
+    "                                                            "
+    "                                                            "
+    "                                                            "
+    "                                                            "
+    "                                                            "
+    " y once   s session   a always   n no   x never   j/k move  "
+    " q quit                                                     "
+    "#);
 }
 
 #[test]
@@ -60,15 +114,66 @@ fn a_wide_terminal_shows_more() {
     let mut terminal = terminal(100, 30);
     let mut board = board(three());
     press(&mut board, KeyCode::End);
-    insta::assert_snapshot!("wide", drawn(&mut terminal, &mut board, COLOURED));
+    insta::assert_snapshot!(drawn(&mut terminal, &mut board, COLOURED), @r#"
+    " sandbox approve: 3 questions in 1 session                                                          "
+    " 01934f2a:1  read    /opt/sdk/include/vendor/header.h                                          4:50 "
+    " 01934f2a:2  SECRET read    /home/eve/.ssh/id_ed25519                                          4:50 "
+    " 01934f2a:3  execute /opt/tools/bin/generate                                                   4:50 "
+    "────────────────────────────────────────────────────────────────────────────────────────────────────"
+    " execute     /opt/tools/bin/generate                                                                "
+    " and with it /opt/tools/lib/ld.so                                                                   "
+    " directory   /opt/tools/bin/**                                                                      "
+    " why asked   nothing allows or denies it                                                            "
+    " wanted by   /usr/bin/cc (process 4242), by execve                                                  "
+    " command     cc -c 'my file.c' -O2                                                                  "
+    " working in  /home/eve/project                                                                      "
+    " started by  bash (4100)                                                                            "
+    "              └ make (4200)                                                                         "
+    " waiting     3 calls, of process 4242                                                               "
+    " session     make -j8 all                                                                           "
+    "             in /home/eve/project                                                                   "
+    " silence     is a no in 4:50                                                                        "
+    "                                                                                                    "
+    "                                                                                                    "
+    "                                                                                                    "
+    "                                                                                                    "
+    "                                                                                                    "
+    "                                                                                                    "
+    "                                                                                                    "
+    "                                                                                                    "
+    "                                                                                                    "
+    "                                                                                                    "
+    " y once   s session   a always   d directory, session   D directory, always   n no   x never        "
+    " j/k move   q quit                                                                                  "
+    "#);
 }
 
 #[test]
 fn nothing_to_show_is_said() {
     let mut board = Board::new(Instant::now());
-    insta::assert_snapshot!("no_session", drawn(&mut terminal(60, 9), &mut board, COLOURED));
+    insta::assert_snapshot!(drawn(&mut terminal(60, 9), &mut board, COLOURED), @r#"
+    " sandbox approve: nobody asks                               "
+    " What a `sandbox run` asks for will show up here.           "
+    "────────────────────────────────────────────────────────────"
+    "                                                            "
+    "                                                            "
+    "                                                            "
+    "                                                            "
+    "                                                            "
+    " q quit                                                     "
+    "#);
     board.update(Vec::new(), 2, Instant::now());
-    insta::assert_snapshot!("no_question", drawn(&mut terminal(60, 9), &mut board, COLOURED));
+    insta::assert_snapshot!(drawn(&mut terminal(60, 9), &mut board, COLOURED), @r#"
+    " sandbox approve: 2 sessions, no question                   "
+    " What a `sandbox run` asks for will show up here.           "
+    "────────────────────────────────────────────────────────────"
+    "                                                            "
+    "                                                            "
+    "                                                            "
+    "                                                            "
+    "                                                            "
+    " q quit                                                     "
+    "#);
 }
 
 fn colours(buffer: &Buffer, line: u16) -> Vec<Color> {

@@ -16,6 +16,7 @@ pub(crate) const PROBES: &[Probe] = &[
     ("race-dots", "TRIES CANARY", race_dots),
     ("race-link", "TRIES CANARY", race_link),
     ("race-hook", "TRIES DIRECTORY NAME", race_hook),
+    ("race-read", "TRIES HARMLESS WANTED", race_read),
     ("race-name", "open|mkdir|rename|link|symlink TRIES HARMLESS WANTED", race_name),
 ];
 
@@ -98,6 +99,24 @@ fn race_link(arguments: &[String]) -> Result<String, Failure> {
         },
         || content(&walk),
     )
+}
+
+/// A file is opened over and over by a name that another thread keeps rewriting; any text but the harmless file's wins.
+fn race_read(arguments: &[String]) -> Result<String, Failure> {
+    let tries: u32 = number(arguments, 0, "TRIES")?;
+    let harmless = argument(arguments, 1, "HARMLESS")?;
+    let name = SharedName::new(harmless, argument(arguments, 2, "WANTED")?)
+        .ok_or_else(|| Failure::Usage("the two names are not equally long".to_owned()))?;
+    let known = fs::read_to_string(harmless)?;
+    let change = || {
+        name.flip();
+        Ok(())
+    };
+    race(tries, change, || {
+        let mut text = String::new();
+        File::from(name.open().ok()?).read_to_string(&mut text).ok()?;
+        (text != known).then_some(text)
+    })
 }
 
 /// One call is made over and over with a name that another thread keeps rewriting.

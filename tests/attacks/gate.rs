@@ -57,7 +57,11 @@ fn k09_a_path_rewritten_while_it_is_looked_at_reads_nothing() {
 struct Answerer(std::thread::JoinHandle<(BTreeSet<String>, BTreeSet<String>)>);
 
 impl Answerer {
-    fn start(world: &World, lifetime: &'static str, is_allowed: impl Fn(&str) -> bool + Send + 'static) -> Self {
+    fn start(
+        world: &World,
+        lifetime: &'static str,
+        is_allowed: impl Fn(&str) -> bool + Send + 'static,
+    ) -> Self {
         let directory = sockets(world);
         Self(std::thread::spawn(move || {
             let (mut allowed, mut denied) = (BTreeSet::new(), BTreeSet::new());
@@ -65,7 +69,11 @@ impl Answerer {
             let mut writer = stream.try_clone().unwrap();
             for line in BufReader::new(stream).lines().map_while(Result::ok) {
                 let event: Value = serde_json::from_str(&line).unwrap();
-                let (Some(path), "event.fs_request") = (event["path"].as_str(), event["type"].as_str().unwrap_or_default()) else { continue };
+                let (Some(path), "event.fs_request") =
+                    (event["path"].as_str(), event["type"].as_str().unwrap_or_default())
+                else {
+                    continue;
+                };
                 let says_yes = is_allowed(path);
                 let command = if says_yes { "cmd.approve" } else { "cmd.deny" };
                 let answer = json!({"type": command, "id": event["id"], "lifetime": lifetime});
@@ -129,15 +137,21 @@ fn k09_a_path_rewritten_while_people_answer_reads_nothing() {
         let world = World::new();
         let harmless = text(&world.write("outside/h/harmless", HARMLESS));
         let canary = text(&world.write("outside/c/canarycc", SECRET));
-        let command = probe(&world, &["race-read", &tries(ASKED_READS).to_string(), &harmless, &canary]);
+        let command =
+            probe(&world, &["race-read", &tries(ASKED_READS).to_string(), &harmless, &canary]);
         let expected = harmless.clone();
         let answerer = Answerer::start(&world, lifetime, move |path| path == expected);
         let output = asking(&world, &command).wait();
         let (allowed, denied) = answerer.finish();
-        assert!(output.out().starts_with("refused 13 "), "{lifetime}: {}{}", output.out(), output.err());
+        assert!(
+            output.out().starts_with("refused 13 "),
+            "{lifetime}: {}{}",
+            output.out(),
+            output.err()
+        );
         assert!(!output.out().contains(SECRET));
         assert_eq!(allowed, BTreeSet::from([harmless]));
-        assert!(denied.iter().all(|path| path.starts_with(&text(&world.path().to_owned()))), "{denied:?}");
+        assert!(denied.iter().all(|path| path.starts_with(&text(world.path()))), "{denied:?}");
     }
     shown.held();
 }
@@ -164,7 +178,10 @@ fn f02_what_is_granted_is_what_was_shown() {
     assert!(won, "the race is not one");
     shown.worked_bare();
 
-    let script = format!("i=0; while [ $i -lt 40 ]; do i=$((i + 1)); cat {0}; stat -c %s {0}; done", file.display());
+    let script = format!(
+        "i=0; while [ $i -lt 40 ]; do i=$((i + 1)); cat {0}; stat -c %s {0}; done",
+        file.display()
+    );
     let attempt = |world: &World| -> Output {
         let expected = text(&file);
         let answerer = Answerer::start(world, "once", move |path| path == expected);

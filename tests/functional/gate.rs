@@ -57,7 +57,9 @@ pub(crate) fn connect(socket: &Path) -> std::io::Result<UnixStream> {
     let address = format!("/proc/self/fd/{}/{name}", directory.as_raw_fd());
     // It has its name a moment before anybody listens.
     let is_early = |error: &std::io::Error| error.kind() == std::io::ErrorKind::ConnectionRefused;
-    eventually("a session that listens", || !UnixStream::connect(&address).is_err_and(|e| is_early(&e)));
+    eventually("a session that listens", || {
+        !UnixStream::connect(&address).is_err_and(|e| is_early(&e))
+    });
     UnixStream::connect(&address)
 }
 

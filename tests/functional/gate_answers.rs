@@ -43,8 +43,8 @@ fn wait_for_requests(client: &mut Client, asked: &Value, count: usize) {
 
 /// Proves: GATE-5 asked-once, GATE-5 bounded, GATE-1 approve-continues
 #[test]
-fn one_question_is_asked_for_a_thousand_threads() {
-    const COUNT: usize = 1000;
+fn one_question_is_asked_for_two_thousand_threads() {
+    const COUNT: usize = 2000;
     let world = World::new();
     let file = hidden(&world, "wanted");
     let run = threads(&world, COUNT, &[&file]);
@@ -110,11 +110,8 @@ fn a_flood_of_questions_has_an_end() {
     let count = |list: &str| report[list].as_array().map_or(0, Vec::len);
     let (granted, denied) = (count("grantedPaths"), count("deniedPaths"));
     assert_eq!((granted, granted + denied), (asked.len(), files.len()), "{}", output.out());
-    let expected = if denied == 0 {
-        format!("{{'ok': {granted}}}\n")
-    } else {
-        format!("'EACCES': {denied}")
-    };
+    let expected =
+        if denied == 0 { format!("{{'ok': {granted}}}\n") } else { format!("'EACCES': {denied}") };
     assert!(output.out().contains(&expected), "{}", output.out());
 }
 
@@ -264,4 +261,26 @@ fn a_secret_is_asked_about_as_one_and_alone() {
     let output = run.wait();
     output.assert_code(0);
     assert_eq!(output.out(), "key\n");
+}
+
+/// A client in another language: a no, and a directory.
+///
+/// Proves: GATE-6 messages, GATE-4 tree, TOOL-2 socket
+#[test]
+fn a_client_in_another_language_denies_and_allows_a_directory() {
+    let world = World::new();
+    let (first, second) = (hidden(&world, "a/first"), hidden(&world, "b/second"));
+    let third = hidden(&world, "b/third");
+    let client = world.write("approve_client.py", include_str!("../clients/approve_client.py"));
+    let run = asking(&world, &[], &["cat", &first, &second, &third]).spawn();
+    let python = |words: &[&str]| {
+        let directory = crate::gate::socket_directory(&world);
+        world.bare("python3").arg(&client).arg(directory).args(words).run().assert_code(0);
+    };
+    python(&["deny", &first, "--lifetime", "once"]);
+    python(&["approve", &second, "--directory"]);
+    let output = run.wait();
+    output.assert_code(1);
+    assert_eq!(output.out(), "content of b/second\ncontent of b/third\n");
+    assert_eq!(output.err().matches("Permission denied").count(), 1, "{}", output.err());
 }

@@ -150,7 +150,8 @@ fn what_is_no_file_is_denied_unasked() {
     let fifo = world.outside().join("fifo");
     world.bare("mkfifo").arg(&fifo).run().assert_code(0);
     let listener = std::os::unix::net::UnixListener::bind(world.outside().join("sock")).unwrap();
-    let script = format!("cd {}; cat fifo; cat {}; stat {1}", world.path().display(), fifo.display());
+    let script =
+        format!("cd {}; cat fifo; cat {}; stat {1}", world.path().display(), fifo.display());
     let script = format!("{script}; stat {}", world.outside().join("sock").display());
     let output = asking(&world, &[], &["sh", "-c", &script]).run();
     output.assert_code(1);
@@ -197,7 +198,8 @@ fn a_sandbox_inside_the_sandbox_is_refused_and_the_outer_one_still_asks() {
     client.allow(&question, "once");
     let output = run.wait();
     output.assert_code(0);
-    let refused = ["nested 125\n", "nested 126\n"].iter().any(|words| output.out().starts_with(words));
+    let refused =
+        ["nested 125\n", "nested 126\n"].iter().any(|words| output.out().starts_with(words));
     assert!(refused && output.out().ends_with("content of wanted\n"), "{}", output.out());
 }
 
@@ -275,7 +277,9 @@ fn another_user_is_not_heard() {
     }
     let name = path.file_name().unwrap();
     let other = world.bare("python3").args(["-c", AS_ANOTHER_USER]).arg(&directory).arg(name).run();
-    let is_closed = other.out() == "b''\n" || other.err().contains("ConnectionResetError") || other.err().contains("BrokenPipeError");
+    let is_closed = other.out() == "b''\n"
+        || other.err().contains("ConnectionResetError")
+        || other.err().contains("BrokenPipeError");
     assert!(is_closed, "{}{}", other.out(), other.err());
     client.deny(&question, "once");
     run.wait().assert_code(1);
@@ -288,7 +292,10 @@ fn another_user_is_not_heard() {
 fn many_questions_leave_no_descriptor_behind() {
     let world = World::new();
     let files: Vec<String> = (0..60).map(|n| hidden(&world, &format!("{n}/file"))).collect();
-    let script = format!("for f in {}; do cat $f; stat $f; done; echo done; read line; true", files.join(" "));
+    let script = format!(
+        "for f in {}; do cat $f; stat $f; done; echo done; read line; true",
+        files.join(" ")
+    );
     let run = asking(&world, &[], &["sh", "-c", &script]).keep_stdin_open().spawn();
     let mut client = Client::connect(&world);
     let open = || fs::read_dir(format!("/proc/{}/fd", run.pid())).map_or(0, Iterator::count);

@@ -23,15 +23,17 @@ fn copied(world: &World, program: &str, name: &str) -> PathBuf {
 }
 
 fn texts(list: &Value) -> Vec<&str> {
-    list.as_array().map(|list| list.iter().map(|text| text.as_str().unwrap()).collect()).unwrap_or_default()
+    list.as_array()
+        .map(|list| list.iter().map(|text| text.as_str().unwrap()).collect())
+        .unwrap_or_default()
 }
 
 /// A copy of a dynamic program that wants this loader: the kernel reads the path from wherever the header says.
 fn with_loader(world: &World, loader: &Path) -> PathBuf {
     const PT_INTERP: u32 = 3;
     let mut program = fs::read(fs::canonicalize("/usr/bin/printf").unwrap()).unwrap();
-    let word = |at: usize| u64::from_le_bytes(program[at..at + 8].try_into().unwrap()) as usize;
-    let half = |at: usize| u16::from_le_bytes(program[at..at + 2].try_into().unwrap()) as usize;
+    let word = |at: usize| usize::from_le_bytes(program[at..at + 8].try_into().unwrap());
+    let half = |at: usize| usize::from(u16::from_le_bytes(program[at..at + 2].try_into().unwrap()));
     let (table, size, count) = (word(32), half(54), half(56));
     let kind = |at: usize| u32::from_le_bytes(program[at..at + 4].try_into().unwrap());
     let header = (0..count).map(|n| table + n * size).find(|at| kind(*at) == PT_INTERP).unwrap();
@@ -51,7 +53,11 @@ fn with_loader(world: &World, loader: &Path) -> PathBuf {
 
 /// The loader that this system's programs name.
 fn system_loader() -> &'static str {
-    if cfg!(target_arch = "aarch64") { "/lib/ld-linux-aarch64.so.1" } else { "/lib64/ld-linux-x86-64.so.2" }
+    if cfg!(target_arch = "aarch64") {
+        "/lib/ld-linux-aarch64.so.1"
+    } else {
+        "/lib64/ld-linux-x86-64.so.2"
+    }
 }
 
 /// Proves: GATE-2 exec, GATE-4 once, GATE-4 session

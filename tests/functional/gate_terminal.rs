@@ -32,7 +32,15 @@ fn one_line_asks_and_one_key_answers() {
     tmux.wait_for("y once");
     let shown = tmux.visible();
     let directory = world.outside().display().to_string();
-    for words in ["? cat (", "directory:", &format!("{directory}/**"), "s session", "a always", "n no", "x never"] {
+    for words in [
+        "? cat (",
+        "directory:",
+        &format!("{directory}/**"),
+        "s session",
+        "a always",
+        "n no",
+        "x never",
+    ] {
         assert!(shown.contains(words), "`{words}` is missing:\n{shown}");
     }
     think();
@@ -57,6 +65,27 @@ fn no_is_a_key_too() {
     tmux.wait_for("Permission denied");
     tmux.wait_for("1 path was denied");
     tmux.expect_status(1);
+}
+
+/// Proves: TOOL-2 terminal, GATE-4 session, GATE-4 tree
+#[test]
+fn the_other_keys_are_for_longer_and_for_more() {
+    let world = World::new();
+    let (file, in_tree) = (hidden(&world, "a/file"), hidden(&world, "b/one"));
+    let beside = hidden(&world, "b/two");
+    let tmux = Tmux::new(&world);
+    tmux.resize(180, 30);
+    tmux.line(&format!("sandbox run -- cat {file} {file} {in_tree} {beside}"));
+    tmux.wait_for(&format!("wants to read {file}"));
+    think();
+    tmux.keys(&["s"]);
+    tmux.wait_for("-> allowed for this session (terminal)");
+    tmux.wait_for(&format!("wants to read {in_tree}"));
+    think();
+    tmux.keys(&["d"]);
+    tmux.wait_for("-> directory allowed (terminal)");
+    tmux.wait_for_line("content of b/two");
+    tmux.expect_status(0);
 }
 
 /// What somebody types for the command is no answer, though the same letters would be.
@@ -221,7 +250,10 @@ fn a_hostile_name_is_written_out() {
     fs::write(world.outside().join(hostile), "").unwrap();
     let tmux = Tmux::new(&world);
     tmux.resize(180, 30);
-    let script = format!("import os\nos.stat(os.path.join({:?}, 'x\\x1b[2J\\x1b]0;owned\\x07\\r\\ny'))\n", world.outside());
+    let script = format!(
+        "import os\nos.stat(os.path.join({:?}, 'x\\x1b[2J\\x1b]0;owned\\x07\\r\\ny'))\n",
+        world.outside()
+    );
     world.write_in_project("touch.py", script);
     tmux.line("sandbox run -- python3 touch.py");
     tmux.wait_for("y once");

@@ -12,7 +12,10 @@ fn run(world: &World, flags: &[&str], command: &[&str]) -> Output {
 }
 
 fn listed<'r>(output: &'r Output, list: &str) -> Vec<&'r Value> {
-    output.report.as_ref().unwrap()[list].as_array().map(|list| list.iter().collect()).unwrap_or_default()
+    output.report.as_ref().unwrap()[list]
+        .as_array()
+        .map(|list| list.iter().collect())
+        .unwrap_or_default()
 }
 
 /// Proves: GATE-5 nobody-to-ask, GATE-5 denials-told, GATE-1 deny-eacces
@@ -66,6 +69,12 @@ fn silence_is_a_no() {
     output.assert_code(1);
     assert!(output.err().contains("Permission denied"), "{}", output.err());
     assert!(before.elapsed() >= Duration::from_secs(1));
+    let log = world.home().join(".local/state/palisade/audit.jsonl");
+    let log = std::fs::read_to_string(log).unwrap();
+    let records = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let of_it: Vec<String> = records.map(|r| r.to_string()).filter(|r| r.contains(&file)).collect();
+    let is_told = of_it.iter().any(|record| record.contains(r#""source":"timeout""#));
+    assert!(is_told, "{of_it:?}");
     assert!(listed(&output, "deniedPaths")[0]["by"].as_str().unwrap().contains("timeout"));
 }
 

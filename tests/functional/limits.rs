@@ -80,7 +80,10 @@ fn threads_are_counted_too() {
     let script = "import threading\nstop=threading.Event()\nstarted=0\ntry:\n \
                   while started<200:\n  threading.Thread(target=stop.wait,daemon=True).start()\n  \
                   started+=1\nexcept RuntimeError: print(started)\nstop.set()";
-    let output = run_under("mode: static\nresources:\n  maxThreads: 12\n", &["/usr/bin/python3", "-c", script]);
+    let output = run_under(
+        "mode: static\nresources:\n  maxThreads: 12\n",
+        &["/usr/bin/python3", "-c", script],
+    );
     output.assert_code(0);
     assert_eq!(output.out(), "11\n", "{}", output.err());
 }

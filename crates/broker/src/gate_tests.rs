@@ -283,6 +283,29 @@ fn a_call_that_was_let_go_on_for_once_is_told_when_it_has_returned() {
     });
 }
 
+/// Neither seen by the next call nor seen to go: that one waits until it is gone, and is asked about itself.
+///
+/// Proves: GATE-4 short-lived
+#[test]
+fn what_is_there_for_one_call_is_not_there_for_the_next() {
+    in_child(|| {
+        let stage = Stage::set();
+        let file = stage.ours.join("x");
+        let run = stage.play(|| {
+            assert_eq!(stat(&file), Ok(()));
+            assert_eq!(stat(&file), Err(Errno::ACCESS));
+        });
+        let touch = run.touch().touch;
+        std::fs::write(&file, "").unwrap();
+        run.reply(Reply::ContinueAndWatch { touch });
+        assert_eq!(run.next(), Some(Message::Returned { touch }));
+        std::fs::remove_file(&file).unwrap();
+        run.reply(Reply::Ended { touch });
+        run.reply(Reply::Fail { touch: run.touch().touch, errno: 13 });
+        run.end();
+    });
+}
+
 /// Proves: GATE-2 exec
 #[test]
 fn what_a_program_needs_to_start_is_told_too() {

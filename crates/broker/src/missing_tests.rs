@@ -6,8 +6,10 @@ use rustix::fs::{CWD, openat};
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
+
+const ROUNDS: u32 = 10_000;
 
 fn grounds(top: &std::path::Path) -> Grounds {
     let gate = Gate {
@@ -34,21 +36,33 @@ fn directories_that_come_and_go_change_nothing_in_what_is_missing() {
     let grounds = grounds(&top_path);
     let (directory, file) = (top_path.join("sdk"), top_path.join("sdk/include/x.h"));
     let no_base = || -> Result<OwnedFd, Errno> { Err(Errno::NOENT) };
-    let (is_over, times) = (AtomicBool::new(false), AtomicU32::new(0));
-    let mut other = None;
+    // One removal a call, as a grant that ends makes it, at every moment of the walk.
+    let (begun, removed) = (AtomicU32::new(0), AtomicU32::new(0));
+    let mut others = Vec::new();
     thread::scope(|scope| {
         scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                fs::create_dir(&directory).unwrap();
+            for round in 1..=ROUNDS {
+                wait_for(&begun, round);
+                (0..round % 512).for_each(|_| std::hint::spin_loop());
                 fs::remove_dir(&directory).unwrap();
-                times.fetch_add(1, Ordering::Relaxed);
+                removed.store(round, Ordering::Release);
             }
         });
-        while times.load(Ordering::Relaxed) < 20_000 && other.is_none() {
+        for round in 1..=ROUNDS {
+            fs::create_dir(&directory).unwrap();
+            begun.store(round, Ordering::Release);
             let told = grounds.missing(no_base, file.as_os_str().as_bytes(), true);
-            other = Some(told).filter(|told| told.as_deref() != Some(file.as_os_str().as_bytes()));
+            wait_for(&removed, round);
+            others.extend(
+                Some(told).filter(|told| told.as_deref() != Some(file.as_os_str().as_bytes())),
+            );
         }
-        is_over.store(true, Ordering::Relaxed);
     });
-    assert_eq!(other, None);
+    assert_eq!(others, []);
+}
+
+fn wait_for(counter: &AtomicU32, round: u32) {
+    while counter.load(Ordering::Acquire) < round {
+        thread::yield_now();
+    }
 }

@@ -210,6 +210,29 @@ fn a_directory_can_be_shown_without_what_is_in_it() {
     });
 }
 
+/// Proves: FS-2 asked-in-red
+#[test]
+fn a_directory_with_a_secret_or_a_door_in_it_is_not_shown_whole() {
+    play(
+        |host: &Path, _| list(host.join("tree")),
+        |stage| {
+            let tree = stage.host.join("tree");
+            fs::create_dir_all(tree.join("a/b")).unwrap();
+            fs::write(tree.join("a/b/.env.example"), "shared").unwrap();
+            let found = stage.look(tree.clone());
+            let whole = stage.graft_found(found.token, What::Found, false).unwrap();
+            assert_eq!(stage.command(0), "a");
+            stage.ungraft(whole);
+            fs::write(tree.join("a/b/.env"), "KEY=1").unwrap();
+            assert!(stage.is_not_whole(found.token));
+            fs::remove_file(tree.join("a/b/.env")).unwrap();
+            let socket = std::os::unix::net::UnixListener::bind(tree.join("a/socket")).unwrap();
+            assert!(stage.is_not_whole(found.token));
+            drop(socket);
+        },
+    );
+}
+
 #[test]
 fn a_directory_may_cover_files_that_were_shown_before() {
     let command = |host: &Path, _| list(host.join("sdk"));

@@ -100,6 +100,14 @@ impl Inside {
         Ok(Self { namespace, own_namespace, mounted, root, scaffold, grafts, last: 0 })
     }
 
+    /// An error for what would cover something that the plan has mounted.
+    pub(crate) fn check_place(&self, path: &Path) -> Result<()> {
+        if self.mounted.iter().any(|mounted| mounted.starts_with(path)) {
+            return Err(SysError::new("move_mount", path.display().to_string(), Errno::BUSY));
+        }
+        Ok(())
+    }
+
     /// Shows something at the path it has on the host, and the links that lead to it.
     pub(crate) fn graft(
         &mut self,
@@ -109,12 +117,6 @@ impl Inside {
     ) -> Result<u64> {
         let path = shown.path().map(Path::to_owned);
         let path = path.as_deref();
-        if let Shown::Piece(Piece { seen, .. }) = &shown
-            && self.mounted.iter().any(|mounted| mounted.starts_with(&seen.path))
-        {
-            let path = seen.path.display().to_string();
-            return Err(SysError::new("move_mount", path, Errno::BUSY));
-        }
         let Self { namespace, own_namespace, root, scaffold, grafts, .. } = self;
         let (mount, names) = within(namespace, own_namespace, identity, || {
             // Those below the piece show with it.

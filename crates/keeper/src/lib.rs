@@ -17,6 +17,7 @@ mod own_files;
 mod scaffold;
 mod serve;
 mod station;
+mod survey;
 
 #[cfg(test)]
 mod graft_tests;

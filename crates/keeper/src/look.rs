@@ -17,8 +17,8 @@ use std::path::{Component, Path, PathBuf};
 /// As the kernel (`MAXSYMLINKS`).
 const MOST_LINKS: usize = 40;
 const CLOSED: [&str; 3] = ["proc", "sys", "dev"];
-/// `linux/magic.h`: procfs and sysfs may be mounted elsewhere, too.
-const CLOSED_MAGIC: [i64; 3] = [0x9fa0, 0x6265_6572, AUTOFS_MAGIC];
+/// `linux/magic.h`: procfs, sysfs and devpts may be mounted elsewhere, too.
+pub(crate) const CLOSED_MAGIC: [i64; 4] = [0x9fa0, 0x6265_6572, 0x1cd1, AUTOFS_MAGIC];
 /// What it has not mounted, it mounts for whoever looks.
 const AUTOFS_MAGIC: i64 = 0x0187;
 

@@ -58,6 +58,11 @@ pub enum Told {
         token: u64,
         graft: u64,
     },
+    /// It is a directory, and something below it is asked about on its own, or leads elsewhere. Nothing was
+    /// shown.
+    NotWhole {
+        token: u64,
+    },
     /// A descriptor comes with it.
     Opened {
         token: u64,
@@ -207,6 +212,9 @@ impl Told {
             Self::Grafted { token, graft } => {
                 packet.bytes(b"grafted").number(*token).number(*graft);
             }
+            Self::NotWhole { token } => {
+                packet.bytes(b"not-whole").number(*token);
+            }
             Self::Opened { token } => {
                 packet.bytes(b"opened").number(*token);
             }
@@ -248,6 +256,7 @@ impl Told {
             }
             b"absent" => Self::Absent { token: fields.number()? },
             b"grafted" => Self::Grafted { token: fields.number()?, graft: fields.number()? },
+            b"not-whole" => Self::NotWhole { token: fields.number()? },
             b"opened" => Self::Opened { token: fields.number()? },
             b"failed" => Self::Failed {
                 token: fields.number()?,

@@ -34,6 +34,7 @@ fn every_answer_comes_back_as_it_was() {
         found(Kind::Special, Vec::new(), Vec::new()),
         Told::Absent { token: 8 },
         Told::Grafted { token: 9, graft: 10 },
+        Told::NotWhole { token: 6 },
         Told::Opened { token: 11 },
         Told::Failed { token: 12, step: "move_mount".into(), errno: 28 },
         Told::Ungrafted { graft: 13 },

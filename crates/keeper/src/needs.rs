@@ -28,7 +28,10 @@ pub(crate) fn of_program(host: &Host, own_files: &OwnFiles, program: &Seen) -> R
             Needs::Nothing => break,
             Needs::Loader(path) | Needs::Interpreter { path, .. } => path,
         };
-        let Some(seen) = host.look(path, true)? else { break };
+        // The kernel takes nothing else.
+        let Some(seen) = host.look(path, true)?.filter(|seen| seen.kind == Kind::File) else {
+            break;
+        };
         let is_loader = matches!(next, Needs::Loader(_));
         next = if is_loader { Needs::Nothing } else { needs_of(own_files, &seen.file, seen.kind) };
         needed.links.extend(seen.links);

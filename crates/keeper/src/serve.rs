@@ -6,6 +6,7 @@ use crate::look::{Host, Seen};
 use crate::message::{Ask, Found, Kind, Told, What};
 use crate::needs::{self, Needed};
 use crate::own_files::OwnFiles;
+use crate::survey;
 use palisade_plan::model::Owner;
 use palisade_sys::mounts::{self, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, Errno, OFlags, Result, SysError};
@@ -56,7 +57,8 @@ impl Desk {
                 })
             }
             Ask::Graft { token, what, exec } => only(match self.graft(token, &what, exec) {
-                Ok(graft) => Told::Grafted { token, graft },
+                Ok(Some(graft)) => Told::Grafted { token, graft },
+                Ok(None) => Told::NotWhole { token },
                 Err(error) => failed(token, &error),
             }),
             Ask::Open { token, flags } => match self.open(token, flags) {
@@ -106,17 +108,20 @@ impl Desk {
         Ok(Some(Found { token, path, kind, links, needs }))
     }
 
-    fn graft(&mut self, token: u64, what: &What, exec: bool) -> Result<u64> {
+    /// None for a directory that can not be shown whole.
+    fn graft(&mut self, token: u64, what: &What, exec: bool) -> Result<Option<u64>> {
         let found = held(&self.held, token)?;
         let directory;
         let seen = match what {
-            What::Links => return self.inside.graft(&self.identity, Shown::Links, &found.links),
+            What::Links => {
+                return self.inside.graft(&self.identity, Shown::Links, &found.links).map(Some);
+            }
             What::Found if found.kind == Kind::Link => {
-                return self.inside.graft(&self.identity, Shown::Links, &found.links);
+                return self.inside.graft(&self.identity, Shown::Links, &found.links).map(Some);
             }
             What::Name if found.kind == Kind::Directory => {
                 let shown = Shown::Name(&found.path);
-                return self.inside.graft(&self.identity, shown, &found.links);
+                return self.inside.graft(&self.identity, shown, &found.links).map(Some);
             }
             What::Name => return Err(refused(&found.path, Errno::NOTDIR)),
             What::Found => found,
@@ -129,8 +134,12 @@ impl Desk {
         if !matches!(seen.kind, Kind::File | Kind::Directory) {
             return Err(refused(&seen.path, Errno::ACCESS));
         }
+        self.inside.check_place(&seen.path)?;
+        if seen.kind == Kind::Directory && !survey::is_harmless(&seen.file) {
+            return Ok(None);
+        }
         let piece = Piece { mount: take(&mut self.identity, seen, exec)?, seen };
-        self.inside.graft(&self.identity, Shown::Piece(piece), &found.links)
+        self.inside.graft(&self.identity, Shown::Piece(piece), &found.links).map(Some)
     }
 
     /// Through a mount of its own that is read-only and attached nowhere: opened again inside, by its

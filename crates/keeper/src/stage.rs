@@ -262,6 +262,11 @@ impl Stage {
         }
     }
 
+    pub(crate) fn is_not_whole(&self, token: u64) -> bool {
+        let told = self.ask(&Ask::Graft { token, what: What::Found, exec: false }).0;
+        told == Told::NotWhole { token }
+    }
+
     pub(crate) fn ungraft(&self, graft: u64) {
         assert_eq!(self.ask(&Ask::Ungraft { graft }).0, Told::Ungrafted { graft });
     }

@@ -103,7 +103,7 @@ impl Walk<'_> {
 }
 
 /// `.env` and `.env.local`, not the sample that is meant to be shared.
-pub(crate) fn is_dotenv(name: &OsStr) -> bool {
+pub fn is_dotenv(name: &OsStr) -> bool {
     const SHARED: [&str; 4] = [".env.example", ".env.sample", ".env.template", ".env.dist"];
     let bytes = name.as_encoded_bytes();
     bytes == b".env" || (bytes.starts_with(b".env.") && SHARED.iter().all(|shared| name != *shared))

@@ -51,5 +51,6 @@ mod plan_tests;
 mod property_tests;
 
 pub use build::{Missing, Request, build, filter, project_root};
+pub use dotenv::is_dotenv;
 pub use error::PlanError;
 pub use seccomp::key_of;

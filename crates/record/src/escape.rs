@@ -32,6 +32,15 @@ pub fn bytes(untrusted: &[u8]) -> String {
     shown
 }
 
+/// The same as one word of a command line, so that one name or argument does not look like two, or
+/// like words of ours.
+pub fn quoted(untrusted: &str) -> String {
+    let shown = text(untrusted);
+    let is_plain = !shown.is_empty()
+        && shown.chars().all(|c| c.is_alphanumeric() || "-_./=:,+@%^\\".contains(c));
+    if is_plain { shown.into_owned() } else { format!("'{}'", shown.replace('\'', "'\\''")) }
+}
+
 /// For JSON that was already written: serde_json leaves DEL, C1 controls, bidirectional and
 /// zero-width characters as they are. Outside of strings JSON is plain ASCII, so each of them stands
 /// in a string and may be replaced by its `\u` escape without changing what the document says.

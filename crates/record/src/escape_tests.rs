@@ -1,4 +1,4 @@
-use super::{bytes, is_deceptive, json, text};
+use super::{bytes, is_deceptive, json, quoted, text};
 use proptest::prelude::*;
 
 /// Proves: AUD-2 escaped-text
@@ -28,6 +28,15 @@ fn what_a_terminal_acts_on_is_spelt_out() {
 #[test]
 fn bytes_that_are_not_utf8_are_spelt_out() {
     assert_eq!(bytes(b"/tmp/\xff\xfe\x1b"), "/tmp/\\xff\\xfe\\x1b");
+}
+
+#[test]
+fn one_word_does_not_look_like_two() {
+    assert_eq!(quoted("-O2"), "-O2");
+    assert_eq!(quoted("a b"), "'a b'");
+    assert_eq!(quoted(""), "''");
+    assert_eq!(quoted("it's"), "'it'\\''s'");
+    assert_eq!(quoted("a\nb"), "a\\nb");
 }
 
 #[test]

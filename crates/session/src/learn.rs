@@ -5,12 +5,13 @@
 
 use crate::caller::Caller;
 use crate::error::SessionError;
+use crate::gate::is_library;
 use crate::run::{Planned, RunRequest, plan};
 use jiff::Timestamp;
 use palisade_gate::{Access, Effect, Origin, Pattern, Rule, Store, Surroundings, group};
 use palisade_plan::model::Gate;
 use palisade_record::{RunReport, TouchedPath};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// In as few lines as can be answered for: directories where several files of one were touched.
 pub fn rules(
@@ -31,7 +32,7 @@ fn of_touched(gate: &Gate, caller: &Caller, touched: &[TouchedPath]) -> Vec<Rule
     };
     let mut rules = Vec::new();
     for access in [Access::Read, Access::Execute] {
-        let wanted = touched.iter().filter(|path| path.access == access.to_string());
+        let wanted = touched.iter().filter(|path| access_of(path) == access);
         let (directories, files): (Vec<&TouchedPath>, Vec<&TouchedPath>) =
             wanted.partition(|path| path.is_directory);
         let trees = directories.into_iter().map(|directory| {
@@ -54,6 +55,12 @@ fn of_touched(gate: &Gate, caller: &Caller, touched: &[TouchedPath]) -> Vec<Rule
         !others.any(|other| covers(other, &rule.pattern, rule.access))
     });
     rules
+}
+
+/// A library is mapped to be executed, though it is only read.
+fn access_of(touched: &TouchedPath) -> Access {
+    let is_executed = touched.access == Access::Execute.to_string();
+    if is_executed || is_library(Path::new(&touched.path)) { Access::Execute } else { Access::Read }
 }
 
 /// Whether a rule says what another would say of everything that one is about.

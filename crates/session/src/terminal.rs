@@ -128,15 +128,24 @@ impl HostTerminal {
         self.sharing == Sharing::ShowsOnly
     }
 
-    /// Writes words of our own. A terminal that is stopped (Ctrl-S) does not get them: nothing waits for it.
-    pub(crate) fn write(&self, mut words: &[u8]) {
-        while !words.is_empty() {
-            match rustix::io::write(&self.output, words) {
-                Ok(count) => words = &words[count..],
+    /// Writes words of our own, and says how much of them was taken: nothing waits for a terminal that is
+    /// stopped (Ctrl-S).
+    pub(crate) fn write(&self, words: &[u8]) -> usize {
+        let mut taken = 0;
+        while taken < words.len() {
+            match rustix::io::write(&self.output, &words[taken..]) {
+                Ok(count) => taken += count,
                 Err(rustix::io::Errno::INTR) => {}
-                Err(_) => return,
+                Err(_) => break,
             }
         }
+        taken
+    }
+
+    /// Whether nothing that was written still waits for a line to carry it. Of a pseudo-terminal the kernel
+    /// does not tell.
+    pub(crate) fn has_sent_all(&self) -> bool {
+        palisade_sys::tty::unsent(&self.output).map_or(true, |count| count == 0)
     }
 
     /// Whether keys typed now are the command's.

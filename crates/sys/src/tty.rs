@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::ioctl::{Getter, Opcode};
 use rustix::process::Pid;
 use rustix::pty::OpenptFlags;
 use rustix::termios::{OptionalActions, Termios};
@@ -65,6 +66,16 @@ pub fn restore(terminal: impl AsFd, saved: &SavedTermios) -> Result<()> {
 /// background.
 pub fn tcsetpgrp(terminal: impl AsFd, group: Pid) -> Result<()> {
     rustix::termios::tcsetpgrp(terminal, group).call("tcsetpgrp")
+}
+
+/// Bytes written to a terminal that its line has not sent yet (`TIOCOUTQ`). Always 0 for a
+/// pseudo-terminal: what was written there counts as sent, read or not.
+pub fn unsent(terminal: impl AsFd) -> Result<usize> {
+    // SAFETY: the kernel fills in one int and reads nothing (TIOCOUTQ(2const)).
+    let request = unsafe { Getter::<{ libc::TIOCOUTQ as Opcode }, libc::c_int>::new() };
+    // SAFETY: as above; the descriptor is borrowed for the length of the call.
+    let count = unsafe { rustix::ioctl::ioctl(terminal, request) }.call("ioctl TIOCOUTQ")?;
+    Ok(usize::try_from(count).unwrap_or(0))
 }
 
 /// Whether `fd` is a terminal.

@@ -43,6 +43,15 @@ fn both_sides_share_a_window_size() {
 }
 
 #[test]
+fn what_is_unsent_is_told_of_a_terminal_and_of_nothing_else() {
+    let (_master, mut slave) = pair();
+    slave.write_all(b"never read").unwrap();
+    assert_eq!(unsent(&slave).unwrap(), 0, "a pseudo-terminal has no line to wait for");
+    let file = File::open("/dev/null").unwrap();
+    assert_eq!(unsent(&file).unwrap_err().errno, Errno::NOTTY);
+}
+
+#[test]
 fn a_session_leader_can_take_a_controlling_terminal() {
     in_child(|| {
         // Closing the master at the end hangs up on the leader of the session, us.

@@ -121,7 +121,9 @@ impl Desk {
             let Ok(peer) = socket_peercred(&stream) else { continue };
             let uid = peer.uid.as_raw();
             let may_answer = peer.uid.is_root() || peer.uid == rustix::process::geteuid();
-            if !may_answer || stream.set_nonblocking(true).is_err() {
+            // The command has the same user; should it ever reach this socket, it must not answer itself.
+            let is_outside = peer.uid.is_root() || shares_user_namespace(peer.pid);
+            if !may_answer || !is_outside || stream.set_nonblocking(true).is_err() {
                 continue;
             }
             let peer = Peer { uid, pid: peer.pid.as_raw_pid().unsigned_abs() };
@@ -158,6 +160,13 @@ impl Drop for Desk {
         let _ =
             rustix::fs::unlinkat(&self.directory, self.name.as_str(), rustix::fs::AtFlags::empty());
     }
+}
+
+/// A sandbox is in a user namespace of its own.
+fn shares_user_namespace(pid: rustix::process::Pid) -> bool {
+    let namespace = |of: String| std::fs::read_link(format!("/proc/{of}/ns/user")).ok();
+    let own = namespace("self".to_owned());
+    own.is_some() && own == namespace(pid.as_raw_pid().to_string())
 }
 
 /// Whether somebody has `sandbox approve` open: it holds this file locked.

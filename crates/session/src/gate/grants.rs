@@ -4,11 +4,14 @@
 //! not be done, the call is refused.
 
 use super::hub::Action;
+use super::inquiry::Found;
 use palisade_broker::{Reply, Touch, Wants};
-use palisade_keeper::{Ask, What};
+use palisade_gate::Access;
+use palisade_keeper::{Ask, Kind, What};
 use palisade_sys::Errno;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// A short-lived grant goes when its call has returned, and then at the latest.
@@ -28,16 +31,48 @@ pub(super) enum Lasting {
 pub(super) struct Part {
     pub(super) token: u64,
     pub(super) what: What,
-    pub(super) is_executable: bool,
+    pub(super) found: Found,
+    pub(super) access: Access,
 }
 
+impl Part {
+    fn ask(&self) -> Ask {
+        let is_content = matches!(self.what, What::Found | What::Directory(_));
+        let is_executable =
+            is_content && (self.access == Access::Execute || is_library(&self.found.path));
+        Ask::Graft { token: self.token, what: self.what.clone(), exec: is_executable }
+    }
+
+    /// What can be shown of it if the whole can not.
+    fn less(&self) -> Option<What> {
+        match (&self.what, self.found.kind) {
+            (What::Directory(_), Kind::Directory) | (What::Found, Kind::Directory) => {
+                Some(What::Name)
+            }
+            (What::Directory(_), Kind::File | Kind::Link) => Some(What::Found),
+            _ => None,
+        }
+    }
+
+    /// Where it shows everything that was asked for.
+    fn shown(&self) -> Option<(PathBuf, Access)> {
+        match &self.what {
+            What::Directory(directory) => Some((directory.clone(), self.access)),
+            What::Found => Some((self.found.path.clone(), self.access)),
+            What::Name | What::Links => None,
+        }
+    }
+}
+
+/// A grant under way, part by part: the first is what was asked about, and without it nothing else shows.
 #[derive(Debug)]
 struct Job {
-    awaited: usize,
+    part: Part,
+    todo: VecDeque<Part>,
     touches: Vec<Touch>,
     grafts: Vec<u64>,
+    shown: Vec<(PathBuf, Access)>,
     lasting: Lasting,
-    has_failed: bool,
 }
 
 /// A short-lived grant whose calls go on.
@@ -51,10 +86,8 @@ struct Fleeting {
 
 #[derive(Debug, Default)]
 pub(super) struct Grants {
+    /// By the token that the keeper is busy with.
     jobs: HashMap<u64, Job>,
-    next_job: u64,
-    /// Which jobs wait for a token of the keeper's, in the order they asked.
-    awaiting: HashMap<u64, VecDeque<u64>>,
     /// Calls that get a descriptor of their own, in the order they asked; none for one that is gone.
     openings: HashMap<u64, VecDeque<Option<u64>>>,
     fleeting: Vec<Fleeting>,
@@ -66,20 +99,16 @@ impl Grants {
     /// Puts the parts in their places and lets the calls go on.
     pub(super) fn graft(
         &mut self,
-        parts: Vec<Part>,
+        first: Part,
+        todo: VecDeque<Part>,
         touches: Vec<Touch>,
         lasting: Lasting,
         out: &mut VecDeque<Action>,
     ) {
-        let job = self.next_job;
-        self.next_job += 1;
-        let awaited = parts.len();
-        self.jobs
-            .insert(job, Job { awaited, touches, grafts: Vec::new(), lasting, has_failed: false });
-        for Part { token, what, is_executable } in parts {
-            self.awaiting.entry(token).or_default().push_back(job);
-            out.push_back(Action::Keeper(Ask::Graft { token, what, exec: is_executable }));
-        }
+        out.push_back(Action::Keeper(first.ask()));
+        let (grafts, shown) = (Vec::new(), Vec::new());
+        let job = Job { part: first, todo, touches, grafts, shown, lasting };
+        self.jobs.insert(job.part.token, job);
     }
 
     /// Opens the file for each of the calls; nothing becomes visible.
@@ -90,22 +119,44 @@ impl Grants {
         }
     }
 
+    /// A part is in its place. Gives what stays shown, once all of it is.
     pub(super) fn grafted(
         &mut self,
         token: u64,
         graft: u64,
         now: Instant,
         out: &mut VecDeque<Action>,
-    ) {
-        let Some(id) = self.next_awaiting(token) else {
+    ) -> Vec<(PathBuf, Access)> {
+        let Some(mut job) = self.jobs.remove(&token) else {
             // Nobody waits for it: it must not stay.
             out.push_back(Action::Keeper(Ask::Ungraft { graft }));
-            return;
+            return Vec::new();
         };
-        if let Some(job) = self.jobs.get_mut(&id) {
-            job.grafts.push(graft);
+        job.grafts.push(graft);
+        job.shown.extend(job.part.shown());
+        match job.todo.pop_front() {
+            Some(next) => {
+                out.push_back(Action::Keeper(next.ask()));
+                job.part = next;
+                self.jobs.insert(job.part.token, job);
+                Vec::new()
+            }
+            None => self.finish(job, now, out),
         }
-        self.advance(id, now, out);
+    }
+
+    /// A directory holds what is asked about on its own: less of it is shown.
+    pub(super) fn not_whole(&mut self, token: u64, out: &mut VecDeque<Action>) {
+        let Some(job) = self.jobs.get_mut(&token) else { return };
+        match job.part.less() {
+            Some(less) => {
+                job.part.what = less;
+                out.push_back(Action::Keeper(job.part.ask()));
+            }
+            None => {
+                self.failed(token, out);
+            }
+        }
     }
 
     pub(super) fn opened(&mut self, token: u64, file: Option<OwnedFd>, out: &mut VecDeque<Action>) {
@@ -116,22 +167,22 @@ impl Grants {
     }
 
     /// Whether somebody was waiting for the token.
-    pub(super) fn failed(&mut self, token: u64, now: Instant, out: &mut VecDeque<Action>) -> bool {
+    pub(super) fn failed(&mut self, token: u64, out: &mut VecDeque<Action>) -> bool {
         if self.openings.get(&token).is_some_and(|waiting| !waiting.is_empty()) {
             self.opened(token, None, out);
             return true;
         }
-        let Some(id) = self.next_awaiting(token) else { return false };
-        if let Some(job) = self.jobs.get_mut(&id) {
-            job.has_failed = true;
-        }
-        self.advance(id, now, out);
+        let Some(job) = self.jobs.remove(&token) else { return false };
+        out.extend(job.touches.iter().map(|touch| Action::Broker(refusal(touch.touch), None)));
+        out.extend(job.grafts.into_iter().map(|graft| Action::Keeper(Ask::Ungraft { graft })));
+        let unused = job.todo.iter().map(|part| Ask::Forget { token: part.token });
+        out.extend(unused.map(Action::Keeper));
         true
     }
 
     /// Whether the keeper still has something to do with the token.
     pub(super) fn uses(&self, token: u64) -> bool {
-        self.awaiting.get(&token).is_some_and(|jobs| !jobs.is_empty())
+        self.jobs.contains_key(&token)
             || self.openings.get(&token).is_some_and(|waiting| !waiting.is_empty())
     }
 
@@ -172,7 +223,6 @@ impl Grants {
         let granting = self.jobs.drain().flat_map(|(_, job)| job.touches).map(|touch| touch.touch);
         let opening = self.openings.drain().flat_map(|(_, waiting)| waiting).flatten();
         out.extend(granting.chain(opening).map(|touch| Action::Broker(refusal(touch), None)));
-        self.awaiting.clear();
         self.fleeting.clear();
         self.ending.clear();
     }
@@ -189,32 +239,18 @@ impl Grants {
         });
     }
 
-    fn next_awaiting(&mut self, token: u64) -> Option<u64> {
-        let jobs = self.awaiting.get_mut(&token)?;
-        let job = jobs.pop_front();
-        if jobs.is_empty() {
-            self.awaiting.remove(&token);
-        }
-        job
-    }
-
-    fn advance(&mut self, id: u64, now: Instant, out: &mut VecDeque<Action>) {
-        let Some(job) = self.jobs.get_mut(&id) else { return };
-        job.awaited -= 1;
-        if job.awaited > 0 {
-            return;
-        }
-        let Some(job) = self.jobs.remove(&id) else { return };
-        let Job { touches, grafts, lasting, has_failed, .. } = job;
-        if has_failed {
-            out.extend(touches.iter().map(|touch| Action::Broker(refusal(touch.touch), None)));
-            out.extend(grafts.into_iter().map(|graft| Action::Keeper(Ask::Ungraft { graft })));
-            return;
-        }
+    fn finish(
+        &mut self,
+        job: Job,
+        now: Instant,
+        out: &mut VecDeque<Action>,
+    ) -> Vec<(PathBuf, Access)> {
+        let Job { touches, grafts, shown, lasting, .. } = job;
         match lasting {
             Lasting::Session => {
                 let replies = touches.iter().map(|touch| Reply::Continue { touch: touch.touch });
                 out.extend(replies.map(|reply| Action::Broker(reply, None)));
+                shown
             }
             Lasting::Once => {
                 let going_on: HashSet<u64> = touches.iter().map(|touch| touch.touch).collect();
@@ -225,6 +261,7 @@ impl Grants {
                 let until = now + SHORT_LIVED;
                 self.fleeting.push(Fleeting { grafts, touches, going_on, until });
                 self.end_fleeting(|fleeting| fleeting.going_on.is_empty(), out);
+                Vec::new()
             }
         }
     }
@@ -241,6 +278,12 @@ impl Grants {
 /// Whether a call can be given an open file instead of something to see.
 pub(super) fn takes_descriptor(touch: &Touch) -> bool {
     matches!(touch.wants, Wants::Open { directory: false, path_only: false })
+}
+
+/// A library is mapped to be executed by a program that only reads it.
+pub(crate) fn is_library(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    name.ends_with(b".so") || name.windows(4).any(|part| part == b".so.")
 }
 
 /// `EACCES`: what a denied call gets.

@@ -13,7 +13,7 @@ use super::tally::Tally;
 use palisade_ask::{Answer, AnswerError, Decided, Lifetime, Now, QuestionId, Queue, Source};
 use palisade_broker::{Reply, Touch};
 use palisade_gate::{Access, Decider, Rule};
-use palisade_keeper::{Ask, Told};
+use palisade_keeper::{Ask, Kind, Told};
 use palisade_plan::model::Gate;
 use palisade_sys::Errno;
 use std::collections::{HashMap, VecDeque};
@@ -72,7 +72,7 @@ pub(super) struct Hub<'p> {
     need_of: HashMap<u64, u64>,
     grants: Grants,
     /// What stays granted, with everything below.
-    granted: Vec<(PathBuf, Access)>,
+    granted: HashMap<PathBuf, Access>,
     /// What was allowed once, to whom, a moment ago: a program looks at a file before it opens it.
     fresh: Vec<Fresh>,
     /// What people answered for the session.
@@ -98,7 +98,7 @@ impl<'p> Hub<'p> {
             inquiries: HashMap::new(),
             need_of: HashMap::new(),
             grants: Grants::default(),
-            granted: Vec::new(),
+            granted: HashMap::new(),
             fresh: Vec::new(),
             answered: Vec::new(),
             next_token: 1,
@@ -139,7 +139,9 @@ impl<'p> Hub<'p> {
             Told::Found(palisade_keeper::Found { token, path, kind, links: _, needs }) => {
                 match self.need_of.get(&token) {
                     Some(owner) => {
-                        self.need_settled(*owner, Some(Need { token, path }), people, now);
+                        // Nothing but a file can be what runs another.
+                        let need = (kind == Kind::File).then_some(Need { token, path });
+                        self.need_settled(*owner, need, people, now);
                     }
                     None => self.found(token, Found { path, kind }, needs, people, now),
                 }
@@ -149,7 +151,12 @@ impl<'p> Hub<'p> {
                 None => self.let_go(token),
             },
             Told::Grafted { token, graft } => {
-                self.grants.grafted(token, graft, now.monotonic, &mut self.actions);
+                let shown = self.grants.grafted(token, graft, now.monotonic, &mut self.actions);
+                self.granted.extend(shown);
+                self.forget_unused(token);
+            }
+            Told::NotWhole { token } => {
+                self.grants.not_whole(token, &mut self.actions);
                 self.forget_unused(token);
             }
             Told::Opened { token } => {
@@ -159,7 +166,7 @@ impl<'p> Hub<'p> {
             Told::Failed { token, step, errno } => {
                 let errno = Errno::from_raw_os_error(errno.into());
                 let name = palisade_sys::errno_name(errno);
-                if self.grants.failed(token, now.monotonic, &mut self.actions) {
+                if self.grants.failed(token, &mut self.actions) {
                     self.tally.note(format!("a granted path could not be shown: {step}: {name}"));
                     // It is not there after all: the next touch is decided, and tried, anew.
                     self.forget_unused(token);

@@ -182,6 +182,22 @@ fn a_yes_for_one_look_ends_when_the_call_has_returned() {
     assert_eq!(replies(&scene.actions()), [Reply::ContinueAndWatch { touch: 7 }]);
     scene.hub.returned(7);
     assert_eq!(asks(&scene.actions()), [Ask::Ungraft { graft: 5 }]);
+    scene.tell(Told::Ungrafted { graft: 5 });
+    assert_eq!(replies(&scene.actions()), [Reply::Ended { touch: 7 }]);
+}
+
+/// Proves: GATE-5 dead-keeper
+#[test]
+fn a_keeper_that_dies_before_it_has_taken_something_away_ends_the_run() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let token = scene.found(touch(7, "/opt/sdk", Wants::Look), Kind::Directory);
+    scene.answer(1, allow(Lifetime::Once));
+    scene.tell(Told::Grafted { token, graft: 5 });
+    scene.hub.returned(7);
+    scene.actions();
+    scene.hub.keeper_is_gone("killed", Now::read());
+    assert!(scene.actions().iter().any(|action| matches!(action, Action::EndRun(_))));
 }
 
 /// Proves: GATE-4 short-lived
@@ -273,7 +289,7 @@ fn a_directory_that_holds_a_secret_shows_its_name_alone() {
     look.path = b"/srv".to_vec();
     let token = scene.found(look, Kind::Directory);
     scene.answer(1, allow(Lifetime::Session));
-    let name = Ask::Graft { token, what: What::Name, exec: true };
+    let name = Ask::Graft { token, what: What::Name, exec: false };
     assert_eq!(asks(&scene.actions()), [name]);
     // What is in it is asked about on its own.
     scene.found(touch(2, "/srv/data", READ), Kind::File);
@@ -290,9 +306,9 @@ fn a_tree_is_not_shown_whole_if_a_rule_denies_something_in_it() {
     ];
     let mut scene = Scene::with_rules(&gate, rules);
     let token = scene.found(touch(1, "/opt/sdk/a", READ), Kind::File);
-    assert_eq!(asks(&scene.actions()), [Ask::Graft { token, what: What::Found, exec: false }]);
+    assert_eq!(asks(&scene.actions()), [Ask::Graft { token, what: What::Found, exec: true }]);
     let token = scene.found(touch(2, "/opt/sdk", Wants::Look), Kind::Directory);
-    assert_eq!(asks(&scene.actions()), [Ask::Graft { token, what: What::Name, exec: true }]);
+    assert_eq!(asks(&scene.actions()), [Ask::Graft { token, what: What::Name, exec: false }]);
 }
 
 /// Proves: GATE-5 nobody-to-ask
@@ -370,10 +386,12 @@ fn a_program_is_asked_about_together_with_what_it_needs() {
     let Subject::File(file) = &question.subject;
     assert_eq!(file.also, [PathBuf::from("/opt/lib/ld.so")]);
     scene.answer(1, allow(Lifetime::Session));
-    let granted = asks(&scene.actions());
-    assert_eq!(granted.len(), 2, "{granted:?}");
+    let program = Ask::Graft { token, what: What::Found, exec: true };
+    assert_eq!(asks(&scene.actions()), [program], "first what was asked about");
     scene.tell(Told::Grafted { token, graft: 1 });
-    assert!(replies(&scene.actions()).is_empty());
+    let actions = scene.actions();
+    assert!(asks(&actions).contains(&Ask::Graft { token: need, what: What::Found, exec: true }));
+    assert!(replies(&actions).is_empty());
     scene.tell(Told::Grafted { token: need, graft: 2 });
     assert_eq!(replies(&scene.actions()), [Reply::Continue { touch: 1 }]);
 }
@@ -446,4 +464,84 @@ fn a_grant_that_can_not_be_carried_out_is_a_refusal() {
     scene.actions();
     scene.tell(Told::Failed { token, step: "move_mount".to_owned(), errno: 28 });
     assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 1, errno: 13 }]);
+}
+
+/// Proves: FS-2 asked-in-red, GATE-2 exec
+#[test]
+fn what_a_program_needs_is_judged_like_everything_else() {
+    let gate = facts(OnAsk::Allow);
+    let mut scene = Scene::new(&gate);
+    scene.touch(touch(1, "/opt/script", Wants::Execute));
+    let token = scene.look();
+    let needs = vec!["/etc/palisade/run".into()];
+    let (path, kind, links) = ("/opt/script".into(), Kind::File, Vec::new());
+    scene.tell(Told::Found(palisade_keeper::Found { token, path, kind, links, needs }));
+    let need = scene.look();
+    scene.tell(found(need, "/etc/palisade/run".into(), Kind::File));
+    assert_eq!(replies(&scene.actions()), [Reply::Absent { touch: 1 }]);
+}
+
+/// Proves: GATE-2 exec
+#[test]
+fn no_directory_comes_along_as_an_interpreter() {
+    let gate = facts(OnAsk::Allow);
+    let mut scene = Scene::new(&gate);
+    scene.touch(touch(1, "/opt/script", Wants::Execute));
+    let token = scene.look();
+    let needs = vec!["/srv/data".into()];
+    let (path, kind, links) = ("/opt/script".into(), Kind::File, Vec::new());
+    scene.tell(Told::Found(palisade_keeper::Found { token, path, kind, links, needs }));
+    let need = scene.look();
+    scene.tell(found(need, "/srv/data".into(), Kind::Directory));
+    scene.tell(Told::Grafted { token, graft: 1 });
+    let asked = asks(&scene.actions());
+    assert!(!asked.iter().any(|ask| matches!(ask, Ask::Graft { token, .. } if *token == need)));
+}
+
+/// Proves: FS-2 asked-in-red
+#[test]
+fn a_tree_that_holds_a_secret_is_shown_file_by_file() {
+    let gate = facts(OnAsk::Ask);
+    let rules = vec![rule(Effect::Allow, Pattern::Tree("/opt/sdk".into()))];
+    let mut scene = Scene::with_rules(&gate, rules);
+    let token = scene.found(touch(1, "/opt/sdk/a", READ), Kind::File);
+    let whole = Ask::Graft { token, what: What::Directory("/opt/sdk".into()), exec: true };
+    assert_eq!(asks(&scene.actions()), [whole]);
+    scene.tell(Told::NotWhole { token });
+    assert_eq!(asks(&scene.actions()), [Ask::Graft { token, what: What::Found, exec: true }]);
+    scene.tell(Told::Grafted { token, graft: 1 });
+    assert_eq!(replies(&scene.actions()), [Reply::Continue { touch: 1 }]);
+    let token = scene.found(touch(2, "/opt/sdk/b", READ), Kind::File);
+    assert!(
+        matches!(asks(&scene.actions())[..], [Ask::Graft { token: again, .. }] if again == token)
+    );
+}
+
+/// Proves: GATE-4 access
+#[test]
+fn a_rule_for_reading_gives_nothing_to_execute() {
+    let gate = facts(OnAsk::Ask);
+    let mut reading = rule(Effect::Allow, Pattern::Tree("/opt/sdk".into()));
+    reading.access = Access::Read;
+    let mut scene = Scene::with_rules(&gate, vec![reading]);
+    let token = scene.found(touch(1, "/opt/sdk/a", READ), Kind::File);
+    let tree = Ask::Graft { token, what: What::Directory("/opt/sdk".into()), exec: false };
+    assert_eq!(asks(&scene.actions()), [tree]);
+    scene.tell(Told::Grafted { token, graft: 1 });
+    scene.actions();
+    scene.found(touch(2, "/opt/sdk/tool", Wants::Execute), Kind::File);
+    assert_eq!(scene.hub.queue().open().count(), 1);
+}
+
+/// Proves: GATE-5 failed-grant
+#[test]
+fn what_could_not_be_shown_is_asked_about_again() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let token = scene.found(touch(1, "/opt/sdk/a", Wants::Look), Kind::File);
+    scene.answer(1, allow(Lifetime::Session));
+    scene.tell(Told::Failed { token, step: "move_mount".to_owned(), errno: 28 });
+    scene.actions();
+    let token = scene.found(touch(2, "/opt/sdk/a", Wants::Look), Kind::File);
+    assert_eq!(asks(&scene.actions()), [Ask::Graft { token, what: What::Found, exec: false }]);
 }

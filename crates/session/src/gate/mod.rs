@@ -16,6 +16,7 @@ use crate::error::SessionError;
 use crate::stores::Stores;
 use crate::terminal::HostTerminal;
 use desk::{Desk, approver_is_there};
+pub(crate) use grants::is_library;
 use hub::{Action, Hub, People};
 use palisade_ask::server::{Introduction, Received, Wish};
 use palisade_ask::{Answer, Decided, Lifetime, Now, QuestionId, Source};

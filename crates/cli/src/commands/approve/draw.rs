@@ -222,7 +222,7 @@ impl Sheet {
         );
         self.add("wanted by", &by, plain);
         let arguments: Vec<String> =
-            process.arguments.iter().map(|argument| quoted(argument)).collect();
+            process.arguments.iter().map(|argument| escape::quoted(argument)).collect();
         self.add("command", &arguments.join(" "), plain);
         self.add("working in", &escape::text(&process.cwd), plain);
         for (depth, ancestor) in process.ancestors.iter().rev().enumerate() {
@@ -239,14 +239,6 @@ impl Sheet {
             );
         }
     }
-}
-
-/// As one word of a command line, so that one argument does not look like two.
-fn quoted(argument: &str) -> String {
-    let shown = escape::text(argument);
-    let is_plain = !shown.is_empty()
-        && shown.chars().all(|c| c.is_alphanumeric() || "-_./=:,+@%^\\".contains(c));
-    if is_plain { shown.into_owned() } else { format!("'{}'", shown.replace('\'', "'\\''")) }
 }
 
 fn path(path: &Path) -> String {

@@ -1,4 +1,4 @@
-use super::{Moment, Theme, draw, quoted};
+use super::{Moment, Theme, draw};
 use crate::commands::approve::board::{Board, Row};
 use crate::commands::approve::test_support::{question, row};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -283,13 +283,4 @@ fn the_selected_row_is_always_in_sight() {
         assert!(reversed.contains(&format!("/opt/sdk/file-{id} ")), "{screen}");
         press(&mut board, KeyCode::Down);
     }
-}
-
-#[test]
-fn one_argument_does_not_look_like_two() {
-    assert_eq!(quoted("-O2"), "-O2");
-    assert_eq!(quoted("a b"), "'a b'");
-    assert_eq!(quoted(""), "''");
-    assert_eq!(quoted("it's"), "'it'\\''s'");
-    assert_eq!(quoted("a\nb"), "a\\nb");
 }

@@ -66,12 +66,12 @@ impl Hub<'_> {
         let Some(inquiry) = self.inquiries.get(&token) else { return };
         let Some(Found { path, kind }) = inquiry.found.clone() else { return self.refuse(token) };
         let access = inquiry.access();
-        if self.gate.nature(&path) == Nature::Never {
+        if inquiry.paths().any(|path| self.gate.nature(path) == Nature::Never) {
             return self.let_go(token);
         }
         if self.is_visible(&path, access) && inquiry.needs.is_empty() {
             // Only the links that lead there are missing inside.
-            return self.grant(token, What::Links, Lasting::Session);
+            return self.grant(token, What::Links, access, Lasting::Session);
         }
         if kind == Kind::Special {
             return self.deny(token, &Verdict::denied(Reason::NotAFile), now);
@@ -85,7 +85,7 @@ impl Hub<'_> {
                 .any(|fresh| fresh.pid == pid && fresh.path == path && fresh.access >= access)
         };
         if inquiry.touches.iter().all(is_fresh) {
-            return self.grant(token, What::Found, Lasting::Once);
+            return self.grant(token, What::Found, access, Lasting::Once);
         }
         let mut allowed = None;
         for path in &wanted {
@@ -103,7 +103,7 @@ impl Hub<'_> {
                         Pattern::Tree(tree) => Some(tree.clone()),
                         Pattern::Exact(_) | Pattern::Glob(_) => None,
                     };
-                    allowed.get_or_insert((rule.origin.place.clone(), tree));
+                    allowed.get_or_insert((rule.origin.place.clone(), tree, rule.access));
                 }
                 Decision::Allowed(_) | Decision::Ask => {
                     let touches = inquiry_touches(&self.inquiries, token);
@@ -111,10 +111,10 @@ impl Hub<'_> {
                 }
             }
         }
-        let Some((place, tree)) = allowed else { return self.refuse(token) };
+        let Some((place, tree, given)) = allowed else { return self.refuse(token) };
         self.record(token, &Verdict::allowed(Reason::Rule(place)), now);
         let tree = tree.filter(|tree| self.may_show_whole(tree, now));
-        self.grant(token, tree.map_or(What::Found, What::Directory), Lasting::Session);
+        self.grant(token, tree.map_or(What::Found, What::Directory), given, Lasting::Session);
     }
 
     /// No rule speaks: the policy's `onAsk`, or a person.
@@ -129,7 +129,7 @@ impl Hub<'_> {
             // Even who allows everything did not mean the keys.
             OnAsk::Allow if !is_secret => {
                 self.record(token, &Verdict::allowed(Reason::OnAsk), now);
-                return self.grant(token, What::Found, Lasting::Session);
+                return self.grant(token, What::Found, access, Lasting::Session);
             }
             OnAsk::Allow | OnAsk::Deny => {
                 return self.deny(token, &Verdict::denied(Reason::OnAsk), now);
@@ -163,6 +163,7 @@ impl Hub<'_> {
                 Asked::New(id) => self.actions.push_back(Action::Opened(id)),
                 Asked::Joined(id) => self.actions.push_back(Action::Joined(id)),
                 Asked::Full => {
+                    self.withdraw_all(token, now);
                     return self.deny(token, &Verdict::denied(Reason::TooManyQuestions), now);
                 }
             }
@@ -180,8 +181,19 @@ impl Hub<'_> {
         }
         if self.is_wide(found) {
             why.push_str("; only that it is there would show, not what is in it");
+        } else if found.kind == Kind::Directory {
+            why.push_str("; everything below it would show, to whoever keeps it open for longer");
         }
         why
+    }
+
+    /// Nobody waits for the answers of this inquiry's questions any more.
+    fn withdraw_all(&mut self, token: u64, now: Now) {
+        for touch in inquiry_touches(&self.inquiries, token) {
+            if let Some(decided) = self.queue.withdraw(touch.touch, now) {
+                self.actions.push_back(Action::Closed(Box::new(decided)));
+            }
+        }
     }
 
     /// A directory that holds, or may come to hold, what nobody would give away with it.
@@ -213,10 +225,9 @@ impl Hub<'_> {
 
     /// Whether a path of the host can be seen inside by now.
     pub(super) fn is_visible(&self, path: &Path, access: Access) -> bool {
-        let is_granted = |(granted, allowed): &(PathBuf, Access)| {
-            path.starts_with(granted) && *allowed >= access
-        };
-        if self.granted.iter().any(is_granted) {
+        let is_granted =
+            |above: &Path| self.granted.get(above).is_some_and(|given| *given >= access);
+        if path.ancestors().any(is_granted) {
             return true;
         }
         let longest = |places: &[PathBuf]| {

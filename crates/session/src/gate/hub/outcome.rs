@@ -5,10 +5,9 @@ use crate::gate::grants::{Lasting, Part, refusal, takes_descriptor};
 use crate::gate::inquiry::Found;
 use crate::gate::verdict::{Verdict, asked_access, rule_of};
 use palisade_ask::{Answer, Decided, Lifetime, Now, Scope, Subject};
-use palisade_broker::Reply;
+use palisade_broker::{Reply, Touch, Wants};
 use palisade_gate::Access;
 use palisade_keeper::{Ask, Kind, What};
-use std::path::Path;
 use std::time::Duration;
 
 /// What was allowed once is not asked again for the next call of the same process.
@@ -67,8 +66,12 @@ impl Hub<'_> {
         for token in tokens {
             if decided.answer.is_allowed() {
                 self.record(token, &verdict, now);
-                let what = directory.clone().map_or(What::Found, What::Directory);
-                self.grant(token, what, lasting);
+                // A directory is shown as it is, with the programs in it.
+                let (what, access) = match directory.clone() {
+                    Some(directory) => (What::Directory(directory), Access::Execute),
+                    None => (What::Found, asked_access(file.access)),
+                };
+                self.grant(token, what, access, lasting);
             } else {
                 self.deny(token, &verdict, now);
             }
@@ -76,40 +79,34 @@ impl Hub<'_> {
         self.actions.push_back(Action::Closed(Box::new(decided)));
     }
 
-    /// Carries out a yes.
-    pub(super) fn grant(&mut self, token: u64, what: What, lasting: Lasting) {
+    /// Carries out a yes: for this access, whatever was asked for.
+    pub(super) fn grant(&mut self, token: u64, what: What, access: Access, lasting: Lasting) {
         let Some(inquiry) = self.inquiries.remove(&token) else { return };
-        let access = inquiry.access();
         let Some(found) = &inquiry.found else { return };
-        let what = if what == What::Found && self.is_wide(found) { What::Name } else { what };
+        // To see that a directory is there, or to stand in it, takes nothing of what is in it.
+        let needs_no_content = |touch: &Touch| matches!(touch.wants, Wants::Look | Wants::Enter);
+        let is_name_enough = lasting == Lasting::Once
+            && found.kind == Kind::Directory
+            && inquiry.touches.iter().all(needs_no_content);
+        let is_less = what == What::Found && (is_name_enough || self.is_wide(found));
+        let what = if is_less { What::Name } else { what };
         let is_plain_file = found.kind == Kind::File && what == What::Found;
         let takes_descriptors = inquiry.touches.iter().all(takes_descriptor);
         if lasting == Lasting::Once && is_plain_file && takes_descriptors {
             return self.grants.open(token, &inquiry.touches, &mut self.actions);
         }
-        if lasting == Lasting::Session && !matches!(what, What::Links | What::Name) {
-            let place = match &what {
-                What::Directory(directory) => (directory.clone(), Access::Execute),
-                What::Found | What::Links | What::Name => (found.path.clone(), access),
-            };
-            self.granted.push(place);
-            let needs = inquiry.needs.iter().map(|need| (need.path.clone(), Access::Execute));
-            self.granted.extend(needs);
-        }
-        let is_executable = match &what {
-            What::Directory(_) => true,
-            What::Found | What::Links | What::Name => {
-                access == Access::Execute
-                    || found.kind == Kind::Directory
-                    || is_library(&found.path)
-            }
-        };
-        let mut parts = vec![Part { token, what, is_executable }];
-        parts.extend(inquiry.needs.iter().map(|need| {
+        let first = Part { token, what, found: found.clone(), access };
+        let needs = inquiry.needs.iter().map(|need| Part {
+            token: need.token,
+            what: What::Found,
+            found: Found { path: need.path.clone(), kind: Kind::File },
+            access: Access::Execute,
+        });
+        let needs = needs.collect();
+        for need in &inquiry.needs {
             self.need_of.remove(&need.token);
-            Part { token: need.token, what: What::Found, is_executable: true }
-        }));
-        self.grants.graft(parts, inquiry.touches, lasting, &mut self.actions);
+        }
+        self.grants.graft(first, needs, inquiry.touches, lasting, &mut self.actions);
     }
 
     /// Carries out a no.
@@ -160,10 +157,4 @@ impl Hub<'_> {
             self.actions.push_back(Action::Record(Box::new(event)));
         }
     }
-}
-
-/// A library is mapped to be executed by a program that only reads it.
-fn is_library(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    name.ends_with(b".so") || name.windows(4).any(|part| part == b".so.")
 }

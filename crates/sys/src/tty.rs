@@ -1,6 +1,8 @@
 //! Terminals: pairs of pseudo-terminals, the controlling terminal, raw mode.
 //! Must never open a terminal so that it becomes the controlling one by accident (`O_NOCTTY`).
 
+#![expect(unsafe_code, reason = "TIOCOUTQ has no wrapper")]
+
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 

@@ -26,7 +26,7 @@ use palisade_keeper::Ask;
 use palisade_launch::{Keeper, Running};
 use palisade_plan::model::Plan;
 use palisade_record::{Kind, RunReport};
-use prompt::{Colour, Pressed, Prompt};
+use prompt::{Delivery, Page, Pressed, Prompt};
 use rustix::event::{PollFd, PollFlags};
 use std::collections::VecDeque;
 use std::os::fd::AsFd as _;
@@ -227,10 +227,13 @@ impl<'p> Gate<'p> {
     /// How long the loop may sleep.
     pub(crate) fn patience(&self) -> Option<Duration> {
         let deadlines = [self.hub.next_deadline(), self.keeper_deadline()];
-        let deadline = deadlines.into_iter().flatten().min()?;
-        let until = deadline.saturating_duration_since(Instant::now());
+        let deadline = deadlines.into_iter().flatten().min();
+        let until = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if self.hub.queue().is_empty() {
+            return until;
+        }
         // While something waits for people, they may come and go unheard.
-        Some(if self.hub.queue().is_empty() { until } else { until.min(LOOK_AGAIN) })
+        Some(until.map_or(LOOK_AGAIN, |until| until.min(LOOK_AGAIN)))
     }
 
     /// Whether keys are answers now.
@@ -273,9 +276,15 @@ impl<'p> Gate<'p> {
         match (stage, terminal) {
             (Stage::Line, Some(terminal)) if self.prompt.is_none() => {
                 let Some(question) = queue.open().next() else { return };
-                let line = prompt::line(question, waiting - 1, Colour::of_environment());
-                self.prompt = Some(Prompt::new(question.id, Instant::now()));
-                terminal.write(line.as_bytes());
+                let page = Page::of_terminal(terminal.size_for_pty());
+                let line = prompt::line(question, waiting - 1, page);
+                let prompt = self.prompt.insert(Prompt::new(question.id, line));
+                put_on(terminal, prompt);
+            }
+            (Stage::Line, Some(terminal)) => {
+                if let Some(prompt) = self.prompt.as_mut().filter(|prompt| !prompt.is_shown()) {
+                    put_on(terminal, prompt);
+                }
             }
             (Stage::Line | Stage::Later, _) => {}
             (Stage::Taken, Some(terminal)) => {
@@ -405,13 +414,19 @@ impl<'p> Gate<'p> {
         if let Some(desk) = &mut self.desk {
             desk.decided(decided);
         }
-        let is_shown =
-            self.prompt.as_ref().is_some_and(|shown| shown.question == decided.question.id);
-        if is_shown {
-            self.prompt = None;
-            if let Some(terminal) = terminal {
-                terminal.write(prompt::outcome(decided.answer, decided.source.word()).as_bytes());
-            }
+        let prompt = self.prompt.take_if(|prompt| prompt.question == decided.question.id);
+        if let (Some(prompt), Some(terminal)) = (prompt, terminal) {
+            let outcome = prompt::outcome(decided.answer, decided.source.word());
+            let is_whole = prompt.unwritten().is_empty();
+            let words = if is_whole { outcome.as_str() } else { prompt::BROKEN_OFF };
+            terminal.write(words.as_bytes());
         }
     }
+}
+
+/// Writes as much of a question as the terminal takes now.
+fn put_on(terminal: &HostTerminal, prompt: &mut Prompt) {
+    let count = terminal.write(prompt.unwritten());
+    let delivery = if terminal.has_sent_all() { Delivery::Done } else { Delivery::UnderWay };
+    prompt.wrote(count, delivery, Instant::now());
 }

@@ -115,6 +115,51 @@ fn a_no_holds_for_the_session() {
     assert_eq!(output.err().matches("Permission denied").count(), 2, "{}", output.err());
 }
 
+/// Proves: TOOL-2 the-one-meant, FS-2 asked-in-red
+#[test]
+fn a_secret_is_allowed_by_its_full_name_and_in_so_many_words() {
+    let world = World::new();
+    let secret = world.write("home/.ssh/id_ed25519", "the key\n").to_string_lossy().into_owned();
+    let run = waiting_run(&world, &["cat", &secret]);
+    let asked = &questions(&world, 1)[0];
+    let address = asked["address"].as_str().unwrap();
+    let session = asked["session"].as_str().unwrap();
+    assert_eq!(address, format!("{}:1", &session[session.len() - 8..]));
+    for (words, why) in [
+        (&["--yes", "1"][..], "is about a secret"),
+        (&["--yes", "1", "--secret"], "is about a secret"),
+        (&["--no", "1"], "is about a secret"),
+        (&["--yes", address], "--secret"),
+        (&["--yes", &format!("{}:1", &session[..8]), "--secret"], "no question"),
+    ] {
+        let refused = approve(&world, words);
+        refused.assert_code(1);
+        assert!(refused.err().contains(why), "{words:?}: {}", refused.err());
+    }
+    approve(&world, &["--yes", address, "--secret"]).assert_code(0);
+    let output = run.wait();
+    output.assert_code(0);
+    assert_eq!(output.out(), "the key\n");
+}
+
+/// Proves: TOOL-2 the-one-meant
+#[test]
+fn a_number_alone_answers_nothing_while_two_sessions_ask() {
+    let world = World::new();
+    let (first, second) = (hidden_file(&world, "one"), hidden_file(&world, "two"));
+    let runs = [waiting_run(&world, &["cat", &first]), waiting_run(&world, &["cat", &second])];
+    let asked = questions(&world, 2);
+    let refused = approve(&world, &["--yes", "1"]);
+    refused.assert_code(1);
+    assert!(refused.err().contains("say which session"), "{}", refused.err());
+    for question in &asked {
+        approve(&world, &["--yes", question["address"].as_str().unwrap()]).assert_code(0);
+    }
+    for run in runs {
+        run.wait().assert_code(0);
+    }
+}
+
 /// Proves: GATE-6 socket, GATE-6 messages
 #[test]
 fn a_client_in_another_language_lists_and_approves() {

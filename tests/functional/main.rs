@@ -22,6 +22,7 @@ mod gate_answers;
 mod gate_calls;
 mod gate_failure;
 mod gate_programs;
+mod gate_screen;
 mod gate_terminal;
 mod gate_unattended;
 mod guarded_programs;

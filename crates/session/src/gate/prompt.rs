@@ -226,14 +226,13 @@ struct Room {
 
 impl Room {
     fn of(question: &Question, page: Page) -> Self {
-        /// Around a path: the words before it and the name of who wants it, or a label.
-        const WORDS: usize = 2 * LONGEST_NAME + 40;
-        const LABEL: usize = 16;
+        /// Around a path: the words before it, its length; or a label and the length.
+        const WORDS: usize = 56;
+        const LABEL: usize = 36;
         let Subject::File(file) = &question.subject;
         // Half of a wide character does not fit at the end of a row.
         let columns = page.columns.saturating_sub(1).max(1);
-        let keys: usize =
-            1 + choices(question).map(|choice| choice.word.len() + 4).sum::<usize>();
+        let keys: usize = 1 + choices(question).map(|choice| choice.word.len() + 4).sum::<usize>();
         // Besides the keys: the row that was there before, and what else waits, on a narrow page in two rows.
         let rows = page.rows.saturating_sub(keys.div_ceil(columns) + 3);
         let others = file.also.len() + usize::from(file.directory.is_some());
@@ -241,7 +240,7 @@ impl Room {
         // Each may end in the middle of a row.
         let each_other = ((rows / 2) * columns).checked_div(others).unwrap_or(0);
         Self {
-            path: half.saturating_sub(WORDS).max(LEAST_ROOM),
+            path: half.saturating_sub(WORDS + columns_of(&program(question))).max(LEAST_ROOM),
             each_other: each_other.saturating_sub(LABEL + columns / 2).max(LEAST_ROOM),
         }
     }
@@ -252,9 +251,13 @@ fn width(c: char) -> usize {
     if c.is_ascii() { 1 } else { 2 }
 }
 
+fn columns_of(text: &str) -> usize {
+    text.chars().map(width).sum()
+}
+
 /// The beginning and the end of a text that has no room, and how long it is; of a path, the end tells more.
 fn cut(text: &str, room: usize) -> String {
-    if text.chars().map(width).sum::<usize>() <= room {
+    if columns_of(text) <= room {
         return text.to_owned();
     }
     let within = |columns: usize| {

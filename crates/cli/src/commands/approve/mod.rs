@@ -39,15 +39,17 @@ once, or fail with EACCES. Sessions may come and go meanwhile. The first answer 
 it is given here, in the session's own terminal or by another client (docs/protocol.md). While \
 this is open, sessions that have nobody else to ask wait for an answer.
 
-A question is named by its number if only one session has that number, otherwise by the session's \
-first characters and the number, as shown: 01934f2a:3. What holds always is written to a policy \
-file. A secret is never allowed by directory.
+A question is named by the last characters of its session's name and a number, as shown: \
+1c9e0a55:3. The number alone will do while a single session asks and the question is not about a \
+secret. What holds always is written to a policy file. A secret is allowed only with --secret, and \
+never by directory.
 
 Examples:
   sandbox approve
   sandbox approve --json | jq -r '.questions[].path'
   sandbox approve --yes 3
-  sandbox approve --yes 01934f2a:3 --directory --always --store project
+  sandbox approve --yes 1c9e0a55:3 --directory --always --store project
+  sandbox approve --yes 1c9e0a55:5 --secret
   sandbox approve --no 4 --always
 
 Exit codes: 0 done (with --json also if nothing is open), 1 the answer was not taken, 125 sandbox \
@@ -89,6 +91,10 @@ pub(crate) struct Approve {
     #[arg(long, requires = "yes", conflicts_with = "no")]
     directory: bool,
 
+    /// Allow it though it is a secret
+    #[arg(long, requires = "yes", conflicts_with_all = ["no", "directory"])]
+    secret: bool,
+
     /// Where an answer for good is kept [default: user]
     #[arg(long, value_name = "STORE", requires = "always")]
     store: Option<StoreWord>,
@@ -100,6 +106,13 @@ pub(crate) struct Approve {
     /// Send no desktop notifications
     #[arg(long, conflicts_with_all = ["json", "yes", "no"])]
     no_notify: bool,
+}
+
+/// Whether a yes may be about a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Secrets {
+    Allowed,
+    Refused,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -123,7 +136,8 @@ impl Approve {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let mut sessions = Sessions::new(&self.directory_of_sockets()?, NAME);
         if let Some((address, answer)) = self.answer()? {
-            return once::answer(&mut sessions, &address, answer);
+            let secrets = if self.secret { Secrets::Allowed } else { Secrets::Refused };
+            return once::answer(&mut sessions, &address, answer, secrets);
         }
         if self.watch {
             return watch::stream(&mut sessions);

@@ -1,12 +1,12 @@
 //! One answer by command line, and what became of it.
 
-use super::address::Address;
-use super::{PATIENCE, complain_of};
+use super::address::{Address, Candidate};
+use super::{PATIENCE, Secrets, complain_of};
 use crate::output;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use palisade_ask::message::{Audit, Decision, LifetimeWord};
 use palisade_ask::sessions::{Change, Sessions};
-use palisade_ask::{Answer, Scope};
+use palisade_ask::{Answer, QuestionId, Scope};
 use palisade_record::escape;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::process::ExitCode;
@@ -17,15 +17,10 @@ pub(crate) fn answer(
     sessions: &mut Sessions,
     address: &Address,
     answer: Answer,
+    secrets: Secrets,
 ) -> anyhow::Result<ExitCode> {
     complain_of(&sessions.refresh_fully(PATIENCE)?);
-    let found = {
-        let open = sessions
-            .iter()
-            .flat_map(|(name, session)| session.open().map(move |question| (name, question.id)));
-        address.find(open).map(|(name, id)| (name.to_owned(), id))
-    };
-    let (name, id) = match found {
+    let (name, id) = match meant(sessions, address, answer, secrets) {
         Ok(found) => found,
         Err(error) => {
             output::complain(&error);
@@ -68,6 +63,28 @@ pub(crate) fn answer(
     }
     output::note("the session does not answer; whether it took the answer is not known");
     Ok(ExitCode::FAILURE)
+}
+
+/// The question to answer, if this answer may be given to it.
+fn meant(
+    sessions: &Sessions,
+    address: &Address,
+    answer: Answer,
+    secrets: Secrets,
+) -> anyhow::Result<(String, QuestionId)> {
+    let open = sessions.iter().flat_map(|(session, known)| {
+        known.open().map(move |question| Candidate {
+            session,
+            id: question.id,
+            is_secret: question.is_secret,
+        })
+    });
+    let found = address.find(open, sessions.iter().count())?;
+    let is_yes = matches!(answer, Answer::Allow { .. });
+    if is_yes && found.is_secret && secrets == Secrets::Refused {
+        bail!("question {address} is about a secret; allow it with --secret");
+    }
+    Ok((found.session.to_owned(), found.id))
 }
 
 /// Until a session says something, or for so long.

@@ -161,8 +161,7 @@ fn n15_nothing_inside_squats_on_an_abstract_name() {
 fn n02_a_socket_left_in_the_project_is_dead() {
     Attack::new("N02", "leave a socket in the project that answers when the host connects later")
         .proves(&["PROC-1 dies-together"])
-        // Without the filter as well: its listener goes with the supervisor, and path calls fail then.
-        .held_by(&["pid-namespace", "seccomp"])
+        .held_by(&["pid-namespace"])
         .command(|world| probe(world, &["leave-socket", "left.sock"]))
         .succeeded(|world, _| {
             let answered = UnixStream::connect(world.project().join("left.sock")).is_ok();

@@ -127,8 +127,7 @@ fn daemon_is_alive(world: &World) -> bool {
 fn p10_a_daemon_does_not_outlive_the_command() {
     Attack::new("P10", "leave a daemon behind")
         .proves(&["PROC-1 dies-together"])
-        // Without the filter as well: its listener goes with the supervisor, and path calls fail then.
-        .held_by(&["pid-namespace", "seccomp"])
+        .held_by(&["pid-namespace"])
         .command(|world| probe(world, &["outlive", "."]))
         .succeeded(|world, _| daemon_is_alive(world))
         .contained(|_, output| output.out().starts_with("done left a daemon behind"))

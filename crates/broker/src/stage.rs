@@ -29,6 +29,15 @@ pub(crate) struct Stage {
     pub(crate) behind: PathBuf,
 }
 
+impl Drop for Stage {
+    /// A mount point can not be removed.
+    fn drop(&mut self) {
+        for dir in [&self.ours, &self.theirs, &self.behind] {
+            let _ = mounts::detach(dir);
+        }
+    }
+}
+
 impl Stage {
     /// Only in a child of the test's own.
     pub(crate) fn set() -> Self {

@@ -49,7 +49,9 @@ impl Walk {
         for entry in Dir::new(listing)? {
             let entry = entry?;
             self.names += 1;
-            if self.names > MOST_NAMES || (self.names % 256 == 0 && Instant::now() > self.until) {
+            if self.names > MOST_NAMES
+                || (self.names.is_multiple_of(256) && Instant::now() > self.until)
+            {
                 return Ok(false);
             }
             let name = entry.file_name().to_bytes();

@@ -3,16 +3,15 @@
 
 #![expect(unsafe_code, reason = "TIOCOUTQ has no wrapper")]
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::ioctl::{Getter, Opcode};
 use rustix::process::Pid;
 use rustix::pty::OpenptFlags;
 use rustix::termios::{OptionalActions, Termios};
 
-use crate::error::{At, Result};
+use crate::error::{At, Result, check};
 
 pub use rustix::termios::Winsize;
 
@@ -73,10 +72,11 @@ pub fn tcsetpgrp(terminal: impl AsFd, group: Pid) -> Result<()> {
 /// Bytes written to a terminal that its line has not sent yet (`TIOCOUTQ`). Always 0 for a
 /// pseudo-terminal: what was written there counts as sent, read or not.
 pub fn unsent(terminal: impl AsFd) -> Result<usize> {
-    // SAFETY: the kernel fills in one int and reads nothing (TIOCOUTQ(2const)).
-    let request = unsafe { Getter::<{ libc::TIOCOUTQ as Opcode }, libc::c_int>::new() };
-    // SAFETY: as above; the descriptor is borrowed for the length of the call.
-    let count = unsafe { rustix::ioctl::ioctl(terminal, request) }.call("ioctl TIOCOUTQ")?;
+    let mut count: libc::c_int = 0;
+    let fd = terminal.as_fd().as_raw_fd();
+    // SAFETY: the kernel writes one int, to a variable that outlives the call (TIOCOUTQ(2const)).
+    let asked = unsafe { libc::ioctl(fd, libc::TIOCOUTQ as _, &raw mut count) };
+    check(asked.into()).call("ioctl TIOCOUTQ")?;
     Ok(usize::try_from(count).unwrap_or(0))
 }
 

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 
 use rustix::net::{AddressFamily, SocketType};
 
+use crate::processes::is_over;
 use crate::surroundings::wait_until;
 use crate::{Failure, Probe, argument, number, wait_for_line};
 
@@ -85,11 +86,12 @@ fn leave_socket(arguments: &[String]) -> Result<String, Failure> {
     Ok(path.to_owned())
 }
 
-/// Listens until the file `stop` appears beside the socket, or the socket is gone.
+/// Listens until the file `stop` appears in the working directory, or that is gone.
 fn serve_socket(arguments: &[String]) -> Result<String, Failure> {
     let path = argument(arguments, 0, "PATH")?;
     palisade_sys::proc::setsid()?;
     let _listener = UnixListener::bind(path)?;
-    wait_until(|| File::open("stop").is_ok() || !std::path::Path::new(path).exists())?;
+    let here = File::open(".")?;
+    wait_until(|| is_over(&here))?;
     Ok(path.to_owned())
 }

@@ -228,8 +228,22 @@ fn daemon(arguments: &[String]) -> Result<String, Failure> {
     proc::setsid()?;
     let lock = File::create(directory.join(LOCK))?;
     flock(&lock, FlockOperation::LockExclusive)?;
-    wait_until(|| directory.join(STOP).exists() || !directory.exists())?;
+    let directory = File::open(directory)?;
+    wait_until(|| is_over(&directory))?;
     Ok("was told to stop".to_owned())
+}
+
+/// Whether the stop file is there, or the directory is not. Without naming a path: where the supervisor is
+/// gone, calls that do so fail, and a daemon that lives must not look dead for that.
+pub(crate) fn is_over(directory: &File) -> bool {
+    let is_gone = directory.metadata().is_ok_and(|found| found.nlink() == 0);
+    let names = rustix::fs::Dir::read_from(directory);
+    is_gone
+        || names
+            .into_iter()
+            .flatten()
+            .flatten()
+            .any(|entry| entry.file_name().to_bytes() == STOP.as_bytes())
 }
 
 fn flock(file: &File, operation: FlockOperation) -> Result<(), Errno> {

@@ -236,14 +236,18 @@ fn daemon(arguments: &[String]) -> Result<String, Failure> {
 /// Whether the stop file is there, or the directory is not. Without naming a path: where the supervisor is
 /// gone, calls that do so fail, and a daemon that lives must not look dead for that.
 pub(crate) fn is_over(directory: &File) -> bool {
-    let is_gone = directory.metadata().is_ok_and(|found| found.nlink() == 0);
-    let names = rustix::fs::Dir::read_from(directory);
-    is_gone
-        || names
-            .into_iter()
-            .flatten()
-            .flatten()
-            .any(|entry| entry.file_name().to_bytes() == STOP.as_bytes())
+    if directory.metadata().is_ok_and(|found| found.nlink() == 0) {
+        return true;
+    }
+    let Ok(mut names) = directory
+        .try_clone()
+        .map_err(drop)
+        .and_then(|again| rustix::fs::Dir::new(again).map_err(drop))
+    else {
+        return false;
+    };
+    names.rewind();
+    names.flatten().any(|entry| entry.file_name().to_bytes() == STOP.as_bytes())
 }
 
 fn flock(file: &File, operation: FlockOperation) -> Result<(), Errno> {

@@ -244,7 +244,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__approve)
-            opts="-h --json --watch --yes --no --once --session --always --directory --store --sockets --no-notify --help"
+            opts="-h --json --watch --yes --no --once --session --always --directory --secret --store --sockets --no-notify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -337,6 +337,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l once -d 'Ans
 complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l session -d 'Answer until the session ends'
 complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l always -d 'Answer for good'
 complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l directory -d 'Allow the directory that the question offers, with everything below it'
+complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l secret -d 'Allow it though it is a secret'
 complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l no-notify -d 'Send no desktop notifications'
 complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and not __fish_seen_subcommand_from verify show help" -s h -l help -d 'Print help'

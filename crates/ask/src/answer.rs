@@ -59,6 +59,14 @@ impl Answer {
         }
     }
 
+    /// Of a yes.
+    pub fn scope(self) -> Option<Scope> {
+        match self {
+            Self::Allow { scope, .. } => Some(scope),
+            Self::Deny { .. } => None,
+        }
+    }
+
     pub fn is_allowed(self) -> bool {
         matches!(self, Self::Allow { .. })
     }

@@ -359,10 +359,6 @@ impl From<&Decided> for Audit {
     fn from(decided: &Decided) -> Self {
         let Subject::File(file) = &decided.question.subject;
         let (lifetime, store) = words(decided.answer.lifetime());
-        let (decision, scope) = match decided.answer {
-            Answer::Allow { scope, .. } => (Decision::Allow, Some(scope)),
-            Answer::Deny { .. } => (Decision::Deny, None),
-        };
         let by = match &decided.source {
             Source::Socket { uid, pid, name } => {
                 Some(By { uid: *uid, pid: *pid, name: name.clone() })
@@ -371,8 +367,8 @@ impl From<&Decided> for Audit {
         };
         Self {
             id: decided.question.id,
-            decision,
-            scope,
+            decision: if decided.answer.is_allowed() { Decision::Allow } else { Decision::Deny },
+            scope: decided.answer.scope(),
             lifetime,
             store,
             source: decided.source.word().to_owned(),

@@ -12,15 +12,17 @@ const LONGEST_COMMAND: usize = 4096;
 
 /// `thread` and `top` (pid 1 of the sandbox) as the host numbers them.
 pub(super) fn describe(thread: u32, top: u32, executable: &[u8], cwd: &[u8]) -> Process {
-    let pid = process_of(thread);
+    let status = status(thread);
+    let pid = number(&status, "Tgid:").unwrap_or(thread);
     let mut ancestors = Vec::new();
-    let mut below = pid;
-    while let Some(parent) = status_number(below, "PPid:").filter(|parent| *parent > 1) {
-        if parent == top || ancestors.len() == MOST_ANCESTORS {
+    // A thread's parent is its process's.
+    let mut next = number(&status, "PPid:");
+    while let Some(parent) = next.filter(|parent| *parent > 1 && *parent != top) {
+        if ancestors.len() == MOST_ANCESTORS {
             break;
         }
         ancestors.push(Ancestor { pid: parent, name: name(parent) });
-        below = parent;
+        next = number(&self::status(parent), "PPid:");
     }
     Process {
         pid,
@@ -33,7 +35,7 @@ pub(super) fn describe(thread: u32, top: u32, executable: &[u8], cwd: &[u8]) -> 
 
 /// The process that a thread belongs to.
 pub(super) fn process_of(thread: u32) -> u32 {
-    status_number(thread, "Tgid:").unwrap_or(thread)
+    number(&status(thread), "Tgid:").unwrap_or(thread)
 }
 
 fn arguments(pid: u32) -> Vec<String> {
@@ -51,8 +53,11 @@ fn name(pid: u32) -> String {
     text(name.trim_ascii_end())
 }
 
-fn status_number(pid: u32, field: &str) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+fn status(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default()
+}
+
+fn number(status: &str, field: &str) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix(field))?.trim().parse().ok()
 }
 

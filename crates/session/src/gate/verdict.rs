@@ -1,7 +1,7 @@
 //! What was decided about a touch, by whom: in the words of the log and the report, and as a rule.
 
 use super::inquiry::{Found, Inquiry};
-use palisade_ask::{Answer, Decided, Lifetime, Scope, Source, Subject};
+use palisade_ask::{Decided, Lifetime, Scope, Source, Subject};
 use palisade_gate::{Access, Effect, Origin, Pattern, Rule, Store};
 use palisade_keeper::Kind;
 use palisade_record::{AccessDecided, Decision, TouchedPath};
@@ -66,11 +66,12 @@ impl Verdict {
     pub(super) fn answered(decided: &Decided) -> Self {
         let source = decided.source.clone();
         let reason = Reason::Answer { source, question: decided.question.id.0 };
-        let (is_allowed, scope) = match decided.answer {
-            Answer::Allow { scope, .. } => (true, scope),
-            Answer::Deny { .. } => (false, Scope::File),
-        };
-        Self { is_allowed, scope, lifetime: decided.answer.lifetime(), reason }
+        Self {
+            is_allowed: decided.answer.is_allowed(),
+            scope: decided.answer.scope().unwrap_or(Scope::File),
+            lifetime: decided.answer.lifetime(),
+            reason,
+        }
     }
 
     /// Whether somebody chose it, here and now.

@@ -4,7 +4,7 @@ use super::{Action, Fresh, Hub};
 use crate::gate::grants::{Lasting, Part, refusal, takes_descriptor};
 use crate::gate::inquiry::Found;
 use crate::gate::verdict::{Verdict, asked_access, rule_of};
-use palisade_ask::{Answer, Decided, Lifetime, Now, Scope, Subject};
+use palisade_ask::{Decided, Lifetime, Now, Scope, Subject};
 use palisade_broker::{Reply, Touch, Wants};
 use palisade_gate::Access;
 use palisade_keeper::{Ask, Kind, What};
@@ -17,15 +17,12 @@ impl Hub<'_> {
     /// A question was answered, by whomever.
     pub(super) fn carry_out(&mut self, decided: Decided, now: Now) {
         let Subject::File(file) = &decided.question.subject;
-        let scope = match decided.answer {
-            Answer::Allow { scope, .. } => scope,
-            Answer::Deny { .. } => Scope::File,
-        };
         let lasting = match decided.answer.lifetime() {
             Lifetime::Once => Lasting::Once,
             Lifetime::Session | Lifetime::Always(_) => Lasting::Session,
         };
-        let directory = file.directory.clone().filter(|_| scope == Scope::Directory);
+        let is_for_directory = decided.answer.scope() == Some(Scope::Directory);
+        let directory = file.directory.clone().filter(|_| is_for_directory);
         // Something in it may have been denied since it was offered.
         let directory = directory.filter(|directory| self.may_show_whole(directory, now));
         if lasting == Lasting::Session {

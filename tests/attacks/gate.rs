@@ -13,7 +13,7 @@ use palisade_testkit::{Attack, Demonstration, Output, Running, World, patiently,
 use serde_json::{Value, json};
 
 use crate::host::probe;
-use crate::races::{HARMLESS, SECRET, Seen, looks_like_a_directory, while_swapping};
+use crate::races::{HARMLESS, SECRET, Seen, a_reader_is_fooled, while_swapping};
 use crate::secrets::TO_READ_WHAT_IS_HIDDEN;
 
 const NOBODY_ASKS: &str = "a bare host asks nobody";
@@ -169,13 +169,7 @@ fn f02_what_is_granted_is_what_was_shown() {
     let denied = world.write("outside/denied/file", SECRET).parent().unwrap().to_owned();
     let swapped = world.write("outside/swapped/file", HARMLESS).parent().unwrap().to_owned();
     let file = swapped.join("file");
-    let mut won = false;
-    while_swapping(&swapped, &denied, || {
-        let content = looks_like_a_directory(&swapped).then(|| fs::read_to_string(&file));
-        won |= content.is_some_and(|content| content.is_ok_and(|content| content == SECRET));
-        if won { Seen::Enough } else { Seen::NotYet }
-    });
-    assert!(won, "the race is not one");
+    a_reader_is_fooled(&swapped, &denied);
     shown.worked_bare();
 
     let script = format!(

@@ -68,10 +68,22 @@ pub(crate) enum Seen {
 }
 
 /// What a program does that looks first and then uses the same name again.
-pub(crate) fn looks_like_a_directory(name: &Path) -> bool {
+fn looks_like_a_directory(name: &Path) -> bool {
     let found = fs::symlink_metadata(name).is_ok_and(|found| found.is_dir());
     std::thread::sleep(STEP);
     found
+}
+
+/// Shows that the swap is a race: whoever looks first and then reads gets what is denied.
+pub(crate) fn a_reader_is_fooled(swapped: &Path, denied: &Path) {
+    let mut won = false;
+    while_swapping(swapped, denied, || {
+        let file = swapped.join("file");
+        let content = looks_like_a_directory(swapped).then(|| fs::read_to_string(file));
+        won |= content.is_some_and(|content| content.is_ok_and(|content| content == SECRET));
+        if won { Seen::Enough } else { Seen::NotYet }
+    });
+    assert!(won, "the race is not one");
 }
 
 /// Swaps a directory and a link to what is denied, over and over, while sandboxes start.
@@ -90,13 +102,7 @@ fn f02_a_directory_swapped_for_a_link_during_set_up_uncovers_nothing() {
     let swapped = world.write("outside/swapped/file", HARMLESS).parent().unwrap().to_owned();
     let file = swapped.join("file");
 
-    let mut won = false;
-    while_swapping(&swapped, &denied, || {
-        let content = looks_like_a_directory(&swapped).then(|| fs::read_to_string(&file));
-        won |= content.is_some_and(|content| content.is_ok_and(|content| content == SECRET));
-        if won { Seen::Enough } else { Seen::NotYet }
-    });
-    assert!(won, "the race is not one");
+    a_reader_is_fooled(&swapped, &denied);
     shown.worked_bare();
 
     let start = || {

@@ -41,37 +41,32 @@ fn wait_for_requests(client: &mut Client, asked: &Value, count: usize) {
     }
 }
 
+/// So many threads wait for one file, and one answer lets them all go on.
+fn one_yes_serves_all(count: usize, lifetime: &str) -> Client {
+    let world = World::new();
+    let file = hidden(&world, "wanted");
+    let run = threads(&world, count, &[&file]);
+    let mut client = Client::connect(&world);
+    let question = client.question_about(&file);
+    wait_for_requests(&mut client, &question, count);
+    client.allow(&question, lifetime);
+    let output = run.wait();
+    output.assert_code(0);
+    assert_eq!(output.out(), format!("{{'ok': {count}}}\n"));
+    client
+}
+
 /// Proves: GATE-5 asked-once, GATE-5 bounded, GATE-1 approve-continues
 #[test]
 fn one_question_is_asked_for_two_thousand_threads() {
-    const COUNT: usize = 2000;
-    let world = World::new();
-    let file = hidden(&world, "wanted");
-    let run = threads(&world, COUNT, &[&file]);
-    let mut client = Client::connect(&world);
-    let question = client.question_about(&file);
-    wait_for_requests(&mut client, &question, COUNT);
-    client.allow(&question, "session");
-    let output = run.wait();
-    output.assert_code(0);
-    assert_eq!(output.out(), format!("{{'ok': {COUNT}}}\n"));
+    let client = one_yes_serves_all(2000, "session");
     assert_eq!(client.answer_all(&json!({})).len(), 0, "something else was asked");
 }
 
 /// Proves: GATE-5 asked-once, GATE-4 once
 #[test]
 fn one_yes_for_once_is_for_all_who_wait() {
-    const COUNT: usize = 40;
-    let world = World::new();
-    let file = hidden(&world, "wanted");
-    let run = threads(&world, COUNT, &[&file]);
-    let mut client = Client::connect(&world);
-    let question = client.question_about(&file);
-    wait_for_requests(&mut client, &question, COUNT);
-    client.allow(&question, "once");
-    let output = run.wait();
-    output.assert_code(0);
-    assert_eq!(output.out(), format!("{{'ok': {COUNT}}}\n"));
+    one_yes_serves_all(40, "once");
 }
 
 /// Proves: GATE-4 tree, GATE-5 asked-once

@@ -6,8 +6,9 @@
 use crate::facts::{EntryKind, HostTree};
 use crate::model::Owner;
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
@@ -19,13 +20,14 @@ const LISTED_DEPTH: usize = 2;
 /// All names of a directory, and of those below it that were looked into.
 #[derive(Debug, Default)]
 struct Listing {
-    kinds: HashMap<OsString, EntryKind>,
-    dirs: RefCell<HashMap<OsString, Rc<Listing>>>,
+    kinds: BTreeMap<OsString, EntryKind>,
+    dirs: RefCell<BTreeMap<OsString, Rc<Listing>>>,
 }
 
 pub(crate) struct Host<'a> {
     tree: &'a dyn HostTree,
-    kinds: RefCell<HashMap<PathBuf, Option<EntryKind>>>,
+    /// By the path's text: comparing it as a path takes ten times as long, and every start asks hundreds of times.
+    kinds: RefCell<BTreeMap<OsString, Option<EntryKind>>>,
     /// Canonical; nothing is listed where there is none.
     home: Option<PathBuf>,
     /// Made when it is first asked for.
@@ -81,16 +83,17 @@ impl<'a> Host<'a> {
 
     /// Does not follow a final link; the path must have no other link in it.
     pub(crate) fn kind(&self, path: &Path) -> Option<EntryKind> {
-        if let Some(kind) = self.kinds.borrow().get(path) {
+        let path = without_last_slash(path);
+        if let Some(kind) = self.kinds.borrow().get(path.as_os_str()) {
             return *kind;
         }
-        if let (Some(parent), Some(name)) = (path.parent(), path.file_name())
+        if let Some((parent, name)) = split_last(path)
             && let Some(listing) = self.listing(parent)
         {
             return listing.kinds.get(name).copied();
         }
         let kind = self.tree.entry(path).map(|entry| entry.kind);
-        self.kinds.borrow_mut().insert(path.to_owned(), kind);
+        self.kinds.borrow_mut().insert(path.as_os_str().to_owned(), kind);
         kind
     }
 
@@ -128,7 +131,7 @@ impl<'a> Host<'a> {
 
     /// Follows every link, as the kernel would.
     pub(crate) fn resolve(&self, path: &Path) -> Result<Resolved, Missing> {
-        let mut walk = Walk { at: PathBuf::from("/"), kind: EntryKind::Dir, links: Vec::new() };
+        let (mut walk, path) = self.start(path);
         let mut rest = path.components();
         // Most paths have no link in them; only behind the first one names must be put together anew.
         while let Some(part) = rest.next() {
@@ -141,6 +144,20 @@ impl<'a> Host<'a> {
             }
         }
         Ok(walk.arrived())
+    }
+
+    /// Where to begin with a path: in the home directory if its text leads there, as most do, since there is no link
+    /// on that way; else at the root.
+    fn start<'p>(&self, path: &'p Path) -> (Walk, &'p Path) {
+        let mut at = PathBuf::with_capacity(path.as_os_str().len() + 1);
+        let home = self.home.as_deref();
+        let known = home.and_then(|home| Some((home, self.kind(home)?, below(path, home)?)));
+        let (dir, kind, rest) = match known {
+            Some((home, kind, rest)) => (home, kind, Path::new(OsStr::from_bytes(rest))),
+            None => (Path::new("/"), EntryKind::Dir, path),
+        };
+        at.push(dir);
+        (Walk { at, kind, links: Vec::new() }, rest)
     }
 
     /// Goes on behind a link.
@@ -206,15 +223,16 @@ impl<'a> Host<'a> {
     pub(crate) fn missing_in<'p>(&self, below_home: &'p str) -> Option<&'p str> {
         let mut listing = self.home_listing()?;
         let mut dir = "";
-        for (depth, name) in below_home.split('/').enumerate() {
+        for (depth, name) in below_home.as_bytes().split(|byte| *byte == b'/').enumerate() {
             let end = dir.len() + usize::from(depth > 0) + name.len();
-            match listing.kinds.get(OsStr::new(name)) {
+            let name = OsStr::from_bytes(name);
+            match listing.kinds.get(name) {
                 None => return Some(dir),
                 Some(EntryKind::Dir) if depth < LISTED_DEPTH && end < below_home.len() => {}
                 Some(_) => return None,
             }
             dir = &below_home[..end];
-            listing = self.list_below(&listing, OsStr::new(name), Path::new(dir))?;
+            listing = self.list_below(&listing, name, Path::new(dir))?;
         }
         None
     }
@@ -281,14 +299,17 @@ impl<'a> Host<'a> {
 
     /// All names of a directory, if it is one in which many are asked for.
     fn listing(&self, dir: &Path) -> Option<Rc<Listing>> {
-        let below = dir.strip_prefix(self.home.as_deref()?).ok()?;
-        if below.components().count() > LISTED_DEPTH {
+        let below = below(dir, self.home.as_deref()?)?;
+        if below.iter().filter(|byte| **byte == b'/').count() >= LISTED_DEPTH {
             return None;
         }
         let mut listing = self.home_listing()?;
-        for (depth, name) in below.iter().enumerate() {
-            let dir: PathBuf = below.iter().take(depth + 1).collect();
-            listing = self.list_below(&listing, name, &dir)?;
+        let mut end = 0;
+        for name in below.split(|byte| *byte == b'/').filter(|_| !below.is_empty()) {
+            end += usize::from(end > 0) + name.len();
+            let dir = Path::new(OsStr::from_bytes(&below[..end]));
+            // A name that is empty, `.` or `..` is in no listing.
+            listing = self.list_below(&listing, OsStr::from_bytes(name), dir)?;
         }
         Some(listing)
     }
@@ -338,6 +359,37 @@ impl Walk {
 
     fn missing(self, name: &OsStr, rest: &Path) -> Missing {
         Missing { parent: self.at, rest: join(Path::new(name), rest), links: self.links }
+    }
+}
+
+// These look at the text of paths: looking at components takes most of a start's time. A spelling that they do not
+// know is never taken for listed, and the host itself is asked.
+
+/// What is left of a path behind a directory that it is or is in.
+fn below<'p>(path: &'p Path, dir: &Path) -> Option<&'p [u8]> {
+    let path = without_last_slash(path).as_os_str().as_bytes();
+    let dir = dir.as_os_str().as_bytes();
+    let rest = path.strip_prefix(dir)?;
+    let start = rest.iter().take_while(|byte| **byte == b'/').count();
+    (start > 0 || rest.is_empty() || dir == b"/").then(|| &rest[start..])
+}
+
+/// The directory that a path's last name is in, and the name.
+fn split_last(path: &Path) -> Option<(&Path, &OsStr)> {
+    let path = path.as_os_str().as_bytes();
+    let slash = path.iter().rposition(|byte| *byte == b'/')?;
+    let (dir, name) = (&path[..slash.max(1)], &path[slash + 1..]);
+    let is_name = !matches!(name, b"" | b"." | b"..");
+    is_name.then(|| (Path::new(OsStr::from_bytes(dir)), OsStr::from_bytes(name)))
+}
+
+/// With one, the host would follow a final link.
+fn without_last_slash(path: &Path) -> &Path {
+    match path.as_os_str().as_bytes() {
+        [start @ .., b'/'] if !start.is_empty() => {
+            without_last_slash(Path::new(OsStr::from_bytes(start)))
+        }
+        _ => path,
     }
 }
 

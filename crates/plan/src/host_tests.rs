@@ -69,3 +69,48 @@ fn missing_names_below_home_are_known_without_asking_for_each() {
         assert_eq!(host.missing_in(path), missing_in, "{path}");
     }
 }
+
+#[test]
+fn a_path_in_the_home_directory_is_the_same_however_it_is_written() {
+    let mut tree = FakeTree::new();
+    tree.dir("/home/u/a/b/c").dir("/home/user2").dir("/x").link("/home/u/link", "a/b");
+    let host = Host::new(&tree, Some(Path::new("/home/u")));
+    for (path, real) in [
+        ("/home/u", "/home/u"),
+        ("/home/u/", "/home/u"),
+        ("/home/u//a", "/home/u/a"),
+        ("/home/u///a//b/", "/home/u/a/b"),
+        ("/home/u/./a/./b", "/home/u/a/b"),
+        ("/home//u/a", "/home/u/a"),
+        ("/home/u/../user2", "/home/user2"),
+        ("/home/u/link/c", "/home/u/a/b/c"),
+        ("/home/u/link/../../..", "/home"),
+        ("/home/user2", "/home/user2"),
+    ] {
+        let found = host.resolve(Path::new(path)).map(|found| found.path);
+        assert_eq!(found, Ok(PathBuf::from(real)), "{path}");
+    }
+    assert!(host.resolve(Path::new("/home/u//x")).is_err());
+    for (path, kind) in [
+        ("/home/u/link", Some(EntryKind::Symlink)),
+        ("/home/u/link/", Some(EntryKind::Symlink)),
+        ("/home/u//link", Some(EntryKind::Symlink)),
+        ("/home/u/a/", Some(EntryKind::Dir)),
+        ("/home/u/a//b", Some(EntryKind::Dir)),
+        ("/home/u/missing", None),
+        ("/", Some(EntryKind::Dir)),
+    ] {
+        assert_eq!(host.kind(Path::new(path)), kind, "{path}");
+    }
+    assert_eq!(host.links_in(Path::new("/home/u/")), [Path::new("/home/u/link")]);
+}
+
+#[test]
+fn a_home_that_is_the_root_is_no_special_case() {
+    let tree = tree();
+    let host = Host::new(&tree, Some(Path::new("/")));
+    for path in ["/data/home/u", "//data/home/u", "/people/u"] {
+        let found = host.resolve(Path::new(path)).map(|found| found.path);
+        assert_eq!(found, Ok(PathBuf::from("/data/home/u")), "{path}");
+    }
+}

@@ -45,7 +45,7 @@ impl<'a> Scope<'a> {
         let mut out = OsString::with_capacity(text.len() + 24);
         let mut rest = text;
         if let Some(after) = text.strip_prefix('~') {
-            out.push(self.home()?);
+            out.push(self.variable("HOME")?);
             rest = after;
         }
         while let Some(at) = rest.find('$') {
@@ -67,10 +67,11 @@ impl<'a> Scope<'a> {
     }
 
     fn braced(&self, inside: &str) -> Result<OsString, Unset> {
-        match inside.split_once(":-") {
-            Some((name, default)) => match self.variable(name) {
+        let parts = inside.split_once(':');
+        match parts.and_then(|(name, rest)| Some((name, rest.strip_prefix('-')?))) {
+            Some((name, default)) => match self.value(name) {
                 // A relative value would mean another place in every directory.
-                Ok(value) if Path::new(value).is_absolute() => Ok(value.to_owned()),
+                Some(value) if Path::new(value).is_absolute() => Ok(value.to_owned()),
                 _ => self.expand(default),
             },
             None => self.variable(inside).map(OsStr::to_owned),
@@ -78,17 +79,15 @@ impl<'a> Scope<'a> {
     }
 
     fn variable(&self, name: &str) -> Result<&'a OsStr, Unset> {
-        if name == "HOME" {
-            return self.home();
-        }
-        match self.facts.env.get(OsStr::new(name)) {
-            Some(value) if !value.is_empty() => Ok(value),
-            _ => Err(Unset(format!("${name}"))),
-        }
+        self.value(name).ok_or_else(|| Unset(format!("${name}")))
     }
 
-    fn home(&self) -> Result<&'a OsStr, Unset> {
-        self.facts.home.as_deref().map(Path::as_os_str).ok_or_else(|| Unset("$HOME".to_owned()))
+    fn value(&self, name: &str) -> Option<&'a OsStr> {
+        if name == "HOME" {
+            return self.facts.home.as_deref().map(Path::as_os_str);
+        }
+        let value = self.facts.env.get(OsStr::new(name))?;
+        (!value.is_empty()).then_some(value.as_os_str())
     }
 }
 

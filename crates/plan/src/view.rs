@@ -25,15 +25,13 @@ impl Composition {
     /// A directory that was taken apart stands for a read-only one of the host's. On our own root it
     /// ends read-only with it; on a writable tmpfs it needs a frame of its own.
     pub(crate) fn frame_what_stands_on_tmpfs(&mut self, own: &HashSet<PathBuf>) {
-        let is_loose = |(target, op): (&PathBuf, &MountOp)| {
-            let stands_on_tmpfs =
-                matches!(self.standing_above(target), Some(MountOp::Tmpfs { .. }));
-            match op {
-                MountOp::Dir { mode, .. } if stands_on_tmpfs && !own.contains(target) => {
-                    Some((target.clone(), *mode))
-                }
-                _ => None,
+        let stands_on_tmpfs =
+            |target: &Path| matches!(self.standing_above(target), Some(MountOp::Tmpfs { .. }));
+        let is_loose = |(target, op): (&PathBuf, &MountOp)| match op {
+            MountOp::Dir { mode, .. } if !own.contains(target) && stands_on_tmpfs(target) => {
+                Some((target.clone(), *mode))
             }
+            _ => None,
         };
         let loose: Vec<(PathBuf, u32)> = self.ops.iter().filter_map(is_loose).collect();
         for (target, mode) in loose {

@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, Origin, Problem};
 use crate::document::NamedCall;
-use crate::keys::{self, Key, Kind, MINIMAL_VIEW_LEVELS, Order};
+use crate::keys::{self, Key, Kind, MINIMAL_VIEW_LEVELS};
 use crate::nearest::nearest;
 use crate::settings::{Setting, Settings, Value};
 use crate::tree::{Entry, Node, Position, Tree};
@@ -190,7 +190,7 @@ pub(crate) struct Place<'a> {
 
 impl Place<'_> {
     fn admits(&self, key: &Key) -> bool {
-        self.only == Only::Any || key.order == Order::Limit
+        self.only == Only::Any || key.order.has_maximum()
     }
 
     fn admits_any_of(&self, section: &str) -> bool {
@@ -218,5 +218,5 @@ impl Place<'_> {
 }
 
 pub(crate) fn join(section: &str, name: &str) -> String {
-    if section.is_empty() { name.to_owned() } else { format!("{section}.{name}") }
+    if section.is_empty() { name.to_owned() } else { [section, name].join(".") }
 }

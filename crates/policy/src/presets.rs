@@ -2,7 +2,8 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::document::PolicyDocument;
-use crate::parse::{Format, parse};
+use crate::parse::{Format, decode, parse};
+use crate::plain;
 
 /// One shipped policy.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +64,11 @@ pub(crate) fn named_by(file: &str) -> Option<&'static Preset> {
 
 impl Preset {
     pub fn document(&self) -> Result<PolicyDocument, Vec<Diagnostic>> {
-        parse(self.text, &file_of(self.name), Format::Yaml)
+        let file = file_of(self.name);
+        match plain::read(self.text) {
+            Some(node) => decode(&node, &file),
+            None => parse(self.text, &file, Format::Yaml),
+        }
     }
 
     /// The file's own one line about itself.

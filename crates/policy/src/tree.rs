@@ -89,7 +89,7 @@ fn json_message(error: &serde_json::Error) -> String {
 }
 
 /// Builds the tree from the parser's events. Straight from events and not through serde, because
-/// every run reads at least one preset before its command can start.
+/// a run reads its policy files before its command can start.
 struct Reader<'a> {
     events: Parser<'a, StrInput<'a>>,
 }
@@ -176,7 +176,7 @@ fn position(marker: &Marker) -> Position {
 }
 
 /// What an unquoted scalar means, by the core schema of YAML 1.2.2, section 10.3.2.
-fn plain(text: String) -> Tree {
+pub(crate) fn plain(text: String) -> Tree {
     let radix = |digits: &str, radix| i128::from_str_radix(digits, radix).ok().map(Tree::Integer);
     let number = match (text.strip_prefix("0x"), text.strip_prefix("0o")) {
         (Some(digits), _) => radix(digits, 16),

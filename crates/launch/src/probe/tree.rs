@@ -3,12 +3,12 @@
 use palisade_plan::facts::{Entry, EntryKind, HostTree};
 use std::ffi::OsString;
 use std::fs::{File, FileType};
-use std::io::Read as _;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Longer than any `.git` file or back pointer.
-const SMALL: u64 = 16 * 1024;
+const SMALL: usize = 16 * 1024;
 
 /// Looks at the host through the caller's own rights.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,17 +33,15 @@ impl HostTree for RealTree {
     }
 
     fn read_part(&self, path: &Path, offset: u64, length: usize) -> Option<Vec<u8>> {
-        let file = open_regular(path)?;
-        let mut part = vec![0; length];
-        let mut filled = 0;
-        while filled < length {
-            let at = offset.checked_add(u64::try_from(filled).ok()?)?;
-            match file.read_at(&mut part[filled..], at).ok()? {
-                0 => break,
-                count => filled += count,
-            }
+        let (mut file, size) = open_regular(path)?;
+        if offset > 0 {
+            file.seek(SeekFrom::Start(offset)).ok()?;
         }
-        part.truncate(filled);
+        let length = u64::try_from(length).ok()?;
+        // Room for what is there, and a little more to see that it ends.
+        let expected = size.saturating_sub(offset).min(length).saturating_add(32);
+        let mut part = Vec::with_capacity(usize::try_from(expected).ok()?);
+        file.take(length).read_to_end(&mut part).ok()?;
         Some(part)
     }
 
@@ -56,15 +54,14 @@ impl HostTree for RealTree {
     }
 
     fn read_small(&self, path: &Path) -> Option<String> {
-        let mut text = String::new();
-        open_regular(path)?.take(SMALL).read_to_string(&mut text).ok()?;
-        Some(text)
+        String::from_utf8(self.read_part(path, 0, SMALL)?).ok()
     }
 }
 
-/// A FIFO would block for ever.
-fn open_regular(path: &Path) -> Option<File> {
-    if path.symlink_metadata().ok()?.is_file() { File::open(path).ok() } else { None }
+/// With its size. A FIFO would block for ever.
+fn open_regular(path: &Path) -> Option<(File, u64)> {
+    let found = path.symlink_metadata().ok().filter(|found| found.is_file())?;
+    Some((File::open(path).ok()?, found.len()))
 }
 
 fn kind(found: FileType) -> EntryKind {

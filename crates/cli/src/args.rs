@@ -11,6 +11,7 @@ const ISOLATION: &str = "Isolation";
 const FILES: &str = "Files";
 const PROCESS: &str = "Process and environment";
 const NETWORK: &str = "Network";
+const LIMITS: &str = "Limits";
 const SOURCES: &str = "Where the policy comes from";
 const REPORT: &str = "Report";
 
@@ -103,16 +104,6 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, help_heading = PROCESS)]
     pub(crate) time_offset: Option<String>,
 
-    /// End the run with exit code 124 after this long, such as 90s or 5m: SIGTERM, and after the grace
-    /// time SIGKILL
-    #[arg(long, value_name = "TIME", help_heading = PROCESS)]
-    pub(crate) timeout: Option<String>,
-
-    /// How long the command may take to end once it was asked to [default: 10s after a signal, 2s at
-    /// the time limit]
-    #[arg(long, value_name = "TIME", help_heading = PROCESS)]
-    pub(crate) grace: Option<String>,
-
     /// none (own loopback only; the default) or host, which is recorded as an approval; proxy and
     /// nat are not in this version
     #[arg(long, value_name = "MODE", help_heading = NETWORK)]
@@ -121,6 +112,9 @@ pub(crate) struct PolicyArgs {
     /// Say why the host's network is needed; the reason is recorded
     #[arg(long, value_name = "REASON", help_heading = NETWORK)]
     pub(crate) approve_network_host: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
 
     /// Read this policy file too, above the user's own
     #[arg(long, value_name = "FILE", help_heading = SOURCES)]
@@ -135,12 +129,115 @@ pub(crate) struct PolicyArgs {
     pub(crate) tool: Option<String>,
 }
 
+/// What the whole run may use, all its processes together. None of these has a default, but for declared
+/// tools.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct LimitArgs {
+    /// Memory, such as 512m or 2g; a run that needs more is ended with exit code 137 [default: no
+    /// limit] [policy: resources.maxMemory]
+    #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
+    pub(crate) memory: Option<String>,
+
+    /// Swap beyond --memory, such as 1g [default: 0] [policy: resources.maxSwap]
+    #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
+    pub(crate) swap: Option<String>,
+
+    /// CPUs' worth of time at once, such as 2 or 0.5; what needs more is slowed down [default: no
+    /// limit] [policy: resources.cpus]
+    #[arg(long, value_name = "NUMBER", help_heading = LIMITS)]
+    pub(crate) cpus: Option<String>,
+
+    /// The only CPUs to run on, by number, such as 0-3,5 [default: all] [policy: resources.cpuSet]
+    #[arg(long, value_name = "CPUS", help_heading = LIMITS)]
+    pub(crate) cpuset: Option<String>,
+
+    /// CPU time, such as 90s or 5m (a bare number is seconds); at its end the run is ended with exit
+    /// code 137 [default: no limit] [policy: resources.maxCPU]
+    #[arg(long, value_name = "TIME", help_heading = LIMITS)]
+    pub(crate) cpu_time: Option<String>,
+
+    /// Processes at any moment, such as 100; no further one is made [default: no limit] [policy:
+    /// process.maxProcesses]
+    #[arg(long, value_name = "NUMBER", help_heading = LIMITS)]
+    pub(crate) pids: Option<String>,
+
+    /// Threads at any moment, those of all processes, such as 400 [default: no limit] [policy:
+    /// resources.maxThreads]
+    #[arg(long, value_name = "NUMBER", help_heading = LIMITS)]
+    pub(crate) threads: Option<String>,
+
+    /// Open files of each process, such as 1024 [default: as outside] [policy:
+    /// resources.maxFileDescriptors]
+    #[arg(long, value_name = "NUMBER", help_heading = LIMITS)]
+    pub(crate) open_files: Option<String>,
+
+    /// Bytes a second read from disks, and as many written, such as 50m [default: no limit] [policy:
+    /// resources.maxIOBandwidth]
+    #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
+    pub(crate) io_bandwidth: Option<String>,
+
+    /// Operations a second of reading from disks, and as many of writing, such as 500 [default: no
+    /// limit] [policy: resources.maxIOPS]
+    #[arg(long, value_name = "NUMBER", help_heading = LIMITS)]
+    pub(crate) iops: Option<String>,
+
+    /// Size of a single file, such as 100m; writing beyond it fails [default: no limit] [policy:
+    /// filesystem.maxFileSize]
+    #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
+    pub(crate) file_size: Option<String>,
+
+    /// Space on disk and in /tmp that the run holds at any moment beyond what was there, such as 2g;
+    /// deleting gives back [default: no limit] [policy: filesystem.maxTotalSize]
+    #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
+    pub(crate) disk: Option<String>,
+
+    /// Files and directories that the run holds at any moment beyond those that were there, such as
+    /// 50000 [default: no limit] [policy: filesystem.maxInodes]
+    #[arg(long, value_name = "NUMBER", help_heading = LIMITS)]
+    pub(crate) inodes: Option<String>,
+
+    /// End the run with exit code 124 after this long, such as 90s or 5m (a bare number is seconds):
+    /// SIGTERM, and after the grace time SIGKILL [default: no limit] [policy: resources.timeout]
+    #[arg(long, value_name = "TIME", help_heading = LIMITS)]
+    pub(crate) timeout: Option<String>,
+
+    /// How long the command may take to end once it was asked to [default: 10s after a signal, 2s at
+    /// the time limit] [policy: resources.grace]
+    #[arg(long, value_name = "TIME", help_heading = LIMITS)]
+    pub(crate) grace: Option<String>,
+
+    /// Output kept, of each stream, such as 1m: its beginning and its end, and how much was cut
+    /// between [default: all] [policy: resources.maxOutputSize]
+    #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
+    pub(crate) max_output: Option<String>,
+
+    /// Accept a limit that is only looked at now and then, where this host has nothing firmer; the
+    /// report says for which [policy: resources.bestEffort]
+    #[arg(long, help_heading = LIMITS)]
+    pub(crate) best_effort_limits: bool,
+
+    /// Run even if nothing here can hold this limit, named as its option is, such as memory or
+    /// io-bandwidth; recorded in the report; repeatable [policy: resources.waived]
+    #[arg(long, value_name = "NAME", help_heading = LIMITS)]
+    pub(crate) waive_limit: Vec<String>,
+
+    /// Let the run end, and be reported to end, only at whole multiples of this, such as 500ms or 5s,
+    /// so that its duration tells less [default: off] [policy: resources.normalizeTime]
+    #[arg(long, value_name = "STEP", help_heading = LIMITS)]
+    pub(crate) normalize_time: Option<String>,
+}
+
 /// What `run` tells of itself.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ReportArgs {
     /// Write the run report to this file, as JSON
     #[arg(long, value_name = "FILE", help_heading = REPORT)]
     pub(crate) report: Option<PathBuf>,
+
+    /// Add this run to the counters in this file, in Prometheus text format; it is made if missing, and
+    /// many runs may share it
+    #[arg(long, value_name = "FILE", help_heading = REPORT)]
+    pub(crate) metrics_file: Option<PathBuf>,
 
     /// Print the run report to standard error at the end, as one line of JSON
     #[arg(long, help_heading = REPORT)]
@@ -156,6 +253,7 @@ impl ReportArgs {
     pub(crate) fn or(self, inherited: Self) -> Self {
         Self {
             report: self.report.or(inherited.report),
+            metrics_file: self.metrics_file.or(inherited.metrics_file),
             json: self.json || inherited.json,
             quiet: self.quiet || inherited.quiet,
         }

@@ -109,6 +109,11 @@ mod tests {
             ("SANDBOX_NO_DEBUG", "1"),
             ("SANDBOX_STATIC", "0"),
             ("SANDBOX_TIME_OFFSET", "-60"),
+            ("SANDBOX_MEMORY", "512m"),
+            ("SANDBOX_CPU_TIME", "90"),
+            ("SANDBOX_BEST_EFFORT_LIMITS", "1"),
+            ("SANDBOX_WAIVE_LIMIT", "cpus:io-bandwidth"),
+            ("SANDBOX_METRICS_FILE", "m.prom"),
             ("SANDBOX_REPORT", "r.json"),
             ("SANDBOX_QUIET", "1"),
         ];
@@ -120,7 +125,12 @@ mod tests {
         assert!(read.no_debug);
         assert!(!read.static_mode);
         assert_eq!(read.time_offset.as_deref(), Some("-60"));
+        assert_eq!(read.limits.memory.as_deref(), Some("512m"));
+        assert_eq!(read.limits.cpu_time.as_deref(), Some("90"));
+        assert!(read.limits.best_effort_limits);
+        assert_eq!(read.limits.waive_limit, ["cpus", "io-bandwidth"]);
         let read: ReportArgs = options(&environment(&set)).unwrap();
+        assert_eq!(read.metrics_file.as_deref(), Some("m.prom".as_ref()));
         assert_eq!(read.report.as_deref(), Some("r.json".as_ref()));
         assert!(read.quiet && !read.json);
     }
@@ -140,6 +150,8 @@ mod tests {
             ("SANDBOX_LEVLE", "SANDBOX_LEVEL"),
             ("SANDBOX_REPORTS", "SANDBOX_REPORT"),
             ("SANDBOX_MEMORY_LIMIT", "SANDBOX_MEMORY_LIMIT_MB"),
+            ("SANDBOX_MEMROY", "SANDBOX_MEMORY"),
+            ("SANDBOX_WAIVE_LIMITS", "SANDBOX_WAIVE_LIMIT"),
         ] {
             let error = refuse_misspelt(&environment(&[(typed, "1")])).unwrap_err().to_string();
             assert_eq!(error, format!("unknown variable {typed}; did you mean {meant}?"));

@@ -3,7 +3,7 @@
 //! Options that contradict each other are refused here, where both names are known; everything else
 //! is the policy crate's to judge.
 
-use crate::args::PolicyArgs;
+use crate::args::{LimitArgs, PolicyArgs};
 use crate::environment::variable_of;
 use anyhow::{Context, bail};
 use palisade_policy::Flag;
@@ -90,11 +90,8 @@ pub(crate) fn flags(
     if let Some(time) = &args.ask_timeout {
         put("ask-timeout", "askTimeout", json!(in_seconds(time)));
     }
-    if let Some(time) = &args.timeout {
-        put("timeout", "resources.timeout", json!(in_seconds(time)));
-    }
-    if let Some(time) = &args.grace {
-        put("grace", "resources.grace", json!(in_seconds(time)));
+    for (option, key, value) in limits(&args.limits) {
+        put(option, key, value);
     }
     for (what, reason, option) in approvals(args, written) {
         put(option, "approvals", json!([{ "what": what, "reason": reason }]));
@@ -117,9 +114,61 @@ fn approvals(args: &PolicyArgs, written: Written) -> Vec<(&'static str, String, 
     approvals
 }
 
+/// Option, key and value of every limit that was given.
+fn limits(args: &LimitArgs) -> Vec<(&'static str, &'static str, Value)> {
+    let as_typed = [
+        ("memory", "resources.maxMemory", &args.memory),
+        ("swap", "resources.maxSwap", &args.swap),
+        ("cpus", "resources.cpus", &args.cpus),
+        ("cpuset", "resources.cpuSet", &args.cpuset),
+        ("io-bandwidth", "resources.maxIOBandwidth", &args.io_bandwidth),
+        ("file-size", "filesystem.maxFileSize", &args.file_size),
+        ("disk", "filesystem.maxTotalSize", &args.disk),
+        ("max-output", "resources.maxOutputSize", &args.max_output),
+    ];
+    let times = [
+        ("cpu-time", "resources.maxCPU", &args.cpu_time),
+        ("timeout", "resources.timeout", &args.timeout),
+        ("grace", "resources.grace", &args.grace),
+        ("normalize-time", "resources.normalizeTime", &args.normalize_time),
+    ];
+    let counts = [
+        ("pids", "process.maxProcesses", &args.pids),
+        ("threads", "resources.maxThreads", &args.threads),
+        ("open-files", "resources.maxFileDescriptors", &args.open_files),
+        ("iops", "resources.maxIOPS", &args.iops),
+        ("inodes", "filesystem.maxInodes", &args.inodes),
+    ];
+    let mut given = Vec::new();
+    let mut add = |option, key, typed: &Option<String>, read: fn(&str) -> Value| {
+        given.extend(typed.as_deref().map(|typed| (option, key, read(typed))));
+    };
+    for (option, key, typed) in as_typed {
+        add(option, key, typed, |typed| json!(typed));
+    }
+    for (option, key, typed) in times {
+        add(option, key, typed, |typed| json!(in_seconds(typed)));
+    }
+    for (option, key, typed) in counts {
+        add(option, key, typed, count);
+    }
+    if args.best_effort_limits {
+        given.push(("best-effort-limits", "resources.bestEffort", json!(true)));
+    }
+    if !args.waive_limit.is_empty() {
+        given.push(("waive-limit", "resources.waived", json!(args.waive_limit)));
+    }
+    given
+}
+
+/// What is no number stays as it was typed, to be complained about by those who know what it should be.
+fn count(typed: &str) -> Value {
+    typed.parse::<u64>().map_or_else(|_| json!(typed), |number| json!(number))
+}
+
 /// A bare number is seconds, as `timeout(1)` has it; in a file it would be milliseconds.
 fn in_seconds(time: &str) -> String {
-    if time.bytes().all(|byte| byte.is_ascii_digit()) {
+    if time.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         format!("{time}s")
     } else {
         time.to_owned()
@@ -201,86 +250,5 @@ fn refuse_contradictions(args: &PolicyArgs, written: Written) -> anyhow::Result<
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Written, flags};
-    use crate::args::PolicyArgs;
-    use clap::{Args, FromArgMatches};
-    use std::collections::BTreeMap;
-
-    fn parsed(line: &[&str]) -> PolicyArgs {
-        let command = PolicyArgs::augment_args(clap::Command::new("test").no_binary_name(true));
-        PolicyArgs::from_arg_matches(&command.try_get_matches_from(line).unwrap()).unwrap()
-    }
-
-    fn complaint(line: &[&str]) -> String {
-        flags(&parsed(line), Written::CommandLine, &BTreeMap::new()).unwrap_err().to_string()
-    }
-
-    fn values(line: &[&str]) -> Vec<(String, String, serde_json::Value)> {
-        flags(&parsed(line), Written::CommandLine, &BTreeMap::new())
-            .unwrap()
-            .into_iter()
-            .map(|flag| (flag.name, flag.key, flag.value))
-            .collect()
-    }
-
-    /// Proves: POL-2 contradiction
-    #[test]
-    fn contradictions_name_both_options() {
-        assert_eq!(
-            complaint(&["--static", "--mode", "dynamic"]),
-            "--static and --mode contradict each other"
-        );
-        assert_eq!(
-            complaint(&["--no-protect-names", "--allow-write", ".vscode"]),
-            "--no-protect-names protects nothing, so --allow-write has nothing to open; leave one \
-             of them out"
-        );
-        assert_eq!(
-            complaint(&["--level", "0", "--rw", "/data"]),
-            "--level 0 isolates nothing, so --rw can not be kept; leave one of them out"
-        );
-        assert_eq!(
-            complaint(&["--level", "1", "--hostname", "x"]),
-            "--hostname: a host name needs the UTS namespace of LEVEL_2, which --level 1 has not; \
-             leave one of them out"
-        );
-    }
-
-    /// Proves: NET-1 host-approved
-    #[test]
-    fn the_hosts_network_is_an_approval_when_typed_and_not_when_inherited() {
-        let typed = values(&["--network", "host"]);
-        assert!(typed.iter().any(|(_, key, value)| key == "approvals"
-            && value[0]["what"] == "network:host"
-            && value[0]["reason"] == "--network host"));
-
-        let args = parsed(&["--network", "host"]);
-        let inherited = flags(&args, Written::Environment, &BTreeMap::new()).unwrap();
-        assert!(inherited.iter().all(|flag| flag.key != "approvals"));
-        assert!(inherited.iter().any(|flag| flag.name == "SANDBOX_NETWORK"));
-    }
-
-    #[test]
-    fn a_bare_timeout_is_in_seconds() {
-        assert_eq!(values(&["--timeout", "90"])[0].2, "90s");
-        assert_eq!(values(&["--timeout", "5m"])[0].2, "5m");
-    }
-
-    #[test]
-    fn a_variable_may_be_set_or_passed_on() {
-        let environment = BTreeMap::from([("TOKEN".into(), "t".into())]);
-        let given = parsed(&["--env", "A=b=c", "--env", "TOKEN"]);
-        let given = flags(&given, Written::CommandLine, &environment).unwrap();
-        assert_eq!(given[0].value, serde_json::json!({ "A": "b=c" }));
-        assert_eq!(given[1].value, serde_json::json!({ "TOKEN": "t" }));
-        assert_eq!(
-            complaint(&["--env", "MISSING"]),
-            "--env MISSING: not set in the environment; write MISSING=VALUE"
-        );
-        assert_eq!(
-            complaint(&["--env", "=x"]),
-            "--env =x: there is no name before the `=`; write NAME=VALUE"
-        );
-    }
-}
+#[path = "flags_tests.rs"]
+mod tests;

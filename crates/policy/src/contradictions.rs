@@ -4,7 +4,8 @@
 //! contradiction at all: a denied path beats a granted one, and a limit beats its absence.
 
 use crate::diagnostic::{Diagnostic, Problem};
-use crate::settings::{Settings, Value, boolean, list, word};
+use crate::settings::{Settings, Value, boolean, list, number, word};
+use crate::units;
 
 const GRANTS: [&str; 3] =
     ["filesystem.readOnlyPaths", "filesystem.readWritePaths", "filesystem.overlayPaths"];
@@ -31,11 +32,26 @@ pub(crate) fn within_document(settings: &Settings) -> Vec<Diagnostic> {
             "put `mode: WHITELIST` or `mode: BLACKLIST` beside it",
         ));
     }
+    limits_beyond_each_other(settings, &mut found);
+    found
+}
+
+/// What can not stand once every layer has spoken.
+pub(crate) fn in_the_end(settings: &Settings) -> Vec<Diagnostic> {
+    let mut found = across_layers(settings);
+    if settings.contains_key("resources.maxSwap") && !settings.contains_key("resources.maxMemory") {
+        found.push(contradiction(
+            settings,
+            "resources.maxSwap",
+            "`resources.maxSwap` counts beyond `resources.maxMemory`, which is not set",
+            "set that too (`--memory`), or remove it",
+        ));
+    }
     found
 }
 
 /// What no order of layers can make sense of.
-pub(crate) fn across_layers(settings: &Settings) -> Vec<Diagnostic> {
+fn across_layers(settings: &Settings) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let level = word(settings, "isolationLevel");
     if boolean(settings, "process.userNamespace") == Some(false) && level == Some("LEVEL_2") {
@@ -81,6 +97,34 @@ pub(crate) fn across_layers(settings: &Settings) -> Vec<Diagnostic> {
         }
     }
     found
+}
+
+/// Two limits of which one can never be reached. Of two layers the lower limit simply holds.
+fn limits_beyond_each_other(settings: &Settings, found: &mut Vec<Diagnostic>) {
+    if let Some(high) = number(settings, "resources.memoryHigh")
+        && let Some(most) = number(settings, "resources.maxMemory")
+        && high > most
+    {
+        let message = format!(
+            "`resources.memoryHigh` ({}) is above `resources.maxMemory` ({}), so it is never reached",
+            units::show_size(high),
+            units::show_size(most)
+        );
+        let mend = "set it below, or remove it";
+        found.push(contradiction(settings, "resources.memoryHigh", &message, mend));
+    }
+    if let Some(milli) = number(settings, "resources.cpus")
+        && let Some(Value::Cpus(cpus)) = settings.get("resources.cpuSet").map(|set| &set.value)
+        && milli > cpus.len() as u64 * 1000
+    {
+        let message = format!(
+            "`resources.cpus` ({}) is more than there are in `resources.cpuSet` ({})",
+            units::show_cpus(milli),
+            units::show_cpu_set(cpus)
+        );
+        let mend = "ask for fewer, or name more CPUs";
+        found.push(contradiction(settings, "resources.cpus", &message, mend));
+    }
 }
 
 fn same_path_twice(settings: &Settings, found: &mut Vec<Diagnostic>) {

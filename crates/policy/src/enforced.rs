@@ -1,6 +1,7 @@
 //! What this version can not enforce, as data: asking for it refuses the run, nothing is ignored.
 //!
-//! When a later version enforces a key, its entry goes; nothing else has to change.
+//! When a later version enforces a key, its entry goes; nothing else has to change. Limits are never here:
+//! whether somebody can hold one depends on the host, and the plan says so.
 
 use crate::diagnostic::{Diagnostic, Origin, Problem};
 use crate::layers::{LayerKind, Merged, Subject};
@@ -20,14 +21,6 @@ struct Unenforced {
 
 #[rustfmt::skip] // A table.
 const UNENFORCED: &[Unenforced] = &[
-    Unenforced {
-        key: "filesystem.maxTotalSize", asked: |p| p.filesystem.max_total_size.is_some(),
-        why: "space held outside /tmp and /var/tmp is not counted", instead: "set `tmpSize` and `maxFileSize`",
-    },
-    Unenforced {
-        key: "filesystem.maxInodes", asked: |p| p.filesystem.max_inodes.is_some(),
-        why: "inodes are not counted", instead: "remove the key",
-    },
     Unenforced {
         key: "filesystem.rules", asked: |p| p.mode == Mode::Static && p.filesystem.rules.iter().any(|rule| rule.effect == Effect::Deny),
         why: "in static mode nothing is asked, and what a rule denies would be readable", instead: "use `mode: dynamic`, or `deniedPaths`",
@@ -59,30 +52,6 @@ const UNENFORCED: &[Unenforced] = &[
     Unenforced {
         key: "network.maxConnections", asked: |p| p.network.max_connections.is_some_and(|most| most > 0 || p.network.mode != NetworkMode::None),
         why: "connections are not counted yet", instead: "remove the key",
-    },
-    Unenforced {
-        key: "resources.maxCPU", asked: |p| p.resources.max_cpu.is_some(),
-        why: "CPU time is not limited yet", instead: "set `timeout`",
-    },
-    Unenforced {
-        key: "resources.maxMemory", asked: |p| p.resources.max_memory.is_some(),
-        why: "memory is not limited yet", instead: "remove the key",
-    },
-    Unenforced {
-        key: "resources.cpus", asked: |p| p.resources.milli_cpus.is_some(),
-        why: "the CPU quota is not set yet", instead: "remove the key",
-    },
-    Unenforced {
-        key: "resources.maxIOBandwidth", asked: |p| p.resources.max_io_bandwidth.is_some(),
-        why: "I/O is not limited yet", instead: "remove the key",
-    },
-    Unenforced {
-        key: "resources.maxIOPS", asked: |p| p.resources.max_iops.is_some(),
-        why: "I/O is not limited yet", instead: "remove the key",
-    },
-    Unenforced {
-        key: "resources.maxOutputSize", asked: |p| p.resources.max_output_size.is_some(),
-        why: "output is not cut off yet", instead: "remove the key",
     },
 ];
 

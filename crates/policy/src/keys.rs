@@ -11,6 +11,8 @@ pub(crate) enum Kind {
     Bool,
     /// Bytes, or text such as `512m`.
     Size,
+    /// The same; zero means none at all.
+    SizeOrZero,
     /// Milliseconds, or text such as `300s`.
     Millis,
     /// A whole number above zero.
@@ -19,6 +21,10 @@ pub(crate) enum Kind {
     CountOrZero,
     /// Kept in thousandths.
     Cpus,
+    /// Numbers of CPUs, such as `0-3,5`.
+    CpuSet,
+    /// Names of limits, those of [`LIMIT_NAMES`].
+    LimitNames,
     /// Seconds, may be negative.
     Seconds,
     /// A user or group id.
@@ -47,6 +53,12 @@ pub(crate) enum Order {
     FalseIsTighter,
     /// Smaller is tighter, and none at all is the loosest.
     Limit,
+    /// Smaller is tighter, and none at all is zero.
+    Allowance,
+    /// Fewer are tighter, and none stated are all there are.
+    Subset,
+    /// A whole multiple tells less, so it is tighter; none at all is the loosest.
+    Step,
     /// Fewer entries are tighter.
     AllowList,
     /// More entries are tighter.
@@ -59,6 +71,13 @@ pub(crate) enum Order {
     Syscalls,
     /// No order: only a trusted layer may set it, and a lock freezes it.
     Fixed,
+}
+
+impl Order {
+    /// Whether there can be a most that may be asked for.
+    pub(crate) fn has_maximum(self) -> bool {
+        matches!(self, Order::Limit | Order::Allowance)
+    }
 }
 
 #[derive(Debug)]
@@ -103,6 +122,25 @@ const ENV_MODES: &[(&str, &str)] =
 const NETWORK_MODES: &[(&str, &str)] =
     &[("none", "none"), ("proxy", "proxy"), ("nat", "nat"), ("host", "host")];
 const SYSCALL_MODES: &[(&str, &str)] = &[("WHITELIST", "WHITELIST"), ("BLACKLIST", "BLACKLIST")];
+
+/// What `resources.waived` may name: the limits, as their options are called.
+pub(crate) const LIMIT_NAMES: [&str; 15] = [
+    "memory",
+    "swap",
+    "cpus",
+    "cpuset",
+    "cpu-time",
+    "pids",
+    "threads",
+    "open-files",
+    "file-size",
+    "disk",
+    "inodes",
+    "io-bandwidth",
+    "iops",
+    "timeout",
+    "max-output",
+];
 
 #[rustfmt::skip] // A table: one key a line or two.
 pub(crate) const KEYS: &[Key] = &[
@@ -177,17 +215,31 @@ pub(crate) const KEYS: &[Key] = &[
         "Ports that may be reached; empty allows none."),
     key("network.maxConnections", Kind::CountOrZero, Order::Limit, "Connections at any moment."),
 
-    key("resources.maxCPU", Kind::Millis, Order::Limit, "CPU time, in milliseconds."),
-    key("resources.maxMemory", Kind::Size, Order::Limit, "Memory, in bytes."),
+    key("resources.maxCPU", Kind::Millis, Order::Limit, "CPU time of all processes together, in milliseconds."),
+    key("resources.maxMemory", Kind::Size, Order::Limit,
+        "Memory of the whole run, in bytes; a run that needs more is ended."),
+    key("resources.memoryHigh", Kind::Size, Order::Limit,
+        "Memory above which the run is slowed down and its pages are reclaimed, in bytes; nothing is ended for it."),
+    key("resources.maxSwap", Kind::SizeOrZero, Order::Allowance,
+        "Swap beyond maxMemory, in bytes; none unless it is stated."),
     key("resources.maxFileDescriptors", Kind::Count, Order::Limit, "Open files of one process."),
     key("resources.maxThreads", Kind::Count, Order::Limit, "Threads at any moment."),
     key("resources.maxIOBandwidth", Kind::Size, Order::Limit, "Bytes a second, read and written."),
     key("resources.maxIOPS", Kind::Count, Order::Limit, "I/O operations a second."),
-    key("resources.cpus", Kind::Cpus, Order::Limit, "CPUs, fractions allowed."),
+    key("resources.cpus", Kind::Cpus, Order::Limit,
+        "CPUs' worth of time that all processes together may use at once, fractions allowed."),
+    key("resources.cpuSet", Kind::CpuSet, Order::Subset,
+        "The only CPUs the run may use, by number, such as 0-3,5."),
     key("resources.timeout", Kind::Millis, Order::Limit, "Wall time, in milliseconds (exit 124)."),
     key("resources.grace", Kind::Millis, Order::Limit,
         "How long the command may take to end once it was asked to, in milliseconds; without it 10 s after a signal and 2 s at the time limit."),
     key("resources.maxOutputSize", Kind::Size, Order::Limit, "Bytes of output kept, of each stream."),
+    key("resources.normalizeTime", Kind::Millis, Order::Step,
+        "A run ends, and is reported to have ended, at a whole multiple of this after its start, in milliseconds."),
+    key("resources.bestEffort", Kind::Bool, Order::FalseIsTighter,
+        "Accept for a limit a holder that only looks now and then, where the host has no firmer one."),
+    key("resources.waived", Kind::LimitNames, Order::AllowList,
+        "Limits that may go unheld where nothing on the host can hold them, by the names of their options."),
 
     key("syscalls.mode", Kind::Word(SYSCALL_MODES), Order::Ranked(&["BLACKLIST", "WHITELIST"]),
         "Whether the list names what is allowed or what is denied."),

@@ -117,7 +117,7 @@ pub fn merge(subject: &Subject, layers: Vec<Layer>) -> Result<Merged, Vec<Diagno
     }
     stack.hold_to_maximum();
     if stack.problems.is_empty() {
-        stack.problems.extend(contradictions::across_layers(&stack.settings));
+        stack.problems.extend(contradictions::in_the_end(&stack.settings));
         let asked =
             permission::Asked { subject, built_in: &built_in, organisation: organisation.as_ref() };
         match permission::check(&asked, &stack.settings) {

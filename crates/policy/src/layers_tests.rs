@@ -245,6 +245,73 @@ fn a_limit_nobody_set_stands_at_its_maximum() {
     assert_eq!(merged.provenance["resources.timeout"][0].layer, "organisation");
 }
 
+/// Proves: POL-6 maximum, POL-2 limit-keys
+#[test]
+fn every_limit_can_have_a_maximum_and_swap_stays_off_below_its_own() {
+    let organisation = "maximum: { resources: { maxSwap: 1g, memoryHigh: 2g, maxIOPS: 500 } }\n";
+    let merged = run(vec![layer(Organisation, organisation)]).unwrap();
+    assert_eq!(merged.policy.resources.max_swap, None);
+    assert_eq!(merged.policy.resources.memory_high, Some(2 << 30));
+    assert_eq!(merged.policy.resources.max_iops, Some(500));
+    let user = |text| run(vec![layer(Organisation, organisation), layer(User, text)]);
+    let fits = user("resources: { maxMemory: 4g, maxSwap: 1g }").unwrap();
+    assert_eq!(fits.policy.resources.max_swap, Some(1 << 30));
+    let above = user("resources:\n  maxMemory: 4g\n  maxSwap: 2g\n").unwrap_err();
+    assert_eq!(
+        above[0].to_string(),
+        "user.yaml:3:3: `resources.maxSwap` asks for 2g, above the maximum 1g (organisation.yaml:1); \
+         ask for 1g or less"
+    );
+    let no_maximum = ["cpuSet: '0'", "normalizeTime: 1s", "bestEffort: true", "waived: [cpus]"];
+    for text in no_maximum {
+        let text = format!("maximum: {{ resources: {{ {text} }} }}");
+        let problems = parse(&text, "o.yaml", Format::Yaml).unwrap_err();
+        assert_eq!(problems[0].problem, Problem::UnknownKey, "{text}");
+    }
+}
+
+/// Proves: POL-2 waivers, POL-4 untrusted-project, POL-4 lock
+#[test]
+fn whoever_may_only_tighten_can_not_have_limits_held_less_firmly() {
+    let memory = layer(Organisation, "resources: { maxMemory: 1g }");
+    for (text, key) in [
+        ("resources: { bestEffort: true }", "resources.bestEffort"),
+        ("resources: { waived: [memory] }", "resources.waived"),
+        ("resources: { maxSwap: 1g }", "resources.maxSwap"),
+    ] {
+        let merged = run(vec![memory.clone(), layer(Project(Untrusted), text)]).unwrap();
+        assert_eq!(merged.policy.resources.max_swap, None);
+        assert!(!merged.policy.resources.best_effort && merged.policy.resources.waived.is_empty());
+        assert_eq!(merged.notes.len(), 1, "{text}");
+        assert_eq!(merged.notes[0].key, key);
+
+        let locked = layer(Organisation, "resources: { maxMemory: 1g }\nlocks: [resources]");
+        let problems = run(vec![locked, layer(CommandLine, text)]).unwrap_err();
+        assert_eq!((problems[0].problem, problems[0].key.as_str()), (Problem::Locked, key));
+
+        let asked = run(vec![memory.clone(), layer(CommandLine, text)]).unwrap().policy.resources;
+        let is_given = asked.best_effort || asked.max_swap.is_some() || asked.waived == ["memory"];
+        assert!(is_given, "{text}");
+    }
+}
+
+/// Proves: POL-2 contradiction, POL-2 limit-keys
+#[test]
+fn swap_needs_a_memory_limit_from_some_layer() {
+    let swap = "resources:\n  maxSwap: 1g\n";
+    let alone = run(vec![layer(User, swap)]).unwrap_err();
+    assert_eq!(
+        alone[0].to_string(),
+        "user.yaml:2:3: `resources.maxSwap` counts beyond `resources.maxMemory`, which is not set; \
+         set that too (`--memory`), or remove it"
+    );
+    assert_eq!(alone[0].problem, Problem::Contradiction);
+    let memory = layer(CommandLine, "resources: { maxMemory: 1g }");
+    assert!(run(vec![layer(User, swap), memory]).is_ok());
+    let none = layer(User, "resources: { maxSwap: 0 }");
+    assert!(merge(&Subject::Tool("bash".into()), vec![none]).is_ok());
+}
+
 /// Proves: POL-2 unknown-key
 #[test]
 fn an_unknown_preset_or_lock_names_the_nearest() {
@@ -302,6 +369,8 @@ mod properties {
             Kind::Ports => some_of(&["80", "443"]).boxed(),
             Kind::EnvNames => some_of(&["HOME", "LANG"]).boxed(),
             Kind::SyscallNames => some_of(&["read", "write", "bpf"]).boxed(),
+            Kind::LimitNames => some_of(&["memory", "cpus"]).boxed(),
+            Kind::CpuSet => one_of(&["'0'", "0-1", "1-2"]).boxed(),
             Kind::EnvMap => one_of(&["{}", "{ A: '1' }"]).boxed(),
             Kind::Path | Kind::Hostname => one_of(&["one", "two"]).boxed(),
             Kind::Approvals => one_of(&[

@@ -18,6 +18,7 @@ mod nearest;
 mod outline;
 mod parse;
 mod permission;
+mod plain;
 mod presets;
 mod rules;
 mod save;
@@ -27,7 +28,7 @@ mod show;
 mod stack;
 mod tighten;
 mod tree;
-mod units;
+pub mod units;
 mod value;
 
 pub use diagnostic::{Diagnostic, Problem};

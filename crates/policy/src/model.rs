@@ -6,7 +6,7 @@
 
 use crate::rules::StoredRule;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How much stands between the command and the host (POL-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -209,6 +209,12 @@ pub struct Resources {
     pub max_cpu: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_memory: Option<u64>,
+    /// Above this the run is slowed down and its memory reclaimed, but nobody is ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_high: Option<u64>,
+    /// Beyond `max_memory`; where that is set and this is not, there is no swap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_swap: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_file_descriptors: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -220,6 +226,9 @@ pub struct Resources {
     /// CPUs, in thousandths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub milli_cpus: Option<u64>,
+    /// The only CPUs that may be used, by number; never empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_set: Option<BTreeSet<u32>>,
     /// Wall time in milliseconds (exit 124).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u64>,
@@ -228,6 +237,13 @@ pub struct Resources {
     pub grace: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_size: Option<u64>,
+    /// The step, in milliseconds, to which a run's actual and reported duration is rounded up (RES-5).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub normalize_time: Option<u64>,
+    /// Whether a holder that only looks now and then satisfies a limit (RES-1).
+    pub best_effort: bool,
+    /// Limits that may go unheld, by the names of their options: `memory`, `io-bandwidth` …
+    pub waived: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -46,6 +46,99 @@ fn the_reference_policy_loads_as_json() {
     assert_eq!(policy.syscalls.syscalls.len(), 5);
 }
 
+/// Proves: POL-2 appendix-policy, POL-2 not-enforced
+#[test]
+fn nothing_of_the_reference_policy_is_beyond_this_version() {
+    assert_eq!(crate::not_enforced(&merged(REFERENCE, Format::Json)), []);
+}
+
+/// Proves: POL-2 limit-keys, POL-2 waivers
+#[test]
+fn every_limit_reads_in_the_units_people_write() {
+    let text = "
+resources:
+  maxMemory: 2g
+  memoryHigh: 1.5g
+  maxSwap: 0
+  cpus: 0.5
+  cpuSet: 0-2,5
+  maxCPU: 90s
+  maxIOBandwidth: 50m
+  maxIOPS: 500
+  maxOutputSize: 1m
+  normalizeTime: 500ms
+  bestEffort: true
+  waived: [iops, io-bandwidth]
+filesystem: { maxTotalSize: 2g, maxInodes: 50000 }
+";
+    let policy = merged(text, Format::Yaml).policy;
+    let resources = &policy.resources;
+    assert_eq!(resources.max_memory, Some(2 << 30));
+    assert_eq!(resources.memory_high, Some(3 << 29));
+    assert_eq!(resources.max_swap, Some(0));
+    assert_eq!(resources.milli_cpus, Some(500));
+    assert_eq!(resources.cpu_set, Some([0, 1, 2, 5].into()));
+    assert_eq!(resources.max_cpu, Some(90_000));
+    assert_eq!(resources.max_io_bandwidth, Some(50 << 20));
+    assert_eq!(resources.max_iops, Some(500));
+    assert_eq!(resources.max_output_size, Some(1 << 20));
+    assert_eq!(resources.normalize_time, Some(500));
+    assert!(resources.best_effort);
+    assert_eq!(resources.waived, ["iops", "io-bandwidth"]);
+    assert_eq!(policy.filesystem.max_total_size, Some(2 << 30));
+    assert_eq!(policy.filesystem.max_inodes, Some(50_000));
+    let one = merged("resources: { cpuSet: 3 }", Format::Yaml).policy;
+    assert_eq!(one.resources.cpu_set, Some([3].into()), "one CPU is a number to YAML");
+}
+
+/// Proves: POL-2 limit-keys, POL-2 waivers, POL-2 wrong-type
+#[test]
+fn limits_that_make_no_sense_are_refused_with_their_place() {
+    let names = "memory, swap, cpus, cpuset, cpu-time, pids, threads, open-files, file-size, disk, \
+                 inodes, io-bandwidth, iops, timeout, max-output";
+    let text = "\
+resources:
+  cpuSet: 0-3,7-5
+  maxSwap: some
+  memoryHigh: 0
+  normalizeTime: 0
+  bestEffort: 1
+  waived: [memory, io-bandwith]
+";
+    let cpus = "numbers of CPUs and spans from a lower to a higher one, such as 0-3,5";
+    assert_eq!(
+        complaints(text),
+        [
+            format!("policy.yaml:2:11: `resources.cpuSet` must be {cpus}, not `0-3,7-5`"),
+            "policy.yaml:3:12: `resources.maxSwap` must be a size such as 512m, or 0 for none, not \
+             `some`"
+                .to_owned(),
+            "policy.yaml:4:15: `resources.memoryHigh` must be above zero, not `0`".to_owned(),
+            "policy.yaml:5:18: `resources.normalizeTime` must be above zero, not `0`".to_owned(),
+            "policy.yaml:6:15: `resources.bestEffort` must be true or false, not `1`".to_owned(),
+            format!(
+                "policy.yaml:7:20: `resources.waived` must be one of {names} (nearest: io-bandwidth), \
+                 not `io-bandwith`"
+            ),
+        ]
+    );
+    assert_eq!(
+        complaints("resources:\n  maxMemory: 1g\n  memoryHigh: 2g\n"),
+        [
+            "policy.yaml:3:3: `resources.memoryHigh` (2g) is above `resources.maxMemory` (1g), so it is \
+          never reached; set it below, or remove it"
+        ]
+    );
+    assert_eq!(
+        complaints("resources:\n  cpus: 2.5\n  cpuSet: 0,1\n"),
+        [
+            "policy.yaml:2:3: `resources.cpus` (2.5) is more than there are in `resources.cpuSet` (0-1); \
+          ask for fewer, or name more CPUs"
+        ]
+    );
+    assert!(yaml("resources: { maxMemory: 1g, memoryHigh: 1g, cpus: 2, cpuSet: 0-1 }").is_ok());
+}
+
 /// Proves: POL-2 yaml, POL-2 model
 #[test]
 fn yaml_and_json_of_the_same_policy_merge_to_the_same() {

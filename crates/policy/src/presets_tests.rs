@@ -1,6 +1,6 @@
 use super::*;
 use crate::model::{EnvMode, Level, NetworkMode, ProjectAccess, View};
-use crate::{Flag, Layer, LayerKind, Mode, OnAsk, Policy, Subject, merge};
+use crate::{Flag, Layer, LayerKind, Merged, Mode, OnAsk, Policy, Problem, Subject, merge};
 
 fn policy(subject: &Subject, preset: Option<&str>) -> Policy {
     let flags = preset.map(|name| Flag::new("--preset", "preset", name)).into_iter().collect();
@@ -76,4 +76,159 @@ fn the_cargo_preset_lists_a_linker_and_writes_only_to_target() {
     assert!(policy.process.allowed_executables.iter().any(|name| name == "cc"));
     assert_eq!(policy.filesystem.project, ProjectAccess::ReadOnly);
     assert_eq!(policy.filesystem.read_write_paths, ["target"]);
+}
+
+/// One row of a table of limits, in the words of a document: what a run has by itself, the most it may
+/// ask for, and something above that.
+struct Row {
+    key: &'static str,
+    default: &'static str,
+    most: &'static str,
+    above: &'static str,
+    /// The preset that says what the most is.
+    from: &'static str,
+}
+
+const fn row(
+    key: &'static str,
+    [default, most, above]: [&'static str; 3],
+    from: &'static str,
+) -> Row {
+    Row { key, default, most, above, from }
+}
+
+/// Under a command line of these two, in the form flags have.
+fn with(
+    subject: &Subject,
+    preset: Option<&str>,
+    limit: Option<(&str, &str)>,
+) -> Result<Merged, String> {
+    let mut flags: Vec<Flag> =
+        preset.map(|name| Flag::new("--preset", "preset", name)).into_iter().collect();
+    flags.extend(limit.map(|(key, value)| match value.parse::<u64>() {
+        Ok(number) => Flag::new("--asked", key, number),
+        Err(_) => Flag::new("--asked", key, value),
+    }));
+    let document = PolicyDocument::from_flags(flags).unwrap();
+    merge(subject, vec![Layer { kind: LayerKind::CommandLine, document }]).map_err(|problems| {
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert_eq!(problems[0].problem, Problem::AboveMaximum);
+        problems[0].to_string()
+    })
+}
+
+fn shown(merged: &Merged, key: &str) -> String {
+    let kind = crate::keys::find(key).unwrap().kind;
+    merged.settings[key].value.show(kind)
+}
+
+fn holds(subject: &Subject, preset: Option<&str>, rows: &[Row]) {
+    for Row { key, default, most, above, from } in rows {
+        let plain = with(subject, preset, None).unwrap();
+        assert_eq!(shown(&plain, key), *default, "{subject:?} {key}");
+        let full = with(subject, preset, Some((key, most))).unwrap();
+        assert_eq!(shown(&full, key), *most, "{subject:?} {key}");
+        let error = with(subject, preset, Some((key, above))).unwrap_err();
+        let expected =
+            format!("--asked: `{key}` asks for {above}, above the maximum {most} (preset {from}:");
+        assert!(error.starts_with(&expected), "{error}");
+        assert!(error.ends_with(&format!("ask for {most} or less")), "{error}");
+    }
+}
+
+const CONTAINER: [Row; 5] = [
+    row("resources.cpus", ["1", "2", "2.001"], "tool"),
+    row("resources.maxMemory", ["512m", "2g", "2049m"], "tool"),
+    row("resources.timeout", ["2m", "10m", "601s"], "tool"),
+    row("process.maxProcesses", ["100", "500", "501"], "tool"),
+    row("resources.maxFileDescriptors", ["1024", "4096", "4097"], "tool"),
+];
+
+/// Proves: POL-6 default, POL-6 maximum, POL-6 container-limits
+#[test]
+fn declared_tools_and_bash_have_the_limits_of_a_container() {
+    for tool in ["bash", "deploy"] {
+        holds(&Subject::Tool(tool.into()), None, &CONTAINER);
+    }
+    for preset in ["tool", "bash"] {
+        holds(&Subject::Run, Some(preset), &CONTAINER);
+    }
+    let bash = policy(&Subject::Tool("bash".into()), None);
+    assert_eq!(bash.filesystem.max_total_size, None, "the workspace is as large as it is");
+    assert_eq!(bash.resources.max_output_size, None);
+}
+
+/// What the limits of a process do not speak of, memory among it, a declared tool has anyway.
+///
+/// Proves: POL-6 default, POL-6 maximum, POL-6 process-limits
+#[test]
+fn tools_on_files_and_pages_have_the_limits_of_a_process() {
+    for tool in ["read", "write", "edit", "web_fetch"] {
+        let of_process = [
+            row("resources.timeout", ["1m", "5m", "301s"], tool),
+            row("resources.maxOutputSize", ["1m", "10m", "10241k"], tool),
+        ];
+        holds(&Subject::Tool(tool.into()), None, &of_process);
+        holds(&Subject::Run, Some(tool), &of_process);
+        let inherited = CONTAINER.iter().filter(|row| row.key != "resources.timeout");
+        let memory = inherited.clone().find(|row| row.key == "resources.maxMemory").unwrap();
+        let plain = with(&Subject::Tool(tool.into()), None, None).unwrap();
+        assert_eq!(shown(&plain, memory.key), memory.default);
+        for row in inherited {
+            assert_eq!(shown(&plain, row.key), row.default, "{tool} {}", row.key);
+        }
+    }
+}
+
+/// Proves: POL-6 default, POL-6 maximum, POL-6 cargo-limits
+#[test]
+fn the_cargo_preset_has_its_own_limits() {
+    let limits = [
+        row("resources.maxCPU", ["5m", "5m", "301s"], "cargo-runner"),
+        row("resources.timeout", ["10m", "10m", "601s"], "cargo-runner"),
+        row("resources.maxMemory", ["512m", "2g", "2049m"], "cargo-runner"),
+        row("process.maxProcesses", ["25", "50", "51"], "cargo-runner"),
+        row("resources.maxThreads", ["50", "100", "101"], "cargo-runner"),
+        row("resources.maxFileDescriptors", ["500", "1000", "1001"], "cargo-runner"),
+        row("filesystem.maxTotalSize", ["10g", "10g", "10241m"], "cargo-runner"),
+        row("filesystem.tmpSize", ["1g", "1g", "1025m"], "cargo-runner"),
+    ];
+    holds(&Subject::Run, Some("cargo-runner"), &limits);
+}
+
+/// Proves: POL-6 maximum
+#[test]
+fn no_tool_gets_around_its_memory_limit_by_swap() {
+    for (subject, preset, from) in [
+        (Subject::Tool("bash".into()), None, "tool"),
+        (Subject::Tool("edit".into()), None, "tool"),
+        (Subject::Run, Some("cargo-runner"), "cargo-runner"),
+    ] {
+        let plain = with(&subject, preset, None).unwrap();
+        assert_eq!(plain.policy.resources.max_swap, None, "which is none, beside a memory limit");
+        let error = with(&subject, preset, Some(("resources.maxSwap", "1m"))).unwrap_err();
+        let expected = format!("asks for 1m, above the maximum 0 (preset {from}:");
+        assert!(error.contains(&expected) && error.ends_with("; leave it out"), "{error}");
+    }
+}
+
+/// Proves: POL-6 none-for-a-person
+#[test]
+fn a_persons_own_run_has_no_limit_and_no_maximum() {
+    for (key, value) in [
+        ("resources.maxMemory", "1t"),
+        ("resources.cpus", "500"),
+        ("resources.timeout", "900h"),
+        ("process.maxProcesses", "1000000"),
+    ] {
+        let merged = with(&Subject::Run, None, Some((key, value))).unwrap();
+        assert_eq!(shown(&merged, key), value);
+    }
+    let limits: Vec<&str> = crate::keys::KEYS
+        .iter()
+        .filter(|key| key.order.has_maximum())
+        .map(|key| key.path)
+        .filter(|path| with(&Subject::Run, None, None).unwrap().settings.contains_key(path))
+        .collect();
+    assert_eq!(limits, ["askTimeout", "syscalls.maxBlocked"]);
 }

@@ -1,7 +1,7 @@
 //! The JSON Schema of a policy document, made from the key table that the parser itself uses.
 
 use crate::document::DOCUMENT_KEYS;
-use crate::keys::{self, Key, Kind, Order};
+use crate::keys::{self, Key, Kind, LIMIT_NAMES, Order};
 use crate::presets::presets;
 use serde_json::{Map, Value as Json, json};
 
@@ -68,7 +68,7 @@ fn document_key(name: &str) -> Json {
             "additionalProperties": { "$ref": "#/$defs/tool" },
         }),
         _ => object(
-            &section("", &|key| key.order == Order::Limit),
+            &section("", &|key| key.order.has_maximum()),
             "The most that may be asked for. Organisation layer and presets only.",
         ),
     }
@@ -110,7 +110,9 @@ fn section_about(name: &str) -> &'static str {
         "filesystem" => "Which paths are there, and how much may be written.",
         "process" => "Processes, executables, environment, identity.",
         "network" => "What may be reached.",
-        "resources" => "Limits on time, memory, CPU and I/O.",
+        "resources" => {
+            "Limits on time, memory, CPU, I/O and output, and how firmly they have to be held."
+        }
         _ => "Which system calls pass the filter.",
     }
 }
@@ -127,6 +129,7 @@ fn leaf(key: &Key) -> Json {
         }
         Kind::Bool => json!({ "type": "boolean" }),
         Kind::Size => json!({ "$ref": "#/$defs/size" }),
+        Kind::SizeOrZero => json!({ "oneOf": [{ "const": 0 }, { "$ref": "#/$defs/size" }] }),
         Kind::Millis => json!({ "$ref": "#/$defs/time" }),
         Kind::Count => json!({ "type": "integer", "minimum": 1 }),
         Kind::CountOrZero => json!({ "type": "integer", "minimum": 0 }),
@@ -136,6 +139,15 @@ fn leaf(key: &Key) -> Json {
                 { "type": "string", "pattern": "^[0-9.]+m?$" },
             ],
         }),
+        Kind::CpuSet => json!({
+            "oneOf": [
+                { "type": "integer", "minimum": 0 },
+                { "type": "string", "pattern": "^ *[0-9]+(-[0-9]+)?( *, *[0-9]+(-[0-9]+)?)* *$" },
+            ],
+        }),
+        Kind::LimitNames => {
+            json!({ "type": "array", "items": { "type": "string", "enum": LIMIT_NAMES } })
+        }
         Kind::Seconds => json!({ "type": "integer" }),
         Kind::Id => json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }),
         Kind::Path => json!({ "type": "string", "minLength": 1 }),

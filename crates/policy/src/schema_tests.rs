@@ -33,6 +33,21 @@ fn the_schema_offers_limits_as_maxima_and_presets_by_name() {
     let maximum = &schema["properties"]["maximum"]["properties"];
     assert!(maximum["resources"]["properties"]["timeout"].is_object());
     assert!(maximum.get("view").is_none());
+    assert!(maximum["resources"]["properties"]["maxSwap"].is_object());
+    assert!(maximum["resources"]["properties"].get("cpuSet").is_none());
     let names = &schema["properties"]["preset"]["oneOf"][0]["enum"];
     assert!(names.as_array().unwrap().contains(&json!("strict")));
+}
+
+/// Proves: POL-2 schema, POL-2 limit-keys, POL-2 waivers
+#[test]
+fn the_schema_knows_the_forms_of_limits() {
+    let schema = schema();
+    let resources = &schema["properties"]["resources"]["properties"];
+    assert_eq!(resources["memoryHigh"]["$ref"], "#/$defs/size");
+    assert_eq!(resources["maxSwap"]["oneOf"][0]["const"], 0);
+    assert_eq!(resources["normalizeTime"]["$ref"], "#/$defs/time");
+    assert_eq!(resources["bestEffort"]["type"], "boolean");
+    assert_eq!(resources["cpuSet"]["oneOf"][1]["type"], "string");
+    assert_eq!(resources["waived"]["items"]["enum"], json!(LIMIT_NAMES));
 }

@@ -6,7 +6,7 @@ use crate::model::{Approval, Policy};
 use crate::rules::StoredRule;
 use crate::units;
 use serde_json::{Map, Value as Json, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// A decoded value, already in the key's unit.
@@ -19,6 +19,7 @@ pub(crate) enum Value {
     Text(String),
     List(Vec<String>),
     Ports(Vec<u16>),
+    Cpus(BTreeSet<u32>),
     Map(BTreeMap<String, String>),
     Approvals(Vec<Approval>),
     Rules(Vec<StoredRule>),
@@ -45,6 +46,7 @@ impl Value {
             Value::Text(text) => json!(text),
             Value::List(items) => json!(items),
             Value::Ports(ports) => json!(ports),
+            Value::Cpus(cpus) => json!(cpus),
             Value::Map(map) => json!(map),
             Value::Approvals(approvals) => json!(approvals),
             Value::Rules(rules) => json!(rules),
@@ -56,6 +58,7 @@ impl Value {
         match (self, kind) {
             (Value::Number(milli), Kind::Cpus) if milli.is_multiple_of(1000) => json!(milli / 1000),
             (Value::Number(milli), Kind::Cpus) => json!(units::show_cpus(*milli)),
+            (Value::Cpus(cpus), _) => json!(units::show_cpu_set(cpus)),
             (Value::Rules(rules), _) => rules.iter().map(StoredRule::to_document_json).collect(),
             (value, _) => value.to_json(),
         }
@@ -64,9 +67,10 @@ impl Value {
     /// For a person: in the units a document accepts.
     pub(crate) fn show(&self, kind: Kind) -> String {
         match (self, kind) {
-            (Value::Number(bytes), Kind::Size) => units::show_size(*bytes),
+            (Value::Number(bytes), Kind::Size | Kind::SizeOrZero) => units::show_size(*bytes),
             (Value::Number(millis), Kind::Millis) => units::show_millis(*millis),
             (Value::Number(milli), Kind::Cpus) => units::show_cpus(*milli),
+            (Value::Cpus(cpus), _) => units::show_cpu_set(cpus),
             (Value::Word(word), _) => (*word).to_owned(),
             (Value::Rules(rules), _) => {
                 let rules: Vec<String> = rules.iter().map(StoredRule::to_string).collect();
@@ -136,6 +140,13 @@ pub(crate) fn word(settings: &Settings, path: &str) -> Option<&'static str> {
 pub(crate) fn boolean(settings: &Settings, path: &str) -> Option<bool> {
     match settings.get(path).map(|setting| &setting.value) {
         Some(Value::Bool(value)) => Some(*value),
+        _ => None,
+    }
+}
+
+pub(crate) fn number(settings: &Settings, path: &str) -> Option<u64> {
+    match settings.get(path).map(|setting| &setting.value) {
+        Some(Value::Number(number)) => Some(*number),
         _ => None,
     }
 }

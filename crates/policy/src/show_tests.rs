@@ -39,9 +39,12 @@ fn the_json_holds_policy_provenance_and_notes() {
 fn what_is_exported_loads_to_the_same_policy() {
     let original = merged(&[(
         LayerKind::User,
-        "preset: strict\nresources: { cpus: 1.25, maxMemory: 3m }\nprocess: { env: { A: b }, timeOffset: -5 }\n\
+        "preset: strict\nresources: { cpus: 1.25, maxMemory: 3m, maxSwap: 0, cpuSet: '2,0-1', \
+         normalizeTime: 1s, bestEffort: true, waived: [disk] }\nprocess: { env: { A: b }, timeOffset: -5 }\n\
          syscalls: { mode: WHITELIST, syscalls: [read] }",
     )]);
+    assert_eq!(export(&original)["resources"]["cpuSet"], "0-2");
+    assert!(show_text(&original).contains("resources.cpuSet: 0-2 "));
     let text = serde_json::to_string_pretty(&export(&original)).unwrap();
     let document = parse(&text, "export.json", Format::Json).unwrap();
     let again = merge(&Subject::Run, vec![Layer { kind: LayerKind::User, document }]).unwrap();

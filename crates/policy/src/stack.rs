@@ -270,7 +270,7 @@ impl<'a> Stack<'a> {
     fn apply_maximum(&mut self, path: &'static str, setting: &Setting, kind: LayerKind) {
         let Some(key) = keys::find(path) else { return };
         let old = self.maximum.get(path).map(|(old, _)| &old.value);
-        let lower = !loosens(tighten::direction(key, old, Some(&setting.value)));
+        let lower = old.is_none() || !loosens(tighten::direction(key, old, Some(&setting.value)));
         let replaces = match kind {
             LayerKind::BuiltIn | LayerKind::Organisation => true,
             LayerKind::Project(Trust::Untrusted) => false,
@@ -286,7 +286,10 @@ impl<'a> Stack<'a> {
         for (path, (maximum, kind)) in std::mem::take(&mut self.maximum) {
             let Some(key) = keys::find(path) else { continue };
             let Some(asked) = self.settings.get(path) else {
-                self.set(path, maximum.value.clone(), &maximum.origin, kind);
+                // An allowance that nobody set is not there at all.
+                if key.order == Order::Limit {
+                    self.set(path, maximum.value.clone(), &maximum.origin, kind);
+                }
                 continue;
             };
             let step = tighten::direction(key, Some(&maximum.value), Some(&asked.value));
@@ -298,7 +301,11 @@ impl<'a> Stack<'a> {
                     maximum.origin
                 );
                 let problem = Diagnostic::new(Problem::AboveMaximum, &asked.origin, path, message);
-                self.problems.push(problem.suggest(format!("ask for {most} or less")));
+                let mend = match maximum.value {
+                    Value::Number(0) => "leave it out".to_owned(),
+                    _ => format!("ask for {most} or less"),
+                };
+                self.problems.push(problem.suggest(mend));
             }
         }
     }

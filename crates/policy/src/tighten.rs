@@ -8,6 +8,7 @@ use crate::rules::StoredRule;
 use crate::settings::Value;
 use palisade_gate::Effect;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -52,6 +53,15 @@ pub(crate) fn direction(key: &Key, from: Option<&Value>, to: Option<&Value>) -> 
             };
             compared(limit(to).cmp(&limit(from)))
         }
+        Order::Allowance => {
+            let allowed = |value: Option<&Value>| match value {
+                Some(Value::Number(number)) => *number,
+                _ => 0,
+            };
+            compared(allowed(to).cmp(&allowed(from)))
+        }
+        Order::Subset => cpus(cpus_of(from), cpus_of(to)),
+        Order::Step => step(from, to),
         Order::AllowList => sets(lists, Direction::Tightens),
         Order::DenyList => sets(lists, Direction::Loosens),
         Order::Restriction => match (unrestricted(from), unrestricted(to)) {
@@ -62,6 +72,38 @@ pub(crate) fn direction(key: &Key, from: Option<&Value>, to: Option<&Value>) -> 
         },
         Order::Rules => rules(rules_of(from), rules_of(to)),
         Order::Syscalls | Order::Fixed => (from != to).then_some(Direction::Neutral),
+    }
+}
+
+fn cpus_of(value: Option<&Value>) -> Option<&BTreeSet<u32>> {
+    match value {
+        Some(Value::Cpus(cpus)) => Some(cpus),
+        _ => None,
+    }
+}
+
+fn cpus(from: Option<&BTreeSet<u32>>, to: Option<&BTreeSet<u32>>) -> Option<Direction> {
+    match (from, to) {
+        (from, to) if from == to => None,
+        (None, _) => Some(Direction::Tightens),
+        (_, None) => Some(Direction::Loosens),
+        (Some(from), Some(to)) if to.is_subset(from) => Some(Direction::Tightens),
+        (Some(from), Some(to)) if from.is_subset(to) => Some(Direction::Loosens),
+        _ => Some(Direction::Neutral),
+    }
+}
+
+/// What is rounded up to 4 s could be worked out from what is rounded up to 2 s, so it tells less; 3 s
+/// and 2 s each tell apart what the other does not.
+fn step(from: Option<&Value>, to: Option<&Value>) -> Option<Direction> {
+    let (Some(Value::Number(from)), Some(Value::Number(to))) = (from, to) else {
+        return compared(from.is_some().cmp(&to.is_some()));
+    };
+    match (from, to) {
+        (from, to) if from == to => None,
+        (from, to) if to.is_multiple_of(*from) => Some(Direction::Tightens),
+        (from, to) if from.is_multiple_of(*to) => Some(Direction::Loosens),
+        _ => Some(Direction::Neutral),
     }
 }
 

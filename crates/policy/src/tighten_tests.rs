@@ -47,6 +47,33 @@ fn every_sort_of_key_knows_which_way_is_tighter() {
     assert_eq!(direction(timeout, Some(&Value::Number(1)), None), Some(Loosens));
 }
 
+/// Proves: POL-2 limit-keys, POL-4 untrusted-project
+#[test]
+fn a_limit_knows_what_it_means_that_nobody_set_it() {
+    use Direction::{Loosens, Neutral, Tightens};
+    let unset = |path, to: Value| direction(find(path).unwrap(), None, Some(&to));
+    let number = Value::Number;
+    let cpus = |cpus: &[u32]| Value::Cpus(cpus.iter().copied().collect());
+    assert_eq!(unset("resources.memoryHigh", number(1)), Some(Tightens));
+    // No swap is what a run with limited memory has by itself.
+    assert_eq!(unset("resources.maxSwap", number(1)), Some(Loosens));
+    assert_eq!(unset("resources.maxSwap", number(0)), None);
+    assert_eq!(step("resources.maxSwap", number(5), number(4)), Some(Tightens));
+    assert_eq!(unset("resources.cpuSet", cpus(&[0])), Some(Tightens));
+    assert_eq!(step("resources.cpuSet", cpus(&[0, 1]), cpus(&[1])), Some(Tightens));
+    assert_eq!(step("resources.cpuSet", cpus(&[1]), cpus(&[0, 1])), Some(Loosens));
+    assert_eq!(step("resources.cpuSet", cpus(&[1]), cpus(&[2])), Some(Neutral));
+    assert_eq!(unset("resources.normalizeTime", number(10)), Some(Tightens));
+    assert_eq!(step("resources.normalizeTime", number(10), number(20)), Some(Tightens));
+    assert_eq!(step("resources.normalizeTime", number(20), number(10)), Some(Loosens));
+    assert_eq!(step("resources.normalizeTime", number(20), number(30)), Some(Neutral));
+    let normalize = find("resources.normalizeTime").unwrap();
+    assert_eq!(direction(normalize, Some(&number(10)), None), Some(Loosens));
+    let (off, on) = (Value::Bool(false), Value::Bool(true));
+    assert_eq!(step("resources.bestEffort", off, on), Some(Loosens));
+    assert_eq!(step("resources.waived", list(&[]), list(&["cpus"])), Some(Loosens));
+}
+
 /// A path below an allowed one may be a link out of it.
 ///
 /// Proves: POL-4 untrusted-project

@@ -1,7 +1,9 @@
-//! Human units for sizes, times and CPUs, both ways.
+//! Human units for sizes, times, CPUs and sets of them, both ways.
 //!
 //! Sizes are binary whatever the spelling (`512m`, `512MB`, `512MiB` are the same), as the
 //! container tools that people copy these values from read them.
+
+use std::collections::BTreeSet;
 
 const MULTIPLES: [(&str, u64); 4] =
     [("t", 1 << 40), ("g", 1 << 30), ("m", 1 << 20), ("k", 1 << 10)];
@@ -40,14 +42,51 @@ pub(crate) fn parse_cpus(text: &str) -> Option<u64> {
     }
 }
 
-pub(crate) fn show_size(bytes: u64) -> String {
+/// No kernel is built for more (`NR_CPUS` of x86-64).
+const MOST_CPUS: u32 = 8192;
+
+/// CPU numbers from `0-3,5`, the list format of cpuset(7).
+pub(crate) fn parse_cpu_set(text: &str) -> Option<BTreeSet<u32>> {
+    let number = |text: &str| {
+        let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse::<u32>().ok().filter(|cpu| is_plain && *cpu < MOST_CPUS)
+    };
+    let mut cpus = BTreeSet::new();
+    for part in text.split(',') {
+        let (first, last) = part.trim().split_once('-').unwrap_or((part.trim(), part.trim()));
+        let (first, last) = (number(first)?, number(last)?);
+        if last < first {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    Some(cpus)
+}
+
+/// The same set in as few words as there can be.
+pub(crate) fn show_cpu_set(cpus: &BTreeSet<u32>) -> String {
+    let mut spans: Vec<(u32, u32)> = Vec::new();
+    for &cpu in cpus {
+        match spans.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => spans.push((cpu, cpu)),
+        }
+    }
+    let shown = spans.iter().map(|(first, last)| match last - first {
+        0 => first.to_string(),
+        _ => format!("{first}-{last}"),
+    });
+    shown.collect::<Vec<_>>().join(",")
+}
+
+pub fn show_size(bytes: u64) -> String {
     MULTIPLES
         .iter()
         .find(|(_, factor)| bytes > 0 && bytes.is_multiple_of(*factor))
         .map_or_else(|| bytes.to_string(), |(unit, factor)| format!("{}{unit}", bytes / factor))
 }
 
-pub(crate) fn show_millis(millis: u64) -> String {
+pub fn show_millis(millis: u64) -> String {
     TIMES
         .iter()
         .find(|(_, factor)| millis > 0 && millis.is_multiple_of(*factor))
@@ -55,7 +94,7 @@ pub(crate) fn show_millis(millis: u64) -> String {
 }
 
 /// `1500` thousandths as `1.5`.
-pub(crate) fn show_cpus(milli: u64) -> String {
+pub fn show_cpus(milli: u64) -> String {
     let fraction = format!("{:03}", milli % 1000);
     let fraction = fraction.trim_end_matches('0');
     if fraction.is_empty() {
@@ -110,6 +149,25 @@ mod tests {
         }
         assert_eq!(parse_millis("3 fortnights"), None);
         assert_eq!(parse_cpus("1g"), None);
+    }
+
+    /// Proves: POL-2 limit-keys
+    #[test]
+    fn sets_of_cpus_read_as_the_kernel_writes_them() {
+        for (text, cpus, shown) in [
+            ("0", vec![0], "0"),
+            ("0-3,5", vec![0, 1, 2, 3, 5], "0-3,5"),
+            (" 7 , 0-1,1-2", vec![0, 1, 2, 7], "0-2,7"),
+            ("3-3", vec![3], "3"),
+            ("8191", vec![8191], "8191"),
+        ] {
+            let read = parse_cpu_set(text).unwrap();
+            assert_eq!(read, cpus.into_iter().collect(), "{text}");
+            assert_eq!(show_cpu_set(&read), shown);
+        }
+        for text in ["", ",", "0,", "1-", "-1", "3-1", "a", "0-3:2", "+1", "8192", "0-4294967295"] {
+            assert_eq!(parse_cpu_set(text), None, "{text}");
+        }
     }
 
     #[test]

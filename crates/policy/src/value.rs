@@ -1,6 +1,6 @@
 //! One value by the kind of its key: checked here, once, and kept in the key's own unit.
 
-use crate::keys::Kind;
+use crate::keys::{Kind, LIMIT_NAMES};
 use crate::model::Approval;
 use crate::nearest::nearest;
 use crate::rules;
@@ -33,11 +33,17 @@ pub(crate) fn decode_value(kind: Kind, node: &Node, file: &str) -> Result<Value,
         Kind::Size => {
             number(quantity(node, units::parse_size), Zero::Refused, "a size such as 512m or 1g")
         }
+        Kind::SizeOrZero => {
+            let size = quantity(node, units::parse_size);
+            number(size, Zero::Allowed, "a size such as 512m, or 0 for none")
+        }
         Kind::Millis => {
             let millis = quantity(node, units::parse_millis);
             number(millis, Zero::Refused, "milliseconds, or a time such as 300s or 2m")
         }
         Kind::Cpus => decode_cpus(node),
+        Kind::CpuSet => decode_cpu_set(node),
+        Kind::LimitNames => items(node, "the name of a limit", limit_name).map(Value::List),
         Kind::Count => number(whole(node), Zero::Refused, "a whole number"),
         Kind::CountOrZero => number(whole(node), Zero::Allowed, "a whole number"),
         Kind::Id => match whole(node).filter(|id| u32::try_from(*id).is_ok()) {
@@ -86,13 +92,18 @@ fn decode_word(words: &'static [(&str, &'static str)], node: &Node) -> Result<Va
         return Ok(Value::Word(canonical));
     }
     let accepted: Vec<&str> = words.iter().map(|(accepted, _)| *accepted).collect();
-    let mut expected = format!("one of {}", accepted.join(", "));
+    mistake(node, &one_of(&accepted, &typed))
+}
+
+/// The words there are, and the one that was probably meant.
+fn one_of(accepted: &[&str], typed: &str) -> String {
+    let expected = format!("one of {}", accepted.join(", "));
     // One number is not a slip of the finger for another: LEVEL_7 is no nearer to LEVEL_0 than to 2.
     let is_number = typed.ends_with(|last: char| last.is_ascii_digit());
-    if let Some(near) = nearest(&typed, accepted).filter(|_| !is_number) {
-        expected = format!("{expected} (nearest: {near})");
+    match nearest(typed, accepted.iter().copied()).filter(|_| !is_number) {
+        Some(near) => format!("{expected} (nearest: {near})"),
+        None => expected,
     }
-    mistake(node, &expected)
 }
 
 fn whole(node: &Node) -> Option<u64> {
@@ -123,6 +134,29 @@ fn decode_cpus(node: &Node) -> Result<Value, Mistakes> {
     match milli.filter(|milli| *milli > 0) {
         Some(milli) => Ok(Value::Number(milli)),
         None => mistake(node, "a number of CPUs above zero, such as 1.5"),
+    }
+}
+
+/// One CPU alone is a number to YAML.
+fn decode_cpu_set(node: &Node) -> Result<Value, Mistakes> {
+    let cpus = match &node.tree {
+        Tree::Text(text) => units::parse_cpu_set(text),
+        Tree::Integer(number) => units::parse_cpu_set(&number.to_string()),
+        _ => None,
+    };
+    match cpus {
+        Some(cpus) => Ok(Value::Cpus(cpus)),
+        None => {
+            mistake(node, "numbers of CPUs and spans from a lower to a higher one, such as 0-3,5")
+        }
+    }
+}
+
+fn limit_name(node: &Node) -> Result<String, Mistakes> {
+    match &node.tree {
+        Tree::Text(name) if LIMIT_NAMES.contains(&name.as_str()) => Ok(name.clone()),
+        Tree::Text(name) => mistake(node, &one_of(&LIMIT_NAMES, name)),
+        _ => mistake(node, "the name of a limit"),
     }
 }
 

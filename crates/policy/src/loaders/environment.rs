@@ -17,6 +17,9 @@ pub const NAMES: [&str; 6] = [
     "SANDBOX_CPU_LIMIT",
     "SANDBOX_MEMORY_LIMIT_MB",
 ];
+/// Variables that say the same as two of those, in the words of an option.
+const OPTIONS: [(&str, &str); 2] =
+    [("SANDBOX_CPU_LIMIT", "SANDBOX_CPUS"), ("SANDBOX_MEMORY_LIMIT_MB", "SANDBOX_MEMORY")];
 const GATE_MODES: [&str; 2] = ["dynamic", "static"];
 
 /// Reads the six variables named above; other `SANDBOX_*` names mirror flags and are the caller's.
@@ -35,6 +38,18 @@ pub fn load_environment(variables: &BTreeMap<String, String>) -> Result<Loaded, 
         }
         if let Some(other) = variables.get(name).filter(|other| prefixed && *other != value) {
             let message = format!("`{variable}` is `{value}`, but `{name}` is `{other}`");
+            problems.push(complaint(
+                Problem::Contradiction,
+                variable,
+                message,
+                "keep one of the two",
+            ));
+            continue;
+        }
+        let option = OPTIONS.iter().find(|(limit, _)| *limit == name).map(|(_, option)| *option);
+        let is_set = |option: &&str| variables.get(*option).is_some_and(|value| !value.is_empty());
+        if let Some(option) = option.filter(is_set) {
+            let message = format!("`{variable}` and `{option}` are about the same limit");
             problems.push(complaint(
                 Problem::Contradiction,
                 variable,

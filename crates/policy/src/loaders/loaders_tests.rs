@@ -195,6 +195,64 @@ fn the_environment_keys_load_with_and_without_their_prefix() {
     }
 }
 
+/// Proves: POL-3 env-keys, POL-3 limits
+#[test]
+fn one_limit_is_not_said_by_two_variables() {
+    for (limit, option) in
+        [("SANDBOX_CPU_LIMIT", "SANDBOX_CPUS"), ("SANDBOX_MEMORY_LIMIT_MB", "SANDBOX_MEMORY")]
+    {
+        let both =
+            |option_value| load_environment(&variables(&[(limit, "2"), (option, option_value)]));
+        let problem = both("2").unwrap_err().remove(0);
+        assert_eq!(problem.problem, Problem::Contradiction);
+        assert_eq!(
+            problem.to_string(),
+            format!(
+                "{limit}: `{limit}` and `{option}` are about the same limit; keep one of the two"
+            )
+        );
+        assert!(both("").is_ok(), "an empty one is as good as none");
+    }
+}
+
+/// Proves: POL-3 limits
+#[test]
+fn limits_of_other_programs_files_are_held_like_ours() {
+    let tools = r#"{"sandbox": {
+        "bash": { "resources": { "memory": "2g", "timeout": 600000, "cpus": 1.5 } },
+        "read": { "timeout": 300000, "maxOutputSize": 10485760 }
+    }}"#;
+    let cargo = "process_limits: { cpu_time: 300s, wall_time: 600s, memory: 512MB, processes: 25, \
+                 threads: 50, file_descriptors: 500 }\n\
+                 size_limits: { total_workspace: 10GB, temp_files: 1GB }";
+    let merged = |subject: &Subject, loaded: &Loaded| {
+        merge(subject, vec![Layer { kind: LayerKind::User, document: loaded.document.clone() }])
+    };
+    let tools = loaded(tools, "settings.json");
+    let bash = merged(&Subject::Tool("bash".into()), &tools).unwrap();
+    assert_eq!(bash.policy.resources.max_memory, Some(2 << 30));
+    assert_eq!(bash.policy.resources.timeout, Some(600_000));
+    assert_eq!(bash.policy.resources.milli_cpus, Some(1500));
+    let read = merged(&Subject::Tool("read".into()), &tools).unwrap();
+    assert_eq!(read.policy.resources.timeout, Some(300_000));
+    assert_eq!(read.policy.resources.max_output_size, Some(10 << 20));
+    let cargo = merged(&Subject::Run, &loaded(cargo, "cargo.yaml")).unwrap();
+    assert_eq!(cargo.policy.resources.max_cpu, Some(300_000));
+    assert_eq!(cargo.policy.resources.timeout, Some(600_000));
+    assert_eq!(cargo.policy.resources.max_memory, Some(512 << 20));
+    assert_eq!(cargo.policy.process.max_processes, Some(25));
+    assert_eq!(cargo.policy.resources.max_threads, Some(50));
+    assert_eq!(cargo.policy.resources.max_file_descriptors, Some(500));
+    assert_eq!(cargo.policy.filesystem.max_total_size, Some(10 << 30));
+    assert_eq!(cargo.policy.filesystem.tmp_size, Some(1 << 30));
+    for merged in [bash, read, cargo] {
+        assert_eq!(not_enforced(&merged), []);
+    }
+    let above = r#"{"sandbox": {"bash": {"resources": {"memory": "3g"}}}}"#;
+    let above = merged(&Subject::Tool("bash".into()), &loaded(above, "settings.json")).unwrap_err();
+    assert_eq!(above[0].problem, Problem::AboveMaximum);
+}
+
 /// Proves: POL-3 env-keys
 #[test]
 fn a_mode_variable_is_a_level_or_a_gate_mode_and_nothing_else() {

@@ -87,6 +87,9 @@ struct Row {
     name: String,
     bare_us: f64,
     static_to_bare: f64,
+    /// A listener that does nothing but let the kernel go on: less no notified call can cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notify_alone_to_bare: Option<f64>,
     gate_to_bare: f64,
     /// The fastest run against the fastest: what other work on the machine costs is left out of it.
     gate_to_bare_fastest: f64,
@@ -100,6 +103,7 @@ impl Row {
             name,
             bare_us: bare.median().as_secs_f64() * 1e6,
             static_to_bare: ratio(fixed.median(), bare.median()),
+            notify_alone_to_bare: None,
             gate_to_bare: ratio(gate.median(), bare.median()),
             gate_to_bare_fastest: ratio(gate.percentile(0), bare.percentile(0)),
             goal,
@@ -171,17 +175,25 @@ fn calls(
     for (call, probe_name) in [("open+close", "open-loop"), ("stat", "stat-loop")] {
         for (kind, path) in [("absolute", "/usr/bin/env"), ("relative", "file")] {
             for threads in ["1", "4"] {
-                let words: [OsString; 5] =
-                    [probe.into(), probe_name.into(), path.into(), CALLS.into(), threads.into()];
+                let looping = [probe_name, path, CALLS, threads].map(OsString::from);
+                let run = |before: &[OsString]| {
+                    let words: Vec<_> = before.iter().chain(&looping).cloned().collect();
+                    one_loop(&words, surroundings)
+                };
                 let mut times = [const { Vec::new() }; 3];
+                let mut notify_alone = Vec::new();
                 for _ in 0..rounds {
                     for ((_, wrapper), times) in ways.0.iter().zip(&mut times) {
-                        let words: Vec<_> = wrapper.iter().chain(&words).cloned().collect();
-                        times.push(one_loop(&words, surroundings)?);
+                        times.push(run(&[wrapper.as_slice(), &[probe.into()]].concat())?);
                     }
+                    notify_alone.push(run(&[probe.into(), "notified".into()])?);
                 }
                 let name = format!("{call}, {kind}, {threads} thread(s)");
-                rows.push(Row::new(name, &sorted(times)?, Some(GOAL_OF_A_CALL)));
+                let times = sorted(times)?;
+                let notify_alone = Times::new(notify_alone)?;
+                let notify_alone_to_bare = Some(ratio(notify_alone.median(), times[0].median()));
+                let row = Row::new(name, &times, Some(GOAL_OF_A_CALL));
+                rows.push(Row { notify_alone_to_bare, ..row });
             }
         }
     }
@@ -247,14 +259,15 @@ fn decisions() -> Result<Decisions> {
 fn print(report: &Report) {
     println!("\nas {}, {} rounds each, in turns", report.by, report.rounds);
     println!(
-        "{:36} {:>10} {:>10} {:>10} {:>14}   {:>7}",
-        "× bare", "static", "gate", "fastest", "bare, µs", "goal"
+        "{:36} {:>10} {:>12} {:>10} {:>10} {:>10}   {:>7}",
+        "× bare", "static", "notify alone", "gate", "fastest", "bare, µs", "goal"
     );
     for row in &report.beside_bare {
         println!(
-            "{:36} {:>10.2} {:>10.2} {:>10.2} {:>14.2}   {}",
+            "{:36} {:>10.2} {:>12} {:>10.2} {:>10.2} {:>10.2}   {}",
             row.name,
             row.static_to_bare,
+            row.notify_alone_to_bare.map_or(String::new(), |ratio| format!("{ratio:.2}")),
             row.gate_to_bare,
             row.gate_to_bare_fastest,
             row.bare_us,
@@ -264,7 +277,7 @@ fn print(report: &Report) {
     println!("{:36} {:>10} {:>10} {:>10}", "a question, µs", "median", "p95", "client");
     for question in &report.questions {
         println!(
-            "{:36} {:>10.0} {:>10.0} {:>10.0} {:>14}   {}",
+            "{:36} {:>10.0} {:>10.0} {:>10.0} {:>23}   {}",
             question.name,
             question.median_us,
             question.p95_us,
@@ -283,7 +296,7 @@ fn print_decisions(decisions: &Decisions) {
         ("without the cache", decisions.without_the_cache, Some(GOAL_WITHOUT_THE_CACHE)),
     ] {
         let goal = goal.map_or(String::new(), |goal| verdict(taken, goal));
-        println!("{name:36} {taken:>10.3} {:>10.1} {:>25}   {goal}", taken / decisions.map, "");
+        println!("{name:36} {taken:>10.3} {:>10.1} {:>34}   {goal}", taken / decisions.map, "");
     }
 }
 

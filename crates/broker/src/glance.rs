@@ -7,8 +7,9 @@ use crate::call::{CWD, PathArg};
 use crate::caller::Caller;
 use crate::own_path;
 use crate::path_call::PathCall;
+use crate::remote::Remote;
 use crate::touch::LONGEST_PATH;
-use palisade_sys::{Errno, other};
+use palisade_sys::{Errno, Pid, other};
 use rustix::fs::{Access, AtFlags, accessat};
 use std::ffi::CStr;
 use std::io::Write as _;
@@ -19,7 +20,7 @@ const ROOM: usize = 32;
 const USUAL: usize = 256;
 
 /// What is the sandbox's own, and never asked about.
-const OWN: [&[u8]; 3] = [b"/proc", b"/sys", b"/dev"];
+pub(crate) const OWN: [&[u8]; 3] = [b"/proc", b"/sys", b"/dev"];
 
 /// The path of the call at hand.
 #[derive(Debug)]
@@ -27,18 +28,35 @@ pub(crate) struct PathText {
     bytes: Box<[u8; ROOM + LONGEST_PATH]>,
     start: usize,
     end: usize,
+    /// Of the last relative path: most often the next one starts in the same place.
+    prefix: Prefix,
+}
+
+/// A directory of a thread's, as the host's `/proc` has it, with a slash behind.
+#[derive(Debug)]
+struct Prefix {
+    of: Option<(Pid, i32)>,
+    text: [u8; ROOM],
+    length: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Glance {
     /// It is there, or it is none of our business.
     GoOn,
+    /// Not to be looked at at all.
+    Remote,
     Missing,
 }
 
 impl PathText {
     pub(crate) fn new() -> Self {
-        Self { bytes: Box::new([0; ROOM + LONGEST_PATH]), start: ROOM, end: ROOM }
+        Self {
+            bytes: Box::new([0; ROOM + LONGEST_PATH]),
+            start: ROOM,
+            end: ROOM,
+            prefix: Prefix { of: None, text: [0; ROOM], length: 0 },
+        }
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -47,13 +65,21 @@ impl PathText {
 
     /// Copies the path of `call` and looks for it. Where the path says so itself (`/proc/self/cwd/…`), `call`
     /// starts somewhere else afterwards.
-    pub(crate) fn glance(&mut self, caller: &Caller, call: &mut PathCall) -> Glance {
+    pub(crate) fn glance(
+        &mut self,
+        remote: &Remote,
+        caller: &Caller,
+        call: &mut PathCall,
+    ) -> Glance {
         if self.read(caller, call.path.address).is_err() || self.start == self.end {
             return Glance::GoOn;
         }
         if OWN.iter().any(|own| is_below(self.bytes(), own)) && !self.enter(caller, &mut call.path)
         {
             return Glance::GoOn;
+        }
+        if remote.has(caller, call.path.dir, self.bytes()) {
+            return Glance::Remote;
         }
         self.look(caller, call)
     }
@@ -102,22 +128,52 @@ impl PathText {
 
     /// A relative path as the host's `/proc` has it; written into the room before it.
     fn below_proc(&mut self, caller: &Caller, dir: i32) -> Result<&CStr, Errno> {
-        let mut prefix = [0; ROOM];
-        let mut room = prefix.as_mut_slice();
-        let thread = caller.thread.as_raw_pid();
-        let written = match dir {
-            CWD => write!(room, "{thread}/cwd/"),
-            number => write!(room, "{thread}/fd/{number}/"),
-        };
-        let left = room.len();
-        let length = ROOM - left;
-        let start = self.start.checked_sub(length).filter(|_| written.is_ok());
-        let start = start.ok_or(Errno::NAMETOOLONG)?;
-        self.bytes[start..self.start].copy_from_slice(&prefix[..length]);
+        let prefix = self.prefix.of(caller.thread, dir).ok_or(Errno::NAMETOOLONG)?;
+        let start = self.start.checked_sub(prefix.len()).ok_or(Errno::NAMETOOLONG)?;
+        self.bytes[start..self.start].copy_from_slice(prefix);
         CStr::from_bytes_until_nul(&self.bytes[start..]).map_err(|_| Errno::INVAL)
     }
 }
 
-fn is_below(path: &[u8], top: &[u8]) -> bool {
+impl Prefix {
+    /// None if there is no room for it.
+    fn of(&mut self, thread: Pid, dir: i32) -> Option<&[u8]> {
+        if self.of != Some((thread, dir)) {
+            self.of = None;
+            let number = thread.as_raw_pid();
+            let mut room = self.text.as_mut_slice();
+            match dir {
+                CWD => write!(room, "{number}/cwd/").ok()?,
+                dir => write!(room, "{number}/fd/{dir}/").ok()?,
+            }
+            self.length = ROOM - room.len();
+            self.of = Some((thread, dir));
+        }
+        Some(&self.text[..self.length])
+    }
+}
+
+pub(crate) fn is_below(path: &[u8], top: &[u8]) -> bool {
     path.strip_prefix(top).is_some_and(|rest| rest.first().is_none_or(|next| *next == b'/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PathText, ROOM};
+    use crate::call::CWD;
+    use palisade_sys::Pid;
+
+    #[test]
+    fn each_thread_and_descriptor_has_its_own_directory() {
+        let mut prefix = PathText::new().prefix;
+        let [one, other] = [7, 4_194_304].map(|number| Pid::from_raw(number).unwrap());
+        for _ in 0..2 {
+            assert_eq!(prefix.of(one, CWD), Some(&b"7/cwd/"[..]));
+            assert_eq!(prefix.of(one, 12), Some(&b"7/fd/12/"[..]));
+            assert_eq!(prefix.of(one, 12), Some(&b"7/fd/12/"[..]));
+            assert_eq!(prefix.of(other, 12), Some(&b"4194304/fd/12/"[..]));
+        }
+        let longest = Pid::from_raw(i32::MAX).unwrap();
+        assert!(prefix.of(longest, i32::MIN).is_some_and(|text| text.len() <= ROOM));
+    }
 }

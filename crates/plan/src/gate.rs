@@ -14,6 +14,9 @@ use crate::paths::Scope;
 use palisade_policy::model::{Mode, Policy, View};
 use std::path::{Path, PathBuf};
 
+/// Questions that are open at once. A person answers none of more than this.
+const MOST_QUESTIONS: usize = 256;
+
 /// `None` where nothing is asked.
 pub(crate) fn choose(
     policy: &Policy,
@@ -41,6 +44,8 @@ pub(crate) fn choose(
         executes: policy.process.allow_exec && policy.process.allowed_executables.is_empty(),
         on_ask: policy.on_ask,
         ask_timeout_ms: policy.ask_timeout,
+        most_questions: MOST_QUESTIONS,
+        known_callers: true,
     })
 }
 
@@ -61,8 +66,13 @@ impl Gate {
     pub fn holds_hidden(&self, directory: &Path) -> bool {
         let listed = [&self.never, &self.secrets, &self.mounted];
         let mut hidden = listed.into_iter().flatten();
+        let is_above_home = self.homes.iter().any(|home| home.starts_with(directory));
+        // Asked while somebody waits: for each home once, not for each name in each home.
+        let below_homes = self.below_homes(directory);
         let is_above_name = |listed: &Listed| match listed.name.strip_prefix("~/") {
-            Some(name) => self.homes.iter().any(|home| home.join(name).starts_with(directory)),
+            Some(name) => {
+                is_above_home || below_homes.iter().any(|rest| Path::new(name).starts_with(rest))
+            }
             None => !self.homes.is_empty() && Path::new(listed.name).starts_with(directory),
         };
         hidden.any(|path| path.starts_with(directory)) || lists::SECRETS.iter().any(is_above_name)
@@ -81,12 +91,16 @@ impl Gate {
         if self.homes.is_empty() {
             return false;
         }
-        let below_homes = || self.homes.iter().filter_map(|home| path.strip_prefix(home).ok());
+        let below_homes = self.below_homes(path);
         let mut meant = lists::SECRETS.iter().filter(|listed| is_meant(listed));
         meant.any(|listed| match listed.name.strip_prefix("~/") {
-            Some(name) => below_homes().any(|rest| is_named(name, rest)),
+            Some(name) => below_homes.iter().any(|rest| is_named(name, rest)),
             None => is_named(listed.name, path),
         })
+    }
+
+    fn below_homes<'p>(&self, path: &'p Path) -> Vec<&'p Path> {
+        self.homes.iter().filter_map(|home| path.strip_prefix(home).ok()).collect()
     }
 }
 

@@ -137,7 +137,7 @@ impl Desk {
         let Some((_, stream)) = self.clients.iter_mut().find(|(known, _)| *known == id) else {
             return Vec::new();
         };
-        let mut buffer = vec![0; ENOUGH_INPUT];
+        let mut buffer = [0; ENOUGH_INPUT];
         match stream.read(&mut buffer) {
             Ok(count) if count > 0 => self.server.received(id, &buffer[..count]),
             Err(error)

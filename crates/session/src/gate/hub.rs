@@ -9,12 +9,14 @@ mod outcome;
 
 use super::grants::Grants;
 use super::inquiry::{Found, Inquiry, Need, Stage};
+use super::process::{Held, Known};
 use super::tally::Tally;
 use palisade_ask::{Answer, AnswerError, Decided, Lifetime, Now, QuestionId, Queue, Source};
 use palisade_broker::{Reply, Touch};
 use palisade_gate::{Access, Decider, Rule};
 use palisade_keeper::{Ask, Kind, Told};
 use palisade_plan::model::Gate;
+use palisade_policy::model::OnAsk;
 use palisade_sys::Errno;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
@@ -53,7 +55,7 @@ pub(super) enum People {
 /// What was allowed once, and to which process.
 #[derive(Debug)]
 struct Fresh {
-    pid: u32,
+    to: Held,
     path: PathBuf,
     access: Access,
     until: Instant,
@@ -68,6 +70,10 @@ pub(super) struct Hub<'p> {
     decider: Decider,
     queue: Queue,
     inquiries: HashMap<u64, Inquiry>,
+    /// Who waits for an answer, by touch.
+    callers: HashMap<u64, Known>,
+    /// The directory that is offered instead of something in this one, if any.
+    offers: HashMap<PathBuf, Option<PathBuf>>,
     /// Tokens of what an inquiry needs besides, and whose they are.
     need_of: HashMap<u64, u64>,
     grants: Grants,
@@ -94,8 +100,10 @@ impl<'p> Hub<'p> {
             home,
             top: 0,
             decider: Decider::new(rules, MOST_REMEMBERED),
-            queue: Queue::new(session),
+            queue: Queue::new(session, gate.most_questions),
             inquiries: HashMap::new(),
+            callers: HashMap::new(),
+            offers: HashMap::new(),
             need_of: HashMap::new(),
             grants: Grants::default(),
             granted: HashMap::new(),
@@ -109,6 +117,11 @@ impl<'p> Hub<'p> {
 
     pub(super) fn set_top(&mut self, top: u32) {
         self.top = top;
+    }
+
+    /// Whether it makes a difference if somebody could answer.
+    pub(super) fn asks_who_is_there(&self) -> bool {
+        self.gate.on_ask == OnAsk::Ask
     }
 
     pub(super) fn queue(&self) -> &Queue {
@@ -196,6 +209,7 @@ impl<'p> Hub<'p> {
 
     /// Nobody waits for it any more: its thread died, or was told to try again.
     pub(super) fn withdrawn(&mut self, touch: u64, now: Now) {
+        self.callers.remove(&touch);
         if let Some(decided) = self.queue.withdraw(touch, now) {
             self.actions.push_back(Action::Closed(Box::new(decided)));
         }

@@ -17,6 +17,8 @@ fn facts(on_ask: OnAsk) -> Gate {
         executes: true,
         on_ask,
         ask_timeout_ms: 60_000,
+        most_questions: 256,
+        known_callers: true,
     }
 }
 
@@ -154,7 +156,8 @@ fn a_yes_for_the_session_shows_the_file_and_lets_the_call_go_on() {
 fn a_yes_for_once_opens_the_file_and_shows_nothing() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    let token = scene.found(touch(7, "/opt/sdk/header.h", READ), Kind::File);
+    let mine = |id| Touch { pid: std::process::id(), ..touch(id, "/opt/sdk/header.h", READ) };
+    let token = scene.found(mine(7), Kind::File);
     scene.answer(1, allow(Lifetime::Once));
     assert_eq!(asks(&scene.actions()), [Ask::Open { token, flags: 0 }]);
     let file = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty());
@@ -162,11 +165,9 @@ fn a_yes_for_once_opens_the_file_and_shows_nothing() {
     let actions = scene.actions();
     assert!(matches!(actions[0], Action::Broker(Reply::File { touch: 7 }, Some(_))), "{actions:?}");
     // The same process has it a moment longer, and another one is asked about.
-    let token = scene.found(touch(8, "/opt/sdk/header.h", READ), Kind::File);
+    let token = scene.found(mine(8), Kind::File);
     assert_eq!(asks(&scene.actions()), [Ask::Open { token, flags: 0 }]);
-    let mut other = touch(9, "/opt/sdk/header.h", READ);
-    other.pid -= 1;
-    scene.found(other, Kind::File);
+    scene.found(touch(9, "/opt/sdk/header.h", READ), Kind::File);
     assert_eq!(scene.hub.queue().open().count(), 1);
 }
 
@@ -262,6 +263,26 @@ fn a_directory_answers_for_every_file_that_waits_in_it() {
     let directory = || What::Directory("/opt/sdk".into());
     let grafts = [first, second].map(|token| Ask::Graft { token, what: directory(), exec: true });
     assert_eq!(asks(&scene.actions()), grafts);
+}
+
+/// Proves: GATE-4 directory-offered
+#[test]
+fn a_directory_is_offered_until_something_in_it_is_denied() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let mut offered = |id: u64, path: &str| {
+        scene.found(touch(id, path, READ), Kind::File);
+        let question = scene.hub.queue().open().last().unwrap();
+        let Subject::File(file) = &question.subject;
+        let directory = file.directory.clone();
+        scene.answer(id, Answer::Deny { lifetime: Lifetime::Session });
+        scene.actions();
+        directory
+    };
+    assert_eq!(offered(1, "/srv/one/a"), Some("/srv/one".into()));
+    assert_eq!(offered(2, "/srv/one/b"), None);
+    assert_eq!(offered(3, "/srv/two/a"), Some("/srv/two".into()));
+    assert_eq!(offered(4, "/home/u/.ssh/a"), None);
 }
 
 /// Proves: FS-2 asked-in-red

@@ -3,6 +3,7 @@
 use palisade_broker::{Touch, Wants};
 use palisade_gate::Access;
 use palisade_keeper::Kind;
+use palisade_plan::model::Nature;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -37,13 +38,22 @@ pub(super) struct Inquiry {
     pub(super) stage: Stage,
     pub(super) found: Option<Found>,
     pub(super) needs: Vec<Need>,
+    /// Of everything that has to be granted; the worst that is asked about until that is known.
+    pub(super) nature: Nature,
     pub(super) since: Instant,
 }
 
 impl Inquiry {
     pub(super) fn new(token: u64, touch: Touch, since: Instant) -> Self {
-        let stage = Stage::Looking { awaited: 1 };
-        Self { token, touches: vec![touch], stage, found: None, needs: Vec::new(), since }
+        Self {
+            token,
+            touches: vec![touch],
+            stage: Stage::Looking { awaited: 1 },
+            found: None,
+            needs: Vec::new(),
+            nature: Nature::Secret,
+            since,
+        }
     }
 
     /// Whether the keeper's answer for this serves another call as well.

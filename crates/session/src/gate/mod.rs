@@ -22,7 +22,7 @@ use palisade_ask::server::{Introduction, Received, Wish};
 use palisade_ask::{Answer, Decided, Lifetime, Now, QuestionId, Source};
 use palisade_broker::Touch;
 use palisade_gate::Rule;
-use palisade_keeper::Ask;
+use palisade_keeper::{Ask, Told};
 use palisade_launch::{Keeper, Running};
 use palisade_plan::model::Plan;
 use palisade_record::{Kind, RunReport};
@@ -133,7 +133,8 @@ impl<'p> Gate<'p> {
     }
 
     pub(crate) fn touched(&mut self, touch: Touch, terminal: Option<&HostTerminal>) {
-        let people = self.people(terminal);
+        // It matters only to who joins a question.
+        let people = if self.has_questions() { self.people(terminal) } else { People::Nobody };
         self.hub.touched(touch, people, Now::read());
     }
 
@@ -313,7 +314,7 @@ impl<'p> Gate<'p> {
     fn people(&self, terminal: Option<&HostTerminal>) -> People {
         let is_somebody = terminal.is_some()
             || self.desk.as_ref().is_some_and(Desk::has_clients)
-            || approver_is_there(&self.setting.runtime);
+            || (self.hub.asks_who_is_there() && approver_is_there(&self.setting.runtime));
         if is_somebody { People::Present } else { People::Nobody }
     }
 
@@ -356,7 +357,6 @@ impl<'p> Gate<'p> {
     }
 
     fn hear_keeper(&mut self, terminal: Option<&HostTerminal>) {
-        let people = self.people(terminal);
         let now = Now::read();
         loop {
             let Some(keeper) = &self.keeper else { return };
@@ -364,7 +364,17 @@ impl<'p> Gate<'p> {
                 Ok(Some((told, file))) => {
                     self.awaited = self.awaited.saturating_sub(1);
                     self.heard = now.monotonic;
+                    let people = match &told {
+                        Told::Found(_) | Told::Absent { .. } | Told::Failed { .. } => {
+                            self.people(terminal)
+                        }
+                        _ => People::Nobody,
+                    };
                     self.hub.told(told, file, people, now);
+                    // It says nothing unasked.
+                    if self.awaited == 0 {
+                        return;
+                    }
                 }
                 Ok(None) => return,
                 Err(why) => return self.lose_keeper(&why.to_string()),

@@ -3,12 +3,17 @@
 //! A process can choose its name and command line, and end at any moment; what can not be read is left empty.
 
 use palisade_ask::{Ancestor, Process};
-use std::fs;
+use palisade_sys::Pid;
+use palisade_sys::other::pidfd_of;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
 
 /// Ancestors shown; a deeper tree says no more.
 const MOST_ANCESTORS: usize = 8;
-/// Of a command line; the rest is cut.
-const LONGEST_COMMAND: usize = 4096;
+/// Of a command line, and of what `/proc` says otherwise; the rest is cut.
+const LONGEST_TEXT: usize = 4096;
 
 /// `thread` and `top` (pid 1 of the sandbox) as the host numbers them.
 pub(super) fn describe(thread: u32, top: u32, executable: &[u8], cwd: &[u8]) -> Process {
@@ -21,8 +26,11 @@ pub(super) fn describe(thread: u32, top: u32, executable: &[u8], cwd: &[u8]) -> 
         if ancestors.len() == MOST_ANCESTORS {
             break;
         }
-        ancestors.push(Ancestor { pid: parent, name: name(parent) });
-        next = number(&self::status(parent), "PPid:");
+        let stat = read(parent, "stat");
+        let fields = Stat::of(&stat);
+        let name = fields.map(|fields| text(fields.name)).unwrap_or_default();
+        ancestors.push(Ancestor { pid: parent, name });
+        next = fields.and_then(|fields| fields.number(4)?.try_into().ok());
     }
     Process {
         pid,
@@ -33,14 +41,77 @@ pub(super) fn describe(thread: u32, top: u32, executable: &[u8], cwd: &[u8]) -> 
     }
 }
 
+/// A process, told apart from a later one that got its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) pid: u32,
+    /// In ticks since the host booted; none of one that is gone.
+    started: Option<u64>,
+}
+
+impl Known {
+    pub(super) fn of_process(pid: u32) -> Self {
+        let stat = read(pid, "stat");
+        Self { pid, started: Stat::of(&stat).and_then(|fields| fields.number(22)) }
+    }
+
+    /// Nobody is the same as one that is gone.
+    fn is(&self, other: &Self) -> bool {
+        self.started.is_some() && self == other
+    }
+}
+
+/// A process by a descriptor. A start is told in hundredths of a second, in which a number can be given anew; while
+/// this one lives its number is nobody else's.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) pid: u32,
+    pidfd: OwnedFd,
+}
+
+impl Held {
+    pub(super) fn of(known: &Known) -> Option<Self> {
+        let pid = Pid::from_raw(i32::try_from(known.pid).ok()?)?;
+        let pidfd = pidfd_of(pid).ok()?;
+        // In this order: who is held by now is who was known.
+        Known::of_process(known.pid).is(known).then_some(Self { pid: known.pid, pidfd })
+    }
+
+    pub(super) fn lives(&self) -> bool {
+        let mut ended = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        rustix::event::poll(&mut ended, Some(&Timespec::default())) == Ok(0)
+    }
+}
+
 /// The process that a thread belongs to.
 pub(super) fn process_of(thread: u32) -> u32 {
     number(&status(thread), "Tgid:").unwrap_or(thread)
 }
 
+/// proc_pid_stat(5), read from its end: the name may hold anything, also a closing parenthesis.
+#[derive(Clone, Copy, Debug)]
+struct Stat<'s> {
+    name: &'s [u8],
+    /// From the third on.
+    fields: &'s str,
+}
+
+impl<'s> Stat<'s> {
+    fn of(stat: &'s [u8]) -> Option<Self> {
+        let start = stat.iter().position(|byte| *byte == b'(')? + 1;
+        let end = stat.iter().rposition(|byte| *byte == b')')?;
+        let fields = std::str::from_utf8(stat.get(end + 2..)?).ok()?;
+        Some(Self { name: stat.get(start..end)?, fields })
+    }
+
+    /// As the manual counts them.
+    fn number(&self, field: usize) -> Option<u64> {
+        self.fields.split(' ').nth(field.checked_sub(3)?)?.parse().ok()
+    }
+}
+
 fn arguments(pid: u32) -> Vec<String> {
-    let mut line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    line.truncate(LONGEST_COMMAND);
+    let line = read(pid, "cmdline");
     let line = line.strip_suffix(&[0]).unwrap_or(&line);
     if line.is_empty() {
         return Vec::new();
@@ -48,13 +119,17 @@ fn arguments(pid: u32) -> Vec<String> {
     line.split(|byte| *byte == 0).map(text).collect()
 }
 
-fn name(pid: u32) -> String {
-    let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
-    text(name.trim_ascii_end())
+fn status(pid: u32) -> String {
+    text(&read(pid, "status"))
 }
 
-fn status(pid: u32) -> String {
-    fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default()
+/// With one call: somebody waits, and reading to the end takes ten.
+fn read(pid: u32, name: &str) -> Vec<u8> {
+    let mut beginning = vec![0; LONGEST_TEXT];
+    let file = File::open(format!("/proc/{pid}/{name}"));
+    let length = file.and_then(|mut file| file.read(&mut beginning)).unwrap_or_default();
+    beginning.truncate(length);
+    beginning
 }
 
 fn number(status: &str, field: &str) -> Option<u32> {
@@ -67,7 +142,8 @@ fn text(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::describe;
+    use super::{Held, Known, Stat, describe};
+    use std::process::Stdio;
 
     #[test]
     fn a_process_has_a_command_line_and_a_parent() {
@@ -75,6 +151,35 @@ mod tests {
         assert_eq!(told.pid, std::process::id());
         assert_eq!(told.arguments.first(), std::env::args().next().as_ref());
         assert_eq!(told.ancestors[0].pid, std::os::unix::process::parent_id());
+    }
+
+    /// Proves: GATE-5 same-process
+    #[test]
+    fn a_number_alone_makes_nobody_the_same() {
+        let mut child = std::process::Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let known = Known::of_process(child.id());
+        let other = Known { started: known.started.map(|started| started + 1), ..known };
+        assert!(Held::of(&other).is_none());
+        let held = Held::of(&known).unwrap();
+        assert!(held.lives());
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(!held.lives());
+        assert!(Held::of(&known).is_none());
+        assert!(Held::of(&Known::of_process(u32::MAX)).is_none());
+    }
+
+    #[test]
+    fn a_name_that_looks_like_fields_is_a_name() {
+        let fields = (3..=52).map(|field| field.to_string()).collect::<Vec<_>>().join(" ");
+        let text = format!("7 (a) 1 (2) {fields}\n");
+        let stat = Stat::of(text.as_bytes()).unwrap();
+        assert_eq!(stat.name, b"a) 1 (2");
+        assert_eq!((stat.number(4), stat.number(22)), (Some(4), Some(22)));
+        assert_eq!(stat.number(53), None);
+        for broken in [&b""[..], b"7 (a)", b"7 )a(", b"7"] {
+            assert!(Stat::of(broken).and_then(|stat| stat.number(22)).is_none(), "{broken:?}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::{Action, Hub, People};
 use crate::gate::grants::Lasting;
 use crate::gate::inquiry::{Found, Inquiry, Need, Stage};
-use crate::gate::process::{describe, process_of};
+use crate::gate::process::{Held, Known, describe, process_of};
 use crate::gate::verdict::{Reason, Verdict};
 use palisade_ask::{Asked, FileSubject, NewQuestion, Now, Subject};
 use palisade_broker::Touch;
@@ -14,6 +14,9 @@ use palisade_policy::model::OnAsk;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Directories that files were asked about in lately.
+const MOST_OFFERS: usize = 256;
 
 impl Hub<'_> {
     pub(super) fn found(
@@ -63,12 +66,17 @@ impl Hub<'_> {
 
     /// Everything that the host can tell is known.
     pub(super) fn decide(&mut self, token: u64, people: People, now: Now) {
-        let Some(inquiry) = self.inquiries.get(&token) else { return };
+        let Some(inquiry) = self.inquiries.get_mut(&token) else { return };
         let Some(Found { path, kind }) = inquiry.found.clone() else { return self.refuse(token) };
         let access = inquiry.access();
-        if inquiry.paths().any(|path| self.gate.nature(path) == Nature::Never) {
+        let natures: Vec<Nature> = inquiry.paths().map(|path| self.gate.nature(path)).collect();
+        if natures.contains(&Nature::Never) {
             return self.let_go(token);
         }
+        if !natures.contains(&Nature::Secret) {
+            inquiry.nature = Nature::Ordinary;
+        }
+        let Some(inquiry) = self.inquiries.get(&token) else { return };
         if self.is_visible(&path, access) && inquiry.needs.is_empty() {
             // Only the links that lead there are missing inside.
             return self.grant(token, What::Links, access, Lasting::Session);
@@ -82,14 +90,14 @@ impl Hub<'_> {
             let mut given =
                 self.fresh.iter().filter(|fresh| fresh.path == path && fresh.access >= access);
             // Asks the kernel, and mostly nothing was given.
-            given.any(|fresh| fresh.pid == process_of(touch.pid))
+            given.any(|fresh| self.is_same(&fresh.to, process_of(touch.pid)))
         };
         if inquiry.touches.iter().all(is_fresh) {
             return self.grant(token, What::Found, access, Lasting::Once);
         }
         let mut allowed = None;
-        for path in &wanted {
-            let is_secret = self.gate.nature(path) == Nature::Secret;
+        for (path, nature) in wanted.iter().zip(natures) {
+            let is_secret = nature == Nature::Secret;
             match self.decider.decide(path, access, now.wall) {
                 Decision::Denied(rule) => {
                     let verdict = Verdict::denied(Reason::Rule(rule.origin.place.clone()));
@@ -141,6 +149,8 @@ impl Hub<'_> {
         }
         let directory = if is_secret { None } else { self.offer(&found, now) };
         for touch in touches {
+            let process = describe(touch.pid, self.top, &touch.executable, &touch.cwd);
+            let caller = Known::of_process(process.pid);
             let new = NewQuestion {
                 request: touch.touch,
                 subject: Subject::File(FileSubject {
@@ -155,10 +165,11 @@ impl Hub<'_> {
                     directory: directory.clone(),
                 }),
                 reason: self.why(is_secret, &touch, &found),
-                process: describe(touch.pid, self.top, &touch.executable, &touch.cwd),
+                process,
                 is_secret,
                 patience: Some(Duration::from_millis(self.gate.ask_timeout_ms)),
             };
+            self.callers.insert(touch.touch, caller);
             match self.queue.ask(new, now) {
                 Asked::New(id) => self.actions.push_back(Action::Opened(id)),
                 Asked::Joined(id) => self.actions.push_back(Action::Joined(id)),
@@ -168,6 +179,11 @@ impl Hub<'_> {
                 }
             }
         }
+    }
+
+    /// Whether a process of this number is the one that was allowed.
+    fn is_same(&self, allowed: &Held, pid: u32) -> bool {
+        allowed.pid == pid && (allowed.lives() || !self.gate.known_callers)
     }
 
     pub(super) fn why(&self, is_secret: bool, touch: &Touch, found: &Found) -> String {
@@ -190,6 +206,7 @@ impl Hub<'_> {
     /// Nobody waits for the answers of this inquiry's questions any more.
     fn withdraw_all(&mut self, token: u64, now: Now) {
         for touch in inquiry_touches(&self.inquiries, token) {
+            self.callers.remove(&touch.touch);
             if let Some(decided) = self.queue.withdraw(touch.touch, now) {
                 self.actions.push_back(Action::Closed(Box::new(decided)));
             }
@@ -209,18 +226,33 @@ impl Hub<'_> {
         !self.gate.holds_hidden(directory) && !self.decider.denies_within(directory, now.wall)
     }
 
-    pub(super) fn offer(&self, found: &Found, now: Now) -> Option<PathBuf> {
-        let kind = match found.kind {
-            Kind::Directory => palisade_gate::Kind::Directory,
-            Kind::File | Kind::Link | Kind::Special => palisade_gate::Kind::File,
+    /// For something that is asked about and no secret. What the plan says to that does not change.
+    pub(super) fn offer(&mut self, found: &Found, now: Now) -> Option<PathBuf> {
+        let nearest = match found.kind {
+            Kind::Directory => &found.path,
+            Kind::File | Kind::Link | Kind::Special => found.path.parent()?,
         };
+        let known = self.offers.get(nearest).cloned();
+        let offered = known.unwrap_or_else(|| {
+            let offered = self.offered_by_plan(nearest);
+            if self.offers.len() >= MOST_OFFERS {
+                self.offers.clear();
+            }
+            self.offers.insert(nearest.to_owned(), offered.clone());
+            offered
+        });
+        offered.filter(|directory| !self.decider.denies_within(directory, now.wall))
+    }
+
+    fn offered_by_plan(&self, directory: &Path) -> Option<PathBuf> {
         let around = Surroundings {
             home: self.home.as_deref(),
             mounted: &self.gate.mounted,
             never: &self.gate.never,
             secrets: &self.gate.secrets,
         };
-        offer(&found.path, kind, &around).filter(|directory| self.may_show_whole(directory, now))
+        let offered = offer(directory, palisade_gate::Kind::Directory, &around);
+        offered.filter(|directory| !self.gate.holds_hidden(directory))
     }
 
     /// Whether a path of the host can be seen inside by now.
@@ -238,9 +270,7 @@ impl Hub<'_> {
     }
 
     pub(super) fn is_secret(&self, token: u64) -> bool {
-        self.inquiries.get(&token).is_some_and(|inquiry| {
-            inquiry.paths().any(|path| self.gate.nature(path) == Nature::Secret)
-        })
+        self.inquiries.get(&token).is_some_and(|inquiry| inquiry.nature == Nature::Secret)
     }
 }
 

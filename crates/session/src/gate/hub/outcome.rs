@@ -3,6 +3,7 @@
 use super::{Action, Fresh, Hub};
 use crate::gate::grants::{Lasting, Part, refusal, takes_descriptor};
 use crate::gate::inquiry::Found;
+use crate::gate::process::{Held, Known};
 use crate::gate::verdict::{Verdict, asked_access, rule_of};
 use palisade_ask::{Decided, Lifetime, Now, Scope, Subject};
 use palisade_broker::{Reply, Touch, Wants};
@@ -12,6 +13,8 @@ use std::time::Duration;
 
 /// What was allowed once is not asked again for the next call of the same process.
 const STILL_FRESH: Duration = Duration::from_secs(1);
+/// Each holds a descriptor; whoever finds no room is asked about again.
+const MOST_FRESH: usize = 128;
 
 impl Hub<'_> {
     /// A question was answered, by whomever.
@@ -39,15 +42,17 @@ impl Hub<'_> {
                 self.decider.add(rule);
             }
         }
+        let waiting = decided.question.requests.iter();
+        let callers: Vec<Known> =
+            waiting.filter_map(|request| self.callers.remove(request)).collect();
         if lasting == Lasting::Once && decided.answer.is_allowed() {
             let access = asked_access(file.access);
             let until = now.monotonic + STILL_FRESH;
-            self.fresh.extend(decided.question.processes.iter().map(|process| Fresh {
-                pid: process.pid,
-                path: file.path.clone(),
-                access,
-                until,
-            }));
+            let fresh = |to| Fresh { to, path: file.path.clone(), access, until };
+            // Who has ended makes no more calls, and is not to be held.
+            self.fresh.retain(|fresh| fresh.until > now.monotonic && fresh.to.lives());
+            let room = MOST_FRESH.saturating_sub(self.fresh.len());
+            self.fresh.extend(callers.iter().filter_map(Held::of).take(room).map(fresh));
         }
         let verdict = Verdict::answered(&decided);
         let mut tokens: Vec<u64> = self

@@ -20,6 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "palisade-policy",
             "palisade-record",
             "palisade-bpf",
+            "palisade-usage",
         ],
     ),
     (
@@ -35,12 +36,21 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "palisade-record",
             "palisade-bpf",
             "palisade-sys",
+            "palisade-usage",
         ],
     ),
     (
         "palisade-launch",
-        &["palisade-broker", "palisade-keeper", "palisade-plan", "palisade-sys", "palisade-bpf"],
+        &[
+            "palisade-broker",
+            "palisade-cgroup",
+            "palisade-keeper",
+            "palisade-plan",
+            "palisade-sys",
+            "palisade-bpf",
+        ],
     ),
+    ("palisade-cgroup", &["palisade-plan", "palisade-sys"]),
     (
         "palisade-broker",
         &["palisade-plan", "palisade-policy", "palisade-guard", "palisade-bpf", "palisade-sys"],
@@ -54,6 +64,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("palisade-bpf", &[]),
     ("palisade-guard", &[]),
     ("palisade-sys", &[]),
+    ("palisade-usage", &["palisade-sys"]),
     ("palisade-testkit", &["palisade-sys"]),
     ("xtask", &[]),
 ];

@@ -15,13 +15,14 @@ const ERRNOS: [(&str, u16); 7] = [
     ("EAFNOSUPPORT", 97),
 ];
 
-const SWITCHES: [(&str, &str); 11] = [
+const SWITCHES: [(&str, &str); 12] = [
     ("debug", "Debug"),
     ("refuse-setid-modes", "RefuseSetidModes"),
     ("deny-inet", "DenyInet"),
     ("deny-unix", "DenyUnix"),
     ("deny-others", "DenyOthers"),
     ("deny-fork", "DenyFork"),
+    ("pin-cpus", "PinCpus"),
     ("deny-anonymous-programs", "DenyAnonymousPrograms"),
     ("guard-writes", "GuardWrites"),
     ("gate-paths", "GatePaths"),

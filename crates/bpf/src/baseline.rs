@@ -30,6 +30,8 @@ pub struct BaselineOptions {
     pub deny_others: bool,
     /// Threads, but no further processes.
     pub deny_fork: bool,
+    /// No process changes the CPUs it may run on: where the mask it starts with is the limit.
+    pub pin_cpus: bool,
     /// No file in memory that could be executed: where programs are told apart by path, and Landlock, which
     /// does it, lets everything on an internal mount pass.
     pub deny_anonymous_programs: bool,
@@ -55,6 +57,7 @@ impl BaselineOptions {
             deny_unix: false,
             deny_others: false,
             deny_fork: false,
+            pin_cpus: false,
             deny_anonymous_programs: false,
             guard_writes: false,
             gate_paths: false,
@@ -71,6 +74,7 @@ impl BaselineOptions {
             Switch::DenyUnix => self.deny_unix,
             Switch::DenyOthers => self.deny_others,
             Switch::DenyFork => self.deny_fork,
+            Switch::PinCpus => self.pin_cpus,
             Switch::DenyAnonymousPrograms => self.deny_anonymous_programs,
             Switch::GuardWrites => self.guard_writes,
             Switch::GatePaths => self.gate_paths,

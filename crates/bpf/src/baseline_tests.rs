@@ -28,7 +28,7 @@ fn plain(arch: Arch) -> Program {
 
 /// No switch, all of them, and any two: rules of one call meet no more than that.
 fn many_options(arch: Arch) -> impl Iterator<Item = BaselineOptions> {
-    let few = (0..2048_u32).filter(|bits| bits.count_ones() <= 2 || *bits == 2047);
+    let few = (0..4096_u32).filter(|bits| bits.count_ones() <= 2 || *bits == 4095);
     few.map(move |bits| BaselineOptions {
         arch,
         debug: bits & 1 != 0,
@@ -42,6 +42,7 @@ fn many_options(arch: Arch) -> impl Iterator<Item = BaselineOptions> {
         deny_anonymous_programs: bits & 256 != 0,
         watch_exec: bits & 512 != 0,
         gate_paths: bits & 1024 != 0,
+        pin_cpus: bits & 2048 != 0,
     })
 }
 
@@ -424,6 +425,19 @@ fn forks_can_be_refused_while_threads_start() {
         for name in ["fork", "vfork"].into_iter().filter(|n| table::number(arch, n).is_some()) {
             assert_eq!(ask(&program, arch, name, &[]), EPERM, "{name}");
         }
+    }
+}
+
+/// Proves: RES-2 affinity
+#[test]
+fn the_cpus_of_a_process_can_be_made_its_last() {
+    for arch in BOTH {
+        let program = compiled(&BaselineOptions { pin_cpus: true, ..BaselineOptions::new(arch) });
+        for whose in [0, 77] {
+            assert_eq!(ask(&program, arch, "sched_setaffinity", &[whose, 8]), EPERM);
+        }
+        assert_eq!(ask(&program, arch, "sched_getaffinity", &[0, 8]), Action::Allow);
+        assert_eq!(ask(&program, arch, "sched_setscheduler", &[0, 0]), Action::Allow);
     }
 }
 

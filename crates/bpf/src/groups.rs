@@ -42,6 +42,7 @@ pub enum Switch {
     DenyUnix,
     DenyOthers,
     DenyFork,
+    PinCpus,
     DenyAnonymousPrograms,
     GuardWrites,
     GatePaths,

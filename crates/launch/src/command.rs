@@ -179,9 +179,13 @@ fn limit(plan: &Plan) -> Result<(), LaunchError> {
             Resource::FileSize => proc::Resource::Fsize,
             Resource::OpenFiles => proc::Resource::Nofile,
             Resource::Processes => proc::Resource::Nproc,
+            Resource::CpuSeconds => proc::Resource::Cpu,
         };
         let value = Limit { soft: Some(rlimit.value), hard: Some(rlimit.value) };
         proc::set_rlimit(resource, value).during("setting a limit")?;
+    }
+    if let Some(cpus) = &plan.affinity {
+        proc::run_only_on(cpus).during("setting the CPUs to run on")?;
     }
     Ok(())
 }

@@ -7,8 +7,9 @@
 
 use crate::error::{During, LaunchError};
 use crate::idmap::OwnerMaps;
+use crate::scratch::Shared;
 use crate::sources::{self, Pieces};
-use palisade_plan::model::{Hardening, MountOp, NodeKind};
+use palisade_plan::model::{Hardening, MountOp, NodeKind, Scratch};
 use palisade_sys::beneath::{create_file_beneath, mkdir_p_beneath, open_beneath, symlink_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, CWD, Errno, Mode, OFlags, SysError};
@@ -26,6 +27,12 @@ pub(crate) const STEP: &str = "building the mount view";
 pub(crate) const STAGE: &str = "/.palisade-stage";
 /// `PROC_SUPER_MAGIC`: a false procfs must not catch our writes (CVE-2025-52881).
 const PROC_MAGIC: i64 = 0x9fa0;
+
+/// Where the run's own files go, if all of them together are limited.
+struct Room<'a> {
+    shared: Option<&'a Shared>,
+    scratch: Option<&'a Scratch>,
+}
 
 /// The new root, empty at first.
 #[derive(Debug)]
@@ -57,6 +64,7 @@ impl Builder {
         ops: &[MountOp],
         prepared: Option<Pieces>,
         mut devpts: Option<OwnedFd>,
+        scratch: Option<&Scratch>,
     ) -> Result<Pieces, LaunchError> {
         let mut sources = match prepared {
             Some(prepared) => prepared,
@@ -67,7 +75,15 @@ impl Builder {
                 *source = devpts.take();
             }
         }
-        ops.iter().zip(sources).map(|(op, source)| self.piece(op, source)).collect()
+        let shared = scratch.map(|scratch| Shared::new(self, scratch)).transpose()?;
+        let room = Room { shared: shared.as_ref(), scratch };
+        let pieces: Pieces = ops
+            .iter()
+            .zip(sources)
+            .map(|(op, source)| self.piece(op, source, &room))
+            .collect::<Result<_, _>>()?;
+        shared.map_or(Ok(()), |shared| shared.close(self))?;
+        Ok(pieces)
     }
 
     /// Makes the new root `/`. The old one then lies over it, unseen by who starts at `/`, until
@@ -94,17 +110,28 @@ impl Builder {
         rustix::process::chdir("/").at("chdir", Path::new("/")).during(STEP)
     }
 
-    fn piece(&self, op: &MountOp, source: Option<OwnedFd>) -> Result<Option<OwnedFd>, LaunchError> {
+    fn piece(
+        &self,
+        op: &MountOp,
+        source: Option<OwnedFd>,
+        room: &Room<'_>,
+    ) -> Result<Option<OwnedFd>, LaunchError> {
         match op {
             MountOp::Overlay { target, hidden, .. } => {
                 let lower = source.ok_or_else(|| no_piece(op))?;
-                self.overlay(&lower, target, hidden).map(Some)
+                self.overlay(&lower, target, hidden, room.shared).map(Some)
+            }
+            MountOp::Tmpfs { mode, exec, .. } if op.is_part_of_scratch() && room.shared.is_some() => {
+                room.shared.map(|shared| shared.part(*mode, *exec)).transpose()
             }
             MountOp::Tmpfs { mode, size, exec, .. } => {
                 let mode = format!("{mode:o}");
                 let size = size.map(|bytes| bytes.to_string());
+                let inodes = room.scratch.and_then(|scratch| scratch.inodes_apart);
+                let inodes = inodes.map(|inodes| inodes.to_string());
                 let mut options = vec![FsOption::Text("mode", &mode)];
                 options.extend(size.as_deref().map(|size| FsOption::Text("size", size)));
+                options.extend(inodes.as_deref().map(|most| FsOption::Text("nr_inodes", most)));
                 let attrs = if *exec { NO_DEVICES } else { NO_DEVICES | MountAttrs::NOEXEC };
                 new_fs("tmpfs", &options, attrs)
             }

@@ -5,6 +5,7 @@
 
 use crate::error::{During, LaunchError};
 use crate::mounts::{Builder, STAGE};
+use crate::scratch::Shared;
 use palisade_plan::model::NodeKind;
 use palisade_sys::beneath::{mkdir_p_beneath, mknod_whiteout, open_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttrs};
@@ -25,12 +26,17 @@ impl Builder {
         lower: &OwnedFd,
         target: &Path,
         hidden: &[PathBuf],
+        shared: Option<&Shared>,
     ) -> Result<OwnedFd, LaunchError> {
         // The kernel takes only attached mounts as layers before 6.15.
         self.attach(lower, &stage("lower"), NodeKind::Dir)?;
         let attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
-        let scratch =
-            mounts::new_fs("tmpfs", &[FsOption::Text("mode", "0755")], attrs).during(STEP)?;
+        let scratch = match shared {
+            Some(shared) => shared.part(0o755, true)?,
+            None => {
+                mounts::new_fs("tmpfs", &[FsOption::Text("mode", "0755")], attrs).during(STEP)?
+            }
+        };
         self.attach(&scratch, &stage("scratch"), NodeKind::Dir)?;
         let lower = open_beneath(&self.root, &stage("lower"), OFlags::PATH).during(STEP)?;
         let upper = mkdir_p_beneath(&self.root, &stage("scratch/upper"), DIR_MODE).during(STEP)?;

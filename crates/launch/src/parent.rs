@@ -9,16 +9,17 @@ use crate::idmap::OwnerMaps;
 use crate::selfcheck::Targets;
 use crate::setup::{self, Launch};
 use crate::sources;
-use crate::streams::{self, Chosen, Streams};
+use crate::streams::{Chosen, OutputPipe, Streams};
 use palisade_broker::Reply;
 use palisade_broker::Trigger;
+use palisade_cgroup::{Birth, Held};
 use palisade_plan::model::{
     Confinement, Identity, Mapping, Namespaced, Namespaces, Owner, Plan, Probe,
 };
 use palisade_sys::clone::{CloneFlags, Forked, clone3};
 use palisade_sys::creds::{self, IdKind, MapLine, write_map};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
-use palisade_sys::proc::{self, sig};
+use palisade_sys::proc::{self, PollFd, PollFlags, sig};
 use palisade_sys::{Errno, Pid, net};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -30,9 +31,11 @@ pub struct Running {
     pidfd: OwnedFd,
     control: OwnedFd,
     pty: Option<OwnedFd>,
+    outputs: Vec<OutputPipe>,
     /// What the self-check aims at; closed when the command has started.
     listener: Option<OwnedFd>,
     broker: Option<Broker>,
+    group: Option<Held>,
     reaped: bool,
 }
 
@@ -58,11 +61,15 @@ pub fn launch(plan: &Plan, streams: &Streams, lock: OwnedFd) -> Result<Running, 
         supervisor: rustix::process::getpid(),
         port: listener.as_ref().map(|(_, port)| *port),
     };
-    let chosen = Chosen::choose(streams)?;
+    let mut chosen = Chosen::choose(streams)?;
+    let outputs = match plan.max_output {
+        Some(_) => chosen.put_pipes_between()?,
+        None => Vec::new(),
+    };
     let ends = broker::Ends::for_plan(plan)?;
     let prepared = match &plan.confinement {
         Confinement::Namespaces(inside) if inside.identity.mapping == Mapping::ByRoot => {
-            streams::give_pipes_to(host_owner(&inside.identity))?;
+            chosen.give_pipes_to(host_owner(&inside.identity))?;
             let maps = OwnerMaps::for_plan(&inside.mounts, host_owner(&inside.identity))?;
             Some(sources::prepare(&inside.mounts, plan.hardening, &maps)?)
         }
@@ -81,10 +88,28 @@ pub fn launch(plan: &Plan, streams: &Streams, lock: OwnedFd) -> Result<Running, 
         }
         _ => (None, None),
     };
-    match clone3(clone_flags(plan)).during("creating the sandbox's namespaces")? {
+    // After the broker, which is not part of it.
+    let group = plan
+        .group
+        .as_ref()
+        .map(|group| Held::create(group, &plan.session))
+        .transpose()
+        .map_err(|error| LaunchError::new("making the control group", error.to_string()))?;
+    const CREATING: &str = "creating the sandbox's namespaces";
+    let (forked, to_join) = match &group {
+        Some(group) => {
+            let Birth { forked, to_join } =
+                group.entry().clone3(clone_flags(plan)).during(CREATING)?;
+            (forked, Some(to_join))
+        }
+        None => (clone3(clone_flags(plan)).during(CREATING)?, None),
+    };
+    match forked {
         Forked::Child => {
             drop(control);
+            drop(outputs);
             setup::child(Launch {
+                to_join,
                 plan,
                 control: inner,
                 chosen,
@@ -100,8 +125,10 @@ pub fn launch(plan: &Plan, streams: &Streams, lock: OwnedFd) -> Result<Running, 
                 pidfd,
                 control,
                 pty: None,
+                outputs,
                 listener: listener.map(|(listener, _)| listener),
                 broker,
+                group,
                 reaped: false,
             };
             if let Confinement::Namespaces(inside) = &plan.confinement {
@@ -159,14 +186,36 @@ impl Running {
         self.broker.as_mut().map_or(Ok(()), Broker::dismiss)
     }
 
+    /// The control group, if the plan has one.
+    pub fn group(&self) -> Option<&Held> {
+        self.group.as_ref()
+    }
+
+    /// To be removed after [`Self::wait`]; what it has counted can be read until then.
+    pub fn take_group(&mut self) -> Option<Held> {
+        self.group.take()
+    }
+
     /// Readable when pid 1, and with it everything inside, is gone.
     pub fn pidfd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
 
+    /// Whether pid 1 is gone, without waiting for it.
+    pub fn has_ended(&self) -> Result<bool, LaunchError> {
+        let mut set = [PollFd::from_borrowed_fd(self.pidfd.as_fd(), PollFlags::IN)];
+        let ready = proc::poll(&mut set, Some(Duration::ZERO)).during("asking for pid 1's end")?;
+        Ok(ready > 0)
+    }
+
     /// The other end of the command's terminal, after [`FromInit::Terminal`].
     pub fn pty(&self) -> Option<BorrowedFd<'_>> {
         self.pty.as_ref().map(AsFd::as_fd)
+    }
+
+    /// What the command writes to, where the plan caps it.
+    pub fn take_outputs(&mut self) -> Vec<OutputPipe> {
+        std::mem::take(&mut self.outputs)
     }
 
     /// The next message; none when pid 1 is gone.
@@ -204,6 +253,8 @@ impl Running {
 
     /// Ends everything inside, now.
     pub fn kill(&self) -> Result<(), LaunchError> {
+        // Behind it stands the end of pid 1, which takes the others along: it may fail.
+        let _ = self.group.as_ref().map(Held::kill);
         match proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL) {
             Err(error) if error.errno != Errno::SRCH => Err(error).during("ending the sandbox"),
             _ => Ok(()),
@@ -211,7 +262,7 @@ impl Running {
     }
 
     /// Waits for the end and tells what the run used.
-    pub fn wait(mut self) -> Result<Usage, LaunchError> {
+    pub fn wait(&mut self) -> Result<Usage, LaunchError> {
         let usage = proc::wait_pid_rusage(self.pid).during("waiting for the sandbox")?.usage;
         self.reaped = true;
         Ok(Usage {

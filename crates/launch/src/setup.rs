@@ -10,6 +10,7 @@ use crate::mounts::{self, Builder};
 use crate::selfcheck::Targets;
 use crate::sources::Pieces;
 use crate::streams::Chosen;
+use palisade_cgroup::ToJoin;
 use palisade_plan::model::{Confinement, Identity, Mapping, Namespaced, Plan};
 use palisade_sys::clone::{CloneFlags, Forked, fork, unshare};
 use palisade_sys::creds::{self, IdKind, MapLine};
@@ -34,6 +35,8 @@ pub(crate) struct Launch<'plan> {
     pub(crate) prepared: Option<Pieces>,
     /// To the broker, for the command.
     pub(crate) usher: Option<OwnedFd>,
+    /// Control groups that the child has yet to enter.
+    pub(crate) to_join: Option<ToJoin<'plan>>,
 }
 
 /// Sets everything up and stays as pid 1.
@@ -49,6 +52,12 @@ pub(crate) fn child(mut launch: Launch<'_>) -> ! {
 
 fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
     let plan = launch.plan;
+    // 0. Before anything is used that a limit counts.
+    launch
+        .to_join
+        .take()
+        .map_or(Ok(()), |groups| groups.join())
+        .during("entering the control group")?;
     // Set-up creates names with exact modes; the command gets the caller's umask back.
     let caller_umask = rustix::process::umask(Mode::empty());
     // Inherited from the supervisor, and undone: an undumpable process does not own its own /proc
@@ -151,7 +160,8 @@ fn build_view(
     report: &OwnedFd,
 ) -> Result<(), LaunchError> {
     let view = Builder::new(launch.plan.hardening)?;
-    let pieces = view.collect(&inside.mounts, launch.prepared.take(), devpts)?;
+    let pieces =
+        view.collect(&inside.mounts, launch.prepared.take(), devpts, launch.plan.scratch.as_ref())?;
     view.change_root()?;
     say(report, Milestone::RootChanged)?;
     view.furnish(&inside.mounts, &pieces)

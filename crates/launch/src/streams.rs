@@ -2,14 +2,15 @@
 //!
 //! The command must never hold the caller's terminal, not even for writing: `/proc/self/fd` opens it
 //! again, and then what is typed there can be taken. What is not a terminal is passed on as it is,
-//! byte for byte.
+//! byte for byte; under a cap on output the command gets a pipe of ours instead, never the caller's.
 
 use crate::error::{During, LaunchError};
 use palisade_plan::model::Owner;
 use palisade_sys::{At as _, Errno, OFlags, tty};
 use rustix::fs::{FileType, FsWord, Gid, Uid};
+use rustix::pipe::PipeFlags;
 use rustix::termios::Winsize;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 const STEP: &str = "connecting the command's streams";
 /// `linux/magic.h`
@@ -23,55 +24,127 @@ pub struct Streams {
 }
 
 /// One of the three streams, chosen before the fork.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Stream {
     AsItIs,
     Pty,
+    /// The pipe with this index.
+    Piped(usize),
+}
+
+/// What came through a pipe of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    Stdout,
+    Stderr,
+    /// The caller has them go to one place, in one order.
+    Both,
+}
+
+/// The end that stays outside of a pipe for the command's output. Reading it never waits.
+#[derive(Debug)]
+pub struct OutputPipe {
+    pub output: Output,
+    pub read: OwnedFd,
 }
 
 /// All three, in order.
 #[derive(Debug)]
-pub(crate) struct Chosen([Stream; 3]);
+pub(crate) struct Chosen {
+    streams: [Stream; 3],
+    /// The ends that the command writes to.
+    pipes: Vec<OwnedFd>,
+}
 
 impl Chosen {
     pub(crate) fn choose(streams: &Streams) -> Result<Self, LaunchError> {
         let has_pty = streams.pty.is_some();
-        Ok(Self([
+        let streams = [
             choose(std::io::stdin().as_fd(), has_pty)?,
             choose(std::io::stdout().as_fd(), has_pty)?,
             choose(std::io::stderr().as_fd(), has_pty)?,
-        ]))
+        ];
+        Ok(Self { streams, pipes: Vec::new() })
+    }
+
+    /// Lets the outputs that are no terminals go through pipes of ours.
+    pub(crate) fn put_pipes_between(&mut self) -> Result<Vec<OutputPipe>, LaunchError> {
+        let mut outer = Vec::new();
+        let [_, stdout, stderr] = self.streams;
+        if let (Stream::AsItIs, Stream::AsItIs) = (stdout, stderr)
+            && is_one_place(std::io::stdout().as_fd(), std::io::stderr().as_fd())
+        {
+            outer.push(self.pipe_for(Output::Both, &[1, 2])?);
+            return Ok(outer);
+        }
+        for (stream, output, number) in [(stdout, Output::Stdout, 1), (stderr, Output::Stderr, 2)] {
+            if let Stream::AsItIs = stream {
+                outer.push(self.pipe_for(output, &[number])?);
+            }
+        }
+        Ok(outer)
+    }
+
+    fn pipe_for(&mut self, output: Output, numbers: &[usize]) -> Result<OutputPipe, LaunchError> {
+        let (read, write) =
+            rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2").during(STEP)?;
+        // The two ends have flags of their own: the command's stays a pipe like any other.
+        rustix::fs::fcntl_setfl(&read, OFlags::NONBLOCK).call("fcntl").during(STEP)?;
+        for number in numbers {
+            self.streams[*number] = Stream::Piped(self.pipes.len());
+        }
+        self.pipes.push(write);
+        Ok(OutputPipe { output, read })
     }
 
     /// Puts the streams in place, in the process that will be the command.
     pub(crate) fn connect(&self, terminal: Option<BorrowedFd<'_>>) -> Result<(), LaunchError> {
-        for (stream, put) in self.0.iter().zip(REPLACE) {
+        for (stream, put) in self.streams.iter().zip(REPLACE) {
             let source = match (stream, terminal) {
                 (Stream::AsItIs, _) | (Stream::Pty, None) => continue,
                 (Stream::Pty, Some(terminal)) => terminal,
+                (Stream::Piped(index), _) => self.pipes[*index].as_fd(),
             };
             put(source).call("dup2").during(STEP)?;
         }
         Ok(())
     }
-}
 
-/// An unnamed pipe of root's could not be opened again as `/dev/stdout` by a command that is not
-/// root. Only pipes: a file the caller redirects to keeps its owner.
-pub(crate) fn give_pipes_to(owner: Owner) -> Result<(), LaunchError> {
-    let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
-    for fd in [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()] {
-        if rustix::fs::fstatfs(fd).is_ok_and(|found| found.f_type == PIPEFS_MAGIC) {
-            let (uid, gid) = (Uid::from_raw(owner.uid), Gid::from_raw(owner.gid));
-            match rustix::fs::fchown(fd, Some(uid), Some(gid)) {
-                // The root of a user namespace, with a pipe from outside that is nobody's in here.
-                // The command reads and writes it all the same, and only can not open it again.
-                Err(Errno::PERM) => {}
-                given => given.call("fchown").during(STEP)?,
+    /// An unnamed pipe of root's could not be opened again as `/dev/stdout` by a command that is not
+    /// root. Only pipes that it gets, and no files: one the caller redirects to keeps its owner.
+    pub(crate) fn give_pipes_to(&self, owner: Owner) -> Result<(), LaunchError> {
+        let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+        let callers = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
+        for (stream, caller) in self.streams.iter().zip(callers) {
+            let fd = match stream {
+                Stream::AsItIs => caller,
+                Stream::Piped(index) => self.pipes[*index].as_fd(),
+                Stream::Pty => continue,
+            };
+            if rustix::fs::fstatfs(fd).is_ok_and(|found| found.f_type == PIPEFS_MAGIC) {
+                let (uid, gid) = (Uid::from_raw(owner.uid), Gid::from_raw(owner.gid));
+                match rustix::fs::fchown(fd, Some(uid), Some(gid)) {
+                    // The root of a user namespace, with a pipe from outside that is nobody's in here.
+                    // The command reads and writes it all the same, and only can not open it again.
+                    Err(Errno::PERM) => {}
+                    given => given.call("fchown").during(STEP)?,
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
+}
+
+/// Whether what is written to the two comes to stand in one order: one pipe, one socket, one open file.
+/// A file that was opened twice alike looks the same, and its two writers would only overwrite each other.
+fn is_one_place(first: BorrowedFd<'_>, second: BorrowedFd<'_>) -> bool {
+    let (Ok(one), Ok(other)) = (rustix::fs::fstat(first), rustix::fs::fstat(second)) else {
+        return false;
+    };
+    let position = |fd| rustix::fs::seek(fd, rustix::fs::SeekFrom::Current(0)).ok();
+    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+        && position(first) == position(second)
+        && rustix::fs::fcntl_getfl(first).ok() == rustix::fs::fcntl_getfl(second).ok()
 }
 
 type Replace = fn(BorrowedFd<'_>) -> rustix::io::Result<()>;

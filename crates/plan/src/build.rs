@@ -2,9 +2,10 @@
 
 use crate::error::PlanError;
 use crate::executables::{self, Ground};
-use crate::facts::{HostFacts, HostTree};
+use crate::facts::{HostFacts, HostTree, LimitFacts};
 use crate::guard::{Guarded, Mounted};
 use crate::host::Host;
+use crate::limits::{self, Assigned};
 use crate::model::{
     Command, Confinement, Gate, Guard, Hardening, Identity, Landlock, MountOp, Namespaced, Note,
     Plan, Seccomp, Weight,
@@ -14,7 +15,7 @@ use crate::seccomp::Unheld;
 use crate::see::{self, Outside, Seen};
 use crate::selfcheck::{self, Walls};
 use crate::{
-    environment, gate, guard, identity, landlock, limits, namespaces, project, promises, seccomp,
+    environment, gate, guard, identity, landlock, namespaces, project, promises, seccomp,
 };
 use palisade_policy::model::{Level, Mode, NetworkMode, Policy};
 use std::ffi::OsString;
@@ -29,6 +30,8 @@ pub struct Request<'a> {
     pub command: Vec<OsString>,
     pub session: String,
     pub missing: Missing,
+    /// Asked where a limit is.
+    pub limits: &'a dyn Fn() -> LimitFacts,
 }
 
 /// What a path to be shown means if it is not there.
@@ -70,6 +73,7 @@ struct Kept {
     guard: Option<Guard>,
     gate: Option<Gate>,
     hardening: Hardening,
+    assigned: Assigned,
 }
 
 fn keep(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanError> {
@@ -87,6 +91,7 @@ fn keep(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanErro
 fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanError> {
     let policy = request.policy;
     let namespaces = namespaces::choose(policy)?;
+    let assigned = assign(request, limits::Walls { own_user_namespace: true, filter: true })?;
     let identity = identity::choose(&policy.process, &request.session, request.facts)?;
     let mut seen = see::see(policy, request.facts, host, Outside::Absent, request.missing)?;
     add_name_files(&identity, request.facts, host, &mut seen);
@@ -102,11 +107,17 @@ fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept
         landlock,
         seccomp: Some(seccomp::choose(
             policy,
-            Unheld { names: guard.is_some(), paths: gate.is_some(), ..Unheld::default() },
+            Unheld {
+                names: guard.is_some(),
+                paths: gate.is_some(),
+                cpus: assigned.affinity.is_some(),
+                ..Unheld::default()
+            },
         )?),
         guard,
         gate,
         hardening: Hardening::all(),
+        assigned,
     };
     Ok((seen, kept))
 }
@@ -121,8 +132,15 @@ fn without_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, K
     let cut_off = policy.network.mode != NetworkMode::Host;
     let mounts: Vec<MountOp> = std::mem::take(&mut seen.view.ops).into_values().collect();
     let guard = guard_names(request, host, &mounts, Mounted::No, &mut seen)?;
-    let unheld =
-        Unheld { inet: cut_off, unix: true, processes: true, names: guard.is_some(), paths: false };
+    let assigned = assign(request, limits::Walls { own_user_namespace: false, filter: true })?;
+    let unheld = Unheld {
+        inet: cut_off,
+        unix: true,
+        processes: true,
+        names: guard.is_some(),
+        paths: false,
+        cpus: assigned.affinity.is_some(),
+    };
     let kept = Kept {
         confinement: Confinement::NoNamespaces,
         landlock: Some(landlock::alone(facts.landlock_abi, &mounts, guard.as_ref(), cut_off)),
@@ -130,8 +148,13 @@ fn without_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, K
         guard,
         gate: None,
         hardening: Hardening { mount_flags: false, ..Hardening::all() },
+        assigned,
     };
     Ok((seen, kept))
+}
+
+fn assign(request: &Request<'_>, walls: limits::Walls) -> Result<Assigned, PlanError> {
+    limits::assign(request.policy, walls, request.facts.uid == 0, request.limits)
 }
 
 fn guard_names(
@@ -161,6 +184,7 @@ fn without_isolation(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Ke
             mount_flags: false,
             ..Hardening::all()
         },
+        assigned: assign(request, limits::Walls { own_user_namespace: false, filter: false })?,
     };
     Ok((see::nothing_hidden(request.policy, request.facts, host)?, kept))
 }
@@ -175,6 +199,7 @@ impl Hardening {
             own_session: true,
             mount_flags: true,
             private_mounts: true,
+            escaped_text: true,
         }
     }
 }
@@ -223,6 +248,13 @@ fn finish(
         Command { argv: request.command.clone(), cwd: seen.cwd, env: environment.entries };
     let about_programs = list_executables(policy, facts, host, &command, &mut kept)?;
     notes.extend(about_programs.into_iter().map(|text| Note::new(Weight::Important, text)));
+    let writable = kept.landlock.as_ref().map_or(&[][..], |landlock| &landlock.writable);
+    let room = limits::room(&kept.confinement, writable);
+    kept.assigned.add_room(policy, &room)?;
+    let scratch = match &kept.confinement {
+        Confinement::Namespaces(inside) => limits::scratch(policy, &inside.mounts)?,
+        Confinement::NoNamespaces | Confinement::None => None,
+    };
     let approvals = policy.approvals.iter().cloned().chain(seen.view.approvals).collect();
     let mut plan = Plan {
         session: request.session.clone(),
@@ -234,9 +266,16 @@ fn finish(
         command,
         create_dirs: seen.create_dirs,
         confinement: kept.confinement,
-        rlimits: limits::rlimits(policy),
+        limits: kept.assigned.limits,
+        group: kept.assigned.group,
+        rlimits: kept.assigned.rlimits,
+        affinity: kept.assigned.affinity,
+        watch: kept.assigned.watch,
+        scratch,
         timeout_ms: policy.resources.timeout,
         grace: limits::grace(policy),
+        max_output: policy.resources.max_output_size,
+        normalize_ms: policy.resources.normalize_time,
         landlock: kept.landlock,
         seccomp: kept.seccomp,
         guard: kept.guard,
@@ -248,6 +287,7 @@ fn finish(
         notes,
     };
     plan.promises = promises::of(&plan, policy);
+    plan.promises.extend(promises::waived(&kept.assigned.waived));
     Ok(plan)
 }
 

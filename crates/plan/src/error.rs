@@ -1,5 +1,6 @@
 //! Why no plan could be made: what, where, and what to do about it.
 
+use crate::limit::{Holder, Limited};
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -81,6 +82,25 @@ pub enum PlanError {
          `process.allowedExecutables` out, or see `sandbox doctor`"
     )]
     ExecutablesUnheld,
+    #[error(
+        "{} ({}) can not be held hard here, only by {} (past it: {}): {why}; accept that with \
+         --best-effort-limits, or go without it with --waive-limit {}",
+        .what.key(), .what.name(), .holder.name(), .overshoot, .what.name()
+    )]
+    LimitSampled { what: Limited, holder: Holder, overshoot: &'static str, why: String },
+    #[error(
+        "nobody here can hold {} ({}): {why}; take it out, or go without it with --waive-limit {}",
+        .what.key(), .what.name(), .what.name()
+    )]
+    LimitUnheld { what: Limited, why: String },
+    #[error("CPU {cpu} of resources.cpuSet can not be used here; there are {available}")]
+    NoSuchCpu { cpu: u32, available: String },
+    #[error(
+        "{} is {most} bytes, and file systems with a size of their own (tmpSize, varTmpSize) have {sized}: \
+         nothing is left for the rest; raise the one or lower the others",
+        .what.key()
+    )]
+    NoRoomLeft { what: Limited, most: u64, sized: u64 },
     #[error("the system call filter: {0}")]
     Seccomp(#[from] palisade_bpf::Error),
 }
@@ -100,6 +120,7 @@ impl PlanError {
             | Self::NotEnforced { .. }
             | Self::NothingIsAsked { .. }
             | Self::NotAllowed { .. }
+            | Self::NoRoomLeft { .. }
             | Self::NoIsolation { .. } => true,
             Self::NoCommand
             | Self::UnsetVariable { .. }
@@ -112,6 +133,9 @@ impl PlanError {
             | Self::NamesUnprotected
             | Self::ExecutablesUnheld
             | Self::NoSpareId { .. }
+            | Self::LimitSampled { .. }
+            | Self::LimitUnheld { .. }
+            | Self::NoSuchCpu { .. }
             | Self::Seccomp(_) => false,
         }
     }

@@ -3,6 +3,7 @@
 //! Gathered by `launch::probe`; tests hand in invented ones. The tree is looked at through a trait,
 //! so that this crate itself never touches a file.
 
+use crate::limit::CgroupHome;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,16 @@ pub struct HostFacts {
     pub own_paths: Vec<PathBuf>,
     /// A file outside every grant that the caller can read, made for the self-check.
     pub canary: Option<PathBuf>,
+}
+
+/// What limits depend on, looked at only where one is asked for.
+#[derive(Clone, Debug)]
+pub struct LimitFacts {
+    pub cgroups: CgroupHome,
+    /// That the caller may run on, in order.
+    pub cpus: Vec<u32>,
+    /// Differs from run to run, so that runs which get some of the CPUs get different ones.
+    pub spread: usize,
 }
 
 /// One line of mountinfo.

@@ -1,6 +1,7 @@
 //! An invented host: a tree, facts about its caller, and the policy of a plain `run`.
 
-use crate::facts::{Entry, EntryKind, HostFacts, HostTree};
+use crate::facts::{Entry, EntryKind, HostFacts, HostTree, LimitFacts};
+use crate::limit::CgroupHome;
 use crate::model::{Access, Confinement, MountOp, Namespaced, Plan};
 use crate::{PlanError, Request, build};
 use palisade_policy::model::{
@@ -237,14 +238,38 @@ pub(crate) fn plan_of(
     tree: &FakeTree,
     command: &str,
 ) -> Result<Plan, PlanError> {
-    build(&Request {
+    build(&request(policy, facts, tree, command, &without_groups))
+}
+
+pub(crate) fn request<'a>(
+    policy: &'a Policy,
+    facts: &'a HostFacts,
+    tree: &'a FakeTree,
+    command: &str,
+    limits: &'a dyn Fn() -> LimitFacts,
+) -> Request<'a> {
+    Request {
         policy,
         facts,
         tree,
         command: vec![command.into()],
         session: "session-1".to_owned(),
         missing: crate::Missing::IsAnError,
-    })
+        limits,
+    }
+}
+
+/// A group for processes and nothing else.
+#[cfg(feature = "layers-off")]
+pub(crate) fn with_group() -> LimitFacts {
+    let parents = [(crate::limit::Controller::Pids, "/sys/fs/cgroup/pids".into())].into();
+    LimitFacts { cgroups: CgroupHome::V1 { parents }, ..without_groups() }
+}
+
+/// Two CPUs, and nowhere to make a control group.
+pub(crate) fn without_groups() -> LimitFacts {
+    let cgroups = CgroupHome::Nowhere { why: "invented".to_owned() };
+    LimitFacts { cgroups, cpus: vec![0, 1], spread: 0 }
 }
 
 pub(crate) fn inside(plan: &Plan) -> &Namespaced {

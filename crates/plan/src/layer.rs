@@ -38,13 +38,28 @@ pub enum Layer {
     EnvScrub,
     /// The child's own check before the command starts.
     SelfCheck,
+    /// Limits, and a mask of CPUs, set on the process itself.
     Rlimits,
+    /// A control group of the run's own.
+    Cgroup,
+    /// File systems of the run's own that hold no more than they are given.
+    SizedFiles,
     /// The supervisor watches a clock.
     Timer,
+    /// It looks now and then what is used.
+    Watchdog,
+    /// It stands between the command and who reads its output.
+    OutputCap,
+    /// What was allowed to a process is not another's that gets its number.
+    KnownCallers,
+    /// No more questions are open at once than a person could look through.
+    BoundedQuestions,
+    /// Names from inside are spelt out before a person sees them.
+    EscapedText,
 }
 
 impl Layer {
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 29] = [
         Self::MountView,
         Self::ReadOnlyMounts,
         Self::MountFlags,
@@ -66,7 +81,14 @@ impl Layer {
         Self::EnvScrub,
         Self::SelfCheck,
         Self::Rlimits,
+        Self::Cgroup,
+        Self::SizedFiles,
         Self::Timer,
+        Self::Watchdog,
+        Self::OutputCap,
+        Self::KnownCallers,
+        Self::BoundedQuestions,
+        Self::EscapedText,
     ];
 
     /// The name that plan, report and tests use.
@@ -93,7 +115,14 @@ impl Layer {
             Self::EnvScrub => "env-scrub",
             Self::SelfCheck => "self-check",
             Self::Rlimits => "rlimits",
+            Self::Cgroup => "cgroup",
+            Self::SizedFiles => "sized-files",
             Self::Timer => "timer",
+            Self::Watchdog => "watchdog",
+            Self::OutputCap => "output-cap",
+            Self::KnownCallers => "known-callers",
+            Self::BoundedQuestions => "bounded-questions",
+            Self::EscapedText => "escaped-text",
         }
     }
 

@@ -5,7 +5,7 @@
 
 use crate::facts::{EntryKind, HostFacts, HostTree};
 use crate::layer::Layer;
-use crate::model::{Access, Confinement, MountOp, Namespaced, NodeKind, Plan};
+use crate::model::{Access, Confinement, Gate, MountOp, Namespaced, NodeKind, Plan, Watch};
 use palisade_bpf::{Answer, FilterSpec};
 use std::path::Path;
 
@@ -50,8 +50,21 @@ fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer) {
         }
         Layer::Guard => unguard(plan),
         Layer::SelfCheck => plan.self_check.clear(),
-        Layer::Rlimits => plan.rlimits.clear(),
+        Layer::Rlimits => {
+            plan.rlimits.clear();
+            plan.affinity = None;
+        }
+        Layer::Cgroup => plan.group = None,
+        Layer::SizedFiles => give_room(plan),
+        Layer::Watchdog => plan.watch = Watch::default(),
+        Layer::OutputCap => plan.max_output = None,
         Layer::Timer => plan.timeout_ms = None,
+        Layer::EscapedText => plan.hardening.escaped_text = false,
+        Layer::KnownCallers | Layer::BoundedQuestions => {
+            if let Some(gate) = &mut plan.gate {
+                answer_anybody(gate, layer);
+            }
+        }
         Layer::EnvScrub => give_back_environment(plan, facts),
         Layer::MountView
         | Layer::ReadOnlyMounts
@@ -66,6 +79,25 @@ fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer) {
             if let Confinement::Namespaces(inside) = &mut plan.confinement {
                 take_out_of_namespaces(inside, layer);
             }
+        }
+    }
+}
+
+fn answer_anybody(gate: &mut Gate, layer: Layer) {
+    match layer {
+        Layer::KnownCallers => gate.known_callers = false,
+        Layer::BoundedQuestions => gate.most_questions = usize::MAX,
+        _ => {}
+    }
+}
+
+/// File systems as large as the kernel makes them by itself.
+fn give_room(plan: &mut Plan) {
+    plan.scratch = None;
+    let Confinement::Namespaces(inside) = &mut plan.confinement else { return };
+    for op in &mut inside.mounts {
+        if let MountOp::Tmpfs { size, .. } = op {
+            *size = None;
         }
     }
 }

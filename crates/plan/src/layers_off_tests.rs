@@ -1,5 +1,7 @@
 use super::*;
-use crate::fake::{FakeTree, access, inside, op_at, plan, policy, root, user};
+use crate::build;
+use crate::fake::{FakeTree, access, inside, op_at, plan, policy, request, root, user, with_group};
+use palisade_policy::model::{Mode, Policy};
 
 fn off(layers: &[Layer]) -> Plan {
     let tree = FakeTree::new();
@@ -12,8 +14,13 @@ fn every_layer_changes_the_plan_and_leaves_the_check() {
         let mut policy = policy();
         policy.process.debug = false;
         policy.resources.timeout = Some(1000);
-        let facts = root();
-        let whole = plan(&policy, &facts, &FakeTree::new()).unwrap();
+        policy.resources.max_memory = Some(1 << 30);
+        policy.resources.max_output_size = Some(1 << 20);
+        policy.resources.best_effort = true;
+        policy.process.max_processes = Some(20);
+        policy.filesystem.max_total_size = Some(1 << 30);
+        let (facts, tree) = (root(), FakeTree::new());
+        let whole = build(&request(&policy, &facts, &tree, "true", &with_group)).unwrap();
         let probes = whole.self_check.clone();
         let before = format!("{whole:?}");
         let without = without(whole, &facts, &FakeTree::new(), &[layer]);
@@ -50,6 +57,11 @@ fn secrets_come_back_without_the_scrub() {
 
 #[test]
 fn without_the_guard_the_command_writes_by_itself() {
+    // Where nothing is asked either: questions have a broker of their own right.
+    let policy = Policy { mode: Mode::Static, ..policy() };
+    let tree = FakeTree::new();
+    let off =
+        |layers: &[Layer]| without(plan(&policy, &user(), &tree).unwrap(), &user(), &tree, layers);
     let whole = off(&[]);
     let asks = |plan: &Plan| {
         let rules = plan.seccomp.as_ref().unwrap().filter.rules();

@@ -24,6 +24,7 @@ mod landlock;
 pub mod layer;
 #[cfg(feature = "layers-off")]
 pub mod layers_off;
+pub mod limit;
 mod limits;
 mod lists;
 pub mod model;

@@ -4,6 +4,8 @@
 //! here happens or the run stops.
 
 use crate::layer::{Layer, Promise};
+pub use crate::limit::{Grace, Resource, Rlimit, Scratch, Watch};
+use crate::limit::{Group, Limit};
 use palisade_bpf::{FilterSpec, Profile};
 use palisade_guard::GuardedPath;
 use palisade_policy::model::{Approval, Level, Mode, NetworkMode, OnAsk, View};
@@ -26,12 +28,31 @@ pub struct Plan {
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub create_dirs: Vec<PathBuf>,
     pub confinement: Confinement,
+    /// Every limit of the run, and who holds it.
+    pub limits: Vec<Limit>,
+    /// Missing means that no limit needs one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<Group>,
     /// Set on the command, in this order.
     pub rlimits: Vec<Rlimit>,
+    /// The only CPUs it runs on, where no group says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub affinity: Option<Vec<u32>>,
+    /// What the supervisor has to look after by itself.
+    pub watch: Watch,
+    /// One file system behind all that the run has for itself, where the sum of it is limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scratch: Option<Scratch>,
     /// Wall time after which the command is asked to end; the exit code is 124.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     pub grace: Grace,
+    /// Bytes of each of the command's outputs that its reader gets: their beginning and their end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output: Option<u64>,
+    /// The run takes a multiple of this time, and says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub normalize_ms: Option<u64>,
     /// Missing means no Landlock on this host or the layer was not asked for; see `promises`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub landlock: Option<Landlock>,
@@ -53,14 +74,6 @@ pub struct Plan {
     pub approvals: Vec<Approval>,
     /// What a person should know: relaxations, things left out, things that behave otherwise.
     pub notes: Vec<Note>,
-}
-
-/// How long the command may take to end once it was asked to; then it is killed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Grace {
-    pub after_signal_ms: u64,
-    pub after_timeout_ms: u64,
 }
 
 /// Something a person might not expect.
@@ -280,6 +293,15 @@ pub enum MountOp {
 }
 
 impl MountOp {
+    /// Whether its files come out of the common room ([`Scratch`]): what has a size of its own does not.
+    pub fn is_part_of_scratch(&self) -> bool {
+        match self {
+            Self::Tmpfs { mode, size, .. } => size.is_none() && mode & 0o200 != 0,
+            Self::Overlay { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Where the step puts something.
     pub fn target(&self) -> &Path {
         match self {
@@ -298,22 +320,6 @@ impl MountOp {
             | Self::Device { target, .. } => target,
         }
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Rlimit {
-    pub resource: Resource,
-    pub value: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Resource {
-    Core,
-    FileSize,
-    OpenFiles,
-    /// Counts per user namespace since 5.14 when set inside it.
-    Processes,
 }
 
 /// The second floor below the mount view.
@@ -434,6 +440,10 @@ pub struct Gate {
     pub executes: bool,
     pub on_ask: OnAsk,
     pub ask_timeout_ms: u64,
+    /// Open at once.
+    pub most_questions: usize,
+    /// Whether who was allowed something once is known by more than a number, which another may get.
+    pub known_callers: bool,
 }
 
 /// How something on the host is asked about.
@@ -488,6 +498,8 @@ pub struct Hardening {
     pub mount_flags: bool,
     /// What the host mounts later does not show inside, nor the reverse.
     pub private_mounts: bool,
+    /// Names from inside are spelt out before a person sees them.
+    pub escaped_text: bool,
 }
 
 /// Something the child tries, and the only outcome that lets the run go on.

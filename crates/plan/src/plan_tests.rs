@@ -1,7 +1,9 @@
 //! Whole plans for invented hosts: levels, callers, refusals.
 
 use crate::facts::{HostFacts, HostMount};
-use crate::fake::{FakeTree, access, inside, op_at, plan, policy, root, shows, user};
+use crate::fake::{
+    FakeTree, access, inside, op_at, plan, policy, root, shows, user, without_groups,
+};
 use crate::layer::{Layer, Strength};
 use crate::model::{Access, Confinement, MountOp, Owner, Plan, Probe, Resource};
 use crate::{Missing, PlanError, Request, build};
@@ -294,10 +296,10 @@ fn limits_come_from_the_policy() {
         limits,
         [
             (Resource::Core, 0),
-            (Resource::FileSize, 1 << 20),
-            (Resource::OpenFiles, 100),
             // Our own pid 1 counts.
             (Resource::Processes, 12),
+            (Resource::FileSize, 1 << 20),
+            (Resource::OpenFiles, 100),
         ]
     );
     assert_eq!(plan_limited.timeout_ms, Some(5_000));
@@ -324,9 +326,11 @@ fn the_text_shows_what_ends_a_run_with_and_without_a_time_limit() {
     let without = text(&policy);
     assert!(without.contains("suspicious system calls: 7, then the run is ended"), "{without}");
     assert!(without.contains("to end after a signal: 1500 ms"), "{without}");
-    assert!(!without.contains("wall time"), "{without}");
+    assert!(!without.contains("timeout"), "{without}");
     policy.resources.timeout = Some(5_000);
-    assert!(text(&policy).contains("wall time: 5000 ms, and 1500 ms to end"));
+    let with = text(&policy);
+    assert!(with.contains("timeout                   5s  timer, hard"), "{with}");
+    assert!(with.contains("to end after the timeout: 1500 ms"), "{with}");
 }
 
 /// Proves: SYS-2 promised
@@ -408,9 +412,15 @@ fn approvals_reach_the_plan() {
 fn a_missing_command_is_an_error_of_ours() {
     let (policy, facts, tree) = (policy(), user(), developer());
     let session = "s".to_owned();
-    let missing = Missing::IsAnError;
-    let request =
-        Request { policy: &policy, facts: &facts, tree: &tree, command: vec![], session, missing };
+    let request = Request {
+        policy: &policy,
+        facts: &facts,
+        tree: &tree,
+        command: vec![],
+        session,
+        missing: Missing::IsAnError,
+        limits: &without_groups,
+    };
     let error = build(&request).unwrap_err();
     assert_eq!(error, PlanError::NoCommand);
     assert!(!error.refused_by_policy());
@@ -463,8 +473,15 @@ fn a_missing_path_of_a_file_is_noted_and_never_left_to_be_made() {
         let (mut policy, facts, tree) = (policy(), user(), developer());
         policy.filesystem.read_only_paths = vec![path.to_owned()];
         let (command, session) = (vec!["true".into()], "s".to_owned());
-        let missing = Missing::IsNoted;
-        build(&Request { policy: &policy, facts: &facts, tree: &tree, command, session, missing })
+        build(&Request {
+            policy: &policy,
+            facts: &facts,
+            tree: &tree,
+            command,
+            session,
+            missing: Missing::IsNoted,
+            limits: &without_groups,
+        })
     };
     let plan = planned("/srv/models").unwrap();
     assert!(plan.notes.iter().any(|note| note.text.contains("/srv/models")));

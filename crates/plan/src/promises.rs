@@ -3,6 +3,7 @@
 //! Says what is, never what was hoped for: a promise without a layer is `Absent`.
 
 use crate::layer::{Layer, Promise, Strength};
+use crate::limit::{Grip, Limit, Limited};
 use crate::model::{Confinement, MountOp, Plan, Probe};
 use palisade_policy::model::{EnvMode, Mode, NetworkMode, OnAsk, Policy};
 
@@ -22,16 +23,8 @@ pub(crate) fn of(plan: &Plan, policy: &Policy) -> Vec<Promise> {
         EnvMode::Inherit => scrub.advisory("by name: a secret under a harmless name passes"),
         EnvMode::Clean | EnvMode::Explicit => scrub,
     });
-    if !plan.rlimits.is_empty() {
-        promises.push(
-            Promise::new("PROC-2", "limits on processes, open files and file size")
-                .held(&[Layer::Rlimits]),
-        );
-    }
+    promises.extend(plan.limits.iter().map(limit));
     promises.extend(programs(plan, policy));
-    if plan.timeout_ms.is_some() {
-        promises.push(Promise::new("RES-2", "the run ends in time").held(&[Layer::Timer]));
-    }
     if !plan.self_check.is_empty() {
         promises.push(
             Promise::new("ESC-2", "the walls are tried from inside before the command starts")
@@ -39,6 +32,45 @@ pub(crate) fn of(plan: &Plan, policy: &Policy) -> Vec<Promise> {
         );
     }
     promises
+}
+
+/// Each limit by itself: they have different holders.
+fn limit(limit: &Limit) -> Promise {
+    let (id, what) = limited(limit.what);
+    let promise = Promise::new(id, what).held(limit.holder.layers());
+    match limit.grip {
+        Grip::Hard => promise,
+        Grip::Sampled => promise.advisory(&format!("looked at now and then; {}", limit.overshoot)),
+    }
+}
+
+/// Limits that somebody was ready to go without.
+pub(crate) fn waived(limits: &[Limited]) -> impl Iterator<Item = Promise> {
+    limits.iter().map(|what| {
+        let (id, promised) = limited(*what);
+        let remark = format!("given up by --waive-limit {}", what.name());
+        Promise::new(id, promised).absent(&remark)
+    })
+}
+
+fn limited(what: Limited) -> (&'static str, &'static str) {
+    match what {
+        Limited::Memory => ("RES-1", "memory is limited"),
+        Limited::Swap => ("RES-1", "swap is limited"),
+        Limited::Cpus => ("RES-1", "the share of the CPUs is limited"),
+        Limited::CpuSet => ("RES-2", "only the named CPUs are used"),
+        Limited::CpuTime => ("RES-2", "CPU time is limited"),
+        Limited::Processes => ("PROC-2", "the number of processes is limited"),
+        Limited::Threads => ("RES-2", "the number of threads is limited"),
+        Limited::OpenFiles => ("RES-2", "open files are limited"),
+        Limited::FileSize => ("FS-6", "the size of a file is limited"),
+        Limited::Disk => ("FS-6", "the space held is limited"),
+        Limited::Inodes => ("FS-6", "the number of files is limited"),
+        Limited::IoBandwidth => ("RES-1", "bytes read and written in a second are limited"),
+        Limited::IoOperations => ("RES-1", "reads and writes in a second are limited"),
+        Limited::WallTime => ("RES-2", "the run ends in time"),
+        Limited::Output => ("RES-2", "output is cut to its beginning and its end"),
+    }
 }
 
 const HIDDEN: &str = "what is not granted can not be read";

@@ -1,8 +1,10 @@
 //! The plan as text and as JSON, for `sandbox plan`. Plain text: colour is the command line's part.
 
 use crate::layer::{Layer, Strength};
+use crate::limit::{Limit, Limited};
 use crate::model::{Access, Confinement, Grace, MountOp, Namespaced, Plan, Resource};
 use palisade_policy::model::OnAsk;
+use palisade_policy::units;
 use std::fmt::{self, Display, Formatter, Write as _};
 
 impl Plan {
@@ -142,23 +144,41 @@ fn row(op: &MountOp) -> [String; 4] {
 
 fn limits(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
     writeln!(f, "\nlimits")?;
-    for limit in &plan.rlimits {
-        let name = match limit.resource {
-            Resource::Core => "core file",
-            Resource::FileSize => "file size",
-            Resource::OpenFiles => "open files",
-            Resource::Processes => "processes and threads, pid 1 and the broker included",
-        };
-        writeln!(f, "  {name}: {}", limit.value)?;
+    for limit in &plan.limits {
+        let (name, value) = (limit.what.name(), told(limit));
+        write!(f, "  {name:12}  {value:>14}  {}, {}", limit.holder.name(), limit.grip.name())?;
+        writeln!(f, "; past it: {}", limit.overshoot)?;
+    }
+    if plan.rlimits.iter().any(|limit| limit.resource == Resource::Core) {
+        writeln!(f, "  no core files")?;
     }
     let Grace { after_signal_ms, after_timeout_ms } = plan.grace;
-    if let Some(ms) = plan.timeout_ms {
-        writeln!(f, "  wall time: {ms} ms, and {after_timeout_ms} ms to end")?;
+    if plan.timeout_ms.is_some() {
+        writeln!(f, "  to end after the timeout: {after_timeout_ms} ms")?;
     }
     if let Some(most) = plan.seccomp.as_ref().and_then(|seccomp| seccomp.max_blocked) {
         writeln!(f, "  suspicious system calls: {most}, then the run is ended")?;
     }
     writeln!(f, "  to end after a signal: {after_signal_ms} ms")
+}
+
+fn told(limit: &Limit) -> String {
+    let value = limit.value;
+    match limit.what {
+        Limited::Cpus => format!("{} CPUs", units::show_cpus(value)),
+        Limited::CpuSet => format!("{value} CPUs"),
+        Limited::CpuTime | Limited::WallTime => units::show_millis(value),
+        Limited::Memory
+        | Limited::Swap
+        | Limited::FileSize
+        | Limited::Disk
+        | Limited::Output => units::show_size(value),
+        Limited::IoBandwidth => format!("{}/s", units::show_size(value)),
+        Limited::IoOperations => format!("{value}/s"),
+        Limited::Processes | Limited::Threads | Limited::OpenFiles | Limited::Inodes => {
+            value.to_string()
+        }
+    }
 }
 
 fn filters(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {

@@ -21,6 +21,8 @@ pub(crate) struct Unheld {
     pub(crate) names: bool,
     /// Paths that a broker looks for first, so that a person can be asked about those that are missing.
     pub(crate) paths: bool,
+    /// CPUs beyond those a process starts with.
+    pub(crate) cpus: bool,
 }
 
 pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp, PlanError> {
@@ -35,6 +37,7 @@ pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp, PlanErr
         deny_unix: unheld.unix,
         deny_others: unheld.processes,
         deny_fork: !policy.process.allow_fork,
+        pin_cpus: unheld.cpus,
         deny_anonymous_programs: !policy.process.allowed_executables.is_empty(),
         guard_writes: unheld.names,
         gate_paths: unheld.paths,
@@ -55,6 +58,7 @@ pub fn key_of(switch: Switch) -> Option<&'static str> {
         Switch::DenyInet => Some("network.mode"),
         Switch::DenyUnix | Switch::DenyOthers => Some("process.userNamespace"),
         Switch::DenyFork => Some("process.allowFork"),
+        Switch::PinCpus => Some("resources.cpus"),
         Switch::DenyAnonymousPrograms | Switch::WatchExec => Some("process.allowedExecutables"),
         Switch::GatePaths => Some("mode"),
         Switch::GuardWrites => Some("filesystem.protectNames"),

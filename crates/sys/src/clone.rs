@@ -6,7 +6,7 @@
     reason = "clone3 and unshare have no safe wrapper that takes every namespace"
 )]
 
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::process::Pid;
@@ -38,7 +38,7 @@ pub enum Forked {
     Parent { pid: Pid, pidfd: OwnedFd },
 }
 
-/// `struct clone_args` in its first version (5.3); the kernel accepts it for ever.
+/// `struct clone_args` in its third version (5.7).
 #[repr(C)]
 #[derive(Default)]
 struct CloneArgs {
@@ -50,38 +50,44 @@ struct CloneArgs {
     stack: u64,
     stack_size: u64,
     tls: u64,
+    set_tid: u64,
+    set_tid_size: u64,
+    cgroup: u64,
 }
 
+/// Of its first version (5.3), which the kernel accepts for ever.
+const FIRST_VERSION: usize = 64;
 const CLONE_PIDFD: u64 = 0x1000;
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// Forks into new namespaces; with [`CloneFlags::NONE`] it is a plain fork that yields a pidfd.
 ///
 /// Fails with `EINVAL` in a process with more than one thread. libc's fork handlers do not run.
 /// See clone3(2).
 pub fn clone3(flags: CloneFlags) -> Result<Forked> {
+    fork_alone(|pidfd| match clone3_raw(flags, None, pidfd) {
+        // Container profiles refuse clone3 whatever it asks for, since a filter can not read its
+        // arguments, and judge clone(2) by its flags (docker answers ENOSYS, older ones EPERM).
+        Err(Errno::NOSYS | Errno::PERM) => clone(flags, pidfd),
+        returned => returned,
+    })
+}
+
+/// The same with the new process in the cgroup (of v2, 5.7) whose directory `cgroup` is, from its first
+/// moment on. There is no older call that could stand in where this one is refused.
+pub fn clone3_into(flags: CloneFlags, cgroup: impl AsFd) -> Result<Forked> {
+    fork_alone(|pidfd| clone3_raw(flags, Some(cgroup.as_fd()), pidfd))
+}
+
+type Returned = std::result::Result<libc::c_long, Errno>;
+
+fn fork_alone(call: impl FnOnce(&mut libc::c_int) -> Returned) -> Result<Forked> {
     let failed = |why: &str, errno| SysError::new("clone3", why, errno);
     if !is_single_threaded()? {
         return Err(failed("in a process with several threads", Errno::INVAL));
     }
     let mut pidfd: libc::c_int = -1;
-    let mut args = CloneArgs {
-        flags: flags.bits() | CLONE_PIDFD,
-        pidfd: (&raw mut pidfd).expose_provenance() as u64,
-        exit_signal: libc::SIGCHLD as u64,
-        ..CloneArgs::default()
-    };
-    // SAFETY: without CLONE_VM the child gets its own copy of memory and goes on on its copy of this
-    // stack, as after fork(2). We are the only thread, so no lock is held in that copy. `args` and
-    // the `pidfd` it points to outlive the call.
-    let returned =
-        unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of::<CloneArgs>()) };
-    let raw = match check(returned) {
-        // Container profiles refuse clone3 whatever it asks for, since a filter can not read its
-        // arguments, and judge clone(2) by its flags (docker answers ENOSYS, older ones EPERM).
-        Err(Errno::NOSYS | Errno::PERM) => clone(flags, &mut pidfd),
-        returned => returned,
-    };
-    let raw = raw.map_err(|errno| failed("", errno))?;
+    let raw = call(&mut pidfd).map_err(|errno| failed("", errno))?;
     let Some(pid) = i32::try_from(raw).ok().and_then(Pid::from_raw) else {
         return Ok(Forked::Child);
     };
@@ -91,8 +97,31 @@ pub fn clone3(flags: CloneFlags) -> Result<Forked> {
     Ok(Forked::Parent { pid, pidfd })
 }
 
+fn clone3_raw(
+    flags: CloneFlags,
+    cgroup: Option<BorrowedFd<'_>>,
+    pidfd: &mut libc::c_int,
+) -> Returned {
+    let mut args = CloneArgs {
+        flags: flags.bits() | CLONE_PIDFD,
+        pidfd: (&raw mut *pidfd).expose_provenance() as u64,
+        exit_signal: libc::SIGCHLD as u64,
+        ..CloneArgs::default()
+    };
+    let mut size = FIRST_VERSION;
+    if let Some(cgroup) = cgroup {
+        args.flags |= CLONE_INTO_CGROUP;
+        args.cgroup = u64::from(cgroup.as_raw_fd().unsigned_abs());
+        size = size_of::<CloneArgs>();
+    }
+    // SAFETY: without CLONE_VM the child gets its own copy of memory and goes on on its copy of this
+    // stack, as after fork(2). We are the only thread (`fork_alone`), so no lock is held in that copy.
+    // `args`, of which the kernel reads `size` bytes, and the `pidfd` it points to outlive the call.
+    check(unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size) })
+}
+
 /// The same by clone(2), which has no room for a time namespace: that bit belongs to the exit signal.
-fn clone(flags: CloneFlags, pidfd: &mut libc::c_int) -> std::result::Result<libc::c_long, Errno> {
+fn clone(flags: CloneFlags, pidfd: &mut libc::c_int) -> Returned {
     if flags.contains(CloneFlags::NEWTIME) {
         return Err(Errno::NOSYS);
     }

@@ -72,3 +72,26 @@ fn a_profile_that_forbids_clone3_leaves_the_older_call() {
         });
     }
 }
+
+#[test]
+fn a_directory_that_is_no_cgroup_makes_no_process() {
+    in_child(|| {
+        let directory = std::fs::File::open("/").unwrap();
+        let refused = clone3_into(CloneFlags::NONE, &directory).unwrap_err();
+        assert_eq!(refused.errno, Errno::BADF);
+        assert_eq!(refused.call, "clone3");
+    });
+}
+
+#[test]
+fn a_kernel_that_forbids_clone3_does_not_quietly_leave_the_cgroup_out() {
+    in_child(|| {
+        crate::creds::set_no_new_privs().unwrap();
+        let refuse = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
+        let filter = crate::test_child::filter(libc::SYS_clone3, refuse);
+        crate::seccomp::install(&filter, crate::seccomp::SeccompFlags::NONE).unwrap();
+        let directory = std::fs::File::open("/").unwrap();
+        let refused = clone3_into(CloneFlags::NONE, &directory).unwrap_err();
+        assert_eq!(refused.errno, Errno::NOSYS);
+    });
+}

@@ -19,7 +19,7 @@ use rustix::process::Pid;
 use crate::error::{At, Result, check, last_errno};
 
 pub use jobs::{JobId, foreground_group, kill_own_group, own_group, session_of};
-pub use rlimit::{Limit, Resource, set_rlimit};
+pub use rlimit::{Limit, Resource, run_only_on, set_rlimit, usable_cpus};
 pub use rustix::event::{PollFd, PollFlags};
 pub use signals::{
     SigInfo, block_signals, is_ignored, read_signalfd, reset_action, sig, signalfd, unblock_all,

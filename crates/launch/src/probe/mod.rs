@@ -2,11 +2,13 @@
 //! Must never change anything: a probe that has to try something tries it in a throw-away process.
 
 mod doctor;
+mod limits;
 pub(crate) mod mend;
 mod mountinfo;
 mod tree;
 
 pub use doctor::{Finding, Health, Report, doctor};
+pub use limits::limit_facts;
 pub use tree::RealTree;
 
 use palisade_plan::facts::{HostFacts, HostMount};
@@ -67,7 +69,7 @@ fn is_file_among_streams() -> bool {
 /// The mount table, in the kernel's order.
 pub fn mounts() -> Result<Vec<HostMount>, FactsError> {
     let table = read_proc("/proc/self/mountinfo")?;
-    Ok(mountinfo::parse(&table).map(|listed| listed.mount).collect())
+    Ok(mountinfo::parse(&table).collect())
 }
 
 fn read_proc(path: &'static str) -> Result<Vec<u8>, FactsError> {

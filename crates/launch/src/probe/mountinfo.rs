@@ -5,32 +5,24 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
-/// A mount as it is listed.
-#[derive(Clone, Debug)]
-pub(crate) struct Listed {
-    pub(crate) mount: HostMount,
-    /// Of the file system: a v1 control group names its controllers there.
-    pub(crate) options: String,
-}
-
 /// Lines that do not parse are left out: the kernel writes none.
-pub(crate) fn parse(text: &[u8]) -> impl Iterator<Item = Listed> {
+pub(crate) fn parse(text: &[u8]) -> impl Iterator<Item = HostMount> {
     text.split(|byte| *byte == b'\n').filter_map(line)
 }
 
-fn line(text: &[u8]) -> Option<Listed> {
-    let fields: Vec<&[u8]> = text.split(|byte| *byte == b' ').collect();
+fn line(text: &[u8]) -> Option<HostMount> {
+    let mut fields: Vec<&[u8]> = Vec::with_capacity(16);
+    fields.extend(text.split(|byte| *byte == b' '));
     // Optional fields end at a lone hyphen; the file system's type follows it.
     let hyphen = fields.iter().skip(6).position(|field| *field == b"-")? + 6;
     let options = fields.get(hyphen + 3)?;
-    let mount = HostMount {
+    Some(HostMount {
         device: String::from_utf8_lossy(fields.get(2)?).into_owned(),
         root: path(fields.get(3)?),
         mount_point: path(fields.get(4)?),
         fs_type: String::from_utf8_lossy(fields.get(hyphen + 1)?).into_owned(),
         read_only: is_read_only(fields.get(5)?) || is_read_only(options),
-    };
-    Some(Listed { mount, options: String::from_utf8_lossy(options).into_owned() })
+    })
 }
 
 /// By the options of the mount, or of the file system.
@@ -40,6 +32,9 @@ fn is_read_only(options: &[u8]) -> bool {
 
 /// Space, tab, newline and backslash stand as `\` and three octal digits.
 fn path(field: &[u8]) -> PathBuf {
+    if !field.contains(&b'\\') {
+        return PathBuf::from(OsString::from_vec(field.to_vec()));
+    }
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((first, tail)) = rest.split_first() {
@@ -72,9 +67,7 @@ mod tests {
         let text =
             b"36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 shared:2 - ext3 /dev/root rw\n\
                      22 27 0:21 / /proc ro,relatime - proc proc rw\n";
-        let listed: Vec<Listed> = parse(text).collect();
-        assert_eq!(listed[0].options, "rw");
-        let mounts: Vec<HostMount> = listed.into_iter().map(|listed| listed.mount).collect();
+        let mounts: Vec<HostMount> = parse(text).collect();
         assert_eq!(mounts.len(), 2);
         assert_eq!(mounts[0].mount_point, PathBuf::from("/mnt 2"));
         assert_eq!(mounts[0].root, PathBuf::from("/mnt1"));

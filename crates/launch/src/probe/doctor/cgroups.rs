@@ -1,180 +1,100 @@
-//! Which control groups the host has, and whether we may put processes into one of our own.
+//! Whether a run could have a control group of its own, made as a run makes it.
 //! Must remove at once the one group it makes.
 
 use super::trial::{Fault, Outcome, trial};
 use super::{Finding, Health, Subject};
-use crate::probe::mountinfo::{self, Listed};
-use palisade_plan::facts::HostMount;
+use palisade_cgroup::{CgroupError, Held};
+use palisade_plan::limit::{CgroupHome, Controller, Group, GroupSettings, Way};
 use palisade_sys::clone::CloneFlags;
-use palisade_sys::{At as _, Errno, Mode, SysError, proc};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use palisade_sys::{At as _, Errno};
 
-/// What the one group we make is called, before our pid.
-const GROUP: &str = "palisade-doctor-";
-/// The controllers that hold a limit.
-const WANTED: [&str; 3] = ["memory", "pids", "cpu"];
+/// The limit of the group that is tried, and the controller that holds it.
+const TASKS: u64 = 16;
 
 pub(super) fn delegation() -> Finding {
     let subject = Subject {
         id: "cgroups",
         what: "put a process into a control group of our own",
-        needed_for: "limits on the memory, processes and CPU of a whole run; without it each \
-                     process is limited alone",
+        needed_for: "hard limits on the memory, CPU time and I/O of a whole run; without it they are \
+                     looked at now and then (--best-effort-limits)",
         without: Health::Degraded,
     };
-    let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let membership = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let host = Hierarchies::parse(&mounts, &membership);
-    subject.finding(host.try_own_group())
+    subject.finding(try_group(palisade_cgroup::find()))
 }
 
-/// What the host has mounted, as seen from this process.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Hierarchies {
-    /// Our own group in cgroup v2.
-    v2: Option<PathBuf>,
-    /// Our own group for each wanted controller of v1.
-    v1: Vec<(&'static str, PathBuf)>,
+fn try_group(home: CgroupHome) -> Outcome {
+    let seen = seen(&home)?;
+    let tasks = home.has(Controller::Pids).then_some(TASKS);
+    let settings = GroupSettings { tasks, ..GroupSettings::default() };
+    let group = Group { home, settings };
+    // In a throw-away process, which a scope of the user's would move away from here.
+    trial(CloneFlags::NONE, || {
+        let held = Held::create(&group, &format!("doctor-{}", std::process::id()));
+        let held = held.map_err(|error| refused(&error))?;
+        entered(&held)?;
+        held.remove().map_err(|error| refused(&error))?;
+        Ok(format!("{seen}; a group of our own takes processes"))
+    })
 }
 
-impl Hierarchies {
-    /// See cgroups(7), `/proc/PID/cgroup`.
-    fn parse(mounts: &[u8], membership: &str) -> Self {
-        let mut found = Self::default();
-        for Listed { mount, options } in mountinfo::parse(mounts) {
-            match mount.fs_type.as_str() {
-                "cgroup2" => {
-                    found.v2 = found.v2.or_else(|| own_group(membership, "", &mount));
-                }
-                "cgroup" => {
-                    for wanted in WANTED {
-                        if options.split(',').any(|option| option == wanted) {
-                            let own = own_group(membership, wanted, &mount);
-                            found.v1.extend(own.map(|own| (wanted, own)));
-                        }
-                    }
-                }
-                _ => {}
-            }
+/// Which kind of group it would be.
+fn seen(home: &CgroupHome) -> Outcome {
+    match home {
+        CgroupHome::V2 { parent, controllers, way } => {
+            let way = match way {
+                Way::OwnGroup => "below our own",
+                Way::BesideOwn => "beside our own",
+                Way::SystemdScope => "as a scope of the user's service manager",
+            };
+            Ok(format!("v2, {way}, {} with {}", parent.display(), names(controllers)))
         }
-        found
-    }
-
-    fn try_own_group(&self) -> Outcome {
-        let controllers = self.v2.as_deref().map(v2_controllers).unwrap_or_default();
-        let usable = controllers.split_whitespace().any(|name| WANTED.contains(&name));
-        match (&self.v2, self.v1.first()) {
-            (Some(own), _) if usable => {
-                let seen = format!("v2, {} with {}", own.display(), controllers.trim());
-                seen_with(&seen, enter_new_group(own, |errno| v2_mend(errno, own)))
-            }
-            (v2, Some(_)) => {
-                let names: Vec<&str> = self.v1.iter().map(|(name, _)| *name).collect();
-                let beside = if v2.is_some() { "v1 beside an empty v2 (hybrid)" } else { "v1" };
-                let seen = format!("{beside}: {}", names.join(", "));
-                let mut groups = self.v1.iter();
-                let mend = |errno| match errno {
-                    Errno::ROFS => READ_ONLY_MEND.to_owned(),
-                    _ => V1_MEND.to_owned(),
-                };
-                seen_with(&seen, groups.try_for_each(|(_, own)| enter_new_group(own, mend)))
-            }
-            (Some(own), None) => {
-                let detail = format!("v2, but {} has no memory, pids or cpu", own.display());
-                Err(Fault::new(detail).mended_by(ENABLE_MEND))
-            }
-            (None, None) => Err(Fault::new("no control groups are mounted")
-                .mended_by("sudo mount -t cgroup2 none /sys/fs/cgroup")),
-        }
+        CgroupHome::V1 { parents } => Ok(format!("v1: {}", names(parents.keys()))),
+        CgroupHome::Nowhere { why } => Err(Fault::new(why.clone()).mended_by(mend())),
     }
 }
 
-const V1_MEND: &str = "switch to cgroup v2, which can be given to an ordinary user: add \
-                       systemd.unified_cgroup_hierarchy=1 to GRUB_CMDLINE_LINUX in \
-                       /etc/default/grub, then sudo update-grub && sudo reboot";
-const READ_ONLY_MEND: &str = "start the container with writable control groups (docker 28: \
-                              --security-opt writable-cgroups=true; podman: --security-opt \
-                              unmask=/sys/fs/cgroup)";
-const ENABLE_MEND: &str =
-    "echo '+memory +pids +cpu' | sudo tee /sys/fs/cgroup/cgroup.subtree_control";
-
-/// Our group's directory, if this mount, which shows the hierarchy from its root on, has it. v2 has
-/// no controller's name in its line.
-fn own_group(membership: &str, controller: &str, mount: &HostMount) -> Option<PathBuf> {
-    let path = membership.lines().find_map(|line| {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (fields.next()?, fields.next()?);
-        controllers.split(',').any(|name| name == controller).then_some(path)
-    })?;
-    let below = Path::new(path).strip_prefix(&mount.root).ok()?;
-    Some(mount.mount_point.join(below))
-}
-
-fn v2_controllers(own: &Path) -> String {
-    std::fs::read_to_string(own.join("cgroup.controllers")).unwrap_or_default()
-}
-
-fn seen_with(seen: &str, entered: Result<(), Fault>) -> Outcome {
-    match entered {
-        Ok(()) => Ok(format!("{seen}; a group of our own takes processes")),
-        Err(fault) => Err(Fault { detail: format!("{seen}; {}", fault.detail), ..fault }),
-    }
-}
-
-fn v2_mend(errno: Errno, own: &Path) -> String {
-    let own = own.display();
-    match errno {
-        Errno::ROFS => READ_ONLY_MEND.to_owned(),
-        _ if Path::new("/run/systemd/system").is_dir() => {
-            "systemd-run --user --scope -p Delegate=yes -- sandbox run …".to_owned()
-        }
-        _ => format!("sudo chown \"$USER\" {own} {own}/cgroup.procs {own}/cgroup.subtree_control"),
-    }
-}
-
-/// Makes a group below `own`, moves a throw-away process into it, and removes it again.
-fn enter_new_group(own: &Path, mend: impl Fn(Errno) -> String) -> Result<(), Fault> {
-    let refused = |error: SysError| {
-        let mend = mend(error.errno);
-        Fault::from(error).mended_by(mend)
-    };
-    remove_left_behind(own);
-    let group = own.join(format!("{GROUP}{}", std::process::id()));
-    rustix::fs::mkdir(&group, Mode::RWXU).at("mkdir", &group).map_err(refused)?;
-    let members = group.join("cgroup.procs");
-    let entered = trial(CloneFlags::NONE, || {
-        std::fs::write(&members, "0").at("write", &members).map_err(refused)?;
-        Ok(String::new())
+fn names<'a>(controllers: impl IntoIterator<Item = &'a Controller>) -> String {
+    let names = controllers.into_iter().map(|controller| match controller {
+        Controller::Memory => "memory",
+        Controller::Swap => "swap",
+        Controller::Cpu => "cpu",
+        Controller::CpuAccount => "cpuacct",
+        Controller::Pids => "pids",
+        Controller::Io => "io",
+        Controller::CpuSet => "cpuset",
     });
-    remove(&group)?;
-    entered.map(drop)
+    names.collect::<Vec<_>>().join(", ")
 }
 
-/// Removes the groups of doctors that were killed. Another's group in use is refused to us as busy.
-fn remove_left_behind(own: &Path) {
-    for entry in std::fs::read_dir(own).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let pid = name.to_str().and_then(|name| name.strip_prefix(GROUP)?.parse::<u32>().ok());
-        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            let _ = rustix::fs::rmdir(entry.path());
+fn entered(held: &Held) -> Result<(), Fault> {
+    let birth = held.entry().clone3(CloneFlags::NONE)?;
+    match birth.forked {
+        palisade_sys::clone::Forked::Child => {
+            let joined = birth.to_join.join();
+            palisade_sys::proc::exit_now(i32::from(joined.is_err()))
+        }
+        palisade_sys::clone::Forked::Parent { pid, .. } => {
+            let status = palisade_sys::proc::wait_pid_rusage(pid)?.status;
+            let failed = status != palisade_sys::proc::Status::Exited(0);
+            failed.then_some(Errno::ACCESS).map_or(Ok(()), Err).call("entering the group")?;
+            Ok(())
         }
     }
 }
 
-/// A group that a process has just left can be busy for a moment more.
-fn remove(group: &Path) -> Result<(), SysError> {
-    const TRIES: u32 = 50;
-    const PAUSE: Duration = Duration::from_millis(2);
-    for _ in 0..TRIES {
-        match rustix::fs::rmdir(group) {
-            Err(Errno::BUSY) => {
-                proc::poll(&mut [], Some(PAUSE))?;
-            }
-            removed => return removed.at("rmdir", group),
-        }
+fn refused(error: &CgroupError) -> Fault {
+    Fault::new(error.to_string()).mended_by(mend())
+}
+
+/// Whatever keeps us from it, these are the ways to it.
+fn mend() -> &'static str {
+    if std::path::Path::new("/run/systemd/system").is_dir() {
+        "systemd-run --user --scope -p Delegate=yes -- sandbox run …"
+    } else {
+        "run as root, or give this user a group of its own (cgroup v2: chown the directory, cgroup.procs \
+         and cgroup.subtree_control); in a container: writable control groups (docker 28: \
+         --security-opt writable-cgroups=true; podman: --security-opt unmask=/sys/fs/cgroup)"
     }
-    Err(SysError::new("rmdir", group.display().to_string(), Errno::BUSY))
 }
 
 #[cfg(test)]

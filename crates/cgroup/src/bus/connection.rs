@@ -1,0 +1,167 @@
+//! A connection to a message bus: authenticated, with one call under way at a time.
+//! Must end at its deadline, whatever the other side does.
+
+use super::confused;
+use super::wire::{FIXED, Kind, Message, Reader, Writer};
+use crate::error::CgroupError;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::{SocketAddr, UnixStream};
+use std::time::{Duration, Instant};
+
+/// A line of the authentication.
+const LONGEST_LINE: usize = 512;
+
+#[derive(Debug)]
+pub(crate) struct Connection {
+    stream: UnixStream,
+    deadline: Instant,
+    serial: u32,
+    /// Came while an answer was waited for.
+    aside: Vec<Message>,
+}
+
+/// What is called, and with what.
+#[derive(Clone, Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) destination: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) interface: &'a str,
+    pub(crate) member: &'a str,
+    pub(crate) signature: &'a str,
+    pub(crate) body: Writer,
+}
+
+impl Connection {
+    /// The other side knows who we are from the socket; we only claim to be that one.
+    pub(crate) fn open(socket: &SocketAddr, deadline: Instant) -> Result<Self, CgroupError> {
+        const STEP: &str = "connecting to the bus";
+        let stream = UnixStream::connect_addr(socket).map_err(|error| failed(STEP, &error))?;
+        let mut connection = Self { stream, deadline, serial: 0, aside: Vec::new() };
+        let uid = rustix::process::getuid().as_raw().to_string();
+        let claim: String = uid.bytes().map(|byte| format!("{byte:02x}")).collect();
+        connection.send(format!("\0AUTH EXTERNAL {claim}\r\n").as_bytes())?;
+        let answer = connection.line()?;
+        if !answer.starts_with("OK ") {
+            return Err(CgroupError::Systemd { step: "authenticating to the bus", why: answer });
+        }
+        connection.send(b"BEGIN\r\n")?;
+        Ok(connection)
+    }
+
+    /// Calls a method, and waits for its answer.
+    pub(crate) fn call(&mut self, call: Call<'_>) -> Result<Message, CgroupError> {
+        self.serial += 1;
+        let serial = self.serial;
+        let mut message = Message::new(Kind::Call, serial);
+        message.destination = Some(call.destination.to_owned());
+        message.path = Some(call.path.to_owned());
+        message.interface = Some(call.interface.to_owned());
+        message.member = Some(call.member.to_owned());
+        message.signature = call.signature.to_owned();
+        message.body = call.body.bytes;
+        self.send(&message.bytes())?;
+        loop {
+            let message = self.receive()?;
+            match message.kind {
+                Kind::Return if message.reply_to == Some(serial) => return Ok(message),
+                Kind::Error if message.reply_to == Some(serial) => {
+                    let text = Reader::new(&message.body).string().unwrap_or_default();
+                    let name = message.error.unwrap_or_default();
+                    let why = format!("{} was answered with {name}: {text}", call.member);
+                    return Err(CgroupError::Systemd { step: "calling it", why });
+                }
+                _ => self.set_aside(message)?,
+            }
+        }
+    }
+
+    /// Waits for a message that is the right one, among those that came already too.
+    pub(crate) fn wait_for<T>(
+        &mut self,
+        is_it: impl Fn(&Message) -> Option<T>,
+    ) -> Result<T, CgroupError> {
+        for message in std::mem::take(&mut self.aside) {
+            if let Some(found) = is_it(&message) {
+                return Ok(found);
+            }
+        }
+        loop {
+            if let Some(found) = is_it(&self.receive()?) {
+                return Ok(found);
+            }
+        }
+    }
+
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), CgroupError> {
+        const STEP: &str = "writing to the bus";
+        let left = self.left()?;
+        self.stream.set_write_timeout(Some(left)).map_err(|error| failed(STEP, &error))?;
+        self.stream.write_all(bytes).map_err(|error| failed(STEP, &error))
+    }
+
+    pub(crate) fn receive(&mut self) -> Result<Message, CgroupError> {
+        let mut start = [0; FIXED];
+        self.read(&mut start)?;
+        let length = Message::length(&start).map_err(|why| confused("a message", &why))?;
+        let mut bytes = vec![0; length];
+        bytes[..FIXED].copy_from_slice(&start);
+        self.read(&mut bytes[FIXED..])?;
+        Message::parse(&bytes).map_err(|why| confused("a message", &why))
+    }
+
+    fn set_aside(&mut self, message: Message) -> Result<(), CgroupError> {
+        const MOST: usize = 256;
+        if self.aside.len() >= MOST {
+            return Err(confused("messages", "more of them than anybody asked for"));
+        }
+        self.aside.push(message);
+        Ok(())
+    }
+
+    fn line(&mut self) -> Result<String, CgroupError> {
+        let mut line = Vec::new();
+        while !line.ends_with(b"\r\n") {
+            let mut byte = [0];
+            self.read(&mut byte)?;
+            line.extend(byte);
+            if line.len() > LONGEST_LINE {
+                return Err(confused("a line", "longer than any should be"));
+            }
+        }
+        line.truncate(line.len() - 2);
+        Ok(String::from_utf8_lossy(&line).into_owned())
+    }
+
+    /// Fills `bytes`; a sender that dribbles gains no time by it.
+    fn read(&mut self, mut bytes: &mut [u8]) -> Result<(), CgroupError> {
+        const STEP: &str = "reading from the bus";
+        while !bytes.is_empty() {
+            let left = self.left()?;
+            self.stream.set_read_timeout(Some(left)).map_err(|error| failed(STEP, &error))?;
+            match self.stream.read(bytes) {
+                Ok(0) => return Err(confused("the connection", "closed by the other side")),
+                Ok(read) => bytes = &mut bytes[read..],
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                    return Err(self.late());
+                }
+                Err(error) => return Err(failed(STEP, &error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Never none: that would mean to wait for ever.
+    fn left(&self) -> Result<Duration, CgroupError> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(self.late()) } else { Ok(left) }
+    }
+
+    fn late(&self) -> CgroupError {
+        CgroupError::Systemd { step: "waiting for it", why: "it takes too long".to_owned() }
+    }
+}
+
+fn failed(step: &'static str, error: &std::io::Error) -> CgroupError {
+    CgroupError::Systemd { step, why: error.to_string() }
+}

@@ -1,0 +1,180 @@
+//! A group's directory, held open and locked: the lock tells other supervisors that it is in use.
+//! Must remove what it made, and nothing that somebody else made.
+
+use crate::error::{CgroupError, Doing as _};
+use palisade_sys::{At as _, Errno, Mode, OFlags, SysError, proc};
+use rustix::fs::{AtFlags, CWD, FlockOperation};
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The most that a file of a group is read of; the longest have a line a device.
+const MOST_READ: usize = 256 * 1024;
+
+/// A directory of ours below somebody's group.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    path: PathBuf,
+    fd: OwnedFd,
+    /// A fork holds a copy of this, and must not remove what its parent made.
+    maker: u32,
+    is_removed: bool,
+}
+
+impl Directory {
+    /// Makes it. Whoever sweeps could take it for left behind between its making and its locking, so
+    /// what was locked has to be what the name still leads to. A sweeper at work is let finish: were it
+    /// made anew under its hands, it would remove that.
+    pub(crate) fn make(parent: &Path, name: &OsStr) -> Result<Self, CgroupError> {
+        const TRIES: u32 = 50;
+        const PAUSE: Duration = Duration::from_millis(1);
+        const STEP: &str = "making a control group";
+        let path = parent.join(name);
+        for attempt in 0..TRIES {
+            match rustix::fs::mkdir(&path, Mode::from_raw_mode(0o755)) {
+                Err(Errno::EXIST) if attempt > 0 => {}
+                made => made.at("mkdir", &path).map_err(not_made)?,
+            }
+            if let Some(fd) = lock_named(&path) {
+                return Ok(Self { path, fd, maker: std::process::id(), is_removed: false });
+            }
+            proc::poll(&mut [], Some(PAUSE)).doing(STEP, "try again")?;
+        }
+        let _ = rustix::fs::rmdir(&path);
+        Err(SysError::new("flock", path.display().to_string(), Errno::AGAIN))
+            .doing(STEP, "another program holds a lock on it; find it with lslocks")
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    pub(crate) fn open(&self, name: &str, flags: OFlags) -> Result<OwnedFd, SysError> {
+        rustix::fs::openat(&self.fd, name, flags | OFlags::CLOEXEC, Mode::empty())
+            .at("open", &self.path.join(name))
+    }
+
+    pub(crate) fn write(&self, name: &str, value: &str) -> Result<(), SysError> {
+        write_to(self.open(name, OFlags::WRONLY)?, &self.path.join(name), value)
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Result<String, SysError> {
+        let file = self.open(name, OFlags::RDONLY)?;
+        read_all(&file, &self.path.join(name))
+    }
+
+    /// None if this kernel has no such file.
+    pub(crate) fn read_if_there(&self, name: &str) -> Result<Option<String>, SysError> {
+        match self.read(name) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.errno == Errno::NOENT => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        rustix::fs::accessat(&self.fd, name, rustix::fs::Access::EXISTS, AtFlags::empty()).is_ok()
+    }
+
+    /// A process that has just ended can keep its group busy for a moment more.
+    pub(crate) fn remove(mut self, patience: Duration) -> Result<(), CgroupError> {
+        let deadline = Instant::now() + patience;
+        let mut pause = Duration::from_micros(100);
+        loop {
+            match rustix::fs::rmdir(&self.path) {
+                Err(Errno::BUSY) if Instant::now() < deadline => {
+                    proc::poll(&mut [], Some(pause))
+                        .doing("waiting for a control group to empty", "try again")?;
+                    pause = (pause * 2).min(Duration::from_millis(20));
+                }
+                // Somebody else removed it, which is as good.
+                Ok(()) | Err(Errno::NOENT) => {
+                    self.is_removed = true;
+                    return Ok(());
+                }
+                Err(errno) => {
+                    return Err(SysError::new("rmdir", self.path.display().to_string(), errno))
+                        .doing(
+                            "removing a control group",
+                            "its cgroup.procs lists who is still in it; the next run removes it \
+                             once it is empty",
+                        );
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if !self.is_removed && self.maker == std::process::id() {
+            // If it is busy, the next run sweeps it.
+            let _ = rustix::fs::rmdir(&self.path);
+        }
+    }
+}
+
+/// The directory, open and locked, if nobody else has locked it and the name still leads to it.
+pub(crate) fn lock_named(path: &Path) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let fd = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
+    rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive).ok()?;
+    let held = rustix::fs::fstat(&fd).ok()?;
+    let named = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    ((held.st_dev, held.st_ino) == (named.st_dev, named.st_ino)).then_some(fd)
+}
+
+fn not_made(source: SysError) -> CgroupError {
+    let mend = match source.errno {
+        Errno::EXIST => "a run of that name has one already; end it first",
+        Errno::AGAIN => "cgroup.max.descendants or cgroup.max.depth of a group above is reached",
+        _ => "sandbox doctor says which control groups can be used here",
+    };
+    CgroupError::Refused { doing: "making a control group", source, mend }
+}
+
+/// Writes a file of a group that is not ours to hold.
+pub(crate) fn write_at(directory: &Path, name: &str, value: &str) -> Result<(), SysError> {
+    let path = directory.join(name);
+    write_to(open_in(CWD, &path, OFlags::WRONLY)?, &path, value)
+}
+
+/// Reads a file of a group that is not ours to hold.
+pub(crate) fn read_at(directory: &Path, name: &str) -> Result<String, SysError> {
+    let path = directory.join(name);
+    read_all(open_in(CWD, &path, OFlags::RDONLY)?, &path)
+}
+
+fn open_in(directory: impl AsFd, path: &Path, flags: OFlags) -> Result<OwnedFd, SysError> {
+    rustix::fs::openat(directory, path, flags | OFlags::CLOEXEC, Mode::empty()).at("open", path)
+}
+
+/// The kernel takes a value in one write, or not at all.
+fn write_to(file: impl AsFd, path: &Path, value: &str) -> Result<(), SysError> {
+    match rustix::io::write(&file, value.as_bytes()) {
+        Ok(written) if written == value.len() => Ok(()),
+        Ok(_) => Err(Errno::IO),
+        Err(errno) => Err(errno),
+    }
+    .map_err(|errno| SysError::new("write", format!("{value:?} to {}", path.display()), errno))
+}
+
+/// From the start, wherever the descriptor was. A file of a group is written whole, so a short read is
+/// its end; reading on would count a change in between as seen, and poll would not tell of it.
+pub(crate) fn read_all(file: impl AsFd, path: &Path) -> Result<String, SysError> {
+    let mut bytes = Vec::new();
+    let mut chunk = [0_u8; 4096];
+    while bytes.len() < MOST_READ {
+        let read = rustix::io::pread(&file, &mut chunk, bytes.len() as u64).at("read", path)?;
+        bytes.extend_from_slice(&chunk[..read]);
+        if read < chunk.len() {
+            break;
+        }
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

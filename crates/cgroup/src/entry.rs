@@ -1,0 +1,56 @@
+//! How the first process of a run gets into its group: at its birth, or as the first thing it does.
+//! Must never leave a process running that is in no group without saying so.
+
+use palisade_sys::clone::{CloneFlags, Forked, clone3, clone3_into};
+use palisade_sys::{At as _, Errno, SysError};
+use std::os::fd::BorrowedFd;
+
+/// The way in. Descriptors only: the new process may see no directory of the host's any more.
+#[derive(Debug)]
+pub struct Entry<'a> {
+    /// Of v2: the group's directory.
+    pub(crate) directory: Option<BorrowedFd<'a>>,
+    /// Open for writing: who writes to it is in.
+    pub(crate) members: Vec<BorrowedFd<'a>>,
+}
+
+/// A fork, and what is left for its child to do.
+#[derive(Debug)]
+pub struct Birth<'a> {
+    pub forked: Forked,
+    pub to_join: ToJoin<'a>,
+}
+
+/// The groups that the new process is not in yet.
+#[derive(Debug)]
+#[must_use = "without it the process is in none of these groups"]
+pub struct ToJoin<'a>(Vec<BorrowedFd<'a>>);
+
+impl<'a> Entry<'a> {
+    /// Forks into new namespaces. The child must call [`ToJoin::join`] before it does anything else.
+    pub fn clone3(self, flags: CloneFlags) -> Result<Birth<'a>, SysError> {
+        if let Some(directory) = self.directory {
+            match clone3_into(flags, directory) {
+                // Filtered by a container's profile, or a kernel before 5.7.
+                Err(error) if is_unknown(error.errno) => {}
+                forked => return Ok(Birth { forked: forked?, to_join: ToJoin(Vec::new()) }),
+            }
+        }
+        Ok(Birth { forked: clone3(flags)?, to_join: ToJoin(self.members) })
+    }
+}
+
+fn is_unknown(errno: Errno) -> bool {
+    matches!(errno, Errno::NOSYS | Errno::PERM | Errno::TOOBIG | Errno::INVAL)
+}
+
+impl ToJoin<'_> {
+    /// Moves the calling process, which must have one thread only, into the groups. The permission that
+    /// counts is that of who opened them.
+    pub fn join(&self) -> Result<(), SysError> {
+        for members in &self.0 {
+            rustix::io::write(members, b"0").call("entering the control group")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+//! One run's control group, whichever version holds it.
+
+use crate::controllers;
+use crate::entry::Entry;
+use crate::error::CgroupError;
+use crate::v1::Groups;
+use crate::v2::Unified;
+use palisade_plan::limit::{CgroupHome, Controller, Group};
+use palisade_sys::proc::PollFlags;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// After the last process has ended a group is busy for milliseconds at most.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The group of a run, with its limits set. Dropped, it goes if it is empty; [`Held::remove`] waits for
+/// that and says what went wrong.
+#[derive(Debug)]
+pub struct Held(Version);
+
+#[derive(Debug)]
+enum Version {
+    V2(Unified),
+    V1(Groups),
+}
+
+/// A descriptor to poll, and for what.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched<'a> {
+    pub fd: BorrowedFd<'a>,
+    pub interest: PollFlags,
+}
+
+/// How often limits were reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hits {
+    /// Processes that the kernel killed for want of memory.
+    pub oom_kills: u64,
+    /// The kernel has said that memory ran out, and has killed nobody since. v1 says so before it does
+    /// it, and also when it was a group above that ran out: look again soon.
+    pub oom_expected: bool,
+    /// Processes and threads that could not be made.
+    pub forks_refused: Option<u64>,
+    /// Periods of the CPU quota in which it was used up.
+    pub throttled_periods: Option<u64>,
+    pub throttled: Option<Duration>,
+}
+
+/// What all processes of the group used together; none where this kernel does not count it, or counts
+/// it in a hierarchy that is not ours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupUsage {
+    pub cpu_user: Option<Duration>,
+    pub cpu_system: Option<Duration>,
+    /// With the pages of files that were read and written.
+    pub memory: Option<u64>,
+    /// v2: since 5.19.
+    pub memory_peak: Option<u64>,
+    pub tasks: Option<u64>,
+    /// Since 6.1 in v2, 6.6 in v1.
+    pub tasks_peak: Option<u64>,
+    pub read_bytes: Option<u64>,
+    pub written_bytes: Option<u64>,
+    pub read_operations: Option<u64>,
+    pub write_operations: Option<u64>,
+}
+
+impl Held {
+    /// Makes the group and sets its limits. What killed supervisors left behind there is removed first.
+    pub fn create(group: &Group, session: &str) -> Result<Self, CgroupError> {
+        check_name(session)?;
+        let needed = controllers::needed(&group.settings);
+        if let Some(lacking) = needed.iter().find(|controller| !group.home.has(**controller))
+            && !matches!(group.home, CgroupHome::Nowhere { .. })
+        {
+            return Err(lacks(*lacking));
+        }
+        let version = match &group.home {
+            CgroupHome::V2 { parent, controllers, way } => {
+                Version::V2(Unified::create(parent, controllers, *way, &group.settings, session)?)
+            }
+            CgroupHome::V1 { parents } => {
+                Version::V1(Groups::create(parents, &group.settings, session)?)
+            }
+            CgroupHome::Nowhere { why } => return Err(CgroupError::Nowhere { why: why.clone() }),
+        };
+        Ok(Self(version))
+    }
+
+    /// One, or in v1 one for each hierarchy.
+    pub fn directories(&self) -> Vec<PathBuf> {
+        match &self.0 {
+            Version::V2(unified) => vec![unified.path().to_owned()],
+            Version::V1(groups) => groups.paths().map(Path::to_owned).collect(),
+        }
+    }
+
+    /// For the first process of the run.
+    pub fn entry(&self) -> Entry<'_> {
+        match &self.0 {
+            Version::V2(unified) => unified.entry(),
+            Version::V1(groups) => groups.entry(),
+        }
+    }
+
+    /// Ready when memory ran out, and now and then for less. [`Held::hits`] makes them wait again.
+    pub fn events(&self) -> Vec<Watched<'_>> {
+        match &self.0 {
+            Version::V2(unified) => unified.events(),
+            Version::V1(groups) => groups.events(),
+        }
+        .into_iter()
+        .collect()
+    }
+
+    /// An error means that the limits are not known to hold any more: the run has to end.
+    pub fn hits(&self) -> Result<Hits, CgroupError> {
+        match &self.0 {
+            Version::V2(unified) => unified.hits(),
+            Version::V1(groups) => groups.hits(),
+        }
+    }
+
+    pub fn usage(&self) -> Result<GroupUsage, CgroupError> {
+        match &self.0 {
+            Version::V2(unified) => unified.usage(),
+            Version::V1(groups) => groups.usage(),
+        }
+    }
+
+    /// Kills everybody in the group, and says whether the kernel can do that (v2, 5.14). Where it can
+    /// not, the end of the run's pid 1 does it.
+    pub fn kill(&self) -> Result<bool, CgroupError> {
+        match &self.0 {
+            Version::V2(unified) => unified.kill(),
+            Version::V1(_) => Ok(false),
+        }
+    }
+
+    /// Removes the group after the last process has ended.
+    pub fn remove(self) -> Result<(), CgroupError> {
+        match self.0 {
+            Version::V2(unified) => unified.remove(PATIENCE),
+            Version::V1(groups) => groups.remove(PATIENCE),
+        }
+    }
+}
+
+/// It becomes part of a directory's name and of a unit's.
+fn check_name(session: &str) -> Result<(), CgroupError> {
+    const LONGEST: usize = 64;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    let is_right = !session.is_empty() && session.len() <= LONGEST && session.bytes().all(is_plain);
+    is_right.then_some(()).ok_or_else(|| CgroupError::Name { name: session.to_owned() })
+}
+
+pub(crate) fn lacks(controller: Controller) -> CgroupError {
+    let limit = match controller {
+        Controller::Memory => "memory",
+        Controller::Swap => "swap",
+        Controller::Cpu | Controller::CpuAccount => "the CPU",
+        Controller::Pids => "the number of processes",
+        Controller::Io => "reading and writing",
+        Controller::CpuSet => "the set of CPUs",
+    };
+    CgroupError::NoSuchLimit {
+        limit,
+        why: "the control group here lacks its controller".to_owned(),
+        mend: "enable it in cgroup.subtree_control of the groups above, or waive the limit",
+    }
+}
+
+#[cfg(test)]
+#[path = "held_tests.rs"]
+mod tests;

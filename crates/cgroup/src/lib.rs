@@ -1,0 +1,30 @@
+//! One run's control group: where it can be made ([`find`]), and the group itself ([`Held`]), in the
+//! unified hierarchy (v2) or in the separate ones of v1. Must never touch a group that is not ours, and
+//! never let a limit stand that is looser than the one asked for.
+#![forbid(unsafe_code)]
+
+mod bus;
+mod controllers;
+mod directory;
+mod disks;
+mod entry;
+mod error;
+mod find;
+mod held;
+mod hierarchy;
+mod home;
+mod setting;
+mod sweep;
+mod text;
+mod v1;
+mod v1_settings;
+mod v2;
+mod v2_settings;
+
+#[cfg(test)]
+mod test_support;
+
+pub use entry::{Birth, Entry, ToJoin};
+pub use error::CgroupError;
+pub use find::find;
+pub use held::{GroupUsage, Held, Hits, Watched};

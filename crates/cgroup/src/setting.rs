@@ -1,0 +1,102 @@
+//! What both versions have in common about setting a limit: the kernel rounds and has bounds, so it is read
+//! back. Must never take a limit for held that stands looser than asked.
+
+use crate::directory::Directory;
+use crate::error::{CgroupError, Doing as _};
+use crate::find::host_swaps;
+use crate::text::{cpu_list, cpus, number};
+
+/// The kernel shares CPU time out anew this often.
+const PERIOD_US: u64 = 100_000;
+/// The longest it takes, for shares so small that it would refuse them in a shorter one.
+const LONG_PERIOD_US: u64 = 1_000_000;
+/// The least it takes.
+const LEAST_QUOTA_US: u64 = 1_000;
+/// The most it takes: there are no more process ids.
+const MOST_TASKS: u64 = 4_194_304;
+/// It keeps operations a second in 32 bits, all of them set meaning no limit.
+const MOST_OPERATIONS: u64 = u32::MAX as u64 - 1;
+
+pub(crate) const SETTING: &str = "setting a limit of a control group";
+pub(crate) const WAIVE: &str = "ask for another value, or waive the limit";
+
+/// A limit that is one number.
+pub(crate) fn set_number(directory: &Directory, name: &str, asked: u64) -> Result<(), CgroupError> {
+    directory.write(name, &asked.to_string()).doing(SETTING, WAIVE)?;
+    let stands = directory.read(name).doing(SETTING, WAIVE)?;
+    match number(&stands) {
+        Some(number) if number <= asked => Ok(()),
+        _ => Err(looser(directory, name, &asked.to_string(), &stands)),
+    }
+}
+
+pub(crate) fn looser(directory: &Directory, name: &str, asked: &str, stands: &str) -> CgroupError {
+    let path = directory.path().join(name);
+    CgroupError::Looser { path, asked: asked.to_owned(), stands: stands.trim().to_owned() }
+}
+
+/// A kernel that counts no swap is no harm where there is none.
+pub(crate) fn no_swap_to_count(file: &str) -> Result<(), CgroupError> {
+    if !host_swaps() {
+        return Ok(());
+    }
+    Err(CgroupError::NoSuchLimit {
+        limit: "swap",
+        why: format!("this kernel has no {file}"),
+        mend: "boot with swapaccount=1, or waive the limit (--waive-limit swap)",
+    })
+}
+
+/// Quota and period, in microseconds.
+pub(crate) fn quota(milli_cpus: u64) -> (u64, u64) {
+    let of = |period: u64| milli_cpus.saturating_mul(period / 1000);
+    match of(PERIOD_US) {
+        quota if quota < LEAST_QUOTA_US => (of(LONG_PERIOD_US), LONG_PERIOD_US),
+        quota => (quota, PERIOD_US),
+    }
+}
+
+pub(crate) fn most_tasks(asked: u64) -> u64 {
+    asked.min(MOST_TASKS)
+}
+
+pub(crate) fn most_operations(asked: u64) -> u64 {
+    asked.min(MOST_OPERATIONS)
+}
+
+/// v1 takes none for no limit at all, and v2 takes none at all.
+pub(crate) fn refuse_no_io(bandwidth: Option<u64>, iops: Option<u64>) -> Result<(), CgroupError> {
+    if bandwidth == Some(0) || iops == Some(0) {
+        return Err(CgroupError::NoSuchLimit {
+            limit: "reading and writing",
+            why: "0 a second is less than the kernel takes".to_owned(),
+            mend: "ask for 1 or more",
+        });
+    }
+    Ok(())
+}
+
+pub(crate) fn check_cpus(
+    directory: &Directory,
+    name: &str,
+    asked: &[u32],
+) -> Result<(), CgroupError> {
+    let stands = directory.read(name).doing(SETTING, WAIVE)?;
+    match cpus(&stands) {
+        Some(cpus) if !cpus.is_empty() && cpus.iter().all(|cpu| asked.contains(cpu)) => Ok(()),
+        _ => Err(looser(directory, name, &cpu_list(asked), &stands)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_below_the_least_quota_get_a_longer_period() {
+        assert_eq!(quota(1500), (150_000, 100_000));
+        assert_eq!(quota(10), (1_000, 100_000));
+        assert_eq!(quota(9), (9_000, 1_000_000));
+        assert_eq!(quota(1), (1_000, 1_000_000));
+    }
+}

@@ -1,0 +1,78 @@
+//! Removes what supervisors left behind that were killed themselves.
+//! Must never remove a group that is in use, or that is not one of ours by its name.
+
+use crate::directory::lock_named;
+use std::ffi::OsStr;
+use std::path::Path;
+
+const PREFIX: &str = "palisade-";
+/// So many are looked at in one go: it is on the way to every start.
+const MOST: usize = 16;
+
+/// What the group of a run is called.
+pub(crate) fn group_name(session: &str) -> String {
+    format!("{PREFIX}{session}")
+}
+
+/// Groups in `parent` that nobody holds a lock on any more. What has processes in it, the kernel does
+/// not remove.
+pub(crate) fn sweep(parent: &Path) {
+    let Ok(entries) = std::fs::read_dir(parent) else { return };
+    let mut ours: Vec<_> =
+        entries.flatten().map(|entry| entry.file_name()).filter(|name| is_of_a_run(name)).collect();
+    if ours.is_empty() {
+        return;
+    }
+    // Not always the same ones, where there are many.
+    let start = std::process::id() as usize % ours.len();
+    ours.rotate_left(start);
+    for name in ours.iter().take(MOST) {
+        let path = parent.join(name);
+        if let Some(lock) = lock_named(&path) {
+            let _ = rustix::fs::rmdir(&path);
+            // Not sooner: who has just made it and waits for a lock must see that it is gone.
+            drop(lock);
+        }
+    }
+}
+
+/// `palisade-` and the id of a session, a UUID; or what the doctor tries, by its process id.
+fn is_of_a_run(name: &OsStr) -> bool {
+    let Some(id) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { return false };
+    if let Some(pid) = id.strip_prefix("doctor-") {
+        return pid.parse::<u32>().is_ok();
+    }
+    let is_right = |(at, byte): (usize, u8)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    id.len() == 36 && id.bytes().enumerate().all(is_right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directory::Directory;
+
+    const LEFT: &str = "palisade-019f0000-0000-7000-8000-000000000001";
+    const TRIED: &str = "palisade-doctor-4711";
+    const HELD: &str = "palisade-019f0000-0000-7000-8000-000000000002";
+
+    #[test]
+    fn only_what_nobody_holds_and_is_named_like_a_run_goes() {
+        let parent = tempfile::tempdir().unwrap();
+        let others = ["palisade-doctor-x", "palisade-", "docker", &format!("{LEFT}x")];
+        for name in others.iter().copied().chain([LEFT, TRIED]) {
+            std::fs::create_dir(parent.path().join(name)).unwrap();
+        }
+        let held = Directory::make(parent.path(), OsStr::new(HELD)).unwrap();
+        sweep(parent.path());
+        assert!(!parent.path().join(LEFT).exists() && !parent.path().join(TRIED).exists());
+        assert!(held.path().exists());
+        for name in others {
+            assert!(parent.path().join(name).exists(), "{name}");
+        }
+        drop(held);
+        assert!(!parent.path().join(HELD).exists());
+    }
+}

@@ -1,0 +1,62 @@
+//! One file system behind everything that a run has for itself, where the sum of it is limited (FS-6).
+//!
+//! Its parts are mounted where they belong; the whole is never to be seen inside. It lives and dies with
+//! the mount namespace.
+
+use crate::error::{During, LaunchError};
+use crate::mounts::Builder;
+use palisade_plan::model::{NodeKind, Scratch};
+use palisade_sys::beneath::{mkdir_p_beneath, open_beneath};
+use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
+use palisade_sys::{At as _, Mode, OFlags};
+use std::cell::Cell;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+const STEP: &str = "sharing out the run's own files";
+/// On the new root while its parts are taken: before 6.15 the kernel copies only mounts that are attached.
+const PLACE: &str = "/.palisade-scratch";
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    root: OwnedFd,
+    parts: Cell<u32>,
+}
+
+impl Shared {
+    pub(crate) fn new(builder: &Builder, scratch: &Scratch) -> Result<Self, LaunchError> {
+        let size = scratch.bytes.map(|bytes| bytes.to_string());
+        let inodes = scratch.inodes.map(|inodes| inodes.saturating_add(scratch.own_inodes));
+        let inodes = inodes.map(|inodes| inodes.to_string());
+        let mut options = vec![FsOption::Text("mode", "0755")];
+        options.extend(size.as_deref().map(|size| FsOption::Text("size", size)));
+        options.extend(inodes.as_deref().map(|inodes| FsOption::Text("nr_inodes", inodes)));
+        let attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
+        let whole = mounts::new_fs("tmpfs", &options, attrs).during(STEP)?;
+        builder.attach(&whole, Path::new(PLACE), NodeKind::Dir)?;
+        let root = open_beneath(&builder.root, Path::new(PLACE), OFlags::PATH).during(STEP)?;
+        Ok(Self { root, parts: Cell::new(0) })
+    }
+
+    /// A directory of it, as a mount of its own that is yet to be put somewhere.
+    pub(crate) fn part(&self, mode: u32, exec: bool) -> Result<OwnedFd, LaunchError> {
+        let number = self.parts.replace(self.parts.get() + 1);
+        let name = PathBuf::from(number.to_string());
+        let directory =
+            mkdir_p_beneath(&self.root, &name, Mode::from_raw_mode(mode)).during(STEP)?;
+        let part = mounts::open_tree(&directory, Path::new(""), Recursion::Single).during(STEP)?;
+        if !exec {
+            let attr = MountAttr { set: MountAttrs::NOEXEC, ..MountAttr::default() };
+            mounts::mount_setattr(&part, Recursion::Single, &attr).during(STEP)?;
+        }
+        Ok(part)
+    }
+
+    /// The parts hold the file system from now on.
+    pub(crate) fn close(self, builder: &Builder) -> Result<(), LaunchError> {
+        // By a path relative to the root: it has no absolute name yet.
+        rustix::process::fchdir(&builder.root).call("fchdir").during(STEP)?;
+        mounts::detach(Path::new(PLACE.trim_start_matches('/'))).during(STEP)?;
+        builder.unlink(Path::new(PLACE), rustix::fs::AtFlags::REMOVEDIR)
+    }
+}

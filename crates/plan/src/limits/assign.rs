@@ -1,0 +1,392 @@
+//! Which holder gets which limit, from what the host has.
+
+use super::overshoot::{limit, measured};
+use super::{Room, is_waived};
+use crate::error::PlanError;
+use crate::facts::LimitFacts;
+use crate::limit::{CgroupHome, Controller, Grip, Group, GroupSettings, Holder, Limit, Limited};
+use crate::model::{Resource, Rlimit, Watch};
+use palisade_policy::model::Policy;
+
+/// The broker and pid 1 are in the user namespace, and `RLIMIT_NPROC` counts them.
+const OWN_IN_NAMESPACE: u64 = 2;
+/// In the control group there is only pid 1 of ours.
+const OWN_IN_GROUP: u64 = 1;
+/// By its clock a process may be this much over before the kernel ends it, should we be late.
+const CPU_SECONDS_OF_GRACE: u64 = 1;
+
+/// What stands around the command and can hold something by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Walls {
+    /// `RLIMIT_NPROC` counts the sandbox's processes alone.
+    pub(crate) own_user_namespace: bool,
+    /// It keeps a process from changing its CPUs.
+    pub(crate) filter: bool,
+}
+
+/// Every limit with its holder, and what each holder has to do.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Assigned {
+    pub(crate) limits: Vec<Limit>,
+    pub(crate) waived: Vec<Limited>,
+    pub(crate) rlimits: Vec<Rlimit>,
+    pub(crate) group: Option<Group>,
+    pub(crate) affinity: Option<Vec<u32>>,
+    pub(crate) watch: Watch,
+}
+
+/// `look` is asked only if a limit is: most runs have none.
+pub(crate) fn assign(
+    policy: &Policy,
+    walls: Walls,
+    by_root: bool,
+    look: &dyn Fn() -> LimitFacts,
+) -> Result<Assigned, PlanError> {
+    let mut assigned = Assigned::default();
+    let rlimits = &mut assigned.rlimits;
+    // A core file would carry the memory of the command into the project.
+    if !policy.process.debug {
+        rlimits.push(Rlimit { resource: Resource::Core, value: 0 });
+    }
+    if !wants_look(policy) {
+        own_clock(policy, &mut assigned);
+        return Ok(assigned);
+    }
+    let facts = look();
+    let settings = GroupSettings::default();
+    let mut work = Work { policy, walls, by_root, facts: &facts, assigned, settings };
+    work.memory()?;
+    work.cpus()?;
+    work.cpu_time()?;
+    work.tasks()?;
+    work.io()?;
+    let Work { mut assigned, settings, .. } = work;
+    own_clock(policy, &mut assigned);
+    if settings != GroupSettings::default() || counts_in_group(&assigned) {
+        assigned.group = Some(Group { home: facts.cgroups, settings });
+    }
+    Ok(assigned)
+}
+
+/// Whether a limit is asked for that a control group could hold.
+fn wants_look(policy: &Policy) -> bool {
+    let resources = &policy.resources;
+    [
+        resources.max_memory,
+        resources.memory_high,
+        resources.max_swap,
+        resources.milli_cpus,
+        resources.max_cpu,
+        resources.max_threads,
+        resources.max_io_bandwidth,
+        resources.max_iops,
+        policy.process.max_processes,
+    ]
+    .iter()
+    .any(Option::is_some)
+        || resources.cpu_set.is_some()
+}
+
+fn counts_in_group(assigned: &Assigned) -> bool {
+    let held = |limit: &Limit| matches!(limit.holder, Holder::CgroupV1 | Holder::CgroupV2);
+    assigned.limits.iter().any(held)
+}
+
+/// What is always held, whatever the host has.
+fn own_clock(policy: &Policy, assigned: &mut Assigned) {
+    let hard = |what, holder, value: Option<u64>| {
+        value.map(|value| limit(what, value, holder, Grip::Hard))
+    };
+    let (resources, filesystem) = (&policy.resources, &policy.filesystem);
+    for (what, resource, value) in [
+        (Limited::FileSize, Resource::FileSize, filesystem.max_file_size),
+        (Limited::OpenFiles, Resource::OpenFiles, resources.max_file_descriptors),
+    ] {
+        assigned.limits.extend(hard(what, Holder::Rlimit, value));
+        assigned.rlimits.extend(value.map(|value| Rlimit { resource, value }));
+    }
+    assigned.limits.extend(hard(Limited::WallTime, Holder::Timer, resources.timeout));
+    assigned.limits.extend(hard(Limited::Output, Holder::Relay, resources.max_output_size));
+}
+
+struct Work<'a> {
+    policy: &'a Policy,
+    walls: Walls,
+    by_root: bool,
+    facts: &'a LimitFacts,
+    assigned: Assigned,
+    settings: GroupSettings,
+}
+
+impl Work<'_> {
+    fn memory(&mut self) -> Result<(), PlanError> {
+        let resources = &self.policy.resources;
+        let (memory, high) = (resources.max_memory, resources.memory_high);
+        if memory.is_none() && high.is_none() {
+            return Ok(());
+        }
+        if let Some(group) = self.group_for(Controller::Memory) {
+            self.settings.memory = memory;
+            self.settings.memory_high = high;
+            let Some(memory) = memory else { return Ok(()) };
+            self.held(Limited::Memory, memory, group, Grip::Hard)?;
+            // Off unless asked for: what is swapped out is the host's trouble too.
+            let swap = resources.max_swap.unwrap_or(0);
+            if self.facts.cgroups.has(Controller::Swap) {
+                self.settings.swap = Some(swap);
+                return self.held(Limited::Swap, swap, group, Grip::Hard).map(drop);
+            }
+            return self
+                .unheld(Limited::Swap, "the kernel counts no swap for a group (swapaccount=0)");
+        }
+        let Some(memory) = memory else {
+            return self.unheld(Limited::Memory, "memoryHigh needs a control group");
+        };
+        let swap = resources.max_swap.unwrap_or(0);
+        if self.held(Limited::Memory, memory, Holder::Watchdog, Grip::Sampled)? {
+            // What is swapped out is counted as if it were not.
+            self.assigned.watch.memory = Some(memory.saturating_add(swap));
+        }
+        Ok(())
+    }
+
+    fn cpus(&mut self) -> Result<(), PlanError> {
+        let available = &self.facts.cpus;
+        let mut usable = available.clone();
+        if let Some(set) = &self.policy.resources.cpu_set {
+            if let Some(missing) = set.iter().find(|cpu| !available.contains(cpu)) {
+                return Err(PlanError::NoSuchCpu { cpu: *missing, available: spans(available) });
+            }
+            usable = set.iter().copied().collect();
+            let count = usable.len() as u64;
+            match self.group_for(Controller::CpuSet) {
+                Some(group) => {
+                    self.settings.cpus = Some(usable.clone());
+                    self.held(Limited::CpuSet, count, group, Grip::Hard)?;
+                }
+                None => self.pin(Limited::CpuSet, count, usable.clone(), Grip::Hard)?,
+            }
+        }
+        let Some(milli) = self.policy.resources.milli_cpus else { return Ok(()) };
+        if let Some(group) = self.group_for(Controller::Cpu) {
+            self.settings.milli_cpus = Some(milli);
+            self.held(Limited::Cpus, milli, group, Grip::Hard)?;
+            return Ok(());
+        }
+        let whole = usize::try_from(milli.div_ceil(1000)).unwrap_or(usize::MAX).max(1);
+        // Not always the first ones: many runs at once would share them while others stand idle.
+        let start = self.facts.spread % usable.len().max(1);
+        let mut chosen: Vec<u32> =
+            usable.iter().cycle().skip(start).take(whole.min(usable.len())).copied().collect();
+        chosen.sort_unstable();
+        let grip = if milli.is_multiple_of(1000) { Grip::Hard } else { Grip::Sampled };
+        self.pin(Limited::Cpus, milli, chosen, grip)
+    }
+
+    /// Without a control group: by a mask that the filter lets nobody change.
+    fn pin(
+        &mut self,
+        what: Limited,
+        value: u64,
+        cpus: Vec<u32>,
+        grip: Grip,
+    ) -> Result<(), PlanError> {
+        let grip = if self.walls.filter { grip } else { Grip::Sampled };
+        if self.held(what, value, Holder::Affinity, grip)? {
+            self.assigned.affinity = Some(cpus);
+        }
+        Ok(())
+    }
+
+    fn cpu_time(&mut self) -> Result<(), PlanError> {
+        let Some(most) = self.policy.resources.max_cpu else { return Ok(()) };
+        let counter = match self.facts.cgroups {
+            CgroupHome::V1 { .. } => Controller::CpuAccount,
+            _ => Controller::Cpu,
+        };
+        // A group counts all there is, and nobody can use more of it in a second than there are CPUs:
+        // so the supervisor knows when it has to look again at the earliest.
+        let held = match self.group_for(counter) {
+            Some(group) => self.held(Limited::CpuTime, most, group, Grip::Hard)?,
+            None => self.held(Limited::CpuTime, most, Holder::Watchdog, Grip::Sampled)?,
+        };
+        if held {
+            self.assigned.watch.cpu_time_ms = Some(most);
+            let value = most.div_ceil(1000).saturating_add(CPU_SECONDS_OF_GRACE);
+            self.assigned.rlimits.push(Rlimit { resource: Resource::CpuSeconds, value });
+        }
+        Ok(())
+    }
+
+    /// To the kernel a thread is a process: of the two limits the smaller one holds both.
+    fn tasks(&mut self) -> Result<(), PlanError> {
+        let asked = [
+            (Limited::Processes, self.policy.process.max_processes),
+            (Limited::Threads, self.policy.resources.max_threads),
+        ];
+        let Some(least) = asked.iter().filter_map(|(_, most)| *most).min() else { return Ok(()) };
+        let walls = self.walls;
+        let (holder, grip) = match self.group_for(Controller::Pids) {
+            Some(group) => (group, Grip::Hard),
+            None if walls.own_user_namespace => (Holder::Rlimit, Grip::Hard),
+            // It counts every process of the user's, and none of root's.
+            None if !self.by_root => (Holder::Rlimit, Grip::Hard),
+            None => (Holder::Watchdog, Grip::Sampled),
+        };
+        let mut is_held = false;
+        for (what, most) in asked {
+            if let Some(most) = most {
+                is_held |= self.held(what, most, holder, grip)?;
+            }
+        }
+        if !is_held {
+            return Ok(());
+        }
+        match holder {
+            Holder::CgroupV1 | Holder::CgroupV2 => {
+                self.settings.tasks = Some(least.saturating_add(OWN_IN_GROUP));
+            }
+            Holder::Rlimit => {
+                let own = if walls.own_user_namespace { OWN_IN_NAMESPACE } else { 0 };
+                let value = least.saturating_add(own);
+                self.assigned.rlimits.push(Rlimit { resource: Resource::Processes, value });
+            }
+            _ => self.assigned.watch.tasks = Some(least),
+        }
+        Ok(())
+    }
+
+    fn io(&mut self) -> Result<(), PlanError> {
+        let resources = &self.policy.resources;
+        for (what, most) in [
+            (Limited::IoBandwidth, resources.max_io_bandwidth),
+            (Limited::IoOperations, resources.max_iops),
+        ] {
+            let Some(most) = most else { continue };
+            let Some(group) = self.group_for(Controller::Io) else {
+                self.unheld(what, "only a control group holds it")?;
+                continue;
+            };
+            // The old hierarchy charges what is written back to nobody.
+            let grip = if group == Holder::CgroupV1 { Grip::Sampled } else { Grip::Hard };
+            if self.held(what, most, group, grip)? {
+                match what {
+                    Limited::IoBandwidth => self.settings.io_bandwidth = Some(most),
+                    _ => self.settings.iops = Some(most),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn group_for(&self, controller: Controller) -> Option<Holder> {
+        let holder = match self.facts.cgroups {
+            CgroupHome::V2 { .. } => Holder::CgroupV2,
+            CgroupHome::V1 { .. } => Holder::CgroupV1,
+            CgroupHome::Nowhere { .. } => return None,
+        };
+        self.facts.cgroups.has(controller).then_some(holder)
+    }
+
+    /// Whether it is: not if it was waived.
+    fn held(
+        &mut self,
+        what: Limited,
+        value: u64,
+        holder: Holder,
+        grip: Grip,
+    ) -> Result<bool, PlanError> {
+        if grip == Grip::Sampled && !self.policy.resources.best_effort {
+            if is_waived(self.policy, what) {
+                self.assigned.waived.push(what);
+                return Ok(false);
+            }
+            let overshoot = measured(what, holder, grip);
+            let why = self.why_no_group();
+            return Err(PlanError::LimitSampled { what, holder, overshoot, why });
+        }
+        self.assigned.limits.push(limit(what, value, holder, grip));
+        Ok(true)
+    }
+
+    fn unheld(&mut self, what: Limited, why: &str) -> Result<(), PlanError> {
+        if is_waived(self.policy, what) {
+            self.assigned.waived.push(what);
+            return Ok(());
+        }
+        Err(PlanError::LimitUnheld { what, why: format!("{why}; {}", self.why_no_group()) })
+    }
+
+    fn why_no_group(&self) -> String {
+        match &self.facts.cgroups {
+            CgroupHome::Nowhere { why } => format!("no control group can be made: {why}"),
+            CgroupHome::V1 { .. } => "this host has control groups of version 1".to_owned(),
+            CgroupHome::V2 { .. } => "the control group here lacks the controller".to_owned(),
+        }
+    }
+}
+
+impl Assigned {
+    /// What the run may write in all.
+    pub(crate) fn add_room(&mut self, policy: &Policy, room: &Room) -> Result<(), PlanError> {
+        let filesystem = &policy.filesystem;
+        for (what, most) in
+            [(Limited::Disk, filesystem.max_total_size), (Limited::Inodes, filesystem.max_inodes)]
+        {
+            let Some(most) = most else { continue };
+            let (holder, grip) = if room.is_closed() {
+                (Holder::Tmpfs, Grip::Hard)
+            } else {
+                (Holder::Watchdog, Grip::Sampled)
+            };
+            let refused = match room {
+                Room::Everywhere => Some(PlanError::LimitUnheld {
+                    what,
+                    why: "at LEVEL_0 the command writes wherever its user may".to_owned(),
+                }),
+                _ if grip == Grip::Sampled && !policy.resources.best_effort => {
+                    let why = format!("{} on the host can be written", room.told());
+                    let overshoot = measured(what, holder, grip);
+                    Some(PlanError::LimitSampled { what, holder, overshoot, why })
+                }
+                _ => None,
+            };
+            match refused {
+                Some(_) if is_waived(policy, what) => self.waived.push(what),
+                Some(refused) => return Err(refused),
+                None => {
+                    self.limits.push(limit(what, most, holder, grip));
+                    match (what, holder) {
+                        (_, Holder::Tmpfs) => {}
+                        (Limited::Disk, _) => self.watch.disk = Some(most),
+                        _ => self.watch.inodes = Some(most),
+                    }
+                }
+            }
+        }
+        if self.watch.disk.is_some() || self.watch.inodes.is_some() {
+            self.watch.trees = room.trees();
+        }
+        Ok(())
+    }
+}
+
+/// `0-3,5`.
+fn spans(cpus: &[u32]) -> String {
+    let mut spans: Vec<(u32, u32)> = Vec::new();
+    for cpu in cpus {
+        match spans.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(*cpu) => *last = *cpu,
+            _ => spans.push((*cpu, *cpu)),
+        }
+    }
+    let told: Vec<String> = spans
+        .iter()
+        .map(
+            |(first, last)| {
+                if first == last { first.to_string() } else { format!("{first}-{last}") }
+            },
+        )
+        .collect();
+    told.join(",")
+}

@@ -1,0 +1,37 @@
+//! Who holds each limit that a policy asks for (RES-1, RES-2, PROC-2, FS-6).
+//!
+//! Every limit has one holder, or there is no plan: nothing that was asked for goes unheld without
+//! somebody having said so.
+
+mod assign;
+mod overshoot;
+mod space;
+
+pub(crate) use assign::{Assigned, Walls, assign};
+pub(crate) use space::{Room, room, scratch};
+
+use crate::limit::Limited;
+use crate::model::Grace;
+use palisade_policy::model::Policy;
+
+/// Somebody who asks a run to end may want it to finish what it has in hand.
+const AFTER_SIGNAL_MS: u64 = 10_000;
+/// The time is over already.
+const AFTER_TIMEOUT_MS: u64 = 2_000;
+
+pub(crate) fn grace(policy: &Policy) -> Grace {
+    let asked = policy.resources.grace;
+    Grace {
+        after_signal_ms: asked.unwrap_or(AFTER_SIGNAL_MS),
+        after_timeout_ms: asked.unwrap_or(AFTER_TIMEOUT_MS),
+    }
+}
+
+/// Whether somebody said that this one may go unheld.
+fn is_waived(policy: &Policy, what: Limited) -> bool {
+    policy.resources.waived.iter().any(|name| name == what.name())
+}
+
+#[cfg(test)]
+#[path = "limits_tests.rs"]
+mod tests;

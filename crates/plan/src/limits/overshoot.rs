@@ -1,0 +1,35 @@
+//! How far past a limit a run got when it was measured, for every holder.
+//!
+//! Figures are the worst of what `cargo xtask bench limits` saw; a holder that is the kernel's own
+//! refusal has none.
+
+use crate::limit::{Grip, Holder, Limit, Limited};
+
+const NONE: &str = "none";
+
+pub(super) fn limit(what: Limited, value: u64, holder: Holder, grip: Grip) -> Limit {
+    Limit { what, value, holder, grip, overshoot: measured(what, holder, grip) }
+}
+
+pub(super) fn measured(what: Limited, holder: Holder, grip: Grip) -> &'static str {
+    match (what, holder, grip) {
+        (_, Holder::Rlimit | Holder::Tmpfs | Holder::Relay, _) => NONE,
+        (Limited::WallTime, ..) => "the grace time, then a few milliseconds",
+        (Limited::CpuTime, Holder::CgroupV2 | Holder::CgroupV1, _) => "5 ms on each CPU",
+        (Limited::CpuTime, ..) => "children whose parents ignore their end are not counted",
+        (Limited::Cpus, Holder::Affinity, Grip::Sampled) => "rounded up to whole CPUs",
+        (Limited::IoBandwidth | Limited::IoOperations, Holder::CgroupV1, _) => {
+            "writes that the kernel buffers are not counted"
+        }
+        (Limited::IoBandwidth | Limited::IoOperations, ..) => "bursts of 100 ms",
+        (Limited::Cpus, Holder::CgroupV2 | Holder::CgroupV1, _) => "bursts of 100 ms",
+        (Limited::Memory, Holder::Watchdog, _) => "what is filled between two looks",
+        (Limited::Disk | Limited::Inodes, Holder::Watchdog, _) => {
+            "what is written between two looks"
+        }
+        (Limited::Processes | Limited::Threads, Holder::Watchdog, _) => {
+            "what is started between two looks"
+        }
+        _ => NONE,
+    }
+}

@@ -1,0 +1,107 @@
+//! Where a run can write, and how the room it has there is shared out (FS-6).
+//!
+//! File systems of the run's own get their sizes from the kernel. With a limit on all of it they are parts of
+//! one, so that one may grow while another stays small and the sum holds.
+
+use crate::error::PlanError;
+use crate::limit::Limited;
+use crate::model::{Access, Confinement, MountOp, Scratch};
+use palisade_policy::model::Policy;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// What can be written from inside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// File systems that are the run's own, and these trees of the host.
+    Own {
+        trees: Vec<PathBuf>,
+    },
+    Everywhere,
+}
+
+impl Room {
+    /// Whether nothing of the host is in it.
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self, Self::Own { trees } if trees.is_empty())
+    }
+
+    pub(super) fn trees(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Own { trees } => trees.clone(),
+            Self::Everywhere => Vec::new(),
+        }
+    }
+
+    pub(super) fn told(&self) -> String {
+        let trees = self.trees();
+        let first = trees.first().map(|tree| tree.display().to_string()).unwrap_or_default();
+        match trees.len() {
+            0 | 1 => first,
+            more => format!("{first} and {} more", more - 1),
+        }
+    }
+}
+
+pub(crate) fn room(confinement: &Confinement, writable: &[PathBuf]) -> Room {
+    match confinement {
+        Confinement::None => Room::Everywhere,
+        Confinement::NoNamespaces => Room::Own { trees: writable.to_vec() },
+        Confinement::Namespaces(inside) => {
+            let trees = inside.mounts.iter().filter_map(|op| match op {
+                MountOp::Bind { source, access: Access::ReadWrite, .. } => Some(source.clone()),
+                _ => None,
+            });
+            Room::Own { trees: outermost(trees.collect()) }
+        }
+    }
+}
+
+/// What lies in another of them is counted with it.
+fn outermost(mut trees: Vec<PathBuf>) -> Vec<PathBuf> {
+    trees.sort();
+    trees.dedup_by(|later, earlier| later.starts_with(&*earlier));
+    trees
+}
+
+/// The one file system behind those that have no size of their own. What has one keeps it, and it is taken
+/// off the whole.
+pub(crate) fn scratch(policy: &Policy, mounts: &[MountOp]) -> Result<Option<Scratch>, PlanError> {
+    let filesystem = &policy.filesystem;
+    if filesystem.max_total_size.is_none() && filesystem.max_inodes.is_none() {
+        return Ok(None);
+    }
+    let sizes = mounts.iter().filter_map(|op| match op {
+        MountOp::Tmpfs { mode, size: Some(size), .. } if mode & 0o200 != 0 => Some(*size),
+        _ => None,
+    });
+    let (apart, sized) =
+        sizes.fold((0_u64, 0_u64), |(count, sum), size| (count + 1, sum.saturating_add(size)));
+    let bytes = match filesystem.max_total_size {
+        Some(most) if most <= sized => {
+            return Err(PlanError::NoRoomLeft { what: Limited::Disk, most, sized });
+        }
+        most => most.map(|most| most - sized),
+    };
+    // Those that stand apart can not lend theirs: each gets its share.
+    let inodes_apart = filesystem.max_inodes.map(|most| most / (apart + 1));
+    let inodes = inodes_apart.and_then(|share| Some(filesystem.max_inodes? - share * apart));
+    Ok(Some(Scratch { bytes, inodes, inodes_apart, own_inodes: own_inodes(mounts) }))
+}
+
+/// The root of it, a directory for each part, an overlay's upper and work directory (and the one the kernel makes
+/// in that), and the places in a part where something else is mounted.
+fn own_inodes(mounts: &[MountOp]) -> u64 {
+    let parts = || mounts.iter().filter(|op| op.is_part_of_scratch());
+    let heads = parts().map(|op| if matches!(op, MountOp::Overlay { .. }) { 4 } else { 1 });
+    let mut places: BTreeSet<&Path> = BTreeSet::new();
+    for op in mounts {
+        let part = parts().filter(|part| op.target() != part.target());
+        let within = part.filter(|part| op.target().starts_with(part.target()));
+        if let Some(part) = within.max_by_key(|part| part.target().as_os_str().len()) {
+            let above = op.target().ancestors();
+            places.extend(above.take_while(|path| *path != part.target()));
+        }
+    }
+    1 + heads.sum::<u64>() + places.len() as u64
+}

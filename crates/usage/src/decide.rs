@@ -1,0 +1,117 @@
+//! When to look next, and whether a limit is exceeded: pure, so that every case is a unit test.
+//! A look costs time; how long one may wait follows from how fast the rest of a limit could be used up.
+//! Must never take "could not be counted" for "within".
+
+use std::time::Duration;
+
+/// No look follows another sooner.
+const SHORTEST: Duration = Duration::from_millis(5);
+
+/// CPU time is looked at this often at least.
+const LONGEST_CPU: Duration = Duration::from_millis(250);
+
+/// Memory is looked at this often at least.
+const LONGEST_MEMORY: Duration = Duration::from_millis(100);
+
+/// How fast processes can fill memory, at most: the kernel has to clear every page first.
+const FILL_BYTES_PER_SECOND: u64 = 5_000_000_000;
+
+/// Looking costs at most one part in this of a core ...
+const COST_FACTOR: u32 = 50;
+
+/// ... unless a look is so dear that the pause would get longer than this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The limits that are held by looking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Memory and swap together.
+    pub memory: Option<u64>,
+    /// CPU time of all processes, user and system.
+    pub cpu_time: Option<Duration>,
+    /// Processors the tree may run on; 0 counts as 1.
+    pub cpus: u32,
+}
+
+/// What a look saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Memory in use.
+    pub memory_bytes: u64,
+    /// Memory that may turn out to be in use: a reason to look again soon, not to end anything.
+    pub doubtful_bytes: u64,
+    /// CPU time so far.
+    pub cpu_time: Duration,
+    /// The look did not reach everybody.
+    pub was_cut: bool,
+}
+
+/// What follows from a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Look again after this time; `None` if no limit is held by looking.
+    Within(Option<Duration>),
+    /// A limit is exceeded, or can no longer be held.
+    Over(Exceeded),
+}
+
+/// Which limit, and by what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exceeded {
+    /// Memory and swap.
+    Memory {
+        /// In use at that moment.
+        used: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// CPU time.
+    CpuTime {
+        /// Used up to that moment.
+        used: Duration,
+        /// The limit.
+        limit: Duration,
+    },
+    /// More processes than can be counted: none of the limits could be held any longer.
+    Uncountable,
+}
+
+/// Judges one look that took `cost`. Exactly at a limit is within it.
+pub fn decide(bounds: &Bounds, seen: &Seen, cost: Duration) -> Verdict {
+    if bounds.memory.is_none() && bounds.cpu_time.is_none() {
+        return Verdict::Within(None);
+    }
+    if let Some(limit) = bounds.memory
+        && seen.memory_bytes > limit
+    {
+        return Verdict::Over(Exceeded::Memory { used: seen.memory_bytes, limit });
+    }
+    if let Some(limit) = bounds.cpu_time
+        && seen.cpu_time > limit
+    {
+        return Verdict::Over(Exceeded::CpuTime { used: seen.cpu_time, limit });
+    }
+    if seen.was_cut {
+        return Verdict::Over(Exceeded::Uncountable);
+    }
+    let for_memory = bounds.memory.map(|limit| {
+        let rest = limit.saturating_sub(seen.memory_bytes).saturating_sub(seen.doubtful_bytes);
+        time_to_fill(rest).clamp(SHORTEST, LONGEST_MEMORY)
+    });
+    let for_cpu = bounds.cpu_time.map(|limit| {
+        let rest = limit.saturating_sub(seen.cpu_time);
+        (rest / bounds.cpus.max(1)).clamp(SHORTEST, LONGEST_CPU)
+    });
+    let wanted = for_memory.into_iter().chain(for_cpu).min();
+    let affordable = cost.saturating_mul(COST_FACTOR).min(LONGEST_PAUSE);
+    Verdict::Within(wanted.map(|wanted| wanted.max(affordable)))
+}
+
+fn time_to_fill(bytes: u64) -> Duration {
+    let nanoseconds = u128::from(bytes) * 1_000_000_000 / u128::from(FILL_BYTES_PER_SECOND);
+    Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+#[path = "decide_tests.rs"]
+mod tests;

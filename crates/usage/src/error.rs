@@ -1,0 +1,48 @@
+//! The one error of this crate. A caller that holds a limit by these numbers must take any of them as
+//! "can not be held any longer", never as "nothing was used".
+
+use std::path::PathBuf;
+
+use palisade_sys::SysError;
+
+/// Why usage could not be told.
+#[derive(Debug, thiserror::Error)]
+pub enum UsageError {
+    /// The first process of the tree has ended, or its number is somebody else's by now.
+    #[error("process {0} is gone: nothing is left to measure")]
+    Gone(i32),
+    /// `/proc` is not what it has to be.
+    #[error("/proc is no proc file system: mount one there, or let control groups do the counting")]
+    NoProc,
+    /// A file of `/proc` did not have the form that proc(5) describes.
+    #[error("/proc/{pid}/{file} can not be understood: {text:?}")]
+    Form {
+        /// Whose file.
+        pid: i32,
+        /// Its name below the process's directory.
+        file: &'static str,
+        /// How it began.
+        text: String,
+    },
+    /// The kernel refused something that is needed.
+    #[error("usage can not be told: {0}")]
+    Sys(#[from] SysError),
+    /// A watched directory was removed.
+    #[error("{} was removed while its size was watched", .0.display())]
+    Vanished(PathBuf),
+    /// A directory that can be written to, but not listed.
+    #[error(
+        "{} can not be listed, so what it holds can not be counted: give its owner the right to read it",
+        .0.display()
+    )]
+    Unreadable(PathBuf),
+    /// A path too long for one system call, or too many directories side by side.
+    #[error("{} is too deep or too wide to be counted within bounds", .0.display())]
+    TooLarge(PathBuf),
+    /// More open files than one look goes through.
+    #[error("more files are open than can be looked at, so deleted ones can not be counted")]
+    TooManyOpen,
+    /// A file system that does not tell how much of it is used.
+    #[error("{} does not tell how much of it is used: mount a tmpfs with a size there", .0.display())]
+    Sizeless(PathBuf),
+}

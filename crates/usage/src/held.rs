@@ -1,0 +1,117 @@
+//! Space that no name leads to: files that processes hold by descriptors only. Memory files (memfd_create(2))
+//! that are mapped nowhere show in no process's memory, and a deleted file keeps its blocks until it is closed.
+//! Dear, one call a descriptor: only looked at when asked for. Must never open what it finds.
+
+use std::collections::{HashMap, HashSet};
+
+use palisade_sys::SysError;
+use rustix::fs::{AtFlags, FileType, MemfdFlags, StatxFlags};
+
+use crate::error::UsageError;
+use crate::procfs::{is_closed, is_gone, numbers_in};
+use crate::tree::Tree;
+
+/// More descriptors than one look goes through.
+const MAX_DESCRIPTORS: usize = 1 << 16;
+
+/// What fstat(2) counts blocks in.
+pub(crate) const BLOCK: u64 = 512;
+
+/// A file, whatever its names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileId {
+    /// The device it is on, as stat(2) tells it.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+}
+
+/// Files without a name that the tree's processes hold open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeldFiles {
+    /// Memory in files that are in no directory at all.
+    pub memfd_bytes: u64,
+    /// Bytes on disk, or in a tmpfs, of files that were deleted.
+    pub deleted: HashMap<FileId, u64>,
+    /// Processes that are closed to us, besides the tree's first.
+    pub unread_processes: u64,
+    /// There were more descriptors than one look goes through: all numbers are too low.
+    pub was_cut: bool,
+    pub(crate) memfds: HashSet<FileId>,
+    pub(crate) memory_device: Option<u64>,
+}
+
+impl Tree {
+    /// Looks at the descriptors of every process of the last sample.
+    pub fn held_files(&mut self) -> Result<HeldFiles, UsageError> {
+        let memory_device = memory_device()?;
+        let mut held = HeldFiles { memory_device: Some(memory_device), ..HeldFiles::default() };
+        let mut left = MAX_DESCRIPTORS;
+        for (&pid, process) in &self.known {
+            if process.has_ended {
+                continue;
+            }
+            let Some(directory) = self.proc.directory(pid, &process.file_name("fd"))? else {
+                let is_there = self.proc.file(pid, "stat")?.is_some();
+                held.unread_processes += u64::from(is_there && pid != self.root());
+                continue;
+            };
+            for number in numbers_in(&directory)? {
+                if left == 0 {
+                    held.was_cut = true;
+                    return Ok(held);
+                }
+                left -= 1;
+                held.look(&directory, number, memory_device)?;
+            }
+        }
+        Ok(held)
+    }
+}
+
+impl HeldFiles {
+    fn look(
+        &mut self,
+        directory: &rustix::fd::OwnedFd,
+        number: i32,
+        memory_device: u64,
+    ) -> Result<(), UsageError> {
+        // The link leads to the open file itself, not to a name. DONT_SYNC: no server is asked.
+        let found = rustix::fs::statx(
+            directory,
+            number.to_string(),
+            AtFlags::STATX_DONT_SYNC,
+            StatxFlags::BASIC_STATS,
+        );
+        let stat = match found {
+            Ok(stat) => stat,
+            Err(errno) if is_gone(errno) || is_closed(errno) => return Ok(()),
+            Err(errno) => return Err(SysError::new("statx", "/proc/PID/fd", errno).into()),
+        };
+        if FileType::from_raw_mode(stat.stx_mode.into()) != FileType::RegularFile {
+            return Ok(());
+        }
+        let device = rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor);
+        let file = FileId { device, inode: stat.stx_ino };
+        let bytes = stat.stx_blocks.saturating_mul(BLOCK);
+        if device == memory_device {
+            if self.memfds.insert(file) {
+                self.memfd_bytes = self.memfd_bytes.saturating_add(bytes);
+            }
+        } else if stat.stx_nlink == 0 {
+            self.deleted.insert(file, bytes);
+        }
+        Ok(())
+    }
+}
+
+/// The kernel's own tmpfs, where memory files are.
+fn memory_device() -> Result<u64, UsageError> {
+    let failed = |errno| SysError::new("memfd_create", "", errno);
+    let file = rustix::fs::memfd_create("palisade-usage", MemfdFlags::CLOEXEC).map_err(failed)?;
+    Ok(rustix::fs::fstat(&file).map_err(failed)?.st_dev)
+}
+
+#[cfg(test)]
+#[path = "held_tests.rs"]
+mod tests;

@@ -1,0 +1,34 @@
+//! What a running sandbox uses, seen from outside: by reading `/proc` as the same user or as root, where no
+//! control group counts (RES-3), and by walking what it may write to (FS-6).
+//!
+//! Everything here is a sample: what happened between two looks is known only as far as parents collected
+//! it. It must never wait for the processes it watches, nor do unbounded work because they are many.
+
+#![forbid(unsafe_code)]
+
+mod collected;
+mod decide;
+mod error;
+mod exact;
+mod held;
+mod ledger;
+mod memory;
+mod places;
+mod process;
+mod procfs;
+mod tree;
+mod walk;
+mod watchdog;
+
+#[cfg(test)]
+mod stage;
+
+pub use collected::Collected;
+pub use decide::{Bounds, Exceeded, Seen, Verdict, decide};
+pub use error::UsageError;
+pub use exact::Exact;
+pub use held::{FileId, HeldFiles};
+pub use ledger::Io;
+pub use places::{Held, Places};
+pub use tree::{Peaks, Sample, Tree};
+pub use watchdog::{Looked, Watchdog};

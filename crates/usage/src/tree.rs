@@ -1,0 +1,289 @@
+//! The processes of a sandbox: its first process and all descendants, found and read from outside.
+//! Orphans come back to the first process, so nobody leaves the tree. Must never miss a process it has
+//! seen, however it was moved meanwhile, nor walk without end through a fork bomb.
+
+use std::collections::{BTreeSet, HashMap};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use palisade_sys::Pid;
+
+use crate::error::UsageError;
+use crate::ledger::{Account, Identity, Io, Ledger};
+use crate::process::{Manner, Process, find_children};
+use crate::procfs::{self, Proc};
+
+/// More processes than any sample looks at.
+const MAX_PROCESSES: usize = 4096;
+
+/// Of how many processes the files are held open between samples: four of each, well below the usual
+/// limit of 1024.
+const HELD_OPEN: usize = 64;
+
+/// How often those who took over a dead process's children are asked again within one sample.
+const MAX_REPEATS: u32 = 3;
+
+/// For how many looks a new process may pass as one that borrows its parent's memory. The kernel does not
+/// tell: a child of vfork(2) has its parent's numbers until it calls exec, and would seem to double a large
+/// program at every command it starts.
+const BORROWING_LOOKS: u32 = 3;
+
+/// Below this it does not matter who is taken for a borrower, and many small ones could add up.
+const BORROWING_BYTES: u64 = 16 << 20;
+
+/// What a tree used up to a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// CPU time in the program, of the living and of the dead. The kernel tells it in ticks of 10 ms: a
+    /// living process's last tick is not seen.
+    pub cpu_user: Duration,
+    /// CPU time in the kernel.
+    pub cpu_system: Duration,
+    /// Anonymous, shared and swapped-out memory, summed over processes: pages that several share count for
+    /// each, so this is never too little. [`Tree::exact`] is dearer and counts them once.
+    pub memory_bytes: u64,
+    /// What looks like a parent's memory seen again in a child that has not yet called exec. Not in
+    /// `memory_bytes`, and there for a few samples at most.
+    pub borrowed_bytes: u64,
+    /// Processes, with those that ended and were not waited for.
+    pub processes: u64,
+    /// Threads of all of them.
+    pub threads: u64,
+    /// What was read and written; `None` if the kernel does not count it, or every process is closed to us.
+    pub io: Option<Io>,
+    /// There were more processes than a sample looks at: all numbers are too low.
+    pub was_cut: bool,
+}
+
+/// The most that was seen at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Peaks {
+    /// See [`Sample::memory_bytes`].
+    pub memory_bytes: u64,
+    /// See [`Sample::processes`].
+    pub processes: u64,
+    /// See [`Sample::threads`].
+    pub threads: u64,
+}
+
+/// A tree of processes that is looked at again and again.
+#[derive(Debug)]
+pub struct Tree {
+    pub(crate) proc: Proc,
+    root: i32,
+    root_start: u64,
+    pub(crate) known: HashMap<i32, Process>,
+    finding: Finding,
+    ledger: Ledger,
+    peaks: Peaks,
+    samples: u64,
+    host_has_swap: bool,
+    max_processes: usize,
+}
+
+/// How children are found.
+#[derive(Debug)]
+enum Finding {
+    /// By the list of each thread (`CONFIG_PROC_CHILDREN`).
+    Lists,
+    /// By one look at every process of the host a sample.
+    Parents(HashMap<i32, Vec<i32>>),
+}
+
+/// One walk over the tree, until it is summed up.
+#[derive(Debug, Default)]
+struct Round {
+    accounts: HashMap<Identity, Account>,
+    sample: Sample,
+    pending: Vec<i32>,
+    /// Last known parents of processes that ended under our eyes.
+    bereft: BTreeSet<i32>,
+    has_io: bool,
+}
+
+impl Tree {
+    /// The tree below `root`, which is alive. Numbers are those of the host.
+    pub fn new(root: Pid) -> Result<Self, UsageError> {
+        let mut proc = Proc::open()?;
+        let pid = root.as_raw_nonzero().get();
+        let file = proc.file(pid, "stat")?.ok_or(UsageError::Gone(pid))?;
+        let text = proc.read(file.as_fd())?.ok_or(UsageError::Gone(pid))?;
+        let root_start = procfs::stat(pid, text)?.start;
+        let has_lists = proc.file(pid, &format!("task/{pid}/children"))?.is_some();
+        Ok(Self {
+            proc,
+            root: pid,
+            root_start,
+            known: HashMap::new(),
+            finding: if has_lists { Finding::Lists } else { Finding::Parents(HashMap::new()) },
+            ledger: Ledger::default(),
+            peaks: Peaks::default(),
+            samples: 0,
+            host_has_swap: rustix::system::sysinfo().totalswap > 0,
+            max_processes: MAX_PROCESSES,
+        })
+    }
+
+    /// The most that any sample saw.
+    pub fn peaks(&self) -> Peaks {
+        self.peaks
+    }
+
+    pub(crate) fn root(&self) -> i32 {
+        self.root
+    }
+
+    /// Looks at every process once. [`UsageError::Gone`] when the first one has ended.
+    pub fn sample(&mut self) -> Result<Sample, UsageError> {
+        self.samples += 1;
+        if matches!(self.finding, Finding::Parents(_)) {
+            let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
+            for (pid, parent) in self.proc.parents()? {
+                children.entry(parent).or_default().push(pid);
+            }
+            self.finding = Finding::Parents(children);
+        }
+        let mut round = Round { pending: vec![self.root], ..Round::default() };
+        self.walk(&mut round)?;
+        if self.known.get(&self.root).is_none_or(|root| {
+            root.seen != self.samples || root.start != self.root_start || root.has_ended
+        }) {
+            return Err(UsageError::Gone(self.root));
+        }
+        // Who was moved to another parent behind our back is still there.
+        round.pending.extend(self.unseen());
+        self.walk(&mut round)?;
+        for _ in 0..MAX_REPEATS {
+            let heirs = self.heirs(&std::mem::take(&mut round.bereft));
+            if heirs.is_empty() || round.sample.was_cut {
+                break;
+            }
+            for heir in heirs {
+                let children = self.children_of(heir)?;
+                round.pending.extend(children);
+            }
+            self.walk(&mut round)?;
+        }
+        // A sample that was cut says nothing of those it did not reach.
+        if !round.sample.was_cut {
+            self.known.retain(|_, known| known.seen == self.samples);
+        }
+        Ok(self.sum_up(round))
+    }
+
+    fn sum_up(&mut self, round: Round) -> Sample {
+        let Round { accounts, mut sample, has_io, .. } = round;
+        let counters =
+            if sample.was_cut { self.ledger.shown() } else { self.ledger.settle(accounts) };
+        sample.cpu_user = of_ticks(counters.user);
+        sample.cpu_system = of_ticks(counters.system);
+        sample.io = has_io.then_some(counters.io);
+        self.peaks.memory_bytes = self.peaks.memory_bytes.max(sample.memory_bytes);
+        self.peaks.processes = self.peaks.processes.max(sample.processes);
+        self.peaks.threads = self.peaks.threads.max(sample.threads);
+        sample
+    }
+
+    fn unseen(&self) -> Vec<i32> {
+        let mut unseen: Vec<(u64, i32)> = self
+            .known
+            .iter()
+            .filter(|(_, known)| known.seen != self.samples)
+            .map(|(pid, known)| (known.start, *pid))
+            .collect();
+        // The walk takes from the end, and ancestors must be read before descendants.
+        unseen.sort_unstable_by(|a, b| b.cmp(a));
+        unseen.into_iter().map(|(_, pid)| pid).collect()
+    }
+
+    /// Who may have taken over the children of processes that ended: their ancestors (a subreaper is
+    /// one, and so is the first process).
+    fn heirs(&self, bereft: &BTreeSet<i32>) -> BTreeSet<i32> {
+        let mut heirs = BTreeSet::new();
+        for pid in bereft {
+            let mut pid = *pid;
+            while let Some(known) = self.known.get(&pid) {
+                if !heirs.insert(pid) {
+                    break;
+                }
+                pid = known.parent;
+            }
+        }
+        heirs
+    }
+
+    /// Reads parents before children: see [`Ledger::settle`].
+    fn walk(&mut self, round: &mut Round) -> Result<(), UsageError> {
+        while let Some(pid) = round.pending.pop() {
+            if self.known.get(&pid).is_some_and(|known| known.seen == self.samples) {
+                continue;
+            }
+            if round.accounts.len() >= self.max_processes {
+                round.sample.was_cut = true;
+                round.pending.clear();
+                break;
+            }
+            self.visit(pid, round)?;
+        }
+        Ok(())
+    }
+
+    fn visit(&mut self, pid: i32, round: &mut Round) -> Result<(), UsageError> {
+        let before = self.known.remove(&pid);
+        let last_parent = before.as_ref().map(|known| known.parent);
+        let manner = Manner {
+            has_children_lists: matches!(self.finding, Finding::Lists),
+            host_has_swap: self.host_has_swap,
+            may_hold_files: round.accounts.len() < HELD_OPEN,
+            sample: self.samples,
+        };
+        let Some(read) = Process::read(&mut self.proc, pid, before, manner)? else {
+            round.bereft.extend(last_parent.into_iter().chain([self.root]));
+            return Ok(());
+        };
+        let mut process = read.process;
+        let bytes = process.memory.bytes();
+        process.borrows = process.looks <= BORROWING_LOOKS
+            && bytes >= BORROWING_BYTES
+            && self
+                .known
+                .get(&process.parent)
+                .is_some_and(|parent| process.memory.resembles(&parent.memory));
+        let sum = match process.borrows {
+            true => &mut round.sample.borrowed_bytes,
+            false => &mut round.sample.memory_bytes,
+        };
+        *sum = sum.saturating_add(bytes);
+        round.sample.processes += 1;
+        round.sample.threads += process.threads;
+        round.has_io |= read.has_io;
+        round.accounts.insert(Identity { pid, start: process.start }, read.account);
+        self.known.insert(pid, process);
+        match &self.finding {
+            Finding::Lists => round.pending.extend(read.children),
+            Finding::Parents(children) => {
+                round.pending.extend(children.get(&pid).into_iter().flatten());
+            }
+        }
+        Ok(())
+    }
+
+    fn children_of(&mut self, pid: i32) -> Result<Vec<i32>, UsageError> {
+        match (&self.finding, self.known.get(&pid)) {
+            (Finding::Lists, Some(known)) => {
+                find_children(&mut self.proc, pid, known.threads, None)
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+}
+
+fn of_ticks(ticks: u64) -> Duration {
+    let second = rustix::param::clock_ticks_per_second().max(1);
+    let nanoseconds = u128::from(ticks) * 1_000_000_000 / u128::from(second);
+    Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+#[path = "tree_tests.rs"]
+mod tests;

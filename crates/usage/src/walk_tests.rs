@@ -1,0 +1,174 @@
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::stage::{as_ordinary_user, cpu_cost};
+
+fn tree() -> TempDir {
+    tempfile::tempdir_in("/var/tmp").unwrap()
+}
+
+fn count(paths: &[&Path]) -> Held {
+    let roots: Vec<Root> = paths.iter().map(|path| Root::open(path).unwrap()).collect();
+    Walk::new(roots.len(), HashMap::new()).advance(&roots, None).unwrap().unwrap()
+}
+
+/// Proves: FS-6 space, FS-6 inodes
+#[test]
+fn every_file_counts_once_whatever_its_names() {
+    let tree = tree();
+    let empty = count(&[tree.path()]);
+    fs::create_dir(tree.path().join("below")).unwrap();
+    let file = tree.path().join("below/file");
+    fs::write(&file, vec![1; 1 << 20]).unwrap();
+    let once = count(&[tree.path()]);
+    assert_eq!(once.inodes, empty.inodes + 2);
+    assert!(once.bytes >= empty.bytes + (1 << 20));
+    for name in ["another", "below/third"] {
+        fs::hard_link(&file, tree.path().join(name)).unwrap();
+    }
+    assert_eq!(count(&[tree.path()]), once);
+}
+
+/// Proves: FS-6 space
+#[test]
+fn links_lead_nowhere() {
+    let outside = tree();
+    fs::write(outside.path().join("large"), vec![1; 4 << 20]).unwrap();
+    let tree = tree();
+    symlink(outside.path(), tree.path().join("directory")).unwrap();
+    symlink(outside.path().join("large"), tree.path().join("file")).unwrap();
+    symlink("..", tree.path().join("up")).unwrap();
+    let held = count(&[tree.path()]);
+    assert_eq!(held.inodes, 4);
+    assert!(held.bytes < 1 << 20, "{held:?}");
+    let link = tree.path().join("directory");
+    assert!(Root::open(&link).is_err(), "a root is no link either");
+}
+
+/// Proves: FS-6 space
+#[test]
+fn space_is_what_is_allocated_not_what_is_named() {
+    let tree = tree();
+    let before = count(&[tree.path()]);
+    fs::File::create(tree.path().join("sparse")).unwrap().set_len(1 << 30).unwrap();
+    assert!(count(&[tree.path()]).bytes < before.bytes + (1 << 20));
+    let file = fs::File::create(tree.path().join("allocated")).unwrap();
+    let flags = rustix::fs::FallocateFlags::KEEP_SIZE;
+    rustix::fs::fallocate(&file, flags, 0, 2 << 20).unwrap();
+    assert!(count(&[tree.path()]).bytes >= before.bytes + (2 << 20));
+    assert_eq!(file.metadata().unwrap().size(), 0);
+}
+
+/// Proves: FS-6 space
+#[test]
+fn a_walk_in_turns_counts_the_same() {
+    let tree = tree();
+    for number in 0..300 {
+        let directory = tree.path().join(format!("{}", number % 7));
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join(number.to_string()), "x").unwrap();
+    }
+    let roots = [Root::open(tree.path()).unwrap()];
+    let mut walk = Walk::new(1, HashMap::new());
+    let mut turns = 0;
+    let held = loop {
+        turns += 1;
+        if let Some(held) = walk.advance(&roots, Some(Instant::now())).unwrap() {
+            break held;
+        }
+    };
+    assert!(turns >= 9, "{turns} turns");
+    assert_eq!(held, count(&[tree.path()]));
+    assert_eq!(held.inodes, 1 + 7 + 300);
+}
+
+/// Proves: FS-6 space
+#[test]
+fn what_is_removed_during_the_walk_is_nothing() {
+    let tree = tree();
+    for number in 0..200 {
+        fs::create_dir_all(tree.path().join(format!("{number}/below"))).unwrap();
+    }
+    let roots = [Root::open(tree.path()).unwrap()];
+    let mut walk = Walk::new(1, HashMap::new());
+    assert_eq!(walk.advance(&roots, Some(Instant::now())).unwrap(), None);
+    for number in 0..200 {
+        fs::remove_dir_all(tree.path().join(number.to_string())).unwrap();
+    }
+    assert!(walk.advance(&roots, None).unwrap().is_some());
+    assert_eq!(count(&[tree.path()]).inodes, 1);
+}
+
+/// Proves: FS-6 space
+#[test]
+fn a_tree_that_vanished_is_an_error() {
+    let tree = tree();
+    let roots = [Root::open(tree.path()).unwrap()];
+    fs::remove_dir(tree.path()).unwrap();
+    let walked = Walk::new(1, HashMap::new()).advance(&roots, None);
+    assert!(matches!(walked, Err(UsageError::Vanished(path)) if path == tree.path()));
+}
+
+/// Longer than any path may be, made step by step.
+/// Proves: FS-6 space
+#[test]
+fn what_is_too_deep_to_count_is_an_error() {
+    let tree = tree();
+    let name = "d".repeat(250);
+    let mut directory = fs::File::open(tree.path()).unwrap();
+    for _ in 0..20 {
+        rustix::fs::mkdirat(&directory, &name, rustix::fs::Mode::RWXU).unwrap();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let next = rustix::fs::openat(&directory, &name, flags, rustix::fs::Mode::empty()).unwrap();
+        directory = fs::File::from(next);
+    }
+    let roots = [Root::open(tree.path()).unwrap()];
+    let walked = Walk::new(1, HashMap::new()).advance(&roots, None);
+    assert!(matches!(walked, Err(UsageError::TooLarge(_))), "{walked:?}");
+}
+
+/// Who may write into a directory and took away the right to list it hides something there.
+/// Proves: FS-6 space
+#[test]
+fn a_closed_directory_is_noticed_if_it_is_ours() {
+    let tree = tree();
+    let path = tree.path().to_owned();
+    as_ordinary_user(&tree, move || {
+        let closed = path.join("closed");
+        fs::create_dir(&closed).unwrap();
+        let roots = [Root::open(&path).unwrap()];
+        for (mode, is_noticed) in [(0o000, true), (0o300, true), (0o700, false)] {
+            fs::set_permissions(&closed, fs::Permissions::from_mode(mode)).unwrap();
+            let mut walk = Walk::new(1, HashMap::new());
+            walk.advance(&roots, None).unwrap().unwrap();
+            assert_eq!(walk.closed.is_some(), is_noticed, "{mode:o}");
+        }
+        fs::write(closed.join("file"), "x").unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o400)).unwrap();
+        let mut walk = Walk::new(1, HashMap::new());
+        walk.advance(&roots, None).unwrap().unwrap();
+        assert_eq!(walk.closed, Some(closed.clone()));
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+    });
+}
+
+#[test]
+#[ignore = "prints what a walk costs: cargo test --release -p palisade-usage -- --ignored --nocapture costs"]
+fn costs_of_a_walk() {
+    let tree = tree();
+    for number in 0..20_000 {
+        let directory = tree.path().join(format!("{}/{}", number % 40, number % 1000));
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join(number.to_string()), "x").unwrap();
+    }
+    for _ in 0..3 {
+        let mut inodes = 0;
+        let cost = cpu_cost(|| inodes = count(&[tree.path()]).inodes);
+        println!("{inodes} inodes walked in {} us", cost.as_micros());
+    }
+}

@@ -1,0 +1,112 @@
+//! Looks at a tree as often as its limits need, and says when one is exceeded. It ends nobody itself: that is
+//! the caller's. Must never kill for memory that is merely shared: before it says "over", it counts exactly.
+
+use std::time::{Duration, Instant};
+
+use palisade_sys::Pid;
+
+use crate::decide::{Bounds, Exceeded, Seen, Verdict, decide};
+use crate::error::UsageError;
+use crate::held::HeldFiles;
+use crate::tree::{Peaks, Sample, Tree};
+
+/// How old the last look at descriptors may get while memory is limited.
+const DESCRIPTORS_AGE: Duration = Duration::from_millis(50);
+
+/// How much of a look goes to descriptors on average: one part in this.
+const DESCRIPTORS_FACTOR: u32 = 50;
+
+/// A tree, its limits, and when to look next.
+#[derive(Debug)]
+pub struct Watchdog {
+    tree: Tree,
+    bounds: Bounds,
+    memfd_bytes: u64,
+    memory_peak: u64,
+    next_descriptors: Option<Instant>,
+}
+
+/// What one look saw and what follows.
+#[derive(Clone, Copy, Debug)]
+pub struct Looked {
+    /// The processes.
+    pub sample: Sample,
+    /// Memory with memory files, shared pages counted once if that mattered.
+    pub memory_bytes: u64,
+    /// Whether the run is within its limits, and when to look again.
+    pub verdict: Verdict,
+}
+
+impl Watchdog {
+    /// Watches the tree below `root`.
+    pub fn new(root: Pid, bounds: Bounds) -> Result<Self, UsageError> {
+        let tree = Tree::new(root)?;
+        Ok(Self { tree, bounds, memfd_bytes: 0, memory_peak: 0, next_descriptors: None })
+    }
+
+    /// Looks once. `own_files` is what file systems in memory hold ([`crate::Places::own_bytes`]); a file there
+    /// that is mapped counts twice, but not where it is counted exactly. Any error but [`UsageError::Gone`] means that the limits can not be held
+    /// any longer.
+    pub fn look(&mut self, own_files: u64) -> Result<Looked, UsageError> {
+        let began = Instant::now();
+        let sample = self.tree.sample()?;
+        let mut seen = Seen {
+            memory_bytes: sample.memory_bytes,
+            doubtful_bytes: sample.borrowed_bytes,
+            cpu_time: sample.cpu_user.saturating_add(sample.cpu_system),
+            was_cut: sample.was_cut,
+        };
+        if self.bounds.memory.is_some() {
+            self.look_at_memory(&mut seen, own_files)?;
+        }
+        self.memory_peak = self.memory_peak.max(seen.memory_bytes);
+        let verdict = decide(&self.bounds, &seen, began.elapsed());
+        Ok(Looked { sample, memory_bytes: seen.memory_bytes, verdict })
+    }
+
+    /// The most that was seen. Memory is what [`Looked::memory_bytes`] said.
+    pub fn peaks(&self) -> Peaks {
+        Peaks { memory_bytes: self.memory_peak, ..self.tree.peaks() }
+    }
+
+    /// The tree, for what only it can tell.
+    pub fn tree(&mut self) -> &mut Tree {
+        &mut self.tree
+    }
+
+    fn look_at_memory(&mut self, seen: &mut Seen, own_files: u64) -> Result<(), UsageError> {
+        let cheap = seen.memory_bytes;
+        let mut held = None;
+        if self.next_descriptors.is_none_or(|due| Instant::now() >= due) {
+            held = Some(self.look_at_descriptors(seen)?);
+        }
+        seen.memory_bytes = cheap.saturating_add(self.memfd_bytes).saturating_add(own_files);
+        if is_over_memory(&self.bounds, seen) {
+            let held = match held {
+                Some(held) => held,
+                None => self.look_at_descriptors(seen)?,
+            };
+            seen.memory_bytes = self.tree.exact(&held)?.memory_bytes.saturating_add(own_files);
+        }
+        Ok(())
+    }
+
+    fn look_at_descriptors(&mut self, seen: &mut Seen) -> Result<HeldFiles, UsageError> {
+        let began = Instant::now();
+        let held = self.tree.held_files()?;
+        self.memfd_bytes = held.memfd_bytes;
+        seen.was_cut |= held.was_cut;
+        let pause = began.elapsed().saturating_mul(DESCRIPTORS_FACTOR).max(DESCRIPTORS_AGE);
+        self.next_descriptors = Some(Instant::now() + pause);
+        Ok(held)
+    }
+}
+
+fn is_over_memory(bounds: &Bounds, seen: &Seen) -> bool {
+    let without_pause = decide(bounds, seen, Duration::ZERO);
+    matches!(without_pause, Verdict::Over(Exceeded::Memory { .. }))
+}
+
+#[cfg(test)]
+#[path = "watchdog_tests.rs"]
+mod tests;

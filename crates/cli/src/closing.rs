@@ -1,7 +1,10 @@
 //! What a person should know at the end of a run about what was refused in it. From the report alone; whoever prints it
 //! escapes it.
 
-use palisade_record::{BlockedCalls, ProtectedWrite, RefusedExecution, RunReport, TouchedPath};
+use palisade_policy::units;
+use palisade_record::{
+    BlockedCalls, LimitReport, Outcome, ProtectedWrite, RefusedExecution, RunReport, TouchedPath,
+};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -11,7 +14,8 @@ const MOST_NAMED: usize = 3;
 /// A line each, none where nothing was refused. Paths below `cwd` are shown from there.
 pub(crate) fn words(report: &RunReport, cwd: &Path) -> Vec<String> {
     let denied = of_denied(&report.denied_paths);
-    [denied, of_writes(&report.protected_writes, cwd), of_forks(report), of_calls(report)]
+    let writes = of_writes(&report.protected_writes, cwd);
+    [denied, writes, of_forks(report), of_calls(report), of_limits(report)]
         .into_iter()
         .flatten()
         .chain(of_executions(&report.refused_executions))
@@ -75,6 +79,39 @@ fn of_calls(report: &RunReport) -> Option<String> {
         ),
         None => format!("{} refused: {names}", counted(total, "suspicious system call")),
     })
+}
+
+/// The limit that explains how the run ended, with the option that raises it.
+fn of_limits(report: &RunReport) -> Option<String> {
+    let names: &[&str] = match report.outcome {
+        Outcome::OutOfMemory => &["memory"],
+        Outcome::CpuTime => &["cpu-time"],
+        Outcome::TooManyProcesses => &["pids", "threads"],
+        Outcome::DiskFull => &["disk", "inodes"],
+        Outcome::OutputCapped => &["max-output"],
+        _ => return None,
+    };
+    let is_reached = |limit: &&LimitReport| names.contains(&&*limit.name) && limit.reached.is_some();
+    let limit = report.limits.iter().find(is_reached)?;
+    let LimitReport { name, value, holder, .. } = limit;
+    let reached = limit.reached.as_ref()?;
+    let show = |value: u64| match name.as_str() {
+        "memory" | "disk" | "max-output" => units::show_size(value),
+        "cpu-time" => units::show_millis(value),
+        _ => value.to_string(),
+    };
+    let what = match report.outcome {
+        Outcome::OutOfMemory => "out of memory",
+        Outcome::CpuTime => "out of CPU time",
+        Outcome::TooManyProcesses => "no more processes could be started",
+        Outcome::DiskFull => "no room left for files",
+        _ => "not all output was passed on",
+    };
+    let ended = if reached.ended_the_run { "; everything inside was ended" } else { "" };
+    Some(format!(
+        "{what}: the limit is {}, held by {holder}{ended}; raise it with --{name}",
+        show(*value)
+    ))
 }
 
 fn counted(count: u64, thing: &str) -> String {

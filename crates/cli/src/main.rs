@@ -13,7 +13,7 @@ mod request;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use commands::{
-    approve, audit, check_path, doctor, explain_syscall, generate, learn, plan, policy, run, why,
+    approve, audit, check_path, doctor, explain_syscall, generate, learn, plan, policy, run, top, why,
 };
 use palisade_session::SessionError;
 use std::ffi::OsString;
@@ -63,6 +63,8 @@ enum Command {
     Policy(policy::Policy),
     /// Answer what running sessions ask
     Approve(approve::Approve),
+    /// Show what running sandboxes use
+    Top(top::Top),
     /// Check and read the audit log
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -103,6 +105,7 @@ fn main() -> ExitCode {
         Command::Why(why) => why.execute(),
         Command::Policy(policy) => policy.execute(),
         Command::Approve(approve) => approve.execute(),
+        Command::Top(top) => top.execute(),
         Command::Audit(audit) => audit.execute(),
         Command::CheckPath(check_path) => check_path.execute(),
         Command::Generate(generate) => generate.execute(),

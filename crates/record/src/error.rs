@@ -1,6 +1,7 @@
 //! What can go wrong while recording. Finding a forged log is not one of these: see
 //! [`crate::VerifyError`].
 
+use crate::metrics::Malformed;
 use crate::state::State;
 use rustix::io::Errno;
 use std::io;
@@ -64,6 +65,19 @@ pub enum RecordError {
 
     #[error("line {line} of {} is not a record: {source}", path.display())]
     NotARecord { path: PathBuf, line: u64, source: serde_json::Error },
+
+    #[error(
+        "{} is no metrics file of ours: {source}; nothing was changed: name another path, or move it \
+         away",
+        path.display()
+    )]
+    NotMetrics { path: PathBuf, source: Malformed },
+
+    #[error(
+        "somebody keeps a lock on {}: this run is not counted in it; see who with `fuser`",
+        .0.display()
+    )]
+    MetricsLocked(PathBuf),
 
     #[error("can not write a record as JSON: {0}")]
     Encode(#[from] serde_json::Error),

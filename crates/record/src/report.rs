@@ -33,6 +33,9 @@ pub struct RunReport {
     pub failure: Option<Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Every limit of the run: who held it, how firmly, and whether it was reached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitReport>,
     /// None where the run ended before it was planned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub walls: Option<Walls>,
@@ -82,6 +85,7 @@ impl RunReport {
             signal: None,
             failure: None,
             usage: None,
+            limits: Vec::new(),
             walls: None,
             promises: Vec::new(),
             self_check: Vec::new(),
@@ -108,7 +112,7 @@ impl RunReport {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
     /// From the call to the exec of the command.
@@ -117,8 +121,57 @@ pub struct Usage {
     pub wall_us: u64,
     pub cpu_user_us: u64,
     pub cpu_system_us: u64,
+    /// `cgroup-v2` and `cgroup-v1` count all there is; `processes` is what could be seen of them, and of the
+    /// memory then only that of the largest one.
+    pub counted_by: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
+    /// When it was looked at last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Threads counted as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_processes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes: Option<u64>,
+}
+
+/// A limit and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LimitReport {
+    /// The option's name, such as `memory`.
+    pub name: String,
+    /// The policy key.
+    pub key: String,
+    /// In the key's own unit.
+    pub value: u64,
+    pub holder: String,
+    /// `hard` or `sampled`.
+    pub grip: String,
+    /// How far past it runs got when that was measured.
+    pub overshoot: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reached: Option<Reached>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reached {
+    /// What was used at that moment, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<u64>,
+    /// How often the holder had to act, where it counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<u64>,
+    /// Whether it ended the run.
+    pub ended_the_run: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

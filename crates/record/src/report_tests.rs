@@ -27,6 +27,13 @@ pub(crate) fn report() -> RunReport {
             cpu_user_us: 900_000,
             cpu_system_us: 12_000,
             peak_memory_bytes: Some(47_395_635),
+            counted_by: "processes".to_owned(),
+            memory_bytes: None,
+            peak_processes: Some(3),
+            read_bytes: Some(4096),
+            written_bytes: None,
+            reads: None,
+            writes: None,
         }),
         walls: Some(Walls {
             level: "LEVEL_2".to_owned(),

@@ -3,7 +3,8 @@
 use crate::escape;
 use crate::outcome::Outcome;
 use crate::report::{
-    BlockedCalls, Planned, PromiseReport, ProtectedWrite, RefusedExecution, RunReport, Usage, Walls,
+    BlockedCalls, LimitReport, Planned, PromiseReport, ProtectedWrite, Reached, RefusedExecution,
+    RunReport, Usage, Walls,
 };
 use std::fmt;
 use std::time::Duration;
@@ -16,6 +17,7 @@ impl fmt::Display for RunReport {
         if let Some(usage) = &self.usage {
             write_usage(f, usage)?;
         }
+        self.limits.iter().try_for_each(|limit| write_limit(f, limit))?;
         if let Some(walls) = &self.walls {
             write_walls(f, walls)?;
         }
@@ -60,6 +62,11 @@ impl RunReport {
             Outcome::Completed => "completed",
             Outcome::Signalled => "ended by a signal",
             Outcome::Timeout => "timed out",
+            Outcome::OutOfMemory => "out of memory",
+            Outcome::CpuTime => "out of CPU time",
+            Outcome::TooManyProcesses => "too many processes",
+            Outcome::DiskFull => "no room left for files",
+            Outcome::OutputCapped => "completed, with its output cut",
             Outcome::Killed => "killed",
             Outcome::Refused => "refused",
             Outcome::Failed => "failed",
@@ -130,9 +137,38 @@ fn write_usage(f: &mut fmt::Formatter<'_>, usage: &Usage) -> fmt::Result {
         seconds(usage.cpu_system_us),
     );
     if let Some(bytes) = usage.peak_memory_bytes {
-        text += &format!(", peak memory {:.1} MiB", bytes as f64 / f64::from(1 << 20));
+        text += &format!(", peak memory {}", mebibytes(bytes));
     }
-    line(f, "used", &text)
+    line(f, "used", &text)?;
+    let counts = [
+        (usage.peak_processes.map(|most| most.to_string()), "processes at most"),
+        (usage.read_bytes.map(mebibytes), "read"),
+        (usage.written_bytes.map(mebibytes), "written"),
+    ];
+    let told: Vec<String> = counts
+        .into_iter()
+        .filter_map(|(count, what)| count.map(|count| format!("{count} {what}")))
+        .collect();
+    if told.is_empty() { Ok(()) } else { line(f, "", &told.join(", ")) }
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}
+
+/// One line for each: what, how much, who holds it, and what became of it.
+fn write_limit(f: &mut fmt::Formatter<'_>, limit: &LimitReport) -> fmt::Result {
+    let LimitReport { name, value, holder, grip, .. } = limit;
+    let mut text = format!("{name} {value}, by {holder} ({grip})");
+    if let Some(Reached { usage, times, ended_the_run }) = &limit.reached {
+        text += ", reached";
+        text += &usage.map(|usage| format!(" at {usage}")).unwrap_or_default();
+        text += &times.map(|times| format!(", {times} times")).unwrap_or_default();
+        if *ended_the_run {
+            text += ", which ended the run";
+        }
+    }
+    line(f, "limit", &text)
 }
 
 fn write_walls(f: &mut fmt::Formatter<'_>, walls: &Walls) -> fmt::Result {

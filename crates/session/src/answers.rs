@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 
 const SUFFIX: &str = ".answers.json";
 
+/// Sessions whose answers are kept. Nobody saves those of one that long ago, and every file names what somebody touched.
+const MOST_KEPT: usize = 200;
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RecordedAnswer {
@@ -55,7 +58,8 @@ impl RecordedAnswer {
     }
 }
 
-/// Keeps the answers of a session; those it had before are replaced, and none leave no file.
+/// Keeps the answers of a session; those it had before are replaced, and none leave no file. With them the oldest go
+/// that are too many.
 pub fn write(places: &Places, session: &str, rules: &[Rule]) -> Result<(), SessionError> {
     let answers: Vec<RecordedAnswer> = rules.iter().filter_map(RecordedAnswer::of).collect();
     if answers.is_empty() {
@@ -65,7 +69,19 @@ pub fn write(places: &Places, session: &str, rules: &[Rule]) -> Result<(), Sessi
     let mut text = serde_json::to_string_pretty(&answers)
         .map_err(|source| SessionError::Answers { path: path.clone(), source })?;
     text.push('\n');
-    replace_file(&path, text.as_bytes())
+    replace_file(&path, text.as_bytes())?;
+    forget_old(places)
+}
+
+/// What can not be removed is tried again by the next session.
+fn forget_old(places: &Places) -> Result<(), SessionError> {
+    let mut sessions = sessions(places)?;
+    sessions.sort_unstable();
+    let too_many = sessions.len().saturating_sub(MOST_KEPT);
+    for session in sessions.drain(..too_many) {
+        let _ = fs::remove_file(directory(places).join(format!("{session}{SUFFIX}")));
+    }
+    Ok(())
 }
 
 pub fn read(places: &Places, session: &str) -> Result<Vec<RecordedAnswer>, SessionError> {
@@ -77,15 +93,18 @@ pub fn read(places: &Places, session: &str) -> Result<Vec<RecordedAnswer>, Sessi
 
 /// The youngest session that has answers: their names sort by time.
 pub fn last_session(places: &Places) -> Result<String, SessionError> {
+    sessions(places)?.into_iter().max().ok_or(SessionError::NoSessions)
+}
+
+fn sessions(places: &Places) -> Result<Vec<String>, SessionError> {
     let directory = directory(places);
     let entries = match fs::read_dir(&directory) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Err(SessionError::NoSessions),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(SessionError::io("list", &directory, error)),
     };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let sessions = names.filter_map(|name| name.strip_suffix(SUFFIX).map(str::to_owned));
-    sessions.max().ok_or(SessionError::NoSessions)
+    Ok(names.filter_map(|name| name.strip_suffix(SUFFIX).map(str::to_owned)).collect())
 }
 
 fn directory(places: &Places) -> PathBuf {

@@ -1,4 +1,4 @@
-use super::{RecordedAnswer, last_session, read, write};
+use super::{MOST_KEPT, RecordedAnswer, directory, last_session, read, write};
 use crate::config::tests::Corner;
 use crate::error::SessionError;
 use palisade_gate::{Access, Effect, Pattern};
@@ -30,6 +30,32 @@ fn answers_are_read_as_they_were_written() {
     assert_eq!(last_session(places).unwrap(), "0191-newer");
     assert_eq!(read(places, "0191-newer").unwrap(), given);
     assert!(matches!(read(places, "0192-silent"), Err(SessionError::NoAnswers { .. })));
+}
+
+/// Proves: POL-5 bounded-answers
+#[test]
+fn the_oldest_answers_go_and_nothing_else() {
+    let corner = Corner::new();
+    let places = &corner.caller.places;
+    let rules = [answer("/opt/sdk", true).rule()];
+    let name = |number: usize| format!("0190-{number:04}");
+    for number in 0..MOST_KEPT {
+        write(places, &name(number), &rules).unwrap();
+    }
+    let other = directory(places).join("0000-notes.txt");
+    std::fs::write(&other, "").unwrap();
+    assert!(read(places, &name(0)).is_ok());
+    for number in MOST_KEPT..MOST_KEPT + 2 {
+        write(places, &name(number), &rules).unwrap();
+    }
+    for gone in 0..2 {
+        let read = read(places, &name(gone));
+        assert!(matches!(read, Err(SessionError::NoAnswers { .. })), "{gone}");
+    }
+    for kept in 2..MOST_KEPT + 2 {
+        assert!(read(places, &name(kept)).is_ok(), "{kept}");
+    }
+    assert!(other.exists());
 }
 
 /// Proves: POL-5 save

@@ -137,10 +137,10 @@ fn a_named_file_must_exist() {
 #[test]
 fn a_key_that_nothing_enforces_is_refused_and_not_ignored() {
     let corner = Corner::new();
-    corner.write("config/policy.yaml", "filesystem:\n  maxInodes: 10\n");
+    corner.write("config/policy.yaml", "process:\n  uid: 10\n");
     let loaded = load(&corner.caller, &PolicyRequest::default()).unwrap();
     let error = refuse_unenforced(&loaded).unwrap_err();
-    assert!(error.to_string().contains("filesystem.maxInodes"), "{error}");
+    assert!(error.to_string().contains("process.uid"), "{error}");
     assert_eq!(error.exit_code(), 126);
 }
 

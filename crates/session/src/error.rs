@@ -113,6 +113,12 @@ pub enum SessionError {
     #[error("the gate could not go on: {0}")]
     GateFailed(String),
 
+    #[error("{0}; so its limits could not be held any longer, and the run was ended")]
+    Usage(#[from] palisade_usage::UsageError),
+
+    #[error("{0}; so its limits could not be held any longer, and the run was ended")]
+    Group(#[from] palisade_launch::CgroupError),
+
     #[error("the time limit was over before the command could start")]
     TimedOut,
 
@@ -154,6 +160,9 @@ impl SessionError {
             Self::Policy(complaints) if complaints.iter().all(is_refusal) => ErrorKind::Security,
             Self::Policy(_) => ErrorKind::Validation,
             Self::Plan(error) if error.refused_by_policy() => ErrorKind::Security,
+            Self::Plan(PlanError::LimitSampled { .. } | PlanError::LimitUnheld { .. })
+            | Self::Usage(_)
+            | Self::Group(_) => ErrorKind::Resource,
             Self::Plan(_) => ErrorKind::Validation,
             Self::Launch(error) if error.mistake == palisade_launch::Mistake::WallMissing => {
                 ErrorKind::Security

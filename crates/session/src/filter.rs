@@ -6,7 +6,7 @@ use crate::config::{self, Loaded, PolicyRequest};
 use crate::error::SessionError;
 use crate::run::{missing, new_session_id};
 use palisade_bpf::{Explanation, Profile};
-use palisade_launch::probe::RealTree;
+use palisade_launch::probe::{RealTree, limit_facts};
 use palisade_policy::Provenance;
 use serde::Serialize;
 
@@ -35,6 +35,7 @@ pub fn filter(caller: &Caller, request: &PolicyRequest) -> Result<Filter, Sessio
         command: Vec::new(),
         session: new_session_id(),
         missing: missing(&policy),
+        limits: &limit_facts,
     })?;
     Ok(Filter { policy, rules: seccomp.map(|seccomp| seccomp.rules) })
 }

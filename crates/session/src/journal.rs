@@ -6,6 +6,7 @@
 
 use crate::error::SessionError;
 use crate::places::{self, Places};
+use palisade_record::metrics::Metrics;
 use palisade_record::{AuditLog, Destroyed, Event, Failure, Kind, State};
 
 #[derive(Debug)]
@@ -14,6 +15,7 @@ pub(crate) struct Journal {
     sandbox_id: String,
     state: State,
     pending: Vec<Event>,
+    metrics: Metrics,
     /// Whether the log holds this run's creation.
     created: bool,
 }
@@ -27,6 +29,7 @@ impl Journal {
             sandbox_id: sandbox_id.to_owned(),
             state: State::Created,
             pending: Vec::new(),
+            metrics: Metrics::default(),
             created: false,
         })
     }
@@ -57,6 +60,11 @@ impl Journal {
         self.commit()
     }
 
+    /// What the recorded events of this run count for.
+    pub(crate) fn into_metrics(self) -> Metrics {
+        self.metrics
+    }
+
     pub(crate) fn add(&mut self, kind: Kind) {
         self.pending.push(Event::new(&self.sandbox_id, self.state, kind));
     }
@@ -64,6 +72,7 @@ impl Journal {
     pub(crate) fn commit(&mut self) -> Result<(), SessionError> {
         let events = std::mem::take(&mut self.pending);
         self.log.append_batch(&events)?;
+        events.iter().for_each(|event| self.metrics.hear(&event.kind));
         self.created |= events.iter().any(|event| matches!(event.kind, Kind::SandboxCreated(_)));
         Ok(())
     }

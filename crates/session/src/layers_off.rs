@@ -23,5 +23,8 @@ pub(crate) fn apply(plan: Plan, facts: &HostFacts) -> Result<Plan, SessionError>
                 .ok_or_else(|| SessionError::NoSuchLayer { name: name.to_owned() })
         })
         .collect::<Result<Vec<Layer>, SessionError>>()?;
-    Ok(palisade_plan::layers_off::without(plan, facts, &RealTree, &layers))
+    let plan = palisade_plan::layers_off::without(plan, facts, &RealTree, &layers);
+    let as_it_is = !plan.hardening.escaped_text;
+    palisade_record::escape::AS_IT_IS.store(as_it_is, std::sync::atomic::Ordering::Relaxed);
+    Ok(plan)
 }

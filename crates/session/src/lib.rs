@@ -7,8 +7,10 @@
 pub mod answers;
 mod caller;
 pub mod check_path;
+mod conclusion;
 pub mod config;
 mod deadlines;
+mod ending;
 mod error;
 pub mod filter;
 mod gate;
@@ -17,10 +19,14 @@ mod journal;
 #[cfg(feature = "layers-off")]
 pub mod layers_off;
 pub mod learn;
+mod limits;
+mod normalize;
+mod output;
 mod places;
 mod relay;
 mod reporting;
 pub mod run;
+pub mod runs;
 mod screen;
 mod signals;
 pub mod stores;
@@ -30,6 +36,7 @@ mod trust;
 pub mod why;
 
 pub use caller::Caller;
+pub use ending::Ending;
 pub use error::SessionError;
 pub use places::Places;
 pub use trust::TrustStore;

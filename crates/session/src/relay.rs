@@ -1,89 +1,15 @@
 //! Carries bytes between the caller's terminal and the sandbox's pty, unchanged and in order.
 //!
-//! Buffers are bounded: a side that does not read slows the other one down, and nothing is dropped.
+//! Buffers are bounded: a side that does not read slows the other one down, and nothing is dropped but what a
+//! policy caps.
 
+use crate::output::{Buffer, Capped, Filled, Outlet, Stream, Style};
 use crate::screen::Screen;
 use rustix::event::{PollFd, PollFlags};
-use rustix::fd::{AsFd, BorrowedFd};
-use rustix::io::Errno;
+use rustix::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 const CAPACITY: usize = 16 * 1024;
-
-/// What a read brought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Filled {
-    Some,
-    NothingNow,
-    /// End of file, or (a pty whose other side is closed) `EIO`.
-    Closed,
-}
-
-/// Bytes read from one side and not yet written to the other.
-#[derive(Debug)]
-struct Buffer {
-    bytes: Vec<u8>,
-    start: usize,
-    end: usize,
-}
-
-impl Buffer {
-    fn new() -> Self {
-        Self { bytes: vec![0; CAPACITY], start: 0, end: 0 }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.start == self.end
-    }
-
-    fn has_room(&self) -> bool {
-        self.end < CAPACITY
-    }
-
-    fn fill_from(&mut self, source: impl AsFd) -> Filled {
-        match rustix::io::read(source, &mut self.bytes[self.end..]) {
-            Ok(0) => Filled::Closed,
-            Ok(count) => {
-                self.end += count;
-                Filled::Some
-            }
-            Err(Errno::AGAIN | Errno::INTR) => Filled::NothingNow,
-            Err(_) => Filled::Closed,
-        }
-    }
-
-    /// One byte more, if there is room; [`Self::has_room`] was asked before.
-    fn push(&mut self, byte: u8) {
-        if let Some(free) = self.bytes.get_mut(self.end) {
-            *free = byte;
-            self.end += 1;
-        }
-    }
-
-    /// Whether a line was handed over before its end although the whole of it would have fitted.
-    fn ends_within_a_line(&self) -> bool {
-        self.has_room() && self.bytes[..self.end].last() != Some(&b'\n')
-    }
-
-    /// Whether the other side still takes bytes. What a closed side did not take is forgotten.
-    fn drain_to(&mut self, sink: impl AsFd) -> bool {
-        while !self.is_empty() {
-            match rustix::io::write(&sink, &self.bytes[self.start..self.end]) {
-                Ok(count) => self.start += count,
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return true,
-                Err(_) => {
-                    self.start = self.end;
-                    break;
-                }
-            }
-        }
-        let written = self.is_empty();
-        self.start = 0;
-        self.end = 0;
-        written
-    }
-}
 
 /// How the caller's terminal hands over what is typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +33,9 @@ const TIME_TO_HEED: Duration = Duration::from_millis(300);
 pub(crate) struct Relay {
     typed: Typed,
     inward: Buffer,
-    outward: Buffer,
+    outward: Outlet,
+    /// Bytes that the terminal shows at most.
+    limit: Option<u64>,
     input_open: bool,
     pty_open: bool,
     /// What the inside makes of the terminal.
@@ -129,11 +57,12 @@ pub(crate) enum End {
 }
 
 impl Relay {
-    pub(crate) fn new(typed: Typed) -> Self {
+    pub(crate) fn new(typed: Typed, limit: Option<u64>) -> Self {
         Self {
             typed,
-            inward: Buffer::new(),
-            outward: Buffer::new(),
+            inward: Buffer::new(CAPACITY),
+            outward: Outlet::new(CAPACITY, limit, Style::Terminal),
+            limit,
             input_open: true,
             pty_open: true,
             screen: Screen::default(),
@@ -174,7 +103,19 @@ impl Relay {
         for key in keys {
             self.inward.push(*key);
         }
-        self.inward.drain_to(pty);
+        self.inward.drain_to(|keys| rustix::io::write(pty, keys));
+    }
+
+    /// Nothing more comes from inside.
+    pub(crate) fn conclude(&mut self) {
+        self.pty_open = false;
+        self.outward.conclude();
+    }
+
+    /// What the terminal was not shown, if it was too much.
+    pub(crate) fn capped(&self) -> Option<Capped> {
+        let (limit, cut) = self.limit.zip(self.outward.cut())?;
+        Some(Capped::new(Stream::Terminal, limit, cut))
     }
 
     /// Adds what is worth waiting for now; an end with nothing to do is left out, so that a
@@ -211,12 +152,17 @@ impl Relay {
         match end {
             End::Input => {
                 let Some(input) = ends.input else { return };
-                let before = self.inward.end;
-                match (self.typed, self.inward.fill_from(input)) {
+                let filled = self.inward.fill_from(input);
+                let typed = match filled {
+                    Filled::Bytes(count) => count,
+                    Filled::NothingNow | Filled::Closed => 0,
+                };
+                self.heed(typed);
+                match (self.typed, filled) {
                     (Typed::Lines, Filled::Closed) if !ready.contains(PollFlags::HUP) => {
                         self.inward.push(END_OF_INPUT);
                     }
-                    (Typed::Lines, Filled::Some) if self.inward.ends_within_a_line() => {
+                    (Typed::Lines, Filled::Bytes(_)) if self.inward.ends_within_a_line() => {
                         self.inward.push(END_OF_INPUT);
                     }
                     (_, filled) => {
@@ -224,29 +170,35 @@ impl Relay {
                         self.hung_up = !self.input_open && ready.contains(PollFlags::HUP);
                     }
                 }
-                let now = Instant::now();
-                for byte in &self.inward.bytes[before..self.inward.end] {
-                    match (*byte == INTERRUPT, self.interrupted) {
-                        (false, _) => self.interrupted = None,
-                        (true, None) => self.interrupted = Some(now),
-                        (true, Some(first)) => self.insists |= now - first >= TIME_TO_HEED,
-                    }
-                }
-                self.inward.drain_to(ends.pty);
+                self.inward.drain_to(|keys| rustix::io::write(ends.pty, keys));
             }
             End::Output => {
-                self.outward.drain_to(ends.output);
+                self.outward.drain_to(|shown| rustix::io::write(ends.output, shown));
             }
             End::Pty => {
                 if ready.contains(PollFlags::OUT) {
-                    self.inward.drain_to(ends.pty);
+                    self.inward.drain_to(|keys| rustix::io::write(ends.pty, keys));
                 }
                 if ready.intersects(READABLE) && self.outward.has_room() {
-                    let before = self.outward.end;
-                    self.pty_open = self.outward.fill_from(ends.pty) != Filled::Closed;
-                    self.screen.watch(&self.outward.bytes[before..self.outward.end]);
-                    self.outward.drain_to(ends.output);
+                    let screen = &mut self.screen;
+                    let filled = self.outward.fill_from(ends.pty, |shown| screen.watch(shown));
+                    if filled == Filled::Closed {
+                        self.conclude();
+                    }
+                    self.outward.drain_to(|shown| rustix::io::write(ends.output, shown));
                 }
+            }
+        }
+    }
+
+    /// Looks for Ctrl-C in what was typed last.
+    fn heed(&mut self, typed: usize) {
+        let now = Instant::now();
+        for byte in self.inward.newest(typed) {
+            match (*byte == INTERRUPT, self.interrupted) {
+                (false, _) => self.interrupted = None,
+                (true, None) => self.interrupted = Some(now),
+                (true, Some(first)) => self.insists |= now - first >= TIME_TO_HEED,
             }
         }
     }

@@ -34,7 +34,7 @@ fn bytes_pass_unchanged_both_ways() {
     let (keyboard, input) = pair();
     let (screen, output) = pair();
     let (inside, pty) = pair();
-    let mut relay = Relay::new(Typed::Keys);
+    let mut relay = Relay::new(Typed::Keys, None);
     let ends = Ends { input: Some(input.as_fd()), output: output.as_fd(), pty: pty.as_fd() };
     let every_byte: Vec<u8> = (0..=255).collect();
 
@@ -53,7 +53,7 @@ fn bytes_pass_unchanged_both_ways() {
 fn a_screen_that_does_not_read_slows_the_inside_down_and_nothing_is_lost() {
     let (screen, output) = pair();
     let (inside, pty) = pair();
-    let mut relay = Relay::new(Typed::Keys);
+    let mut relay = Relay::new(Typed::Keys, None);
     let ends = Ends { input: None, output: output.as_fd(), pty: pty.as_fd() };
     let mut sent = 0_usize;
     let mut received = 0_usize;
@@ -93,7 +93,7 @@ fn a_closed_input_is_not_polled_again() {
     let (keyboard, input) = pair();
     let (_screen, output) = pair();
     let (_inside, pty) = pair();
-    let mut relay = Relay::new(Typed::Keys);
+    let mut relay = Relay::new(Typed::Keys, None);
     let ends = Ends { input: Some(input.as_fd()), output: output.as_fd(), pty: pty.as_fd() };
     drop(keyboard);
     assert_eq!(turn(&mut relay, &ends), 1);
@@ -105,7 +105,7 @@ fn input_waits_while_the_inside_does_not_read() {
     let (keyboard, input) = pair();
     let (_screen, output) = pair();
     let (_inside, pty) = pair();
-    let mut relay = Relay::new(Typed::Keys);
+    let mut relay = Relay::new(Typed::Keys, None);
     let ends = Ends { input: Some(input.as_fd()), output: output.as_fd(), pty: pty.as_fd() };
     let flags = rustix::fs::fcntl_getfl(&keyboard).unwrap();
     assert!(flags.contains(OFlags::NONBLOCK));
@@ -128,7 +128,7 @@ fn an_end_of_input_typed_outside_ends_the_input_inside() {
     let input = rustix::fs::open(path, open, rustix::fs::Mode::empty()).unwrap();
     let (_screen, output) = pair();
     let (inside, pty) = pair();
-    let mut relay = Relay::new(Typed::Lines);
+    let mut relay = Relay::new(Typed::Lines, None);
     let ends = Ends { input: Some(input.as_fd()), output: output.as_fd(), pty: pty.as_fd() };
 
     rustix::io::write(&keyboard, b"line\n\x04half\x04").unwrap();
@@ -136,4 +136,60 @@ fn an_end_of_input_typed_outside_ends_the_input_inside() {
     let mut got = [0; 64];
     let count = rustix::io::read(&inside, &mut got).unwrap();
     assert_eq!(&got[..count], b"line\n\x04half\x04");
+}
+
+/// The caller's terminal may be stopped (Ctrl-S): past the cap nothing waits for it.
+///
+/// Proves: RES-2 output, RES-4 output
+#[test]
+fn past_its_cap_the_inside_does_not_wait_for_the_screen() {
+    let (screen, output) = pair();
+    let (inside, pty) = pair();
+    let mut relay = Relay::new(Typed::Keys, Some(1024));
+    let ends = Ends { input: None, output: output.as_fd(), pty: pty.as_fd() };
+    // Nothing more fits on the screen.
+    while rustix::io::write(&output, &[b'.'; 4096]).is_ok() {}
+    while rustix::io::write(&output, b".").is_ok() {}
+    let mut sent = 0;
+    while sent < 4 << 20 {
+        match rustix::io::write(&inside, &[b'x'; 4096]) {
+            Ok(count) => sent += count,
+            Err(_) => assert!(turn(&mut relay, &ends) > 0, "held up after {sent} bytes"),
+        }
+    }
+    drop(inside);
+    let (mut shown, mut chunk) = (Vec::new(), vec![0; CAPACITY]);
+    while !relay.is_finished() {
+        turn(&mut relay, &ends);
+        if let Ok(count) = rustix::io::read(&screen, &mut chunk) {
+            shown.extend_from_slice(&chunk[..count]);
+        }
+    }
+    while let Ok(count) = rustix::io::read(&screen, &mut chunk) {
+        shown.extend_from_slice(&chunk[..count]);
+    }
+    let shown = String::from_utf8(shown).unwrap();
+    let shown = shown.trim_start_matches('.');
+    assert!(shown.starts_with(&"x".repeat(512)) && shown.ends_with(&"x".repeat(512)));
+    assert!(shown.contains("x\x18\x1b[0m\r\n[palisade: 3.9 MB of output cut here"), "{shown}");
+    let capped = relay.capped().unwrap();
+    assert_eq!((capped.seen_bytes, capped.cut_bytes), (4 << 20, (4 << 20) - 1024));
+}
+
+/// Proves: RES-2 output
+#[test]
+fn a_terminal_that_shows_less_than_its_cap_shows_all_of_it() {
+    let (screen, output) = pair();
+    let (inside, pty) = pair();
+    let mut relay = Relay::new(Typed::Keys, Some(8));
+    let ends = Ends { input: None, output: output.as_fd(), pty: pty.as_fd() };
+    rustix::io::write(&inside, b"12345678").unwrap();
+    drop(inside);
+    while !relay.is_finished() {
+        turn(&mut relay, &ends);
+    }
+    let mut shown = [0; 64];
+    let count = rustix::io::read(&screen, &mut shown).unwrap();
+    assert_eq!(&shown[..count], b"12345678");
+    assert_eq!(relay.capped(), None);
 }

@@ -1,7 +1,7 @@
 use super::{observed, planned, relaxation};
 use crate::config::tests::Corner;
 use palisade_launch::Observation;
-use palisade_launch::probe::RealTree;
+use palisade_launch::probe::{RealTree, limit_facts};
 use palisade_plan::facts::HostFacts;
 use palisade_plan::layer::{Layer, Promise, Strength};
 use palisade_plan::model::Plan;
@@ -31,6 +31,7 @@ pub(crate) fn plan_without_namespaces() -> Plan {
         command: vec!["/bin/program".into(), "argument".into()],
         session: "s".to_owned(),
         missing: palisade_plan::Missing::IsAnError,
+        limits: &limit_facts,
     })
     .unwrap()
 }

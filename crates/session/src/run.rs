@@ -5,29 +5,34 @@
 
 use crate::answers;
 use crate::caller::Caller;
+use crate::conclusion::{self, Conclusion};
 use crate::config::{self, PolicyRequest};
 use crate::deadlines::Deadlines;
-use crate::error::{SIGNAL_BASE, SessionError, TIMED_OUT};
+use crate::error::SessionError;
 use crate::gate::{Gate, Setting};
 use crate::incidents::Incidents;
 use crate::journal::Journal;
+use crate::limits::Limits;
+use crate::normalize;
+use crate::output::Outputs;
 use crate::reporting::{self, word};
+use crate::runs::{self, Announced};
 use crate::signals::Signals;
 use crate::stores::Stores;
-use crate::supervise::{Ears, Ended, Killed, Watch};
+use crate::supervise::{Clock, Ears, Ended, Shown, Watch};
 use crate::terminal::HostTerminal;
 use palisade_gate::Rule;
-use palisade_launch::probe::RealTree;
-use palisade_launch::{Checked, Ending, Streams};
-use palisade_plan::layer::Layer;
+use palisade_launch::probe::{RealTree, limit_facts};
+use palisade_launch::{Checked, Streams};
+use palisade_plan::limit::Limited;
 use palisade_plan::model::{Confinement, Plan, Weight};
 use palisade_policy::LayerKind;
 use palisade_policy::model::Policy;
+use palisade_record::metrics::Metrics;
 use palisade_record::{
     Approval, Command, Created, Destroyed, Entered, ErrorKind, Executed, Exited, Failure, Kind,
-    LimitExceeded, Outcome, Run, RunReport, State, Usage, Validated,
+    LimitExceeded, Outcome, Run, RunReport, State, Validated,
 };
-use palisade_sys::proc::sig::SIGKILL;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -43,6 +48,8 @@ pub struct RunRequest {
 #[derive(Debug)]
 pub struct Finished {
     pub report: RunReport,
+    /// What this run counts for.
+    pub metrics: Metrics,
     /// Why nothing ran, or why it was cut short.
     pub error: Option<SessionError>,
 }
@@ -65,6 +72,7 @@ pub fn plan(caller: &Caller, request: &RunRequest, session: &str) -> Result<Plan
         command: request.command.clone(),
         session: session.to_owned(),
         missing: missing(&policy),
+        limits: &limit_facts,
     })?;
     Ok(Planned { policy, plan })
 }
@@ -107,7 +115,8 @@ pub fn run(mut caller: Caller, request: &RunRequest, tell: &mut dyn FnMut(&str))
     let clock = Instant::now();
     let session = new_session_id();
     let mut report = RunReport::begin(&session, &request.command, reporting::versions());
-    let error = attempt(&mut caller, request, clock, &mut report, tell).err();
+    let mut metrics = Metrics::default();
+    let error = attempt(&mut caller, request, clock, (&mut report, &mut metrics), tell).err();
     if let Some(error) = &error {
         report.exit_code = i32::from(error.exit_code());
         report.outcome = match (error, error.kind()) {
@@ -123,14 +132,15 @@ pub fn run(mut caller: Caller, request: &RunRequest, tell: &mut dyn FnMut(&str))
         }
         report.failure = Some(Failure::of(error.kind(), error));
     }
-    Finished { report, error }
+    metrics.conclude(&report);
+    Finished { report, metrics, error }
 }
 
 fn attempt(
     caller: &mut Caller,
     request: &RunRequest,
     clock: Instant,
-    report: &mut RunReport,
+    (report, metrics): (&mut RunReport, &mut Metrics),
     tell: &mut dyn FnMut(&str),
 ) -> Result<(), SessionError> {
     let mut journal = Journal::open(&caller.places, &report.session_id)?;
@@ -141,11 +151,15 @@ fn attempt(
             Scene { caller, request, journal: &mut journal, clock, report, tell },
         )
     });
-    if let Err(error) = &outcome {
-        let destroyed = Destroyed { duration_ms: millis(clock.elapsed()) };
-        journal.fail(Failure::of(error.kind(), error), destroyed)?;
-    }
-    outcome
+    let recorded = match &outcome {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            let destroyed = Destroyed { duration_ms: millis(clock.elapsed()) };
+            journal.fail(Failure::of(error.kind(), error), destroyed)
+        }
+    };
+    *metrics = journal.into_metrics();
+    recorded.and(outcome)
 }
 
 fn prepare(
@@ -225,8 +239,10 @@ fn carry_out(plan: &Plan, rules: Vec<Rule>, scene: Scene<'_>) -> Result<(), Sess
 
     let terminal = HostTerminal::of_caller()?;
     let streams = Streams { pty: terminal.as_ref().map(HostTerminal::size_for_pty) };
+    let limits = Limits::prepare(plan)?;
     let deadlines = Deadlines::of(plan, Instant::now());
-    let running = palisade_launch::launch(plan, &streams, caller.places.open_lock()?)?;
+    let mut running = palisade_launch::launch(plan, &streams, caller.places.open_lock()?)?;
+    let outputs = Outputs::of(running.take_outputs(), plan.max_output)?;
     release_streams();
     let incidents = Incidents::new(plan.seccomp.as_ref());
     let gate = Gate::of(
@@ -241,7 +257,9 @@ fn carry_out(plan: &Plan, rules: Vec<Rule>, scene: Scene<'_>) -> Result<(), Sess
             project,
         },
     );
-    let mut watch = Watch::new(running, signals, terminal, deadlines, incidents, gate);
+    let shown = Shown { terminal, outputs, limit: plan.max_output };
+    let mut watch =
+        Watch::new(running, signals, shown, Clock { deadlines, limits }, incidents, gate);
     let checked = watch.until_started(tell).inspect_err(|_| {
         watch.take_unlogged().into_iter().for_each(|event| journal.add(event));
         report.signals_forwarded = watch.forwarded().to_vec();
@@ -249,15 +267,20 @@ fn carry_out(plan: &Plan, rules: Vec<Rule>, scene: Scene<'_>) -> Result<(), Sess
     let setup = clock.elapsed();
     reporting::observed(report, plan, &checked.observations);
     record_start(journal, plan, &watch, &checked, clock)?;
+    // A run that can not be found by others runs all the same.
+    let _announced = runs::announce(&caller.places, &announced(plan, report, &watch)).ok();
     let mut log = |incidents: Vec<Kind>| {
         incidents.into_iter().for_each(|incident| journal.add(incident));
         journal.commit()
     };
-    let ended = watch.until_ended(Ears { log: &mut log, tell })?;
+    let (ended, mut signals) = watch.until_ended(Ears { log: &mut log, tell })?;
 
-    let wall = clock.elapsed().saturating_sub(setup);
-    conclude(report, &ended, Times { setup, wall });
-    record_end(journal, plan, run, report, clock)?;
+    let times = Times::of(plan, setup, clock.elapsed());
+    if plan.normalize_ms.is_some() {
+        normalize::wait_out(clock, times.total(), &mut signals)?;
+    }
+    conclude(report, plan, &ended, times);
+    record_end(journal, run, report, times.total())?;
     ended.incidents.report(report);
     // What somebody answered can be answered again; a run that went well did not fail for it.
     if let Err(error) = answers::write(&caller.places, &report.session_id, &ended.touched.answered)
@@ -268,11 +291,39 @@ fn carry_out(plan: &Plan, rules: Vec<Rule>, scene: Scene<'_>) -> Result<(), Sess
     Ok(())
 }
 
+fn announced(plan: &Plan, report: &RunReport, watch: &Watch<'_>) -> Announced {
+    Announced {
+        session: report.session_id.clone(),
+        init: watch.pid(),
+        command: report.command.join(" "),
+        started_at: report.started_at,
+        cgroups: watch.cgroups(),
+        limits: plan.limits.iter().map(Into::into).collect(),
+    }
+}
+
 /// The parts of a run's duration.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     setup: Duration,
     wall: Duration,
+}
+
+impl Times {
+    /// Where times are rounded, set-up is not told apart: it would tell what the rounding hides.
+    fn of(plan: &Plan, setup: Duration, total: Duration) -> Self {
+        match plan.normalize_ms {
+            None => Self { setup, wall: total.saturating_sub(setup) },
+            Some(step) => {
+                let wall = normalize::rounded_up(total, Duration::from_millis(step));
+                Self { setup: Duration::ZERO, wall }
+            }
+        }
+    }
+
+    fn total(self) -> Duration {
+        self.setup + self.wall
+    }
 }
 
 fn record_start(
@@ -295,25 +346,8 @@ fn record_start(
 }
 
 /// Fills in how it ended.
-fn conclude(report: &mut RunReport, ended: &Ended, times: Times) {
-    let asked_for =
-        |signal: i32| ended.forwarded.iter().any(|forwarded| forwarded.signal == signal);
-    let (outcome, exit_code, signal) = match (ended.killed, ended.ending) {
-        (Some(Killed::Timeout), ending) => {
-            let signal = match ending {
-                None => Some(SIGKILL),
-                Some(Ending::Signal(signal)) => Some(signal),
-                Some(Ending::Code(_)) => None,
-            };
-            (Outcome::Timeout, i32::from(TIMED_OUT), signal)
-        }
-        (_, Some(Ending::Code(code))) => (Outcome::Completed, code, None),
-        (_, Some(Ending::Signal(signal))) => {
-            let outcome = if asked_for(signal) { Outcome::Killed } else { Outcome::Signalled };
-            (outcome, SIGNAL_BASE + signal, Some(signal))
-        }
-        (_, None) => (Outcome::Killed, SIGNAL_BASE + SIGKILL, Some(SIGKILL)),
-    };
+fn conclude(report: &mut RunReport, plan: &Plan, ended: &Ended, times: Times) {
+    let Conclusion { outcome, exit_code, signal, ended_by } = conclusion::conclude(ended);
     report.outcome = outcome;
     report.exit_code = exit_code;
     report.signal = signal;
@@ -321,36 +355,45 @@ fn conclude(report: &mut RunReport, ended: &Ended, times: Times) {
     if ended.forwarded_beyond > 0 {
         report.notes.push(format!("{} more signals were passed on", ended.forwarded_beyond));
     }
-    report.usage = Some(Usage {
-        setup_us: micros(times.setup),
-        wall_us: micros(times.wall),
-        cpu_user_us: micros(ended.usage.user),
-        cpu_system_us: micros(ended.usage.system),
-        peak_memory_bytes: Some(ended.usage.max_rss_bytes),
-    });
+    report.notes.extend(ended.output.told());
+    let mut usage = ended.tally.usage(micros(times.setup), micros(times.wall));
+    if let Some(step) = plan.normalize_ms {
+        normalize::round_cpu_time(&mut usage, Duration::from_millis(step));
+    }
+    report.usage = Some(usage);
+    ended.tally.report(report, plan, ended_by);
 }
 
 fn record_end(
     journal: &mut Journal,
-    plan: &Plan,
     run: Run,
     report: &RunReport,
-    clock: Instant,
+    duration: Duration,
 ) -> Result<(), SessionError> {
-    if report.outcome == Outcome::Timeout {
-        journal.add(Kind::ResourceLimitExceeded(LimitExceeded {
-            resource: "resources.timeout".to_owned(),
-            limit: plan.timeout_ms.unwrap_or_default(),
-            observed: None,
-            holder: Layer::Timer.name().to_owned(),
-        }));
+    for limit in &report.limits {
+        // A share of the CPUs that is used up is no event: it happens many times a second.
+        let reached = limit.reached.as_ref().filter(|_| limit.name != Limited::Cpus.name());
+        if let Some(reached) = reached {
+            journal.add(Kind::ResourceLimitExceeded(LimitExceeded {
+                resource: limit.key.clone(),
+                limit: limit.value,
+                observed: reached.usage,
+                holder: limit.holder.clone(),
+            }));
+        }
     }
     journal.advance(match report.outcome {
-        Outcome::Completed | Outcome::Signalled => State::Completed,
+        Outcome::Completed | Outcome::Signalled | Outcome::OutputCapped => State::Completed,
         Outcome::Timeout => State::Timeout,
-        Outcome::Killed | Outcome::Refused | Outcome::Failed => State::Error,
+        Outcome::OutOfMemory
+        | Outcome::CpuTime
+        | Outcome::TooManyProcesses
+        | Outcome::DiskFull
+        | Outcome::Killed
+        | Outcome::Refused
+        | Outcome::Failed => State::Error,
     })?;
-    let duration_ms = millis(clock.elapsed());
+    let duration_ms = millis(duration);
     journal.add(Kind::SandboxExited(Box::new(Exited {
         run,
         outcome: report.outcome,

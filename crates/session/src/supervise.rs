@@ -4,20 +4,25 @@
 //! also listening for signals.
 
 mod asking;
+mod draining;
 
 use crate::deadlines::{Deadlines, Due};
 use crate::error::SessionError;
 use crate::gate::{Gate, Polled, Touched};
 use crate::incidents::{Incidents, Verdict};
+use crate::limits::{Limits, Tally};
+use crate::output::{Delivered, Outputs};
 use crate::relay::{End, Ends, Relay, Typed};
 use crate::signals::{self, Signals, Wish};
 use crate::terminal::HostTerminal;
 use palisade_broker::Message;
-use palisade_launch::{Checked, Ending, FromInit, News, Running, Usage};
+use palisade_launch::{Checked, Ending, FromInit, Group, News, Running};
+use palisade_plan::limit::Limited;
 use palisade_record::{Kind, SignalForwarded};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::OFlags;
 use rustix::process::Signal;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How often to look whether the terminal is ours by now. Shells tell a stopped job that it comes to
@@ -39,6 +44,8 @@ pub(crate) enum Killed {
     Asked,
     /// Too many suspicious system calls.
     Suspicious,
+    /// A limit that the supervisor holds, or is told of, was exceeded.
+    Limit(Limited),
 }
 
 /// How it all ended.
@@ -51,9 +58,10 @@ pub(crate) struct Ended {
     pub(crate) forwarded: Vec<SignalForwarded>,
     /// Signals beyond those in the list.
     pub(crate) forwarded_beyond: u64,
-    pub(crate) usage: Usage,
+    pub(crate) tally: Tally,
     pub(crate) incidents: Incidents,
     pub(crate) touched: Touched,
+    pub(crate) output: Delivered,
 }
 
 /// Who hears what happens while it happens.
@@ -64,6 +72,22 @@ pub(crate) struct Ears<'a> {
     pub(crate) tell: &'a mut dyn FnMut(&str),
 }
 
+/// Where the command's outputs go, as far as they go through us.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    pub(crate) terminal: Option<HostTerminal>,
+    pub(crate) outputs: Outputs,
+    /// Bytes of each that its reader gets.
+    pub(crate) limit: Option<u64>,
+}
+
+/// What ends a run that goes on for too long, or uses too much.
+#[derive(Debug)]
+pub(crate) struct Clock<'p> {
+    pub(crate) deadlines: Deadlines,
+    pub(crate) limits: Limits<'p>,
+}
+
 /// A running sandbox and everything outside that it needs.
 #[derive(Debug)]
 pub(crate) struct Watch<'p> {
@@ -71,7 +95,10 @@ pub(crate) struct Watch<'p> {
     signals: Signals,
     terminal: Option<HostTerminal>,
     relay: Relay,
+    /// Outputs that are capped and no terminal.
+    outputs: Outputs,
     deadlines: Deadlines,
+    limits: Limits<'p>,
     killed: Option<Killed>,
     forwarded: Vec<SignalForwarded>,
     forwarded_beyond: u64,
@@ -100,18 +127,22 @@ impl<'p> Watch<'p> {
     pub(crate) fn new(
         running: Running,
         signals: Signals,
-        terminal: Option<HostTerminal>,
-        deadlines: Deadlines,
+        shown: Shown,
+        clock: Clock<'p>,
         incidents: Incidents,
         gate: Option<Gate<'p>>,
     ) -> Self {
+        let Shown { terminal, outputs, limit } = shown;
+        let Clock { deadlines, limits } = clock;
         let typed = terminal.as_ref().map_or(Typed::Keys, HostTerminal::typed);
         Self {
             running,
             signals,
             terminal,
-            relay: Relay::new(typed),
+            relay: Relay::new(typed, limit),
+            outputs,
             deadlines,
+            limits,
             killed: None,
             forwarded: Vec::new(),
             forwarded_beyond: 0,
@@ -142,6 +173,7 @@ impl<'p> Watch<'p> {
                 }
                 Turn::Message(FromInit::Started) => {
                     self.started = true;
+                    self.limits.started(&self.running)?;
                     for signal in std::mem::take(&mut self.held_back) {
                         self.pass_on(signal)?;
                     }
@@ -180,8 +212,8 @@ impl<'p> Watch<'p> {
         std::mem::take(&mut self.unlogged)
     }
 
-    /// Until nothing of the sandbox is left.
-    pub(crate) fn until_ended(mut self, ears: Ears<'_>) -> Result<Ended, SessionError> {
+    /// Until nothing of the sandbox is left. Gives the signals back to who waits after that.
+    pub(crate) fn until_ended(mut self, ears: Ears<'_>) -> Result<(Ended, Signals), SessionError> {
         let Ears { log, tell } = ears;
         let mut ending = None;
         loop {
@@ -195,6 +227,7 @@ impl<'p> Watch<'p> {
                 Turn::Message(FromInit::Exited(how)) => {
                     ending = Some(how);
                     self.deadlines.forget();
+                    self.limits.forget();
                     // Nobody is left to serve; the sandbox's mounts go with the last of the two.
                     self.running.dismiss_broker()?;
                 }
@@ -213,13 +246,33 @@ impl<'p> Watch<'p> {
             terminal.give_back();
         }
         let usage = self.running.wait()?;
-        let Self { killed, forwarded, forwarded_beyond, incidents, gate, .. } = self;
+        let group = self.running.take_group();
+        let Self { killed, forwarded, forwarded_beyond, incidents, gate, signals, limits, .. } =
+            self;
         let touched = gate.map(Gate::end).unwrap_or_default();
-        Ok(Ended { ending, killed, forwarded, forwarded_beyond, usage, incidents, touched })
+        let mut output = self.outputs.end();
+        output.capped.extend(self.relay.capped());
+        let tally = limits.end(group, &usage, &output.capped)?;
+        let ended = Ended {
+            ending,
+            killed,
+            forwarded,
+            forwarded_beyond,
+            tally,
+            incidents,
+            touched,
+            output,
+        };
+        Ok((ended, signals))
     }
 
     pub(crate) fn pid(&self) -> u32 {
         self.running.pid()
+    }
+
+    /// Directories of the control group.
+    pub(crate) fn cgroups(&self) -> Vec<PathBuf> {
+        self.running.group().map(Group::directories).unwrap_or_default()
     }
 
     fn turn(&mut self) -> Result<Turn, SessionError> {
@@ -235,6 +288,11 @@ impl<'p> Watch<'p> {
         set.extend(self.running.broker().map(|news| PollFd::from_borrowed_fd(news, PollFlags::IN)));
         let heard = set.len();
         let gate = self.gate.as_ref().map_or(Polled::default(), |gate| gate.interests(&mut set));
+        let asked = set.len();
+        let mut pipes = Vec::new();
+        self.outputs.interests(&mut set, &mut pipes);
+        let piped = set.len();
+        Limits::interests(&self.running, &mut set);
         let fixed = set.len();
         let mut order = Vec::with_capacity(3);
         let is_asking = self.gate.as_ref().is_some_and(Gate::is_asking);
@@ -250,6 +308,7 @@ impl<'p> Watch<'p> {
         }
         palisade_sys::proc::poll(&mut set, self.patience())?;
         let ready: Vec<PollFlags> = set.iter().map(PollFd::revents).collect();
+        self.outputs.serve(&pipes, &ready[asked..piped]);
         if let Some(ends) = ends {
             // The keys may have become somebody else's while we waited.
             let input =
@@ -262,6 +321,7 @@ impl<'p> Watch<'p> {
                 self.obey(Wish::End(Signal::HUP))?;
             }
         }
+        self.enforce_limits(&ready[piped..fixed])?;
         if is_asking && ready[fixed..].iter().any(|keys| !keys.is_empty()) {
             self.hear_keys();
         }
@@ -273,7 +333,7 @@ impl<'p> Watch<'p> {
         if ready[2..heard].iter().any(|news| !news.is_empty()) {
             self.hear_broker(MESSAGES_A_TURN)?;
         }
-        self.serve_gate(gate, &ready[heard..fixed])?;
+        self.serve_gate(gate, &ready[heard..asked])?;
         if ready[0].is_empty() {
             return Ok(Turn::Nothing);
         }
@@ -316,42 +376,6 @@ impl<'p> Watch<'p> {
             }
         }
         Ok(())
-    }
-
-    /// Shows what the inside wrote before it ended. Once pid 1 is dead nothing more is written, so
-    /// the first time nothing is ready is the end.
-    fn drain(&mut self) -> Result<(), SessionError> {
-        loop {
-            let Some(ends) = ends(&self.running, self.terminal.as_ref()) else { return Ok(()) };
-            let pidfd = self.running.pidfd();
-            let dead = {
-                let mut set = [PollFd::from_borrowed_fd(pidfd, PollFlags::IN)];
-                palisade_sys::proc::poll(&mut set, Some(Duration::ZERO))? > 0
-            };
-            let mut set = vec![PollFd::from_borrowed_fd(self.signals.waiting(), PollFlags::IN)];
-            if !dead {
-                set.push(PollFd::from_borrowed_fd(pidfd, PollFlags::IN));
-            }
-            let fixed = set.len();
-            let mut order = Vec::with_capacity(3);
-            let ends = Ends { input: None, ..ends };
-            self.relay.interests(&ends, &mut set, &mut order);
-            let waits = !dead || self.relay.owes_output();
-            let ready = palisade_sys::proc::poll(&mut set, (!waits).then_some(Duration::ZERO))?;
-            let flags: Vec<PollFlags> = set.iter().map(PollFd::revents).collect();
-            serve(&mut self.relay, &order, &flags[fixed..], &ends);
-            if self.relay.is_finished() || (dead && ready == 0) {
-                return Ok(());
-            }
-            if !flags[0].is_empty() {
-                while let Some(wish) = self.signals.next()? {
-                    // A terminal that is stopped (Ctrl-S) must not keep us from ending.
-                    if matches!(wish, Wish::End(_) | Wish::EndAtOnce(_)) {
-                        return Ok(());
-                    }
-                }
-            }
-        }
     }
 
     fn obey(&mut self, wish: Wish) -> Result<(), SessionError> {
@@ -459,6 +483,7 @@ impl<'p> Watch<'p> {
     fn kill(&mut self, why: Killed) -> Result<(), SessionError> {
         self.killed.get_or_insert(why);
         self.deadlines.forget();
+        self.limits.forget();
         Ok(self.running.kill()?)
     }
 
@@ -476,6 +501,17 @@ impl<'p> Watch<'p> {
         }
     }
 
+    fn enforce_limits(&mut self, events: &[PollFlags]) -> Result<(), SessionError> {
+        match self.limits.look(&self.running, events)? {
+            // Before it is known to run, a kill would look like a launch that failed.
+            Some(over) if self.started => {
+                self.limits.exceeded(over);
+                self.kill(Killed::Limit(over.what))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     fn patience(&self) -> Option<Duration> {
         let until_deadline = self
             .deadlines
@@ -487,7 +523,8 @@ impl<'p> Watch<'p> {
             .filter(|terminal| self.running.pty().is_some() && terminal.awaits_keys())
             .map(|_| TERMINAL_CHECK);
         let until_gate = self.gate.as_ref().and_then(Gate::patience);
-        [until_deadline, until_look, until_gate].into_iter().flatten().min()
+        let until_limits = self.limits.patience();
+        [until_deadline, until_look, until_gate, until_limits].into_iter().flatten().min()
     }
 }
 

@@ -9,8 +9,9 @@ use crate::error::SessionError;
 use crate::run::{gate_rules, missing, new_session_id};
 use jiff::Timestamp;
 use palisade_gate::{Access, Decider, Decision, Effect, Kind, Pattern, Rule, Surroundings, offer};
-use palisade_launch::probe::RealTree;
+use palisade_launch::probe::{RealTree, limit_facts};
 use palisade_plan::model::{self, Confinement, Gate, MountOp, Nature, Plan};
+use palisade_policy::model::Resources;
 use palisade_policy::{OnAsk, Provenance};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -82,6 +83,11 @@ pub fn why(
     let mut supposed = policy.merged.policy.clone();
     // What is visible depends on the policy and the place, not on what is started, nor on what may be.
     supposed.process.allowed_executables.clear();
+    // Nor on limits, which this host may not be able to hold.
+    supposed.resources = Resources::default();
+    supposed.process.max_processes = None;
+    supposed.filesystem.max_total_size = None;
+    supposed.filesystem.max_inodes = None;
     let plan = palisade_plan::build(&palisade_plan::Request {
         policy: &supposed,
         facts: &caller.facts,
@@ -89,6 +95,7 @@ pub fn why(
         command: vec!["/bin/sh".into()],
         session: new_session_id(),
         missing: missing(&policy),
+        limits: &limit_facts,
     })?;
     let absolute = caller.facts.cwd.join(path);
     let real_path = absolute.canonicalize().ok();

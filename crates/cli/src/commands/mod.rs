@@ -10,4 +10,5 @@ pub(crate) mod learn;
 pub(crate) mod plan;
 pub(crate) mod policy;
 pub(crate) mod run;
+pub(crate) mod top;
 pub(crate) mod why;

@@ -9,6 +9,7 @@ use crate::output;
 use crate::request;
 use anyhow::bail;
 use clap::Args;
+use palisade_record::metrics::MetricsFile;
 use palisade_record::{Outcome, ReportFile, RunReport};
 use palisade_session::Caller;
 use palisade_session::run::{RunRequest, run};
@@ -63,6 +64,7 @@ pub(crate) fn perform(
     let policy = request::policy_request(&caller, policy)?;
     let told = report.or(environment::options(&caller.facts.env)?);
     let report_file = told.report.as_deref().map(prepare).transpose()?;
+    let metrics_file = told.metrics_file.as_deref().map(MetricsFile::prepare).transpose()?;
     let request = RunRequest { command, policy };
     let mut tell = |note: &str| {
         if !told.quiet {
@@ -85,6 +87,12 @@ pub(crate) fn perform(
     }
     if let Some(file) = report_file
         && let Err(error) = file.write(&finished.report)
+    {
+        output::complain(&error.into());
+        exit_code = crate::OWN_FAILURE;
+    }
+    if let Some(file) = metrics_file
+        && let Err(error) = file.add(&finished.metrics)
     {
         output::complain(&error.into());
         exit_code = crate::OWN_FAILURE;

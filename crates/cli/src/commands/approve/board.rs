@@ -36,7 +36,16 @@ impl Row {
 pub(crate) enum Action {
     Nothing,
     Quit,
-    Answer { session: String, id: QuestionId, answer: Answer },
+    Answer {
+        session: String,
+        id: QuestionId,
+        answer: Answer,
+    },
+    /// Keep what was answered for the session; none if no question tells which one is meant.
+    Save {
+        session: Option<String>,
+        store: Store,
+    },
 }
 
 #[derive(Debug)]
@@ -50,6 +59,8 @@ pub(crate) struct Board {
     settled_at: Instant,
     /// A key that has to be pressed again, for this question.
     to_confirm: Option<(KeyCode, Identity)>,
+    /// The same, for the answers of this session.
+    to_save: Option<(KeyCode, Option<String>)>,
     /// Answered here; the session has not said so yet.
     sent: Vec<Identity>,
     said: Option<(String, Instant)>,
@@ -64,6 +75,7 @@ impl Board {
             scroll: 0,
             settled_at: now,
             to_confirm: None,
+            to_save: None,
             sent: Vec::new(),
             said: None,
         }
@@ -129,6 +141,7 @@ impl Board {
 
     pub(crate) fn press(&mut self, key: KeyEvent, now: Instant) -> Action {
         let confirmed = self.to_confirm.take();
+        let to_save = self.to_save.take();
         if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
             let is_quit = key.modifiers == KeyModifiers::CONTROL
                 && matches!(key.code, KeyCode::Char('c' | 'd'));
@@ -142,8 +155,33 @@ impl Board {
             KeyCode::End => self.select(usize::MAX),
             KeyCode::PageDown | KeyCode::Char(' ') => self.scroll += 5,
             KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(5),
+            KeyCode::Char('w') => return self.save(key.code, Store::User, to_save.as_ref(), now),
+            KeyCode::Char('W') => {
+                return self.save(key.code, Store::Project, to_save.as_ref(), now);
+            }
             code => return self.answer(code, confirmed.as_ref(), now),
         }
+        Action::Nothing
+    }
+
+    /// What it keeps holds for good, so it is asked for twice.
+    fn save(
+        &mut self,
+        code: KeyCode,
+        store: Store,
+        confirmed: Option<&(KeyCode, Option<String>)>,
+        now: Instant,
+    ) -> Action {
+        if self.sessions == 0 {
+            return Action::Nothing;
+        }
+        let session = self.selected().map(|row| row.question.session.clone());
+        let wish = (code, session.clone());
+        if confirmed == Some(&wish) {
+            return Action::Save { session, store };
+        }
+        self.say(format!("press {code} again to save this session's answers for the {store}"), now);
+        self.to_save = Some(wish);
         Action::Nothing
     }
 

@@ -63,6 +63,31 @@ fn each_key_has_its_answer() {
     assert_eq!(selected(&board), Some(1));
 }
 
+/// Proves: GATE-4 stores
+#[test]
+fn a_key_pressed_twice_saves_the_sessions_answers() {
+    let save = |store| Action::Save { session: Some(SESSION.to_owned()), store };
+    for (letter, store) in [('w', Store::User), ('W', Store::Project)] {
+        let (mut board, now) = board(2);
+        assert_eq!(board.press(key(letter), now), Action::Nothing);
+        let said = format!("press {letter} again to save this session's answers for the {store}");
+        assert_eq!(board.said(now), Some(said.as_str()));
+        assert_eq!(board.press(key(letter), now), save(store));
+        board.press(key(letter), now);
+        board.press(key('j'), now);
+        assert_eq!(board.press(key(letter), now), Action::Nothing, "another key was between");
+    }
+    let (mut board, now) = board(2);
+    board.press(key('w'), now);
+    assert_eq!(board.press(key('W'), now), Action::Nothing, "the other store");
+    let mut empty = Board::new(now);
+    empty.press(key('w'), now);
+    assert_eq!(empty.press(key('w'), now), Action::Nothing, "there is no session");
+    empty.update(Vec::new(), 1, now);
+    empty.press(key('w'), now);
+    assert_eq!(empty.press(key('w'), now), Action::Save { session: None, store: Store::User });
+}
+
 #[test]
 fn keys_move_the_selection() {
     let (mut board, now) = board(3);

@@ -47,7 +47,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, board: &mut Board, theme: Theme, now: 
         put(frame, area, 0, &Line::raw("too small"));
         return;
     }
-    let keys = keys(board.selected().map(|row| &row.question), usize::from(area.width) - 2);
+    let keys = keys(board, usize::from(area.width) - 2);
     let list_height = list_height(board.rows().len(), area.height, keys.len());
     let title = title(board);
     put(frame, area, 0, &Line::styled(title, Style::new().add_modifier(Modifier::BOLD)));
@@ -252,14 +252,17 @@ fn left(question: &Question, now: Timestamp) -> Option<String> {
 }
 
 /// The keys that mean something now.
-fn keys(question: Option<&Question>, columns: usize) -> Vec<String> {
+fn keys(board: &Board, columns: usize) -> Vec<String> {
     let mut keys: Vec<&str> = Vec::new();
-    if let Some(question) = question {
+    if let Some(Row { question, .. }) = board.selected() {
         keys.extend(["y once", "s session", "a always"]);
         if question.offered().is_some() {
             keys.extend(["d directory, session", "D directory, always"]);
         }
         keys.extend(["n no", "x never", "j/k move"]);
+    }
+    if board.sessions() > 0 {
+        keys.push("w save");
     }
     keys.push("q quit");
     let keys: Vec<String> = keys.into_iter().map(str::to_owned).collect();

@@ -74,9 +74,9 @@ fn sixty_columns_are_enough() {
     "                                                            "
     "                                                            "
     "                                                            "
-    "                                                            "
     " y once   s session   a always   d directory, session       "
-    " D directory, always   n no   x never   j/k move   q quit   "
+    " D directory, always   n no   x never   j/k move   w save   "
+    " q quit                                                     "
     "#);
     press(&mut board, KeyCode::Down);
     insta::assert_snapshot!(drawn(&mut terminal, &mut board, COLOURED), @r#"
@@ -105,7 +105,7 @@ fn sixty_columns_are_enough() {
     "                                                            "
     "                                                            "
     " y once   s session   a always   n no   x never   j/k move  "
-    " q quit                                                     "
+    " w save   q quit                                            "
     "#);
 }
 
@@ -144,7 +144,7 @@ fn a_wide_terminal_shows_more() {
     "                                                                                                    "
     "                                                                                                    "
     " y once   s session   a always   d directory, session   D directory, always   n no   x never        "
-    " j/k move   q quit                                                                                  "
+    " j/k move   w save   q quit                                                                         "
     "#);
 }
 
@@ -172,7 +172,7 @@ fn nothing_to_show_is_said() {
     "                                                            "
     "                                                            "
     "                                                            "
-    " q quit                                                     "
+    " w save   q quit                                            "
     "#);
 }
 

@@ -9,7 +9,7 @@ mod draw;
 mod notice;
 mod once;
 mod screen;
-mod text;
+pub(crate) mod text;
 mod watch;
 
 use crate::output;
@@ -43,6 +43,10 @@ A question is named by the last characters of its session's name and a number, a
 1c9e0a55:3. The number alone will do while a single session asks and the question is not about a \
 secret. What holds always is written to a policy file. A secret is allowed only with --secret, and \
 never by directory.
+
+In the list, keys answer the selected question, and the line at the bottom names them. w, pressed \
+twice, saves what was answered for the session as rules of yours, W as rules of the project; \
+`sandbox policy save` does the same when the session is over.
 
 Examples:
   sandbox approve

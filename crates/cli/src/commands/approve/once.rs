@@ -39,7 +39,7 @@ pub(crate) fn answer(
                     output::print(&told(&audit))?;
                     is_told |= audit.id == id;
                 }
-                Change::Done { session } if session == name => is_taken = true,
+                Change::Done { session, .. } if session == name => is_taken = true,
                 Change::Refused { session, refused } if session == name => {
                     output::note(&refused.message);
                     return Ok(ExitCode::FAILURE);

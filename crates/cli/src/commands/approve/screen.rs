@@ -11,7 +11,9 @@ use anyhow::Context;
 use crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyEventKind};
 use crossterm::execute;
 use jiff::Timestamp;
+use palisade_ask::Store;
 use palisade_ask::sessions::{Change, Sessions};
+use palisade_session::Ending;
 use ratatui::DefaultTerminal;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io;
@@ -26,39 +28,54 @@ pub(crate) fn show(sessions: &mut Sessions, notices: Option<Notices>) -> anyhow:
     // Before the screen is taken: what is wrong from the start is said where it stays.
     sessions.attend()?;
     let known = sessions.refresh_fully(PATIENCE)?;
+    let ending = Ending::take()?;
     let mut terminal = ratatui::try_init().context("the terminal can not be used")?;
     // A pasted text is no answer, whatever letters it has. A terminal without it goes without.
     let _ = execute!(io::stdout(), EnableBracketedPaste);
-    let shown = Screen::new(sessions, notices).run(&mut terminal, &known);
+    let shown = Screen::new(sessions, notices, ending).run(&mut terminal, &known);
     let _ = execute!(io::stdout(), DisableBracketedPaste);
-    ratatui::try_restore().context("the terminal can not be put back")?;
-    shown.map(|()| ExitCode::SUCCESS)
+    let restored = ratatui::try_restore().context("the terminal can not be put back");
+    let code = shown?;
+    // Who was told to end may have lost its terminal as well.
+    if code == ExitCode::SUCCESS {
+        restored?;
+    }
+    Ok(code)
 }
 
 struct Screen<'a> {
     sessions: &'a mut Sessions,
     board: Board,
     notices: Option<Notices>,
+    ending: Ending,
     theme: Theme,
 }
 
 impl<'a> Screen<'a> {
-    fn new(sessions: &'a mut Sessions, notices: Option<Notices>) -> Self {
+    fn new(sessions: &'a mut Sessions, notices: Option<Notices>, ending: Ending) -> Self {
         let theme = Theme { coloured: output::colour_wanted() };
-        Self { sessions, board: Board::new(Instant::now()), notices, theme }
+        Self { sessions, board: Board::new(Instant::now()), notices, ending, theme }
     }
 
-    fn run(&mut self, terminal: &mut DefaultTerminal, known: &[Change]) -> anyhow::Result<()> {
+    fn run(
+        &mut self,
+        terminal: &mut DefaultTerminal,
+        known: &[Change],
+    ) -> anyhow::Result<ExitCode> {
         self.hear(known);
         loop {
             let now = Moment { monotonic: Instant::now(), wall: Timestamp::now() };
             terminal.draw(|frame| draw::draw(frame, &mut self.board, self.theme, now))?;
-            if self.wait()? {
-                return Ok(());
+            let is_terminal_gone = self.wait()?;
+            if let Some(code) = self.ending.wanted()? {
+                return Ok(ExitCode::from(code));
+            }
+            if is_terminal_gone {
+                return Ok(ExitCode::SUCCESS);
             }
             while event::poll(Duration::ZERO)? {
                 if self.take(&event::read()?) == Action::Quit {
-                    return Ok(());
+                    return Ok(ExitCode::SUCCESS);
                 }
             }
             let changes = self.sessions.refresh()?;
@@ -71,7 +88,9 @@ impl<'a> Screen<'a> {
     fn wait(&self) -> Result<bool, rustix::io::Errno> {
         let stdin = io::stdin();
         let keys = PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN);
-        let mut polled: Vec<PollFd<'_>> = std::iter::once(keys)
+        let ending = PollFd::new(&self.ending, PollFlags::IN);
+        let mut polled: Vec<PollFd<'_>> = [keys, ending]
+            .into_iter()
             .chain(
                 self.sessions
                     .descriptors()
@@ -98,7 +117,24 @@ impl<'a> Screen<'a> {
             self.board.say(error.to_string(), now);
             self.board.take_back(session);
         }
+        if let Action::Save { session, store } = &action {
+            self.save(session.as_deref(), *store, now);
+        }
         action
+    }
+
+    fn save(&mut self, session: Option<&str>, store: Store, now: Instant) {
+        let only = {
+            let mut names = self.sessions.iter().map(|(name, _)| name);
+            names.next().filter(|_| names.next().is_none())
+        };
+        let Some(session) = session.or(only).map(str::to_owned) else {
+            let several = "several sessions are open: wait for a question of the one to save";
+            return self.board.say(several.to_owned(), now);
+        };
+        if let Err(error) = self.sessions.save(&session, store) {
+            self.board.say(error.to_string(), now);
+        }
     }
 
     fn hear(&mut self, changes: &[Change]) {
@@ -115,6 +151,9 @@ impl<'a> Screen<'a> {
                 }
                 Change::Withdrawn { id, .. } => {
                     self.board.say(format!("question {id}: nobody waits for it any more"), now);
+                }
+                Change::Done { command, .. } if command == "cmd.policy.save" => {
+                    self.board.say("the session's answers are saved".to_owned(), now);
                 }
                 Change::Appeared { .. }
                 | Change::Vanished { .. }

@@ -1,0 +1,177 @@
+//! `sandbox top`: what this user's runs use, while they run (RES-3).
+//!
+//! It only looks. Command lines were written by whoever started the runs, and are escaped.
+
+mod board;
+mod draw;
+mod interval;
+mod screen;
+mod text;
+
+use crate::output;
+use anyhow::bail;
+use board::{Board, Row};
+use clap::Args;
+use interval::Interval;
+use palisade_session::Caller;
+use palisade_session::runs::{self, Announced};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use serde::Serialize;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// What a single look is taken over: CPU use and rates need two moments.
+const GLANCE: Duration = Duration::from_millis(250);
+
+const DETAILS: &str = "\
+Shows your own runs, also to root: those whose supervisor has the same user and the same runtime \
+directory. A run is named by the beginning or the end of its session's name, as far as it takes to \
+tell it from the others. In a terminal the screen is refreshed until q is pressed; elsewhere the \
+runs are printed once.
+
+CPU is in percent of one processor. Memory, where the run has a control group, is what the kernel \
+counts against the limit, with cached pages of files; otherwise it is the sum over its processes, \
+and the peak is the highest sum seen since this was started. A limit that is used to 80 % or more \
+is marked.
+
+Examples:
+  sandbox top
+  sandbox top 1c9e0a55
+  sandbox top --json | jq '.runs[] | {session, memoryBytes}'
+  sandbox top --json --watch --interval 5s
+
+Exit codes: 0 done (also if nothing runs), 125 there is no such run, or sandbox failed.";
+
+#[derive(Args, Debug)]
+#[command(after_help = DETAILS)]
+pub(crate) struct Top {
+    /// Show the details of one run, and its limits
+    #[arg(value_name = "SESSION")]
+    session: Option<String>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+
+    /// With --json: print one document a line at every interval, until interrupted or until the run
+    /// that was named is over
+    #[arg(long, requires = "json")]
+    watch: bool,
+
+    /// How often to look, such as 500ms, 2s or 1m
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    interval: Interval,
+}
+
+/// Which runs are looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Wanted {
+    All,
+    /// By its whole name.
+    One(String),
+}
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Listing<'a> {
+    runs: &'a [Row],
+}
+
+impl Top {
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        let places = Caller::here()?.places;
+        let wanted = match &self.session {
+            None => Wanted::All,
+            Some(named) => Wanted::One(find(named, &runs::list(&places)?)?),
+        };
+        let mut board = Board::new(places, wanted);
+        let interval = self.interval.duration();
+        if self.json && self.watch {
+            return stream(&mut board, interval);
+        }
+        if !self.json && io::stdout().is_terminal() && io::stdin().is_terminal() {
+            return screen::show(board, interval);
+        }
+        board.refresh()?;
+        if !board.rows().is_empty() {
+            std::thread::sleep(interval.min(GLANCE));
+            board.refresh()?;
+        }
+        if self.json {
+            output::print(&document(&board)?)?;
+        } else {
+            output::print(&plain(&board))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The one run that is meant.
+fn find(named: &str, running: &[Announced]) -> anyhow::Result<String> {
+    let named = named.trim();
+    let fits = |run: &&Announced| {
+        !named.is_empty() && (run.session.starts_with(named) || run.session.ends_with(named))
+    };
+    let all = |runs: &mut dyn Iterator<Item = &Announced>| {
+        runs.map(|run| format!("{} ({})", run.session, text::start(&run.command, 40)))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    match running.iter().filter(fits).collect::<Vec<_>>()[..] {
+        [run] => Ok(run.session.clone()),
+        [] if running.is_empty() => bail!("no run `{named}`: nothing of yours runs"),
+        [] => bail!("no run `{named}`; these run: {}", all(&mut running.iter())),
+        ref several => {
+            bail!("`{named}` could be {}", all(&mut several.iter().copied()))
+        }
+    }
+}
+
+fn plain(board: &Board) -> String {
+    match (&board.wanted, board.rows()) {
+        (Wanted::One(session), []) => format!("run {session} is over\n"),
+        (Wanted::One(_), [row, ..]) => {
+            text::details(row).iter().map(|line| format!("{line}\n")).collect()
+        }
+        (Wanted::All, []) => "nothing of yours runs\n".to_owned(),
+        (Wanted::All, rows) => {
+            let table = text::table(rows);
+            table.iter().map(|line| format!("{}\n", line.text.trim_end())).collect()
+        }
+    }
+}
+
+/// One line of JSON in which nothing is left that a terminal would act on.
+fn document(board: &Board) -> anyhow::Result<String> {
+    Ok(match (&board.wanted, board.rows()) {
+        (Wanted::One(_), [row, ..]) => palisade_ask::to_line(row)?,
+        (_, rows) => palisade_ask::to_line(&Listing { runs: rows })?,
+    })
+}
+
+fn stream(board: &mut Board, interval: Duration) -> anyhow::Result<ExitCode> {
+    loop {
+        board.refresh()?;
+        if board.rows().is_empty() && board.wanted != Wanted::All {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut stdout = io::stdout().lock();
+        match stdout.write_all(document(board)?.as_bytes()).and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(ExitCode::SUCCESS),
+            written => written?,
+        }
+        // Nothing is asked for, so that only a reader who has gone ends the wait early.
+        let mut polled = [PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::empty())];
+        match rustix::event::poll(&mut polled, Timespec::try_from(interval).ok().as_ref()) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => return Ok(ExitCode::SUCCESS),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "top_tests.rs"]
+mod tests;

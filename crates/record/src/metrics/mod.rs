@@ -1,0 +1,186 @@
+//! Counts what happens in runs (TEL-1): the six metrics, and clean-ups, decisions, outcomes, limits.
+//!
+//! Fed with the events of a run and its report, added up over runs, written as Prometheus text. It only
+//! counts: nothing is decided by these numbers, and none of them names a path or a session.
+
+mod file;
+mod table;
+mod text;
+
+pub use file::MetricsFile;
+use table::{Family, Shape};
+pub use text::Malformed;
+
+use crate::event::{Decision, Kind};
+use crate::report::RunReport;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What was counted, of one run or of many.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Metrics {
+    counters: BTreeMap<&'static str, Counter>,
+    histograms: BTreeMap<&'static str, Histogram>,
+}
+
+/// By the values of its labels, in the order of the table.
+type Counter = BTreeMap<Vec<String>, u64>;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Histogram {
+    /// How many fell into each bucket and no earlier one; the last is for what is above every bound.
+    buckets: Vec<u64>,
+    sum: u64,
+}
+
+impl Histogram {
+    fn of(bounds: &[u64]) -> Self {
+        Self { buckets: vec![0; bounds.len() + 1], sum: 0 }
+    }
+}
+
+impl Metrics {
+    /// Counts one event of a run.
+    pub fn hear(&mut self, kind: &Kind) {
+        match kind {
+            Kind::SandboxCreated(created) => {
+                self.count(&table::SANDBOXES_CREATED, &[&created.run.sandbox_level], 1);
+            }
+            Kind::SandboxDestroyed(destroyed) => {
+                self.count(&table::CLEANUPS, &["done"], 1);
+                let lifetime = destroyed.duration_ms.saturating_mul(1000);
+                self.observe(&table::SANDBOX_LIFETIME, lifetime);
+            }
+            Kind::EscapeAttempt(attempt) => {
+                let (indicator, severity) = (word(&attempt.indicator), word(&attempt.severity));
+                self.count(&table::ESCAPE_ATTEMPTS, &[&indicator, &severity], 1);
+            }
+            Kind::ResourceLimitExceeded(exceeded) => {
+                self.count_once(&table::LIMITS_HIT, &[&exceeded.resource]);
+            }
+            Kind::AccessDecided(decided) => {
+                let decision = match decided.decision {
+                    Decision::Allowed => "allowed",
+                    Decision::Denied => "denied",
+                };
+                let source = match decided.source.as_str() {
+                    "nobody" => "nobody-to-ask",
+                    "on_ask" => "on-ask",
+                    source => source,
+                };
+                self.count(&table::DECISIONS, &[decision, source], 1);
+                if decided.question.is_some() {
+                    self.count(&table::QUESTIONS, &[], 1);
+                }
+            }
+            // Of these the log holds the first ones only; the report counts all.
+            Kind::PolicyViolation(_) | Kind::SyscallBlocked(_) => {}
+            Kind::SandboxEntered(_)
+            | Kind::SandboxValidated(_)
+            | Kind::SandboxExecuted(_)
+            | Kind::SandboxExited(_)
+            | Kind::SandboxFailed(_)
+            | Kind::SignalForwarded(_)
+            | Kind::ApprovalRecorded(_) => {}
+        }
+    }
+
+    /// Counts what the report of a run knows, once the events of that run, and of no other, were heard.
+    pub fn conclude(&mut self, report: &RunReport) {
+        self.count(&table::RUNS, &[&word(&report.outcome)], 1);
+        if let Some(usage) = &report.usage {
+            self.count(&table::CPU, &["user"], usage.cpu_user_us);
+            self.count(&table::CPU, &["system"], usage.cpu_system_us);
+            if let Some(peak) = usage.peak_memory_bytes {
+                self.observe(&table::PEAK_MEMORY, peak);
+            }
+            for (family, direction, counted) in [
+                (&table::IO_BYTES, "read", usage.read_bytes),
+                (&table::IO_BYTES, "write", usage.written_bytes),
+                (&table::IO_OPERATIONS, "read", usage.reads),
+                (&table::IO_OPERATIONS, "write", usage.writes),
+            ] {
+                self.count(family, &[direction], counted.unwrap_or(0));
+            }
+        }
+        for limit in report.limits.iter().filter(|limit| limit.reached.is_some()) {
+            self.count_once(&table::LIMITS_HIT, &[&limit.key]);
+        }
+        for write in &report.protected_writes {
+            self.count(&table::POLICY_VIOLATIONS, &["protected-write"], write.count);
+        }
+        for refused in &report.refused_executions {
+            self.count(&table::POLICY_VIOLATIONS, &["execution"], refused.count);
+        }
+        for blocked in &report.blocked_calls {
+            self.count(&table::BLOCKED_SYSCALLS, &[&blocked.name], blocked.count);
+        }
+        let unaccounted =
+            self.total(&table::SANDBOXES_CREATED).saturating_sub(self.total(&table::CLEANUPS));
+        if unaccounted > 0 {
+            self.count(&table::CLEANUPS, &["failed"], unaccounted);
+        }
+    }
+
+    /// Adds what was counted elsewhere.
+    pub fn add(&mut self, other: &Self) {
+        for (name, counter) in &other.counters {
+            let sum = self.counters.entry(name).or_default();
+            for (labels, count) in counter {
+                let value = sum.entry(labels.clone()).or_default();
+                *value = value.saturating_add(*count);
+            }
+        }
+        for (name, histogram) in &other.histograms {
+            let Some(sum) = self.histograms.get_mut(name) else {
+                self.histograms.insert(name, histogram.clone());
+                continue;
+            };
+            sum.sum = sum.sum.saturating_add(histogram.sum);
+            for (bucket, count) in sum.buckets.iter_mut().zip(&histogram.buckets) {
+                *bucket = bucket.saturating_add(*count);
+            }
+        }
+    }
+
+    fn count(&mut self, family: &'static Family, labels: &[&str], by: u64) {
+        let value = self.counter(family, labels);
+        *value = value.saturating_add(by);
+    }
+
+    /// For what events and report both tell of a run.
+    fn count_once(&mut self, family: &'static Family, labels: &[&str]) {
+        *self.counter(family, labels) = 1;
+    }
+
+    fn counter(&mut self, family: &'static Family, labels: &[&str]) -> &mut u64 {
+        let values =
+            family.labels.iter().zip(labels).map(|(label, value)| label.value(value)).collect();
+        self.counters.entry(family.name).or_default().entry(values).or_default()
+    }
+
+    fn observe(&mut self, family: &'static Family, value: u64) {
+        let Shape::Histogram(bounds) = &family.shape else { return };
+        let histogram = self.histograms.entry(family.name).or_insert_with(|| Histogram::of(bounds));
+        let bucket = bounds.partition_point(|bound| *bound < value);
+        histogram.buckets[bucket] = histogram.buckets[bucket].saturating_add(1);
+        histogram.sum = histogram.sum.saturating_add(value);
+    }
+
+    fn total(&self, family: &Family) -> u64 {
+        let counter = self.counters.get(family.name).into_iter().flat_map(BTreeMap::values);
+        counter.fold(0, |sum, count| sum.saturating_add(*count))
+    }
+}
+
+/// The word that events and reports have for it, in small letters.
+fn word(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word.to_lowercase(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+#[path = "metrics_tests.rs"]
+mod tests;

@@ -1,0 +1,87 @@
+//! How a run ended, in the words of the report (RES-4, LIFE-3). Pure: everything it needs was seen before.
+
+use crate::error::{SIGNAL_BASE, TIMED_OUT};
+use crate::supervise::{Ended, Killed};
+use palisade_launch::Ending;
+use palisade_plan::limit::Limited;
+use palisade_record::Outcome;
+use palisade_sys::proc::sig::SIGKILL;
+
+/// What is told of an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Conclusion {
+    pub(crate) outcome: Outcome,
+    pub(crate) exit_code: i32,
+    pub(crate) signal: Option<i32>,
+    /// The limit that ended the run.
+    pub(crate) ended_by: Option<Limited>,
+}
+
+pub(crate) fn conclude(ended: &Ended) -> Conclusion {
+    // A limit goes before whatever the command made of it.
+    if let Some(what) = ended_by(ended) {
+        let signal = match ended.ending {
+            None => Some(SIGKILL),
+            Some(Ending::Signal(signal)) => Some(signal),
+            Some(Ending::Code(_)) => None,
+        };
+        let exit_code = match what {
+            Limited::WallTime => i32::from(TIMED_OUT),
+            _ => SIGNAL_BASE + SIGKILL,
+        };
+        return Conclusion { outcome: outcome_of(what), exit_code, signal, ended_by: Some(what) };
+    }
+    let asked_for =
+        |signal: i32| ended.forwarded.iter().any(|forwarded| forwarded.signal == signal);
+    let (outcome, exit_code, signal) = match ended.ending {
+        Some(Ending::Code(0)) => (completed(ended), 0, None),
+        Some(Ending::Code(code)) => (failed(ended).unwrap_or(completed(ended)), code, None),
+        Some(Ending::Signal(signal)) if asked_for(signal) => {
+            (Outcome::Killed, SIGNAL_BASE + signal, Some(signal))
+        }
+        Some(Ending::Signal(signal)) => {
+            let outcome = failed(ended).unwrap_or(Outcome::Signalled);
+            (outcome, SIGNAL_BASE + signal, Some(signal))
+        }
+        None => (Outcome::Killed, SIGNAL_BASE + SIGKILL, Some(SIGKILL)),
+    };
+    Conclusion { outcome, exit_code, signal, ended_by: None }
+}
+
+/// The limit for which the supervisor or the kernel ended everything.
+fn ended_by(ended: &Ended) -> Option<Limited> {
+    match ended.killed {
+        Some(Killed::Timeout) => Some(Limited::WallTime),
+        Some(Killed::Limit(what)) => Some(what),
+        // Whoever was killed for want of memory, the run was not what it should have been.
+        _ if ended.tally.has_reached(Limited::Memory) => Some(Limited::Memory),
+        Some(Killed::Asked | Killed::Suspicious) | None => None,
+    }
+}
+
+fn outcome_of(what: Limited) -> Outcome {
+    match what {
+        Limited::WallTime => Outcome::Timeout,
+        Limited::Memory | Limited::Swap => Outcome::OutOfMemory,
+        Limited::CpuTime => Outcome::CpuTime,
+        Limited::Processes | Limited::Threads => Outcome::TooManyProcesses,
+        Limited::Disk | Limited::Inodes => Outcome::DiskFull,
+        _ => Outcome::Killed,
+    }
+}
+
+/// The limit by which a command that failed may well have failed.
+fn failed(ended: &Ended) -> Option<Outcome> {
+    [Limited::Disk, Limited::Inodes, Limited::Processes, Limited::Threads]
+        .into_iter()
+        .find(|what| ended.tally.has_reached(*what))
+        .map(outcome_of)
+}
+
+fn completed(ended: &Ended) -> Outcome {
+    if ended.output.capped.is_empty() { Outcome::Completed } else { Outcome::OutputCapped }
+}
+
+#[cfg(test)]
+#[path = "conclusion_tests.rs"]
+mod tests;

@@ -1,0 +1,36 @@
+//! Wishes to end, for a program that has the terminal to itself and must put it back first.
+//!
+//! No handler is installed; the wish is read from a descriptor at a time of our choosing.
+
+use crate::error::SessionError;
+use palisade_sys::proc::{block_signals, is_ignored, read_signalfd, signalfd};
+use rustix::process::Signal;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+const TAKEN: [Signal; 4] = [Signal::TERM, Signal::HUP, Signal::INT, Signal::QUIT];
+
+/// Signals that would have ended this process, blocked and waiting to be read.
+#[derive(Debug)]
+pub struct Ending(OwnedFd);
+
+impl Ending {
+    /// To be called before the terminal is taken. What the caller made us ignore (nohup) stays ignored.
+    pub fn take() -> Result<Self, SessionError> {
+        let taken = TAKEN.map(Signal::as_raw).into_iter().filter(|signal| !is_ignored(*signal));
+        let taken: Vec<i32> = taken.collect();
+        block_signals(&taken)?;
+        Ok(Self(signalfd(&taken)?))
+    }
+
+    /// The code to end with, if somebody has asked for that: as a shell tells of a signal.
+    pub fn wanted(&self) -> Result<Option<u8>, SessionError> {
+        let Some(info) = read_signalfd(&self.0)? else { return Ok(None) };
+        Ok(Some(128 + u8::try_from(info.signo).unwrap_or_default()))
+    }
+}
+
+impl AsFd for Ending {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

@@ -1,0 +1,185 @@
+use super::{CAPACITY, Outputs, Pipe, Sink, Stream};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
+/// A command's output and its reader, with us between them; nobody of them ever waits.
+struct Stage {
+    outputs: Outputs,
+    command: Option<OwnedFd>,
+    reader: Option<OwnedFd>,
+}
+
+fn pipe() -> (OwnedFd, OwnedFd) {
+    rustix::pipe::pipe_with(rustix::pipe::PipeFlags::NONBLOCK).unwrap()
+}
+
+fn stage(limit: u64, reader: OwnedFd, ours: &OwnedFd) -> Stage {
+    let (source, command) = pipe();
+    let sink = Sink::of(ours.as_fd()).unwrap();
+    let pipes = vec![Pipe::new(Stream::Stdout, source, sink, limit)];
+    Stage { outputs: Outputs { pipes, limit }, command: Some(command), reader: Some(reader) }
+}
+
+fn piped(limit: u64) -> Stage {
+    let (reader, ours) = pipe();
+    stage(limit, reader, &ours)
+}
+
+impl Stage {
+    /// How many ends were ready.
+    fn turn(&mut self) -> usize {
+        let (mut set, mut order) = (Vec::new(), Vec::new());
+        self.outputs.interests(&mut set, &mut order);
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let ready = rustix::event::poll(&mut set, Some(&now)).unwrap();
+        let flags: Vec<PollFlags> = set.iter().map(PollFd::revents).collect();
+        self.outputs.serve(&order, &flags);
+        ready
+    }
+
+    fn command(&self) -> &OwnedFd {
+        self.command.as_ref().unwrap()
+    }
+
+    /// Writes so much as somebody takes, and says how much that was.
+    fn flood(&mut self, most: usize) -> usize {
+        let mut written = 0;
+        while written < most {
+            match rustix::io::write(self.command(), &[b'x'; 4096]) {
+                Ok(count) => written += count,
+                Err(Errno::AGAIN) if self.turn() > 0 => {}
+                Err(_) => break,
+            }
+        }
+        written
+    }
+
+    /// What the reader gets until nothing moves any more.
+    fn read(&mut self) -> Vec<u8> {
+        let mut got = Vec::new();
+        let mut chunk = [0; 8192];
+        loop {
+            let moved = self.turn();
+            match rustix::io::read(self.reader.as_ref().unwrap(), &mut chunk) {
+                Ok(0) => return got,
+                Ok(count) => got.extend_from_slice(&chunk[..count]),
+                Err(_) if moved == 0 => return got,
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+/// Proves: RES-2 output
+#[test]
+fn what_fits_passes_and_its_reader_sees_the_end() {
+    let mut stage = piped(64);
+    let every: Vec<u8> = (0..64).map(|byte| byte * 4).collect();
+    rustix::io::write(stage.command(), &every).unwrap();
+    stage.command = None;
+    assert_eq!(stage.read(), every);
+    assert!(stage.outputs.is_finished());
+    let delivered = stage.outputs.end();
+    assert!(delivered.capped.is_empty() && delivered.notes.is_empty(), "{delivered:?}");
+}
+
+/// Proves: RES-2 output
+#[test]
+fn one_byte_too_many_is_said_where_it_is_missing() {
+    let mut stage = piped(8);
+    rustix::io::write(stage.command(), b"abc\nefghi").unwrap();
+    stage.command = None;
+    let got = String::from_utf8(stage.read()).unwrap();
+    let says = "[palisade: 1 byte of output cut here; the first 4 bytes and the last 4 bytes are kept \
+                (--max-output)]";
+    assert_eq!(got, format!("abc\n{says}\nfghi"));
+    let capped = stage.outputs.end().capped;
+    assert_eq!(capped.len(), 1);
+    assert_eq!((capped[0].limit, capped[0].seen_bytes, capped[0].cut_bytes), (8, 9, 1));
+}
+
+/// Before the cap a slow reader slows the command down, beyond it nothing waits.
+///
+/// Proves: RES-2 output, RES-4 output
+#[test]
+fn a_reader_that_reads_nothing_holds_the_command_up_until_the_cap_is_reached() {
+    // The buffers on the way are far smaller than half of this.
+    let mut stage = piped(8 << 20);
+    let held = stage.flood(4 << 20);
+    assert!(held < 4 * CAPACITY, "{held} bytes went nowhere");
+    let mut stage = piped(32 * 1024);
+    assert_eq!(stage.flood(4 << 20), 4 << 20, "the flood was held up");
+    stage.command = None;
+    let got = stage.read();
+    assert!(got.len() < 33 * 1024, "{} bytes", got.len());
+}
+
+/// Proves: RES-2 output
+#[test]
+fn the_command_hears_of_a_reader_that_is_gone_at_its_next_write() {
+    let mut stage = piped(1 << 20);
+    rustix::io::write(stage.command(), b"first").unwrap();
+    assert_eq!(stage.read(), b"first");
+    stage.reader = None;
+    while stage.turn() > 0 {}
+    assert_eq!(rustix::io::write(stage.command(), b"second"), Err(Errno::PIPE));
+    assert!(stage.outputs.is_finished());
+    let delivered = stage.outputs.end();
+    assert!(delivered.capped.is_empty() && delivered.notes.is_empty(), "{delivered:?}");
+}
+
+/// Proves: RES-2 output
+#[test]
+fn a_reader_behind_a_socket_is_one_too() {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let (reader, ours) =
+        rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+    // As a caller's is: writing to it would wait.
+    rustix::fs::fcntl_setfl(&ours, OFlags::empty()).unwrap();
+    let mut stage = stage(64 * 1024, reader, &ours);
+    drop(ours);
+    assert_eq!(stage.flood(4 << 20), 4 << 20);
+    stage.command = None;
+    assert!(stage.read().ends_with(b"xx"));
+    assert!(stage.outputs.is_finished());
+}
+
+/// Proves: RES-2 output
+#[test]
+fn a_full_disk_ends_the_output_and_is_told() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let (reader, _) = pipe();
+    let mut stage = stage(64, reader, &full.into());
+    rustix::io::write(stage.command(), b"lost").unwrap();
+    while stage.turn() > 0 {}
+    assert_eq!(rustix::io::write(stage.command(), b"more"), Err(Errno::PIPE));
+    let notes = stage.outputs.end().notes;
+    assert!(notes[0].contains("standard output could not be written (ENOSPC)"), "{notes:?}");
+}
+
+/// Somebody outside may have got the command's end from it.
+///
+/// Proves: RES-4 output
+#[test]
+fn a_pipe_that_somebody_holds_open_ends_with_the_last_words() {
+    let mut stage = piped(64);
+    rustix::io::write(stage.command(), b"last words").unwrap();
+    stage.outputs.nobody_writes();
+    assert_eq!(stage.read(), b"last words");
+    assert!(stage.outputs.is_finished());
+}
+
+/// Proves: RES-2 output
+#[test]
+fn what_its_reader_did_not_take_is_told() {
+    let mut stage = piped(1 << 20);
+    stage.flood(1 << 20);
+    stage.command = None;
+    while stage.turn() > 0 {}
+    assert!(stage.outputs.owes_output() && !stage.outputs.is_finished());
+    let notes = stage.outputs.end().notes;
+    assert!(notes[0].contains("were not taken by their reader"), "{notes:?}");
+}

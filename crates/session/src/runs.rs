@@ -1,0 +1,241 @@
+//! The runs of one user while they run: each leaves a small file that `sandbox top` finds it by.
+//!
+//! A file is only a hint: one whose supervisor is gone was left behind by a kill, and is removed by
+//! whoever sees it. Nothing is decided by these files, and a run does not fail for want of one.
+
+mod meter;
+
+pub use meter::{Meter, Reading};
+pub use palisade_usage::Io;
+
+use crate::error::SessionError;
+use crate::places::{self, Places};
+use jiff::Timestamp;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, DirEntry, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const SUFFIX: &str = ".json";
+/// Files that are looked at; a directory with more is not one of ours.
+const MOST_RUNS: usize = 4096;
+/// So many a run looks at when it ends, to sweep: enough that files never pile up.
+const SWEPT_AT_THE_END: usize = 8;
+const LARGEST_FILE: u64 = 64 << 10;
+/// Of a command line so much is told.
+const LONGEST_COMMAND: usize = 1000;
+/// Writing such a file takes microseconds. One that still says nothing after this never will.
+const UNFINISHED: Duration = Duration::from_secs(60);
+
+/// What others may know of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Announced {
+    pub session: String,
+    /// The sandbox's pid 1, as the host numbers it.
+    pub init: u32,
+    /// With its secrets masked.
+    pub command: String,
+    pub started_at: Timestamp,
+    /// The run's control groups, one for each hierarchy it is held in.
+    #[serde(default)]
+    pub cgroups: Vec<PathBuf>,
+    #[serde(default)]
+    pub limits: Vec<AnnouncedLimit>,
+}
+
+/// A limit in the words of the plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnnouncedLimit {
+    /// The option's: `memory`, `cpu-time` …
+    pub name: String,
+    /// Bytes, milliseconds, thousandths of a CPU, or a count.
+    pub value: u64,
+    pub holder: String,
+    pub grip: String,
+}
+
+impl From<&palisade_plan::limit::Limit> for AnnouncedLimit {
+    fn from(limit: &palisade_plan::limit::Limit) -> Self {
+        Self {
+            name: limit.what.name().to_owned(),
+            value: limit.value,
+            holder: limit.holder.name().to_owned(),
+            grip: limit.grip.name().to_owned(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    supervisor: Supervisor,
+    #[serde(flatten)]
+    run: &'a Announced,
+}
+
+/// What every version says, so that none sweeps the live run of another.
+#[derive(Deserialize)]
+struct Owned {
+    supervisor: Supervisor,
+}
+
+/// A process, told apart from a later one that got its number, and from one of another container that
+/// sees the same directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Supervisor {
+    pid: u32,
+    /// In ticks since the host booted.
+    start_time: u64,
+    pid_namespace: u64,
+}
+
+impl Supervisor {
+    fn own() -> io::Result<Self> {
+        let pid = std::process::id();
+        Ok(Self { pid, start_time: start_time(pid)?, pid_namespace: pid_namespace()? })
+    }
+
+    fn life(&self) -> Life {
+        if pid_namespace().ok() != Some(self.pid_namespace) {
+            return Life::Unknown;
+        }
+        match start_time(self.pid) {
+            Ok(start_time) if start_time == self.start_time => Life::Here,
+            Ok(_) => Life::Gone,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Life::Gone,
+            Err(_) => Life::Unknown,
+        }
+    }
+}
+
+/// What can be told of a process.
+enum Life {
+    Here,
+    Gone,
+    Unknown,
+}
+
+fn pid_namespace() -> io::Result<u64> {
+    fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino())
+}
+
+/// The 22nd field of proc_pid_stat(5), counted after the name, which may hold anything.
+fn start_time(pid: u32) -> io::Result<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).map_err(|error| {
+        // Of a process that ended while it was read.
+        let is_gone = Errno::from_io_error(&error) == Some(Errno::SRCH);
+        if is_gone { io::ErrorKind::NotFound.into() } else { error }
+    })?;
+    let fields = stat.rsplit_once(')').map(|(_, fields)| fields.split_whitespace());
+    let start_time = fields.and_then(|mut fields| fields.nth(19)).and_then(|it| it.parse().ok());
+    start_time.ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+fn directory(places: &Places) -> PathBuf {
+    places.runtime.join("runs")
+}
+
+/// A run that can be found, for as long as this lives.
+#[derive(Debug)]
+pub struct Announcement {
+    directory: PathBuf,
+    path: PathBuf,
+}
+
+impl Drop for Announcement {
+    fn drop(&mut self) {
+        // Whoever comes next sweeps what could not be removed.
+        let _ = fs::remove_file(&self.path);
+        for entry in fs::read_dir(&self.directory).into_iter().flatten().take(SWEPT_AT_THE_END) {
+            let _ = entry.map(|entry| look(&entry));
+        }
+    }
+}
+
+/// Lets others find a run of this process.
+pub fn announce(places: &Places, run: &Announced) -> Result<Announcement, SessionError> {
+    let directory = directory(places);
+    let path = directory.join(format!("{}{SUFFIX}", run.session));
+    let failed = |source| SessionError::io("write", &path, source);
+    let mut run = run.clone();
+    if let Some((end, _)) = run.command.char_indices().nth(LONGEST_COMMAND) {
+        run.command.truncate(end);
+        run.command.push('…');
+    }
+    let supervisor = Supervisor::own().map_err(failed)?;
+    let written = serde_json::to_vec(&Written { supervisor, run: &run })
+        .map_err(|error| failed(error.into()))?;
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    let create = || rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR);
+    let file = match create() {
+        Err(Errno::NOENT) => {
+            places::make_private_dir(&directory)?;
+            create()
+        }
+        created => created,
+    };
+    let mut file = File::from(file.map_err(|errno| failed(errno.into()))?);
+    let announcement = Announcement { directory, path: path.clone() };
+    file.write_all(&written).map_err(failed)?;
+    Ok(announcement)
+}
+
+/// This user's runs, the oldest first.
+pub fn list(places: &Places) -> Result<Vec<Announced>, SessionError> {
+    let directory = directory(places);
+    let entries = match fs::read_dir(&directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(SessionError::io("read", &directory, error)),
+    };
+    let mut runs: Vec<Announced> =
+        entries.take(MOST_RUNS).flatten().filter_map(|entry| look(&entry)).collect();
+    runs.sort_by(|a, b| (a.started_at, &a.session).cmp(&(b.started_at, &b.session)));
+    Ok(runs)
+}
+
+/// The run that a file tells of, if it is one of this user's and still there; one that was left behind is
+/// removed.
+fn look(entry: &DirEntry) -> Option<Announced> {
+    let path = entry.path();
+    let name = entry.file_name();
+    let session = name.to_str()?.strip_suffix(SUFFIX)?;
+    let file = open(&path)?;
+    let metadata = file.metadata().ok()?;
+    // Root may have been pointed at the directory of somebody else.
+    if !metadata.is_file() || metadata.uid() != rustix::process::geteuid().as_raw() {
+        return None;
+    }
+    let mut text = Vec::new();
+    file.take(LARGEST_FILE).read_to_end(&mut text).ok()?;
+    let life = match serde_json::from_slice::<Owned>(&text) {
+        Ok(owned) => owned.supervisor.life(),
+        Err(_) => {
+            let age = metadata.modified().ok().and_then(|written| written.elapsed().ok());
+            if age.is_some_and(|age| age > UNFINISHED) { Life::Gone } else { Life::Unknown }
+        }
+    };
+    if let Life::Here = life {
+        let run: Announced = serde_json::from_slice(&text).ok()?;
+        return (run.session == session).then_some(run);
+    }
+    if let Life::Gone = life {
+        // Another reader may have been first.
+        let _ = fs::remove_file(&path);
+    }
+    None
+}
+
+fn open(path: &Path) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).ok().map(File::from)
+}
+
+#[cfg(test)]
+#[path = "runs_tests.rs"]
+mod tests;

@@ -1,0 +1,177 @@
+//! What a run uses at this moment (RES-3), read by somebody else than its supervisor.
+//!
+//! Processes are looked at in `/proc`; where the run has control groups, they know memory and CPU time
+//! better. It only looks: a run does not notice.
+
+use super::Announced;
+use palisade_sys::Pid;
+use palisade_usage::{Io, Tree, UsageError};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// What was used up to a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    pub at: Instant,
+    pub cpu: Duration,
+    pub memory_bytes: u64,
+    /// The kernel's own where a group counts it, else the most that this meter saw.
+    pub peak_memory_bytes: u64,
+    pub processes: u64,
+    pub threads: u64,
+    /// None where the kernel does not tell.
+    pub io: Option<Io>,
+}
+
+/// Looks at one run again and again.
+#[derive(Debug)]
+pub struct Meter {
+    tree: Tree,
+    groups: Vec<PathBuf>,
+}
+
+impl Meter {
+    /// None if the run is over.
+    pub fn of(run: &Announced) -> Result<Option<Self>, UsageError> {
+        let Some(init) = i32::try_from(run.init).ok().and_then(Pid::from_raw) else {
+            return Ok(None);
+        };
+        match Tree::new(init) {
+            Ok(tree) => Ok(Some(Self { tree, groups: run.cgroups.clone() })),
+            Err(UsageError::Gone(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// None if the run is over.
+    pub fn read(&mut self) -> Result<Option<Reading>, UsageError> {
+        let sample = match self.tree.sample() {
+            Ok(sample) => sample,
+            Err(UsageError::Gone(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let group = GroupNumbers::of(&self.groups);
+        let memory_bytes = group.memory.unwrap_or(sample.memory_bytes);
+        let seen = self.tree.peaks().memory_bytes.max(memory_bytes);
+        Ok(Some(Reading {
+            at: Instant::now(),
+            cpu: group.cpu.unwrap_or(sample.cpu_user + sample.cpu_system),
+            memory_bytes,
+            peak_memory_bytes: group.memory_peak.or(group.memory).unwrap_or(seen),
+            processes: sample.processes,
+            threads: sample.threads,
+            io: sample.io,
+        }))
+    }
+}
+
+/// What the files of control groups say, of either version.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct GroupNumbers {
+    cpu: Option<Duration>,
+    memory: Option<u64>,
+    memory_peak: Option<u64>,
+}
+
+impl GroupNumbers {
+    fn of(groups: &[PathBuf]) -> Self {
+        let first = |names: [&str; 2]| {
+            groups.iter().find_map(|group| names.iter().find_map(|name| number(group, name)))
+        };
+        let cpu_v2 = groups.iter().find_map(|group| {
+            let stat = std::fs::read_to_string(group.join("cpu.stat")).ok()?;
+            let micros = stat.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
+            micros.trim().parse().ok().map(Duration::from_micros)
+        });
+        let cpu_v1 = || {
+            groups.iter().find_map(|group| number(group, "cpuacct.usage")).map(Duration::from_nanos)
+        };
+        Self {
+            cpu: cpu_v2.or_else(cpu_v1),
+            memory: first(["memory.current", "memory.usage_in_bytes"]),
+            memory_peak: first(["memory.peak", "memory.max_usage_in_bytes"]),
+        }
+    }
+}
+
+fn number(group: &Path, file: &str) -> Option<u64> {
+    std::fs::read_to_string(group.join(file)).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GroupNumbers, Meter};
+    use crate::runs::Announced;
+    use jiff::Timestamp;
+    use std::fs;
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    fn run(init: u32) -> Announced {
+        Announced {
+            session: "s".to_owned(),
+            init,
+            command: String::new(),
+            started_at: Timestamp::UNIX_EPOCH,
+            cgroups: Vec::new(),
+            limits: Vec::new(),
+        }
+    }
+
+    /// Proves: RES-3 live, RES-5 monitoring
+    #[test]
+    fn a_tree_is_read_while_it_lives_and_its_end_is_seen() {
+        let mut child = Command::new("sh")
+            .args(["-c", "sleep 1000 & read line; kill $!"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut meter = Meter::of(&run(child.id())).unwrap().unwrap();
+        let reading = loop {
+            let reading = meter.read().unwrap().unwrap();
+            if reading.processes == 2 {
+                break reading;
+            }
+        };
+        assert!(reading.memory_bytes > 0 && reading.peak_memory_bytes >= reading.memory_bytes);
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!(meter.read().unwrap(), None);
+        assert!(Meter::of(&run(child.id())).unwrap().is_none());
+    }
+
+    #[test]
+    fn groups_of_both_versions_are_understood() {
+        let directory = tempfile::tempdir().unwrap();
+        let (v2, memory, cpu) = ("v2", "v1-memory", "v1-cpu");
+        let group = |name: &str| {
+            let group = directory.path().join(name);
+            fs::create_dir_all(&group).unwrap();
+            group
+        };
+        fs::write(group(v2).join("cpu.stat"), "usage_usec 1500\nuser_usec 1000\n").unwrap();
+        fs::write(group(v2).join("memory.current"), "4096\n").unwrap();
+        assert_eq!(
+            GroupNumbers::of(&[group(v2)]),
+            GroupNumbers {
+                cpu: Some(Duration::from_micros(1500)),
+                memory: Some(4096),
+                memory_peak: None
+            }
+        );
+        // The CPU controller of v1 has a cpu.stat as well, which tells other things.
+        fs::write(group(cpu).join("cpu.stat"), "nr_periods 0\nnr_throttled 0\n").unwrap();
+        fs::write(group(cpu).join("cpuacct.usage"), "2000\n").unwrap();
+        fs::write(group(memory).join("memory.usage_in_bytes"), "8192\n").unwrap();
+        fs::write(group(memory).join("memory.max_usage_in_bytes"), "16384\n").unwrap();
+        assert_eq!(
+            GroupNumbers::of(&[group(memory), group(cpu)]),
+            GroupNumbers {
+                cpu: Some(Duration::from_micros(2)),
+                memory: Some(8192),
+                memory_peak: Some(16384)
+            }
+        );
+        assert_eq!(GroupNumbers::of(&[]), GroupNumbers::default());
+    }
+}

@@ -1,0 +1,144 @@
+use super::{Announced, AnnouncedLimit, announce, directory, list};
+use crate::places::Places;
+use jiff::Timestamp;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+fn places(base: &Path) -> Places {
+    Places {
+        organisation: base.join("etc"),
+        user: base.join("config"),
+        state: base.join("state"),
+        runtime: base.join("run"),
+    }
+}
+
+fn run(session: &str, second: i64) -> Announced {
+    Announced {
+        session: session.to_owned(),
+        init: 4321,
+        command: "make all".to_owned(),
+        started_at: Timestamp::from_second(second).unwrap(),
+        cgroups: vec![PathBuf::from("/sys/fs/cgroup/memory/palisade-s")],
+        limits: vec![AnnouncedLimit {
+            name: "memory".to_owned(),
+            value: 1 << 30,
+            holder: "cgroup-v1".to_owned(),
+            grip: "hard".to_owned(),
+        }],
+    }
+}
+
+/// Proves: RES-3 live
+#[test]
+fn a_run_is_found_for_as_long_as_it_is_announced() {
+    let base = tempfile::tempdir().unwrap();
+    let places = places(base.path());
+    assert_eq!(list(&places).unwrap(), []);
+    let (old, new) = (run("b-old", 100), run("a-new", 200));
+    let second = announce(&places, &new).unwrap();
+    let first = announce(&places, &old).unwrap();
+    assert_eq!(list(&places).unwrap(), [old.clone(), new]);
+    drop(second);
+    assert_eq!(list(&places).unwrap(), [old]);
+    drop(first);
+    assert_eq!(list(&places).unwrap(), []);
+    assert_eq!(fs::read_dir(directory(&places)).unwrap().count(), 0);
+}
+
+#[test]
+fn a_file_says_who_supervises_and_a_long_command_is_cut() {
+    let base = tempfile::tempdir().unwrap();
+    let places = places(base.path());
+    let mut long = run("s", 1);
+    long.command = "é".repeat(5000);
+    let _announcement = announce(&places, &long).unwrap();
+    assert_eq!(list(&places).unwrap()[0].command.chars().count(), 1001);
+    let text = fs::read(directory(&places).join("s.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!(json["supervisor"]["pid"], std::process::id());
+    assert_eq!(json["init"], 4321);
+    assert_eq!(json["limits"][0]["holder"], "cgroup-v1");
+}
+
+/// Changes what a file says of its supervisor.
+fn rewrite(places: &Places, session: &str, key: &str, change: impl Fn(u64) -> u64) {
+    let path = directory(places).join(format!("{session}.json"));
+    let text = fs::read(&path).unwrap();
+    let mut json: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    json["supervisor"][key] = change(json["supervisor"][key].as_u64().unwrap()).into();
+    fs::write(&path, json.to_string()).unwrap();
+}
+
+#[test]
+fn what_a_killed_supervisor_left_is_swept_by_a_reader_and_by_the_next_run() {
+    let base = tempfile::tempdir().unwrap();
+    let places = places(base.path());
+    let count = || fs::read_dir(directory(&places)).unwrap().count();
+    // Its number is somebody else's by now.
+    std::mem::forget(announce(&places, &run("killed", 1)).unwrap());
+    rewrite(&places, "killed", "startTime", |it| it + 1);
+    assert_eq!(list(&places).unwrap(), []);
+    assert_eq!(count(), 0);
+    // Nobody has its number: no kernel gives one as high as this.
+    std::mem::forget(announce(&places, &run("gone", 1)).unwrap());
+    rewrite(&places, "gone", "pid", |_| 1 << 30);
+    drop(announce(&places, &run("next", 2)).unwrap());
+    assert_eq!(count(), 0);
+}
+
+#[test]
+fn what_may_be_alive_is_not_swept() {
+    let base = tempfile::tempdir().unwrap();
+    let places = places(base.path());
+    std::mem::forget(announce(&places, &run("elsewhere", 1)).unwrap());
+    rewrite(&places, "elsewhere", "pidNamespace", |it| it + 1);
+    rewrite(&places, "elsewhere", "pid", |_| 1 << 30);
+    // Being written at this moment.
+    let unfinished = directory(&places).join("unfinished.json");
+    fs::write(&unfinished, "").unwrap();
+    // Of a version that says other things.
+    std::mem::forget(announce(&places, &run("newer", 1)).unwrap());
+    let newer = directory(&places).join("newer.json");
+    let text = fs::read_to_string(&newer).unwrap().replace("command", "commandLine");
+    fs::write(&newer, text).unwrap();
+    assert_eq!(list(&places).unwrap(), []);
+    assert_eq!(fs::read_dir(directory(&places)).unwrap().count(), 3);
+    // It never was finished.
+    let long_ago = SystemTime::now() - Duration::from_secs(120);
+    File::options().write(true).open(&unfinished).unwrap().set_modified(long_ago).unwrap();
+    assert_eq!(list(&places).unwrap(), []);
+    assert!(!unfinished.exists());
+}
+
+#[test]
+fn a_name_that_is_not_the_session_and_a_link_tell_nothing() {
+    let base = tempfile::tempdir().unwrap();
+    let places = places(base.path());
+    let _announcement = announce(&places, &run("s", 1)).unwrap();
+    let own = directory(&places).join("s.json");
+    fs::copy(&own, directory(&places).join("other.json")).unwrap();
+    std::os::unix::fs::symlink(&own, directory(&places).join("link.json")).unwrap();
+    assert_eq!(list(&places).unwrap().len(), 1);
+}
+
+/// Prints what it costs a start; the bound is a generous one for a busy machine.
+#[test]
+fn announcing_costs_little() {
+    let base = tempfile::tempdir().unwrap();
+    let places = places(base.path());
+    drop(announce(&places, &run("first", 1)).unwrap());
+    let mut times: Vec<Duration> = (0..200)
+        .map(|at| {
+            let begun = Instant::now();
+            let announced = announce(&places, &run(&format!("s-{at}"), 1)).unwrap();
+            let took = begun.elapsed();
+            drop(announced);
+            took
+        })
+        .collect();
+    times.sort();
+    println!("announcing: median {:?}, slowest {:?}", times[100], times[199]);
+    assert!(times[100] < Duration::from_millis(2), "{:?}", times[100]);
+}

@@ -1,26 +1,23 @@
-//! Against the gate: paths, files and processes that change while a question is asked, answered and carried out. What is
-//! granted is what was shown, and nobody else gets it.
+//! Against the gate: paths and files that change while a question is asked, answered and carried out, and more
+//! questions than anybody could answer. What is granted is what was shown.
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixStream;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use palisade_testkit::{Attack, Demonstration, Output, Running, World, patiently, tries};
-use serde_json::{Value, json};
+use palisade_testkit::{Attack, World, tries};
 
-use crate::host::probe;
-use crate::races::{HARMLESS, SECRET, Seen, a_reader_is_fooled, while_swapping};
+use crate::answering::{Answered, WAIT, Word, answer, yes_to};
+use crate::host::{probe, strings};
+use crate::races::{HARMLESS, SECRET, Seen, swap_while};
 use crate::secrets::TO_READ_WHAT_IS_HIDDEN;
 
-const NOBODY_ASKS: &str = "a bare host asks nobody";
-const PATIENCE: Duration = Duration::from_secs(30);
 const READS: u32 = 20_000;
 /// Each of these is a question.
 const ASKED_READS: u32 = 2000;
+const SWAPPED_READS: u32 = 300;
 
 fn harmless_in_project(world: &World) -> String {
     world.write_in_project("harmless-and-long-enough", HARMLESS).display().to_string()
@@ -53,227 +50,125 @@ fn k09_a_path_rewritten_while_it_is_looked_at_reads_nothing() {
         .check();
 }
 
-/// Whoever answers, in a thread: yes to what `is_allowed` says, no to everything else. Gives back the paths of both.
-struct Answerer(std::thread::JoinHandle<(BTreeSet<String>, BTreeSet<String>)>);
-
-impl Answerer {
-    fn start(
-        world: &World,
-        lifetime: &'static str,
-        is_allowed: impl Fn(&str) -> bool + Send + 'static,
-    ) -> Self {
-        let directory = sockets(world);
-        Self(std::thread::spawn(move || {
-            let (mut allowed, mut denied) = (BTreeSet::new(), BTreeSet::new());
-            let Some(stream) = connect(&directory) else { return (allowed, denied) };
-            let mut writer = stream.try_clone().unwrap();
-            for line in BufReader::new(stream).lines().map_while(Result::ok) {
-                let event: Value = serde_json::from_str(&line).unwrap();
-                let (Some(path), "event.fs_request") =
-                    (event["path"].as_str(), event["type"].as_str().unwrap_or_default())
-                else {
-                    continue;
-                };
-                let says_yes = is_allowed(path);
-                let command = if says_yes { "cmd.approve" } else { "cmd.deny" };
-                let answer = json!({"type": command, "id": event["id"], "lifetime": lifetime});
-                if says_yes { &mut allowed } else { &mut denied }.insert(path.to_owned());
-                // A run that has ended wants no answer.
-                let _ = writer.write_all(format!("{answer}\n").as_bytes());
-            }
-            (allowed, denied)
-        }))
-    }
-
-    fn finish(self) -> (BTreeSet<String>, BTreeSet<String>) {
-        self.0.join().unwrap()
-    }
-}
-
-pub(crate) fn sockets(world: &World) -> PathBuf {
-    world.home().join(".local/state/palisade/run")
-}
-
-/// To the one session there is; none if no one asked in time.
-pub(crate) fn connect(directory: &Path) -> Option<UnixStream> {
-    let end = Instant::now() + patiently(PATIENCE);
-    while Instant::now() < end {
-        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-        let mut names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        if let Some(name) = names.find(|name| name.ends_with(".sock")) {
-            // An address has room for 107 bytes.
-            let held = fs::File::open(directory).unwrap();
-            let address = format!("/proc/self/fd/{}/{name}", held.as_raw_fd());
-            if let Ok(stream) = UnixStream::connect(address) {
-                return Some(stream);
-            }
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    None
-}
-
-pub(crate) fn asking<C: AsRef<std::ffi::OsStr>>(world: &World, command: &[C]) -> Running {
-    let run = world.sandbox_run(["--on-ask", "wait"], command);
-    run.deadline(Duration::from_secs(150)).spawn()
-}
-
 fn text(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// The harmless file is asked about and granted, once, over and over; the other is always denied.
-///
+/// The harmless file is asked about and granted, over and over; the other is always denied.
+fn rewrite_while_people_answer(name: &'static str, lifetime: &'static str) {
+    let harmless = |world: &World| world.outside().join("h/harmless");
+    Attack::new("K09", name)
+        .proves(&["GATE-3 path-buffer"])
+        .held_by(TO_READ_WHAT_IS_HIDDEN)
+        .deadline(Duration::from_secs(150))
+        .flags(|_| strings(&WAIT))
+        .command(|world| {
+            let harmless = text(&world.write("outside/h/harmless", HARMLESS));
+            let canary = text(&world.write("outside/c/canarycc", SECRET));
+            probe(world, &["race-read", &tries(ASKED_READS).to_string(), &harmless, &canary])
+        })
+        .company(move |world, over| answer(world, over, lifetime, yes_to("/outside/h/harmless")))
+        .succeeded(|_, output| output.out().contains(SECRET))
+        .contained(move |world, output| {
+            let answered = Answered::of(world);
+            output.out().starts_with("refused 13 ")
+                && answered.allowed_only(&harmless(world))
+                && answered.denied.iter().all(|path| path.starts_with(&text(world.path())))
+        })
+        .check();
+}
+
 /// Proves: GATE-3 path-buffer
 #[test]
 fn k09_a_path_rewritten_while_people_answer_reads_nothing() {
-    let shown = Demonstration::of(
-        "K09",
-        "rewrite a path while it is asked about, to read what was not allowed",
-        "what is granted is the file that was shown, by its descriptor; the path is looked at once",
-    );
-    let Some(shown) = shown.no_bare_run(NOBODY_ASKS).begin() else { return };
-    for lifetime in ["once", "session"] {
-        let world = World::new();
-        let harmless = text(&world.write("outside/h/harmless", HARMLESS));
-        let canary = text(&world.write("outside/c/canarycc", SECRET));
-        let command =
-            probe(&world, &["race-read", &tries(ASKED_READS).to_string(), &harmless, &canary]);
-        let expected = harmless.clone();
-        let answerer = Answerer::start(&world, lifetime, move |path| path == expected);
-        let output = asking(&world, &command).wait();
-        let (allowed, denied) = answerer.finish();
-        assert!(
-            output.out().starts_with("refused 13 "),
-            "{lifetime}: {}{}",
-            output.out(),
-            output.err()
-        );
-        assert!(!output.out().contains(SECRET));
-        assert_eq!(allowed, BTreeSet::from([harmless]));
-        assert!(denied.iter().all(|path| path.starts_with(&text(world.path()))), "{denied:?}");
-    }
-    shown.held();
+    rewrite_while_people_answer("rewrite a path while it is asked about and granted once", "once");
+}
+
+/// Proves: GATE-3 path-buffer
+#[test]
+fn k09_a_path_rewritten_while_people_answer_for_long_reads_nothing() {
+    rewrite_while_people_answer("rewrite a path while it is asked about and granted", "session");
 }
 
 /// Proves: GATE-2 true-path, GATE-3 path-buffer
 #[test]
 fn f02_what_is_granted_is_what_was_shown() {
-    let shown = Demonstration::of(
-        "F02",
-        "swap a directory for a link to another while its file is asked about and granted",
-        "the question shows the path of the very descriptor that is granted",
-    );
-    let Some(mut shown) = shown.begin() else { return };
-    let world = World::new();
-    let denied = world.write("outside/denied/file", SECRET).parent().unwrap().to_owned();
-    let swapped = world.write("outside/swapped/file", HARMLESS).parent().unwrap().to_owned();
-    let file = swapped.join("file");
-    a_reader_is_fooled(&swapped, &denied);
-    shown.worked_bare();
-
-    let script = format!(
-        "i=0; while [ $i -lt 40 ]; do i=$((i + 1)); cat {0}; stat -c %s {0}; done",
-        file.display()
-    );
-    let attempt = |world: &World| -> Output {
-        let expected = text(&file);
-        let answerer = Answerer::start(world, "once", move |path| path == expected);
-        let output = asking(world, &["sh", "-c", &script]).wait();
-        answerer.finish();
-        output
-    };
-    while_swapping(&swapped, &denied, || {
-        let output = attempt(&world);
-        assert!(!output.out().contains(SECRET), "{}\n{}", output.out(), output.err());
-        Seen::NotYet
-    });
-    let output = attempt(&world);
-    assert_eq!(output.out().matches(HARMLESS).count(), 40, "{}", output.err());
-    shown.held();
+    let swapped = |world: &World| -> PathBuf { world.outside().join("swapped") };
+    Attack::new("F02", "swap a directory for a link while its file is asked about and granted")
+        .proves(&["GATE-3 path-buffer"])
+        .held_by(TO_READ_WHAT_IS_HIDDEN)
+        .deadline(Duration::from_secs(150))
+        .flags(|_| strings(&WAIT))
+        .prepare(|world| {
+            world.write("outside/denied/file", SECRET);
+            world.write("outside/swapped/file", HARMLESS);
+        })
+        .command(move |world| {
+            let script =
+                r#"i=0; while [ $i -lt "$1" ]; do i=$((i + 1)); cat "$0"; stat "$0"; done; true"#;
+            let file = text(&swapped(world).join("file"));
+            strings(&["sh", "-c", script, &file, &tries(SWAPPED_READS).to_string()])
+        })
+        .company(move |world, over| {
+            std::thread::scope(|scope| {
+                scope.spawn(|| answer(world, over, "once", yes_to("/outside/swapped/file")));
+                swap_while(&swapped(world), &world.outside().join("denied"), || {
+                    std::thread::sleep(Duration::from_millis(5));
+                    if over.load(Ordering::Relaxed) { Seen::Enough } else { Seen::NotYet }
+                });
+            });
+        })
+        .succeeded(|_, output| output.out().contains(SECRET))
+        .contained(move |world, output| {
+            // What was allowed was read, so the attempts were in earnest.
+            output.out().contains(HARMLESS)
+                && Answered::of(world).allowed_only(&swapped(world).join("file"))
+        })
+        .check();
 }
 
-/// Children that wait are killed, and others that are denied take their place.
-const STORM: &str = r#"
-import os, random, signal, sys, time
-wanted, canary = sys.argv[1:3]
-for number in range(int(sys.argv[3])):
-    child = os.fork()
-    if child == 0:
-        try: print(open(wanted).read())
-        except OSError: pass
-        os._exit(0)
-    time.sleep(random.random() / 400)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    child = os.fork()
-    if child == 0:
-        try: print("stolen", open(canary).read())
-        except OSError: pass
-        os._exit(0)
-    os.waitpid(child, 0)
-print("over", flush=True)
-try: print(open(wanted).read())
-except OSError as error: print(error)
+/// What `openat2` is to do lies in memory, and another thread changes it all the time.
+const OTHER_FLAGS: &str = r#"
+import ctypes, os, sys, threading, time
+libc, over = ctypes.CDLL(None), False
+how = (ctypes.c_uint64 * 3)(os.O_RDONLY, 0, 0)
+def rewrite():
+    while not over:
+        how[1] = 0o4755; how[0] = os.O_CREAT | os.O_WRONLY
+        how[0] = os.O_RDONLY; how[1] = 0
+sys.setswitchinterval(1e-5)
+thread = threading.Thread(target=rewrite)
+thread.start()
+left, end = int(sys.argv[1]), time.monotonic() + 2
+# As often as said, and until the other thread had its turns.
+while libc.syscall(437, -100, b"left", how, 24) < 0 and (left > 0 or time.monotonic() < end): left -= 1
+over = True
+thread.join()
+print("over")
 "#;
+const OPENINGS: u32 = 20_000;
 
-/// Proves: GATE-5 killed-while-waiting
+/// Without the guard, which would perform what creates a file, only the look at the flags stands against it.
+///
+/// Proves: FS-1 no-setid-file, GATE-3 path-buffer
 #[test]
-fn p09_an_answer_for_the_dead_goes_to_nobody() {
-    let shown = Demonstration::of(
-        "P09",
-        "have processes die while they wait for a yes, and others in their place",
-        "an answer is for one call, which the kernel numbers once; who died is not answered",
-    );
-    let Some(shown) = shown.no_bare_run(NOBODY_ASKS).begin() else { return };
-    let world = World::new();
-    let wanted = text(&world.write("outside/w/wanted", HARMLESS));
-    let canary = text(&world.write("outside/c/canary", SECRET));
-    world.write_in_project("storm.py", STORM);
-    let expected = wanted.clone();
-    let answerer = Answerer::start(&world, "once", move |path| path == expected);
-    let rounds = tries(300).to_string();
-    let output = asking(&world, &["python3", "storm.py", &wanted, &canary, &rounds]).wait();
-    let (allowed, denied) = answerer.finish();
-    output.assert_code(0);
-    assert!(!output.out().contains(SECRET), "{}", output.out());
-    let last = output.out().split("over\n").nth(1).map(str::to_owned);
-    assert_eq!(last.as_deref(), Some("nothing to hide\n"), "{}", output.err());
-    assert!(allowed.contains(&wanted) && denied.contains(&canary), "{allowed:?} {denied:?}");
-    shown.held();
-}
-
-/// Proves: GATE-5 undisturbed, GATE-2 true-path
-#[test]
-fn f15_a_pipe_in_the_place_of_a_file_stalls_nobody() {
-    let shown = Demonstration::of(
-        "F15",
-        "put a pipe without a writer where a file was asked about, and where one is looked for",
-        "only files and directories are granted, by the descriptor that was looked at",
-    );
-    let Some(shown) = shown.no_bare_run(NOBODY_ASKS).begin() else { return };
-    let world = World::new();
-    let (file, pipe) = (world.write("outside/f/file", HARMLESS), world.outside().join("pipe"));
-    world.bare("mkfifo").arg(&pipe).run().assert_code(0);
-    let script = format!(
-        "cat {0} & cat {1}; i=0; while [ $i -lt 200 ]; do i=$((i + 1)); test -e /etc/passwd; done; echo passed; wait",
-        file.display(),
-        pipe.display()
-    );
-    let run = asking(&world, &["sh", "-c", &script]);
-    let stream = connect(&sockets(&world)).unwrap();
-    let mut writer = stream.try_clone().unwrap();
-    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
-    let asked = lines.find(|line| line.contains("event.fs_request")).unwrap();
-    assert!(asked.contains(file.to_str().unwrap()), "{asked}");
-    // The pipe takes its place before the yes.
-    fs::remove_file(&file).unwrap();
-    fs::rename(&pipe, &file).unwrap();
-    writer.write_all(b"{\"type\":\"cmd.approve\",\"id\":1}\n").unwrap();
-    let output = run.wait();
-    assert!(output.out().contains("passed\n"), "{}", output.out());
-    assert!(output.out().contains(HARMLESS), "{}{}", output.out(), output.err());
-    shown.held();
+fn f14_flags_rewritten_while_they_are_looked_at_create_nothing() {
+    Attack::new("F14", "leave a set-user-id file: rewrite the flags of openat2 while it waits")
+        .held_by(&["seccomp"])
+        .deadline(Duration::from_secs(120))
+        .flags(|_| strings(&["--no-protect-names", "--on-ask", "deny"]))
+        .prepare(|world| {
+            world.write_in_project("race.py", OTHER_FLAGS);
+        })
+        .command(|_| strings(&["python3", "race.py", &tries(OPENINGS).to_string()]))
+        .succeeded(|world, _| {
+            let left = fs::metadata(world.project().join("left"));
+            left.is_ok_and(|left| left.mode() & 0o4000 != 0)
+        })
+        .contained(|world, output| {
+            output.out() == "over\n" && !world.project().join("left").exists()
+        })
+        .check();
 }
 
 const FLOOD: &str = r#"
@@ -290,35 +185,35 @@ for thread in threads: thread.join()
 print(dict(results))
 "#;
 
+/// Nobody answers: what more than so many questions at once find is a no.
+///
 /// Proves: GATE-5 bounded, GATE-5 timeout, GATE-5 undisturbed
 #[test]
 fn r05_a_flood_of_questions_ends_and_drowns_nobody() {
     const COUNT: usize = 1500;
-    let shown = Demonstration::of(
-        "R05",
-        "ask about more paths at once than anybody could answer",
-        "open questions and calls that wait are bounded, and silence is a no after a while",
-    );
-    let Some(shown) = shown.no_bare_run(NOBODY_ASKS).begin() else { return };
-    let world = World::new();
-    for number in 0..COUNT {
-        world.write(format!("outside/{number}/file"), "");
-    }
-    world.write_in_project("flood.py", FLOOD);
-    let outside = text(&world.outside());
-    let flags = ["--on-ask", "wait", "--ask-timeout", "3"];
-    let command = ["python3", "flood.py", &outside, &COUNT.to_string()];
-    let run = world.sandbox_run(flags, command).deadline(Duration::from_secs(120)).spawn();
-    let stream = connect(&sockets(&world)).unwrap();
-    stream.set_read_timeout(Some(patiently(PATIENCE))).unwrap();
-    let open = BufReader::new(stream).lines().map_while(Result::ok);
-    let asked = open.filter(|line| line.contains("event.fs_request")).count();
-    assert!((1..=2 * 256).contains(&asked), "{asked} questions");
-    let output = run.wait();
-    output.assert_code(0);
-    assert_eq!(output.out(), format!("{{'EACCES': {COUNT}}}\n"));
-    let log = world.home().join(".local/state/palisade/audit.jsonl");
-    let length = fs::metadata(log).unwrap().len();
-    assert!(length < 4 * 1024 * 1024, "{length} bytes of log");
-    shown.held();
+    const MOST: usize = 256;
+    Attack::new("R05", "ask about more paths at once than anybody could answer")
+        .no_bare_run("a bare host asks nobody")
+        .held_by(&["bounded-questions"])
+        .deadline(Duration::from_secs(120))
+        .flags(|_| strings(&["--on-ask", "wait", "--ask-timeout", "3"]))
+        .prepare(|world| {
+            for number in 0..COUNT {
+                world.write(format!("outside/{number}/file"), "");
+            }
+            world.write_in_project("flood.py", FLOOD);
+        })
+        .command(|world| {
+            let outside = text(&world.outside());
+            strings(&["python3", "flood.py", &outside, &COUNT.to_string()])
+        })
+        .company(|world, over| answer(world, over, "once", |_| Word::Silence))
+        .succeeded(|world, _| Answered::of(world).most_open > MOST)
+        .contained(|world, output| {
+            let log = world.home().join(".local/state/palisade/audit.jsonl");
+            Answered::of(world).most_open > 0
+                && output.out() == format!("{{'EACCES': {COUNT}}}\n")
+                && fs::metadata(log).unwrap().len() < 4 * 1024 * 1024
+        })
+        .check();
 }

@@ -2,26 +2,32 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
-use palisade_testkit::{Demonstration, World};
+use palisade_testkit::{Attack, Output, World};
 use serde_json::Value;
 
-use crate::gate::{asking, connect, sockets};
+use crate::answering::{WAIT, connect_until, sockets};
+use crate::host::strings;
 
 const HOSTILE: &str = "\u{1b}[31m\u{1b}]52;c;ZWNobw==\u{7}\u{202e}dlrow\u{200b}\r\u{9b}2J";
-const RECORD: &str = "{\"type\":\"event.audit\",\"id\":1,\"decision\":\"allow\"}";
+macro_rules! record {
+    () => {
+        "{\"type\":\"event.audit\",\"id\":1,\"decision\":\"allow\"}"
+    };
+}
 
 fn is_hostile(text: &str) -> bool {
     let controls = |c: char| c.is_control() && c != '\n';
     text.contains(|c| controls(c) || matches!(c, '\u{202e}' | '\u{200b}'))
 }
 
-/// Everything the session says on its socket once the question is denied, and what the run said.
-fn asked_and_denied(world: &World, path: &str) -> (Vec<String>, palisade_testkit::Output) {
-    let run = asking(world, &["cat", path]);
-    let stream = connect(&sockets(world)).unwrap();
+/// Denies the one question, looks at it as people do, and keeps everything the session says on its socket.
+fn deny_and_listen(world: &World, over: &AtomicBool) {
+    let Some(stream) = connect_until(&sockets(world), over) else { return };
     let mut writer = stream.try_clone().unwrap();
-    let mut said = Vec::new();
+    let mut said = String::new();
     for line in BufReader::new(stream).lines().map_while(Result::ok) {
         if line.contains("event.fs_request") {
             let listed = world.sandbox(["approve", "--json"]).run();
@@ -29,68 +35,75 @@ fn asked_and_denied(world: &World, path: &str) -> (Vec<String>, palisade_testkit
             assert!(!is_hostile(&listed.out()), "{:?}", listed.out());
             writer.write_all(b"{\"type\":\"cmd.deny\",\"id\":1}\n").unwrap();
         }
-        said.push(line);
+        said.push_str(&line);
+        said.push('\n');
     }
-    (said, run.wait())
+    world.write("said", said);
+}
+
+fn said(world: &World) -> String {
+    fs::read_to_string(world.path().join("said")).unwrap()
+}
+
+/// A question about a file of this name, and a bare program that asks in the same words.
+fn asked_about(id: &'static str, what: &'static str, name: &'static str) -> Attack {
+    let file = move |world: &World| -> PathBuf { world.outside().join(name) };
+    let words = move |world: &World, script: &str| {
+        strings(&["sh", "-c", script, file(world).to_str().unwrap()])
+    };
+    Attack::new(id, what)
+        .held_by(&["escaped-text"])
+        .flags(|_| strings(&WAIT))
+        .prepare(move |world| fs::write(file(world), "").unwrap())
+        .command(move |world| words(world, r#"cat "$0" 2>/dev/null"#))
+        .bare_command(move |world| words(world, r#"echo "sandbox: may I read $0?" >&2"#))
+        .company(deny_and_listen)
 }
 
 /// Proves: AUD-2 escaped-text
 #[test]
 fn h03_a_question_can_not_steer_the_terminal_it_is_shown_in() {
-    let shown = Demonstration::of(
-        "H03",
-        "ask about a file whose name holds control and direction characters",
-        "names are escaped in questions, on the socket, in the log and in the closing words",
-    );
-    let Some(mut shown) = shown.begin() else { return };
-    let world = World::new();
-    let file = world.outside().join(HOSTILE);
-    fs::write(&file, "").unwrap();
-    let path = file.to_str().unwrap();
-    let bare = world.bare("sh").args(["-c", "echo \"may I read $0?\" >&2", path]).run();
-    assert!(is_hostile(&bare.err()));
-    shown.worked_bare();
-
-    let (said, output) = asked_and_denied(&world, path);
-    assert!(said.iter().all(|line| line.is_ascii() && !is_hostile(line)), "{said:?}");
-    let ours = output.err();
-    // The words of `cat` are its own; ours name the program that said them.
-    let ours: Vec<&str> = ours.split('\n').filter(|line| line.starts_with("sandbox: ")).collect();
-    assert!(ours.len() >= 2, "the question and what was denied: {ours:?}");
-    assert!(!ours.iter().any(|line| is_hostile(line)), "{ours:?}");
-    let log = world.sandbox(["audit", "show"]).run();
-    log.assert_code(0);
-    assert!(log.out().contains("dlrow") && !is_hostile(&log.out()), "{:?}", log.out());
-    shown.held();
+    let what = "ask about a file whose name holds control and direction characters";
+    let ours = |output: &Output| -> Vec<String> {
+        let lines = output.err();
+        let ours = lines.split('\n').filter(|line| line.starts_with("sandbox: "));
+        ours.map(str::to_owned).collect()
+    };
+    asked_about("H03", what, HOSTILE)
+        .succeeded(move |_, output| ours(output).iter().any(|line| is_hostile(line)))
+        .contained(move |world, output| {
+            let log = world.sandbox(["audit", "show"]).run();
+            log.assert_code(0);
+            let said = said(world);
+            // The question and what was denied.
+            ours(output).len() >= 2
+                && said.contains("dlrow")
+                && said.is_ascii()
+                && !is_hostile(&said)
+                && log.out().contains("dlrow")
+                && !is_hostile(&log.out())
+        })
+        .check();
 }
 
 /// Proves: AUD-2 escaped-text, AUD-1 one-line, GATE-6 socket
 #[test]
 fn h04_no_name_forges_an_answer_or_a_record() {
-    let shown = Demonstration::of(
-        "H04",
-        "ask about a file whose name holds a newline and a whole answer",
-        "an event is one line of JSON, and names are strings in it",
-    );
-    let Some(mut shown) = shown.begin() else { return };
-    let world = World::new();
-    let file = world.outside().join(format!("name\n{RECORD}\n"));
-    fs::write(&file, "").unwrap();
-    let path = file.to_str().unwrap();
-    let bare = world.bare("sh").args(["-c", "echo \"$0\"", path]).run();
-    assert!(bare.out().lines().any(|line| line == RECORD));
-    shown.worked_bare();
-
-    let (said, output) = asked_and_denied(&world, path);
-    let events: Vec<Value> = said.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let audits: Vec<&Value> = events.iter().filter(|e| e["type"] == "event.audit").collect();
-    assert_eq!(audits.len(), 1, "{said:?}");
-    assert_eq!((&audits[0]["decision"], &audits[0]["path"]), (&"deny".into(), &path.into()));
-    let forged = |text: &str| text.lines().any(|line| line == RECORD);
-    let log = fs::read_to_string(world.home().join(".local/state/palisade/audit.jsonl")).unwrap();
-    let closing: String = output.err().replace(&format!("cat: '{path}'"), "");
-    assert!(!forged(&log), "{log}");
-    assert!(!forged(&closing), "{closing}");
-    world.sandbox(["audit", "verify"]).run().assert_code(0);
-    shown.held();
+    const NAME: &str = concat!("name\n", record!(), "\n");
+    let forged = |text: &str| text.lines().any(|line| line == record!());
+    asked_about("H04", "ask about a file whose name holds a newline and a whole answer", NAME)
+        .succeeded(move |_, output| forged(&output.err()))
+        .contained(move |world, _| {
+            let path = world.outside().join(NAME).to_str().unwrap().to_owned();
+            let events: Vec<Value> =
+                said(world).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            let audits: Vec<&Value> =
+                events.iter().filter(|event| event["type"] == "event.audit").collect();
+            let log = fs::read_to_string(world.home().join(".local/state/palisade/audit.jsonl"));
+            world.sandbox(["audit", "verify"]).run().assert_code(0);
+            audits.len() == 1
+                && (&audits[0]["decision"], &audits[0]["path"]) == (&"deny".into(), &path.into())
+                && !forged(&log.unwrap())
+        })
+        .check();
 }

@@ -34,14 +34,22 @@ impl Drop for StopOnDrop<'_> {
 
 /// Makes `name` a directory and a link to `target` in turns, and calls `attempt` meanwhile, until
 /// there were enough swaps or it has seen enough.
-pub(crate) fn while_swapping(name: &Path, target: &Path, mut attempt: impl FnMut() -> Seen) {
+pub(crate) fn while_swapping(name: &Path, target: &Path, attempt: impl FnMut() -> Seen) {
+    swap(name, target, tries(SWAPS), attempt);
+}
+
+/// The same, for as long as it takes.
+pub(crate) fn swap_while(name: &Path, target: &Path, attempt: impl FnMut() -> Seen) {
+    swap(name, target, u32::MAX, attempt);
+}
+
+fn swap(name: &Path, target: &Path, enough: u32, mut attempt: impl FnMut() -> Seen) {
     // Exchanged in one step: at no moment is there nothing of that name.
     let other = name.with_extension("other");
     symlink(target, &other).unwrap();
     let exchange = || renameat_with(CWD, name, CWD, &other, RenameFlags::EXCHANGE).unwrap();
     let stop = AtomicBool::new(false);
     let swaps = AtomicU32::new(0);
-    let enough = tries(SWAPS);
     let swap = || {
         pin(1).unwrap();
         while !stop.load(Ordering::Relaxed) {
@@ -75,7 +83,7 @@ fn looks_like_a_directory(name: &Path) -> bool {
 }
 
 /// Shows that the swap is a race: whoever looks first and then reads gets what is denied.
-pub(crate) fn a_reader_is_fooled(swapped: &Path, denied: &Path) {
+fn a_reader_is_fooled(swapped: &Path, denied: &Path) {
     let mut won = false;
     while_swapping(swapped, denied, || {
         let file = swapped.join("file");

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use palisade_testkit::{Output, Running, World, patiently};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::tmux::Tmux;
@@ -205,7 +206,7 @@ fn whoever_watches_is_waited_for() {
     approve(&world, &["--yes", "1"]).assert_code(0);
     run.wait().assert_code(0);
     watch.wait_for_stdout("\"session.vanished\"");
-    watch.signal(rustix::process::Signal::TERM);
+    watch.signal(Signal::TERM);
     let output = watch.wait();
     let types: Vec<String> = output
         .out()
@@ -239,6 +240,58 @@ fn the_list_in_another_terminal_answers_with_one_key() {
     assert_eq!(output.out(), "read me\n");
     tmux.keys(&["q"]);
     tmux.expect_status(0);
+}
+
+/// Proves: GATE-4 stores, TOOL-2 terminal
+#[test]
+fn a_key_in_the_list_saves_what_was_answered() {
+    let world = World::new();
+    let (first, second) = (hidden_file(&world, "first"), hidden_file(&world, "second"));
+    let tmux = Tmux::new(&world);
+    tmux.line("sandbox approve --no-notify");
+    tmux.wait_until("an empty list", |_| tmux.visible().contains("nobody asks"));
+    let run = waiting_run(&world, &["cat", &first, &second]);
+    press_until(&tmux, "s", &format!("allowed for the session: {}", tail_of(&first)));
+    tmux.wait_until("the next question", |_| tmux.visible().contains("w save"));
+    tmux.keys(&["w"]);
+    tmux.wait_until("to be asked twice", |_| tmux.visible().contains("press w again"));
+    let file = world.home().join(".config/palisade/policy.yaml");
+    assert!(!file.exists());
+    tmux.keys(&["w"]);
+    tmux.wait_until("it is saved", |_| tmux.visible().contains("answers are saved"));
+    let saved = std::fs::read_to_string(&file).unwrap();
+    assert!(saved.contains(&first) && !saved.contains(&second), "{saved}");
+    press_until(&tmux, "n", "denied for the session");
+    run.wait().assert_code(1);
+    tmux.keys(&["q"]);
+    tmux.expect_status(0);
+}
+
+/// Proves: TOOL-2 terminal-restored
+#[test]
+fn who_is_told_to_end_puts_the_terminal_back() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
+        let world = World::new();
+        let tmux = Tmux::new(&world);
+        tmux.line("echo written before");
+        tmux.wait_for_line("written before");
+        // Not by the shell at the prompt, which would put the terminal back by itself.
+        let own = "echo $$ > approve.pid; exec sandbox approve --no-notify";
+        tmux.line(&format!("sh -c 'sh -c \"$0\"; echo ended $?; stty -a' '{own}'"));
+        tmux.wait_until("the list", |_| tmux.visible().contains("nobody asks"));
+        assert!(!tmux.visible().contains("written before"), "it has a screen of its own");
+        let pid = std::fs::read_to_string(world.project().join("approve.pid")).unwrap();
+        let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+        tmux.wait_for_line(&format!("ended {code}"));
+        tmux.wait_until("the settings", |_| tmux.visible().contains("icanon"));
+        let shown = tmux.visible();
+        assert!(shown.contains("written before"), "the other screen is back:\n{shown}");
+        for wanted in ["icanon", "echo", "isig", "icrnl", "opost"] {
+            let is_set = shown.split_whitespace().any(|word| word.trim_end_matches(';') == wanted);
+            assert!(is_set, "{wanted} is off:\n{shown}");
+        }
+    }
 }
 
 /// The line at the bottom shows the end of a long path.

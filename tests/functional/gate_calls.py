@@ -47,6 +47,10 @@ def call(name, *arguments):
     return result
 
 
+def how(flags, mode=0, resolve=0):
+    return (ctypes.c_uint64 * 3)(flags, mode, resolve)
+
+
 def content(descriptor):
     try:
         return os.read(descriptor, 100).decode().strip()
@@ -166,6 +170,9 @@ CASES = {
     "proc-self-root": lambda d: content(os.open("/proc/self/root" + d + "/file", os.O_RDONLY)),
     "proc-pid-cwd": lambda d: in_directory(
         above(d)[0], lambda: content(os.open(f"/proc/{os.getpid()}/cwd/{above(d)[1]}/file", os.O_RDONLY))),
+    "openat2": lambda d: content(call("openat2", CWD, d + "/file", how(os.O_RDONLY), 24)),
+    "openat2-dirfd": lambda d: with_descriptor(
+        above(d)[0], lambda fd: content(call("openat2", fd, above(d)[1] + "/file", how(os.O_CLOEXEC), 24))),
 }
 LEGACY = {
     "open": lambda d: content(call("open", d + "/file", os.O_RDONLY, 0)),
@@ -178,7 +185,7 @@ LEGACY = {
 }
 # Never asked about, whatever the answers would be.
 SILENT = {
-    "openat2": lambda d: call("openat2", CWD, d + "/file", (ctypes.c_uint64 * 3)(0, 0, 0), 24),
+    "openat2-write": lambda d: call("openat2", CWD, d + "/file", how(os.O_WRONLY), 24),
     "create": lambda d: content(call("openat", CWD, d + "/made", os.O_WRONLY | os.O_CREAT, 0o600)),
     "create-over": lambda d: content(call("openat", CWD, d + "/file", os.O_RDWR | os.O_CREAT, 0o600)),
     "write": lambda d: content(call("openat", CWD, d + "/file", os.O_WRONLY, 0)),

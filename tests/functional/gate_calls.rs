@@ -152,7 +152,7 @@ fn every_call_and_form_is_denied() {
 #[test]
 fn what_writes_or_is_nowhere_is_not_asked_about() {
     let cases = Cases::new();
-    for name in ["openat2", "create-over", "write", "truncate", "unlink"] {
+    for name in ["openat2-write", "create-over", "write", "truncate", "unlink"] {
         cases.world.write(format!("outside/{name}/file"), "as it was\n");
     }
     let outside = cases.world.outside().to_string_lossy().into_owned();
@@ -162,7 +162,7 @@ fn what_writes_or_is_nowhere_is_not_asked_about() {
     output.assert_code(0);
     for (name, result) in results(&output) {
         let expected = match name.as_str() {
-            "openat2" => "ENOSYS",
+            "openat2-write" => "ENOSYS",
             "fstat" | "fstatx" => "ok",
             "too-long" | "long-name" => "ENAMETOOLONG",
             "absent-below-file" => "ENOTDIR",
@@ -189,4 +189,54 @@ fn what_is_made_in_the_private_home_is_private() {
     output.assert_code(0);
     assert_eq!(output.out(), "mine\n");
     assert_eq!(fs::read_to_string(notes).unwrap(), "kept\n");
+}
+
+/// What the broker opens in the caller's stead is what the kernel would have opened, or it says that it does not know the
+/// call.
+const OPENAT2: &str = r#"
+import ctypes, errno, os, platform
+libc = ctypes.CDLL(None, use_errno=True)
+NO_SYMLINKS, BENEATH, IN_ROOT = 4, 8, 16
+def openat2(path, flags=0, mode=0, resolve=0, dir=-100, size=24, more=0):
+    how = (ctypes.c_uint64 * 4)(flags, mode, resolve, more)
+    fd = libc.syscall(437, dir, path.encode(), how, size)
+    return errno.errorcode[ctypes.get_errno()] if fd < 0 else fd
+def text(fd):
+    return fd if isinstance(fd, str) else os.read(fd, 100).decode().strip()
+os.mkdir("d"); open("d/file", "w").write("content"); os.symlink("file", "d/link"); os.symlink("/etc", "d/out")
+os.mkfifo("pipe"); here = os.open("d", os.O_PATH)
+flags = lambda fd: (os.get_inheritable(fd), os.get_blocking(fd))
+print("read", text(openat2("d/file")), text(openat2("file", dir=here)), text(openat2("d/link", size=32)))
+print("flags", flags(openat2("d/file")), flags(openat2("d/file", os.O_CLOEXEC | os.O_NONBLOCK)))
+print("directory", os.listdir(openat2("d", os.O_DIRECTORY)) != [], openat2("d/file", os.O_DIRECTORY))
+print("links", openat2("d/link", os.O_NOFOLLOW), openat2("d/link", resolve=NO_SYMLINKS))
+print("bounds", openat2("../d/file", dir=here, resolve=BENEATH), openat2("out/passwd", dir=here, resolve=BENEATH))
+print("root", text(openat2("/file", dir=here, resolve=IN_ROOT)))
+print("missing", openat2("d/none"), openat2("/usr/none"), openat2("d/file/none"))
+print("wrong", openat2("d/file", size=16), openat2("d/file", size=32, more=1), openat2("d/file", 1 << 40),
+      openat2("d/file", resolve=1 << 20), openat2("d/file", mode=0o600), openat2("d/file", dir=99))
+print("unknown", openat2("d/file", os.O_PATH), openat2("/proc/self/status"), openat2("pipe"), openat2("/dev/null"), openat2("d/file", os.O_RDWR),
+      openat2("new", os.O_CREAT | os.O_WRONLY, 0o4755), openat2("/proc/1/mem"), openat2("1/mem", dir=os.open("/proc", os.O_PATH)))
+"#;
+
+/// Proves: GATE-2 open-family, FS-1 no-setid-file
+#[test]
+fn openat2_opens_for_reading_as_the_kernel_would() {
+    let world = World::new();
+    world.write_in_project("openat2.py", OPENAT2);
+    let output = asking(&world, &[], &["python3", "openat2.py"]).run();
+    output.assert_code(0);
+    let expected = "\
+read content content content
+flags (True, True) (False, False)
+directory True ENOTDIR
+links ELOOP ELOOP
+bounds EXDEV EXDEV
+root content
+missing ENOENT ENOENT ENOTDIR
+wrong EINVAL E2BIG EINVAL EINVAL EINVAL EBADF
+unknown ENOSYS ENOSYS ENOSYS ENOSYS ENOSYS ENOSYS ENOSYS ENOSYS
+";
+    assert_eq!(output.out(), expected, "{}", output.err());
+    assert!(!world.project().join("new").exists());
 }

@@ -21,4 +21,4 @@ pub use json::to_line;
 pub use question::{
     Access, Ancestor, FileSubject, NewQuestion, Now, Process, Question, QuestionId, Subject,
 };
-pub use queue::{Asked, Decided, MOST_OPEN, MOST_WAITING, Queue};
+pub use queue::{Asked, Decided, MOST_WAITING, Queue};

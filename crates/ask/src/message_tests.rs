@@ -1,5 +1,5 @@
 use super::{Approve, Audit, Command, Deny, Event, FsRequest, Term, TermError};
-use crate::test_support::call;
+use crate::test_support::{MOST_OPEN, call};
 use crate::{
     Answer, Lifetime, Now, Question, QuestionId, Queue, Scope, Source, Store, Subject, to_line,
 };
@@ -113,7 +113,7 @@ fn answers_come_back_as_they_were_sent() {
 
 fn asked(path: &[u8]) -> Question {
     let now = Now::read();
-    let mut queue = Queue::new("0192-session");
+    let mut queue = Queue::new("0192-session", MOST_OPEN);
     let mut new = call(1 << 63, "");
     let Subject::File(file) = &mut new.subject;
     file.path = PathBuf::from(OsStr::from_bytes(path));
@@ -157,7 +157,7 @@ fn a_secret_offers_no_directory_on_the_wire() {
 #[test]
 fn a_decision_says_who_and_how_long() {
     let now = Now::read();
-    let mut queue = Queue::new("s");
+    let mut queue = Queue::new("s", MOST_OPEN);
     queue.ask(call(1, "/opt/sdk/a"), now);
     let source = Source::Socket { uid: 1000, pid: 42, name: "editor".to_owned() };
     let answer = Answer::Allow { scope: Scope::File, lifetime: Lifetime::Always(Store::Project) };

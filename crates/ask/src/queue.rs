@@ -8,8 +8,6 @@ use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Questions that are open at once. A person answers none of more than this.
-pub const MOST_OPEN: usize = 256;
 /// Calls that wait at once, for all questions together.
 pub const MOST_WAITING: usize = 4096;
 
@@ -42,13 +40,15 @@ struct Open {
 pub struct Queue {
     session: String,
     next: u64,
+    /// Questions at once.
+    most_open: usize,
     open: BTreeMap<QuestionId, Open>,
     waiting: usize,
 }
 
 impl Queue {
-    pub fn new(session: &str) -> Self {
-        Self { session: session.to_owned(), next: 1, open: BTreeMap::new(), waiting: 0 }
+    pub fn new(session: &str, most_open: usize) -> Self {
+        Self { session: session.to_owned(), next: 1, most_open, open: BTreeMap::new(), waiting: 0 }
     }
 
     pub fn ask(&mut self, new: NewQuestion, now: Now) -> Asked {
@@ -62,7 +62,7 @@ impl Queue {
             self.waiting += open.question.requests.len() - before;
             return Asked::Joined(open.question.id);
         }
-        if self.open.len() >= MOST_OPEN {
+        if self.open.len() >= self.most_open {
             return Asked::Full;
         }
         let id = QuestionId(self.next);

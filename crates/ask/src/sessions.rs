@@ -3,7 +3,7 @@
 //! Sessions come and go at any time. One that can not be understood is reported once and left alone;
 //! it never keeps the others from being seen.
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Store};
 use crate::client::{Client, ClientError};
 use crate::message::{Audit, Command, Event, Hello, PROTOCOL, Refused};
 use crate::question::{Question, QuestionId};
@@ -66,6 +66,7 @@ pub enum Change {
     /// A command of ours was carried out.
     Done {
         session: String,
+        command: String,
     },
     /// A command of ours was not.
     Refused {
@@ -218,6 +219,12 @@ impl Sessions {
         session.client.send(&Command::answering(id, answer))
     }
 
+    /// Has what was answered for the session written to a policy; whether it was comes later, too.
+    pub fn save(&mut self, session: &str, store: Store) -> Result<(), ClientError> {
+        let session = self.connected.get_mut(session).ok_or(ClientError::Gone)?;
+        session.client.send(&Command::PolicySave { scope: store })
+    }
+
     fn discover(&mut self, changes: &mut Vec<Change>) -> Result<(), ClientError> {
         let unreadable = |source| ClientError::Unreadable { path: self.directory.clone(), source };
         let entries = match fs::read_dir(&self.directory) {
@@ -355,7 +362,9 @@ impl Session {
             }
             Event::Error(refused) => changes.push(Change::Refused { session, refused }),
             Event::Reply(reply) if reply.command == "cmd.hello" => {}
-            Event::Reply(_) => changes.push(Change::Done { session }),
+            Event::Reply(reply) => {
+                changes.push(Change::Done { session, command: reply.command });
+            }
             Event::Unknown => {}
         }
         Ok(())

@@ -2,7 +2,7 @@ use super::{Change, Sessions, socket_directory, socket_path};
 use crate::client::{Client, ClientError};
 use crate::message::Event;
 use crate::server::{ConnectionId, Introduction, Peer, Server, Wish};
-use crate::test_support::call;
+use crate::test_support::{MOST_OPEN, call};
 use crate::{Answer, Asked, Lifetime, Now, QuestionId, Queue, Scope};
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
@@ -29,7 +29,7 @@ impl Host {
             project: "/p".to_owned(),
         };
         Self {
-            queue: Queue::new(session),
+            queue: Queue::new(session, MOST_OPEN),
             server: Server::new(introduction),
             listener: None,
             clients: Vec::new(),

@@ -4,6 +4,9 @@ use crate::{Access, Ancestor, FileSubject, NewQuestion, Process, Subject};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Questions that are open at once.
+pub(crate) const MOST_OPEN: usize = 256;
+
 pub(crate) fn process(pid: u32) -> Process {
     Process {
         pid,

@@ -13,10 +13,11 @@ use crate::message::Message;
 use crate::missing::Grounds;
 use crate::parked::{Parked, Then, Waiting};
 use crate::path_call::{PathCall, PathCalls};
+use crate::remote::Remote;
 use crate::serve::{Desk, name_of, number_of};
 use crate::slow::Helpers;
 use crate::touch::{Reply, Touch, Wants};
-use palisade_bpf::Arch;
+use palisade_bpf::{Arch, table};
 use palisade_plan::model;
 use palisade_sys::Errno;
 use palisade_sys::fdpass::recv_with_fds;
@@ -31,14 +32,16 @@ const LONGEST_REPLY: usize = 128;
 #[derive(Debug)]
 pub(crate) struct Gate {
     calls: PathCalls,
+    openat2: Option<u32>,
     text: PathText,
+    remote: Remote,
     grounds: Grounds,
     absent: Absent,
     parked: Parked,
 }
 
 /// What is missing, and may be asked about.
-struct Unseen {
+pub(crate) struct Unseen {
     wants: Wants,
     path: Vec<u8>,
     follow: bool,
@@ -55,7 +58,9 @@ impl Gate {
     ) -> Self {
         Self {
             calls: PathCalls::of(Arch::native(), gate.executes),
+            openat2: table::number(Arch::native(), "openat2"),
             text: PathText::new(),
+            remote: Remote::look_up(proc),
             grounds: Grounds::look_up(gate, proc),
             absent: Absent::default(),
             parked: Parked::new(listener, proc),
@@ -66,22 +71,46 @@ impl Gate {
         self.calls.parse(notification)
     }
 
+    pub(crate) fn is_openat2(&self, notification: &Notification) -> bool {
+        self.openat2 == Some(notification.number)
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
         self.parked.is_idle()
     }
 
+    /// Takes note of who calls. True if the call is put off.
+    pub(crate) fn makes_wait(
+        &mut self,
+        supervisor: &OwnedFd,
+        notification: &Notification,
+        caller: &Caller,
+    ) -> bool {
+        self.parked.notice(supervisor, caller.thread);
+        self.parked.hold(notification)
+    }
+
+    pub(crate) fn glance(&mut self, caller: &Caller, call: &mut PathCall) -> Glance {
+        self.text.glance(&self.remote, caller, call)
+    }
+
+    /// The path that was looked for last.
+    pub(crate) fn path(&self) -> &[u8] {
+        self.text.bytes()
+    }
+
     fn unseen(&mut self, caller: &Caller, mut call: PathCall) -> Option<Unseen> {
-        match self.text.glance(caller, &mut call) {
+        match self.glance(caller, &mut call) {
             Glance::GoOn if call.wants == Wants::Execute => {
                 let path = executing::unseen(caller, &call, self.text.bytes(), &self.grounds)?;
                 Some(Unseen { wants: Wants::Execute, path, follow: true, typed: None })
             }
-            Glance::GoOn => None,
+            Glance::GoOn | Glance::Remote => None,
             Glance::Missing => self.missing(caller, &call),
         }
     }
 
-    fn missing(&self, caller: &Caller, call: &PathCall) -> Option<Unseen> {
+    pub(crate) fn missing(&self, caller: &Caller, call: &PathCall) -> Option<Unseen> {
         let (text, follow) = (self.text.bytes(), call.follow);
         let typed = text.starts_with(b"/").then_some(text);
         if typed.is_some_and(|typed| self.absent.has(typed, follow)) {
@@ -101,8 +130,7 @@ impl Desk<'_> {
         let Some(gate) = &mut self.gate else {
             return self.respond(notification.id, Response::Continue);
         };
-        gate.parked.notice(&self.teller.supervisor, caller.thread);
-        if gate.parked.hold(notification) {
+        if gate.makes_wait(&self.teller.supervisor, notification, caller) {
             return;
         }
         match gate.unseen(caller, call) {
@@ -127,8 +155,7 @@ impl Desk<'_> {
             _ => return false,
         };
         let Some(gate) = &mut self.gate else { return false };
-        gate.parked.notice(&self.teller.supervisor, caller.thread);
-        if gate.parked.hold(notification) {
+        if gate.makes_wait(&self.teller.supervisor, notification, caller) {
             return true;
         }
         let source = PathCall::looking(from, follow, Wants::Source);
@@ -137,7 +164,13 @@ impl Desk<'_> {
         true
     }
 
-    fn park(&mut self, notification: &Notification, caller: &Caller, unseen: Unseen, then: Then) {
+    pub(crate) fn park(
+        &mut self,
+        notification: &Notification,
+        caller: &Caller,
+        unseen: Unseen,
+        then: Then,
+    ) {
         let Some(gate) = self.gate.as_mut().filter(|gate| !gate.parked.is_full()) else {
             return self.respond(notification.id, Response::Fail(Errno::ACCESS));
         };
@@ -246,7 +279,7 @@ impl Desk<'_> {
                 let errno = Errno::from_raw_os_error(i32::from(errno));
                 self.respond(touch, Response::Fail(errno));
             }
-            Reply::File { .. } => self.give(&waiting.notification, files),
+            Reply::File { .. } => self.give(&waiting, files),
         }
     }
 
@@ -255,16 +288,23 @@ impl Desk<'_> {
             (Then::Broker(call), Some(caller)) => {
                 self.perform(helpers, notification, &caller, call);
             }
+            (Then::Read(reading), Some(caller)) => self.open_for(notification, &caller, reading),
+            (Then::Read(_), None) => self.respond(notification.id, Response::Fail(Errno::ACCESS)),
             _ => self.respond(notification.id, Response::Continue),
         }
     }
 
-    fn give(&self, notification: &Notification, files: &[OwnedFd]) {
-        let id = notification.id;
-        let call = self.gate.as_ref().and_then(|gate| gate.parse(notification));
-        let (Some(file), Some(PathCall { wants: Wants::Open { .. }, close_on_exec, .. })) =
-            (files.first(), call)
-        else {
+    fn give(&self, waiting: &Waiting, files: &[OwnedFd]) {
+        let id = waiting.notification.id;
+        let call = self.gate.as_ref().and_then(|gate| gate.parse(&waiting.notification));
+        let close_on_exec = match (waiting.then, call) {
+            (Then::Read(reading), _) => Some(reading.close_on_exec()),
+            (_, Some(PathCall { wants: Wants::Open { .. }, close_on_exec, .. })) => {
+                Some(close_on_exec)
+            }
+            _ => None,
+        };
+        let (Some(file), Some(close_on_exec)) = (files.first(), close_on_exec) else {
             return self.respond(id, Response::Fail(Errno::ACCESS));
         };
         let given = self.listener.respond_with(id, file.as_fd(), close_on_exec);

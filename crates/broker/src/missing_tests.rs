@@ -21,6 +21,8 @@ fn grounds(top: &std::path::Path) -> Grounds {
         executes: false,
         on_ask: OnAsk::Ask,
         ask_timeout_ms: 0,
+        most_questions: 0,
+        known_callers: true,
     };
     let proc = openat(CWD, "/proc", DIRECTORY, NO_MODE).unwrap();
     Grounds::look_up(&gate, Box::leak(Box::new(proc)))

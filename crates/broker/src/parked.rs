@@ -5,6 +5,7 @@
 
 use crate::call::Call;
 use crate::message::Message;
+use crate::openat2::Reading;
 use crate::signals::Signals;
 use crate::touch::Touch;
 use palisade_sys::notify::{Listener, Notification, Response};
@@ -48,6 +49,7 @@ pub(crate) struct Waiting {
 pub(crate) enum Then {
     Kernel,
     Broker(Call),
+    Read(Reading),
 }
 
 #[derive(Debug)]

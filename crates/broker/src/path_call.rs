@@ -115,7 +115,7 @@ impl PathCall {
     }
 }
 
-fn opening(path: PathArg, flags: u32) -> Option<PathCall> {
+pub(crate) fn opening(path: PathArg, flags: u32) -> Option<PathCall> {
     if flags & WRITES_OR_CREATES != 0 {
         return None;
     }

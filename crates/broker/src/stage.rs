@@ -68,6 +68,8 @@ impl Stage {
             executes: true,
             on_ask: OnAsk::Wait,
             ask_timeout_ms: 1000,
+            most_questions: 1,
+            known_callers: true,
         }
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use palisade_testkit::{Running, World};
+use palisade_testkit::{Running, World, am_root, landlock_abi};
 use rustix::process::Signal;
 
 use crate::inside::{below, eventually, inside, lives, tree};
@@ -47,8 +47,8 @@ fn started(world: &World, flags: &[&str], then: &str) -> (Running, Vec<u32>) {
 fn nothing_is_left_of_a_run_that_ended() {
     let world = World::new();
     world.write("home/settings/file", "");
-    // The state directory comes with the first run and stays.
-    inside(&world, &[], "true").assert_code(0);
+    // The state directory comes with the first run and stays, and what runs are found by with the first that lasts.
+    inside(&world, &[], "sleep 0.3").assert_code(0);
     for flags in [&["--overlay", "~/settings"][..], &["--level", "1"]] {
         let before = (mounts(), traces(&world));
         let (mut run, processes) = started(&world, flags, "read go; exit 3");
@@ -67,7 +67,7 @@ fn nothing_is_left_of_a_run_that_ended() {
 fn nothing_is_left_when_the_supervisor_is_killed() {
     let world = World::new();
     world.write("home/settings/file", "");
-    inside(&world, &[], "true").assert_code(0);
+    inside(&world, &[], "sleep 0.3").assert_code(0);
     for flags in [&["--overlay", "~/settings"][..], &["--level", "1"]] {
         let before = (mounts(), traces(&world));
         let (run, processes) = started(&world, flags, "sleep 1000");
@@ -75,8 +75,8 @@ fn nothing_is_left_when_the_supervisor_is_killed() {
         run.wait().assert_code(137);
         eventually("all processes gone", || !processes.iter().any(|pid| lives(*pid)));
         assert_eq!(mounts(), before.0);
-        // By a small file others find a run; whoever comes next removes what nobody stands behind.
-        inside(&world, &[], "true").assert_code(0);
+        // Files of runs that nobody stands behind any more are removed by who looks for runs.
+        world.sandbox(["top", "--json"]).run().assert_code(0);
         let left: Vec<_> =
             traces(&world).into_iter().filter(|path| !before.1.contains(path)).collect();
         assert_eq!(left, [""; 0]);
@@ -109,7 +109,7 @@ fn nothing_is_left_when_the_supervisor_is_killed_during_set_up() {
     const STRIDE: u32 = 61;
     let world = World::new();
     world.write("home/settings/file", "");
-    inside(&world, &[], "true").assert_code(0);
+    inside(&world, &[], "sleep 0.3").assert_code(0);
     let before = (mounts(), traces(&world));
     let mark = world.path().display().to_string();
     for run in 0..RUNS {
@@ -126,7 +126,6 @@ fn nothing_is_left_when_the_supervisor_is_killed_during_set_up() {
         });
     }
     assert_eq!(mounts(), before.0);
-    // Files of runs that nobody stands behind any more are removed by who looks for runs.
     world.sandbox(["top", "--json"]).run().assert_code(0);
     let left: Vec<_> = traces(&world).into_iter().filter(|path| !before.1.contains(path)).collect();
     assert_eq!(left, [""; 0]);
@@ -291,4 +290,26 @@ fn namespaces_of(directory: &Path) -> Vec<String> {
         .unwrap()
         .map(|entry| fs::read_link(entry.unwrap().path()).unwrap().display().to_string())
         .collect()
+}
+
+/// Without a pid namespace nobody's death takes the others along.
+///
+/// Proves: RES-2 wall-time, PROC-3 grace, PROC-1 dies-together
+#[test]
+fn who_is_ended_without_a_namespace_is_ended_with_all_its_processes() {
+    let none = &["--level", "0", "--approve-no-isolation", "a test"][..];
+    let landlock_alone = &["--level", "1", "--no-userns"][..];
+    let levels = [Some(none), (!am_root() && landlock_abi() > 0).then_some(landlock_alone)];
+    for level in levels.into_iter().flatten() {
+        let world = World::new();
+        let flags = [level, &["--timeout", "1s", "--grace", "100ms"]].concat();
+        // Deaf to the first signal, with a child and a grandchild whose parent is gone.
+        let script = "trap '' TERM HUP; (sleep 1000 & echo $! >>pids); sleep 1000 & echo $! >>pids; \
+                      echo $$ >>pids; while :; do sleep 1; done";
+        inside(&world, &flags, script).assert_code(124);
+        let pids = fs::read_to_string(world.project().join("pids")).unwrap();
+        let pids: Vec<u32> = pids.lines().map(|pid| pid.parse().unwrap()).collect();
+        assert_eq!(pids.len(), 3);
+        eventually("all of them are gone", || !pids.iter().any(|pid| lives(*pid)));
+    }
 }

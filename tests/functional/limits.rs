@@ -1,6 +1,9 @@
-//! Limits of a policy that rlimits hold: they bite inside, and at the number that was written.
+//! Limits of a policy that the kernel holds by refusing: they bite inside, and at the number that was written.
 
 use palisade_testkit::{Output, World};
+
+use crate::inside::{host_script, private_mounts};
+use crate::limits_support::{assert_holder, limit_of};
 
 fn run_under(policy: &str, command: &[&str]) -> Output {
     let world = World::new();
@@ -95,6 +98,71 @@ fn the_report_names_who_held_the_limits() {
     output.assert_code(0);
     let report = output.report.as_ref().unwrap();
     let promises = report["promises"].as_array().unwrap();
-    let limits = promises.iter().find(|promise| promise["id"] == "PROC-2");
-    assert_eq!(limits.unwrap()["layers"], serde_json::json!(["rlimits"]), "{report:#}");
+    let promised = promises.iter().find(|promise| promise["id"] == "PROC-2").unwrap();
+    let limit = limit_of(&output, "pids");
+    assert_holder(&limit, "pids", ("rlimit", "hard"));
+    let layer = if limit["holder"] == "rlimit" { "rlimits" } else { "cgroup" };
+    assert_eq!(promised["layers"], serde_json::json!([layer]), "{report:#}");
+}
+
+/// With the option, its key and what would do.
+///
+/// Proves: RES-1 holder, RES-2 open-files
+#[test]
+fn a_limit_with_which_nothing_could_start_says_what_is_needed() {
+    let world = World::new();
+    for (option, value, words) in [
+        (
+            "--memory",
+            "1",
+            "`resources.maxMemory` (1) is too small to start a sandbox with; at least 4m",
+        ),
+        ("--open-files", "3", "`resources.maxFileDescriptors` (3) is too small"),
+    ] {
+        let output = world.sandbox_run([option, value], ["touch", "ran"]).run();
+        output.assert_code(125);
+        let told = format!("{option}: {words}");
+        assert!(output.err().contains(&told), "no {told} in {}", output.err());
+    }
+    assert!(!world.project().join("ran").exists());
+    world.sandbox_run(["--open-files", "16"], ["true"]).run().assert_code(0);
+}
+
+/// Proves: RES-2 open-files
+#[test]
+fn more_open_files_than_the_caller_may_have_are_refused_with_both_numbers() {
+    let world = World::new();
+    let script = "ulimit -n 512; \"$PALISADE\" run --open-files 512 -- sh -c 'ulimit -n'; \
+                  exec \"$PALISADE\" run --open-files 513 -- true";
+    let output = host_script(&world, script).run();
+    output.assert_code(125);
+    assert_eq!(output.out(), "512\n", "{}", output.err());
+    let told = "resources.maxFileDescriptors (--open-files) asks for 513, and this process itself may have \
+                no more than 512";
+    assert!(output.err().contains(told), "{}", output.err());
+}
+
+/// Root is told that it is not a matter of rights.
+///
+/// Proves: RES-1 unheld
+#[test]
+fn groups_on_a_read_only_file_system_are_told_as_that() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let world = World::new();
+    let script = "grep -E ' - cgroup2? ' /proc/self/mountinfo | cut -d' ' -f5 | while read -r at; do \
+                  mount -o remount,bind,ro \"$at\"; done; exec \"$PALISADE\" run --memory 64m -- true";
+    let output = private_mounts(&world, script).run();
+    output.assert_code(125);
+    assert!(output.err().contains("is on a read-only file system"), "{}", output.err());
+}
+
+/// Proves: POL-7 presets
+#[test]
+fn a_tool_that_no_policy_knows_is_run_under_the_preset_of_all_and_said_to_be() {
+    let flags = ["--tool", "nosuch", "--best-effort-limits", "--waive-limit", "disk"];
+    let output = World::new().sandbox_run(flags, ["true"]).run();
+    let told = "no policy says anything of the tool `nosuch`: it gets the preset `tool`";
+    assert!(output.err().contains(told), "{}", output.err());
 }

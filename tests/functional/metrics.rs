@@ -133,7 +133,7 @@ fn a_run_is_counted_in_every_family_and_the_next_one_adds_to_it() {
 #[test]
 fn runs_that_end_in_other_ways_are_counted_as_what_they_were() {
     let world = World::new();
-    let (late, _) = counted(&world, &["--timeout", "200ms", "--grace", "100ms"], &["sleep", "60"]);
+    let (late, _) = counted(&world, &["--timeout", "2s", "--grace", "100ms"], &["sleep", "60"]);
     late.assert_code(124);
     let (refused, _) = counted(&world, &["--level", "0"], &["true"]);
     refused.assert_code(126);
@@ -223,8 +223,26 @@ fn two_hundred_runs_at_once_lose_no_count_and_no_reader_sees_half() {
     assert_eq!(samples[r#"palisade_cleanups_total{result="done"}"#], all);
     assert_eq!(samples["palisade_sandbox_lifetime_seconds_count"], all);
     let beside = fs::read_dir(world.path()).unwrap().map(|entry| entry.unwrap().file_name());
-    let left = beside.filter(|name| name.to_string_lossy().contains(".prom.")).count();
-    assert_eq!(left, 0, "nothing stays beside the file");
+    let left: Vec<_> = beside.filter(|name| name.to_string_lossy().contains(".prom.")).collect();
+    assert_eq!(left, [".palisade.prom.lock"], "nothing else stays beside the file");
+}
+
+/// Proves: TEL-1 prometheus
+#[test]
+fn a_lock_that_somebody_keeps_costs_the_count_and_not_the_commands_own_result() {
+    let world = World::new();
+    let (first, _) = counted(&world, &[], &["true"]);
+    first.assert_code(0);
+    let lock = fs::File::open(world.path().join(".palisade.prom.lock")).unwrap();
+    lock.lock().unwrap();
+    let (held_up, samples) = counted(&world, &[], &["sh", "-c", "exit 7"]);
+    held_up.assert_code(7);
+    assert!(held_up.err().contains("this run is not counted"), "{}", held_up.err());
+    assert_eq!(samples[r#"palisade_runs_total{outcome="completed"}"#], 1.0);
+    drop(lock);
+    let (next, samples) = counted(&world, &[], &["true"]);
+    next.assert_code(0);
+    assert_eq!(samples[r#"palisade_runs_total{outcome="completed"}"#], 2.0);
 }
 
 /// Proves: TEL-1 prometheus

@@ -221,6 +221,68 @@ fn a_reader_that_never_reads_does_not_outlast_the_time_limit() {
     drop(unread);
 }
 
+/// The command is done with it, and what it wrote fits into what is on the way: the reader alone is late.
+///
+/// Proves: RES-2 output, RES-2 wall-time
+#[test]
+fn what_nobody_reads_of_a_command_that_has_ended_does_not_outlast_the_time_limit_either() {
+    let world = World::new();
+    let report = world.path().join("late.json");
+    let flags = [
+        "--max-output",
+        "1m",
+        "--timeout",
+        "2s",
+        "--grace",
+        "200ms",
+        "--report",
+        report.to_str().unwrap(),
+    ];
+    let mut run = sandbox_command(&world, &flags, &["head", "-c", "150k", "/dev/zero"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let unread = run.stdout.take().unwrap();
+    assert_eq!(end_of(run), 124);
+    drop(unread);
+    let report = fs::read_to_string(&report).unwrap();
+    assert!(report.contains("were not taken by their reader"), "{report}");
+}
+
+/// A terminal that takes nothing (Ctrl-S, a window that hangs), for the command's words and for ours.
+///
+/// Proves: RES-2 output, RES-2 wall-time
+#[test]
+fn a_terminal_that_nobody_reads_does_not_outlast_the_time_limit() {
+    let world = World::new();
+    for cap in [&[][..], &["--max-output", "64k"]] {
+        let (unread, terminal) = pty();
+        let mut flags = vec!["--timeout", "1s", "--grace", "200ms"];
+        flags.extend(cap);
+        let again = || Stdio::from(terminal.try_clone().unwrap());
+        let run = sandbox_command(&world, &flags, &["yes"])
+            .stdin(again())
+            .stdout(again())
+            .stderr(again())
+            .spawn()
+            .unwrap();
+        assert_eq!(end_of(run), 124, "{cap:?}");
+        drop((unread, terminal));
+    }
+}
+
+/// The two ends of a terminal: where a window would read, and the one for a command.
+fn pty() -> (OwnedFd, OwnedFd) {
+    use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let window = openpt(flags).unwrap();
+    grantpt(&window).unwrap();
+    unlockpt(&window).unwrap();
+    let command = ioctl_tiocgptpeer(&window, flags).unwrap();
+    (window, command)
+}
+
 /// Proves: RES-2 output
 #[test]
 fn an_output_closed_inside_is_closed_outside() {
@@ -345,6 +407,33 @@ fn who_insists_does_not_wait_for_the_step() {
     run.signal(rustix::process::Signal::INT);
     run.wait().assert_code(0);
     assert!(start.elapsed() < Duration::from_secs(60));
+}
+
+/// `timeout(1)` and a service manager ask once; a terminal that is closed tells by SIGHUP.
+///
+/// Proves: RES-5 time
+#[test]
+fn who_asks_for_an_end_does_not_wait_for_the_step_either() {
+    let world = World::new();
+    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::HUP] {
+        let run = world
+            .sandbox_run(["--normalize-time", "1h"], ["sh", "-c", "echo said"])
+            .deadline(Duration::from_secs(60))
+            .spawn();
+        run.wait_for_stdout("said");
+        eventually("the command has ended", || crate::inside::below(&run).is_empty());
+        run.signal(signal);
+        run.wait().assert_code(0);
+    }
+}
+
+/// Proves: RES-5 time
+#[test]
+fn a_step_of_more_than_an_hour_is_refused() {
+    let output = World::new().sandbox_run(["--normalize-time", "61m"], ["true"]).run();
+    output.assert_code(125);
+    let told = "--normalize-time: `resources.normalizeTime` (61m) would keep every run waiting";
+    assert!(output.err().contains(told) && output.err().contains("at most 1h"), "{}", output.err());
 }
 
 /// What SECURITY.md says about it can be done as it says.

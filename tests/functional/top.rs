@@ -18,6 +18,7 @@ fn top(world: &World, arguments: &[&str]) -> Output {
 /// A run that says `ready` and waits.
 fn waiting(world: &World, flags: &[&str], before: &str) -> Running {
     let script = format!("{before} echo ready; read -r line");
+    let known = files(world).len();
     let run = world
         .sandbox(["run", "--quiet"])
         .args(flags)
@@ -25,6 +26,8 @@ fn waiting(world: &World, flags: &[&str], before: &str) -> Running {
         .keep_stdin_open()
         .spawn();
     run.wait_for_stdout("ready");
+    // A run is announced when it has lasted a moment.
+    eventually("the run is announced", || files(world).len() > known);
     run
 }
 

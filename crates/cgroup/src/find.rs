@@ -8,6 +8,7 @@ use crate::hierarchy::{Hierarchies, Spot};
 use crate::home::{LEAF, is_the_root};
 use palisade_plan::limit::{CgroupHome, Controller, Way};
 use rustix::fs::Access;
+use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -141,6 +142,17 @@ impl Look {
             let there = read_at(&spot.own, "cgroup.controllers").unwrap_or_default();
             controllers::named_in(&there).len()
         });
+        let has_controllers = v2.as_ref().filter(|_| v2_controllers != Some(0));
+        if let Some(spot) =
+            has_controllers.or(v1.values().next()).filter(|it| is_read_only(&it.own))
+        {
+            return format!(
+                "{} is on a read-only file system, which holds for root too (sudo mount -o remount,rw {}; a \
+                 container needs to be given groups it can write)",
+                spot.own.display(),
+                spot.top.display()
+            );
+        }
         match (v2, v1.values().next()) {
             (None, None) => "no hierarchy is mounted that shows our own group (sudo mount -t \
                              cgroup2 none /sys/fs/cgroup)"
@@ -173,6 +185,10 @@ fn place(parent: &Path, list: &str, way: Way) -> Option<Place> {
 /// Also that the mount is writable, which counts for root too.
 fn is_writable(path: &Path) -> bool {
     rustix::fs::access(path, Access::WRITE_OK).is_ok()
+}
+
+fn is_read_only(path: &Path) -> bool {
+    rustix::fs::access(path, Access::WRITE_OK) == Err(Errno::ROFS)
 }
 
 #[cfg(test)]

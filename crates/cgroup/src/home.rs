@@ -8,9 +8,10 @@ use crate::error::{CgroupError, Doing as _};
 use crate::held::lacks;
 use crate::hierarchy::Hierarchies;
 use palisade_plan::limit::{Controller, Way};
-use palisade_sys::{At as _, Errno, Mode};
+use palisade_sys::{At as _, Errno, Mode, proc};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Where the supervisor goes when its own group is divided.
 pub(crate) const LEAF: &str = "palisade-supervisor";
@@ -105,8 +106,8 @@ impl Home {
             write_at(&self.parent, "cgroup.subtree_control", &words.join(" ")).doing(STEP, LOOK)?;
         }
         write_at(&self.parent, "cgroup.procs", "0").doing(STEP, LOOK)?;
-        match rustix::fs::rmdir(&leaf) {
-            // Somebody was born there.
+        match empty_and_remove(&leaf, &self.parent) {
+            // Somebody is born there all the time.
             Ok(()) | Err(Errno::NOENT | Errno::BUSY) => Ok(()),
             refused => refused.at("rmdir", &leaf).doing(STEP, LOOK),
         }
@@ -119,6 +120,26 @@ impl Drop for Home {
             let _ = self.put_back();
         }
     }
+}
+
+/// The broker and the keeper were born in the leaf, and one of them may still have to end.
+fn empty_and_remove(leaf: &Path, parent: &Path) -> Result<(), Errno> {
+    const TRIES: u32 = 50;
+    const PAUSE: Duration = Duration::from_millis(2);
+    for _ in 0..TRIES {
+        for member in read_at(leaf, "cgroup.procs").unwrap_or_default().lines() {
+            // Who has just ended can not be moved, and need not be.
+            let _ = write_at(parent, "cgroup.procs", member);
+        }
+        match rustix::fs::rmdir(leaf) {
+            Err(Errno::BUSY) => {}
+            removed => return removed,
+        }
+        if proc::poll(&mut [], Some(PAUSE)).is_err() {
+            break;
+        }
+    }
+    rustix::fs::rmdir(leaf)
 }
 
 const LOOK: &str = "sandbox doctor says which control groups can be used here";

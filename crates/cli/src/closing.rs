@@ -83,6 +83,9 @@ fn of_calls(report: &RunReport) -> Option<String> {
 
 /// The limit that explains how the run ended, with the option that raises it.
 fn of_limits(report: &RunReport) -> Option<String> {
+    if let Outcome::Completed | Outcome::Signalled = report.outcome {
+        return of_passed_limits(report);
+    }
     let names: &[&str] = match report.outcome {
         Outcome::OutOfMemory => &["memory"],
         Outcome::CpuTime => &["cpu-time"],
@@ -95,11 +98,7 @@ fn of_limits(report: &RunReport) -> Option<String> {
     let limit = report.limits.iter().find(is_reached)?;
     let LimitReport { name, value, holder, .. } = limit;
     let reached = limit.reached.as_ref()?;
-    let show = |value: u64| match name.as_str() {
-        "memory" | "disk" | "max-output" => units::show_size(value),
-        "cpu-time" => units::show_millis(value),
-        _ => value.to_string(),
-    };
+    let show = |value| shown_limit(name, value);
     let what = match report.outcome {
         Outcome::OutOfMemory => "out of memory",
         Outcome::CpuTime => "out of CPU time",
@@ -107,11 +106,34 @@ fn of_limits(report: &RunReport) -> Option<String> {
         Outcome::DiskFull => "no room left for files",
         _ => "not all output was passed on",
     };
+    let is_counted = reached.usage.is_some() || reached.times.is_some();
+    let what = match report.outcome {
+        _ if !is_counted => "what the run uses could not be counted any longer (see the report)",
+        _ => what,
+    };
     let ended = if reached.ended_the_run { "; everything inside was ended" } else { "" };
     Some(format!(
         "{what}: the limit is {}, held by {holder}{ended}; raise it with --{name}",
         show(*value)
     ))
+}
+
+/// A limit that is looked at now and then may be found passed when all is over.
+fn of_passed_limits(report: &RunReport) -> Option<String> {
+    report.limits.iter().find_map(|limit| {
+        let used = limit.reached.as_ref()?.usage.filter(|used| *used > limit.value)?;
+        let LimitReport { name, value, holder, .. } = limit;
+        let [used, value] = [used, *value].map(|value| shown_limit(name, value));
+        Some(format!("the limit --{name} of {value} was passed ({used}), and {holder} saw it too late"))
+    })
+}
+
+fn shown_limit(name: &str, value: u64) -> String {
+    match name {
+        "memory" | "disk" | "max-output" => units::show_size(value),
+        "cpu-time" => units::show_millis(value),
+        _ => value.to_string(),
+    }
 }
 
 fn counted(count: u64, thing: &str) -> String {

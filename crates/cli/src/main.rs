@@ -8,6 +8,7 @@ mod commands;
 mod environment;
 mod flags;
 mod output;
+mod patience;
 mod request;
 
 use clap::error::ErrorKind;

@@ -2,6 +2,7 @@
 //!
 //! Colour only on a terminal, and never with `NO_COLOR` set (no-color.org).
 
+use crate::patience;
 use palisade_record::escape;
 use palisade_session::SessionError;
 use std::io::{self, IsTerminal, Write};
@@ -50,15 +51,14 @@ pub(crate) fn usage(error: &clap::Error) {
     let stderr = io::stderr();
     let coloured = stderr.is_terminal() && colour_wanted();
     let text = if coloured { rendered.ansi().to_string() } else { rendered.to_string() };
-    // As in `say`.
+    // Standard error may be closed; there is nowhere else to say so.
     let _ = stderr.lock().write_all(text.replacen("error:", "sandbox:", 1).as_bytes());
 }
 
 fn say(text: &str, style: Style) {
-    let stderr = io::stderr();
-    let paint = Paint { on: stderr.is_terminal() && colour_wanted() };
-    // Standard error may be closed; there is nowhere else to say so.
-    let _ = writeln!(stderr.lock(), "{} {}", paint.with(style, "sandbox:"), escape::text(text));
+    let paint = Paint { on: io::stderr().is_terminal() && colour_wanted() };
+    let line = format!("{} {}\n", paint.with(style, "sandbox:"), escape::text(text));
+    patience::say(line.as_bytes());
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -53,6 +53,8 @@ pub(crate) enum ToInit {
     Signal(i32),
     /// Continue the stopped command in the foreground.
     Resume,
+    /// End everybody, and leave.
+    End,
 }
 
 /// Between pid 1 and the process that becomes the command: how far each of them is. What the latter
@@ -164,6 +166,7 @@ impl ToInit {
             Self::Mapped => b"mapped".to_vec(),
             Self::Signal(signal) => format!("signal{UNIT}{signal}").into_bytes(),
             Self::Resume => b"resume".to_vec(),
+            Self::End => b"end".to_vec(),
         }
     }
 
@@ -172,6 +175,7 @@ impl ToInit {
         match text.split_once(UNIT) {
             None if text == "mapped" => Some(Self::Mapped),
             None if text == "resume" => Some(Self::Resume),
+            None if text == "end" => Some(Self::End),
             Some(("signal", number)) => number.parse().ok().map(Self::Signal),
             _ => None,
         }

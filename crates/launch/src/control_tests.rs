@@ -26,7 +26,7 @@ fn every_message_survives_the_socket() {
     round_trip(&FromInit::Failed(
         LaunchError::new("building the view", "open_tree /x: no").with_mend("do this"),
     ));
-    for message in [ToInit::Mapped, ToInit::Resume, ToInit::Signal(15)] {
+    for message in [ToInit::Mapped, ToInit::Resume, ToInit::End, ToInit::Signal(15)] {
         assert_eq!(ToInit::decode(&message.encode()), Some(message));
     }
 }

@@ -136,7 +136,7 @@ impl Init {
             }
             Some(ToInit::Mapped) => {}
             // An empty packet: the supervisor is gone, and nobody may outlive it.
-            None => return Err(Errno::PIPE),
+            Some(ToInit::End) | None => return Err(Errno::PIPE),
         }
         Ok(())
     }

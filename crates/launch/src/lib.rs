@@ -31,6 +31,6 @@ pub use control::{Checked, Ending, FromInit};
 pub use error::{LaunchError, Mistake};
 pub use keeper::Keeper;
 pub use palisade_cgroup::{CgroupError, GroupUsage, Held as Group, Hits};
-pub use parent::{Running, Usage, launch};
+pub use parent::{Running, TO_END_EVERYBODY, Usage, launch};
 pub use selfcheck::Observation;
 pub use streams::{Output, OutputPipe, Streams};

@@ -21,8 +21,12 @@ use palisade_sys::creds::{self, IdKind, MapLine, write_map};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
 use palisade_sys::proc::{self, PollFd, PollFlags, sig};
 use palisade_sys::{Errno, Pid, net};
+use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
+
+/// How long pid 1's stand-in may take to end everybody, where no namespace does.
+pub const TO_END_EVERYBODY: Duration = Duration::from_secs(2);
 
 /// A run under way.
 #[derive(Debug)]
@@ -36,6 +40,10 @@ pub struct Running {
     listener: Option<OwnedFd>,
     broker: Option<Broker>,
     group: Option<Held>,
+    /// Whether everybody inside ends with pid 1.
+    pid_namespace: bool,
+    /// Whether pid 1's stand-in was told to end everybody.
+    told_to_end: Cell<bool>,
     reaped: bool,
 }
 
@@ -79,6 +87,13 @@ pub fn launch(plan: &Plan, streams: &Streams, lock: OwnedFd) -> Result<Running, 
         // Before there is a child: afterwards the command could be faster than we are.
         creds::set_dumpable(false).during("closing the supervisor to inspection")?;
     }
+    // Before there is a child: our own group can be divided only while we are alone in it.
+    let group = plan
+        .group
+        .as_ref()
+        .map(|group| Held::create(group, &plan.session))
+        .transpose()
+        .map_err(|error| LaunchError::new("making the control group", error.to_string()))?;
     // Before the sandbox and not beside it, where it would keep a processor from one of the two processes that
     // set the sandbox up.
     let (broker, usher) = match (ends, &plan.seccomp) {
@@ -88,13 +103,6 @@ pub fn launch(plan: &Plan, streams: &Streams, lock: OwnedFd) -> Result<Running, 
         }
         _ => (None, None),
     };
-    // After the broker, which is not part of it.
-    let group = plan
-        .group
-        .as_ref()
-        .map(|group| Held::create(group, &plan.session))
-        .transpose()
-        .map_err(|error| LaunchError::new("making the control group", error.to_string()))?;
     const CREATING: &str = "creating the sandbox's namespaces";
     let (forked, to_join) = match &group {
         Some(group) => {
@@ -129,6 +137,8 @@ pub fn launch(plan: &Plan, streams: &Streams, lock: OwnedFd) -> Result<Running, 
                 listener: listener.map(|(listener, _)| listener),
                 broker,
                 group,
+                pid_namespace: clone_flags(plan).contains(CloneFlags::NEWPID),
+                told_to_end: Cell::new(false),
                 reaped: false,
             };
             if let Confinement::Namespaces(inside) = &plan.confinement {
@@ -251,10 +261,14 @@ impl Running {
         self.tell(ToInit::Resume)
     }
 
-    /// Ends everything inside, now.
+    /// Ends everything inside, now. Without a pid namespace nobody's death takes the others along: pid 1's
+    /// stand-in, whose descendants they are, ends them one by one. Called again, it is ended itself.
     pub fn kill(&self) -> Result<(), LaunchError> {
-        // Behind it stands the end of pid 1, which takes the others along: it may fail.
+        // Behind it stands what follows: it may fail.
         let _ = self.group.as_ref().map(Held::kill);
+        if !self.pid_namespace && !self.told_to_end.replace(true) {
+            return self.tell(ToInit::End);
+        }
         match proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL) {
             Err(error) if error.errno != Errno::SRCH => Err(error).during("ending the sandbox"),
             _ => Ok(()),
@@ -301,6 +315,11 @@ impl Drop for Running {
     fn drop(&mut self) {
         if !self.reaped {
             let _ = self.kill();
+            if !self.pid_namespace {
+                let mut set = [PollFd::from_borrowed_fd(self.pidfd.as_fd(), PollFlags::IN)];
+                let _ = proc::poll(&mut set, Some(TO_END_EVERYBODY));
+                let _ = self.kill();
+            }
             let _ = proc::wait_pid_rusage(self.pid);
         }
     }

@@ -1,6 +1,7 @@
 //! Why no plan could be made: what, where, and what to do about it.
 
 use crate::limit::{Holder, Limited};
+use palisade_policy::units::show_size;
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -96,9 +97,9 @@ pub enum PlanError {
     #[error("CPU {cpu} of resources.cpuSet can not be used here; there are {available}")]
     NoSuchCpu { cpu: u32, available: String },
     #[error(
-        "{} is {most} bytes, and file systems with a size of their own (tmpSize, varTmpSize) have {sized}: \
-         nothing is left for the rest; raise the one or lower the others",
-        .what.key()
+        "{} is {}, and file systems with a size of their own (tmpSize, varTmpSize) have {}: nothing is left \
+         for the rest; raise the one or lower the others",
+        .what.key(), show_size(*.most), show_size(*.sized)
     )]
     NoRoomLeft { what: Limited, most: u64, sized: u64 },
     #[error("the system call filter: {0}")]

@@ -11,6 +11,8 @@ use std::path::PathBuf;
 #[serde(rename_all = "kebab-case")]
 pub enum Limited {
     Memory,
+    /// Above it the run is slowed down, not ended.
+    MemoryHigh,
     Swap,
     Cpus,
     CpuSet,
@@ -28,8 +30,9 @@ pub enum Limited {
 }
 
 impl Limited {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Memory,
+        Self::MemoryHigh,
         Self::Swap,
         Self::Cpus,
         Self::CpuSet,
@@ -50,6 +53,7 @@ impl Limited {
     pub fn key(self) -> &'static str {
         match self {
             Self::Memory => "resources.maxMemory",
+            Self::MemoryHigh => "resources.memoryHigh",
             Self::Swap => "resources.maxSwap",
             Self::Cpus => "resources.cpus",
             Self::CpuSet => "resources.cpuSet",
@@ -71,6 +75,7 @@ impl Limited {
     pub fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory",
+            Self::MemoryHigh => "memory-high",
             Self::Swap => "swap",
             Self::Cpus => "cpus",
             Self::CpuSet => "cpuset",

@@ -56,6 +56,7 @@ pub(crate) fn waived(limits: &[Limited]) -> impl Iterator<Item = Promise> {
 fn limited(what: Limited) -> (&'static str, &'static str) {
     match what {
         Limited::Memory => ("RES-1", "memory is limited"),
+        Limited::MemoryHigh => ("RES-1", "the run is slowed down before its memory is used up"),
         Limited::Swap => ("RES-1", "swap is limited"),
         Limited::Cpus => ("RES-1", "the share of the CPUs is limited"),
         Limited::CpuSet => ("RES-2", "only the named CPUs are used"),

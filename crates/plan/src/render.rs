@@ -169,6 +169,7 @@ fn told(limit: &Limit) -> String {
         Limited::CpuSet => format!("{value} CPUs"),
         Limited::CpuTime | Limited::WallTime => units::show_millis(value),
         Limited::Memory
+        | Limited::MemoryHigh
         | Limited::Swap
         | Limited::FileSize
         | Limited::Disk

@@ -1,11 +1,21 @@
-//! Statements that can not both be meant.
+//! Statements that can not both be meant, or with which nothing could run.
 //!
 //! Within one document they are mistakes of its author. Across layers most of them are no
 //! contradiction at all: a denied path beats a granted one, and a limit beats its absence.
 
 use crate::diagnostic::{Diagnostic, Problem};
+use crate::keys;
 use crate::settings::{Settings, Value, boolean, list, number, word};
 use crate::units;
+
+/// With less than this a sandbox does not get as far as the command.
+const LEAST: [(&str, u64); 3] = [
+    ("resources.maxMemory", 4 << 20),
+    ("resources.memoryHigh", 4 << 20),
+    ("resources.maxFileDescriptors", 16),
+];
+/// A run waits for a whole step, so who writes more has mistaken the unit.
+const MOST: [(&str, u64); 1] = [("resources.normalizeTime", 60 * 60 * 1000)];
 
 const GRANTS: [&str; 3] =
     ["filesystem.readOnlyPaths", "filesystem.readWritePaths", "filesystem.overlayPaths"];
@@ -53,6 +63,7 @@ pub(crate) fn in_the_end(settings: &Settings) -> Vec<Diagnostic> {
 /// What no order of layers can make sense of.
 fn across_layers(settings: &Settings) -> Vec<Diagnostic> {
     let mut found = Vec::new();
+    out_of_range(settings, &mut found);
     let level = word(settings, "isolationLevel");
     if boolean(settings, "process.userNamespace") == Some(false) && level == Some("LEVEL_2") {
         found.push(contradiction(
@@ -97,6 +108,36 @@ fn across_layers(settings: &Settings) -> Vec<Diagnostic> {
         }
     }
     found
+}
+
+fn out_of_range(settings: &Settings, found: &mut Vec<Diagnostic>) {
+    let shown = |path, number| {
+        keys::find(path).map_or(String::new(), |key| Value::Number(number).show(key.kind))
+    };
+    for (path, least) in LEAST {
+        if let Some(asked) = number(settings, path).filter(|asked| *asked < least) {
+            let (asked, least) = (shown(path, asked), shown(path, least));
+            let message = format!("`{path}` ({asked}) is too small to start a sandbox with");
+            found.push(contradiction(
+                settings,
+                path,
+                &message,
+                &format!("at least {least} is needed"),
+            ));
+        }
+    }
+    for (path, most) in MOST {
+        if let Some(asked) = number(settings, path).filter(|asked| *asked > most) {
+            let (asked, most) = (shown(path, asked), shown(path, most));
+            let message = format!("`{path}` ({asked}) would keep every run waiting for so long");
+            found.push(contradiction(
+                settings,
+                path,
+                &message,
+                &format!("at most {most} is taken"),
+            ));
+        }
+    }
 }
 
 /// Two limits of which one can never be reached. Of two layers the lower limit simply holds.

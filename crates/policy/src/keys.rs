@@ -124,8 +124,9 @@ const NETWORK_MODES: &[(&str, &str)] =
 const SYSCALL_MODES: &[(&str, &str)] = &[("WHITELIST", "WHITELIST"), ("BLACKLIST", "BLACKLIST")];
 
 /// What `resources.waived` may name: the limits, as their options are called.
-pub(crate) const LIMIT_NAMES: [&str; 15] = [
+pub(crate) const LIMIT_NAMES: [&str; 16] = [
     "memory",
+    "memory-high",
     "swap",
     "cpus",
     "cpuset",

@@ -89,7 +89,7 @@ pub struct Merged {
     pub policy: Policy,
     /// By key path. A list that several layers added to has one entry for each.
     pub provenance: BTreeMap<String, Vec<Provenance>>,
-    /// What an untrusted project asked for and did not get.
+    /// What an untrusted project asked for and did not get, and a tool that nobody knows.
     pub notes: Vec<Diagnostic>,
     pub(crate) settings: Settings,
     /// Wishes of loaded files for which there is no policy key.

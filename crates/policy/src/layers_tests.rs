@@ -26,13 +26,32 @@ fn a_later_layer_wins_in_whatever_order_they_are_handed_in() {
         layer(CommandLine, "resources: { timeout: 4s }"),
         layer(Organisation, "resources: { timeout: 1s, maxThreads: 1 }\nview: minimal"),
         layer(User, "resources: { timeout: 3s, maxThreads: 3 }"),
-        layer(Project(Trusted), "resources: { timeout: 2s, maxThreads: 2, maxFileDescriptors: 2 }"),
+        layer(
+            Project(Trusted),
+            "resources: { timeout: 2s, maxThreads: 2, maxFileDescriptors: 20 }",
+        ),
     ];
     let policy = run(layers).unwrap().policy;
     assert_eq!(policy.resources.timeout, Some(4000));
     assert_eq!(policy.resources.max_threads, Some(3));
-    assert_eq!(policy.resources.max_file_descriptors, Some(2));
+    assert_eq!(policy.resources.max_file_descriptors, Some(20));
     assert_eq!(policy.view, crate::View::Minimal);
+}
+
+/// Proves: POL-7 presets
+#[test]
+fn a_tool_that_nobody_knows_by_its_name_gets_the_preset_of_all_and_a_note_says_so() {
+    let noted = |tool: &str, layers| -> Vec<String> {
+        let merged = merge(&Subject::Tool(tool.into()), layers).unwrap();
+        merged.notes.iter().map(ToString::to_string).collect()
+    };
+    let told = "tools: no policy says anything of the tool `web_fech`: it gets the preset `tool`; is \
+                `web_fetch` meant?";
+    assert_eq!(noted("web_fech", Vec::new()), [told]);
+    assert_eq!(noted("deploy", Vec::new()).len(), 1);
+    assert!(noted("web_fetch", Vec::new()).is_empty());
+    let declared = layer(User, "tools: { deploy: { resources: { timeout: 1s } } }");
+    assert!(noted("deploy", vec![declared]).is_empty());
 }
 
 /// Proves: POL-4 order

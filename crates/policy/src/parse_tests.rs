@@ -91,6 +91,46 @@ filesystem: { maxTotalSize: 2g, maxInodes: 50000 }
     assert_eq!(one.resources.cpu_set, Some([3].into()), "one CPU is a number to YAML");
 }
 
+/// Proves: POL-2 limit-keys
+#[test]
+fn limits_with_which_nothing_could_run_are_refused_with_what_is_needed() {
+    let text = "\
+resources:
+  maxMemory: 4095k
+  memoryHigh: 1
+  maxFileDescriptors: 15
+  normalizeTime: 3600001
+";
+    let complaints = complaints(text);
+    for (line, words) in [
+        (
+            2,
+            "`resources.maxMemory` (4095k) is too small to start a sandbox with; at least 4m is needed",
+        ),
+        (
+            3,
+            "`resources.memoryHigh` (1) is too small to start a sandbox with; at least 4m is needed",
+        ),
+        (
+            4,
+            "`resources.maxFileDescriptors` (15) is too small to start a sandbox with; at least 16 is \
+             needed",
+        ),
+        (
+            5,
+            "`resources.normalizeTime` (3600001ms) would keep every run waiting for so long; at most 1h is \
+             taken",
+        ),
+    ] {
+        let place = format!("policy.yaml:{line}:");
+        let told = complaints.iter().find(|told| told.starts_with(&place));
+        assert!(told.is_some_and(|told| told.ends_with(words)), "{words}\n{complaints:#?}");
+    }
+    let least =
+        "resources: { maxMemory: 4m, memoryHigh: 4m, maxFileDescriptors: 16, normalizeTime: 1h }";
+    merged(least, Format::Yaml);
+}
+
 /// Proves: POL-2 limit-keys, POL-2 waivers, POL-2 wrong-type
 #[test]
 fn limits_that_make_no_sense_are_refused_with_their_place() {

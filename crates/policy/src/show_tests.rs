@@ -39,7 +39,7 @@ fn the_json_holds_policy_provenance_and_notes() {
 fn what_is_exported_loads_to_the_same_policy() {
     let original = merged(&[(
         LayerKind::User,
-        "preset: strict\nresources: { cpus: 1.25, maxMemory: 3m, maxSwap: 0, cpuSet: '2,0-1', \
+        "preset: strict\nresources: { cpus: 1.25, maxMemory: 5m, maxSwap: 0, cpuSet: '2,0-1', \
          normalizeTime: 1s, bestEffort: true, waived: [disk] }\nprocess: { env: { A: b }, timeOffset: -5 }\n\
          syscalls: { mode: WHITELIST, syscalls: [read] }",
     )]);

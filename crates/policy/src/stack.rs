@@ -26,6 +26,8 @@ pub(crate) struct Stack<'a> {
     pub(crate) problems: Vec<Diagnostic>,
     notes: Vec<Diagnostic>,
     refused: Vec<Diagnostic>,
+    /// Whether the subject is a tool that no preset and no layer knows by its name.
+    says_nothing_of_tool: bool,
 }
 
 struct Lock {
@@ -44,6 +46,7 @@ impl<'a> Stack<'a> {
             problems: Vec::new(),
             notes: Vec::new(),
             refused: Vec::new(),
+            says_nothing_of_tool: false,
         }
     }
 
@@ -52,6 +55,7 @@ impl<'a> Stack<'a> {
         if let Subject::Tool(tool) = self.subject {
             names.push(presets::TOOL);
             names.extend(presets::NAMED_TOOLS.iter().find(|name| *name == tool));
+            self.says_nothing_of_tool = !presets::NAMED_TOOLS.contains(&tool.as_str());
         }
         for name in names {
             self.shipped(name);
@@ -116,6 +120,7 @@ impl<'a> Stack<'a> {
         if let Subject::Tool(name) = self.subject
             && let Some(part) = document.tools.get(name)
         {
+            self.says_nothing_of_tool = false;
             self.apply(part, kind);
         }
         for (path, setting) in &document.maximum {
@@ -341,10 +346,29 @@ impl<'a> Stack<'a> {
         }
     }
 
-    pub(crate) fn finish(self) -> Result<Merged, Vec<Diagnostic>> {
+    /// A name may be anybody's own, or mistyped.
+    fn note_unknown_tool(&mut self) {
+        let Subject::Tool(name) = self.subject else { return };
+        if !self.says_nothing_of_tool {
+            return;
+        }
+        let message = format!(
+            "no policy says anything of the tool `{name}`: it gets the preset `{}`",
+            presets::TOOL
+        );
+        let origin = Origin { file: "tools".into(), line: 0, column: 0 };
+        let note = Diagnostic::new(Problem::Questionable, &origin, "tools", message);
+        self.notes.push(match nearest(name, presets::NAMED_TOOLS) {
+            Some(known) => note.suggest(format!("is `{known}` meant?")),
+            None => note,
+        });
+    }
+
+    pub(crate) fn finish(mut self) -> Result<Merged, Vec<Diagnostic>> {
         if !self.problems.is_empty() {
             return Err(self.problems);
         }
+        self.note_unknown_tool();
         let policy = settings::to_policy(&self.settings).map_err(|incomplete| {
             let origin = Origin { file: "built-in".into(), line: 0, column: 0 };
             vec![Diagnostic::new(Problem::Syntax, &origin, "", incomplete.to_string())]

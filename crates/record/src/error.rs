@@ -74,10 +74,10 @@ pub enum RecordError {
     NotMetrics { path: PathBuf, source: Malformed },
 
     #[error(
-        "somebody keeps a lock on {}: this run is not counted in it; see who with `fuser`",
-        .0.display()
+        "somebody keeps a lock on {}: this run is not counted in {}; see who with `fuser`",
+        lock.display(), path.display()
     )]
-    MetricsLocked(PathBuf),
+    MetricsLocked { path: PathBuf, lock: PathBuf },
 
     #[error("can not write a record as JSON: {0}")]
     Encode(#[from] serde_json::Error),

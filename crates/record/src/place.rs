@@ -5,14 +5,19 @@
 //! made a link leads nowhere. Only a regular file is ever replaced (F20).
 
 use crate::error::RecordError;
-use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 use uuid::Uuid;
+
+/// Tidying up must not take long in a directory that holds very much.
+const MOST_SWEPT_THROUGH: usize = 10_000;
 
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -36,6 +41,24 @@ impl Place {
         let place = Place { directory, name, path: path.to_owned() };
         place.refuse_what_is_not_regular()?;
         Ok(place)
+    }
+
+    /// A file that belongs to this one: hidden, in the same directory, and named after it.
+    pub(crate) fn beside(&self, suffix: &str) -> Result<Place, RecordError> {
+        let directory = rustix::io::fcntl_dupfd_cloexec(&self.directory, 3)
+            .map_err(RecordError::io("open the directory of", &self.path))?;
+        let name = self.hidden_name(suffix);
+        let place = Place { directory, path: self.path.with_file_name(&name), name };
+        place.refuse_what_is_not_regular()?;
+        Ok(place)
+    }
+
+    fn hidden_name(&self, suffix: &str) -> OsString {
+        let mut name = OsString::from(".");
+        name.push(&self.name);
+        name.push(".");
+        name.push(suffix);
+        name
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -63,9 +86,15 @@ impl Place {
     /// Whether this open file is still the one at the place.
     pub(crate) fn holds(&self, file: &File) -> Result<bool, RecordError> {
         let open = rustix::fs::fstat(file).map_err(RecordError::io("examine", &self.path))?;
+        let there = self.stat()?;
+        Ok(there.is_some_and(|it| (it.st_dev, it.st_ino) == (open.st_dev, open.st_ino)))
+    }
+
+    /// Of what is there now.
+    pub(crate) fn stat(&self) -> Result<Option<Stat>, RecordError> {
         match rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(there) => Ok((there.st_dev, there.st_ino) == (open.st_dev, open.st_ino)),
-            Err(Errno::NOENT) => Ok(false),
+            Ok(there) => Ok(Some(there)),
+            Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(RecordError::io("examine", &self.path)(errno)),
         }
     }
@@ -73,9 +102,7 @@ impl Place {
     /// Whoever reads it sees the old one or the new one. The mode is set whatever the umask is.
     pub(crate) fn replace(&self, content: &[u8], mode: Mode) -> Result<(), RecordError> {
         self.refuse_what_is_not_regular()?;
-        let mut temporary = OsString::from(".");
-        temporary.push(&self.name);
-        temporary.push(format!(".{}", Uuid::now_v7().simple()));
+        let temporary = self.hidden_name(&Uuid::now_v7().simple().to_string());
         let written = self.write_temporary(&temporary, content, mode).and_then(|()| {
             // Replaces a name, never follows one: a link that came meanwhile is merely gone.
             rustix::fs::renameat(&self.directory, &temporary, &self.directory, &self.name)
@@ -86,6 +113,37 @@ impl Place {
             let _ = rustix::fs::unlinkat(&self.directory, &temporary, AtFlags::empty());
         }
         written
+    }
+
+    /// Removes what writers left here that were killed before they could rename it, if it is older than
+    /// `age`. Only tidies up: what can not be seen or removed stays.
+    pub(crate) fn sweep_temporaries(&self, age: Duration) {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(&self.directory, ".", flags, Mode::empty());
+        let Ok(entries) = opened.and_then(|directory| Dir::read_from(&directory)) else { return };
+        for entry in entries.take(MOST_SWEPT_THROUGH).map_while(Result::ok) {
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if self.is_temporary(name) && self.is_older(name, age) {
+                let _ = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());
+            }
+        }
+    }
+
+    fn is_temporary(&self, name: &OsStr) -> bool {
+        let prefix = self.hidden_name("");
+        name.as_bytes().strip_prefix(prefix.as_bytes()).is_some_and(|id| {
+            std::str::from_utf8(id).is_ok_and(|id| id.len() == 32 && Uuid::try_parse(id).is_ok())
+        })
+    }
+
+    fn is_older(&self, name: &OsStr, age: Duration) -> bool {
+        let Ok(stat) = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
+            return false;
+        };
+        let written = u64::try_from(stat.st_mtime).map(Duration::from_secs);
+        let written = written.ok().and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since));
+        FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+            && written.is_some_and(|then| then.elapsed().is_ok_and(|passed| passed > age))
     }
 
     fn write_temporary(&self, name: &OsStr, content: &[u8], mode: Mode) -> Result<(), RecordError> {

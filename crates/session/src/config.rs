@@ -9,9 +9,11 @@ use crate::places::{read_document, replace_file};
 use crate::trust::TrustStore;
 use palisade_launch::probe::RealTree;
 use palisade_plan::facts::HostFacts;
+use palisade_plan::limit::Limited;
 use palisade_policy::{
     Diagnostic, Flag, Layer, LayerKind, Merged, PolicyDocument, Subject, Trust, merge, not_enforced,
 };
+use rustix::process::Resource;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -118,7 +120,26 @@ pub fn load_supposing(
 /// A key that nothing enforces yet stops the run; it is never ignored (POL-2).
 pub fn refuse_unenforced(loaded: &Loaded) -> Result<(), SessionError> {
     let complaints = not_enforced(&loaded.merged);
-    if complaints.is_empty() { Ok(()) } else { Err(SessionError::Policy(complaints)) }
+    if !complaints.is_empty() {
+        return Err(SessionError::Policy(complaints));
+    }
+    refuse_beyond_own(loaded)
+}
+
+/// A process can not give its children more than it has itself (setrlimit(2)), and to give less than was asked
+/// for is not ours to decide.
+fn refuse_beyond_own(loaded: &Loaded) -> Result<(), SessionError> {
+    let policy = &loaded.merged.policy;
+    for (what, resource, asked) in [
+        (Limited::OpenFiles, Resource::Nofile, policy.resources.max_file_descriptors),
+        (Limited::FileSize, Resource::Fsize, policy.filesystem.max_file_size),
+    ] {
+        let most = rustix::process::getrlimit(resource).maximum;
+        if let Some((asked, most)) = asked.zip(most).filter(|(asked, most)| asked > most) {
+            return Err(SessionError::BeyondOwnLimit { what, asked, most });
+        }
+    }
+    Ok(())
 }
 
 /// The policy file of the project that the caller stands in, if it has one.

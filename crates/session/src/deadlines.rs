@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadlines {
-    /// When the time limit is over.
+    /// When the time limit is over, while somebody is to be asked to end then.
     limit: Option<Instant>,
+    /// The same, for as long as the run has anything to do.
+    whole: Option<Instant>,
     /// When the grace time is over.
     grace: Option<Instant>,
     after_signal: Duration,
@@ -25,8 +27,10 @@ pub(crate) enum Due {
 
 impl Deadlines {
     pub(crate) fn of(plan: &Plan, now: Instant) -> Self {
+        let limit = plan.timeout_ms.map(|limit| now + Duration::from_millis(limit));
         Self {
-            limit: plan.timeout_ms.map(|limit| now + Duration::from_millis(limit)),
+            limit,
+            whole: limit,
             grace: None,
             after_signal: Duration::from_millis(plan.grace.after_signal_ms),
             after_timeout: Duration::from_millis(plan.grace.after_timeout_ms),
@@ -58,7 +62,18 @@ impl Deadlines {
         [self.limit, self.grace].into_iter().flatten().min()
     }
 
-    /// The command ended, or is being killed.
+    /// When everything is to be over, what is still to be shown of a command that has ended included.
+    pub(crate) fn whole(&self) -> Option<Instant> {
+        self.whole
+    }
+
+    /// It is being killed; if it is still there after this time, once more.
+    pub(crate) fn insist(&mut self, end: Instant) {
+        self.limit = None;
+        self.grace = Some(end);
+    }
+
+    /// The command ended.
     pub(crate) fn forget(&mut self) {
         self.limit = None;
         self.grace = None;
@@ -75,7 +90,7 @@ mod tests {
 
     fn deadlines(limit: Option<Instant>) -> Deadlines {
         let (after_signal, after_timeout) = (Duration::from_secs(10), Duration::from_secs(2));
-        Deadlines { limit, grace: None, after_signal, after_timeout }
+        Deadlines { limit, whole: limit, grace: None, after_signal, after_timeout }
     }
 
     /// Proves: PROC-3 grace, RES-2 wall-time
@@ -89,6 +104,7 @@ mod tests {
         assert_eq!((clock.due(at(6)), clock.next()), (None, Some(at(7))));
         assert_eq!(clock.due(at(7)), Some(Due::Kill));
         assert_eq!((clock.due(at(99)), clock.next()), (None, None));
+        assert_eq!(clock.whole(), Some(at(5)), "what is still shown has no time of its own");
     }
 
     /// Proves: PROC-3 grace

@@ -4,6 +4,7 @@
 use palisade_launch::LaunchError;
 use palisade_launch::probe::FactsError;
 use palisade_plan::PlanError;
+use palisade_plan::limit::Limited;
 use palisade_policy::{Diagnostic, Problem};
 use palisade_record::{ErrorKind, RecordError};
 use palisade_sys::{Errno, SysError, errno_name};
@@ -119,6 +120,13 @@ pub enum SessionError {
     #[error("{0}; so its limits could not be held any longer, and the run was ended")]
     Group(#[from] palisade_launch::CgroupError),
 
+    #[error(
+        "{} (--{}) asks for {asked}, and this process itself may have no more than {most}; ask for less, or \
+         raise that where you start from (`ulimit -H`, prlimit(1))",
+        .what.key(), .what.name()
+    )]
+    BeyondOwnLimit { what: Limited, asked: u64, most: u64 },
+
     #[error("the time limit was over before the command could start")]
     TimedOut,
 
@@ -162,7 +170,8 @@ impl SessionError {
             Self::Plan(error) if error.refused_by_policy() => ErrorKind::Security,
             Self::Plan(PlanError::LimitSampled { .. } | PlanError::LimitUnheld { .. })
             | Self::Usage(_)
-            | Self::Group(_) => ErrorKind::Resource,
+            | Self::Group(_)
+            | Self::BeyondOwnLimit { .. } => ErrorKind::Resource,
             Self::Plan(_) => ErrorKind::Validation,
             Self::Launch(error) if error.mistake == palisade_launch::Mistake::WallMissing => {
                 ErrorKind::Security

@@ -6,6 +6,7 @@ use crate::error::SessionError;
 use crate::signals::{Signals, Wish};
 use palisade_record::Usage;
 use rustix::event::{PollFd, PollFlags};
+use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
 /// The next multiple of `step`, and at least one: nothing is told by taking no time at all.
@@ -35,7 +36,7 @@ pub(crate) enum Waited {
 }
 
 /// Waits until what began at `start` has taken as long as it is said to have. A first Ctrl-C is for the run,
-/// which has ended by now; a second one ends the wait.
+/// which has ended by now; a second one ends the wait, as does whatever else asks for an end.
 pub(crate) fn wait_out(
     start: Instant,
     whole: Duration,
@@ -49,8 +50,10 @@ pub(crate) fn wait_out(
         let mut set = [PollFd::from_borrowed_fd(signals.waiting(), PollFlags::IN)];
         palisade_sys::proc::poll(&mut set, Some(left))?;
         while let Some(wish) = signals.next()? {
-            if matches!(wish, Wish::EndAtOnce(_)) {
-                return Ok(Waited::CutShort);
+            match wish {
+                Wish::EndAtOnce(_) => return Ok(Waited::CutShort),
+                Wish::End(signal) if signal != Signal::INT => return Ok(Waited::CutShort),
+                _ => {}
             }
         }
     }

@@ -16,7 +16,7 @@ use crate::limits::Limits;
 use crate::normalize;
 use crate::output::Outputs;
 use crate::reporting::{self, word};
-use crate::runs::{self, Announced};
+use crate::runs::{Announced, Herald};
 use crate::signals::Signals;
 use crate::stores::Stores;
 use crate::supervise::{Clock, Ears, Ended, Shown, Watch};
@@ -267,8 +267,7 @@ fn carry_out(plan: &Plan, rules: Vec<Rule>, scene: Scene<'_>) -> Result<(), Sess
     let setup = clock.elapsed();
     reporting::observed(report, plan, &checked.observations);
     record_start(journal, plan, &watch, &checked, clock)?;
-    // A run that can not be found by others runs all the same.
-    let _announced = runs::announce(&caller.places, &announced(plan, report, &watch)).ok();
+    watch.announce(Herald::new(&caller.places, announced(plan, report, &watch)));
     let mut log = |incidents: Vec<Kind>| {
         incidents.into_iter().for_each(|incident| journal.add(incident));
         journal.commit()

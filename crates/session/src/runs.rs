@@ -11,14 +11,14 @@ pub use palisade_usage::Io;
 use crate::error::SessionError;
 use crate::places::{self, Places};
 use jiff::Timestamp;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirEntry, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const SUFFIX: &str = ".json";
 /// Files that are looked at; a directory with more is not one of ours.
@@ -26,6 +26,8 @@ const MOST_RUNS: usize = 4096;
 /// So many a run looks at when it ends, to sweep: enough that files never pile up.
 const SWEPT_AT_THE_END: usize = 8;
 const LARGEST_FILE: u64 = 64 << 10;
+/// Shorter runs are not announced.
+const A_MOMENT: Duration = Duration::from_millis(50);
 /// Of a command line so much is told.
 const LONGEST_COMMAND: usize = 1000;
 /// Writing such a file takes microseconds. One that still says nothing after this never will.
@@ -70,70 +72,18 @@ impl From<&palisade_plan::limit::Limit> for AnnouncedLimit {
     }
 }
 
-#[derive(Serialize)]
-struct Written<'a> {
-    supervisor: Supervisor,
-    #[serde(flatten)]
-    run: &'a Announced,
-}
-
-/// What every version says, so that none sweeps the live run of another.
-#[derive(Deserialize)]
-struct Owned {
-    supervisor: Supervisor,
-}
-
-/// A process, told apart from a later one that got its number, and from one of another container that
-/// sees the same directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a file says. The lock on it says that its writer lives.
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Supervisor {
-    pid: u32,
-    /// In ticks since the host booted.
-    start_time: u64,
+struct Written<Run> {
+    /// Numbers of processes mean nothing in another one: a container may see the same directory.
     pid_namespace: u64,
-}
-
-impl Supervisor {
-    fn own() -> io::Result<Self> {
-        let pid = std::process::id();
-        Ok(Self { pid, start_time: start_time(pid)?, pid_namespace: pid_namespace()? })
-    }
-
-    fn life(&self) -> Life {
-        if pid_namespace().ok() != Some(self.pid_namespace) {
-            return Life::Unknown;
-        }
-        match start_time(self.pid) {
-            Ok(start_time) if start_time == self.start_time => Life::Here,
-            Ok(_) => Life::Gone,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Life::Gone,
-            Err(_) => Life::Unknown,
-        }
-    }
-}
-
-/// What can be told of a process.
-enum Life {
-    Here,
-    Gone,
-    Unknown,
+    #[serde(flatten)]
+    run: Run,
 }
 
 fn pid_namespace() -> io::Result<u64> {
     fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino())
-}
-
-/// The 22nd field of proc_pid_stat(5), counted after the name, which may hold anything.
-fn start_time(pid: u32) -> io::Result<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).map_err(|error| {
-        // Of a process that ended while it was read.
-        let is_gone = Errno::from_io_error(&error) == Some(Errno::SRCH);
-        if is_gone { io::ErrorKind::NotFound.into() } else { error }
-    })?;
-    let fields = stat.rsplit_once(')').map(|(_, fields)| fields.split_whitespace());
-    let start_time = fields.and_then(|mut fields| fields.nth(19)).and_then(|it| it.parse().ok());
-    start_time.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 fn directory(places: &Places) -> PathBuf {
@@ -145,6 +95,8 @@ fn directory(places: &Places) -> PathBuf {
 pub struct Announcement {
     directory: PathBuf,
     path: PathBuf,
+    /// Locked for as long as it is open.
+    _file: File,
 }
 
 impl Drop for Announcement {
@@ -158,7 +110,7 @@ impl Drop for Announcement {
 }
 
 /// Lets others find a run of this process.
-pub fn announce(places: &Places, run: &Announced) -> Result<Announcement, SessionError> {
+fn announce(places: &Places, run: &Announced) -> Result<Announcement, SessionError> {
     let directory = directory(places);
     let path = directory.join(format!("{}{SUFFIX}", run.session));
     let failed = |source| SessionError::io("write", &path, source);
@@ -167,8 +119,8 @@ pub fn announce(places: &Places, run: &Announced) -> Result<Announcement, Sessio
         run.command.truncate(end);
         run.command.push('…');
     }
-    let supervisor = Supervisor::own().map_err(failed)?;
-    let written = serde_json::to_vec(&Written { supervisor, run: &run })
+    let pid_namespace = pid_namespace().map_err(failed)?;
+    let written = serde_json::to_vec(&Written { pid_namespace, run: &run })
         .map_err(|error| failed(error.into()))?;
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     let create = || rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR);
@@ -180,9 +132,39 @@ pub fn announce(places: &Places, run: &Announced) -> Result<Announcement, Sessio
         created => created,
     };
     let mut file = File::from(file.map_err(|errno| failed(errno.into()))?);
-    let announcement = Announcement { directory, path: path.clone() };
-    file.write_all(&written).map_err(failed)?;
+    // Before anything stands in it: what is empty is left alone for a while.
+    let locked = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+    let written = locked.map_err(io::Error::from).and_then(|()| file.write_all(&written));
+    let announcement = Announcement { directory, path: path.clone(), _file: file };
+    written.map_err(failed)?;
     Ok(announcement)
+}
+
+/// Announces a run when it has lasted a moment: most are over before anybody could look for them.
+#[derive(Debug)]
+pub(crate) struct Herald<'a> {
+    places: &'a Places,
+    run: Announced,
+    due: Option<Instant>,
+    announced: Option<Announcement>,
+}
+
+impl<'a> Herald<'a> {
+    pub(crate) fn new(places: &'a Places, run: Announced) -> Self {
+        Self { places, run, due: Some(Instant::now() + A_MOMENT), announced: None }
+    }
+
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        self.due.map(|due| due.saturating_duration_since(Instant::now()))
+    }
+
+    /// Once it is time. A run that can not be found by others runs all the same.
+    pub(crate) fn act(&mut self) {
+        if self.due.is_some_and(|due| due <= Instant::now()) {
+            self.due = None;
+            self.announced = announce(self.places, &self.run).ok();
+        }
+    }
 }
 
 /// This user's runs, the oldest first.
@@ -212,23 +194,28 @@ fn look(entry: &DirEntry) -> Option<Announced> {
         return None;
     }
     let mut text = Vec::new();
-    file.take(LARGEST_FILE).read_to_end(&mut text).ok()?;
-    let life = match serde_json::from_slice::<Owned>(&text) {
-        Ok(owned) => owned.supervisor.life(),
-        Err(_) => {
-            let age = metadata.modified().ok().and_then(|written| written.elapsed().ok());
-            if age.is_some_and(|age| age > UNFINISHED) { Life::Gone } else { Life::Unknown }
+    (&file).take(LARGEST_FILE).read_to_end(&mut text).ok()?;
+    // Shared, so that two readers do not take each other for a writer.
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
+        Err(Errno::WOULDBLOCK) => {
+            let Written { pid_namespace: of, run } =
+                serde_json::from_slice::<Written<Announced>>(&text).ok()?;
+            (run.session == session && pid_namespace().ok()? == of).then_some(run)
         }
-    };
-    if let Life::Here = life {
-        let run: Announced = serde_json::from_slice(&text).ok()?;
-        return (run.session == session).then_some(run);
+        // Somebody may be about to write it.
+        Ok(()) if text.is_empty() && is_young(&metadata) => None,
+        Ok(()) => {
+            // Another reader may have been first.
+            let _ = fs::remove_file(&path);
+            None
+        }
+        Err(_) => None,
     }
-    if let Life::Gone = life {
-        // Another reader may have been first.
-        let _ = fs::remove_file(&path);
-    }
-    None
+}
+
+fn is_young(file: &fs::Metadata) -> bool {
+    let age = file.modified().ok().and_then(|written| written.elapsed().ok());
+    age.is_none_or(|age| age <= UNFINISHED)
 }
 
 fn open(path: &Path) -> Option<File> {

@@ -13,10 +13,11 @@ use crate::incidents::{Incidents, Verdict};
 use crate::limits::{Limits, Tally};
 use crate::output::{Delivered, Outputs};
 use crate::relay::{End, Ends, Relay, Typed};
+use crate::runs::Herald;
 use crate::signals::{self, Signals, Wish};
 use crate::terminal::HostTerminal;
 use palisade_broker::Message;
-use palisade_launch::{Checked, Ending, FromInit, Group, News, Running};
+use palisade_launch::{Checked, Ending, FromInit, Group, News, Running, TO_END_EVERYBODY};
 use palisade_plan::limit::Limited;
 use palisade_record::{Kind, SignalForwarded};
 use rustix::event::{PollFd, PollFlags};
@@ -99,6 +100,8 @@ pub(crate) struct Watch<'p> {
     outputs: Outputs,
     deadlines: Deadlines,
     limits: Limits<'p>,
+    /// None before the command runs.
+    herald: Option<Herald<'p>>,
     killed: Option<Killed>,
     forwarded: Vec<SignalForwarded>,
     forwarded_beyond: u64,
@@ -143,6 +146,7 @@ impl<'p> Watch<'p> {
             outputs,
             deadlines,
             limits,
+            herald: None,
             killed: None,
             forwarded: Vec::new(),
             forwarded_beyond: 0,
@@ -173,7 +177,7 @@ impl<'p> Watch<'p> {
                 }
                 Turn::Message(FromInit::Started) => {
                     self.started = true;
-                    self.limits.started(&self.running)?;
+                    self.limits.started(&self.running);
                     for signal in std::mem::take(&mut self.held_back) {
                         self.pass_on(signal)?;
                     }
@@ -252,7 +256,7 @@ impl<'p> Watch<'p> {
         let touched = gate.map(Gate::end).unwrap_or_default();
         let mut output = self.outputs.end();
         output.capped.extend(self.relay.capped());
-        let tally = limits.end(group, &usage, &output.capped)?;
+        let tally = limits.end(group, ending, &usage, &output.capped)?;
         let ended = Ended {
             ending,
             killed,
@@ -268,6 +272,11 @@ impl<'p> Watch<'p> {
 
     pub(crate) fn pid(&self) -> u32 {
         self.running.pid()
+    }
+
+    /// From now on others may find the run.
+    pub(crate) fn announce(&mut self, herald: Herald<'p>) {
+        self.herald = Some(herald);
     }
 
     /// Directories of the control group.
@@ -322,6 +331,7 @@ impl<'p> Watch<'p> {
             }
         }
         self.enforce_limits(&ready[piped..fixed])?;
+        self.herald.as_mut().map(Herald::act);
         if is_asking && ready[fixed..].iter().any(|keys| !keys.is_empty()) {
             self.hear_keys();
         }
@@ -482,7 +492,7 @@ impl<'p> Watch<'p> {
 
     fn kill(&mut self, why: Killed) -> Result<(), SessionError> {
         self.killed.get_or_insert(why);
-        self.deadlines.forget();
+        self.deadlines.insist(Instant::now() + TO_END_EVERYBODY);
         self.limits.forget();
         Ok(self.running.kill()?)
     }
@@ -491,6 +501,7 @@ impl<'p> Watch<'p> {
         match self.deadlines.due(Instant::now()) {
             Some(Due::Ask) if self.started => {
                 self.killed.get_or_insert(Killed::Timeout);
+                self.limits.time_is_over();
                 self.running.signal(Signal::TERM.as_raw())?;
                 // A stopped process hears nothing else.
                 Ok(self.running.signal(Signal::CONT.as_raw())?)
@@ -524,7 +535,9 @@ impl<'p> Watch<'p> {
             .map(|_| TERMINAL_CHECK);
         let until_gate = self.gate.as_ref().and_then(Gate::patience);
         let until_limits = self.limits.patience();
-        [until_deadline, until_look, until_gate, until_limits].into_iter().flatten().min()
+        let until_herald = self.herald.as_ref().and_then(Herald::patience);
+        let all = [until_deadline, until_look, until_gate, until_limits, until_herald];
+        all.into_iter().flatten().min()
     }
 }
 

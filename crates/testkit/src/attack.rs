@@ -2,13 +2,14 @@
 //! inside once the layers that hold it are off. An attack that fails for a reason other than the
 //! named layers proves nothing, so that is a failed test as well.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::am_root;
 use crate::invocation::{Invocation, Output};
 use crate::layers;
 use crate::proof::{self, Bare, Inside, Line, Off};
 use crate::world::World;
+use crate::{am_root, has_control_group};
 
 /// Exit codes of a sandbox that failed, refused, or did not find the command: nothing was tried.
 const NEVER_TRIED: [i32; 3] = [125, 126, 127];
@@ -16,6 +17,7 @@ const NEVER_TRIED: [i32; 3] = [125, 126, 127];
 const SELF_CHECK: &str = "self-check";
 
 type Act = Box<dyn Fn(&World)>;
+type Company = Box<dyn Fn(&World, &AtomicBool) + Sync>;
 type Commands = Box<dyn Fn(&World) -> Vec<String>>;
 type Judge = Box<dyn Fn(&World, &Output) -> bool>;
 
@@ -36,6 +38,8 @@ pub struct Attack {
     name: String,
     clauses: &'static [&'static str],
     layers: &'static [&'static str],
+    without_group: Option<&'static [&'static str]>,
+    only_in_group: Option<&'static str>,
     only_as_root: Option<&'static str>,
     only_as_user: Option<&'static str>,
     only_together: Option<&'static str>,
@@ -49,6 +53,7 @@ pub struct Attack {
     bare_command: Option<Commands>,
     surroundings: Commands,
     meanwhile: Option<Act>,
+    company: Option<Company>,
     succeeded: Judge,
     contained: Judge,
 }
@@ -74,6 +79,8 @@ impl Attack {
             name: name.into(),
             clauses: &[],
             layers: &[],
+            without_group: None,
+            only_in_group: None,
             only_as_root: None,
             only_as_user: None,
             only_together: None,
@@ -87,6 +94,7 @@ impl Attack {
             bare_command: None,
             surroundings: Box::new(|_| Vec::new()),
             meanwhile: None,
+            company: None,
             succeeded: Box::new(|_, _| false),
             contained: Box::new(|_, _| true),
         }
@@ -105,6 +113,22 @@ impl Attack {
     pub fn held_by(mut self, layers: &'static [&'static str]) -> Self {
         self.layers = layers;
         self
+    }
+
+    /// Held by a control group where the caller can make one, as root can and an ordinary user seldom, and
+    /// by these layers where not.
+    #[must_use]
+    pub fn held_by_group_or(mut self, layers: &'static [&'static str]) -> Self {
+        self.without_group = Some(layers);
+        self.held_by(&["cgroup"])
+    }
+
+    /// For what nothing but a control group holds: who can make none does not try it. Says what would
+    /// become of it.
+    #[must_use]
+    pub fn only_in_group(mut self, reason: &'static str) -> Self {
+        self.only_in_group = Some(reason);
+        self.held_by(&["cgroup"])
     }
 
     /// For what no layer's absence lets through; says what holds it instead.
@@ -200,6 +224,14 @@ impl Attack {
         self
     }
 
+    /// Somebody on the host who is at work for as long as the command runs, sandbox or not, and leaves when
+    /// that is over.
+    #[must_use]
+    pub fn company(mut self, act: impl Fn(&World, &AtomicBool) + Sync + 'static) -> Self {
+        self.company = Some(Box::new(act));
+        self
+    }
+
     /// Whether harm was done: look at the host wherever the harm would be there.
     #[must_use]
     pub fn succeeded(mut self, judge: impl Fn(&World, &Output) -> bool + 'static) -> Self {
@@ -222,7 +254,10 @@ impl Attack {
             println!("{} ({}) is not tried: {reason}", self.id, self.name);
             return;
         }
-        let layers = layers::standing(self.layers);
+        let layers = layers::standing(match self.without_group {
+            Some(others) if !has_control_group() => others,
+            _ => self.layers,
+        });
         assert!(
             layers.is_empty() == self.by_design.is_some(),
             "{} ({}) names either the layers that hold it or what else does",
@@ -278,14 +313,16 @@ impl Attack {
 
     /// The attack as declared; how it came out is filled in while it is tried.
     fn line(&self) -> Line {
+        let users = self.without_group.unwrap_or(self.layers);
+        let users_try = self.only_as_root.or(self.only_in_group).is_none();
         Line {
             test: proof::test_name(),
             id: self.id,
             name: self.name.clone(),
             clauses: self.clauses,
             as_root: self.only_as_user.is_none().then(|| layers::as_root(self.layers)),
-            as_user: self.only_as_root.is_none().then(|| layers::as_user(self.layers)),
-            one_caller: self.only_as_root.or(self.only_as_user),
+            as_user: users_try.then(|| layers::as_user(users)),
+            one_caller: self.only_as_root.or(self.only_as_user).or(self.only_in_group),
             by_design: self.by_design,
             no_bare_run: self.no_bare_run,
             needs: self.needs.as_ref().map(|need| need.what),
@@ -303,7 +340,10 @@ impl Attack {
                 Some(format!("as an ordinary user only: {reason}"))
             }
             (_, _, Some(need)) => Some(format!("this host has not {}", need.what)),
-            _ => None,
+            _ => self
+                .only_in_group
+                .filter(|_| !has_control_group())
+                .map(|reason| format!("only a control group holds it: {reason}")),
         }
     }
 
@@ -340,6 +380,16 @@ impl Attack {
         if let Some(deadline) = self.deadline {
             invocation = invocation.deadline(deadline);
         }
+        let Some(company) = &self.company else { return self.go_through(world, invocation) };
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| company(world, &over));
+            let _over = Over(&over);
+            self.go_through(world, invocation)
+        })
+    }
+
+    fn go_through(&self, world: &World, invocation: Invocation) -> Output {
         let Some(meanwhile) = &self.meanwhile else { return invocation.run() };
         let mut running = invocation.keep_stdin_open().spawn();
         // With some layers off it may not even start, and then there is nothing to wait for.
@@ -365,6 +415,15 @@ impl Attack {
             self.name,
             describe(output)
         );
+    }
+}
+
+/// A failed run must not leave its company at work.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -23,6 +23,7 @@ pub use processors::pin;
 pub use world::World;
 
 use std::fmt::Display;
+use std::sync::OnceLock;
 
 /// Whether the tests run as the superuser.
 #[must_use]
@@ -34,6 +35,18 @@ pub fn am_root() -> bool {
 #[must_use]
 pub fn landlock_abi() -> u32 {
     palisade_sys::landlock::landlock_abi().unwrap_or(0)
+}
+
+/// Whether the sandbox gets a control group when this caller starts it: the sandbox is asked itself.
+#[must_use]
+pub fn has_control_group() -> bool {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        let output = World::new().sandbox(["plan", "--json", "--pids", "9", "--", "true"]).run();
+        output.assert_code(0);
+        let plan: serde_json::Value = must(serde_json::from_slice(&output.stdout), "plan --json");
+        plan["limits"][0]["holder"].as_str().is_some_and(|holder| holder.starts_with("cgroup"))
+    })
 }
 
 /// Whether an overlay on a tmpfs can hide a directory below it whole: the mark for that is an

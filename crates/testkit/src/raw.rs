@@ -3,8 +3,10 @@
 //! is let through. Never shipped: the product has its own calls in `palisade-sys`.
 #![expect(unsafe_code, reason = "attacks need system calls that nobody wraps")]
 
+mod memory;
 mod shared_name;
 
+pub use memory::{FullQueue, Mapping, SystemVMemory};
 pub use shared_name::{NamedCall, SharedName};
 
 use std::ffi::CStr;
@@ -506,4 +508,29 @@ pub fn ignore_terminal_stops() -> io::Result<()> {
     // SAFETY: no handler of ours is installed.
     let former = unsafe { libc::signal(libc::SIGTTOU, libc::SIG_IGN) };
     if former == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// fork(2) and nothing else; 0 in the child, which must not have threads.
+pub fn fork() -> io::Result<pid_t> {
+    // SAFETY: the probe has one thread, so that the child finds no lock held by another.
+    let pid = unsafe { libc::fork() };
+    checked(pid.into())?;
+    Ok(pid)
+}
+
+/// Children end without anybody being told, and their time is added to nobody's.
+pub fn ignore_children() -> io::Result<()> {
+    // SAFETY: no handler is installed, so none can run.
+    let before = unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+    if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// What this process has used of the CPUs.
+pub fn own_cpu_time() -> io::Result<std::time::Duration> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one `struct timespec`, which is what the pointer leads to.
+    let read = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    checked(read.into())?;
+    let seconds = u64::try_from(time.tv_sec).map_err(io::Error::other)?;
+    Ok(std::time::Duration::new(seconds, u32::try_from(time.tv_nsec).map_err(io::Error::other)?))
 }

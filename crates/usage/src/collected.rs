@@ -1,49 +1,70 @@
-//! The I/O of everybody this process has waited for: what the kernel added to its account as they ended. The
-//! last word on a run's I/O, short-lived processes and all, after its first process was waited for.
+//! The I/O of everybody this process has waited for: what the kernel added to its account as they ended, with
+//! what those had collected themselves. The last word on a run's I/O, short-lived processes and all, once its first
+//! process was waited for. Must never take this process's own I/O for a child's.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
-use crate::error::UsageError;
 use crate::ledger::Io;
-use crate::procfs::{Proc, form, parse_io};
+use crate::procfs::{Proc, parse_io};
 
-/// This process's account, open. It has to be opened before the process makes itself undumpable: after that its own
-/// files in `/proc` are root's.
+/// Longer than the file is: seven numbers and their names.
+const LONGEST: usize = 1024;
+
+/// This process's account, open, and what it said then. A process that makes itself undumpable must open it before
+/// that: afterwards its own files in `/proc` are root's. Reading goes on working.
 #[derive(Debug)]
 pub struct Collected {
-    proc: Proc,
-    pid: i32,
+    account: Account,
+    before: Io,
+}
+
+#[derive(Debug)]
+struct Account {
     /// The process with everything it collected.
-    process: Option<OwnedFd>,
+    process: OwnedFd,
     /// Its only thread.
-    thread: Option<OwnedFd>,
+    thread: OwnedFd,
 }
 
 impl Collected {
-    /// Opens the account of this process, which has one thread.
-    pub fn open() -> Result<Self, UsageError> {
-        let proc = Proc::open()?;
+    /// Opens the account of this process, which has one thread; `None` if the kernel does not count.
+    pub fn open() -> Option<Self> {
+        let proc = Proc::open().ok()?;
         let pid = rustix::process::getpid().as_raw_nonzero().get();
-        let process = proc.file(pid, "io")?;
-        let thread = proc.file(pid, &format!("task/{pid}/io"))?;
-        Ok(Self { proc, pid, process, thread })
+        let process = proc.file(pid, "io").ok()??;
+        let thread = proc.file(pid, &format!("task/{pid}/io")).ok()??;
+        let account = Account { process, thread };
+        let before = account.of_children()?;
+        Some(Self { account, before })
     }
 
-    /// What children that were waited for have read and written; `None` if the kernel does not count.
-    pub fn io(&mut self) -> Result<Option<Io>, UsageError> {
-        let (Some(process), Some(thread)) = (&self.process, &self.thread) else { return Ok(None) };
+    /// What children have read and written that were waited for since.
+    pub fn since(&self) -> Option<Io> {
+        Some(less(self.account.of_children()?, self.before))
+    }
+}
+
+impl Account {
+    fn of_children(&self) -> Option<Io> {
+        let all = read(&self.process)?;
         // The thread last: what it does meanwhile is then not taken for a child's.
-        let mut read = |file: &OwnedFd| match self.proc.read(file.as_fd())? {
-            Some(text) => parse_io(text).map(Some).ok_or_else(|| form(self.pid, "io", text)),
-            None => Ok(None),
-        };
-        let (Some(all), Some(own)) = (read(process)?, read(thread)?) else { return Ok(None) };
-        Ok(Some(Io {
-            read_bytes: all.read_bytes.saturating_sub(own.read_bytes),
-            written_bytes: all.written_bytes.saturating_sub(own.written_bytes),
-            reads: all.reads.saturating_sub(own.reads),
-            writes: all.writes.saturating_sub(own.writes),
-        }))
+        let own = read(&self.thread)?;
+        Some(less(all, own))
+    }
+}
+
+fn read(file: &OwnedFd) -> Option<Io> {
+    let mut text = [0; LONGEST];
+    let length = rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut text, 0)).ok()?;
+    parse_io(text.get(..length)?)
+}
+
+fn less(all: Io, part: Io) -> Io {
+    Io {
+        read_bytes: all.read_bytes.saturating_sub(part.read_bytes),
+        written_bytes: all.written_bytes.saturating_sub(part.written_bytes),
+        reads: all.reads.saturating_sub(part.reads),
+        writes: all.writes.saturating_sub(part.writes),
     }
 }
 

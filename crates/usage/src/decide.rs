@@ -13,6 +13,10 @@ const LONGEST_CPU: Duration = Duration::from_millis(250);
 /// Memory is looked at this often at least.
 const LONGEST_MEMORY: Duration = Duration::from_millis(100);
 
+/// Where nobody does anything, a look at memory is put off up to this: hundreds of runs that wait must not keep
+/// the machine busy.
+const LONGEST_IDLE: Duration = Duration::from_millis(50);
+
 /// How fast processes can fill memory, at most: the kernel has to clear every page first.
 const FILL_BYTES_PER_SECOND: u64 = 5_000_000_000;
 
@@ -44,6 +48,8 @@ pub struct Seen {
     pub cpu_time: Duration,
     /// The look did not reach everybody.
     pub was_cut: bool,
+    /// Looks in a row, up to this one, that saw no difference.
+    pub idle_looks: u32,
 }
 
 /// What follows from a look.
@@ -96,7 +102,9 @@ pub fn decide(bounds: &Bounds, seen: &Seen, cost: Duration) -> Verdict {
     }
     let for_memory = bounds.memory.map(|limit| {
         let rest = limit.saturating_sub(seen.memory_bytes).saturating_sub(seen.doubtful_bytes);
-        time_to_fill(rest).clamp(SHORTEST, LONGEST_MEMORY)
+        let busy = time_to_fill(rest).clamp(SHORTEST, LONGEST_MEMORY);
+        let factor = 2_u32.saturating_pow(seen.idle_looks);
+        busy.saturating_mul(factor).min(LONGEST_IDLE).max(busy)
     });
     let for_cpu = bounds.cpu_time.map(|limit| {
         let rest = limit.saturating_sub(seen.cpu_time);

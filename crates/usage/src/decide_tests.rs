@@ -42,6 +42,18 @@ fn looks_get_closer_as_memory_fills() {
     assert_eq!(next(&bounds, &holds(GIB)), Duration::from_millis(5));
 }
 
+/// Proves: RES-1 overshoot
+#[test]
+fn who_does_nothing_is_looked_at_less_often_but_often_enough() {
+    let bounds = memory(100_000_000);
+    let after = |idle_looks| next(&bounds, &Seen { idle_looks, ..holds(0) });
+    let pauses: Vec<Duration> = [0, 1, 2, u32::MAX].map(after).to_vec();
+    assert_eq!(pauses, [20, 40, 50, 50].map(Duration::from_millis));
+    // Where there is much room, nothing has to be put off.
+    let far = Seen { idle_looks: 9, ..holds(0) };
+    assert_eq!(next(&memory(GIB), &far), Duration::from_millis(100));
+}
+
 #[test]
 fn one_byte_over_is_over() {
     let over = Verdict::Over(Exceeded::Memory { used: GIB + 1, limit: GIB });

@@ -36,11 +36,17 @@ pub enum UsageError {
         .0.display()
     )]
     Unreadable(PathBuf),
-    /// A path too long for one system call, or too many directories side by side.
-    #[error("{} is too deep or too wide to be counted within bounds", .0.display())]
+    /// A path too long for one system call, too many directories side by side, or more than can be
+    /// walked before a run.
+    #[error(
+        "{} is too deep, too wide or too large to be counted within bounds: let the command write to a smaller directory, or do without limits on space and inodes",
+        .0.display()
+    )]
     TooLarge(PathBuf),
-    /// More open files than one look goes through.
-    #[error("more files are open than can be looked at, so deleted ones can not be counted")]
+    /// More open or mapped files than one look goes through.
+    #[error(
+        "more files are open or mapped than can be looked at, so deleted ones can not be counted"
+    )]
     TooManyOpen,
     /// A file system that does not tell how much of it is used.
     #[error("{} does not tell how much of it is used: mount a tmpfs with a size there", .0.display())]

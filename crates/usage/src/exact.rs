@@ -26,6 +26,10 @@ impl Tree {
     /// Counts the memory of the last sample's processes anew, shared pages once. `held` says which
     /// memory files are counted there already.
     pub fn exact(&mut self, held: &HeldFiles) -> Result<Exact, UsageError> {
+        self.with_room_to_open(|tree| tree.exact_once(held))
+    }
+
+    fn exact_once(&mut self, held: &HeldFiles) -> Result<Exact, UsageError> {
         let mut memory_bytes = held.memfd_bytes;
         for (&pid, process) in &self.known {
             if process.has_ended || process.borrows {

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use palisade_sys::SysError;
-use rustix::fs::{AtFlags, FileType, MemfdFlags, StatxFlags};
+use rustix::fs::{AtFlags, FileType, MemfdFlags, Statx, StatxFlags};
 
 use crate::error::UsageError;
 use crate::procfs::{is_closed, is_gone, numbers_in};
@@ -35,7 +35,9 @@ pub struct HeldFiles {
     pub deleted: HashMap<FileId, u64>,
     /// Processes that are closed to us, besides the tree's first.
     pub unread_processes: u64,
-    /// There were more descriptors than one look goes through: all numbers are too low.
+    /// Deleted files that are mapped only, whose size we may not ask for.
+    pub files_without_size: u64,
+    /// There was more than one look goes through: all numbers are too low.
     pub was_cut: bool,
     pub(crate) memfds: HashSet<FileId>,
     pub(crate) memory_device: Option<u64>,
@@ -44,6 +46,10 @@ pub struct HeldFiles {
 impl Tree {
     /// Looks at the descriptors of every process of the last sample.
     pub fn held_files(&mut self) -> Result<HeldFiles, UsageError> {
+        self.with_room_to_open(|tree| tree.held_files_once())
+    }
+
+    pub(crate) fn held_files_once(&self) -> Result<HeldFiles, UsageError> {
         let memory_device = memory_device()?;
         let mut held = HeldFiles { memory_device: Some(memory_device), ..HeldFiles::default() };
         let mut left = MAX_DESCRIPTORS;
@@ -62,7 +68,7 @@ impl Tree {
                     return Ok(held);
                 }
                 left -= 1;
-                held.look(&directory, number, memory_device)?;
+                held.look(&directory, number)?;
             }
         }
         Ok(held)
@@ -70,12 +76,7 @@ impl Tree {
 }
 
 impl HeldFiles {
-    fn look(
-        &mut self,
-        directory: &rustix::fd::OwnedFd,
-        number: i32,
-        memory_device: u64,
-    ) -> Result<(), UsageError> {
+    fn look(&mut self, directory: &rustix::fd::OwnedFd, number: i32) -> Result<(), UsageError> {
         // The link leads to the open file itself, not to a name. DONT_SYNC: no server is asked.
         let found = rustix::fs::statx(
             directory,
@@ -83,25 +84,28 @@ impl HeldFiles {
             AtFlags::STATX_DONT_SYNC,
             StatxFlags::BASIC_STATS,
         );
-        let stat = match found {
-            Ok(stat) => stat,
-            Err(errno) if is_gone(errno) || is_closed(errno) => return Ok(()),
+        match found {
+            Ok(stat) => self.note(&stat),
+            Err(errno) if is_gone(errno) || is_closed(errno) => {}
             Err(errno) => return Err(SysError::new("statx", "/proc/PID/fd", errno).into()),
-        };
+        }
+        Ok(())
+    }
+
+    pub(crate) fn note(&mut self, stat: &Statx) {
         if FileType::from_raw_mode(stat.stx_mode.into()) != FileType::RegularFile {
-            return Ok(());
+            return;
         }
         let device = rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor);
         let file = FileId { device, inode: stat.stx_ino };
         let bytes = stat.stx_blocks.saturating_mul(BLOCK);
-        if device == memory_device {
+        if Some(device) == self.memory_device {
             if self.memfds.insert(file) {
                 self.memfd_bytes = self.memfd_bytes.saturating_add(bytes);
             }
         } else if stat.stx_nlink == 0 {
             self.deleted.insert(file, bytes);
         }
-        Ok(())
     }
 }
 

@@ -3,7 +3,12 @@
 //! walked in turns.
 //!
 //! No round is skipped because nothing seemed to happen: blocks can be allocated without a byte written
-//! (fallocate(2)), and the free space of a shared file system moves for others, too.
+//! (fallocate(2)), and the free space of a shared file system moves for others, too. It is looked at between
+//! rounds all the same. It brings the next round forward, and it tells of what no walk finds: files in messages between
+//! sockets, or moved to where the walk has been. Where the file systems lost *and* the processes wrote more
+//! than was found, the lesser of the two counts. So nobody pays for what others write alone, but who writes
+//! much and deletes it pays for others that fill the disk meanwhile. What is allocated without being written,
+//! and hidden, is not found, nor is it where free space is not told at once ([`crate::space`]).
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -14,14 +19,27 @@ use palisade_sys::beneath::open_beneath;
 use palisade_sys::{Mode, OFlags, Pid, SysError};
 
 use crate::error::UsageError;
+use crate::space::Space;
 use crate::tree::Tree;
 use crate::walk::{Root, Walk};
 
 /// The shortest pause between two rounds.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(250);
 
-/// A pause is at least this many times as long as the round before it: walking takes a twentieth.
+/// A pause is this many times as long as the round before it: walking takes a twentieth of a core.
 const PAUSE_FACTOR: u32 = 20;
+
+/// But no longer than this: a large tree must not buy the command time.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// How often free space is looked at, and the shortest pause before a round that it brings forward.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// How long the first walk may take: nobody waits longer for a command to start.
+const BASELINE_BUDGET: Duration = Duration::from_secs(10);
+
+/// How long the last one may take.
+const FINISH_BUDGET: Duration = Duration::from_millis(500);
 
 /// Space that is in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,19 +51,29 @@ pub struct Held {
 }
 
 impl Held {
-    fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             bytes: self.bytes.saturating_add(other.bytes),
             inodes: self.inodes.saturating_add(other.inodes),
         }
     }
 
-    fn minus(self, other: Self) -> Self {
+    pub(crate) fn minus(self, other: Self) -> Self {
         Self {
             bytes: self.bytes.saturating_sub(other.bytes),
             inodes: self.inodes.saturating_sub(other.inodes),
         }
     }
+}
+
+/// Where deleted files may be that were not counted as such: for a report, not for a verdict. Programs
+/// close themselves for good reasons, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unseen {
+    /// Processes whose open files are closed to us (`PR_SET_DUMPABLE`, see prctl(2)).
+    pub processes: u64,
+    /// Files that are mapped only, whose size is told to nobody but root.
+    pub files: u64,
 }
 
 /// Everything a run may fill.
@@ -54,9 +82,21 @@ pub struct Places {
     roots: Vec<Root>,
     baseline: Held,
     mounts: Vec<Mount>,
+    space: Space,
+    limits: Option<Held>,
     round: Option<Round>,
     next_round: Instant,
+    /// Not before this, whatever free space says.
+    earliest_round: Instant,
+    next_glance: Instant,
+    /// By how many bytes the last round found the trees grown.
+    grown: u64,
+    /// With what the mounts held.
     last: Held,
+    /// What free space tells beyond `grown`.
+    unexplained: u64,
+    written: u64,
+    unseen: Unseen,
     had_closed: bool,
 }
 
@@ -77,7 +117,12 @@ struct Round {
 
 impl Places {
     /// Walks the trees whole, before the command starts. Links are not followed: give resolved paths.
+    /// [`UsageError::TooLarge`] if that takes more than ten seconds.
     pub fn baseline(trees: &[PathBuf]) -> Result<Self, UsageError> {
+        Self::baseline_within(trees, BASELINE_BUDGET)
+    }
+
+    fn baseline_within(trees: &[PathBuf], budget: Duration) -> Result<Self, UsageError> {
         let began = Instant::now();
         let mut roots: Vec<Root> = Vec::new();
         for tree in trees {
@@ -88,19 +133,48 @@ impl Places {
             }
         }
         let mut walk = Walk::new(roots.len(), HashMap::new());
-        let baseline = walk.advance(&roots, None)?.unwrap_or_default();
+        let Some(baseline) = walk.advance(&roots, Some(began + budget))? else {
+            let root = walk.came_to(&roots).map(|root| root.path.clone());
+            return Err(UsageError::TooLarge(root.unwrap_or_default()));
+        };
         if let Some(closed) = walk.closed {
             return Err(UsageError::Unreadable(closed));
         }
+        let space = Space::baseline(&roots)?;
+        let now = Instant::now();
         Ok(Self {
             roots,
             baseline,
             mounts: Vec::new(),
+            space,
+            limits: None,
             round: None,
-            next_round: Instant::now() + pause_after(began.elapsed()),
+            next_round: now + pause_after(now - began),
+            earliest_round: now + early_pause_after(now - began),
+            next_glance: now,
+            grown: 0,
             last: Held::default(),
+            unexplained: 0,
+            written: 0,
+            unseen: Unseen::default(),
             had_closed: false,
         })
+    }
+
+    /// Looks at free space between rounds from now on, to hold these limits.
+    pub fn watch(&mut self, bytes: Option<u64>, inodes: Option<u64>) {
+        let limits = Held { bytes: bytes.unwrap_or(u64::MAX), inodes: inodes.unwrap_or(u64::MAX) };
+        self.limits = Some(limits).filter(|_| !self.roots.is_empty());
+    }
+
+    /// The most that any round could not look at.
+    pub fn unseen(&self) -> Unseen {
+        self.unseen
+    }
+
+    /// How much of the bytes held no name and no descriptor leads to, as far as it is known.
+    pub fn unexplained(&self) -> u64 {
+        self.unexplained
     }
 
     /// Adds the tmpfs that `process` has at `path`; all that is in it counts. Another process of the same
@@ -127,20 +201,29 @@ impl Places {
     pub fn due_in(&self, now: Instant) -> Duration {
         match self.round {
             Some(_) => Duration::ZERO,
-            None => self.next_round.saturating_duration_since(now),
+            None => {
+                let glance = self.limits.map(|_| self.next_glance);
+                let next = glance.map_or(self.next_round, |glance| glance.min(self.next_round));
+                next.saturating_duration_since(now)
+            }
         }
     }
 
-    /// Goes on for about `budget`. What is held, when a round is complete; `None` in between. `tree` tells
-    /// of files that were deleted and are still open. An error means that the limit can not be held any
-    /// longer.
+    /// Goes on for about `budget`. What is held, when a round is complete or free space tells of more; `None`
+    /// in between. `tree` tells of files that were deleted and are still in use, and what was written. An error
+    /// means that the limit can not be held any longer.
     pub fn step(
         &mut self,
         budget: Duration,
         tree: Option<&mut Tree>,
     ) -> Result<Option<Held>, UsageError> {
         let began = Instant::now();
-        if self.due_in(began) > Duration::ZERO {
+        let written = tree.as_ref().and_then(|tree| tree.written_bytes());
+        self.written = self.written.max(written.unwrap_or(0));
+        if self.glance(began)? {
+            return Ok(Some(self.told()));
+        }
+        if self.round.is_none() && began < self.next_round {
             return Ok(None);
         }
         let mut round = match self.round.take() {
@@ -153,8 +236,11 @@ impl Places {
             self.round = Some(round);
             return Ok(None);
         };
-        self.next_round = Instant::now() + pause_after(round.spent);
+        let now = Instant::now();
+        self.next_round = now + pause_after(round.spent);
+        self.earliest_round = now + early_pause_after(round.spent);
         let mut held = walked.plus(round.deleted).minus(self.baseline);
+        let mut grown = held.bytes;
         for mount in &self.mounts {
             held = held.plus(mount.held()?);
         }
@@ -164,6 +250,7 @@ impl Places {
             if self.had_closed {
                 return Err(UsageError::Unreadable(closed));
             }
+            grown = grown.max(self.grown);
             held.bytes = held.bytes.max(self.last.bytes);
             held.inodes = held.inodes.max(self.last.inodes);
             self.had_closed = true;
@@ -171,7 +258,35 @@ impl Places {
             self.had_closed = false;
         }
         self.last = held;
-        Ok(Some(held))
+        self.grown = grown;
+        self.unexplained = self.hidden().saturating_sub(grown);
+        Ok(Some(self.told()))
+    }
+
+    /// Looks at free space if it is time to. Whether it tells of more than was told before.
+    fn glance(&mut self, now: Instant) -> Result<bool, UsageError> {
+        let Some(limits) = self.limits.filter(|_| now >= self.next_glance) else {
+            return Ok(false);
+        };
+        self.next_glance = now + GLANCE;
+        self.space.look(&self.roots)?;
+        let lost = self.space.lost_since_mark();
+        let rest = limits.minus(self.told());
+        if lost.bytes > rest.bytes || lost.inodes > rest.inodes {
+            self.next_round = self.next_round.min(self.earliest_round);
+        }
+        let before = self.unexplained;
+        self.unexplained = self.hidden().saturating_sub(self.grown);
+        Ok(self.unexplained > before)
+    }
+
+    /// What is held at least, wherever it is: the processes wrote so much, and so much is missing.
+    fn hidden(&self) -> u64 {
+        self.space.lost_for_a_while().min(self.written)
+    }
+
+    fn told(&self) -> Held {
+        Held { bytes: self.last.bytes.saturating_add(self.unexplained), ..self.last }
     }
 
     /// What the run's own file systems hold, without walking anything.
@@ -179,10 +294,17 @@ impl Places {
         self.mounts.iter().try_fold(0_u64, |sum, mount| Ok(sum.saturating_add(mount.held()?.bytes)))
     }
 
-    /// A whole round at once, when nobody is left who could add to it.
+    /// A whole round at once, when nobody is left who could add to it. What was known last, if that would
+    /// take longer than half a second.
     pub fn finish(&mut self) -> Result<Held, UsageError> {
+        self.finish_within(FINISH_BUDGET)
+    }
+
+    fn finish_within(&mut self, budget: Duration) -> Result<Held, UsageError> {
         let mut walk = Walk::new(self.roots.len(), HashMap::new());
-        let walked = walk.advance(&self.roots, None)?.unwrap_or_default();
+        let Some(walked) = walk.advance(&self.roots, Some(Instant::now() + budget))? else {
+            return Ok(self.told());
+        };
         let own = self.mounts.iter().try_fold(Held::default(), |sum, mount| {
             Ok::<Held, UsageError>(sum.plus(mount.held()?))
         })?;
@@ -191,13 +313,18 @@ impl Places {
 
     /// Deleted files first: one that gets a name later is passed over by the walk, one that loses its name
     /// later is seen in the next round.
-    fn begin_round(&self, tree: Option<&mut Tree>) -> Result<Round, UsageError> {
+    fn begin_round(&mut self, tree: Option<&mut Tree>) -> Result<Round, UsageError> {
+        if self.limits.is_some() {
+            self.space.mark();
+        }
         let mut deleted = match tree {
             Some(tree) if !self.roots.is_empty() => {
-                let held = tree.held_files()?;
+                let held = tree.nameless_files()?;
                 if held.was_cut {
                     return Err(UsageError::TooManyOpen);
                 }
+                self.unseen.processes = self.unseen.processes.max(held.unread_processes);
+                self.unseen.files = self.unseen.files.max(held.files_without_size);
                 held.deleted
             }
             _ => HashMap::new(),
@@ -229,7 +356,14 @@ impl Mount {
 }
 
 fn pause_after(round: Duration) -> Duration {
-    round.saturating_mul(PAUSE_FACTOR).max(SHORTEST_PAUSE)
+    // A tree that takes longer than that to walk would take a whole core.
+    let longest = LONGEST_PAUSE.max(round.saturating_mul(2));
+    round.saturating_mul(PAUSE_FACTOR).clamp(SHORTEST_PAUSE, longest)
+}
+
+/// Others who write much bring rounds forward, too: half a core at most, as long as that is possible.
+fn early_pause_after(round: Duration) -> Duration {
+    round.clamp(GLANCE, LONGEST_PAUSE)
 }
 
 #[cfg(test)]

@@ -124,7 +124,11 @@ fn a_tmpfs_answers_after_its_last_process_has_gone() {
 #[test]
 fn rounds_leave_time_for_others() {
     assert_eq!(pause_after(Duration::from_millis(1)), Duration::from_millis(250));
-    assert_eq!(pause_after(Duration::from_millis(100)), Duration::from_secs(2));
+    assert_eq!(pause_after(Duration::from_millis(30)), Duration::from_millis(600));
+    assert_eq!(pause_after(Duration::from_secs(100)), Duration::from_secs(1));
+    assert_eq!(early_pause_after(Duration::from_millis(1)), Duration::from_millis(100));
+    assert_eq!(early_pause_after(Duration::from_millis(600)), Duration::from_millis(600));
+    assert_eq!(early_pause_after(Duration::from_secs(100)), Duration::from_secs(1));
     let tree = tree();
     let mut places = places(&[tree.path()]);
     assert!(places.due_in(Instant::now()) > Duration::from_millis(100));
@@ -158,5 +162,76 @@ fn closing_a_directory_for_a_moment_gives_nothing_back() {
         let error = round(&mut places, None).unwrap_err();
         fs::set_permissions(&hidden, fs::Permissions::from_mode(0o700)).unwrap();
         assert!(matches!(error, UsageError::Unreadable(path) if path == hidden));
+    });
+}
+
+impl Places {
+    pub(crate) fn postpone_rounds(&mut self) {
+        self.next_round = Instant::now() + Duration::from_secs(3600);
+    }
+
+    /// Anew if one is under way.
+    pub(crate) fn begin_next_round(&mut self, tree: &mut Tree) {
+        self.round = Some(self.begin_round(Some(tree)).unwrap());
+    }
+
+    /// The directory that a round is at; `None` between rounds.
+    pub(crate) fn is_listing(&self) -> Option<PathBuf> {
+        self.round.as_ref().map(|round| round.walk.is_listing().unwrap_or_default())
+    }
+
+    /// In which order a walk comes to these.
+    pub(crate) fn order_of_walk(&self, names: &[&str]) -> Vec<PathBuf> {
+        let mut walk = Walk::new(self.roots.len(), HashMap::new());
+        let mut order = Vec::new();
+        while walk.advance(&self.roots, Some(Instant::now())).unwrap().is_none() {
+            let at = walk.is_listing().unwrap_or_default();
+            if !order.contains(&at) && names.iter().any(|name| Path::new(name) == at) {
+                order.push(at);
+            }
+        }
+        order
+    }
+}
+
+/// Neither the start nor the end of a run waits for a tree without end.
+/// Proves: FS-6 space
+#[test]
+fn the_first_and_the_last_walk_have_an_end() {
+    let tree = tree();
+    for number in 0..100 {
+        fs::write(tree.path().join(number.to_string()), "x").unwrap();
+    }
+    let trees = [tree.path().to_owned()];
+    let error = Places::baseline_within(&trees, Duration::ZERO).unwrap_err();
+    assert!(matches!(&error, UsageError::TooLarge(path) if path == tree.path()), "{error}");
+    let mut places = places(&[tree.path()]);
+    fs::write(tree.path().join("new"), vec![1; 1 << 20]).unwrap();
+    let known = round(&mut places, None).unwrap();
+    assert_eq!(known, Held { bytes: MIB, inodes: 1 });
+    fs::remove_file(tree.path().join("new")).unwrap();
+    assert_eq!(places.finish_within(Duration::ZERO).unwrap(), known);
+    assert_eq!(places.finish().unwrap(), Held::default());
+}
+
+/// Proves: FS-6 space
+#[test]
+fn who_can_not_be_looked_at_is_told() {
+    let directory = tree();
+    let path = directory.path().to_owned();
+    as_ordinary_user(&directory, move || {
+        let actor = Actor::ready(
+            "
+child(lambda: ctypes.CDLL(None).prctl(4, 0))
+await_children(1)
+ready()
+",
+        );
+        let mut tree = Tree::new(actor.pid()).unwrap();
+        tree.sample().unwrap();
+        let mut places = places(&[&path]);
+        assert_eq!(places.unseen(), Unseen::default());
+        round(&mut places, Some(&mut tree)).unwrap();
+        assert_eq!(places.unseen(), Unseen { processes: 1, files: 0 });
     });
 }

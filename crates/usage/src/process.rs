@@ -104,6 +104,16 @@ impl Process {
         Ok(Some(Read { process, account: account(&stat, io), has_io: io.is_some(), children }))
     }
 
+    /// Closes what is held open of it.
+    pub(crate) fn let_go(&mut self) {
+        self.files = None;
+    }
+
+    /// Whether `/proc/PID` tells of its memory itself.
+    pub(crate) fn speaks_itself(&self) -> bool {
+        self.speaker.is_none()
+    }
+
     /// The name of one of its files below `/proc/PID`.
     pub(crate) fn file_name(&self, name: &str) -> String {
         match self.speaker {

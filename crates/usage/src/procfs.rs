@@ -4,7 +4,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use palisade_sys::{Errno, Mode, OFlags, SysError};
-use rustix::fs::{CWD, Dir, PROC_SUPER_MAGIC};
+use rustix::fs::{AtFlags, CWD, Dir, PROC_SUPER_MAGIC, Statx, StatxFlags};
 
 use crate::error::UsageError;
 use crate::ledger::Io;
@@ -80,6 +80,13 @@ impl Proc {
             Err(errno) if is_gone(errno) || is_closed(errno) => Ok(None),
             Err(errno) => Err(SysError::new("open", format!("/proc/{path}"), errno).into()),
         }
+    }
+
+    /// What a link of a process leads to: the file itself, whatever its name by now. No server is asked.
+    pub(crate) fn target(&self, pid: i32, name: &str) -> Result<Statx, Errno> {
+        let path = format!("{pid}/{name}");
+        let flags = AtFlags::STATX_DONT_SYNC;
+        rustix::fs::statx(&self.directory, path, flags, StatxFlags::BASIC_STATS)
     }
 
     /// The children in one thread's list; none if the thread is gone.

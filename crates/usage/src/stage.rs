@@ -63,6 +63,8 @@ impl Actor {
             .args(["-I", "-c", &format!("{PRELUDE}{program}")])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            // A test's own may be a deleted file, which would count.
+            .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let stdin = child.stdin.take().unwrap();

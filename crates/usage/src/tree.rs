@@ -6,7 +6,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use palisade_sys::Pid;
+use palisade_sys::{Errno, Pid};
+use rustix::process::Resource;
 
 use crate::error::UsageError;
 use crate::ledger::{Account, Identity, Io, Ledger};
@@ -16,9 +17,11 @@ use crate::procfs::{self, Proc};
 /// More processes than any sample looks at.
 const MAX_PROCESSES: usize = 4096;
 
-/// Of how many processes the files are held open between samples: four of each, well below the usual
-/// limit of 1024.
-const HELD_OPEN: usize = 64;
+/// How many files are held open between samples at most: never more than a quarter of what we may open.
+const MAX_HELD_OPEN: u64 = 256;
+
+/// How many are held of one process.
+const HELD_A_PROCESS: u64 = 4;
 
 /// How often those who took over a dead process's children are asked again within one sample.
 const MAX_REPEATS: u32 = 3;
@@ -79,6 +82,9 @@ pub struct Tree {
     samples: u64,
     host_has_swap: bool,
     max_processes: usize,
+    /// Of how many processes files are held open.
+    max_held: usize,
+    written_bytes: Option<u64>,
 }
 
 /// How children are found.
@@ -121,6 +127,8 @@ impl Tree {
             samples: 0,
             host_has_swap: rustix::system::sysinfo().totalswap > 0,
             max_processes: MAX_PROCESSES,
+            max_held: processes_to_hold(),
+            written_bytes: None,
         })
     }
 
@@ -133,8 +141,35 @@ impl Tree {
         self.root
     }
 
+    /// What the processes had written to storage at the last sample that could tell.
+    pub(crate) fn written_bytes(&self) -> Option<u64> {
+        self.written_bytes
+    }
+
     /// Looks at every process once. [`UsageError::Gone`] when the first one has ended.
     pub fn sample(&mut self) -> Result<Sample, UsageError> {
+        self.with_room_to_open(Self::sample_once)
+    }
+
+    /// Tries `work` once more, with nothing held open, if we may open no more files. The rest of this
+    /// process needs some, too, and a limit must not fail for what only saves time.
+    pub(crate) fn with_room_to_open<T>(
+        &mut self,
+        work: impl Fn(&mut Self) -> Result<T, UsageError>,
+    ) -> Result<T, UsageError> {
+        match work(self) {
+            Err(UsageError::Sys(error))
+                if matches!(error.errno, Errno::MFILE | Errno::NFILE) && self.max_held > 0 =>
+            {
+                self.max_held = 0;
+                self.known.values_mut().for_each(Process::let_go);
+                work(self)
+            }
+            done => done,
+        }
+    }
+
+    fn sample_once(&mut self) -> Result<Sample, UsageError> {
         self.samples += 1;
         if matches!(self.finding, Finding::Parents(_)) {
             let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
@@ -178,6 +213,7 @@ impl Tree {
         sample.cpu_user = of_ticks(counters.user);
         sample.cpu_system = of_ticks(counters.system);
         sample.io = has_io.then_some(counters.io);
+        self.written_bytes = sample.io.map(|io| io.written_bytes).or(self.written_bytes);
         self.peaks.memory_bytes = self.peaks.memory_bytes.max(sample.memory_bytes);
         self.peaks.processes = self.peaks.processes.max(sample.processes);
         self.peaks.threads = self.peaks.threads.max(sample.threads);
@@ -234,7 +270,7 @@ impl Tree {
         let manner = Manner {
             has_children_lists: matches!(self.finding, Finding::Lists),
             host_has_swap: self.host_has_swap,
-            may_hold_files: round.accounts.len() < HELD_OPEN,
+            may_hold_files: round.accounts.len() < self.max_held,
             sample: self.samples,
         };
         let Some(read) = Process::read(&mut self.proc, pid, before, manner)? else {
@@ -276,6 +312,12 @@ impl Tree {
             _ => Ok(Vec::new()),
         }
     }
+}
+
+fn processes_to_hold() -> usize {
+    let may_open = rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let files = (may_open / 4).min(MAX_HELD_OPEN);
+    usize::try_from(files / HELD_A_PROCESS).unwrap_or(0)
 }
 
 fn of_ticks(ticks: u64) -> Duration {

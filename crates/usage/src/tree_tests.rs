@@ -1,7 +1,46 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use palisade_sys::proc::{Limit, set_rlimit};
+use palisade_sys::test_child::in_child;
+use rustix::process::getrlimit;
+
 use super::*;
 use crate::stage::{Actor, MIB, cpu_cost, eventually};
+
+/// Proves: RES-1 rlimits
+#[test]
+fn files_are_held_open_only_while_there_is_room() {
+    in_child(|| {
+        let actor = Actor::ready(
+            "
+for _ in range(20):
+    child()
+await_children(20)
+ready()
+",
+        );
+        let limit = |soft| Limit { soft: Some(soft), hard: getrlimit(Resource::Nofile).maximum };
+        set_rlimit(Resource::Nofile, limit(100)).unwrap();
+        let mut tree = Tree::new(actor.pid()).unwrap();
+        assert_eq!(tree.max_held, 100 / 4 / 4);
+        assert_eq!(tree.sample().unwrap().processes, 21);
+        let mut taken = Vec::new();
+        while let Ok(file) = std::fs::File::open("/dev/null") {
+            taken.push(file);
+        }
+        assert!(taken.len() > 50, "{}", taken.len());
+        assert_eq!(tree.sample().unwrap().processes, 21);
+        assert_eq!(tree.max_held, 0);
+        let held = tree.nameless_files().unwrap();
+        tree.exact(&held).unwrap();
+        while let Ok(file) = std::fs::File::open("/dev/null") {
+            taken.push(file);
+        }
+        assert!(
+            matches!(tree.sample(), Err(UsageError::Sys(error)) if error.errno == Errno::MFILE)
+        );
+    });
+}
 
 fn sample_of(actor: &Actor) -> Sample {
     Tree::new(actor.pid()).unwrap().sample().unwrap()
@@ -256,7 +295,9 @@ ready()
     assert!(after.writes < before.writes + 80);
     let on_tmpfs = rustix::fs::statfs(directory.path()).unwrap().f_type == 0x0102_1994;
     if !on_tmpfs {
-        assert_eq!(after.written_bytes - before.written_bytes, 64 * 65536);
+        // A block of the directory or of the inode may be in it.
+        let written = after.written_bytes - before.written_bytes;
+        assert!((64 * 65536..65 * 65536).contains(&written), "{written}");
     }
 }
 

@@ -1,24 +1,25 @@
 //! How much is below some directories: every file once whatever its names, in turns that each take no longer
 //! than they may. Other processes change the tree meanwhile, and may mean harm: must never follow a
-//! link, leave the mount it started on, or need memory without bounds.
+//! link, leave the mount it started on, wait for another mount's server, or need memory without bounds.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsStr;
-use std::os::fd::OwnedFd;
+use std::ffi::{CStr, OsStr};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use palisade_sys::beneath::open_on_mount;
 use palisade_sys::{Errno, OFlags, SysError};
-use rustix::fs::{AtFlags, Dir, FileType, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Statx, StatxAttributes, StatxFlags};
 
 use crate::error::UsageError;
 use crate::held::{BLOCK, FileId};
 use crate::places::Held;
 
-/// More directories than may wait to be listed. A path of one is at most 4 KiB.
-const MAX_PENDING: usize = 1 << 18;
+/// How much memory directories may take that wait to be listed. Names are the command's choice, and a path
+/// has up to 4 KiB.
+const MAX_PENDING_BYTES: usize = 16 << 20;
 
 /// More files with several names than are remembered; each further name counts as a file.
 const MAX_LINKED: usize = 1 << 20;
@@ -29,8 +30,8 @@ const ENTRIES_A_LOOK: u32 = 32;
 /// A directory whose content is counted.
 #[derive(Debug)]
 pub(crate) struct Root {
-    path: PathBuf,
-    directory: OwnedFd,
+    pub(crate) path: PathBuf,
+    pub(crate) directory: OwnedFd,
     pub(crate) device: u64,
 }
 
@@ -55,6 +56,7 @@ impl Root {
 #[derive(Debug)]
 pub(crate) struct Walk {
     pending: Vec<Place>,
+    pending_bytes: usize,
     listing: Option<Listing>,
     linked: HashSet<FileId>,
     /// Counted elsewhere: files without a name that could get one before we come by.
@@ -83,6 +85,7 @@ impl Walk {
         let pending = (0..roots).rev().map(|root| Place { root, path: Vec::new() }).collect();
         Self {
             pending,
+            pending_bytes: 0,
             listing: None,
             linked: HashSet::new(),
             counted,
@@ -101,6 +104,7 @@ impl Walk {
         loop {
             if self.listing.is_none() {
                 let Some(place) = self.pending.pop() else { return Ok(Some(self.sum)) };
+                self.pending_bytes = self.pending_bytes.saturating_sub(place.size());
                 self.listing = self.open(roots, place)?;
             }
             self.next_entry(roots)?;
@@ -112,6 +116,12 @@ impl Walk {
                 }
             }
         }
+    }
+
+    /// The root that a walk which is not complete has come to.
+    pub(crate) fn came_to<'r>(&self, roots: &'r [Root]) -> Option<&'r Root> {
+        let listing = self.listing.as_ref().map(|listing| &listing.place);
+        roots.get(listing.or(self.pending.last())?.root)
     }
 
     fn open(&mut self, roots: &[Root], place: Place) -> Result<Option<Listing>, UsageError> {
@@ -136,9 +146,9 @@ impl Walk {
         };
         let failed =
             |errno| SysError::new("open", root.path.join(below).display().to_string(), errno);
-        let stat = rustix::fs::fstat(&directory).map_err(failed)?;
         if place.path.is_empty() {
-            if stat.st_nlink == 0 {
+            let stat = stat_open(&directory).map_err(failed)?;
+            if stat.stx_nlink == 0 {
                 return Err(UsageError::Vanished(root.path.clone()));
             }
             self.count(&stat);
@@ -166,11 +176,11 @@ impl Walk {
         if matches!(name.to_bytes(), b"." | b"..") {
             return Ok(());
         }
-        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-        let looked =
-            listing.entries.fd().and_then(|directory| rustix::fs::statat(directory, name, flags));
+        let kind = entry.file_type();
+        let looked = listing.entries.fd().and_then(|directory| look(directory, name, kind));
         let stat = match looked {
-            Ok(stat) => stat,
+            Ok(Some(stat)) => stat,
+            Ok(None) => return Ok(()),
             Err(Errno::NOENT) => return Ok(()),
             // May be listed, not entered. If it is the command's own, it may be filled all the same.
             Err(Errno::ACCESS) => {
@@ -183,30 +193,33 @@ impl Walk {
             }
             Err(errno) => {
                 let path = name.to_string_lossy().into_owned();
-                return Err(SysError::new("fstatat", path, errno).into());
+                return Err(SysError::new("statx", path, errno).into());
             }
         };
-        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+        // What is mounted on demand is another mount, or will be.
+        if is_directory(&stat) && !stat.stx_attributes.contains(StatxAttributes::AUTOMOUNT) {
             let mut path = listing.place.path.clone();
             if !path.is_empty() {
                 path.push(b'/');
             }
             path.extend_from_slice(name.to_bytes());
-            if self.pending.len() >= MAX_PENDING {
+            let place = Place { root, path };
+            self.pending_bytes = self.pending_bytes.saturating_add(place.size());
+            if self.pending_bytes > MAX_PENDING_BYTES {
                 let root = roots.get(root).map(|root| root.path.clone());
                 return Err(UsageError::TooLarge(root.unwrap_or_default()));
             }
-            self.pending.push(Place { root, path });
+            self.pending.push(place);
         }
         self.count(&stat);
         Ok(())
     }
 
-    fn count(&mut self, stat: &Stat) {
-        let file = FileId { device: stat.st_dev, inode: stat.st_ino };
-        let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    fn count(&mut self, stat: &Statx) {
+        let device = rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor);
+        let file = FileId { device, inode: stat.stx_ino };
         // A directory has one name; its link count tells of its subdirectories.
-        if !is_directory && stat.st_nlink > 1 {
+        if !is_directory(stat) && stat.stx_nlink > 1 {
             if self.linked.contains(&file) {
                 return;
             }
@@ -217,10 +230,47 @@ impl Walk {
         if self.counted.contains_key(&file) {
             return;
         }
-        let blocks = u64::try_from(stat.st_blocks).unwrap_or(0);
-        self.sum.bytes = self.sum.bytes.saturating_add(blocks.saturating_mul(BLOCK));
+        self.sum.bytes = self.sum.bytes.saturating_add(stat.stx_blocks.saturating_mul(BLOCK));
         self.sum.inodes = self.sum.inodes.saturating_add(1);
     }
+}
+
+impl Place {
+    fn size(&self) -> usize {
+        size_of::<Self>() + self.path.len()
+    }
+}
+
+fn is_directory(stat: &Statx) -> bool {
+    FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Directory
+}
+
+/// What an entry is; `None` if another mount begins there. No server is asked, which might never answer:
+/// DONT_SYNC keeps statx(2) from it, but not the resolution of a name that leads to the top of a network
+/// mount, so what may be one is opened first, without crossing. Without O_DIRECTORY nothing is mounted for it.
+fn look(
+    directory: BorrowedFd<'_>,
+    name: &CStr,
+    kind: FileType,
+) -> rustix::io::Result<Option<Statx>> {
+    if matches!(kind, FileType::Directory | FileType::Unknown) {
+        let path = Path::new(OsStr::from_bytes(name.to_bytes()));
+        return match open_on_mount(directory, path, OFlags::PATH | OFlags::NOFOLLOW) {
+            Ok(entry) => stat_open(&entry).map(Some),
+            Err(error) if error.errno == Errno::XDEV => Ok(None),
+            Err(error) => Err(error.errno),
+        };
+    }
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
+    let stat = rustix::fs::statx(directory, name, flags, StatxFlags::BASIC_STATS)?;
+    // Since 5.8; a file that is a mount before that is taken for one of the tree.
+    let is_mount = stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT);
+    Ok((!is_mount).then_some(stat))
+}
+
+fn stat_open(file: &OwnedFd) -> rustix::io::Result<Statx> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    rustix::fs::statx(file, c"", flags, StatxFlags::BASIC_STATS)
 }
 
 /// Whether the command could have put something into a directory that we can not list: it is our user's, who
@@ -232,8 +282,8 @@ fn is_ours_to_fill(root: &Root, below: &Path) -> bool {
     else {
         return false;
     };
-    let Ok(stat) = rustix::fs::fstat(&directory) else { return false };
-    stat.st_uid == rustix::process::geteuid().as_raw() || stat.st_mode & 0o022 != 0
+    let Ok(stat) = stat_open(&directory) else { return false };
+    stat.stx_uid == rustix::process::geteuid().as_raw() || stat.stx_mode & 0o022 != 0
 }
 
 #[cfg(test)]

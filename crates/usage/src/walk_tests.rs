@@ -3,10 +3,15 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
+use palisade_sys::clone::CloneFlags;
+use palisade_sys::mounts::{
+    FsOption, MountAttrs, Recursion, make_private_recursive, move_mount, new_fs, open_tree,
+};
+use palisade_sys::test_child::{become_namespace_root, in_child};
 use tempfile::TempDir;
 
 use super::*;
-use crate::stage::{as_ordinary_user, cpu_cost};
+use crate::stage::{MIB, as_ordinary_user, cpu_cost};
 
 fn tree() -> TempDir {
     tempfile::tempdir_in("/var/tmp").unwrap()
@@ -130,6 +135,72 @@ fn what_is_too_deep_to_count_is_an_error() {
     let roots = [Root::open(tree.path()).unwrap()];
     let walked = Walk::new(1, HashMap::new()).advance(&roots, None);
     assert!(matches!(walked, Err(UsageError::TooLarge(_))), "{walked:?}");
+}
+
+impl Walk {
+    /// The directory it is at.
+    pub(crate) fn is_listing(&self) -> Option<PathBuf> {
+        let listing = self.listing.as_ref()?;
+        Some(PathBuf::from(OsStr::from_bytes(&listing.place.path)))
+    }
+}
+
+/// A path may have 4 KiB, and there may be many.
+/// Proves: FS-6 space
+#[test]
+fn what_waits_to_be_listed_has_bounds() {
+    let tree = tree();
+    let name = "d".repeat(250);
+    let mut directory = fs::File::open(tree.path()).unwrap();
+    for _ in 0..15 {
+        rustix::fs::mkdirat(&directory, &name, rustix::fs::Mode::RWXU).unwrap();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let next = rustix::fs::openat(&directory, &name, flags, rustix::fs::Mode::empty()).unwrap();
+        directory = fs::File::from(next);
+    }
+    let roots = [Root::open(tree.path()).unwrap()];
+    let fill = |from: usize, to: usize| {
+        for number in from..to {
+            let name = format!("{number:0200}");
+            rustix::fs::mkdirat(&directory, name, rustix::fs::Mode::RWXU).unwrap();
+        }
+    };
+    let fits = MAX_PENDING_BYTES / (15 * 251 + 200 + size_of::<Place>());
+    fill(0, fits);
+    assert!(Walk::new(1, HashMap::new()).advance(&roots, None).unwrap().is_some());
+    fill(fits, fits + 1);
+    let walked = Walk::new(1, HashMap::new()).advance(&roots, None);
+    assert!(matches!(walked, Err(UsageError::TooLarge(_))), "{walked:?}");
+}
+
+/// Proves: FS-6 space
+#[test]
+fn another_mount_is_another_tree() {
+    let tree = tree();
+    for name in ["directory", "below"] {
+        fs::create_dir(tree.path().join(name)).unwrap();
+    }
+    fs::write(tree.path().join("file"), "x").unwrap();
+    let outside = self::tree();
+    fs::write(outside.path().join("large"), vec![1; 4 << 20]).unwrap();
+    in_child(|| {
+        become_namespace_root(CloneFlags::NEWNS);
+        make_private_recursive(Path::new("/")).unwrap();
+        assert_eq!(count(&[tree.path()]).inodes, 4);
+        let options = [FsOption::Text("size", "64m")];
+        let mount = new_fs("tmpfs", &options, MountAttrs::NONE).unwrap();
+        let at = tree.path().join("directory");
+        move_mount(&mount, rustix::fs::CWD, &at).unwrap();
+        fs::write(at.join("large"), vec![1; 4 << 20]).unwrap();
+        assert_eq!(count(&[tree.path()]).inodes, 3);
+        let mount =
+            open_tree(rustix::fs::CWD, &outside.path().join("large"), Recursion::Single).unwrap();
+        move_mount(&mount, rustix::fs::CWD, &tree.path().join("file")).unwrap();
+        let held = count(&[tree.path()]);
+        assert_eq!(held.inodes, 2);
+        assert!(held.bytes < MIB, "{held:?}");
+        assert_eq!(count(&[&at]).inodes, 2, "where a walk begins may be a mount");
+    });
 }
 
 /// Who may write into a directory and took away the right to list it hides something there.

@@ -24,6 +24,8 @@ pub struct Watchdog {
     memfd_bytes: u64,
     memory_peak: u64,
     next_descriptors: Option<Instant>,
+    /// Memory and CPU time at the last look, and how many looks in a row saw just that.
+    unchanged: (u64, Duration, u32),
 }
 
 /// What one look saw and what follows.
@@ -41,7 +43,14 @@ impl Watchdog {
     /// Watches the tree below `root`.
     pub fn new(root: Pid, bounds: Bounds) -> Result<Self, UsageError> {
         let tree = Tree::new(root)?;
-        Ok(Self { tree, bounds, memfd_bytes: 0, memory_peak: 0, next_descriptors: None })
+        Ok(Self {
+            tree,
+            bounds,
+            memfd_bytes: 0,
+            memory_peak: 0,
+            next_descriptors: None,
+            unchanged: (0, Duration::ZERO, 0),
+        })
     }
 
     /// Looks once. `own_files` is what file systems in memory hold ([`crate::Places::own_bytes`]); a file there
@@ -55,13 +64,23 @@ impl Watchdog {
             doubtful_bytes: sample.borrowed_bytes,
             cpu_time: sample.cpu_user.saturating_add(sample.cpu_system),
             was_cut: sample.was_cut,
+            idle_looks: 0,
         };
         if self.bounds.memory.is_some() {
             self.look_at_memory(&mut seen, own_files)?;
         }
         self.memory_peak = self.memory_peak.max(seen.memory_bytes);
+        seen.idle_looks = self.idle_looks(&seen);
         let verdict = decide(&self.bounds, &seen, began.elapsed());
         Ok(Looked { sample, memory_bytes: seen.memory_bytes, verdict })
+    }
+
+    fn idle_looks(&mut self, seen: &Seen) -> u32 {
+        let (memory, cpu_time, looks) = self.unchanged;
+        let is_same = (memory, cpu_time) == (seen.memory_bytes, seen.cpu_time);
+        let looks = if is_same { looks.saturating_add(1) } else { 0 };
+        self.unchanged = (seen.memory_bytes, seen.cpu_time, looks);
+        looks
     }
 
     /// The most that was seen. Memory is what [`Looked::memory_bytes`] said.

@@ -4,7 +4,11 @@
 use super::confused;
 use super::wire::{FIXED, Kind, Message, Reader, Writer};
 use crate::error::CgroupError;
-use std::io::{Read as _, Write as _};
+use rustix::io::Errno;
+use rustix::net::sockopt::Timeout;
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::time::{Duration, Instant};
 
@@ -34,8 +38,7 @@ pub(crate) struct Call<'a> {
 impl Connection {
     /// The other side knows who we are from the socket; we only claim to be that one.
     pub(crate) fn open(socket: &SocketAddr, deadline: Instant) -> Result<Self, CgroupError> {
-        const STEP: &str = "connecting to the bus";
-        let stream = UnixStream::connect_addr(socket).map_err(|error| failed(STEP, &error))?;
+        let stream = connect(socket, deadline)?;
         let mut connection = Self { stream, deadline, serial: 0, aside: Vec::new() };
         let uid = rustix::process::getuid().as_raw().to_string();
         let claim: String = uid.bytes().map(|byte| format!("{byte:02x}")).collect();
@@ -92,11 +95,20 @@ impl Connection {
         }
     }
 
-    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), CgroupError> {
+    /// Writes `bytes`; a reader that takes them one by one gains no time by it.
+    pub(crate) fn send(&mut self, mut bytes: &[u8]) -> Result<(), CgroupError> {
         const STEP: &str = "writing to the bus";
-        let left = self.left()?;
-        self.stream.set_write_timeout(Some(left)).map_err(|error| failed(STEP, &error))?;
-        self.stream.write_all(bytes).map_err(|error| failed(STEP, &error))
+        while !bytes.is_empty() {
+            let left = self.left()?;
+            self.stream.set_write_timeout(Some(left)).map_err(|error| failed(STEP, &error))?;
+            match self.stream.write(bytes) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(late()),
+                Err(error) => return Err(failed(STEP, &error)),
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn receive(&mut self) -> Result<Message, CgroupError> {
@@ -141,9 +153,9 @@ impl Connection {
             match self.stream.read(bytes) {
                 Ok(0) => return Err(confused("the connection", "closed by the other side")),
                 Ok(read) => bytes = &mut bytes[read..],
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                    return Err(self.late());
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    return Err(late());
                 }
                 Err(error) => return Err(failed(STEP, &error)),
             }
@@ -151,15 +163,45 @@ impl Connection {
         Ok(())
     }
 
-    /// Never none: that would mean to wait for ever.
     fn left(&self) -> Result<Duration, CgroupError> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(self.late()) } else { Ok(left) }
+        left_until(self.deadline)
     }
+}
 
-    fn late(&self) -> CgroupError {
-        CgroupError::Systemd { step: "waiting for it", why: "it takes too long".to_owned() }
+/// Where the other side's queue is full, connecting waits like writing does, and no longer than that may
+/// (`SO_SNDTIMEO` in socket(7)).
+fn connect(socket: &SocketAddr, deadline: Instant) -> Result<UnixStream, CgroupError> {
+    const STEP: &str = "connecting to the bus";
+    let refused = |errno: Errno| failed(STEP, &errno.into());
+    let address = match (socket.as_pathname(), socket.as_abstract_name()) {
+        (Some(path), _) => SocketAddrUnix::new(path),
+        (None, Some(name)) => SocketAddrUnix::new_abstract_name(name),
+        (None, None) => Err(Errno::DESTADDRREQ),
+    };
+    let address = address.map_err(refused)?;
+    let stream =
+        net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+            .map_err(refused)?;
+    loop {
+        let left = Some(left_until(deadline)?);
+        net::sockopt::set_socket_timeout(&stream, Timeout::Send, left).map_err(refused)?;
+        match net::connect(&stream, &address) {
+            Ok(()) => return Ok(UnixStream::from(stream)),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Err(late()),
+            Err(errno) => return Err(refused(errno)),
+        }
     }
+}
+
+/// Never none: that would mean to wait for ever.
+fn left_until(deadline: Instant) -> Result<Duration, CgroupError> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(late()) } else { Ok(left) }
+}
+
+fn late() -> CgroupError {
+    CgroupError::Systemd { step: "waiting for it", why: "it takes too long".to_owned() }
 }
 
 fn failed(step: &'static str, error: &std::io::Error) -> CgroupError {

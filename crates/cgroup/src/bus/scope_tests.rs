@@ -208,3 +208,22 @@ fn a_silent_bus_is_waited_for_no_longer_than_the_deadline() {
     assert!(started.elapsed() < Duration::from_secs(20));
     drop(listener);
 }
+
+/// Nobody accepts, and the queue is full: connecting itself waits.
+#[test]
+fn a_bus_with_a_full_queue_is_waited_for_no_longer_than_the_deadline() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("bus");
+    let listener = UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let waiting = UnixStream::connect(&path).unwrap();
+    let socket = SocketAddr::from_pathname(&path).unwrap();
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let deadline = Instant::now() + Duration::from_millis(100);
+        done.send(Connection::open(&socket, deadline).map(drop)).unwrap();
+    });
+    let error = ended.recv_timeout(Duration::from_secs(20)).expect("it waits for ever");
+    assert!(error.unwrap_err().to_string().contains("too long"));
+    drop((waiting, listener));
+}

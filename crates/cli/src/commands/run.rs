@@ -91,11 +91,11 @@ pub(crate) fn perform(
         output::complain(&error.into());
         exit_code = crate::OWN_FAILURE;
     }
+    // Numbers for a fleet are not worth the command's own result.
     if let Some(file) = metrics_file
         && let Err(error) = file.add(&finished.metrics)
     {
         output::complain(&error.into());
-        exit_code = crate::OWN_FAILURE;
     }
     if told.json {
         eprintln!("{}", one_line(&finished.report)?);

@@ -49,7 +49,7 @@ pub(crate) fn assign(
         rlimits.push(Rlimit { resource: Resource::Core, value: 0 });
     }
     if !wants_look(policy) {
-        own_clock(policy, &mut assigned);
+        everywhere(policy, &mut assigned);
         return Ok(assigned);
     }
     let facts = look();
@@ -61,7 +61,7 @@ pub(crate) fn assign(
     work.tasks()?;
     work.io()?;
     let Work { mut assigned, settings, .. } = work;
-    own_clock(policy, &mut assigned);
+    everywhere(policy, &mut assigned);
     if settings != GroupSettings::default() || counts_in_group(&assigned) {
         assigned.group = Some(Group { home: facts.cgroups, settings });
     }
@@ -93,7 +93,7 @@ fn counts_in_group(assigned: &Assigned) -> bool {
 }
 
 /// What is always held, whatever the host has.
-fn own_clock(policy: &Policy, assigned: &mut Assigned) {
+fn everywhere(policy: &Policy, assigned: &mut Assigned) {
     let hard = |what, holder, value: Option<u64>| {
         value.map(|value| limit(what, value, holder, Grip::Hard))
     };
@@ -121,33 +121,35 @@ struct Work<'a> {
 impl Work<'_> {
     fn memory(&mut self) -> Result<(), PlanError> {
         let resources = &self.policy.resources;
-        let (memory, high) = (resources.max_memory, resources.memory_high);
-        if memory.is_none() && high.is_none() {
-            return Ok(());
-        }
-        if let Some(group) = self.group_for(Controller::Memory) {
-            self.settings.memory = memory;
-            self.settings.memory_high = high;
-            let Some(memory) = memory else { return Ok(()) };
-            self.held(Limited::Memory, memory, group, Grip::Hard)?;
-            // Off unless asked for: what is swapped out is the host's trouble too.
-            let swap = resources.max_swap.unwrap_or(0);
-            if self.facts.cgroups.has(Controller::Swap) {
-                self.settings.swap = Some(swap);
-                return self.held(Limited::Swap, swap, group, Grip::Hard).map(drop);
+        if let Some(high) = resources.memory_high {
+            // The old hierarchy has only a wish, heeded when the whole host runs short.
+            match self.group_for(Controller::Memory) {
+                Some(Holder::CgroupV2) => {
+                    self.settings.memory_high = Some(high);
+                    self.held(Limited::MemoryHigh, high, Holder::CgroupV2, Grip::Hard)?;
+                }
+                _ => {
+                    self.unheld(Limited::MemoryHigh, "only a control group of version 2 holds it")?
+                }
             }
-            return self
-                .unheld(Limited::Swap, "the kernel counts no swap for a group (swapaccount=0)");
         }
-        let Some(memory) = memory else {
-            return self.unheld(Limited::Memory, "memoryHigh needs a control group");
-        };
+        let Some(memory) = resources.max_memory else { return Ok(()) };
+        // Off unless asked for: what is swapped out is the host's trouble too.
         let swap = resources.max_swap.unwrap_or(0);
-        if self.held(Limited::Memory, memory, Holder::Watchdog, Grip::Sampled)? {
-            // What is swapped out is counted as if it were not.
-            self.assigned.watch.memory = Some(memory.saturating_add(swap));
+        let Some(group) = self.group_for(Controller::Memory) else {
+            if self.held(Limited::Memory, memory, Holder::Watchdog, Grip::Sampled)? {
+                // What is swapped out is counted as if it were not.
+                self.assigned.watch.memory = Some(memory.saturating_add(swap));
+            }
+            return Ok(());
+        };
+        self.settings.memory = Some(memory);
+        self.held(Limited::Memory, memory, group, Grip::Hard)?;
+        if self.facts.cgroups.has(Controller::Swap) {
+            self.settings.swap = Some(swap);
+            return self.held(Limited::Swap, swap, group, Grip::Hard).map(drop);
         }
-        Ok(())
+        self.unheld(Limited::Swap, "the kernel counts no swap for a group (swapaccount=0)")
     }
 
     fn cpus(&mut self) -> Result<(), PlanError> {
@@ -237,6 +239,13 @@ impl Work<'_> {
         for (what, most) in asked {
             if let Some(most) = most {
                 is_held |= self.held(what, most, holder, grip)?;
+            }
+        }
+        if holder == Holder::Rlimit && !walls.own_user_namespace {
+            for limit in &mut self.assigned.limits {
+                if matches!(limit.what, Limited::Processes | Limited::Threads) {
+                    limit.overshoot = "none; other processes of this user count too";
+                }
             }
         }
         if !is_held {

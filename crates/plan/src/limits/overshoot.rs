@@ -14,19 +14,23 @@ pub(super) fn limit(what: Limited, value: u64, holder: Holder, grip: Grip) -> Li
 pub(super) fn measured(what: Limited, holder: Holder, grip: Grip) -> &'static str {
     match (what, holder, grip) {
         (_, Holder::Rlimit | Holder::Tmpfs | Holder::Relay, _) => NONE,
+        (Limited::MemoryHigh, ..) => "slowed down, not stopped",
         (Limited::WallTime, ..) => "the grace time, then a few milliseconds",
-        (Limited::CpuTime, Holder::CgroupV2 | Holder::CgroupV1, _) => "5 ms on each CPU",
-        (Limited::CpuTime, ..) => "children whose parents ignore their end are not counted",
+        (Limited::CpuTime, Holder::CgroupV2 | Holder::CgroupV1, _) => {
+            "12 ms past 500 ms; 440 ms where ten others wanted the CPU"
+        }
+        (Limited::CpuTime, ..) => {
+            "34 ms past 500 ms; children whose parents ignore their end are not counted"
+        }
         (Limited::Cpus, Holder::Affinity, Grip::Sampled) => "rounded up to whole CPUs",
         (Limited::IoBandwidth | Limited::IoOperations, Holder::CgroupV1, _) => {
             "writes that the kernel buffers are not counted"
         }
         (Limited::IoBandwidth | Limited::IoOperations, ..) => "bursts of 100 ms",
         (Limited::Cpus, Holder::CgroupV2 | Holder::CgroupV1, _) => "bursts of 100 ms",
-        (Limited::Memory, Holder::Watchdog, _) => "what is filled between two looks",
-        (Limited::Disk | Limited::Inodes, Holder::Watchdog, _) => {
-            "what is written between two looks"
-        }
+        (Limited::Memory, Holder::Watchdog, _) => "376 MiB past 64 MiB, filled by 2 CPUs",
+        (Limited::Disk, Holder::Watchdog, _) => "534 MiB past 64 MiB, written by 2 CPUs",
+        (Limited::Inodes, Holder::Watchdog, _) => "2505 files past 1000, made by 2 CPUs",
         (Limited::Processes | Limited::Threads, Holder::Watchdog, _) => {
             "what is started between two looks"
         }

@@ -202,8 +202,8 @@ fn one_limit_is_not_said_by_two_variables() {
         [("SANDBOX_CPU_LIMIT", "SANDBOX_CPUS"), ("SANDBOX_MEMORY_LIMIT_MB", "SANDBOX_MEMORY")]
     {
         let both =
-            |option_value| load_environment(&variables(&[(limit, "2"), (option, option_value)]));
-        let problem = both("2").unwrap_err().remove(0);
+            |option_value| load_environment(&variables(&[(limit, "8"), (option, option_value)]));
+        let problem = both("8").unwrap_err().remove(0);
         assert_eq!(problem.problem, Problem::Contradiction);
         assert_eq!(
             problem.to_string(),

@@ -13,7 +13,8 @@ use proptest::prelude::{any, prop, proptest};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
 
 fn report() -> RunReport {
     let versions = Versions { palisade: "0.1.0".to_owned(), kernel: "6.18.0".to_owned() };
@@ -377,6 +378,62 @@ fn row(family: &super::Family) -> String {
     format!("| `{}` | {kind} | {} | {} |\n", family.name, labels.join("; "), family.help)
 }
 
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let sorted: BTreeSet<String> = names.collect();
+    sorted.into_iter().collect()
+}
+
+/// Whoever scrapes can read the file, and by that lock it; it is not what we lock.
+///
+/// Proves: TEL-1 prometheus
+#[test]
+fn a_reader_that_locks_the_file_holds_nobody_up_and_can_not_open_the_lock() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("palisade.prom");
+    let file = MetricsFile::prepare(&path).unwrap();
+    file.add(&eventful()).unwrap();
+    let lock = directory.path().join(".palisade.prom.lock");
+    assert_eq!(fs::metadata(&lock).unwrap().permissions().mode() & 0o777, 0o600);
+    let reader = fs::File::open(&path).unwrap();
+    reader.lock().unwrap();
+    file.add(&eventful()).unwrap();
+    has(&fs::read_to_string(&path).unwrap(), r#"palisade_runs_total{outcome="timeout"} 2"#);
+    // One of us who does not let go is waited for, and not for long.
+    let ours = fs::File::open(&lock).unwrap();
+    ours.lock().unwrap();
+    let start = Instant::now();
+    let error = file.add(&eventful()).unwrap_err().to_string();
+    assert!(error.contains(".palisade.prom.lock: this run is not counted"), "{error}");
+    assert!((2..10).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+}
+
+/// Proves: TEL-1 prometheus
+#[test]
+fn what_a_killed_writer_left_is_swept_once_it_is_old() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("palisade.prom");
+    let id = |last: &str| format!("{}{last}", "0".repeat(31));
+    let old = SystemTime::now() - Duration::from_secs(120);
+    let kept = [
+        format!(".palisade.prom.{}", id("1")),
+        format!(".other.prom.{}", id("2")),
+        ".palisade.prom.notes".to_owned(),
+    ];
+    let left = format!(".palisade.prom.{}", id("3"));
+    for name in kept.iter().chain([&left]) {
+        let file = fs::File::create(directory.path().join(name)).unwrap();
+        if *name != kept[0] {
+            file.set_modified(old).unwrap();
+        }
+    }
+    MetricsFile::prepare(&path).unwrap().add(&eventful()).unwrap();
+    let there = names(directory.path());
+    assert!(kept.iter().all(|name| there.contains(name)), "{there:?}");
+    assert!(!there.contains(&left), "{there:?}");
+}
+
 /// Proves: TEL-1 prometheus
 #[test]
 fn a_file_adds_up_and_keeps_its_mode() {
@@ -389,7 +446,7 @@ fn a_file_adds_up_and_keeps_its_mode() {
     add();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
     has(&fs::read_to_string(&path).unwrap(), r#"palisade_runs_total{outcome="timeout"} 2"#);
-    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing stays beside it");
+    assert_eq!(names(directory.path()), [".palisade.prom.lock", "palisade.prom"]);
 }
 
 #[test]
@@ -431,5 +488,5 @@ fn threads_at_once_lose_no_count() {
     });
     let text = fs::read_to_string(&path).unwrap();
     has(&text, &format!("palisade_runs_total{{outcome=\"timeout\"}} {}", THREADS * TIMES));
-    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    assert_eq!(names(directory.path()), [".palisade.prom.lock", "palisade.prom"]);
 }

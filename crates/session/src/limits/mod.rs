@@ -9,12 +9,15 @@ pub(crate) use tally::Tally;
 
 use crate::error::SessionError;
 use crate::output::Capped;
-use palisade_launch::{Group, Hits, Running, Usage};
+use palisade_launch::{Ending, Group, Hits, Running, Usage};
 use palisade_plan::limit::{Holder, Limit, Limited};
 use palisade_plan::model::{Confinement, MountOp, Plan};
 use palisade_sys::Pid;
-use palisade_usage::{Bounds, Exceeded, Held, Places, Seen, UsageError, Verdict, Watchdog, decide};
+use palisade_usage::{
+    Bounds, Collected, Exceeded, Held, Places, Seen, Unseen, UsageError, Verdict, Watchdog, decide,
+};
 use rustix::event::{PollFd, PollFlags};
+use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
 /// Where no limit needs it sooner, usage is looked at so soon after the start, then ever less often.
@@ -27,6 +30,8 @@ const COUNTING_A_TURN: Duration = Duration::from_millis(2);
 const OOM_FOLLOWS: Duration = Duration::from_millis(5);
 /// A write that does not fit leaves less room than this.
 const LEFT_WHEN_FULL: u64 = 64 * 1024;
+
+const HIDDEN: &str = "processes of the run can not be seen (is /proc mounted with hidepid?), so what they use can not be told";
 
 /// A limit that was exceeded, and what was used then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +46,12 @@ pub(crate) struct Limits<'p> {
     /// Files and space, where they are limited.
     places: Option<Places>,
     held: Held,
-    /// None before the command runs, and once nobody is left.
+    collected: Option<Collected>,
+    /// None before the first look, and where nobody is left to look at.
     watchdog: Option<Watchdog>,
+    is_watching: bool,
+    /// What was found before there was anybody to tell.
+    pending: Option<Over>,
     next: Option<Instant>,
     lazily: Duration,
     tally: Tally,
@@ -55,12 +64,19 @@ impl<'p> Limits<'p> {
             matches!(limit.what, Limited::Disk | Limited::Inodes)
                 || (limit.what == Limited::Memory && limit.holder == Holder::Watchdog)
         });
-        let places = limits_files.then(|| Places::baseline(&plan.watch.trees)).transpose()?;
+        let mut places = limits_files.then(|| Places::baseline(&plan.watch.trees)).transpose()?;
+        if let Some(places) = &mut places {
+            places.watch(plan.watch.disk, plan.watch.inodes);
+        }
         Ok(Self {
             plan,
+            // Before the launch closes us to inspection, our own included.
+            collected: Collected::open(),
             places,
             held: Held::default(),
             watchdog: None,
+            is_watching: false,
+            pending: None,
             next: None,
             lazily: FIRST_LOOK,
             tally: Tally::default(),
@@ -68,8 +84,21 @@ impl<'p> Limits<'p> {
     }
 
     /// The command runs.
-    pub(crate) fn started(&mut self, running: &Running) -> Result<(), SessionError> {
-        self.add_own_files(running)?;
+    pub(crate) fn started(&mut self, running: &Running) {
+        if let Err(error) = self.add_own_files(running) {
+            self.pending = self.uncounted(&error);
+        }
+        let watch = &self.plan.watch;
+        let is_urgent = watch.memory.is_some() || watch.cpu_time_ms.is_some();
+        // Nobody tells of processes that could not be started but who counts those that were.
+        if self.limit_on_tasks().is_some() {
+            self.lazily = SOON;
+        }
+        self.next = Some(Instant::now() + if is_urgent { Duration::ZERO } else { self.lazily });
+    }
+
+    /// At the first look: most runs are over before that.
+    fn begin_watching(&mut self, running: &Running) -> Result<Verdict, SessionError> {
         let counts_in_group = running.group().is_some();
         let watch = &self.plan.watch;
         let bounds = Bounds {
@@ -77,26 +106,20 @@ impl<'p> Limits<'p> {
             cpu_time: watch.cpu_time_ms.filter(|_| !counts_in_group).map(Duration::from_millis),
             cpus: self.cpus(),
         };
-        let pid = i32::try_from(running.pid()).ok().and_then(Pid::from_raw);
-        self.watchdog = match pid.map(|pid| Watchdog::new(pid, bounds)) {
-            Some(Ok(watchdog)) => Some(watchdog),
-            // It was quick. One that lives and can not be seen (hidepid) can not be watched either.
-            Some(Err(UsageError::Gone(_))) | None if running.has_ended()? => None,
-            Some(Err(UsageError::Gone(_))) | None if !self.plan.watch.needs_processes() => None,
-            Some(Err(error)) => return Err(error.into()),
-            None => None,
+        let Some(pid) = i32::try_from(running.pid()).ok().and_then(Pid::from_raw) else {
+            return Ok(Verdict::Within(None));
         };
-        let is_urgent = bounds.memory.is_some() || watch.cpu_time_ms.is_some();
-        // Nobody tells of processes that could not be started but who counts those that were.
-        if self.limit_on_tasks().is_some() {
-            self.lazily = SOON;
+        match Watchdog::new(pid, bounds) {
+            Ok(watchdog) => self.watchdog = Some(watchdog),
+            Err(UsageError::Gone(_)) if running.has_ended()? => {}
+            Err(UsageError::Gone(_)) => return Ok(self.unseen(HIDDEN)),
+            Err(error) => return Ok(self.unseen(&error.to_string())),
         }
-        self.next = Some(Instant::now() + if is_urgent { Duration::ZERO } else { self.lazily });
-        Ok(())
+        Ok(Verdict::Within(None))
     }
 
     /// File systems of the run's own count too, as memory and as space.
-    fn add_own_files(&mut self, running: &Running) -> Result<(), SessionError> {
+    fn add_own_files(&mut self, running: &Running) -> Result<(), UsageError> {
         let (Some(places), Confinement::Namespaces(inside)) =
             (&mut self.places, &self.plan.confinement)
         else {
@@ -113,7 +136,7 @@ impl<'p> Limits<'p> {
             };
             if is_own {
                 match places.add_tmpfs(command, op.target()) {
-                    Err(UsageError::Sys(error)) if is_gone(error.errno) => return Ok(()),
+                    Err(UsageError::Sys(error)) if has_ended(error.errno) => return Ok(()),
                     added => added?,
                 }
             }
@@ -154,14 +177,22 @@ impl<'p> Limits<'p> {
         {
             return Ok(Some(over));
         }
+        if let Some(over) = self.pending.take() {
+            return Ok(Some(over));
+        }
         if self.next.is_none() {
             return Ok(None);
         }
-        if let Some(over) = self.count_files()? {
+        if let Some(over) = self.count_files() {
             return Ok(Some(over));
         }
         if self.next.is_some_and(|next| next > Instant::now()) {
             return Ok(None);
+        }
+        if !std::mem::replace(&mut self.is_watching, true)
+            && let Verdict::Over(exceeded) = self.begin_watching(running)?
+        {
+            return Ok(Some(self.over(exceeded)));
         }
         let mut pause = self.lazily;
         self.lazily = (self.lazily * 2).min(LAZIEST);
@@ -183,6 +214,11 @@ impl<'p> Limits<'p> {
         self.tally.reached(over.what, over.usage, None);
     }
 
+    /// Remembers that the command was asked to end at its time limit.
+    pub(crate) fn time_is_over(&mut self) {
+        self.tally.reached(Limited::WallTime, self.plan.timeout_ms, None);
+    }
+
     /// Nobody is left to look at.
     pub(crate) fn forget(&mut self) {
         self.next = None;
@@ -192,7 +228,10 @@ impl<'p> Limits<'p> {
         let Some(group) = running.group() else { return Ok(None) };
         let Hits { oom_kills, oom_expected, .. } = group.hits()?;
         if oom_kills > 0 {
-            return Ok(Some(Over { what: Limited::Memory, usage: group.usage()?.memory }));
+            // Whoever was killed has given back what it held.
+            let usage = group.usage()?;
+            let usage = usage.memory_peak.or(usage.memory);
+            return Ok(Some(Over { what: Limited::Memory, usage }));
         }
         if oom_expected {
             let soon = Instant::now() + OOM_FOLLOWS;
@@ -220,8 +259,9 @@ impl<'p> Limits<'p> {
 
     fn look_at_processes(&mut self) -> Result<Verdict, SessionError> {
         let Some(watchdog) = &mut self.watchdog else { return Ok(Verdict::Within(None)) };
-        let own_files = match &self.places {
-            Some(places) => places.own_bytes()?,
+        let own_files = match self.places.as_ref().map(Places::own_bytes) {
+            Some(Ok(bytes)) => bytes,
+            Some(Err(error)) => return Ok(self.unseen(&error.to_string())),
             None => 0,
         };
         match watchdog.look(own_files) {
@@ -233,8 +273,18 @@ impl<'p> Limits<'p> {
                 self.next = None;
                 Ok(Verdict::Within(None))
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Ok(self.unseen(&error.to_string())),
         }
+    }
+
+    /// A limit that can not be looked after counts as exceeded; where there is none, usage is told less well.
+    fn unseen(&mut self, why: &str) -> Verdict {
+        self.watchdog = None;
+        self.tally.note(why.to_owned());
+        if self.plan.watch.needs_processes() {
+            return Verdict::Over(Exceeded::Uncountable);
+        }
+        Verdict::Within(None)
     }
 
     fn over(&self, exceeded: Exceeded) -> Over {
@@ -261,7 +311,9 @@ impl<'p> Limits<'p> {
         if limit.holder == Holder::Watchdog {
             return (tasks > limit.value).then_some(Over { what: limit.what, usage: Some(tasks) });
         }
-        if tasks >= limit.value {
+        // Where questions are asked, the keeper is one of those that the kernel counts.
+        let own = u64::from(self.plan.gate.is_some());
+        if tasks.saturating_add(own) >= limit.value {
             self.tally.reached(limit.what, Some(tasks), None);
         }
         None
@@ -276,15 +328,29 @@ impl<'p> Limits<'p> {
         on_tasks.min_by_key(|limit| limit.value)
     }
 
-    fn count_files(&mut self) -> Result<Option<Over>, SessionError> {
-        let Some(places) = &mut self.places else { return Ok(None) };
+    fn count_files(&mut self) -> Option<Over> {
+        let places = self.places.as_mut()?;
         let tree = self.watchdog.as_mut().map(Watchdog::tree);
         match places.step(COUNTING_A_TURN, tree) {
             Ok(Some(held)) => self.held = held,
-            Ok(None) | Err(UsageError::Gone(_)) => return Ok(None),
-            Err(error) => return Err(error.into()),
+            Ok(None) | Err(UsageError::Gone(_)) => return None,
+            Err(error) => return self.uncounted(&error),
         }
-        Ok(self.judge_files())
+        self.judge_files()
+    }
+
+    /// The same for files. What the kernel holds by itself needs no counting.
+    fn uncounted(&mut self, error: &UsageError) -> Option<Over> {
+        self.places = None;
+        self.tally.note(error.to_string());
+        let watch = &self.plan.watch;
+        let what = match (watch.disk, watch.inodes, watch.memory) {
+            (Some(_), ..) => Limited::Disk,
+            (None, Some(_), _) => Limited::Inodes,
+            (None, None, Some(_)) => Limited::Memory,
+            (None, None, None) => return None,
+        };
+        Some(Over { what, usage: None })
     }
 
     fn judge_files(&mut self) -> Option<Over> {
@@ -310,19 +376,34 @@ impl<'p> Limits<'p> {
     pub(crate) fn end(
         mut self,
         group: Option<Group>,
+        ending: Option<Ending>,
         usage: &Usage,
         capped: &[Capped],
     ) -> Result<Tally, SessionError> {
+        if ending == Some(Ending::Signal(Signal::XFSZ.as_raw())) {
+            let asked = self.plan.limits.iter().find(|limit| limit.what == Limited::FileSize);
+            self.tally.reached(Limited::FileSize, asked.map(|limit| limit.value), None);
+        }
         // What was filled last: nobody can add to it any more.
         if let Some(places) = &mut self.places
             && let Ok(held) = places.finish()
         {
             self.held = held;
+            let Unseen { processes, files } = places.unseen();
+            if processes > 0 || files > 0 {
+                self.tally.note(format!(
+                    "{processes} processes were closed to inspection, and {files} deleted files had no size that \
+                     could be seen: what they held may be missing from the count"
+                ));
+            }
             if let Some(over) = self.judge_files() {
                 self.tally.reached(over.what, over.usage, None);
             }
         }
         self.tally.processes(usage);
+        if let Some(io) = self.collected.as_ref().and_then(Collected::since) {
+            self.tally.collected(io);
+        }
         if let Some(group) = group {
             self.tally.group(self.plan, group.usage()?, group.hits()?);
             group.remove()?;
@@ -334,8 +415,7 @@ impl<'p> Limits<'p> {
     }
 }
 
-fn is_gone(errno: palisade_sys::Errno) -> bool {
-    use palisade_sys::Errno;
-    // EACCES: it ended, and its place in /proc is nobody's.
-    matches!(errno, Errno::NOENT | Errno::SRCH | Errno::ACCESS)
+/// Of a process, by what its place in /proc answers.
+fn has_ended(errno: palisade_sys::Errno) -> bool {
+    matches!(errno, palisade_sys::Errno::NOENT | palisade_sys::Errno::SRCH)
 }

@@ -29,6 +29,8 @@ pub(crate) struct Tally {
     tasks_peak: Option<u64>,
     io: Option<Io>,
     reached: BTreeMap<Limited, Reached>,
+    /// What a reader of the numbers should know.
+    notes: Vec<String>,
 }
 
 impl Default for Tally {
@@ -44,6 +46,7 @@ impl Default for Tally {
             tasks_peak: Some(1),
             io: None,
             reached: BTreeMap::new(),
+            notes: Vec::new(),
         }
     }
 }
@@ -72,6 +75,17 @@ impl Tally {
         self.user = self.user.max(usage.user);
         self.system = self.system.max(usage.system);
         self.memory_peak = self.memory_peak.max(Some(usage.max_rss_bytes));
+    }
+
+    /// What everybody who was waited for read and wrote, the shortest-lived included.
+    pub(crate) fn collected(&mut self, io: Io) {
+        let seen = self.io.unwrap_or_default();
+        self.io = Some(Io {
+            read_bytes: io.read_bytes.max(seen.read_bytes),
+            written_bytes: io.written_bytes.max(seen.written_bytes),
+            reads: io.reads.max(seen.reads),
+            writes: io.writes.max(seen.writes),
+        });
     }
 
     /// What the control group counted goes before what was seen from outside.
@@ -119,12 +133,17 @@ impl Tally {
         reached.times = reached.times.max(times);
     }
 
+    pub(crate) fn note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
     pub(crate) fn has_reached(&self, what: Limited) -> bool {
         self.reached.contains_key(&what)
     }
 
     /// Fills in what the report says of usage and limits. `ended_by` is the one that ended the run.
     pub(crate) fn report(&self, report: &mut RunReport, plan: &Plan, ended_by: Option<Limited>) {
+        report.notes.extend(self.notes.iter().cloned());
         report.limits = plan
             .limits
             .iter()

@@ -1,13 +1,13 @@
 //! The end of a run: what the inside wrote reaches the terminal and the readers of pipes, though nobody is left
 //! who wrote it.
 
-use super::{Ends, Watch, ends, serve};
+use super::{Ends, Killed, Watch, ends, serve};
 use crate::error::SessionError;
 use crate::signals::Wish;
 use rustix::event::{PollFd, PollFlags};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// So long the reader of an output may take nothing, when the run was ended and not the command's own.
+/// So long the reader of an output may take nothing, when it was we who ended the run.
 const UNREAD: Duration = Duration::from_secs(2);
 
 impl Watch<'_> {
@@ -38,13 +38,13 @@ impl Watch<'_> {
             if let Some(ends) = &ends {
                 self.relay.interests(ends, &mut set, &mut order);
             }
-            let owed_by_pipes = self.outputs.owes_output();
-            let waits = !dead || self.relay.owes_output() || owed_by_pipes;
+            let is_owed = self.relay.owes_output() || self.outputs.owes_output();
+            let waits = !dead || is_owed;
             let patience = match self.killed {
                 _ if !waits => Some(Duration::ZERO),
                 // A limit holds, whatever somebody who reads does not read.
-                Some(_) if owed_by_pipes => Some(UNREAD),
-                _ => None,
+                Some(_) => is_owed.then_some(UNREAD),
+                None => self.deadlines.whole().map(left_until).filter(|_| is_owed),
             };
             let ready = palisade_sys::proc::poll(&mut set, patience)?;
             let flags: Vec<PollFlags> = set.iter().map(PollFd::revents).collect();
@@ -54,6 +54,10 @@ impl Watch<'_> {
                 serve(&mut self.relay, &order, of_relay, ends);
             }
             if ready == 0 && waits {
+                if self.killed.is_none() {
+                    self.killed = Some(Killed::Timeout);
+                    self.limits.time_is_over();
+                }
                 return Ok(());
             }
             if ready == 0 {
@@ -70,4 +74,8 @@ impl Watch<'_> {
             }
         }
     }
+}
+
+fn left_until(end: Instant) -> Duration {
+    end.saturating_duration_since(Instant::now())
 }

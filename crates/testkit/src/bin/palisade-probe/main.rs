@@ -3,11 +3,13 @@
 //! It must never hide a refusal by trying another way: each way is its own subcommand.
 
 mod attributes;
+mod bombs;
 mod files;
 mod kernel;
 mod loops;
 mod mounts;
 mod network;
+mod notified;
 mod processes;
 mod races;
 mod surroundings;
@@ -19,7 +21,7 @@ use std::process::ExitCode;
 type Probe = (&'static str, &'static str, fn(&[String]) -> Result<String, Failure>);
 
 /// Every group's table of subcommands.
-const GROUPS: [&[Probe]; 9] = [
+const GROUPS: [&[Probe]; 11] = [
     files::PROBES,
     attributes::PROBES,
     mounts::PROBES,
@@ -27,8 +29,10 @@ const GROUPS: [&[Probe]; 9] = [
     kernel::PROBES,
     loops::PROBES,
     network::PROBES,
+    notified::PROBES,
     races::PROBES,
     surroundings::PROBES,
+    bombs::PROBES,
 ];
 
 enum Failure {

@@ -1,0 +1,102 @@
+//! The free space of the file systems that watched trees are on: one call each, however large the trees. It moves
+//! for others, too, so it never counts alone; but what is written and hidden from every look is missing there.
+
+use palisade_sys::SysError;
+
+use crate::error::UsageError;
+use crate::places::Held;
+use crate::walk::Root;
+
+/// File systems that take deleted files off their books at once. Others (btrfs, ZFS) do that seconds later, or
+/// never where a snapshot keeps them: deleting would not give back. Of overlays it is not known. See statfs(2).
+const PROMPT: [u64; 2] = [0xef53, 0x5846_5342];
+
+/// The free space below some trees.
+#[derive(Debug)]
+pub(crate) struct Space {
+    systems: Vec<System>,
+    /// What was lost at the look before the last.
+    lost_before: u64,
+    lost: u64,
+}
+
+#[derive(Debug)]
+struct System {
+    /// One of the trees that are on it.
+    root: usize,
+    device: u64,
+    is_prompt: bool,
+    at_baseline: Held,
+    at_round: Held,
+    now: Held,
+}
+
+impl Space {
+    /// Remembers what is free now.
+    pub(crate) fn baseline(roots: &[Root]) -> Result<Self, UsageError> {
+        let mut systems: Vec<System> = Vec::new();
+        for (number, root) in roots.iter().enumerate() {
+            if systems.iter().any(|known| known.device == root.device) {
+                continue;
+            }
+            let kind = rustix::fs::fstatfs(&root.directory).map_err(|errno| failed(root, errno))?;
+            let is_prompt = u64::try_from(kind.f_type).is_ok_and(|kind| PROMPT.contains(&kind));
+            let free = free(root)?;
+            systems.push(System {
+                root: number,
+                device: root.device,
+                is_prompt,
+                at_baseline: free,
+                at_round: free,
+                now: free,
+            });
+        }
+        Ok(Self { systems, lost_before: 0, lost: 0 })
+    }
+
+    /// Looks again.
+    pub(crate) fn look(&mut self, roots: &[Root]) -> Result<(), UsageError> {
+        for system in &mut self.systems {
+            if let Some(root) = roots.get(system.root) {
+                system.now = free(root)?;
+            }
+        }
+        let prompt = self.systems.iter().filter(|system| system.is_prompt);
+        let lost = prompt.map(|system| system.at_baseline.minus(system.now).bytes);
+        self.lost_before = self.lost;
+        self.lost = lost.fold(0, u64::saturating_add);
+        Ok(())
+    }
+
+    /// A round begins: it will find what is there now.
+    pub(crate) fn mark(&mut self) {
+        for system in &mut self.systems {
+            system.at_round = system.now;
+        }
+    }
+
+    /// How much less is free than when the last round began.
+    pub(crate) fn lost_since_mark(&self) -> Held {
+        let lost = self.systems.iter().map(|system| system.at_round.minus(system.now));
+        lost.fold(Held::default(), Held::plus)
+    }
+
+    /// How many bytes less are free than at first, on the word of two looks: a large file is not given
+    /// back in an instant.
+    pub(crate) fn lost_for_a_while(&self) -> u64 {
+        self.lost.min(self.lost_before)
+    }
+}
+
+fn free(root: &Root) -> Result<Held, UsageError> {
+    let stat = rustix::fs::fstatvfs(&root.directory).map_err(|errno| failed(root, errno))?;
+    Ok(Held { bytes: stat.f_bfree.saturating_mul(stat.f_frsize), inodes: stat.f_ffree })
+}
+
+fn failed(root: &Root, errno: palisade_sys::Errno) -> SysError {
+    SysError::new("fstatfs", root.path.display().to_string(), errno)
+}
+
+#[cfg(test)]
+#[path = "space_tests.rs"]
+mod tests;

@@ -7,11 +7,14 @@
     reason = "helpers of a test fail it"
 )]
 
+mod answering;
 mod attributes;
 mod executables;
 mod files;
 mod gate;
 mod gate_people;
+mod gate_processes;
+mod gate_special;
 mod guard;
 mod guard_git;
 mod guard_ways;
@@ -25,6 +28,7 @@ mod policy;
 mod proc;
 mod processes;
 mod races;
+mod resources;
 mod secrets;
 mod selfcheck;
 mod terminal;

@@ -14,11 +14,21 @@ use serde::Serialize;
 
 use crate::measure::{self, Contender, Surroundings, Times, ratio};
 use crate::setup::{self, TestUser};
-use crate::{bench_gate, bench_trees, dist, programs, stage};
+use crate::{bench_gate, bench_limits, bench_trees, dist, programs, stage};
 
 const TRUE: &str = "/bin/true";
 const BARE: &str = "bare";
 const BWRAP: &str = "bwrap";
+/// What everybody has a firm holder for: control groups, or limits of the process and a CPU mask.
+const HARD_LIMITS: [[&str; 2]; 5] = [
+    ["--pids", "100"],
+    ["--cpus", "1"],
+    ["--open-files", "1024"],
+    ["--file-size", "1g"],
+    ["--timeout", "1h"],
+];
+/// What without a control group is looked at.
+const MORE_LIMITS: [&str; 5] = ["--best-effort-limits", "--memory", "1g", "--cpu-time", "1h"];
 
 /// Arguments of `cargo xtask bench`.
 #[derive(Args)]
@@ -41,6 +51,8 @@ enum Subject {
     Files,
     /// What the gate costs: calls on what may be seen, whole programs, questions and decisions.
     Gate,
+    /// How far past each limit a run gets, and how late the host's timers are meanwhile.
+    Limits,
 }
 
 /// Runs the task.
@@ -53,6 +65,9 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
         Subject::Gate => {
             let rounds = arguments.rounds.unwrap_or(10);
             return bench_gate::gate(&sandbox, place.path(), arguments.json, rounds);
+        }
+        Subject::Limits => {
+            return bench_limits::limits(&sandbox, arguments.json, arguments.rounds.unwrap_or(10));
         }
     };
     let mut reports = Vec::new();
@@ -124,8 +139,14 @@ struct Row {
 fn start(sandbox: &Path, surroundings: &Surroundings<'_>, rounds: usize) -> Result<Report> {
     let mut contenders = vec![
         Contender::new(BARE, [TRUE]),
-        ours("ours LEVEL_1", sandbox, "1"),
-        ours("ours LEVEL_2", sandbox, "2"),
+        ours("ours LEVEL_1", sandbox, &["--level", "1"]),
+        ours("ours LEVEL_2", sandbox, &["--level", "2"]),
+        ours("ours LEVEL_2, hard limits", sandbox, HARD_LIMITS.as_flattened()),
+        ours(
+            "ours LEVEL_2, all limits",
+            sandbox,
+            &[HARD_LIMITS.as_flattened(), &MORE_LIMITS].concat(),
+        ),
     ];
     let mut left_out = Vec::new();
     // Ours must work; another sandbox that does not is no reason to measure nothing.
@@ -141,10 +162,10 @@ fn start(sandbox: &Path, surroundings: &Surroundings<'_>, rounds: usize) -> Resu
     Ok(Report { by: "", rounds, rows, left_out, supervisor_peak_kib })
 }
 
-fn ours(name: &'static str, sandbox: &Path, level: &str) -> Contender {
+fn ours(name: &'static str, sandbox: &Path, flags: &[&str]) -> Contender {
     let sandbox: OsString = sandbox.into();
-    let words = ["run", "--quiet", "--level", level, "--", TRUE].map(OsString::from);
-    Contender::new(name, std::iter::once(sandbox).chain(words))
+    let words = [&["run", "--quiet"][..], flags, &["--", TRUE]].concat();
+    Contender::new(name, std::iter::once(sandbox).chain(words.into_iter().map(OsString::from)))
 }
 
 /// Other sandboxes on this machine, asked for what LEVEL_2 gives.

@@ -5,6 +5,7 @@
 mod attacks;
 mod bench;
 mod bench_gate;
+mod bench_limits;
 mod bench_question;
 mod bench_trees;
 mod conformance;

@@ -30,6 +30,7 @@ const NEEDED: &[(Needed, &str)] = &[
     (Needed::Program("curl"), "curl"),
     (Needed::Program("less"), "less"),
     (Needed::Program("strace"), "strace"),
+    (Needed::Program("time"), "time"),
     (Needed::Program("ps"), "procps"),
     (Needed::Program("ip"), "iproute2"),
     (Needed::Program("su"), "util-linux"),
@@ -45,6 +46,8 @@ const NEEDED_BY_THE_MACHINE: &[(Needed, &str)] = &[
     (Needed::Program("busybox"), "busybox-static"),
     (Needed::Program("mke2fs"), "e2fsprogs"),
     (Needed::Program("setpriv"), "util-linux"),
+    (Needed::File("/usr/lib/systemd/systemd"), "systemd"),
+    (Needed::File("/usr/lib/systemd/user/dbus.socket"), "dbus-user-session"),
 ];
 
 /// What only `cargo xtask bench` runs.

@@ -15,7 +15,14 @@ use crate::stage::{self, Stage};
 use crate::suite::{self, Progress, Races, Runner};
 
 /// Packages whose tests meet the kernel, and so mean something else without root.
-const FOR_EVERY_USER: [&str; 4] = ["crates/cli", "crates/launch", "crates/session", "crates/sys"];
+const FOR_EVERY_USER: [&str; 6] = [
+    "crates/cgroup",
+    "crates/cli",
+    "crates/launch",
+    "crates/session",
+    "crates/sys",
+    "crates/usage",
+];
 
 /// Arguments of `cargo xtask test`.
 #[derive(Args)]

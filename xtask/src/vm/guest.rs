@@ -9,6 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use super::groups::{self, Delegated};
 use super::selection::{Lists, Setting};
 use crate::programs::TestExecutable;
 use crate::setup::{self, TestUser};
@@ -59,10 +60,9 @@ fn run() -> Result<()> {
             && (!manifest.is_short || lists.is_short(by, name))
     };
     let mut found = Found::default();
-    let home = PathBuf::from("/root");
-    for (home, user) in [(&home, None), (&user.home, Some(&user))] {
-        run_as(user, home, &stage, &is_wanted, &mut found)?;
-    }
+    run_as(None, Path::new("/root"), &stage, &is_wanted, &mut found)?;
+    let delegated = Delegated::to(&user)?;
+    delegated.inside(|| run_as(Some(&user), &user.home, &stage, &is_wanted, &mut found))?;
     for setting in &lists.settings {
         let is_set = |_: &str, name: &str| {
             manifest.filter.as_deref().is_none_or(|part| name.contains(part))
@@ -71,7 +71,17 @@ fn run() -> Result<()> {
         if !setting.tests.iter().any(|name| is_set("user", name)) {
             continue;
         }
-        with_setting(setting, || run_as(Some(&user), &user.home, &stage, &is_set, &mut found))?;
+        let run = || run_as(Some(&user), &user.home, &stage, &is_set, &mut found);
+        with_setting(setting, || delegated.inside(run))?;
+    }
+    let is_managed = |_: &str, name: &str| {
+        manifest.filter.as_deref().is_none_or(|part| name.contains(part))
+            && lists.managed.holds("user", name)
+    };
+    if lists.managed.tests.iter().any(|name| is_managed("user", name)) {
+        println!("the user has a service manager now: {}", lists.managed.why);
+        let managed = groups::start_manager(&user)?;
+        managed.inside(|| run_as(Some(&user), &user.home, &stage, &is_managed, &mut found))?;
     }
     if !manifest.is_short && manifest.filter.is_none() {
         for group in &lists.absent {

@@ -1,6 +1,7 @@
 //! `cargo xtask vm-test`: the suites on a stock kernel of Debian in an emulated machine, as root
 //! and as an ordinary user. Installs no kernel, and leaves no machine running.
 
+mod groups;
 mod guest;
 mod image;
 mod kernel;

@@ -23,6 +23,8 @@ pub(crate) struct Lists {
     pub(crate) absent: Vec<Group>,
     /// Tests that run once more, as the ordinary user, with a setting of the host changed.
     pub(crate) settings: Vec<Setting>,
+    /// Tests that run once more, as the ordinary user, where that one has a service manager.
+    pub(crate) managed: Group,
 }
 
 /// Facts of a kernel, so that a run proves what it says.
@@ -55,7 +57,7 @@ pub(crate) struct Setting {
 }
 
 impl Group {
-    fn holds(&self, by: &str, name: &str) -> bool {
+    pub(crate) fn holds(&self, by: &str, name: &str) -> bool {
         self.by.as_deref().is_none_or(|only| only == by)
             && self.tests.iter().any(|test| test == name)
     }
@@ -87,7 +89,7 @@ impl Lists {
     fn names(&self) -> impl Iterator<Item = &str> {
         let groups = self.short.iter().chain(&self.absent).flat_map(|group| &group.tests);
         let settings = self.settings.iter().flat_map(|setting| &setting.tests);
-        groups.chain(settings).map(String::as_str)
+        groups.chain(settings).chain(&self.managed.tests).map(String::as_str)
     }
 
     /// Fails for a name that is in a list and is no test.
@@ -109,7 +111,7 @@ mod tests {
         serde_saphyr::from_str(
             "kernels: {'6.1': {landlock: 2}, '6.12': {landlock: 6}}\n\
              short: [{why: w, by: root, tests: [a::b]}]\n\
-             absent: []\nsettings: []\n",
+             absent: []\nsettings: []\nmanaged: {why: w, tests: []}\n",
         )
         .unwrap()
     }
@@ -139,15 +141,21 @@ mod tests {
     #[test]
     fn the_committed_lists_name_tests_that_are_there() {
         let lists = Lists::load().unwrap();
-        let source = |target: &str, module: &str| {
-            let path = tree::root().join(format!("tests/{target}/{module}.rs"));
-            std::fs::read_to_string(&path).unwrap_or_default()
-        };
         for name in lists.names() {
-            let [target, module, test] = name.split("::").collect::<Vec<_>>()[..] else {
-                panic!("{name} is not target::module::name");
+            let file = match name.split("::").collect::<Vec<_>>()[..] {
+                [target, module, _] => format!("tests/{target}/{module}.rs"),
+                // Of a crate's own.
+                [target, module, "tests", _] => {
+                    let package = target.trim_start_matches("palisade_");
+                    format!("crates/{package}/src/{module}_tests.rs")
+                }
+                _ => {
+                    panic!("{name} is neither target::module::name nor crate::module::tests::name")
+                }
             };
-            assert!(source(target, module).contains(&format!("fn {test}()")), "{name}");
+            let source = std::fs::read_to_string(tree::root().join(file)).unwrap_or_default();
+            let test = name.rsplit("::").next().unwrap();
+            assert!(source.contains(&format!("fn {test}()")), "{name}");
         }
     }
 }

@@ -51,6 +51,8 @@ const EMPTY_DIRECTORIES: [&str; 12] = [
     "var/tmp",
     "usr/lib/modules",
 ];
+/// What the machine runs beside the tests: a service manager of the user's.
+const OF_THE_MACHINE: [&str; 2] = ["systemd", "dbus-user-session"];
 /// Nobody can log in; a set-user-id program can tell that.
 const SHADOW: &str = "root:*:20000:0:99999:7:::\npalisade-test:*:20000:0:99999:7:::\n";
 /// What every host has, with nobody's secret in it.
@@ -67,7 +69,8 @@ const GROUP_LINE: &str = "palisade-test:x:4242:\n";
 pub(crate) fn image(directory: &Path, work: &Path) -> Result<PathBuf> {
     let image = directory.join("userland.ext4");
     let list = directory.join("userland.packages");
-    let packages = closure(&installed()?, &setup::packages_of_the_tests());
+    let wanted = [setup::packages_of_the_tests(), OF_THE_MACHINE.to_vec()].concat();
+    let packages = closure(&installed()?, &wanted);
     let versions: String =
         packages.iter().map(|(name, version)| format!("{name} {version}\n")).collect();
     let content = format!("recipe {RECIPE}\n{versions}");

@@ -107,7 +107,7 @@ fn cpu_time_runs_out() {
         let controller = if limit["holder"] == "cgroup-v1" { "cpuacct" } else { "cpu" };
         assert_holder(&limit, controller, ("watchdog", "sampled"));
         // Where the machine is busy the supervisor waits for its turn, and so does the command.
-        assert!(limit["reached"]["usage"].as_u64() < Some(2000), "{limit:#}");
+        assert!(limit["reached"]["usage"].as_u64() < Some(4000), "{limit:#}");
     }
 }
 

@@ -79,7 +79,7 @@ fn two_hundred_at_once_leave_nothing_behind() {
         run.wait().assert_code(0);
     }
     eventually("every process is gone", || !processes.iter().any(|pid| lives(*pid)));
-    assert_eq!(groups_of(&sessions), [PathBuf::new(); 0]);
+    assert!(groups_of(&sessions).is_empty());
     assert!(!mounts_mention(world.path()));
     assert_eq!(fs::read_dir(world.project()).unwrap().count(), 0);
     let announced = world.home().join(".local/state/palisade/run/runs");

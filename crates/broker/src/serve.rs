@@ -225,7 +225,12 @@ impl Desk<'_> {
 
     /// A program that is open for writing can not be executed (ETXTBSY): our own copy has to be
     /// closed before the caller goes on. For everything else one step is half the cost.
-    pub(crate) fn hand_out(&self, id: u64, file: OwnedFd, close_on_exec: bool) -> Result<(), Errno> {
+    pub(crate) fn hand_out(
+        &self,
+        id: u64,
+        file: OwnedFd,
+        close_on_exec: bool,
+    ) -> Result<(), Errno> {
         let is_program = rustix::fs::fstat(&file).is_ok_and(|found| found.st_mode & 0o111 != 0);
         if !is_program {
             return self.listener.respond_with(id, file.as_fd(), close_on_exec);

@@ -94,7 +94,8 @@ fn of_limits(report: &RunReport) -> Option<String> {
         Outcome::OutputCapped => &["max-output"],
         _ => return None,
     };
-    let is_reached = |limit: &&LimitReport| names.contains(&&*limit.name) && limit.reached.is_some();
+    let is_reached =
+        |limit: &&LimitReport| names.contains(&&*limit.name) && limit.reached.is_some();
     let limit = report.limits.iter().find(is_reached)?;
     let LimitReport { name, value, holder, .. } = limit;
     let reached = limit.reached.as_ref()?;
@@ -124,7 +125,9 @@ fn of_passed_limits(report: &RunReport) -> Option<String> {
         let used = limit.reached.as_ref()?.usage.filter(|used| *used > limit.value)?;
         let LimitReport { name, value, holder, .. } = limit;
         let [used, value] = [used, *value].map(|value| shown_limit(name, value));
-        Some(format!("the limit --{name} of {value} was passed ({used}), and {holder} saw it too late"))
+        Some(format!(
+            "the limit --{name} of {value} was passed ({used}), and {holder} saw it too late"
+        ))
     })
 }
 

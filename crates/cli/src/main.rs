@@ -14,7 +14,8 @@ mod request;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use commands::{
-    approve, audit, check_path, doctor, explain_syscall, generate, learn, plan, policy, run, top, why,
+    approve, audit, check_path, doctor, explain_syscall, generate, learn, plan, policy, run, top,
+    why,
 };
 use palisade_session::SessionError;
 use std::ffi::OsString;

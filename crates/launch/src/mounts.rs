@@ -121,7 +121,9 @@ impl Builder {
                 let lower = source.ok_or_else(|| no_piece(op))?;
                 self.overlay(&lower, target, hidden, room.shared).map(Some)
             }
-            MountOp::Tmpfs { mode, exec, .. } if op.is_part_of_scratch() && room.shared.is_some() => {
+            MountOp::Tmpfs { mode, exec, .. }
+                if op.is_part_of_scratch() && room.shared.is_some() =>
+            {
                 room.shared.map(|shared| shared.part(*mode, *exec)).transpose()
             }
             MountOp::Tmpfs { mode, size, exec, .. } => {

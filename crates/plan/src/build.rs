@@ -14,9 +14,7 @@ use crate::reach::Reach;
 use crate::seccomp::Unheld;
 use crate::see::{self, Outside, Seen};
 use crate::selfcheck::{self, Walls};
-use crate::{
-    environment, gate, guard, identity, landlock, namespaces, project, promises, seccomp,
-};
+use crate::{environment, gate, guard, identity, landlock, namespaces, project, promises, seccomp};
 use palisade_policy::model::{Level, Mode, NetworkMode, Policy};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -134,7 +134,7 @@ resources:
 /// Proves: POL-2 limit-keys, POL-2 waivers, POL-2 wrong-type
 #[test]
 fn limits_that_make_no_sense_are_refused_with_their_place() {
-    let names = "memory, swap, cpus, cpuset, cpu-time, pids, threads, open-files, file-size, disk, \
+    let names = "memory, memory-high, swap, cpus, cpuset, cpu-time, pids, threads, open-files, file-size, disk, \
                  inodes, io-bandwidth, iops, timeout, max-output";
     let text = "\
 resources:

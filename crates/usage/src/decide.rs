@@ -82,7 +82,7 @@ pub enum Exceeded {
     Uncountable,
 }
 
-/// Judges one look that took `cost`. Exactly at a limit is within it.
+/// Judges one look that took `cost` of CPU time ([`crate::Effort`]). Exactly at a limit is within it.
 pub fn decide(bounds: &Bounds, seen: &Seen, cost: Duration) -> Verdict {
     if bounds.memory.is_none() && bounds.cpu_time.is_none() {
         return Verdict::Within(None);

@@ -8,6 +8,7 @@
 
 mod collected;
 mod decide;
+mod effort;
 mod error;
 mod exact;
 mod held;
@@ -27,6 +28,7 @@ mod stage;
 
 pub use collected::Collected;
 pub use decide::{Bounds, Exceeded, Seen, Verdict, decide};
+pub use effort::Effort;
 pub use error::UsageError;
 pub use exact::Exact;
 pub use held::{FileId, HeldFiles};

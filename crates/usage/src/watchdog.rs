@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use palisade_sys::Pid;
 
 use crate::decide::{Bounds, Exceeded, Seen, Verdict, decide};
+use crate::effort::Effort;
 use crate::error::UsageError;
 use crate::held::HeldFiles;
 use crate::tree::{Peaks, Sample, Tree};
@@ -57,7 +58,7 @@ impl Watchdog {
     /// that is mapped counts twice, but not where it is counted exactly. Any error but [`UsageError::Gone`] means that the limits can not be held
     /// any longer.
     pub fn look(&mut self, own_files: u64) -> Result<Looked, UsageError> {
-        let began = Instant::now();
+        let effort = Effort::begin();
         let sample = self.tree.sample()?;
         let mut seen = Seen {
             memory_bytes: sample.memory_bytes,
@@ -71,7 +72,7 @@ impl Watchdog {
         }
         self.memory_peak = self.memory_peak.max(seen.memory_bytes);
         seen.idle_looks = self.idle_looks(&seen);
-        let verdict = decide(&self.bounds, &seen, began.elapsed());
+        let verdict = decide(&self.bounds, &seen, effort.spent());
         Ok(Looked { sample, memory_bytes: seen.memory_bytes, verdict })
     }
 
@@ -111,11 +112,11 @@ impl Watchdog {
     }
 
     fn look_at_descriptors(&mut self, seen: &mut Seen) -> Result<HeldFiles, UsageError> {
-        let began = Instant::now();
+        let effort = Effort::begin();
         let held = self.tree.held_files()?;
         self.memfd_bytes = held.memfd_bytes;
         seen.was_cut |= held.was_cut;
-        let pause = began.elapsed().saturating_mul(DESCRIPTORS_FACTOR).max(DESCRIPTORS_AGE);
+        let pause = effort.spent().saturating_mul(DESCRIPTORS_FACTOR).max(DESCRIPTORS_AGE);
         self.next_descriptors = Some(Instant::now() + pause);
         Ok(held)
     }

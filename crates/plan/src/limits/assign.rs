@@ -129,7 +129,7 @@ impl Work<'_> {
                     self.held(Limited::MemoryHigh, high, Holder::CgroupV2, Grip::Hard)?;
                 }
                 _ => {
-                    self.unheld(Limited::MemoryHigh, "only a control group of version 2 holds it")?
+                    self.unheld(Limited::MemoryHigh, "only a control group of version 2 holds it")?;
                 }
             }
         }

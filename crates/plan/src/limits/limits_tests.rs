@@ -222,6 +222,8 @@ fn what_has_a_size_of_its_own_is_taken_off_the_whole() {
     assert_eq!(shared, Some(expected));
     policy.filesystem.max_total_size = Some(150);
     assert!(matches!(scratch(&policy, &mounts), Err(PlanError::NoRoomLeft { sized: 150, .. })));
+    let told = PlanError::NoRoomLeft { what: Limited::Disk, most: 20 << 20, sized: 30 << 20 };
+    assert!(told.to_string().contains("is 20m, and") && told.to_string().contains("have 30m:"));
     assert_eq!(scratch(&self::policy(), &mounts), Ok(None));
 }
 

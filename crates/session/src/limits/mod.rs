@@ -14,7 +14,8 @@ use palisade_plan::limit::{Holder, Limit, Limited};
 use palisade_plan::model::{Confinement, MountOp, Plan};
 use palisade_sys::Pid;
 use palisade_usage::{
-    Bounds, Collected, Exceeded, Held, Places, Seen, Unseen, UsageError, Verdict, Watchdog, decide,
+    Bounds, Collected, Effort, Exceeded, Held, Places, Seen, Unseen, UsageError, Verdict, Watchdog,
+    decide,
 };
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
@@ -245,7 +246,7 @@ impl<'p> Limits<'p> {
         let (Some(group), Some(limit)) = (running.group(), self.plan.watch.cpu_time_ms) else {
             return Ok(Verdict::Within(None));
         };
-        let began = Instant::now();
+        let effort = Effort::begin();
         let usage = group.usage()?;
         let counted = usage.cpu_user.zip(usage.cpu_system);
         let Some((user, system)) = counted else {
@@ -254,7 +255,7 @@ impl<'p> Limits<'p> {
         let seen = Seen { cpu_time: user + system, ..Seen::default() };
         let cpu_time = Some(Duration::from_millis(limit));
         let bounds = Bounds { memory: None, cpu_time, cpus: self.cpus() };
-        Ok(decide(&bounds, &seen, began.elapsed()))
+        Ok(decide(&bounds, &seen, effort.spent()))
     }
 
     fn look_at_processes(&mut self) -> Result<Verdict, SessionError> {

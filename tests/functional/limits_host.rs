@@ -8,7 +8,7 @@ use palisade_testkit::{World, patiently, pin};
 use crate::limits_support::python;
 
 const TICK: Duration = Duration::from_millis(10);
-/// `cargo xtask bench limits` holds it to a tenth of this; here other tests run at the same time.
+/// `cargo xtask bench limits` prints the figure; here other tests run at the same time.
 const BOUND: Duration = Duration::from_millis(500);
 
 /// Every child does the same.

@@ -46,8 +46,10 @@ impl Groups {
         settings: &GroupSettings,
         session: &str,
     ) -> Result<Self, CgroupError> {
+        // Only those: each is a directory of its own to make and to remove, and what no group counts is seen
+        // from outside.
         let mut wanted = controllers::needed(settings);
-        wanted.extend(controllers::COUNTING);
+        wanted.insert(Controller::CpuAccount);
         let mut hierarchies: BTreeMap<&Path, BTreeSet<Controller>> = BTreeMap::new();
         for (controller, parent) in parents.iter().filter(|(it, _)| wanted.contains(it)) {
             hierarchies.entry(parent).or_default().insert(*controller);

@@ -489,3 +489,20 @@ fn a_missing_path_of_a_file_is_noted_and_never_left_to_be_made() {
     assert!(matches!(error, PlanError::CouldBeMade { .. }), "{error}");
     assert!(error.refused_by_policy());
 }
+
+/// Proves: FS-1 read-only
+#[test]
+fn in_the_minimal_view_the_project_is_read_only_where_it_stands() {
+    let planned = |path: &str| {
+        let mut policy = policy();
+        policy.view = View::Minimal;
+        policy.filesystem.read_only_paths = vec![path.to_owned()];
+        plan(&policy, &user(), &developer()).unwrap()
+    };
+    let whole = planned("/home/u/project");
+    assert_eq!(access(&whole, "/workspace"), Some(Access::ReadOnly));
+    assert!(op_at(&whole, "/home/u/project").is_none());
+    let part = planned("/home/u/project/.git");
+    assert_eq!(access(&part, "/workspace"), Some(Access::ReadWrite));
+    assert_eq!(access(&part, "/workspace/.git"), Some(Access::ReadOnly));
+}

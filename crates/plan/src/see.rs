@@ -105,8 +105,11 @@ pub(crate) fn see(
     }
     let Project { root, grants: project, seals, mut notes } =
         project::find(filesystem.project, policy.view, &granter);
-    let asked = granter.asked(filesystem, missing)?;
+    let mut asked = granter.asked(filesystem, missing)?;
     notes.extend(asked.notes);
+    if is_minimal && !project.is_empty() {
+        put_in_workspace(&mut asked.grants, &root);
+    }
     let mut links = links_on_the_way(facts, host);
     if let Some(text) = &filesystem.root_path {
         let contents = granter.root_path(text)?;
@@ -213,6 +216,16 @@ fn home_to_replace<'host>(
     let is_granted = grants.iter().any(|grant| home.starts_with(&grant.target));
     let is_own = own::OWN_AREAS.into_iter().any(|area| home.starts_with(area));
     (!is_granted && !is_own && home != Path::new("/")).then_some(home)
+}
+
+/// What is asked for of the project is meant where the project stands: `--ro .` is to keep it from being
+/// written, and not to show it a second time.
+fn put_in_workspace(asked: &mut [Grant], root: &Path) {
+    for grant in asked {
+        if let Ok(rest) = grant.source.strip_prefix(root) {
+            grant.target = join(Path::new(WORKSPACE), rest);
+        }
+    }
 }
 
 fn with_home(

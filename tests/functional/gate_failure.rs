@@ -309,8 +309,8 @@ fn many_questions_leave_no_descriptor_behind() {
         client.allow(&question, "once");
     }
     run.wait_for_stdout("done\n");
-    // What was allowed once is held a second longer, and usage is looked at meanwhile: a few for each of two
-    // processes, and not one for each of 120 questions.
-    eventually("only a few are open", || open() <= before + 10);
+    // Those who were allowed something last are still held, and usage is looked at meanwhile: some for each of a
+    // few processes, and not one for each of 120 questions.
+    eventually("only some are open", || open() <= before + 30);
     run.wait().assert_code(0);
 }

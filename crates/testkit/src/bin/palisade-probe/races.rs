@@ -24,7 +24,8 @@ pub(crate) const PROBES: &[Probe] = &[
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Lets `change` go on in another thread while `attempt` is tried this often, and on until there were
-/// enough changes for it to be a race at all.
+/// enough tries with a change in them for it to be a race at all: on a busy machine the other thread may have no
+/// CPU for as long as thousands of tries take.
 pub(crate) fn race(
     tries: u32,
     change: impl Fn() -> io::Result<()> + Sync,
@@ -43,11 +44,18 @@ pub(crate) fn race(
             }
         });
         let _ = pin(0);
-        let goes_on = |done: &u32| {
-            let is_race = changes.load(Ordering::Relaxed) >= enough || Instant::now() > until;
-            *done < tries || !is_race
+        let (mut done, mut races) = (0, 0);
+        let won = loop {
+            if done >= tries && (races >= enough || Instant::now() > until) {
+                break None;
+            }
+            let before = changes.load(Ordering::Relaxed);
+            if let Some(won) = attempt() {
+                break Some(won);
+            }
+            done += 1;
+            races += u32::from(changes.load(Ordering::Relaxed) != before);
         };
-        let won = (0..).take_while(goes_on).find_map(|_| attempt());
         over.store(true, Ordering::Relaxed);
         won
     });

@@ -49,6 +49,9 @@ _sandbox() {
             sandbox,run)
                 cmd="sandbox__subcmd__run"
                 ;;
+            sandbox,top)
+                cmd="sandbox__subcmd__top"
+                ;;
             sandbox,why)
                 cmd="sandbox__subcmd__why"
                 ;;
@@ -120,6 +123,9 @@ _sandbox() {
                 ;;
             sandbox__subcmd__help,run)
                 cmd="sandbox__subcmd__help__subcmd__run"
+                ;;
+            sandbox__subcmd__help,top)
+                cmd="sandbox__subcmd__help__subcmd__top"
                 ;;
             sandbox__subcmd__help,why)
                 cmd="sandbox__subcmd__help__subcmd__why"
@@ -230,7 +236,7 @@ _sandbox() {
 
     case "${cmd}" in
         sandbox)
-            opts="-h -V --help --version run learn plan doctor explain-syscall why policy approve audit check-path generate help"
+            opts="-h -V --help --version run learn plan doctor explain-syscall why policy approve top audit check-path generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -408,7 +414,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__explain__subcmd__syscall)
-            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --arch --json --list --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --arch --json --list --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -478,6 +484,66 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --network)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --approve-network-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --swap)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpus)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpuset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu-time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pids)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --open-files)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --io-bandwidth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --iops)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --file-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disk)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --inodes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -486,11 +552,15 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --network)
+                --max-output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --approve-network-host)
+                --waive-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --normalize-time)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -616,7 +686,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__help)
-            opts="run learn plan doctor explain-syscall why policy approve audit check-path generate help"
+            opts="run learn plan doctor explain-syscall why policy approve top audit check-path generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -965,6 +1035,20 @@ _sandbox() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        sandbox__subcmd__help__subcmd__top)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         sandbox__subcmd__help__subcmd__why)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -980,7 +1064,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__learn)
-            opts="-q -h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --output --report --json --quiet --help"
+            opts="-q -h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --output --report --metrics-file --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1050,6 +1134,66 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --network)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --approve-network-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --swap)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpus)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpuset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu-time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pids)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --open-files)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --io-bandwidth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --iops)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --file-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disk)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --inodes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1058,11 +1202,15 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --network)
+                --max-output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --approve-network-host)
+                --waive-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --normalize-time)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1086,6 +1234,10 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --metrics-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1094,7 +1246,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__plan)
-            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --json --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1164,6 +1316,66 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --network)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --approve-network-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --swap)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpus)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpuset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu-time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pids)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --open-files)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --io-bandwidth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --iops)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --file-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disk)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --inodes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1172,11 +1384,15 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --network)
+                --max-output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --approve-network-host)
+                --waive-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --normalize-time)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1228,7 +1444,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__policy__subcmd__diff)
-            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --json --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1298,6 +1514,66 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --network)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --approve-network-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --swap)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpus)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpuset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu-time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pids)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --open-files)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --io-bandwidth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --iops)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --file-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disk)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --inodes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1306,11 +1582,15 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --network)
+                --max-output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --approve-network-host)
+                --waive-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --normalize-time)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1334,7 +1614,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__policy__subcmd__export)
-            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --format --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1404,6 +1684,66 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --network)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --approve-network-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --swap)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpus)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpuset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu-time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pids)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --open-files)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --io-bandwidth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --iops)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --file-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disk)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --inodes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1412,11 +1752,15 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --network)
+                --max-output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --approve-network-host)
+                --waive-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --normalize-time)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1666,7 +2010,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__policy__subcmd__show)
-            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --json --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1736,6 +2080,66 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --network)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --approve-network-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --swap)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpus)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpuset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu-time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pids)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --open-files)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --io-bandwidth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --iops)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --file-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disk)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --inodes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1744,11 +2148,15 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --network)
+                --max-output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --approve-network-host)
+                --waive-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --normalize-time)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1786,7 +2194,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__run)
-            opts="-q -h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --report --json --quiet --help"
+            opts="-q -h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --report --metrics-file --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1856,6 +2264,66 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --network)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --approve-network-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --swap)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpus)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpuset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu-time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pids)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --open-files)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --io-bandwidth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --iops)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --file-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disk)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --inodes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1864,11 +2332,15 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --network)
+                --max-output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --approve-network-host)
+                --waive-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --normalize-time)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1888,6 +2360,28 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --metrics-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        sandbox__subcmd__top)
+            opts="-h --json --watch --interval --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1896,7 +2390,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__why)
-            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --timeout --grace --network --approve-network-host --policy --preset --tool --execute --json --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --execute --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1966,6 +2460,66 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --network)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --approve-network-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --swap)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpus)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpuset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu-time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pids)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --open-files)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --io-bandwidth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --iops)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --file-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disk)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --inodes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1974,11 +2528,15 @@ _sandbox() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --network)
+                --max-output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --approve-network-host)
+                --waive-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --normalize-time)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -34,6 +34,7 @@ complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "explain-syscall" -d
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "why" -d 'Say what decides about a path inside, and where that was said'
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "policy" -d 'Show, check, trust, import and export policies, and save answers to them'
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "approve" -d 'Answer what running sessions ask'
+complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "top" -d 'Show what running sandboxes use'
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "audit" -d 'Check and read the audit log'
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "check-path" -d 'Say whether a path stays below a directory and reaches nothing that is denied'
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "generate" -d 'Write shell completions and manual pages'
@@ -54,18 +55,36 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l env -d 'Set a va
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l hostname -d 'Host name inside [default: sandbox]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l time-offset -d 'Shift the monotonic and boot clocks' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m: SIGTERM, and after the grace time SIGKILL' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l memory -d 'Memory, such as 512m or 2g; a run that needs more is ended with exit code 137 [default: no limit] [policy: resources.maxMemory]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l swap -d 'Swap beyond --memory, such as 1g [default: 0] [policy: resources.maxSwap]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l cpus -d 'CPUs\' worth of time at once, such as 2 or 0.5; what needs more is slowed down [default: no limit] [policy: resources.cpus]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l cpuset -d 'The only CPUs to run on, by number, such as 0-3,5 [default: all] [policy: resources.cpuSet]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l cpu-time -d 'CPU time, such as 90s or 5m (a bare number is seconds); at its end the run is ended with exit code 137 [default: no limit] [policy: resources.maxCPU]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l pids -d 'Processes at any moment, such as 100; no further one is made [default: no limit] [policy: process.maxProcesses]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l threads -d 'Threads at any moment, those of all processes, such as 400 [default: no limit] [policy: resources.maxThreads]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l open-files -d 'Open files of each process, such as 1024 [default: as outside] [policy: resources.maxFileDescriptors]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l io-bandwidth -d 'Bytes a second read from disks, and as many written, such as 50m [default: no limit] [policy: resources.maxIOBandwidth]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l iops -d 'Operations a second of reading from disks, and as many of writing, such as 500 [default: no limit] [policy: resources.maxIOPS]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l file-size -d 'Size of a single file, such as 100m; writing beyond it fails [default: no limit] [policy: filesystem.maxFileSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l disk -d 'Space on disk and in /tmp that the run holds at any moment beyond what was there, such as 2g; deleting gives back [default: no limit] [policy: filesystem.maxTotalSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l inodes -d 'Files and directories that the run holds at any moment beyond those that were there, such as 50000 [default: no limit] [policy: filesystem.maxInodes]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m (a bare number is seconds): SIGTERM, and after the grace time SIGKILL [default: no limit] [policy: resources.timeout]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit] [policy: resources.grace]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l max-output -d 'Output kept, of each stream, such as 1m: its beginning and its end, and how much was cut between [default: all] [policy: resources.maxOutputSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l waive-limit -d 'Run even if nothing here can hold this limit, named as its option is, such as memory or io-bandwidth; recorded in the report; repeatable [policy: resources.waived]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l normalize-time -d 'Let the run end, and be reported to end, only at whole multiples of this, such as 500ms or 5s, so that its duration tells less [default: off] [policy: resources.normalizeTime]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l tool -d 'Apply the defaults and limits of this declared tool' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l report -d 'Write the run report to this file, as JSON' -r -F
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l metrics-file -d 'Add this run to the counters in this file, in Prometheus text format; it is made if missing, and many runs may share it' -r -F
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l static -d 'Short for --mode static'
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l no-protect-names -d 'Let every name be written that the host would run later: hooks, editor and shell settings'
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l best-effort-limits -d 'Accept a limit that is only looked at now and then, where this host has nothing firmer; the report says for which [policy: resources.bestEffort]'
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l json -d 'Print the run report to standard error at the end, as one line of JSON'
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -s q -l quiet -d 'Say nothing but errors'
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -s h -l help -d 'Print help'
@@ -85,19 +104,37 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l env -d 'Set a 
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l hostname -d 'Host name inside [default: sandbox]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l time-offset -d 'Shift the monotonic and boot clocks' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m: SIGTERM, and after the grace time SIGKILL' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l memory -d 'Memory, such as 512m or 2g; a run that needs more is ended with exit code 137 [default: no limit] [policy: resources.maxMemory]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l swap -d 'Swap beyond --memory, such as 1g [default: 0] [policy: resources.maxSwap]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l cpus -d 'CPUs\' worth of time at once, such as 2 or 0.5; what needs more is slowed down [default: no limit] [policy: resources.cpus]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l cpuset -d 'The only CPUs to run on, by number, such as 0-3,5 [default: all] [policy: resources.cpuSet]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l cpu-time -d 'CPU time, such as 90s or 5m (a bare number is seconds); at its end the run is ended with exit code 137 [default: no limit] [policy: resources.maxCPU]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l pids -d 'Processes at any moment, such as 100; no further one is made [default: no limit] [policy: process.maxProcesses]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l threads -d 'Threads at any moment, those of all processes, such as 400 [default: no limit] [policy: resources.maxThreads]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l open-files -d 'Open files of each process, such as 1024 [default: as outside] [policy: resources.maxFileDescriptors]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l io-bandwidth -d 'Bytes a second read from disks, and as many written, such as 50m [default: no limit] [policy: resources.maxIOBandwidth]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l iops -d 'Operations a second of reading from disks, and as many of writing, such as 500 [default: no limit] [policy: resources.maxIOPS]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l file-size -d 'Size of a single file, such as 100m; writing beyond it fails [default: no limit] [policy: filesystem.maxFileSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l disk -d 'Space on disk and in /tmp that the run holds at any moment beyond what was there, such as 2g; deleting gives back [default: no limit] [policy: filesystem.maxTotalSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l inodes -d 'Files and directories that the run holds at any moment beyond those that were there, such as 50000 [default: no limit] [policy: filesystem.maxInodes]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m (a bare number is seconds): SIGTERM, and after the grace time SIGKILL [default: no limit] [policy: resources.timeout]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit] [policy: resources.grace]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l max-output -d 'Output kept, of each stream, such as 1m: its beginning and its end, and how much was cut between [default: all] [policy: resources.maxOutputSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l waive-limit -d 'Run even if nothing here can hold this limit, named as its option is, such as memory or io-bandwidth; recorded in the report; repeatable [policy: resources.waived]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l normalize-time -d 'Let the run end, and be reported to end, only at whole multiples of this, such as 500ms or 5s, so that its duration tells less [default: off] [policy: resources.normalizeTime]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l tool -d 'Apply the defaults and limits of this declared tool' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l output -d 'Where to write the policy; rules are added to one that is there' -r -F
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l report -d 'Write the run report to this file, as JSON' -r -F
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l metrics-file -d 'Add this run to the counters in this file, in Prometheus text format; it is made if missing, and many runs may share it' -r -F
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l static -d 'Short for --mode static'
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l no-protect-names -d 'Let every name be written that the host would run later: hooks, editor and shell settings'
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l best-effort-limits -d 'Accept a limit that is only looked at now and then, where this host has nothing firmer; the report says for which [policy: resources.bestEffort]'
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l json -d 'Print the run report to standard error at the end, as one line of JSON'
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -s q -l quiet -d 'Say nothing but errors'
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -s h -l help -d 'Print help'
@@ -117,10 +154,26 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l env -d 'Set a v
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l hostname -d 'Host name inside [default: sandbox]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l time-offset -d 'Shift the monotonic and boot clocks' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m: SIGTERM, and after the grace time SIGKILL' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l memory -d 'Memory, such as 512m or 2g; a run that needs more is ended with exit code 137 [default: no limit] [policy: resources.maxMemory]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l swap -d 'Swap beyond --memory, such as 1g [default: 0] [policy: resources.maxSwap]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l cpus -d 'CPUs\' worth of time at once, such as 2 or 0.5; what needs more is slowed down [default: no limit] [policy: resources.cpus]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l cpuset -d 'The only CPUs to run on, by number, such as 0-3,5 [default: all] [policy: resources.cpuSet]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l cpu-time -d 'CPU time, such as 90s or 5m (a bare number is seconds); at its end the run is ended with exit code 137 [default: no limit] [policy: resources.maxCPU]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l pids -d 'Processes at any moment, such as 100; no further one is made [default: no limit] [policy: process.maxProcesses]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l threads -d 'Threads at any moment, those of all processes, such as 400 [default: no limit] [policy: resources.maxThreads]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l open-files -d 'Open files of each process, such as 1024 [default: as outside] [policy: resources.maxFileDescriptors]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l io-bandwidth -d 'Bytes a second read from disks, and as many written, such as 50m [default: no limit] [policy: resources.maxIOBandwidth]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l iops -d 'Operations a second of reading from disks, and as many of writing, such as 500 [default: no limit] [policy: resources.maxIOPS]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l file-size -d 'Size of a single file, such as 100m; writing beyond it fails [default: no limit] [policy: filesystem.maxFileSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l disk -d 'Space on disk and in /tmp that the run holds at any moment beyond what was there, such as 2g; deleting gives back [default: no limit] [policy: filesystem.maxTotalSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l inodes -d 'Files and directories that the run holds at any moment beyond those that were there, such as 50000 [default: no limit] [policy: filesystem.maxInodes]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m (a bare number is seconds): SIGTERM, and after the grace time SIGKILL [default: no limit] [policy: resources.timeout]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit] [policy: resources.grace]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l max-output -d 'Output kept, of each stream, such as 1m: its beginning and its end, and how much was cut between [default: all] [policy: resources.maxOutputSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l waive-limit -d 'Run even if nothing here can hold this limit, named as its option is, such as memory or io-bandwidth; recorded in the report; repeatable [policy: resources.waived]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l normalize-time -d 'Let the run end, and be reported to end, only at whole multiples of this, such as 500ms or 5s, so that its duration tells less [default: off] [policy: resources.normalizeTime]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l tool -d 'Apply the defaults and limits of this declared tool' -r
@@ -128,6 +181,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l static -d 'Shor
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l no-protect-names -d 'Let every name be written that the host would run later: hooks, editor and shell settings'
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l best-effort-limits -d 'Accept a limit that is only looked at now and then, where this host has nothing firmer; the report says for which [policy: resources.bestEffort]'
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l json -d 'Print the plan as JSON'
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand doctor" -l json -d 'Print the findings as JSON'
@@ -148,10 +202,26 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l env 
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l hostname -d 'Host name inside [default: sandbox]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l time-offset -d 'Shift the monotonic and boot clocks' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m: SIGTERM, and after the grace time SIGKILL' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l memory -d 'Memory, such as 512m or 2g; a run that needs more is ended with exit code 137 [default: no limit] [policy: resources.maxMemory]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l swap -d 'Swap beyond --memory, such as 1g [default: 0] [policy: resources.maxSwap]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l cpus -d 'CPUs\' worth of time at once, such as 2 or 0.5; what needs more is slowed down [default: no limit] [policy: resources.cpus]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l cpuset -d 'The only CPUs to run on, by number, such as 0-3,5 [default: all] [policy: resources.cpuSet]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l cpu-time -d 'CPU time, such as 90s or 5m (a bare number is seconds); at its end the run is ended with exit code 137 [default: no limit] [policy: resources.maxCPU]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l pids -d 'Processes at any moment, such as 100; no further one is made [default: no limit] [policy: process.maxProcesses]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l threads -d 'Threads at any moment, those of all processes, such as 400 [default: no limit] [policy: resources.maxThreads]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l open-files -d 'Open files of each process, such as 1024 [default: as outside] [policy: resources.maxFileDescriptors]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l io-bandwidth -d 'Bytes a second read from disks, and as many written, such as 50m [default: no limit] [policy: resources.maxIOBandwidth]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l iops -d 'Operations a second of reading from disks, and as many of writing, such as 500 [default: no limit] [policy: resources.maxIOPS]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l file-size -d 'Size of a single file, such as 100m; writing beyond it fails [default: no limit] [policy: filesystem.maxFileSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l disk -d 'Space on disk and in /tmp that the run holds at any moment beyond what was there, such as 2g; deleting gives back [default: no limit] [policy: filesystem.maxTotalSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l inodes -d 'Files and directories that the run holds at any moment beyond those that were there, such as 50000 [default: no limit] [policy: filesystem.maxInodes]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m (a bare number is seconds): SIGTERM, and after the grace time SIGKILL [default: no limit] [policy: resources.timeout]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit] [policy: resources.grace]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l max-output -d 'Output kept, of each stream, such as 1m: its beginning and its end, and how much was cut between [default: all] [policy: resources.maxOutputSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l waive-limit -d 'Run even if nothing here can hold this limit, named as its option is, such as memory or io-bandwidth; recorded in the report; repeatable [policy: resources.waived]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l normalize-time -d 'Let the run end, and be reported to end, only at whole multiples of this, such as 500ms or 5s, so that its duration tells less [default: off] [policy: resources.normalizeTime]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l tool -d 'Apply the defaults and limits of this declared tool' -r
@@ -161,6 +231,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l stat
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l no-protect-names -d 'Let every name be written that the host would run later: hooks, editor and shell settings'
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l best-effort-limits -d 'Accept a limit that is only looked at now and then, where this host has nothing firmer; the report says for which [policy: resources.bestEffort]'
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l json -d 'Print it as JSON'
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l list -d 'Print all groups of calls instead'
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -s h -l help -d 'Print help'
@@ -180,10 +251,26 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l env -d 'Set a va
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l hostname -d 'Host name inside [default: sandbox]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l time-offset -d 'Shift the monotonic and boot clocks' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m: SIGTERM, and after the grace time SIGKILL' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l memory -d 'Memory, such as 512m or 2g; a run that needs more is ended with exit code 137 [default: no limit] [policy: resources.maxMemory]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l swap -d 'Swap beyond --memory, such as 1g [default: 0] [policy: resources.maxSwap]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l cpus -d 'CPUs\' worth of time at once, such as 2 or 0.5; what needs more is slowed down [default: no limit] [policy: resources.cpus]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l cpuset -d 'The only CPUs to run on, by number, such as 0-3,5 [default: all] [policy: resources.cpuSet]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l cpu-time -d 'CPU time, such as 90s or 5m (a bare number is seconds); at its end the run is ended with exit code 137 [default: no limit] [policy: resources.maxCPU]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l pids -d 'Processes at any moment, such as 100; no further one is made [default: no limit] [policy: process.maxProcesses]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l threads -d 'Threads at any moment, those of all processes, such as 400 [default: no limit] [policy: resources.maxThreads]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l open-files -d 'Open files of each process, such as 1024 [default: as outside] [policy: resources.maxFileDescriptors]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l io-bandwidth -d 'Bytes a second read from disks, and as many written, such as 50m [default: no limit] [policy: resources.maxIOBandwidth]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l iops -d 'Operations a second of reading from disks, and as many of writing, such as 500 [default: no limit] [policy: resources.maxIOPS]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l file-size -d 'Size of a single file, such as 100m; writing beyond it fails [default: no limit] [policy: filesystem.maxFileSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l disk -d 'Space on disk and in /tmp that the run holds at any moment beyond what was there, such as 2g; deleting gives back [default: no limit] [policy: filesystem.maxTotalSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l inodes -d 'Files and directories that the run holds at any moment beyond those that were there, such as 50000 [default: no limit] [policy: filesystem.maxInodes]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m (a bare number is seconds): SIGTERM, and after the grace time SIGKILL [default: no limit] [policy: resources.timeout]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit] [policy: resources.grace]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l max-output -d 'Output kept, of each stream, such as 1m: its beginning and its end, and how much was cut between [default: all] [policy: resources.maxOutputSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l waive-limit -d 'Run even if nothing here can hold this limit, named as its option is, such as memory or io-bandwidth; recorded in the report; repeatable [policy: resources.waived]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l normalize-time -d 'Let the run end, and be reported to end, only at whole multiples of this, such as 500ms or 5s, so that its duration tells less [default: off] [policy: resources.normalizeTime]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l tool -d 'Apply the defaults and limits of this declared tool' -r
@@ -191,6 +278,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l static -d 'Short
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l no-protect-names -d 'Let every name be written that the host would run later: hooks, editor and shell settings'
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l best-effort-limits -d 'Accept a limit that is only looked at now and then, where this host has nothing firmer; the report says for which [policy: resources.bestEffort]'
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l execute -d 'Ask for executing, not only for reading'
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l json -d 'Print it as JSON'
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -s h -l help -d 'Print help'
@@ -221,10 +309,26 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l hostname -d 'Host name inside [default: sandbox]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l time-offset -d 'Shift the monotonic and boot clocks' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m: SIGTERM, and after the grace time SIGKILL' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l memory -d 'Memory, such as 512m or 2g; a run that needs more is ended with exit code 137 [default: no limit] [policy: resources.maxMemory]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l swap -d 'Swap beyond --memory, such as 1g [default: 0] [policy: resources.maxSwap]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l cpus -d 'CPUs\' worth of time at once, such as 2 or 0.5; what needs more is slowed down [default: no limit] [policy: resources.cpus]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l cpuset -d 'The only CPUs to run on, by number, such as 0-3,5 [default: all] [policy: resources.cpuSet]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l cpu-time -d 'CPU time, such as 90s or 5m (a bare number is seconds); at its end the run is ended with exit code 137 [default: no limit] [policy: resources.maxCPU]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l pids -d 'Processes at any moment, such as 100; no further one is made [default: no limit] [policy: process.maxProcesses]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l threads -d 'Threads at any moment, those of all processes, such as 400 [default: no limit] [policy: resources.maxThreads]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l open-files -d 'Open files of each process, such as 1024 [default: as outside] [policy: resources.maxFileDescriptors]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l io-bandwidth -d 'Bytes a second read from disks, and as many written, such as 50m [default: no limit] [policy: resources.maxIOBandwidth]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l iops -d 'Operations a second of reading from disks, and as many of writing, such as 500 [default: no limit] [policy: resources.maxIOPS]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l file-size -d 'Size of a single file, such as 100m; writing beyond it fails [default: no limit] [policy: filesystem.maxFileSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l disk -d 'Space on disk and in /tmp that the run holds at any moment beyond what was there, such as 2g; deleting gives back [default: no limit] [policy: filesystem.maxTotalSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l inodes -d 'Files and directories that the run holds at any moment beyond those that were there, such as 50000 [default: no limit] [policy: filesystem.maxInodes]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m (a bare number is seconds): SIGTERM, and after the grace time SIGKILL [default: no limit] [policy: resources.timeout]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit] [policy: resources.grace]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l max-output -d 'Output kept, of each stream, such as 1m: its beginning and its end, and how much was cut between [default: all] [policy: resources.maxOutputSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l waive-limit -d 'Run even if nothing here can hold this limit, named as its option is, such as memory or io-bandwidth; recorded in the report; repeatable [policy: resources.waived]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l normalize-time -d 'Let the run end, and be reported to end, only at whole multiples of this, such as 500ms or 5s, so that its duration tells less [default: off] [policy: resources.normalizeTime]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l tool -d 'Apply the defaults and limits of this declared tool' -r
@@ -232,6 +336,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l no-protect-names -d 'Let every name be written that the host would run later: hooks, editor and shell settings'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l best-effort-limits -d 'Accept a limit that is only looked at now and then, where this host has nothing firmer; the report says for which [policy: resources.bestEffort]'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l json -d 'Print it as JSON'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from check" -l json -d 'Print the findings as JSON'
@@ -260,10 +365,26 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l hostname -d 'Host name inside [default: sandbox]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l time-offset -d 'Shift the monotonic and boot clocks' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m: SIGTERM, and after the grace time SIGKILL' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l memory -d 'Memory, such as 512m or 2g; a run that needs more is ended with exit code 137 [default: no limit] [policy: resources.maxMemory]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l swap -d 'Swap beyond --memory, such as 1g [default: 0] [policy: resources.maxSwap]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l cpus -d 'CPUs\' worth of time at once, such as 2 or 0.5; what needs more is slowed down [default: no limit] [policy: resources.cpus]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l cpuset -d 'The only CPUs to run on, by number, such as 0-3,5 [default: all] [policy: resources.cpuSet]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l cpu-time -d 'CPU time, such as 90s or 5m (a bare number is seconds); at its end the run is ended with exit code 137 [default: no limit] [policy: resources.maxCPU]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l pids -d 'Processes at any moment, such as 100; no further one is made [default: no limit] [policy: process.maxProcesses]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l threads -d 'Threads at any moment, those of all processes, such as 400 [default: no limit] [policy: resources.maxThreads]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l open-files -d 'Open files of each process, such as 1024 [default: as outside] [policy: resources.maxFileDescriptors]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l io-bandwidth -d 'Bytes a second read from disks, and as many written, such as 50m [default: no limit] [policy: resources.maxIOBandwidth]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l iops -d 'Operations a second of reading from disks, and as many of writing, such as 500 [default: no limit] [policy: resources.maxIOPS]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l file-size -d 'Size of a single file, such as 100m; writing beyond it fails [default: no limit] [policy: filesystem.maxFileSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l disk -d 'Space on disk and in /tmp that the run holds at any moment beyond what was there, such as 2g; deleting gives back [default: no limit] [policy: filesystem.maxTotalSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l inodes -d 'Files and directories that the run holds at any moment beyond those that were there, such as 50000 [default: no limit] [policy: filesystem.maxInodes]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m (a bare number is seconds): SIGTERM, and after the grace time SIGKILL [default: no limit] [policy: resources.timeout]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit] [policy: resources.grace]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l max-output -d 'Output kept, of each stream, such as 1m: its beginning and its end, and how much was cut between [default: all] [policy: resources.maxOutputSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l waive-limit -d 'Run even if nothing here can hold this limit, named as its option is, such as memory or io-bandwidth; recorded in the report; repeatable [policy: resources.waived]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l normalize-time -d 'Let the run end, and be reported to end, only at whole multiples of this, such as 500ms or 5s, so that its duration tells less [default: off] [policy: resources.normalizeTime]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l tool -d 'Apply the defaults and limits of this declared tool' -r
@@ -273,6 +394,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l no-protect-names -d 'Let every name be written that the host would run later: hooks, editor and shell settings'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l best-effort-limits -d 'Accept a limit that is only looked at now and then, where this host has nothing firmer; the report says for which [policy: resources.bestEffort]'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from import" -l to -d 'Whose policy it becomes' -r -f -a "user\t''
 project\t''"
@@ -302,10 +424,26 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l env-mode -d 'inherit (less what looks like a secret; the default), clean or explicit (only what --env names)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l hostname -d 'Host name inside [default: sandbox]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l time-offset -d 'Shift the monotonic and boot clocks' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m: SIGTERM, and after the grace time SIGKILL' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l memory -d 'Memory, such as 512m or 2g; a run that needs more is ended with exit code 137 [default: no limit] [policy: resources.maxMemory]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l swap -d 'Swap beyond --memory, such as 1g [default: 0] [policy: resources.maxSwap]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l cpus -d 'CPUs\' worth of time at once, such as 2 or 0.5; what needs more is slowed down [default: no limit] [policy: resources.cpus]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l cpuset -d 'The only CPUs to run on, by number, such as 0-3,5 [default: all] [policy: resources.cpuSet]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l cpu-time -d 'CPU time, such as 90s or 5m (a bare number is seconds); at its end the run is ended with exit code 137 [default: no limit] [policy: resources.maxCPU]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l pids -d 'Processes at any moment, such as 100; no further one is made [default: no limit] [policy: process.maxProcesses]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l threads -d 'Threads at any moment, those of all processes, such as 400 [default: no limit] [policy: resources.maxThreads]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l open-files -d 'Open files of each process, such as 1024 [default: as outside] [policy: resources.maxFileDescriptors]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l io-bandwidth -d 'Bytes a second read from disks, and as many written, such as 50m [default: no limit] [policy: resources.maxIOBandwidth]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l iops -d 'Operations a second of reading from disks, and as many of writing, such as 500 [default: no limit] [policy: resources.maxIOPS]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l file-size -d 'Size of a single file, such as 100m; writing beyond it fails [default: no limit] [policy: filesystem.maxFileSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l disk -d 'Space on disk and in /tmp that the run holds at any moment beyond what was there, such as 2g; deleting gives back [default: no limit] [policy: filesystem.maxTotalSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l inodes -d 'Files and directories that the run holds at any moment beyond those that were there, such as 50000 [default: no limit] [policy: filesystem.maxInodes]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l timeout -d 'End the run with exit code 124 after this long, such as 90s or 5m (a bare number is seconds): SIGTERM, and after the grace time SIGKILL [default: no limit] [policy: resources.timeout]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l grace -d 'How long the command may take to end once it was asked to [default: 10s after a signal, 2s at the time limit] [policy: resources.grace]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l max-output -d 'Output kept, of each stream, such as 1m: its beginning and its end, and how much was cut between [default: all] [policy: resources.maxOutputSize]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l waive-limit -d 'Run even if nothing here can hold this limit, named as its option is, such as memory or io-bandwidth; recorded in the report; repeatable [policy: resources.waived]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l normalize-time -d 'Let the run end, and be reported to end, only at whole multiples of this, such as 500ms or 5s, so that its duration tells less [default: off] [policy: resources.normalizeTime]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l policy -d 'Read this policy file too, above the user\'s own' -r -F
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l preset -d 'Start from a shipped policy; see `sandbox policy presets`' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l tool -d 'Apply the defaults and limits of this declared tool' -r
@@ -313,6 +451,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l no-userns -d 'Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l no-protect-names -d 'Let every name be written that the host would run later: hooks, editor and shell settings'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l no-debug -d 'Forbid ptrace and process_vm_* among the sandbox\'s own processes'
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l best-effort-limits -d 'Accept a limit that is only looked at now and then, where this host has nothing firmer; the report says for which [policy: resources.bestEffort]'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l json -d 'Print the changes as JSON'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print the policy that all layers make together, and where each value comes from'
@@ -340,6 +479,10 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l directory -d
 complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l secret -d 'Allow it though it is a secret'
 complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -l no-notify -d 'Send no desktop notifications'
 complete -c sandbox -n "__fish_sandbox_using_subcommand approve" -s h -l help -d 'Print help'
+complete -c sandbox -n "__fish_sandbox_using_subcommand top" -l interval -d 'How often to look, such as 500ms, 2s or 1m' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand top" -l json -d 'Print one JSON document'
+complete -c sandbox -n "__fish_sandbox_using_subcommand top" -l watch -d 'With --json: print one document a line at every interval, until interrupted or until the run that was named is over'
+complete -c sandbox -n "__fish_sandbox_using_subcommand top" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and not __fish_seen_subcommand_from verify show help" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and not __fish_seen_subcommand_from verify show help" -f -a "verify" -d 'Check every record against the one before it, and the last one against the head'
 complete -c sandbox -n "__fish_sandbox_using_subcommand audit; and not __fish_seen_subcommand_from verify show help" -f -a "show" -d 'Print the records of one run, or of all'
@@ -364,18 +507,19 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and __fish_see
 complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "completions" -d 'For bash, zsh and fish'
 complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "man" -d 'A page for `sandbox` and one for each of its commands'
 complete -c sandbox -n "__fish_sandbox_using_subcommand generate; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "run" -d 'Run a command in a sandbox'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "learn" -d 'Run a command with what it touches granted, and write the policy it would have needed'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "plan" -d 'Show what `run` would do with the same options, without doing it'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "doctor" -d 'Try what this host can do, and say how to mend what it can not'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "explain-syscall" -d 'Say what a system call is answered inside, by which rule and why'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "why" -d 'Say what decides about a path inside, and where that was said'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "policy" -d 'Show, check, trust, import and export policies, and save answers to them'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "approve" -d 'Answer what running sessions ask'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "audit" -d 'Check and read the audit log'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "check-path" -d 'Say whether a path stays below a directory and reaches nothing that is denied'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "generate" -d 'Write shell completions and manual pages'
-complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve audit check-path generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve top audit check-path generate help" -f -a "run" -d 'Run a command in a sandbox'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve top audit check-path generate help" -f -a "learn" -d 'Run a command with what it touches granted, and write the policy it would have needed'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve top audit check-path generate help" -f -a "plan" -d 'Show what `run` would do with the same options, without doing it'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve top audit check-path generate help" -f -a "doctor" -d 'Try what this host can do, and say how to mend what it can not'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve top audit check-path generate help" -f -a "explain-syscall" -d 'Say what a system call is answered inside, by which rule and why'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve top audit check-path generate help" -f -a "why" -d 'Say what decides about a path inside, and where that was said'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve top audit check-path generate help" -f -a "policy" -d 'Show, check, trust, import and export policies, and save answers to them'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve top audit check-path generate help" -f -a "approve" -d 'Answer what running sessions ask'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve top audit check-path generate help" -f -a "top" -d 'Show what running sandboxes use'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve top audit check-path generate help" -f -a "audit" -d 'Check and read the audit log'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve top audit check-path generate help" -f -a "check-path" -d 'Say whether a path stays below a directory and reaches nothing that is denied'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve top audit check-path generate help" -f -a "generate" -d 'Write shell completions and manual pages'
+complete -c sandbox -n "__fish_sandbox_using_subcommand help; and not __fish_seen_subcommand_from run learn plan doctor explain-syscall why policy approve top audit check-path generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "show" -d 'Print the policy that all layers make together, and where each value comes from'
 complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "check" -d 'Check policy files, or all layers in their usual places; ends with 1 if something is wrong'
 complete -c sandbox -n "__fish_sandbox_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "schema" -d 'Print the JSON Schema of a policy document'

@@ -138,6 +138,11 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
     pub(crate) memory: Option<String>,
 
+    /// Memory above which the run is slowed down and its pages are reclaimed, such as 400m; needs control groups
+    /// of version 2 [default: no limit] [policy: resources.memoryHigh]
+    #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
+    pub(crate) memory_high: Option<String>,
+
     /// Swap beyond --memory, such as 1g [default: 0] [policy: resources.maxSwap]
     #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
     pub(crate) swap: Option<String>,

@@ -118,6 +118,7 @@ fn approvals(args: &PolicyArgs, written: Written) -> Vec<(&'static str, String, 
 fn limits(args: &LimitArgs) -> Vec<(&'static str, &'static str, Value)> {
     let as_typed = [
         ("memory", "resources.maxMemory", &args.memory),
+        ("memory-high", "resources.memoryHigh", &args.memory_high),
         ("swap", "resources.maxSwap", &args.swap),
         ("cpus", "resources.cpus", &args.cpus),
         ("cpuset", "resources.cpuSet", &args.cpuset),

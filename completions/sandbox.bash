@@ -414,7 +414,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__explain__subcmd__syscall)
-            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --arch --json --list --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --arch --json --list --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -493,6 +493,10 @@ _sandbox() {
                     return 0
                     ;;
                 --memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory-high)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1064,7 +1068,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__learn)
-            opts="-q -h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --output --report --metrics-file --json --quiet --help"
+            opts="-q -h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --output --report --metrics-file --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1143,6 +1147,10 @@ _sandbox() {
                     return 0
                     ;;
                 --memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory-high)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1246,7 +1254,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__plan)
-            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --json --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1325,6 +1333,10 @@ _sandbox() {
                     return 0
                     ;;
                 --memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory-high)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1444,7 +1456,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__policy__subcmd__diff)
-            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --json --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1523,6 +1535,10 @@ _sandbox() {
                     return 0
                     ;;
                 --memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory-high)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1614,7 +1630,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__policy__subcmd__export)
-            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --format --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1693,6 +1709,10 @@ _sandbox() {
                     return 0
                     ;;
                 --memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory-high)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2010,7 +2030,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__policy__subcmd__show)
-            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --json --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2089,6 +2109,10 @@ _sandbox() {
                     return 0
                     ;;
                 --memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory-high)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2194,7 +2218,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__run)
-            opts="-q -h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --report --metrics-file --json --quiet --help"
+            opts="-q -h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --report --metrics-file --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2273,6 +2297,10 @@ _sandbox() {
                     return 0
                     ;;
                 --memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory-high)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2390,7 +2418,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__why)
-            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --execute --json --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --execute --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2469,6 +2497,10 @@ _sandbox() {
                     return 0
                     ;;
                 --memory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --memory-high)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

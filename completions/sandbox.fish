@@ -58,6 +58,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l time-offset -d '
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l memory -d 'Memory, such as 512m or 2g; a run that needs more is ended with exit code 137 [default: no limit] [policy: resources.maxMemory]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l memory-high -d 'Memory above which the run is slowed down and its pages are reclaimed, such as 400m; needs control groups of version 2 [default: no limit] [policy: resources.memoryHigh]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l swap -d 'Swap beyond --memory, such as 1g [default: 0] [policy: resources.maxSwap]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l cpus -d 'CPUs\' worth of time at once, such as 2 or 0.5; what needs more is slowed down [default: no limit] [policy: resources.cpus]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l cpuset -d 'The only CPUs to run on, by number, such as 0-3,5 [default: all] [policy: resources.cpuSet]' -r
@@ -107,6 +108,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l time-offset -d
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l memory -d 'Memory, such as 512m or 2g; a run that needs more is ended with exit code 137 [default: no limit] [policy: resources.maxMemory]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l memory-high -d 'Memory above which the run is slowed down and its pages are reclaimed, such as 400m; needs control groups of version 2 [default: no limit] [policy: resources.memoryHigh]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l swap -d 'Swap beyond --memory, such as 1g [default: 0] [policy: resources.maxSwap]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l cpus -d 'CPUs\' worth of time at once, such as 2 or 0.5; what needs more is slowed down [default: no limit] [policy: resources.cpus]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l cpuset -d 'The only CPUs to run on, by number, such as 0-3,5 [default: all] [policy: resources.cpuSet]' -r
@@ -157,6 +159,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l time-offset -d 
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l memory -d 'Memory, such as 512m or 2g; a run that needs more is ended with exit code 137 [default: no limit] [policy: resources.maxMemory]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l memory-high -d 'Memory above which the run is slowed down and its pages are reclaimed, such as 400m; needs control groups of version 2 [default: no limit] [policy: resources.memoryHigh]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l swap -d 'Swap beyond --memory, such as 1g [default: 0] [policy: resources.maxSwap]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l cpus -d 'CPUs\' worth of time at once, such as 2 or 0.5; what needs more is slowed down [default: no limit] [policy: resources.cpus]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l cpuset -d 'The only CPUs to run on, by number, such as 0-3,5 [default: all] [policy: resources.cpuSet]' -r
@@ -205,6 +208,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l time
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l memory -d 'Memory, such as 512m or 2g; a run that needs more is ended with exit code 137 [default: no limit] [policy: resources.maxMemory]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l memory-high -d 'Memory above which the run is slowed down and its pages are reclaimed, such as 400m; needs control groups of version 2 [default: no limit] [policy: resources.memoryHigh]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l swap -d 'Swap beyond --memory, such as 1g [default: 0] [policy: resources.maxSwap]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l cpus -d 'CPUs\' worth of time at once, such as 2 or 0.5; what needs more is slowed down [default: no limit] [policy: resources.cpus]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l cpuset -d 'The only CPUs to run on, by number, such as 0-3,5 [default: all] [policy: resources.cpuSet]' -r
@@ -254,6 +258,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l time-offset -d '
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l memory -d 'Memory, such as 512m or 2g; a run that needs more is ended with exit code 137 [default: no limit] [policy: resources.maxMemory]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l memory-high -d 'Memory above which the run is slowed down and its pages are reclaimed, such as 400m; needs control groups of version 2 [default: no limit] [policy: resources.memoryHigh]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l swap -d 'Swap beyond --memory, such as 1g [default: 0] [policy: resources.maxSwap]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l cpus -d 'CPUs\' worth of time at once, such as 2 or 0.5; what needs more is slowed down [default: no limit] [policy: resources.cpus]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l cpuset -d 'The only CPUs to run on, by number, such as 0-3,5 [default: all] [policy: resources.cpuSet]' -r
@@ -312,6 +317,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l memory -d 'Memory, such as 512m or 2g; a run that needs more is ended with exit code 137 [default: no limit] [policy: resources.maxMemory]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l memory-high -d 'Memory above which the run is slowed down and its pages are reclaimed, such as 400m; needs control groups of version 2 [default: no limit] [policy: resources.memoryHigh]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l swap -d 'Swap beyond --memory, such as 1g [default: 0] [policy: resources.maxSwap]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l cpus -d 'CPUs\' worth of time at once, such as 2 or 0.5; what needs more is slowed down [default: no limit] [policy: resources.cpus]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l cpuset -d 'The only CPUs to run on, by number, such as 0-3,5 [default: all] [policy: resources.cpuSet]' -r
@@ -368,6 +374,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l memory -d 'Memory, such as 512m or 2g; a run that needs more is ended with exit code 137 [default: no limit] [policy: resources.maxMemory]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l memory-high -d 'Memory above which the run is slowed down and its pages are reclaimed, such as 400m; needs control groups of version 2 [default: no limit] [policy: resources.memoryHigh]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l swap -d 'Swap beyond --memory, such as 1g [default: 0] [policy: resources.maxSwap]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l cpus -d 'CPUs\' worth of time at once, such as 2 or 0.5; what needs more is slowed down [default: no limit] [policy: resources.cpus]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l cpuset -d 'The only CPUs to run on, by number, such as 0-3,5 [default: all] [policy: resources.cpuSet]' -r
@@ -427,6 +434,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l network -d 'none (own loopback only; the default) or host, which is recorded as an approval; proxy and nat are not in this version' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l approve-network-host -d 'Say why the host\'s network is needed; the reason is recorded' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l memory -d 'Memory, such as 512m or 2g; a run that needs more is ended with exit code 137 [default: no limit] [policy: resources.maxMemory]' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l memory-high -d 'Memory above which the run is slowed down and its pages are reclaimed, such as 400m; needs control groups of version 2 [default: no limit] [policy: resources.memoryHigh]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l swap -d 'Swap beyond --memory, such as 1g [default: 0] [policy: resources.maxSwap]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l cpus -d 'CPUs\' worth of time at once, such as 2 or 0.5; what needs more is slowed down [default: no limit] [policy: resources.cpus]' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l cpuset -d 'The only CPUs to run on, by number, such as 0-3,5 [default: all] [policy: resources.cpuSet]' -r

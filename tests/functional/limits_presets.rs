@@ -5,6 +5,7 @@ use palisade_testkit::{Output, World};
 use serde_json::Value;
 
 use crate::limits_support::must_be_a_group;
+use crate::policy::REFERENCE;
 
 /// Whether root has every controller that a policy could need.
 fn has_every_controller() -> bool {
@@ -75,21 +76,6 @@ void _start(void) {
     call(231, 0, 0, 0);
 }
 "#;
-
-const REFERENCE: &str = r#"{
-  "isolationLevel": "LEVEL_2",
-  "filesystem": { "rootPath": "/var/sandbox/tool-1", "readOnlyPaths": ["/usr", "/lib"],
-    "readWritePaths": ["/tmp"], "deniedPaths": ["/proc", "/sys", "/dev"],
-    "maxFileSize": 10485760, "maxTotalSize": 104857600 },
-  "process": { "maxProcesses": 10, "allowFork": true, "allowExec": false,
-    "allowedExecutables": [] },
-  "network": { "allowNetwork": false, "allowedHosts": [], "allowedPorts": [],
-    "maxConnections": 0 },
-  "resources": { "maxCPU": 5000, "maxMemory": 52428800, "maxFileDescriptors": 100,
-    "maxThreads": 10 },
-  "syscalls": { "mode": "WHITELIST", "syscalls": ["read", "write", "open", "close", "stat",
-    "fstat", "lstat", "mmap", "munmap", "brk", "exit", "exit_group"] }
-}"#;
 
 /// The project is thrown away: the policy says nothing of one, and what is the run's own is held hard.
 ///

@@ -91,25 +91,27 @@ fn what_nothing_enforces_is_refused() {
     }
 }
 
+/// The policy in the appendix of the isolation model.
+pub(crate) const REFERENCE: &str = r#"{
+  "isolationLevel": "LEVEL_2",
+  "filesystem": { "rootPath": "/var/sandbox/tool-1", "readOnlyPaths": ["/usr", "/lib"],
+    "readWritePaths": ["/tmp"], "deniedPaths": ["/proc", "/sys", "/dev"],
+    "maxFileSize": 10485760, "maxTotalSize": 104857600 },
+  "process": { "maxProcesses": 10, "allowFork": true, "allowExec": false,
+    "allowedExecutables": [] },
+  "network": { "allowNetwork": false, "allowedHosts": [], "allowedPorts": [],
+    "maxConnections": 0 },
+  "resources": { "maxCPU": 5000, "maxMemory": 52428800, "maxFileDescriptors": 100,
+    "maxThreads": 10 },
+  "syscalls": { "mode": "WHITELIST", "syscalls": ["read", "write", "open", "close", "stat",
+    "fstat", "lstat", "mmap", "munmap", "brk", "exit", "exit_group"] }
+}"#;
+
 /// Proves: POL-2 appendix-policy, POL-2 not-enforced
 #[test]
 fn nothing_in_the_reference_policy_is_refused() {
     let world = World::new();
-    let reference = r#"{
-      "isolationLevel": "LEVEL_2",
-      "filesystem": { "rootPath": "/var/sandbox/tool-1", "readOnlyPaths": ["/usr", "/lib"],
-        "readWritePaths": ["/tmp"], "deniedPaths": ["/proc", "/sys", "/dev"],
-        "maxFileSize": 10485760, "maxTotalSize": 104857600 },
-      "process": { "maxProcesses": 10, "allowFork": true, "allowExec": false,
-        "allowedExecutables": [] },
-      "network": { "allowNetwork": false, "allowedHosts": [], "allowedPorts": [],
-        "maxConnections": 0 },
-      "resources": { "maxCPU": 5000, "maxMemory": 52428800, "maxFileDescriptors": 100,
-        "maxThreads": 10 },
-      "syscalls": { "mode": "WHITELIST", "syscalls": ["read", "write", "open", "close", "stat",
-        "fstat", "lstat", "mmap", "munmap", "brk", "exit", "exit_group"] }
-    }"#;
-    let file = world.write("reference.json", reference);
+    let file = world.write("reference.json", REFERENCE);
     let checked = world.sandbox(["policy", "check"]).arg(&file).run();
     checked.assert_code(0);
     let shown = world.sandbox(["policy", "show", "--policy"]).arg(&file).run();

@@ -99,23 +99,19 @@ fn of_limits(report: &RunReport) -> Option<String> {
     let limit = report.limits.iter().find(is_reached)?;
     let LimitReport { name, value, holder, .. } = limit;
     let reached = limit.reached.as_ref()?;
-    let show = |value| shown_limit(name, value);
+    let is_counted = reached.usage.is_some() || reached.times.is_some();
     let what = match report.outcome {
+        _ if !is_counted => "what the run uses could not be counted any longer (see the report)",
         Outcome::OutOfMemory => "out of memory",
         Outcome::CpuTime => "out of CPU time",
         Outcome::TooManyProcesses => "no more processes could be started",
         Outcome::DiskFull => "no room left for files",
         _ => "not all output was passed on",
     };
-    let is_counted = reached.usage.is_some() || reached.times.is_some();
-    let what = match report.outcome {
-        _ if !is_counted => "what the run uses could not be counted any longer (see the report)",
-        _ => what,
-    };
     let ended = if reached.ended_the_run { "; everything inside was ended" } else { "" };
     Some(format!(
         "{what}: the limit is {}, held by {holder}{ended}; raise it with --{name}",
-        show(*value)
+        shown_limit(name, *value)
     ))
 }
 

@@ -213,8 +213,12 @@ impl Running {
 
     /// Whether pid 1 is gone, without waiting for it.
     pub fn has_ended(&self) -> Result<bool, LaunchError> {
+        self.ends_within(Duration::ZERO)
+    }
+
+    fn ends_within(&self, patience: Duration) -> Result<bool, LaunchError> {
         let mut set = [PollFd::from_borrowed_fd(self.pidfd.as_fd(), PollFlags::IN)];
-        let ready = proc::poll(&mut set, Some(Duration::ZERO)).during("asking for pid 1's end")?;
+        let ready = proc::poll(&mut set, Some(patience)).during("asking for pid 1's end")?;
         Ok(ready > 0)
     }
 
@@ -316,8 +320,7 @@ impl Drop for Running {
         if !self.reaped {
             let _ = self.kill();
             if !self.pid_namespace {
-                let mut set = [PollFd::from_borrowed_fd(self.pidfd.as_fd(), PollFlags::IN)];
-                let _ = proc::poll(&mut set, Some(TO_END_EVERYBODY));
+                let _ = self.ends_within(TO_END_EVERYBODY);
                 let _ = self.kill();
             }
             let _ = proc::wait_pid_rusage(self.pid);

@@ -92,10 +92,6 @@ impl Limited {
             Self::Output => "max-output",
         }
     }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|limited| limited.name() == name)
-    }
 }
 
 /// Who sees to it that a limit is kept.

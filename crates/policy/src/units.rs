@@ -64,7 +64,7 @@ pub(crate) fn parse_cpu_set(text: &str) -> Option<BTreeSet<u32>> {
 }
 
 /// The same set in as few words as there can be.
-pub(crate) fn show_cpu_set(cpus: &BTreeSet<u32>) -> String {
+pub fn show_cpu_set(cpus: &BTreeSet<u32>) -> String {
     let mut spans: Vec<(u32, u32)> = Vec::new();
     for &cpu in cpus {
         match spans.last_mut() {

@@ -7,6 +7,7 @@ use crate::facts::LimitFacts;
 use crate::limit::{CgroupHome, Controller, Grip, Group, GroupSettings, Holder, Limit, Limited};
 use crate::model::{Resource, Rlimit, Watch};
 use palisade_policy::model::Policy;
+use palisade_policy::units;
 
 /// The broker and pid 1 are in the user namespace, and `RLIMIT_NPROC` counts them.
 const OWN_IN_NAMESPACE: u64 = 2;
@@ -157,7 +158,8 @@ impl Work<'_> {
         let mut usable = available.clone();
         if let Some(set) = &self.policy.resources.cpu_set {
             if let Some(missing) = set.iter().find(|cpu| !available.contains(cpu)) {
-                return Err(PlanError::NoSuchCpu { cpu: *missing, available: spans(available) });
+                let available = units::show_cpu_set(&available.iter().copied().collect());
+                return Err(PlanError::NoSuchCpu { cpu: *missing, available });
             }
             usable = set.iter().copied().collect();
             let count = usable.len() as u64;
@@ -378,24 +380,4 @@ impl Assigned {
         }
         Ok(())
     }
-}
-
-/// `0-3,5`.
-fn spans(cpus: &[u32]) -> String {
-    let mut spans: Vec<(u32, u32)> = Vec::new();
-    for cpu in cpus {
-        match spans.last_mut() {
-            Some((_, last)) if last.checked_add(1) == Some(*cpu) => *last = *cpu,
-            _ => spans.push((*cpu, *cpu)),
-        }
-    }
-    let told: Vec<String> = spans
-        .iter()
-        .map(
-            |(first, last)| {
-                if first == last { first.to_string() } else { format!("{first}-{last}") }
-            },
-        )
-        .collect();
-    told.join(",")
 }

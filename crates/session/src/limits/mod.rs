@@ -51,6 +51,8 @@ pub(crate) struct Limits<'p> {
     /// None before the first look, and where nobody is left to look at.
     watchdog: Option<Watchdog>,
     is_watching: bool,
+    /// That the run may use; known from the first look on.
+    cpus: u32,
     /// What was found before there was anybody to tell.
     pending: Option<Over>,
     next: Option<Instant>,
@@ -77,6 +79,7 @@ impl<'p> Limits<'p> {
             held: Held::default(),
             watchdog: None,
             is_watching: false,
+            cpus: 1,
             pending: None,
             next: None,
             lazily: FIRST_LOOK,
@@ -100,12 +103,13 @@ impl<'p> Limits<'p> {
 
     /// At the first look: most runs are over before that.
     fn begin_watching(&mut self, running: &Running) -> Result<Verdict, SessionError> {
+        self.cpus = cpus_of(self.plan);
         let counts_in_group = running.group().is_some();
         let watch = &self.plan.watch;
         let bounds = Bounds {
             memory: watch.memory,
             cpu_time: watch.cpu_time_ms.filter(|_| !counts_in_group).map(Duration::from_millis),
-            cpus: self.cpus(),
+            cpus: self.cpus,
         };
         let Some(pid) = i32::try_from(running.pid()).ok().and_then(Pid::from_raw) else {
             return Ok(Verdict::Within(None));
@@ -143,12 +147,6 @@ impl<'p> Limits<'p> {
             }
         }
         Ok(())
-    }
-
-    fn cpus(&self) -> u32 {
-        let usable = palisade_sys::proc::usable_cpus().map_or(1, |cpus| cpus.len());
-        let given = self.plan.affinity.as_ref().map_or(usable, Vec::len);
-        u32::try_from(given).unwrap_or(u32::MAX)
     }
 
     /// What the kernel wakes us for.
@@ -254,7 +252,7 @@ impl<'p> Limits<'p> {
         };
         let seen = Seen { cpu_time: user + system, ..Seen::default() };
         let cpu_time = Some(Duration::from_millis(limit));
-        let bounds = Bounds { memory: None, cpu_time, cpus: self.cpus() };
+        let bounds = Bounds { memory: None, cpu_time, cpus: self.cpus };
         Ok(decide(&bounds, &seen, effort.spent()))
     }
 
@@ -414,6 +412,12 @@ impl<'p> Limits<'p> {
         }
         Ok(self.tally)
     }
+}
+
+fn cpus_of(plan: &Plan) -> u32 {
+    let usable = palisade_sys::proc::usable_cpus().map_or(1, |cpus| cpus.len());
+    let given = plan.affinity.as_ref().map_or(usable, Vec::len);
+    u32::try_from(given).unwrap_or(u32::MAX)
 }
 
 /// Of a process, by what its place in /proc answers.

@@ -20,17 +20,13 @@ impl Watch<'_> {
             if (ends.is_none() || self.relay.is_finished()) && self.outputs.is_finished() {
                 return Ok(());
             }
-            let pidfd = self.running.pidfd();
-            let dead = {
-                let mut set = [PollFd::from_borrowed_fd(pidfd, PollFlags::IN)];
-                palisade_sys::proc::poll(&mut set, Some(Duration::ZERO))? > 0
-            };
+            let dead = self.running.has_ended()?;
             if dead {
                 self.outputs.nobody_writes();
             }
             let mut set = vec![PollFd::from_borrowed_fd(self.signals.waiting(), PollFlags::IN)];
             if !dead {
-                set.push(PollFd::from_borrowed_fd(pidfd, PollFlags::IN));
+                set.push(PollFd::from_borrowed_fd(self.running.pidfd(), PollFlags::IN));
             }
             let fixed = set.len();
             let (mut pipes, mut order) = (Vec::new(), Vec::with_capacity(3));

@@ -152,7 +152,7 @@ fn limit_line(limit: &LimitNow) -> String {
 /// In the unit that goes with the limit's name.
 fn limit_value(limit: &str, value: u64) -> String {
     match limit {
-        "memory" | "swap" | "file-size" | "disk" | "max-output" => size(value),
+        "memory" | "memory-high" | "swap" | "file-size" | "disk" | "max-output" => size(value),
         "io-bandwidth" => format!("{}/s", size(value)),
         "iops" => format!("{value}/s"),
         "cpu-time" | "timeout" => seconds(value),

@@ -13,6 +13,7 @@ mod event;
 mod files;
 mod head;
 pub mod metrics;
+pub mod network;
 mod outcome;
 mod place;
 pub mod redact;

@@ -1,0 +1,116 @@
+//! What the process has to know before it starts. Everything in it was decided by the plan.
+
+use palisade_hosts::{HostPattern, Rules};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+/// Ours inside: the resolver and the explicit proxy answer here. Part of the range that is set apart for
+/// measuring networks (RFC 2544), which leads nowhere on the internet.
+pub const INSIDE_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+/// The same for IPv6, in a local range (RFC 4193), which is never dialled.
+pub const INSIDE_V6: Ipv6Addr = Ipv6Addr::new(0xfd53, 0x616e, 0x6442, 0, 0, 0, 0, 1);
+/// Where programs that know of proxies find one.
+pub const PROXY_PORT: u16 = 3128;
+
+/// What becomes of a host that no rule names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnUnknown {
+    Deny,
+    /// The connection waits for an answer; the supervisor's clock bounds it.
+    Ask,
+}
+
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// At any moment.
+    pub connections: usize,
+    /// Sent and received, together.
+    pub bytes: Option<u64>,
+    pub queries_a_second: u32,
+    /// For a whole HTTP or SOCKS head to arrive.
+    pub head: Duration,
+    /// For a connection outside to be made.
+    pub dial: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 512,
+            bytes: None,
+            queries_a_second: 100,
+            head: Duration::from_secs(15),
+            dial: Duration::from_secs(20),
+        }
+    }
+}
+
+/// A proxy that everything has to go through (`http://HOST:PORT`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upstream {
+    pub host: String,
+    pub port: u16,
+    /// For `Proxy-Authorization: Basic`, already encoded.
+    pub authorization: Option<Secret>,
+}
+
+/// Text that nobody may see by accident.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// A secret that is put into requests to these hosts, outside.
+#[derive(Clone, Debug)]
+pub struct Credential {
+    pub name: String,
+    pub hosts: Vec<HostPattern>,
+    /// Lower case.
+    pub header: String,
+    /// The whole value of the header.
+    pub value: Secret,
+}
+
+/// The authority of one run, trusted inside only.
+#[derive(Clone, Debug)]
+pub struct Authority {
+    pub certificate: String,
+    pub key: Secret,
+}
+
+/// Who to ask for addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lookup {
+    pub servers: Vec<SocketAddr>,
+    /// From the host's `/etc/hosts`, names in normal form.
+    pub known: Vec<(String, IpAddr)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub rules: Rules,
+    pub on_unknown: OnUnknown,
+    pub limits: Limits,
+    /// Whether the explicit proxy follows redirects of plain HTTP itself.
+    pub follow_redirects: bool,
+    pub upstream: Option<Upstream>,
+    pub credentials: Vec<Credential>,
+    /// With it, TLS to hosts that have a credential is opened.
+    pub authority: Option<Authority>,
+    pub lookup: Lookup,
+}

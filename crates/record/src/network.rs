@@ -1,0 +1,108 @@
+//! What was tried on the network, and what became of it (NET-6, NET-7).
+//!
+//! The words of [`Action`] are those that readers of an egress proxy's log know. Names come from inside: they
+//! are kept as they were and escaped when a person sees them.
+
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+/// How an attempt ended, before a byte of it went out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    ProxyAllowed,
+    /// The host is not allowed, or the attempt contradicts itself.
+    ProxyDenied,
+    /// The host is allowed, the port is not.
+    ProxyDeniedPort,
+    /// The name could not be looked up, or may not be.
+    ProxyBlockedDns,
+    /// An allowed name stands for an address that is never allowed.
+    DnsRebindBlocked,
+    /// A redirect leads to an address that is never allowed.
+    RedirectBlocked,
+    /// A redirect leads to a host that is not allowed.
+    RedirectDenied,
+}
+
+/// The way by which it was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Via {
+    /// A connection to an address, by a program that knows of no proxy.
+    Transparent,
+    /// `CONNECT` of the proxy.
+    Connect,
+    /// A request with a whole URL.
+    Http,
+    Socks,
+    /// Anything but TCP and DNS: counted by the kernel.
+    Datagram,
+    /// Into the sandbox, by a published port.
+    Published,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NetworkAttempt {
+    pub action: Action,
+    pub via: Via,
+    /// The name that was asked for, in its normal form, or the address as text.
+    pub host: String,
+    /// The address that was, or would have been, connected to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
+    pub port: u16,
+    /// The rule that decided, as it was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Why not, in a few words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// So many like this one, if they were too many to be told one by one.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub count: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_one(count: &u64) -> bool {
+    *count == 1
+}
+
+/// An allowed connection is over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConnectionClosed {
+    pub via: Via,
+    pub host: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
+    pub port: u16,
+    /// From the sandbox to the host.
+    pub sent: u64,
+    pub received: u64,
+    pub duration_ms: u64,
+}
+
+/// A name was looked up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NameQueried {
+    pub name: String,
+    /// `A`, `AAAA`, `HTTPS` …
+    pub record: String,
+    /// `NOERROR`, `NXDOMAIN`, `REFUSED` …
+    pub answer: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// What looks like data in names, if something does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspicion: Option<String>,
+    /// So many like this one, if they were too many to be told one by one.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub count: u64,
+}

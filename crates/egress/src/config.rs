@@ -101,8 +101,29 @@ pub struct Lookup {
     pub known: Vec<(String, IpAddr)>,
 }
 
+/// What is checked. Everything, but in builds that show which check holds an attack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checks {
+    /// Names and ports, in connections, look-ups and redirects.
+    pub rules: bool,
+    /// Addresses that names stand for, or that are given themselves.
+    pub addresses: bool,
+    /// What TLS and HTTP call the host, against what was asked for.
+    pub agreement: bool,
+    pub strict_http: bool,
+    /// How many at once, and how slow.
+    pub bounded: bool,
+}
+
+impl Default for Checks {
+    fn default() -> Self {
+        Self { rules: true, addresses: true, agreement: true, strict_http: true, bounded: true }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Config {
+    pub checks: Checks,
     pub rules: Rules,
     pub on_unknown: OnUnknown,
     pub limits: Limits,

@@ -1,7 +1,29 @@
-//! Places on the network, and rules about them: pure, no I/O.
+//! Places on the network, and rules about them: names, addresses, patterns, ports, and what is never allowed.
+//!
+//! Pure: nothing here looks a name up, opens a file or asks anybody. Every host has one form, so that two
+//! spellings of it can never be judged differently.
 #![forbid(unsafe_code)]
 
-#[derive(Clone, Debug)]
-pub struct HostPattern;
-#[derive(Clone, Debug)]
-pub struct Rules;
+mod entry;
+mod error;
+mod host;
+mod name;
+mod number;
+mod pattern;
+mod range;
+pub mod registry;
+mod rules;
+mod table;
+mod text;
+mod verdict;
+
+pub use entry::Entry;
+pub use error::HostError;
+pub use host::Host;
+/// A range of addresses.
+pub use ipnet::IpNet;
+pub use name::Name;
+pub use pattern::HostPattern;
+pub use range::{Blocked, always_blocked, blocked_ranges};
+pub use rules::Rules;
+pub use verdict::{Reason, Verdict};

@@ -1,0 +1,63 @@
+//! One line of an allow or deny list: `HOST[:PORT[,PORT]]`.
+
+use crate::text::is_text_in_documents;
+use crate::{HostError, HostPattern};
+use std::fmt;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub pattern: HostPattern,
+    /// Sorted. `None`: the ports of the list it is in.
+    pub ports: Option<Vec<u16>>,
+    /// As a person wrote it, for the log.
+    pub written: String,
+}
+
+impl Entry {
+    pub fn parse(text: &str) -> Result<Self, HostError> {
+        let (host, ports) = split_ports(text)?;
+        let ports = ports.map(|list| parse_ports(text, list)).transpose()?;
+        Ok(Self { pattern: HostPattern::parse(host)?, ports, written: text.to_owned() })
+    }
+}
+
+/// An IPv6 address without brackets has colons of its own, so it has no port.
+fn split_ports(text: &str) -> Result<(&str, Option<&str>), HostError> {
+    if text.contains("://") {
+        return Err(HostError::Url(text.to_owned()));
+    }
+    let host_end = match (text.find('/'), text.find(']')) {
+        (Some(slash), _) => slash,
+        (None, Some(bracket)) => bracket,
+        (None, None) if text.matches(':').count() > 1 => return Ok((text, None)),
+        (None, None) => 0,
+    };
+    Ok(match text[host_end..].find(':') {
+        Some(colon) => (&text[..host_end + colon], Some(&text[host_end + colon + 1..])),
+        None => (text, None),
+    })
+}
+
+fn parse_ports(entry: &str, list: &str) -> Result<Vec<u16>, HostError> {
+    let parse_port = |port: &str| match port.parse::<u16>() {
+        // `parse` takes a sign.
+        Ok(number) if number > 0 && !port.starts_with('+') => Ok(number),
+        _ => Err(HostError::Port { entry: entry.to_owned(), port: port.to_owned() }),
+    };
+    let mut ports = list.split(',').map(parse_port).collect::<Result<Vec<_>, _>>()?;
+    ports.sort_unstable();
+    ports.dedup();
+    Ok(ports)
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written)
+    }
+}
+
+is_text_in_documents!(Entry);
+
+#[cfg(test)]
+#[path = "entry_tests.rs"]
+mod tests;

@@ -1,0 +1,90 @@
+//! Host names in one normal form (N11): lower case, A-labels, no dot at the end.
+//!
+//! A [`Name`] is never an address and never holds what a parser further on could read as something else:
+//! no user, port, space or NUL.
+
+use crate::HostError;
+use crate::number::ends_in_number;
+use crate::text::is_text_in_documents;
+use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
+use std::fmt;
+
+/// RFC 1035: 255 bytes on the wire are 253 in text.
+const LONGEST_NAME: usize = 253;
+const LONGEST_LABEL: usize = 63;
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(String);
+
+impl Name {
+    pub fn parse(text: &str) -> Result<Self, HostError> {
+        let ascii = to_ascii(text)?;
+        if ends_in_number(&ascii) {
+            return Err(HostError::Number(text.to_owned()));
+        }
+        Self::from_ascii(ascii)
+    }
+
+    /// For what went through [`to_ascii`] and does not end in a number.
+    pub(crate) fn from_ascii(ascii: String) -> Result<Self, HostError> {
+        if ascii.len() > LONGEST_NAME {
+            return Err(HostError::NameTooLong(ascii));
+        }
+        if ascii.split('.').any(|label| label.is_empty() || label.len() > LONGEST_LABEL) {
+            return Err(HostError::Label(ascii));
+        }
+        Ok(Self(ascii))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn labels(&self) -> impl Iterator<Item = &str> {
+        self.0.split('.')
+    }
+}
+
+/// Lower case, A-labels, without the dot of the root; only letters, digits, hyphen, underscore and dots.
+///
+/// Mapping comes first: it makes full-width digits and ideographic full stops into ASCII ones, and what
+/// they spell must be judged, not how.
+pub(crate) fn to_ascii(text: &str) -> Result<String, HostError> {
+    if text.is_empty() {
+        return Err(HostError::Empty);
+    }
+    if text.contains("://") {
+        return Err(HostError::Url(text.to_owned()));
+    }
+    if text.contains('@') {
+        return Err(HostError::User(text.to_owned()));
+    }
+    let mapped = Uts46::new()
+        .to_ascii(text.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow, DnsLength::Ignore)
+        .map_err(|_| HostError::International(text.to_owned()))?;
+    let name = mapped.strip_suffix('.').unwrap_or(&mapped);
+    // Underscores are in names of services, and in host names that exist.
+    let stray = name.chars().find(|c| !matches!(c, 'a'..='z' | '0'..='9' | '-' | '_' | '.'));
+    if let Some(character) = stray {
+        return Err(HostError::Character { name: text.to_owned(), character });
+    }
+    if name.is_empty() { Err(HostError::Empty) } else { Ok(name.to_owned()) }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Name({})", self.0)
+    }
+}
+
+is_text_in_documents!(Name);
+
+#[cfg(test)]
+#[path = "name_tests.rs"]
+mod tests;

@@ -1,0 +1,113 @@
+//! Addresses that are dialled for nobody, whatever name stands for them and whatever list holds `*`
+//! (NET-3, N04, N06).
+//!
+//! An address that carries an IPv4 address inside either is that address (mapped), or is not dialled at all:
+//! a tunnel or translator somewhere would open it again.
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Why an address is not dialled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    pub range: IpNet,
+    pub what: &'static str,
+}
+
+impl fmt::Display for Blocked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.what, self.range)
+    }
+}
+
+/// Whether an approval can open a part of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    Never,
+    /// Networks that organisations number themselves.
+    ByApproval,
+}
+
+pub(crate) struct BlockedRange {
+    range: IpNet,
+    what: &'static str,
+    opening: Opening,
+}
+
+const METADATA: &str = "metadata of a cloud";
+const TUNNEL: &str = "an IPv4 address inside IPv6";
+
+/// The first that holds an address names it: single addresses stand before the ranges they are in.
+static ALWAYS_BLOCKED: &[BlockedRange] = &[
+    never(v4(169, 254, 169, 254, 32), METADATA),
+    never(v4(100, 100, 100, 200, 32), METADATA),
+    // Azure's host agent hands out a machine's certificates; its address is a public one.
+    never(v4(168, 63, 129, 16, 32), METADATA),
+    never(v4(0, 0, 0, 0, 8), "this host"),
+    never(v4(127, 0, 0, 0, 8), "loopback"),
+    never(v4(169, 254, 0, 0, 16), "link-local"),
+    by_approval(v4(10, 0, 0, 0, 8), "private"),
+    by_approval(v4(172, 16, 0, 0, 12), "private"),
+    by_approval(v4(192, 168, 0, 0, 16), "private"),
+    by_approval(v4(100, 64, 0, 0, 10), "carrier-grade NAT"),
+    never(v4(192, 0, 0, 0, 24), "protocol assignments"),
+    // The sandbox's own network, besides: synthetic addresses are of it.
+    never(v4(198, 18, 0, 0, 15), "benchmarking"),
+    never(v4(224, 0, 0, 0, 4), "multicast"),
+    never(v4(255, 255, 255, 255, 32), "broadcast"),
+    never(v4(240, 0, 0, 0, 4), "reserved"),
+    never(v6([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254], 128), METADATA),
+    never(v6([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128), METADATA),
+    never(v6([0xfd53, 0x616e, 0x6442, 0, 0, 0, 0, 0], 48), "the sandbox's own"),
+    never(v6([0, 0, 0, 0, 0, 0, 0, 0], 128), "this host"),
+    never(v6([0, 0, 0, 0, 0, 0, 0, 1], 128), "loopback"),
+    // IPv4-compatible (RFC 4291), translated (RFC 2765), NAT64 (RFC 6052, RFC 8215), Teredo, 6to4.
+    never(v6([0, 0, 0, 0, 0, 0, 0, 0], 96), TUNNEL),
+    never(v6([0, 0, 0, 0, 0xffff, 0, 0, 0], 96), TUNNEL),
+    never(v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96), TUNNEL),
+    never(v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48), TUNNEL),
+    never(v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32), TUNNEL),
+    never(v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16), TUNNEL),
+    by_approval(v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7), "private"),
+    never(v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10), "link-local"),
+    never(v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10), "site-local"),
+    never(v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8), "multicast"),
+];
+
+const fn v4(a: u8, b: u8, c: u8, d: u8, length: u8) -> IpNet {
+    IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), length))
+}
+
+const fn v6(s: [u16; 8], length: u8) -> IpNet {
+    let base = Ipv6Addr::new(s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]);
+    IpNet::V6(Ipv6Net::new_assert(base, length))
+}
+
+const fn never(range: IpNet, what: &'static str) -> BlockedRange {
+    BlockedRange { range, what, opening: Opening::Never }
+}
+
+const fn by_approval(range: IpNet, what: &'static str) -> BlockedRange {
+    BlockedRange { range, what, opening: Opening::ByApproval }
+}
+
+/// The range that no rule opens, if the address is in one.
+pub fn always_blocked(address: IpAddr) -> Option<Blocked> {
+    find(address).map(|(blocked, _)| blocked)
+}
+
+/// All of them, for who has them refused by the kernel.
+pub fn blocked_ranges() -> impl Iterator<Item = IpNet> {
+    ALWAYS_BLOCKED.iter().map(|blocked| blocked.range)
+}
+
+pub(crate) fn find(address: IpAddr) -> Option<(Blocked, Opening)> {
+    let address = address.to_canonical();
+    let found = ALWAYS_BLOCKED.iter().find(|blocked| blocked.range.contains(&address))?;
+    Some((Blocked { range: found.range, what: found.what }, found.opening))
+}
+
+#[cfg(test)]
+#[path = "range_tests.rs"]
+mod tests;

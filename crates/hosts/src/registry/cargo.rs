@@ -1,0 +1,158 @@
+//! Cargo: the registry that `crates-io` is replaced by, every `registries.NAME.index`, or else the registry
+//! that is built in. Where a registry's files are is said by its index: if on another host, that one has to
+//! be allowed by name.
+
+use super::{LONGEST_PROGRAM, Look, Tool, url};
+use crate::{Entry, HostPattern};
+use memchr::memmem;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What cargo calls the registry that is built in.
+const BUILT_IN: &str = "crates-io";
+
+#[derive(Default)]
+struct Settings {
+    sources: BTreeMap<String, Source>,
+    /// Indexes by name.
+    registries: BTreeMap<String, String>,
+}
+
+#[derive(Default)]
+struct Source {
+    replaced_by: Option<String>,
+    index: Option<String>,
+    /// A directory of this machine.
+    is_local: bool,
+}
+
+pub(super) fn hosts(look: &Look<'_>) -> Vec<Entry> {
+    let mut settings = Settings::default();
+    for text in look.texts(settings_files(look)) {
+        settings.add(&text);
+    }
+    settings.add_variables(look);
+    let mut hosts = match settings.usual_registry() {
+        Registry::BuiltIn => built_in(look),
+        Registry::At(index) => url::entry(index, Tool::Cargo).into_iter().collect(),
+        Registry::Local => Vec::new(),
+    };
+    hosts.extend(settings.registries.values().filter_map(|index| url::entry(index, Tool::Cargo)));
+    hosts
+}
+
+/// What counts more stands later: nearer directories count more, and `config` more than `config.toml`.
+fn settings_files(look: &Look<'_>) -> Vec<PathBuf> {
+    let mut directories: Vec<PathBuf> =
+        look.var_path("CARGO_HOME").or_else(|| look.in_home(".cargo")).into_iter().collect();
+    let mut above: Vec<PathBuf> =
+        look.around.project.ancestors().skip(1).map(|parent| parent.join(".cargo")).collect();
+    above.reverse();
+    directories.extend(above);
+    let both = |directory: &PathBuf| ["config.toml", "config"].map(|name| directory.join(name));
+    directories.iter().flat_map(both).collect()
+}
+
+enum Registry<'a> {
+    BuiltIn,
+    At(&'a str),
+    Local,
+}
+
+impl Settings {
+    fn add(&mut self, text: &str) {
+        let Ok(document) = text.parse::<toml::Table>() else { return };
+        for (name, table) in tables_in(&document, "source") {
+            let text = |key| table.get(key).and_then(toml::Value::as_str).map(str::to_owned);
+            let source = self.sources.entry(normal(name)).or_default();
+            source.replaced_by = text("replace-with").or(source.replaced_by.take());
+            source.index = text("registry").or_else(|| text("git")).or(source.index.take());
+            source.is_local |=
+                table.contains_key("directory") || table.contains_key("local-registry");
+        }
+        for (name, table) in tables_in(&document, "registries") {
+            if let Some(index) = table.get("index").and_then(toml::Value::as_str) {
+                self.registries.insert(normal(name), index.to_owned());
+            }
+        }
+    }
+
+    /// `CARGO_REGISTRIES_NAME_INDEX`
+    fn add_variables(&mut self, look: &Look<'_>) {
+        for (name, value) in look.around.env {
+            let name = name.to_str().and_then(|name| name.strip_prefix("CARGO_REGISTRIES_"));
+            let name = name.and_then(|name| name.strip_suffix("_INDEX"));
+            if let (Some(name), Some(index)) = (name, value.to_str()) {
+                self.registries.insert(normal(name), index.to_owned());
+            }
+        }
+    }
+
+    /// Follows `replace-with`. A circle is an error to cargo, and no registry here.
+    fn usual_registry(&self) -> Registry<'_> {
+        let mut name = BUILT_IN.to_owned();
+        for _ in 0..=self.sources.len() {
+            let Some(source) = self.sources.get(&name) else {
+                return match self.registries.get(&name) {
+                    Some(index) => Registry::At(index),
+                    None if name == BUILT_IN => Registry::BuiltIn,
+                    None => Registry::Local,
+                };
+            };
+            match source {
+                Source { replaced_by: Some(other), .. } => name = normal(other),
+                Source { index: Some(index), .. } => return Registry::At(index),
+                Source { is_local: true, .. } => return Registry::Local,
+                _ if name == BUILT_IN => return Registry::BuiltIn,
+                _ => return Registry::Local,
+            }
+        }
+        Registry::Local
+    }
+}
+
+/// Variables can not tell `_` from `-`, nor upper case from lower.
+fn normal(name: &str) -> String {
+    name.to_ascii_lowercase().replace('_', "-")
+}
+
+fn tables_in<'a>(
+    document: &'a toml::Table,
+    key: &str,
+) -> impl Iterator<Item = (&'a str, &'a toml::Table)> {
+    let tables = document.get(key).and_then(toml::Value::as_table).into_iter().flatten();
+    tables.filter_map(|(name, value)| Some((name.as_str(), value.as_table()?)))
+}
+
+/// rustup's toolchains come first: the cargo of the search path may be rustup, which knows no registry.
+fn built_in(look: &Look<'_>) -> Vec<Entry> {
+    let rustup = look.var_path("RUSTUP_HOME").or_else(|| look.in_home(".rustup"));
+    let toolchains = rustup.map(|rustup| rustup.join("toolchains/*/bin/cargo"));
+    let installed = look.prefixes().into_iter().map(|prefix| prefix.join("bin/cargo"));
+    let programs = toolchains.into_iter().chain(installed);
+    look.first(programs, LONGEST_PROGRAM, built_in_registry).unwrap_or_default()
+}
+
+/// The index that a cargo program has in it. Where that is `index.DOMAIN` and the program names
+/// `https://DOMAIN/` as well, the whole domain is the registry's: index, pages and files.
+fn built_in_registry(program: &[u8]) -> Option<Vec<Entry>> {
+    const SPARSE: &[u8] = b"sparse+https://";
+    let index = memmem::find_iter(program, SPARSE).find_map(|at| {
+        let host = host_at(program.get(at + SPARSE.len()..)?)?;
+        url::at(host, 443, Tool::Cargo)
+    })?;
+    let domain = index.pattern.to_string().strip_prefix("index.").and_then(|domain| {
+        memmem::find(program, format!("https://{domain}/").as_bytes())?;
+        let pattern = HostPattern::parse(&format!("**.{domain}")).ok()?;
+        let written = format!("{pattern}:443 ({})", Tool::Cargo);
+        Some(Entry { pattern, ports: Some(vec![443]), written })
+    });
+    Some([Some(index), domain].into_iter().flatten().collect())
+}
+
+/// Strings in a program have no end: only what a `/` ends, and has a dot in it, is a host.
+fn host_at(bytes: &[u8]) -> Option<&str> {
+    let end = bytes.iter().take(254).position(|byte| *byte == b'/')?;
+    let host = std::str::from_utf8(&bytes[..end]).ok()?;
+    host.contains('.').then_some(host)
+}

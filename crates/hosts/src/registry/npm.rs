@@ -1,0 +1,100 @@
+//! npm: `registry` and `@SCOPE:registry` of the npmrc files (npmrc(5)). Tokens in them are not looked at.
+
+use super::{LONGEST_TEXT, Look, Setup, Tool, url};
+use crate::Entry;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+pub(super) fn setup(look: &Look<'_>) -> Setup {
+    let mut registries = BTreeMap::new();
+    for text in look.texts(settings_files(look)) {
+        registries.extend(registries_in(&text, look));
+    }
+    let own = setting(look, "registry");
+    let told = registries.iter().filter(|(key, _)| *key != "registry" || own.is_none());
+    let variables = told
+        .filter_map(|(key, value)| {
+            Some((format!("npm_config_{key}"), url::without_secrets(value)?))
+        })
+        .collect();
+    if let Some(registry) = own {
+        registries.insert("registry".to_owned(), registry.to_owned());
+    }
+    let mut hosts: Vec<Entry> =
+        registries.values().filter_map(|registry| url::entry(registry, Tool::Npm)).collect();
+    // One that is set and no host is still set: npm would not fall back to the default either.
+    if !registries.contains_key("registry") {
+        let built_in = built_in_files(look);
+        hosts.extend(look.first(built_in, LONGEST_TEXT, |source| {
+            built_in_registry(std::str::from_utf8(source).ok()?)
+        }));
+    }
+    Setup { hosts, variables }
+}
+
+/// npm takes its variables in any case; people write them in these two.
+fn setting<'a>(look: &'a Look<'_>, name: &str) -> Option<&'a str> {
+    let lower = format!("npm_config_{name}");
+    look.var(&lower).or_else(|| look.var(&lower.to_ascii_uppercase()))
+}
+
+/// What counts more stands later.
+fn settings_files(look: &Look<'_>) -> Vec<PathBuf> {
+    let mut files = vec![PathBuf::from("/etc/npmrc")];
+    files.extend(look.prefixes().iter().rev().map(|prefix| prefix.join("etc/npmrc")));
+    files.extend(setting(look, "globalconfig").map(PathBuf::from));
+    files.extend(setting(look, "userconfig").map(PathBuf::from).or_else(|| look.in_home(".npmrc")));
+    files
+}
+
+fn registries_in(text: &str, look: &Look<'_>) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';'])) {
+        let Some((key, value)) = line.split_once('=') else { continue };
+        let key = key.trim();
+        if key == "registry" || (key.starts_with('@') && key.ends_with(":registry")) {
+            let value = value.trim().trim_matches(['"', '\'']);
+            found.insert(key.to_owned(), with_variables(value, look));
+        }
+    }
+    found
+}
+
+/// `${NAME}` is the variable; what is not set stays as it is, and is then no URL.
+fn with_variables(value: &str, look: &Look<'_>) -> String {
+    let mut whole = String::new();
+    let mut rest = value;
+    while let Some((before, (name, after))) =
+        rest.split_once("${").and_then(|(before, open)| Some((before, open.split_once('}')?)))
+    {
+        whole.push_str(before);
+        match look.var(name) {
+            Some(value) => whole.push_str(value),
+            None => whole.push_str(&format!("${{{name}}}")),
+        }
+        rest = after;
+    }
+    whole + rest
+}
+
+/// Where npm says what `registry` is by itself: in its own tree, in Debian's, in that of npm 7 and 8.
+fn built_in_files(look: &Look<'_>) -> Vec<PathBuf> {
+    const PLACES: [&str; 4] = [
+        "lib/node_modules/npm/node_modules/@npmcli/config/lib/definitions/definitions.js",
+        "share/nodejs/npm/node_modules/@npmcli/config/lib/definitions/definitions.js",
+        "share/nodejs/@npmcli/config/lib/definitions/definitions.js",
+        "lib/node_modules/npm/lib/utils/config/definitions.js",
+    ];
+    let prefixes = look.prefixes();
+    let places = prefixes.iter().flat_map(|prefix| PLACES.map(|place| prefix.join(place)));
+    places.collect()
+}
+
+/// `Definition('registry', {⏎ default: 'URL',`
+fn built_in_registry(definitions: &str) -> Option<Entry> {
+    let (_, definition) = definitions.split_once("('registry', {")?;
+    let (_, default) = definition.split_once("default:")?;
+    let quoted = default.trim_start();
+    let quote = quoted.chars().next().filter(|quote| matches!(quote, '\'' | '"' | '`'))?;
+    url::entry(quoted.split(quote).nth(1)?, Tool::Npm)
+}

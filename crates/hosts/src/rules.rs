@@ -1,0 +1,233 @@
+//! The rules of one run: what is allowed, what is denied, and what people answered since.
+//!
+//! A denial wins over everything, and an address that is always blocked stays so whatever list holds it.
+//! Answers only fill what the lists leave open.
+
+use crate::pattern::Shape;
+use crate::range::{self, Opening};
+use crate::table::Table;
+use crate::{Blocked, Entry, Host, Name, Reason, Verdict};
+use ipnet::IpNet;
+use serde::Serialize;
+use serde::ser::{SerializeStruct, Serializer};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+const USUAL_PORTS: [u16; 2] = [80, 443];
+
+/// Names that mean this machine, its link (RFC 6762) or its organisation's network, with all below them.
+const LOCAL_NAMES: [&str; 3] = ["localhost", "local", "internal"];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    allowed: Table,
+    denied: Table,
+    /// Of allowed entries that name none.
+    ports: Vec<u16>,
+    /// Parts of private ranges that an approval opened.
+    private: Vec<IpNet>,
+    answers: BTreeMap<(Host, u16), Answer>,
+}
+
+/// What a person said of one host and port, with how the log shall call it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Answer {
+    Allow(String),
+    Deny(String),
+}
+
+impl Rules {
+    /// Without `ports` they are 80 and 443. `private` opens parts of what organisations number themselves;
+    /// loopback, link-local and metadata addresses can not be opened.
+    pub fn new(
+        allowed: Vec<Entry>,
+        denied: Vec<Entry>,
+        ports: Vec<u16>,
+        private: Vec<IpNet>,
+    ) -> Self {
+        let mut ports = if ports.is_empty() { USUAL_PORTS.to_vec() } else { ports };
+        ports.sort_unstable();
+        ports.dedup();
+        Self {
+            allowed: Table::new(allowed),
+            denied: Table::new(denied),
+            ports,
+            private,
+            answers: BTreeMap::new(),
+        }
+    }
+
+    pub fn allowed(&self) -> &[Entry] {
+        self.allowed.entries()
+    }
+
+    pub fn denied(&self) -> &[Entry] {
+        self.denied.entries()
+    }
+
+    pub fn judge(&self, host: &Host, port: u16) -> Verdict {
+        if let Some(rule) = self.denial(host, port) {
+            return Verdict::Denied { rule: Some(rule.to_owned()), reason: Reason::Listed };
+        }
+        if let Host::Address(address) = host
+            && let Err(blocked) = self.check_range(*address)
+        {
+            return Verdict::Denied { rule: None, reason: Reason::Address(blocked) };
+        }
+        let entries = self.allowing(host);
+        if let Some(entry) = entries.iter().find(|entry| self.ports_of(entry).contains(&port)) {
+            return Verdict::Allowed { rule: entry.written.clone() };
+        }
+        if let Some(Answer::Allow(rule)) = self.answers.get(&(host.clone(), port)) {
+            return Verdict::Allowed { rule: rule.clone() };
+        }
+        match entries.first() {
+            Some(entry) => {
+                Verdict::Denied { rule: Some(entry.written.clone()), reason: Reason::Port }
+            }
+            None => unnamed(host),
+        }
+    }
+
+    /// Whether the name may be looked up: on some port it is allowed.
+    pub fn judge_name(&self, name: &Name) -> Verdict {
+        let host = Host::Name(name.clone());
+        let denials = self.denied.matching(&host);
+        if let Some(entry) = denials.iter().find(|entry| entry.ports.is_none()) {
+            return Verdict::Denied { rule: Some(entry.written.clone()), reason: Reason::Listed };
+        }
+        let entries = self.allowing(&host);
+        let open = |entry: &&&Entry| {
+            self.ports_of(entry).iter().any(|port| self.denial(&host, *port).is_none())
+        };
+        if let Some(entry) = entries.iter().find(open) {
+            return Verdict::Allowed { rule: entry.written.clone() };
+        }
+        let answered = self.answers.range((host.clone(), 0)..=(host.clone(), u16::MAX));
+        let mut allowed = answered.filter_map(|((_, port), answer)| match answer {
+            Answer::Allow(rule) if self.denial(&host, *port).is_none() => Some(rule),
+            _ => None,
+        });
+        match (allowed.next(), denials.first(), entries.is_empty()) {
+            (Some(rule), _, _) => Verdict::Allowed { rule: rule.clone() },
+            (None, Some(denial), false) => {
+                Verdict::Denied { rule: Some(denial.written.clone()), reason: Reason::Listed }
+            }
+            _ => unnamed(&host),
+        }
+    }
+
+    /// Whether an allowed name may stand for this address.
+    ///
+    /// A denied range holds here on every port, even if it names some: a name is looked up before anybody
+    /// says for which port.
+    pub fn check_address(&self, address: IpAddr) -> Result<(), Blocked> {
+        let address = address.to_canonical();
+        match self.denied.range_of(address) {
+            Some(range) => Err(Blocked { range, what: "denied by a rule" }),
+            None => self.check_range(address),
+        }
+    }
+
+    /// Somebody allowed it for the session. A denial still wins.
+    pub fn allow(&mut self, host: Host, port: u16, written: &str) {
+        self.answers.insert((host, port), Answer::Allow(written.to_owned()));
+    }
+
+    /// Somebody denied it for the session.
+    pub fn deny(&mut self, host: Host, port: u16, written: &str) {
+        self.answers.insert((host, port), Answer::Deny(written.to_owned()));
+    }
+
+    /// Every port that something is allowed on, in order.
+    pub fn all_ports(&self) -> Vec<u16> {
+        let listed = self.allowed.entries().iter().flat_map(|entry| self.ports_of(entry));
+        let mut ports: Vec<u16> = listed.chain(&self.ports).copied().collect();
+        ports.extend(self.answers.iter().filter_map(|((_, port), answer)| match answer {
+            Answer::Allow(_) => Some(*port),
+            Answer::Deny(_) => None,
+        }));
+        ports.sort_unstable();
+        ports.dedup();
+        ports
+    }
+
+    /// The flag that would allow it, ready for a shell.
+    pub fn flag_for(&self, host: &Host, port: u16) -> String {
+        match host {
+            _ if self.ports.contains(&port) => format!("--allow-host {host}"),
+            // Brackets are a glob to a shell.
+            Host::Address(IpAddr::V6(address)) => format!("--allow-host '[{address}]:{port}'"),
+            _ => format!("--allow-host {host}:{port}"),
+        }
+    }
+
+    fn ports_of<'a>(&'a self, entry: &'a Entry) -> &'a [u16] {
+        entry.ports.as_deref().unwrap_or(&self.ports)
+    }
+
+    /// The denying rule as it was written; an entry without ports denies all.
+    fn denial(&self, host: &Host, port: u16) -> Option<&str> {
+        if let Some(Answer::Deny(rule)) = self.answers.get(&(host.clone(), port)) {
+            return Some(rule);
+        }
+        let denies = |entry: &&Entry| match &entry.ports {
+            Some(ports) => ports.contains(&port),
+            None => true,
+        };
+        self.denied.matching(host).into_iter().find(denies).map(|entry| entry.written.as_str())
+    }
+
+    /// Local names and addresses are allowed only by rules that are about them: `*` is not, or a name that is denied
+    /// could be reached by its address.
+    fn allowing(&self, host: &Host) -> Vec<&Entry> {
+        let mut entries = self.allowed.matching(host);
+        if is_local_name(host) || matches!(host, Host::Address(_)) {
+            entries.retain(|entry| *entry.pattern.shape() != Shape::Everything);
+        }
+        entries
+    }
+
+    fn check_range(&self, address: IpAddr) -> Result<(), Blocked> {
+        let address = address.to_canonical();
+        match range::find(address) {
+            None => Ok(()),
+            Some((_, Opening::ByApproval))
+                if self.private.iter().any(|open| open.contains(&address)) =>
+            {
+                Ok(())
+            }
+            Some((blocked, _)) => Err(blocked),
+        }
+    }
+}
+
+fn unnamed(host: &Host) -> Verdict {
+    match is_local_name(host) {
+        true => Verdict::Denied { rule: None, reason: Reason::LocalName },
+        false => Verdict::Unknown,
+    }
+}
+
+fn is_local_name(host: &Host) -> bool {
+    match host {
+        Host::Name(name) => name.labels().last().is_some_and(|last| LOCAL_NAMES.contains(&last)),
+        Host::Address(_) => false,
+    }
+}
+
+/// For people: the lists as they were written.
+impl Serialize for Rules {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Rules", 4)?;
+        fields.serialize_field("allowed", self.allowed.entries())?;
+        fields.serialize_field("denied", self.denied.entries())?;
+        fields.serialize_field("ports", &self.ports)?;
+        fields.serialize_field("private", &self.private)?;
+        fields.end()
+    }
+}
+
+#[cfg(test)]
+#[path = "rules_tests.rs"]
+mod tests;

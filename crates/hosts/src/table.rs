@@ -1,0 +1,76 @@
+//! A list of entries that finds those about a host without walking it all.
+
+use crate::pattern::Shape;
+use crate::{Entry, Host};
+use ipnet::IpNet;
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+/// Entries stay in their order; the maps hold their places.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Table {
+    entries: Vec<Entry>,
+    exactly: HashMap<String, Vec<usize>>,
+    below: HashMap<String, Vec<usize>>,
+    ranges: Vec<(IpNet, usize)>,
+    everything: Vec<usize>,
+}
+
+impl Table {
+    pub(crate) fn new(entries: Vec<Entry>) -> Self {
+        let mut table = Self::default();
+        for (place, entry) in entries.iter().enumerate() {
+            match entry.pattern.shape() {
+                Shape::Everything => table.everything.push(place),
+                Shape::Exactly(name) => push(&mut table.exactly, name.as_str(), place),
+                Shape::Below(apex) => push(&mut table.below, apex.as_str(), place),
+                Shape::BelowAndApex(apex) => {
+                    push(&mut table.exactly, apex.as_str(), place);
+                    push(&mut table.below, apex.as_str(), place);
+                }
+                Shape::Range(range) => table.ranges.push((*range, place)),
+            }
+        }
+        table.entries = entries;
+        table
+    }
+
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// All that match, what says more of the host first.
+    pub(crate) fn matching(&self, host: &Host) -> Vec<&Entry> {
+        let mut places = Vec::new();
+        match host {
+            Host::Name(name) => {
+                places.extend(self.exactly.get(name.as_str()).into_iter().flatten());
+                let mut rest = name.as_str();
+                while let Some((_, above)) = rest.split_once('.') {
+                    places.extend(self.below.get(above).into_iter().flatten());
+                    rest = above;
+                }
+            }
+            Host::Address(address) => places.extend(self.holding(*address)),
+        }
+        places.extend(&self.everything);
+        places.iter().filter_map(|place| self.entries.get(*place)).collect()
+    }
+
+    /// The first range of addresses that holds this one.
+    pub(crate) fn range_of(&self, address: IpAddr) -> Option<IpNet> {
+        self.ranges.iter().map(|(range, _)| *range).find(|range| range.contains(&address))
+    }
+
+    fn holding(&self, address: IpAddr) -> impl Iterator<Item = usize> {
+        let address = address.to_canonical();
+        self.ranges
+            .iter()
+            .filter(move |(range, _)| range.contains(&address))
+            .map(|(_, place)| *place)
+    }
+}
+
+fn push(map: &mut HashMap<String, Vec<usize>>, key: &str, place: usize) {
+    map.entry(key.to_owned()).or_default().push(place);
+}

@@ -1,0 +1,47 @@
+//! What the rules say of a host and a port.
+
+use crate::Blocked;
+use std::fmt;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Allowed {
+        /// As it was written.
+        rule: String,
+    },
+    Denied {
+        /// As it was written, if one was.
+        rule: Option<String>,
+        reason: Reason,
+    },
+    /// Nobody said anything: denied or asked about, as the caller is set.
+    Unknown,
+}
+
+impl Verdict {
+    pub fn is_allowed(&self) -> bool {
+        matches!(self, Self::Allowed { .. })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// In a list of denied hosts, or denied by somebody's answer.
+    Listed,
+    /// The host is allowed on other ports.
+    Port,
+    Address(Blocked),
+    /// A name that means this machine or its neighbours.
+    LocalName,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listed => f.write_str("denied by a rule"),
+            Self::Port => f.write_str("the port is not allowed"),
+            Self::Address(blocked) => write!(f, "blocked address: {blocked}"),
+            Self::LocalName => f.write_str("local names are blocked"),
+        }
+    }
+}

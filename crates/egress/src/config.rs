@@ -55,6 +55,56 @@ pub struct Upstream {
     pub authorization: Option<Secret>,
 }
 
+impl Upstream {
+    /// Of `http://[USER:PASSWORD@]HOST:PORT[/]`; user and password may hold `%XX`.
+    pub fn parse(url: &str) -> Option<Self> {
+        let rest = url.strip_prefix("http://")?;
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        let (login, place) = match rest.rsplit_once('@') {
+            Some((login, place)) => (Some(login), place),
+            None => (None, rest),
+        };
+        let (host, port) = place.rsplit_once(':')?;
+        let port: u16 = port.parse().ok().filter(|port| *port > 0)?;
+        let authorization = match login {
+            Some(login) => Some(Secret::new(base64(&percent_decoded(login)?))),
+            None => None,
+        };
+        Some(Self { host: host.to_owned(), port, authorization })
+    }
+}
+
+fn percent_decoded(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = text.bytes();
+    let mut decoded = Vec::with_capacity(text.len());
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            decoded.push(byte);
+            continue;
+        }
+        let mut digit = || char::from(bytes.next()?).to_digit(16);
+        let (high, low) = (digit()?, digit()?);
+        decoded.push(u8::try_from(high << 4 | low).ok()?);
+    }
+    Some(decoded)
+}
+
+/// RFC 4648, section 4.
+fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let byte = |index: usize| usize::from(chunk.get(index).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for place in 0..4 {
+            let is_padding = place > chunk.len();
+            let letter = ALPHABET[bits >> (18 - 6 * place) & 0x3f];
+            text.push(if is_padding { '=' } else { char::from(letter) });
+        }
+    }
+    text
+}
+
 /// Text that nobody may see by accident.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
@@ -134,4 +184,33 @@ pub struct Config {
     /// With it, TLS to hosts that have a credential is opened.
     pub authority: Option<Authority>,
     pub lookup: Lookup,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Upstream, base64};
+
+    #[test]
+    fn an_upstream_proxy_is_read_with_and_without_a_login() {
+        let parsed = Upstream::parse("http://proxy.example:3128").unwrap();
+        assert_eq!((parsed.host.as_str(), parsed.port), ("proxy.example", 3128));
+        assert_eq!(parsed.authorization, None);
+        let parsed = Upstream::parse("http://us%40er:p%3Aw@[2001:db8::1]:8080/").unwrap();
+        assert_eq!((parsed.host.as_str(), parsed.port), ("[2001:db8::1]", 8080));
+        // us@er:p:w
+        assert_eq!(parsed.authorization.unwrap().reveal(), "dXNAZXI6cDp3");
+        for wrong in ["https://p:1", "http://p", "http://p:0", "http://p:99999", "http://%4:x@p:1"]
+        {
+            assert_eq!(Upstream::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn base64_is_as_rfc_4648_has_it() {
+        for (text, encoded) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
+        {
+            assert_eq!(base64(text.as_bytes()), encoded);
+        }
+    }
 }

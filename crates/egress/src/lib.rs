@@ -5,5 +5,40 @@
 //! no rule allows.
 #![forbid(unsafe_code)]
 
+mod accept;
+mod admitted;
+pub mod alone;
+mod asks;
 pub mod config;
+mod credentials;
+mod datagrams;
+mod dial;
+pub mod dns;
+pub mod engine;
+pub mod error;
+pub mod events;
+pub mod explicit;
+pub mod http;
+pub mod intercept;
+mod limits;
+mod line;
+pub mod lookup;
+pub mod passage;
+pub mod peek;
+mod pipes;
+mod publish;
+mod rate;
+mod refused;
+mod serve;
+pub mod sni;
+mod socks;
+#[cfg(test)]
+mod test_support;
+mod transparent;
+pub mod tunnel;
+mod upstream;
 pub mod wire;
+
+pub use config::Config;
+pub use publish::Published;
+pub use serve::{Station, serve};

@@ -1,0 +1,27 @@
+//! Taking connections, in the one way that all listeners share.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::sleep;
+
+/// When descriptors have run out, connections wait in the kernel's queue.
+const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(20);
+
+/// The next connection, and where it came from. May be dropped at any point.
+pub(crate) async fn next(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    loop {
+        match listener.accept().await {
+            Ok(accepted) => return accepted,
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(_scarce) => sleep(OUT_OF_DESCRIPTORS).await,
+        }
+    }
+}
+
+/// An error that belongs to the connection which was to be accepted, not to the listener. See accept(2).
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
+}

@@ -1,0 +1,97 @@
+//! The explicit proxy alone (NET-10): for containers on a network that has no other way out.
+//!
+//! It stands in the host's network, so it must never lead to itself or to the host's loopback (N13). Rules can be
+//! read anew while it serves; connections that are open go on under those they were admitted by.
+
+use crate::config::Config;
+use crate::engine::Engine;
+use crate::error::{EgressError, While as _};
+use crate::events::Events;
+use crate::serve::raise_descriptor_limit;
+use crate::wire::Told;
+use crate::{accept, explicit, tunnel};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use std::net::{SocketAddr, TcpListener};
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use tokio::net::TcpStream;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::{JoinSet, LocalSet};
+
+/// Whoever runs the proxy.
+pub trait Operator {
+    /// Something happened. The proxy ends if this can not be recorded.
+    fn hear(&mut self, told: Told) -> ControlFlow<()>;
+    /// The rules as they are now, if they can be had; otherwise those that hold stay.
+    fn reread(&mut self) -> Option<Config>;
+}
+
+/// Serves until it is told to end: `SIGTERM`, `SIGINT`. `SIGHUP` makes it read its rules anew.
+pub fn serve(
+    listener: TcpListener,
+    config: Config,
+    operator: &mut impl Operator,
+) -> Result<(), EgressError> {
+    raise_descriptor_limit();
+    // Secrets are in its memory; other processes of the same user have no business there.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).doing("close the process to others")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.doing("start a runtime")?;
+    let tasks = LocalSet::new();
+    tasks.block_on(&runtime, until_the_end(listener, config, operator))
+}
+
+async fn until_the_end(
+    listener: TcpListener,
+    config: Config,
+    operator: &mut impl Operator,
+) -> Result<(), EgressError> {
+    let own = listener.local_addr().doing("use the listener")?;
+    tunnel::settle(&listener).doing("use the listener")?;
+    listener.set_nonblocking(true).doing("use the listener")?;
+    let listener = tokio::net::TcpListener::from_std(listener).doing("watch the listener")?;
+    let [mut terminate, mut interrupt, mut hangup] = [
+        signal(SignalKind::terminate()).doing("wait for signals")?,
+        signal(SignalKind::interrupt()).doing("wait for signals")?,
+        signal(SignalKind::hangup()).doing("wait for signals")?,
+    ];
+    let (events, mut outbox) = Events::new();
+    let mut engine = Engine::alone(config, events.clone(), own)?;
+    let mut clients = JoinSet::new();
+    if operator.hear(Told::Ready).is_break() {
+        return Ok(());
+    }
+    loop {
+        tokio::select! {
+            (client, from) = accept::next(&listener) => {
+                clients.spawn_local(serve_client(Rc::clone(&engine), client, from));
+            }
+            Some(_ended) = clients.join_next() => {}
+            told = outbox.next() => if operator.hear(told).is_break() {
+                break;
+            },
+            _ = hangup.recv() => if let Some(config) = operator.reread() {
+                engine = Engine::alone(config, events.clone(), own)?;
+            },
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+        }
+    }
+    // What was open says that it is closed.
+    clients.shutdown().await;
+    // Nobody hears it after a failure; the rest is recorded as far as it can be.
+    let _ = outbox.rest().into_iter().try_for_each(|told| operator.hear(told));
+    Ok(())
+}
+
+async fn serve_client(engine: Rc<Engine>, client: TcpStream, from: SocketAddr) {
+    let Some(seat) = engine.load.seat((from.ip().to_string(), 0)) else {
+        return tunnel::reset(client);
+    };
+    // One that waited while others were served had no request to answer.
+    let _ = seat.hold(explicit::serve(engine, client)).await;
+}
+
+#[cfg(test)]
+#[path = "alone_tests.rs"]
+mod tests;

@@ -1,0 +1,162 @@
+//! Questions about hosts that no rule names. Who waits for the same host and port shares one question.
+//!
+//! When nobody waits any more it is withdrawn. Must never take silence for a yes.
+
+use crate::events::Events;
+use crate::rate::Bucket;
+use crate::wire::{Holds, Told};
+use palisade_hosts::Host;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Instant;
+use tokio::sync::watch;
+
+/// So many questions can be open: a person would not answer more, and random names would fill memory.
+const MOST_OPEN: usize = 32;
+/// So many new ones in a second, and twice as many at once. Whoever hangs up before the answer opens none for long,
+/// but each is shown to people and written down.
+const NEW_A_SECOND: u32 = 16;
+/// So many withdrawn ones are remembered: an answer for the session may have crossed the withdrawal.
+const REMEMBERED: usize = 64;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) allowed: bool,
+    /// Who decided.
+    pub(crate) source: String,
+}
+
+/// Nobody is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TooMany {
+    #[error("too many questions are open")]
+    Open,
+    #[error("too many questions came in a short time")]
+    New,
+}
+
+/// An answer that holds from now on, and for what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) host: Host,
+    pub(crate) port: u16,
+    pub(crate) allowed: bool,
+    pub(crate) source: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct Asks {
+    events: Events,
+    state: RefCell<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    asked: u64,
+    open: BTreeMap<u64, Open>,
+    withdrawn: VecDeque<(u64, Host, u16)>,
+    bucket: Bucket,
+}
+
+#[derive(Debug)]
+struct Open {
+    host: Host,
+    port: u16,
+    waiting: usize,
+    answer: watch::Sender<Option<Answer>>,
+}
+
+type Answered = watch::Receiver<Option<Answer>>;
+
+/// One that waits. Dropped, it waits no more.
+struct Waiting<'a> {
+    asks: &'a Asks,
+    ask: u64,
+}
+
+impl Asks {
+    pub(crate) fn new(events: Events) -> Self {
+        let state = State {
+            asked: 0,
+            open: BTreeMap::new(),
+            withdrawn: VecDeque::new(),
+            bucket: Bucket::new(NEW_A_SECOND, Instant::now()),
+        };
+        Self { events, state: RefCell::new(state) }
+    }
+
+    /// Waits for an answer; whoever drops this waits no more.
+    pub(crate) async fn ask(&self, host: &Host, port: u16) -> Result<Answer, TooMany> {
+        let (ask, mut answered) = self.join(host, port)?;
+        let _waiting = Waiting { asks: self, ask };
+        let answer = answered.wait_for(Option::is_some).await;
+        // A question is not forgotten while somebody waits.
+        answer.ok().and_then(|answer| answer.clone()).ok_or(TooMany::Open)
+    }
+
+    fn join(&self, host: &Host, port: u16) -> Result<(u64, Answered), TooMany> {
+        let mut state = self.state.borrow_mut();
+        if let Some((ask, open)) =
+            state.open.iter_mut().find(|(_, open)| open.host == *host && open.port == port)
+        {
+            open.waiting += 1;
+            return Ok((*ask, open.answer.subscribe()));
+        }
+        if state.open.len() >= MOST_OPEN {
+            return Err(TooMany::Open);
+        }
+        if !state.bucket.take(Instant::now()) {
+            return Err(TooMany::New);
+        }
+        state.asked += 1;
+        let ask = state.asked;
+        let (answer, answered) = watch::channel(None);
+        state.open.insert(ask, Open { host: host.clone(), port, waiting: 1, answer });
+        self.events.tell(Told::Asked { ask, host: host.to_string(), port });
+        Ok((ask, answered))
+    }
+
+    /// Hands an answer to those who wait. Returns what holds from now on, if it does.
+    pub(crate) fn answer(&self, ask: u64, answer: Answer, holds: Holds) -> Option<Standing> {
+        let mut state = self.state.borrow_mut();
+        let (host, port) = match state.open.remove(&ask) {
+            Some(open) => {
+                open.answer.send_replace(Some(answer.clone()));
+                (open.host, open.port)
+            }
+            None => {
+                let at = state.withdrawn.iter().position(|(withdrawn, ..)| *withdrawn == ask)?;
+                let (_, host, port) = state.withdrawn.remove(at)?;
+                (host, port)
+            }
+        };
+        let Answer { allowed, source } = answer;
+        (holds == Holds::Session).then_some(Standing { host, port, allowed, source })
+    }
+
+    fn leave(&self, ask: u64) {
+        let mut state = self.state.borrow_mut();
+        let Some(open) = state.open.get_mut(&ask) else { return };
+        open.waiting -= 1;
+        if open.waiting > 0 {
+            return;
+        }
+        if let Some(open) = state.open.remove(&ask) {
+            if state.withdrawn.len() >= REMEMBERED {
+                state.withdrawn.pop_front();
+            }
+            state.withdrawn.push_back((ask, open.host, open.port));
+            self.events.tell(Told::Withdrawn { ask });
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.asks.leave(self.ask);
+    }
+}
+
+#[cfg(test)]
+#[path = "asks_tests.rs"]
+mod tests;

@@ -1,0 +1,130 @@
+use super::*;
+use crate::events::Outbox;
+use crate::test_support::{host, run};
+use std::rc::Rc;
+use tokio::task::{JoinHandle, spawn_local, yield_now};
+
+fn asks() -> (Rc<Asks>, Outbox) {
+    let (events, outbox) = Events::new();
+    (Rc::new(Asks::new(events)), outbox)
+}
+
+async fn asking(asks: &Rc<Asks>, name: &str, port: u16) -> JoinHandle<Result<Answer, TooMany>> {
+    let (asks, host) = (Rc::clone(asks), host(name));
+    let handle = spawn_local(async move { asks.ask(&host, port).await });
+    yield_now().await;
+    handle
+}
+
+fn yes() -> Answer {
+    Answer { allowed: true, source: "terminal".to_owned() }
+}
+
+fn asked(ask: u64, name: &str) -> Told {
+    Told::Asked { ask, host: name.to_owned(), port: 443 }
+}
+
+#[test]
+fn who_waits_for_the_same_place_shares_one_question() {
+    run(async {
+        let (asks, mut outbox) = asks();
+        let one = asking(&asks, "a.example", 443).await;
+        let two = asking(&asks, "A.example.", 443).await;
+        let other = asking(&asks, "b.example", 443).await;
+        assert_eq!(outbox.rest(), [asked(1, "a.example"), asked(2, "b.example")]);
+        assert_eq!(asks.answer(1, yes(), Holds::Once), None);
+        assert_eq!((one.await.unwrap(), two.await.unwrap()), (Ok(yes()), Ok(yes())));
+        assert!(!other.is_finished());
+    });
+}
+
+#[test]
+fn a_question_is_withdrawn_when_the_last_one_leaves() {
+    run(async {
+        let (asks, mut outbox) = asks();
+        let one = asking(&asks, "a.example", 443).await;
+        let two = asking(&asks, "a.example", 443).await;
+        one.abort();
+        yield_now().await;
+        assert_eq!(outbox.rest(), [asked(1, "a.example")]);
+        two.abort();
+        yield_now().await;
+        assert_eq!(outbox.rest(), [Told::Withdrawn { ask: 1 }]);
+    });
+}
+
+#[test]
+fn an_answer_for_the_session_holds_even_if_it_comes_late() {
+    run(async {
+        let (asks, _outbox) = asks();
+        let one = asking(&asks, "a.example", 443).await;
+        one.abort();
+        yield_now().await;
+        let standing = asks.answer(1, yes(), Holds::Session).unwrap();
+        assert_eq!(
+            (standing.host, standing.port, standing.allowed),
+            (host("a.example"), 443, true)
+        );
+        assert_eq!(asks.answer(1, yes(), Holds::Session), None, "an answer counts once");
+    });
+}
+
+#[test]
+fn an_answer_to_nothing_does_nothing() {
+    run(async {
+        let (asks, _outbox) = asks();
+        assert_eq!(asks.answer(7, yes(), Holds::Session), None);
+    });
+}
+
+#[test]
+fn an_answer_is_not_withdrawn_afterwards() {
+    run(async {
+        let (asks, mut outbox) = asks();
+        let one = asking(&asks, "a.example", 443).await;
+        asks.answer(1, yes(), Holds::Once);
+        one.await.unwrap().unwrap();
+        assert_eq!(outbox.rest(), [asked(1, "a.example")]);
+        let again = asking(&asks, "a.example", 443).await;
+        assert_eq!(outbox.rest(), [asked(2, "a.example")]);
+        drop(again);
+    });
+}
+
+#[test]
+fn only_so_many_questions_are_open() {
+    run(async {
+        let (asks, _outbox) = asks();
+        let mut open = Vec::new();
+        for number in 0..MOST_OPEN {
+            open.push(asking(&asks, &format!("{number}.example"), 443).await);
+        }
+        assert_eq!(asking(&asks, "one-more.example", 443).await.await.unwrap(), Err(TooMany::Open));
+        assert!(open.iter().all(|one| !one.is_finished()));
+    });
+}
+
+/// Proves: NET-8 asked
+#[test]
+fn a_flood_of_questions_that_nobody_waits_for_is_held_back() {
+    run(async {
+        let (asks, mut outbox) = asks();
+        let start = Instant::now();
+        let mut refused = 0;
+        for number in 0..1000 {
+            let one = asking(&asks, &format!("{number}.example"), 443).await;
+            if one.is_finished() {
+                assert_eq!(one.await.unwrap(), Err(TooMany::New));
+                refused += 1;
+            } else {
+                one.abort();
+                yield_now().await;
+            }
+        }
+        let passed = start.elapsed().as_secs() + 1;
+        let most = u64::from(NEW_A_SECOND) * (2 + passed);
+        let told = outbox.rest().len() as u64;
+        assert!(told <= 2 * most, "{told} in {passed} s");
+        assert!(refused >= 1000 - most, "{refused} in {passed} s");
+    });
+}

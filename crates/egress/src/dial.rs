@@ -1,0 +1,87 @@
+//! Connecting outside: only to addresses that were checked, or through the upstream proxy.
+//!
+//! Must never look a name up: what is dialled is what was pinned.
+
+use crate::engine::{Admitted, Cause, Engine, Refused, Wanted};
+use crate::refused::refusal;
+use crate::{tunnel, upstream};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+/// An address that did not answer by then gets company by the next one (RFC 8305, 5).
+const NEXT_AFTER: Duration = Duration::from_millis(250);
+
+pub(crate) async fn dial(engine: &Engine, admitted: &Admitted) -> Result<TcpStream, Refused> {
+    let config = &engine.config;
+    let connected = timeout(config.limits.dial, async {
+        match &config.upstream {
+            Some(proxy) => upstream::connect(engine, proxy, admitted).await,
+            None => first_of(&admitted.addresses).await,
+        }
+    })
+    .await;
+    let wanted = || Wanted { via: admitted.via, host: admitted.host.clone(), port: admitted.port };
+    match connected {
+        Ok(Ok(stream)) => Ok(stream),
+        Ok(Err(error)) => Err(refusal(&wanted(), Cause::Unreachable, error.to_string())),
+        Err(_late) => {
+            let limit = config.limits.dial.as_secs();
+            Err(refusal(&wanted(), Cause::TimedOut, format!("no answer within {limit} seconds")))
+        }
+    }
+}
+
+/// Whether a connection would come back to this machine. Sends nothing: to connect a datagram socket only
+/// chooses the address that packets would go out from, and to itself that is the address itself.
+pub(crate) fn is_of_this_host(address: SocketAddr) -> bool {
+    let any: IpAddr = match address {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let from = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect(address)?;
+        socket.local_addr()
+    });
+    from.is_ok_and(|from| from.ip() == address.ip())
+}
+
+/// The first address that answers; each gets a short start before the next one is tried as well.
+async fn first_of(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+    if let [only] = addresses {
+        return connect(*only).await;
+    }
+    let mut tried = JoinSet::new();
+    let mut failed = None;
+    for address in addresses {
+        tried.spawn_local(connect(*address));
+        tokio::select! {
+            Some(Ok(done)) = tried.join_next() => match done {
+                Ok(stream) => return Ok(stream),
+                Err(error) => failed = Some(error),
+            },
+            () = sleep(NEXT_AFTER) => {}
+        }
+    }
+    while let Some(done) = tried.join_next().await {
+        match done {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => failed = Some(error),
+            Err(_cancelled) => {}
+        }
+    }
+    Err(failed.unwrap_or_else(|| io::ErrorKind::AddrNotAvailable.into()))
+}
+
+async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await?;
+    tunnel::settle(&stream)?;
+    Ok(stream)
+}
+
+#[cfg(test)]
+#[path = "dial_tests.rs"]
+mod tests;

@@ -1,0 +1,159 @@
+//! What the resolver inside says (NET-6): addresses of ours for names that may be reached, nothing for the rest.
+//!
+//! Only a name that a rule allows is looked up outside. Nothing of any other name, and nothing but an address of an
+//! allowed one, must ever be asked there: a question carries data out as well as a connection does (N03).
+
+use super::message::{Answer, Query, Subject};
+use crate::config::OnUnknown;
+use crate::engine::Engine;
+use crate::lookup::LookupError;
+use hickory_proto::op::ResponseCode;
+use hickory_proto::rr::rdata::{A, AAAA, PTR};
+use hickory_proto::rr::{Name as WireName, RData, RecordType};
+use palisade_hosts::{Name, Verdict};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// What is answered, and what the log says about it.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) answer: Answer,
+    pub(super) rule: Option<String>,
+    pub(super) reason: Option<String>,
+}
+
+/// How far a question comes without waiting.
+#[derive(Debug)]
+pub(super) enum Step {
+    Answered(Outcome),
+    /// Allowed by the rule; what it stands for has to be found out.
+    LookUp {
+        name: Name,
+        rule: String,
+    },
+}
+
+impl Outcome {
+    fn good(answer: Answer) -> Self {
+        Self { answer, rule: None, reason: None }
+    }
+
+    fn plain(code: ResponseCode) -> Self {
+        Self::good(Answer::empty(code))
+    }
+
+    /// Without a rule beside it the reason says that nobody allowed the name.
+    pub(super) fn bad(code: ResponseCode, reason: impl Into<String>) -> Self {
+        Self { answer: Answer::empty(code), rule: None, reason: Some(reason.into()) }
+    }
+
+    pub(super) fn by(self, rule: Option<String>) -> Self {
+        Self { rule, ..self }
+    }
+}
+
+/// Answers what can be answered here.
+pub(super) fn first(engine: &Engine, query: &Query) -> Step {
+    if !query.is_internet() {
+        return Step::Answered(Outcome::plain(ResponseCode::Refused));
+    }
+    Step::Answered(match query.subject() {
+        Subject::Root => Outcome::plain(ResponseCode::NoError),
+        Subject::NoHostName => Outcome::plain(ResponseCode::NXDomain),
+        Subject::Reverse(address) => reverse(engine, query, address),
+        // Never forwarded (RFC 6761), and the sandbox has a loopback of its own.
+        Subject::Name(name) if is_localhost(&name) => {
+            address(query, Ipv4Addr::LOCALHOST, Ipv6Addr::LOCALHOST)
+        }
+        Subject::Name(name) => match engine.judge_name(&name) {
+            Verdict::Allowed { rule } if !is_address(query) => nothing_here().by(Some(rule)),
+            // The proxy out there looks names up.
+            Verdict::Allowed { rule } if engine.config.upstream.is_some() => {
+                stand_in(engine, query, &name).by(Some(rule))
+            }
+            Verdict::Allowed { rule } => return Step::LookUp { name, rule },
+            Verdict::Denied { rule, reason } => {
+                Outcome::bad(ResponseCode::NXDomain, reason.to_string()).by(rule)
+            }
+            // The connection asks; until somebody says yes, nobody outside hears of the name.
+            Verdict::Unknown if engine.config.on_unknown == OnUnknown::Ask => {
+                stand_in(engine, query, &name)
+            }
+            Verdict::Unknown => Outcome::bad(ResponseCode::NXDomain, "no rule allows it"),
+        },
+    })
+}
+
+/// Looks an allowed name up: one that does not exist must not seem to, and one that stands for an address that is
+/// never allowed is refused before anything connects.
+pub(super) async fn look_up(engine: &Engine, query: &Query, name: &Name, rule: String) -> Outcome {
+    let outcome = match engine.lookup.addresses(name).await {
+        Ok(pinned) => {
+            let blocked = pinned.addresses.iter().find_map(|address| {
+                engine.check_address(*address).err().map(|blocked| (address, blocked))
+            });
+            match blocked {
+                Some((address, blocked)) => Outcome::bad(
+                    ResponseCode::Refused,
+                    format!("stands for {address}, blocked: {blocked}"),
+                ),
+                None => stand_in(engine, query, name),
+            }
+        }
+        Err(LookupError::NoAddress) => nothing_here(),
+        Err(error @ LookupError::NotFound) => {
+            Outcome::bad(ResponseCode::NXDomain, error.to_string())
+        }
+        Err(error) => Outcome::bad(ResponseCode::ServFail, error.to_string()),
+    };
+    outcome.by(Some(rule))
+}
+
+fn is_address(query: &Query) -> bool {
+    matches!(query.record_type(), RecordType::A | RecordType::AAAA)
+}
+
+fn is_localhost(name: &Name) -> bool {
+    name.labels().last() == Some("localhost")
+}
+
+/// The name is there, a record of this type is not.
+fn nothing_here() -> Outcome {
+    Outcome::plain(ResponseCode::NoError)
+}
+
+fn address(query: &Query, v4: Ipv4Addr, v6: Ipv6Addr) -> Outcome {
+    match query.record_type() {
+        RecordType::A => Outcome::good(Answer::with(RData::A(A(v4)))),
+        RecordType::AAAA => Outcome::good(Answer::with(RData::AAAA(AAAA(v6)))),
+        _ => nothing_here(),
+    }
+}
+
+/// Both families are answered whatever the name has outside: what is connected to there is chosen there.
+fn stand_in(engine: &Engine, query: &Query, name: &Name) -> Outcome {
+    if !is_address(query) {
+        return nothing_here();
+    }
+    match engine.dns.synthetic.stand_in(name) {
+        Some(stand_in) => address(query, stand_in.v4, stand_in.v6),
+        None => Outcome::bad(ResponseCode::ServFail, "no address is free to stand for it"),
+    }
+}
+
+fn reverse(engine: &Engine, query: &Query, address: IpAddr) -> Outcome {
+    let name = if address.is_loopback() {
+        WireName::from_ascii("localhost.").ok()
+    } else {
+        let name = engine.dns.name_of(address);
+        name.and_then(|name| WireName::from_ascii(format!("{name}.")).ok())
+    };
+    match (name, query.record_type()) {
+        (Some(name), RecordType::PTR) => Outcome::good(Answer::with(RData::PTR(PTR(name)))),
+        (Some(_), _) => nothing_here(),
+        (None, _) => Outcome::plain(ResponseCode::NXDomain),
+    }
+}
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

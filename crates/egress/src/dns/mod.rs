@@ -1,0 +1,231 @@
+//! The resolver inside: what the sandbox's programs ask for names.
+//!
+//! It answers with addresses that stand for names, logs every query and bounds their number. Must never let what
+//! is in a query out of the machine, but the name of a host that a rule allows.
+
+mod answer;
+pub mod message;
+mod suspicion;
+mod synthetic;
+#[cfg(test)]
+pub(crate) mod test_support;
+
+use crate::config::Config;
+use crate::engine::Engine;
+use crate::rate::Bucket;
+use crate::wire::Told;
+use answer::{Outcome, Step};
+use hickory_proto::op::ResponseCode;
+use message::{LONGEST_QUERY, Query, Received, Subject, code_word};
+use palisade_hosts::{Name, Verdict};
+use palisade_record::network::NameQueried;
+use std::cell::RefCell;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use suspicion::Watch;
+use synthetic::Synthetic;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UdpSocket};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// Queries by UDP that wait for a look-up outside.
+const MOST_WAITING: usize = 256;
+/// A connection that asks nothing for so long is closed (RFC 7766: a few seconds are enough).
+const IDLE: Duration = Duration::from_secs(10);
+/// For one query to arrive whole, or one answer to be taken.
+const SLOWEST: Duration = Duration::from_secs(5);
+
+/// What the resolver remembers. A part of the engine.
+#[derive(Debug)]
+pub struct State {
+    synthetic: Synthetic,
+    watch: RefCell<Watch>,
+    /// `None`: as many as come.
+    bucket: Option<RefCell<Bucket>>,
+}
+
+impl State {
+    pub fn new(config: &Config) -> Self {
+        let now = Instant::now();
+        let bucket = || RefCell::new(Bucket::new(config.limits.queries_a_second, now));
+        Self {
+            synthetic: Synthetic::default(),
+            watch: RefCell::new(Watch::new(now)),
+            bucket: config.checks.bounded.then(bucket),
+        }
+    }
+
+    /// The name that an address of ours was given for.
+    pub fn name_of(&self, address: IpAddr) -> Option<Name> {
+        self.synthetic.name_of(address)
+    }
+
+    fn is_within_rate(&self) -> bool {
+        self.bucket.as_ref().is_none_or(|bucket| bucket.borrow_mut().take(Instant::now()))
+    }
+}
+
+/// Answers datagrams, for as long as the socket lasts. Without it no name has an address, so the run ends.
+pub async fn serve_udp(engine: Rc<Engine>, socket: UdpSocket) {
+    let error = answer_datagrams(&engine, socket).await;
+    let why = format!("the resolver's socket failed: {error}");
+    engine.events.tell(Told::Unable { why });
+}
+
+async fn answer_datagrams(engine: &Rc<Engine>, socket: UdpSocket) -> io::Error {
+    let socket = Rc::new(socket);
+    let mut waiting = JoinSet::new();
+    // One more than is allowed, so that what is longer is seen to be.
+    let mut packet = [0; LONGEST_QUERY + 1];
+    loop {
+        engine.events.room().await;
+        let (length, client) = tokio::select! {
+            received = socket.recv_from(&mut packet) => match received {
+                Ok(received) => received,
+                Err(error) => return error,
+            },
+            Some(_) = waiting.join_next() => continue,
+        };
+        let Some(packet) = packet.get(..length) else { continue };
+        match hear(engine, packet) {
+            Heard::Nothing => {}
+            Heard::Reply(reply) => send(&socket, &reply, client),
+            Heard::LookUp(look_up) if waiting.len() >= MOST_WAITING => {
+                send(&socket, &look_up.put_off(engine), client);
+            }
+            Heard::LookUp(look_up) => {
+                let (engine, socket) = (Rc::clone(engine), Rc::clone(&socket));
+                waiting.spawn_local(async move {
+                    send(&socket, &look_up.finish(&engine).await, client);
+                });
+            }
+        }
+    }
+}
+
+/// A client that does not read loses answers, as on any network.
+fn send(socket: &UdpSocket, reply: &[u8], client: SocketAddr) {
+    let _lost = socket.try_send_to(reply, client);
+}
+
+/// Answers queries on one connection, each after the other.
+pub async fn serve_tcp(engine: Rc<Engine>, stream: TcpStream) {
+    let _over = converse(&engine, stream).await;
+}
+
+async fn converse(engine: &Engine, mut stream: TcpStream) -> io::Result<()> {
+    let mut packet = Vec::new();
+    loop {
+        let length = usize::from(timeout(IDLE, stream.read_u16()).await??);
+        if length > LONGEST_QUERY {
+            return Ok(());
+        }
+        packet.resize(length, 0);
+        timeout(SLOWEST, stream.read_exact(&mut packet)).await??;
+        engine.events.room().await;
+        let reply = match hear(engine, &packet) {
+            Heard::Nothing => return Ok(()),
+            Heard::Reply(reply) => reply,
+            Heard::LookUp(look_up) => look_up.finish(engine).await,
+        };
+        let Ok(length) = u16::try_from(reply.len()) else { return Ok(()) };
+        let framed = [&length.to_be_bytes(), reply.as_slice()].concat();
+        timeout(SLOWEST, stream.write_all(&framed)).await??;
+    }
+}
+
+/// What becomes of a packet.
+enum Heard {
+    Nothing,
+    Reply(Vec<u8>),
+    LookUp(LookUp),
+}
+
+/// An allowed name that has to be looked up before it is answered.
+struct LookUp {
+    query: Query,
+    suspicion: Option<String>,
+    name: Name,
+    rule: String,
+}
+
+impl LookUp {
+    async fn finish(self, engine: &Engine) -> Vec<u8> {
+        let Self { query, suspicion, name, rule } = self;
+        let outcome = answer::look_up(engine, &query, &name, rule).await;
+        tell(engine, &query, outcome, suspicion)
+    }
+
+    fn put_off(self, engine: &Engine) -> Vec<u8> {
+        let reason = "too many names are being looked up";
+        let outcome = Outcome::bad(ResponseCode::ServFail, reason).by(Some(self.rule));
+        tell(engine, &self.query, outcome, self.suspicion)
+    }
+}
+
+/// Whether it asks for what was answered before and is known still: nothing new is said by it, and nobody outside
+/// hears of it. Programs that look their host up for every connection ask so.
+fn is_repeated(engine: &Engine, query: &Query) -> bool {
+    let Subject::Name(name) = query.subject() else { return false };
+    let stays_here =
+        || engine.config.upstream.is_some() || engine.judge_name(&name) == Verdict::Unknown;
+    engine.dns.synthetic.knows(&name) && (engine.lookup.remembers(&name) || stays_here())
+}
+
+fn hear(engine: &Engine, packet: &[u8]) -> Heard {
+    let query = match message::read(packet) {
+        Received::Query(query) => query,
+        Received::Bad { code, reply } => {
+            tell_malformed(engine, code);
+            let within = engine.dns.is_within_rate();
+            return if within { Heard::Reply(reply) } else { Heard::Nothing };
+        }
+        Received::Nothing => return Heard::Nothing,
+    };
+    let suspicion = engine.dns.watch.borrow_mut().look(&query.shown(), Instant::now());
+    let suspicion = suspicion.map(|suspicion| suspicion.to_string());
+    if !is_repeated(engine, &query) && !engine.dns.is_within_rate() {
+        let limit = format!("{} queries a second", engine.config.limits.queries_a_second);
+        let outcome = Outcome::bad(ResponseCode::Refused, "too many queries").by(Some(limit));
+        return Heard::Reply(tell(engine, &query, outcome, suspicion));
+    }
+    match answer::first(engine, &query) {
+        Step::Answered(outcome) => Heard::Reply(tell(engine, &query, outcome, suspicion)),
+        Step::LookUp { name, rule } => Heard::LookUp(LookUp { query, suspicion, name, rule }),
+    }
+}
+
+/// Logs the query with its outcome, and gives the packet that answers it.
+fn tell(engine: &Engine, query: &Query, outcome: Outcome, suspicion: Option<String>) -> Vec<u8> {
+    let Outcome { answer, rule, reason } = outcome;
+    let reply = query.reply(&answer);
+    engine.events.tell(Told::Queried(NameQueried {
+        name: query.shown(),
+        record: query.record_type().to_string(),
+        answer: code_word(answer.code).to_owned(),
+        rule,
+        reason,
+        suspicion,
+        count: 1,
+    }));
+    reply
+}
+
+fn tell_malformed(engine: &Engine, code: ResponseCode) {
+    engine.events.tell(Told::Queried(NameQueried {
+        name: "(malformed)".to_owned(),
+        record: "any".to_owned(),
+        answer: code_word(code).to_owned(),
+        rule: None,
+        reason: Some("not a query".to_owned()),
+        suspicion: None,
+        count: 1,
+    }));
+}
+
+#[cfg(test)]
+#[path = "dns_tests.rs"]
+mod tests;

@@ -1,0 +1,293 @@
+//! The one decision for a way out: every front calls [`Engine::admit`], and connects by [`Engine::dial`] only.
+//!
+//! A name is looked up after it was allowed, every address it stands for is checked, and those addresses are
+//! what is connected to (NET-4). Must never hand out an address that was not checked.
+
+use crate::asks::{Answer, Asks};
+use crate::config::{Config, OnUnknown};
+use crate::error::EgressError;
+use crate::events::Events;
+use crate::limits::Load;
+use crate::lookup::Lookup;
+use crate::refused::{denied, not_allowed, refusal, said_no};
+use crate::wire::{Holds, Told};
+use crate::{dial, dns, intercept};
+use palisade_hosts::{Blocked, Host, Name, Rules, Verdict};
+use palisade_record::network::{Action, NetworkAttempt, Via};
+use std::cell::RefCell;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+
+pub use crate::admitted::{Admitted, out_of_bytes};
+pub use crate::refused::{Cause, Refused, Wanted};
+
+#[derive(Debug)]
+pub struct Engine {
+    pub config: Config,
+    pub events: Events,
+    pub lookup: Lookup,
+    pub dns: dns::State,
+    pub intercept: intercept::State,
+    pub(crate) load: Rc<Load>,
+    asks: Asks,
+    /// Those of the plan, and what was answered since.
+    rules: RefCell<Rules>,
+    /// Where a proxy that runs alone listens.
+    own: Option<SocketAddr>,
+}
+
+impl Engine {
+    /// Reads what it needs from files: nothing can be opened later.
+    pub fn new(config: Config, events: Events) -> Result<Rc<Self>, EgressError> {
+        Self::made(config, events, None)
+    }
+
+    /// The same for a proxy that listens there, in the host's own network: nobody gets to it through itself
+    /// (N13).
+    pub fn alone(config: Config, events: Events, own: SocketAddr) -> Result<Rc<Self>, EgressError> {
+        Self::made(config, events, Some(own))
+    }
+
+    fn made(
+        config: Config,
+        events: Events,
+        own: Option<SocketAddr>,
+    ) -> Result<Rc<Self>, EgressError> {
+        Ok(Rc::new(Self {
+            own,
+            lookup: Lookup::new(&config.lookup),
+            dns: dns::State::new(&config),
+            intercept: intercept::State::new(&config)?,
+            load: Load::new(&config),
+            asks: Asks::new(events.clone()),
+            rules: RefCell::new(config.rules.clone()),
+            events,
+            config,
+        }))
+    }
+
+    /// What the rules say, answers of this session included.
+    pub fn judge(&self, host: &Host, port: u16) -> Verdict {
+        if !self.config.checks.rules {
+            return unchecked();
+        }
+        self.rules.borrow().judge(host, port)
+    }
+
+    /// The same for a name that is looked up.
+    pub fn judge_name(&self, name: &Name) -> Verdict {
+        if !self.config.checks.rules {
+            return unchecked();
+        }
+        self.rules.borrow().judge_name(name)
+    }
+
+    /// Whether a name may stand for this address.
+    pub fn check_address(&self, address: IpAddr) -> Result<(), Blocked> {
+        if !self.config.checks.addresses {
+            return Ok(());
+        }
+        self.rules.borrow().check_address(address)
+    }
+
+    /// Whether going there would wait for a person.
+    fn would_ask(&self, host: &Host, port: u16) -> bool {
+        self.config.on_unknown == OnUnknown::Ask && self.judge(host, port) == Verdict::Unknown
+    }
+
+    /// An answer came from the supervisor.
+    pub(crate) fn answered(&self, ask: u64, answer: Answer, holds: Holds) {
+        let Some(standing) = self.asks.answer(ask, answer, holds) else { return };
+        let written = format!("answered by {}", standing.source);
+        let mut rules = self.rules.borrow_mut();
+        if standing.allowed {
+            rules.allow(standing.host, standing.port, &written);
+        } else {
+            rules.deny(standing.host, standing.port, &written);
+        }
+    }
+
+    /// Judges it, asks if it must, counts it, looks the name up and checks every address. Told either way.
+    pub async fn admit(self: &Rc<Self>, wanted: Wanted) -> Result<Admitted, Refused> {
+        self.events.room().await;
+        let decided = self.decide(&wanted).await.map_err(|refused| self.hinted(refused));
+        self.tell_decided(wanted.via, &decided);
+        decided
+    }
+
+    /// The same for a client that may leave while somebody is asked, and `gone` returns when it does. `None`: it
+    /// did, which is told as well.
+    pub(crate) async fn admit_while_there(
+        self: &Rc<Self>,
+        wanted: Wanted,
+        gone: impl Future<Output = ()>,
+    ) -> Option<Result<Admitted, Refused>> {
+        if !self.would_ask(&wanted.host, wanted.port) {
+            return Some(self.admit(wanted).await);
+        }
+        let via = wanted.via;
+        let reason = "the program went away before anybody answered".to_owned();
+        let left = self.hinted(self.not_allowed(&wanted, reason));
+        tokio::select! {
+            // Somebody who hangs up at once was here all the same.
+            biased;
+            admitted = self.admit(wanted) => Some(admitted),
+            () = gone => {
+                self.events.tell(Told::Attempt(left.attempt(via)));
+                None
+            }
+        }
+    }
+
+    /// A flag is a hint for who started a run; the clients of a proxy that runs alone did not start it.
+    fn hinted(&self, refused: Refused) -> Refused {
+        if self.own.is_some() { Refused { flag: None, ..refused } } else { refused }
+    }
+
+    /// The same for where a redirect leads that the proxy follows.
+    pub async fn admit_redirect(self: &Rc<Self>, wanted: Wanted) -> Result<Admitted, Refused> {
+        self.events.room().await;
+        let decided = self.decide(&wanted).await.map_err(|refused| {
+            let action = match refused.cause {
+                Cause::Address | Cause::Lookup => Action::RedirectBlocked,
+                _ => Action::RedirectDenied,
+            };
+            self.hinted(Refused { action, ..refused })
+        });
+        self.tell_decided(wanted.via, &decided);
+        decided
+    }
+
+    fn tell_decided(&self, via: Via, decided: &Result<Admitted, Refused>) {
+        self.events.tell(Told::Attempt(match decided {
+            Ok(admitted) => NetworkAttempt {
+                action: Action::ProxyAllowed,
+                via,
+                host: admitted.host.to_string(),
+                address: admitted.addresses.first().map(SocketAddr::ip),
+                port: admitted.port,
+                rule: Some(admitted.rule.clone()),
+                reason: None,
+                allow: None,
+                count: 1,
+            },
+            Err(refused) => refused.attempt(via),
+        }));
+    }
+
+    /// Connects to what was admitted, within the time that is set for it.
+    pub async fn dial(self: &Rc<Self>, admitted: &Admitted) -> Result<TcpStream, Refused> {
+        dial::dial(self, admitted).await
+    }
+
+    /// An admitted connection names another host than the one it was admitted for. Told.
+    pub fn disagrees(&self, admitted: &Admitted, reason: String) -> Refused {
+        self.end(admitted, Cause::Disagrees, reason)
+    }
+
+    /// An admitted connection asks for what no host may do here. Told.
+    pub fn forbids(&self, admitted: &Admitted, reason: String) -> Refused {
+        self.end(admitted, Cause::Denied, reason)
+    }
+
+    /// An admitted connection would carry more than all may together. Told.
+    pub fn spent(&self, admitted: &Admitted) -> Refused {
+        self.end(admitted, Cause::Limit, out_of_bytes().to_string())
+    }
+
+    /// How long a client may take to say what it wants.
+    pub fn head_limit(&self) -> Option<Duration> {
+        self.config.checks.bounded.then_some(self.config.limits.head)
+    }
+
+    fn end(&self, admitted: &Admitted, cause: Cause, reason: String) -> Refused {
+        let refused = Refused {
+            cause,
+            action: Action::ProxyDenied,
+            host: admitted.host.to_string(),
+            port: admitted.port,
+            reason,
+            rule: Some(admitted.rule.clone()),
+            flag: None,
+        };
+        self.events.tell(Told::Attempt(refused.attempt(admitted.via)));
+        refused
+    }
+
+    async fn decide(self: &Rc<Self>, wanted: &Wanted) -> Result<Admitted, Refused> {
+        let rule = self.permission(wanted).await?;
+        let full = || refusal(wanted, Cause::Limit, self.load.full());
+        let permit = self.load.enter().ok_or_else(full)?;
+        if self.load.left() == 0 {
+            return Err(refusal(wanted, Cause::Limit, "the limit of bytes is reached".to_owned()));
+        }
+        let addresses = self.addresses(wanted).await?;
+        Ok(Admitted::new(self, wanted, addresses, rule, permit))
+    }
+
+    /// The rule that allows it.
+    async fn permission(&self, wanted: &Wanted) -> Result<String, Refused> {
+        match self.judge(&wanted.host, wanted.port) {
+            Verdict::Allowed { rule } => Ok(rule),
+            Verdict::Denied { rule, reason } => {
+                Err(denied(wanted, rule, &reason, &self.rules.borrow()))
+            }
+            Verdict::Unknown if self.config.on_unknown == OnUnknown::Ask => self.ask(wanted).await,
+            Verdict::Unknown => Err(self.not_allowed(wanted, "no rule allows it".to_owned())),
+        }
+    }
+
+    async fn ask(&self, wanted: &Wanted) -> Result<String, Refused> {
+        match self.asks.ask(&wanted.host, wanted.port).await {
+            Ok(Answer { allowed: true, source }) => Ok(format!("answered by {source}")),
+            Ok(Answer { allowed: false, source }) => {
+                let reason = format!("no rule allows it, and {}", said_no(&source));
+                Err(self.not_allowed(wanted, reason))
+            }
+            Err(too_many) => Err(self.not_allowed(wanted, too_many.to_string())),
+        }
+    }
+
+    fn not_allowed(&self, wanted: &Wanted, reason: String) -> Refused {
+        not_allowed(wanted, reason, &self.rules.borrow())
+    }
+
+    fn is_own(&self, address: SocketAddr) -> bool {
+        let Some(own) = self.own.filter(|own| own.port() == address.port()) else { return false };
+        self.config.checks.addresses && (own.ip() == address.ip() || dial::is_of_this_host(address))
+    }
+
+    /// Every address it stands for, each of them checked: one bad address refuses the name (N04, N05).
+    async fn addresses(&self, wanted: &Wanted) -> Result<Vec<SocketAddr>, Refused> {
+        let found = match &wanted.host {
+            Host::Address(address) => vec![*address],
+            // The proxy looks names up itself; what it finds is not ours to see.
+            Host::Name(_) if self.config.upstream.is_some() => Vec::new(),
+            Host::Name(name) => {
+                let pinned = self.lookup.addresses(name).await;
+                pinned.map_err(|error| refusal(wanted, Cause::Lookup, error.to_string()))?.addresses
+            }
+        };
+        for address in &found {
+            self.check_address(*address).map_err(|blocked| {
+                let reason = format!("{address} is {} ({})", blocked.what, blocked.range);
+                refusal(wanted, Cause::Address, reason)
+            })?;
+            if self.is_own(SocketAddr::new(*address, wanted.port)) {
+                let reason = format!("{address} is this proxy itself");
+                return Err(refusal(wanted, Cause::Address, reason));
+            }
+        }
+        Ok(found.into_iter().map(|address| SocketAddr::new(address, wanted.port)).collect())
+    }
+}
+
+fn unchecked() -> Verdict {
+    Verdict::Allowed { rule: "(rules are switched off)".to_owned() }
+}
+
+#[cfg(test)]
+#[path = "engine_tests.rs"]
+mod tests;

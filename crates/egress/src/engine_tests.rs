@@ -1,0 +1,227 @@
+use super::*;
+use crate::config::Checks;
+use crate::events::Outbox;
+use crate::test_support::{attempts, config, engine, host, listen, run};
+use std::io;
+use std::net::Ipv4Addr;
+use tokio::task::spawn_local;
+
+fn wanted(name: &str, port: u16) -> Wanted {
+    Wanted { via: Via::Transparent, host: host(name), port }
+}
+
+fn known(allowed: &[&str]) -> Config {
+    config(allowed).knows("a.example", Ipv4Addr::LOCALHOST)
+}
+
+async fn refused(config: Config, name: &str, port: u16) -> Refused {
+    let (engine, mut outbox) = engine(config);
+    let refused = engine.admit(wanted(name, port)).await.unwrap_err();
+    let told = attempts(&mut outbox);
+    assert_eq!(told, [refused.attempt(Via::Transparent)], "told once, and the same");
+    refused
+}
+
+/// Proves: NET-7 logged
+#[test]
+fn an_allowed_host_is_admitted_and_told_with_rule_and_address() {
+    run(async {
+        let (engine, mut outbox) = engine(known(&["*.example:443"]));
+        let admitted = engine.admit(wanted("A.example.", 443)).await.unwrap();
+        assert_eq!(admitted.addresses, [SocketAddr::from((Ipv4Addr::LOCALHOST, 443))]);
+        let told = attempts(&mut outbox);
+        let [told] = told.as_slice() else { panic!("{told:?}") };
+        assert_eq!((told.action, told.host.as_str()), (Action::ProxyAllowed, "a.example"));
+        assert_eq!(told.rule.as_deref(), Some("*.example:443"));
+        assert_eq!(told.address, Some(Ipv4Addr::LOCALHOST.into()));
+    });
+}
+
+/// Proves: NET-7 logged
+#[test]
+fn a_connection_that_is_over_is_told_with_what_it_carried() {
+    run(async {
+        let (engine, mut outbox) = engine(known(&["a.example"]));
+        let admitted = engine.admit(wanted("a.example", 443)).await.unwrap();
+        admitted.sent(5).unwrap();
+        admitted.received(7).unwrap();
+        outbox.rest();
+        drop(admitted);
+        let told = outbox.rest();
+        let [Told::Closed(closed)] = told.as_slice() else { panic!("{told:?}") };
+        assert_eq!((closed.sent, closed.received, closed.port), (5, 7, 443));
+    });
+}
+
+#[test]
+fn a_host_that_no_rule_names_is_denied_with_the_flag_that_would_allow_it() {
+    run(async {
+        let refused = refused(known(&["b.example"]), "a.example", 8443).await;
+        assert_eq!((refused.cause, refused.action), (Cause::Denied, Action::ProxyDenied));
+        assert_eq!(refused.flag.as_deref(), Some("--allow-host a.example:8443"));
+    });
+}
+
+/// Proves: NET-3 block-list
+#[test]
+fn a_denied_host_is_denied_whatever_allows_it() {
+    run(async {
+        let refused = refused(known(&[]).denies(&["*"], &["a.example"]), "a.example", 443).await;
+        assert_eq!(refused.rule.as_deref(), Some("a.example"));
+        assert_eq!(refused.flag, None, "no flag beats a denial");
+    });
+}
+
+/// Proves: NET-3 ports
+#[test]
+fn a_port_that_is_not_allowed_is_told_as_such() {
+    run(async {
+        let refused = refused(known(&["a.example"]), "a.example", 22).await;
+        assert_eq!(refused.action, Action::ProxyDeniedPort);
+        assert_eq!(refused.flag.as_deref(), Some("--allow-host a.example:22"));
+    });
+}
+
+/// Proves: NET-4 pinned
+#[test]
+fn one_address_that_is_never_allowed_refuses_the_name() {
+    run(async {
+        let mut config = config(&["a.example"])
+            .knows("a.example", Ipv4Addr::new(203, 0, 113, 7))
+            .knows("a.example", Ipv4Addr::new(169, 254, 169, 254));
+        config.checks = Checks::default();
+        let refused = refused(config, "a.example", 443).await;
+        assert_eq!((refused.cause, refused.action), (Cause::Address, Action::DnsRebindBlocked));
+        assert!(refused.reason.contains("169.254.169.254"), "{}", refused.reason);
+    });
+}
+
+/// Proves: NET-3 special-addresses, NET-3 spellings
+#[test]
+fn loopback_is_refused_in_every_spelling() {
+    run(async {
+        for spelling in ["127.0.0.1", "2130706433", "0x7f.1", "0177.0.0.1", "[::ffff:127.0.0.1]"] {
+            let mut config = config(&["*", "127.0.0.0/8"]);
+            config.checks = Checks::default();
+            let refused = refused(config, spelling, 443).await;
+            assert_eq!(refused.cause, Cause::Address, "{spelling}");
+        }
+    });
+}
+
+#[test]
+fn a_name_that_can_not_be_looked_up_is_refused() {
+    run(async {
+        let refused = refused(config(&["a.example"]), "a.example", 443).await;
+        assert_eq!((refused.cause, refused.action), (Cause::Lookup, Action::ProxyBlockedDns));
+    });
+}
+
+/// Proves: NET-7 bytes
+#[test]
+fn beyond_the_limit_of_bytes_nothing_is_admitted() {
+    run(async {
+        let mut config = known(&["a.example"]);
+        config.limits.bytes = Some(10);
+        let (engine, mut outbox) = engine(config);
+        let admitted = engine.admit(wanted("a.example", 443)).await.unwrap();
+        admitted.sent(10).unwrap();
+        let error = admitted.received(1).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::QuotaExceeded);
+        let refused = engine.admit(wanted("a.example", 443)).await.unwrap_err();
+        assert_eq!(refused.cause, Cause::Limit);
+        assert_eq!(attempts(&mut outbox).len(), 2);
+    });
+}
+
+/// Proves: NET-7 limit
+#[test]
+fn beyond_the_limit_of_connections_nothing_is_admitted() {
+    run(async {
+        let mut config = known(&["a.example"]);
+        config.limits.connections = 1;
+        let (engine, _outbox) = engine(config);
+        let first = engine.admit(wanted("a.example", 443)).await.unwrap();
+        let refused = engine.admit(wanted("a.example", 443)).await.unwrap_err();
+        assert_eq!(refused.cause, Cause::Limit);
+        drop(first);
+        engine.admit(wanted("a.example", 443)).await.unwrap();
+    });
+}
+
+fn asking() -> (Rc<Engine>, Outbox) {
+    let mut config = known(&[]);
+    config.on_unknown = OnUnknown::Ask;
+    engine(config)
+}
+
+/// Admits, and answers the question that comes of it.
+async fn admit_answered(
+    engine: &Rc<Engine>,
+    outbox: &mut Outbox,
+    allowed: bool,
+    holds: Holds,
+) -> Result<Admitted, Refused> {
+    let admitting = Rc::clone(engine);
+    let admitted = spawn_local(async move { admitting.admit(wanted("a.example", 443)).await });
+    let told = outbox.next().await;
+    let Told::Asked { ask, .. } = told else { panic!("{told:?}") };
+    engine.answered(ask, Answer { allowed, source: "terminal".to_owned() }, holds);
+    admitted.await.unwrap()
+}
+
+/// Proves: NET-8 asked
+#[test]
+fn an_unknown_host_waits_for_an_answer() {
+    run(async {
+        let (engine, mut outbox) = asking();
+        let admitted = admit_answered(&engine, &mut outbox, true, Holds::Once).await.unwrap();
+        assert_eq!(admitted.rule, "answered by terminal");
+        outbox.rest();
+        let refused = admit_answered(&engine, &mut outbox, false, Holds::Once).await.unwrap_err();
+        assert_eq!(refused.cause, Cause::Denied);
+        assert_eq!(refused.flag.as_deref(), Some("--allow-host a.example"));
+    });
+}
+
+#[test]
+fn an_answer_for_the_session_is_a_rule_from_then_on() {
+    run(async {
+        for allowed in [true, false] {
+            let (engine, mut outbox) = asking();
+            let first = admit_answered(&engine, &mut outbox, allowed, Holds::Session).await;
+            assert_eq!(first.is_ok(), allowed);
+            assert!(!engine.would_ask(&host("a.example"), 443));
+            assert_eq!(engine.admit(wanted("a.example", 443)).await.is_ok(), allowed);
+            assert!(engine.would_ask(&host("a.example"), 8443), "for that port only");
+        }
+    });
+}
+
+#[test]
+fn what_was_admitted_is_dialled_and_nothing_else() {
+    run(async {
+        let (listener, address) = listen().await;
+        let allowed = format!("a.example:{}", address.port());
+        let (engine, _outbox) = engine(known(&[&allowed]));
+        let admitted = engine.admit(wanted("a.example", address.port())).await.unwrap();
+        let dialled = engine.dial(&admitted).await.unwrap();
+        assert_eq!(dialled.peer_addr().unwrap(), address);
+        drop(listener);
+        let refused = engine.dial(&admitted).await.unwrap_err();
+        assert_eq!(refused.cause, Cause::Unreachable);
+    });
+}
+
+#[test]
+fn without_rules_everything_is_allowed_but_addresses_are_checked() {
+    run(async {
+        let mut config = known(&[]);
+        config.checks = Checks { rules: false, ..Checks::default() };
+        let refused = refused(config, "a.example", 443).await;
+        assert_eq!(refused.cause, Cause::Address);
+        let mut config = known(&[]);
+        config.checks.rules = false;
+        engine(config).0.admit(wanted("a.example", 443)).await.unwrap();
+    });
+}

@@ -1,0 +1,23 @@
+//! The one error of this crate: why the way out could not be opened. What becomes of one connection is a
+//! [`crate::engine::Refused`], never this.
+
+use std::io;
+
+#[derive(Debug, thiserror::Error)]
+pub enum EgressError {
+    #[error("cannot {what}: {source}")]
+    Io { what: &'static str, source: io::Error },
+    #[error("the run's authority can not be used: {0}")]
+    Authority(String),
+}
+
+/// Names what was tried when an I/O call failed.
+pub(crate) trait While<T> {
+    fn doing(self, what: &'static str) -> Result<T, EgressError>;
+}
+
+impl<T, E: Into<io::Error>> While<T> for Result<T, E> {
+    fn doing(self, what: &'static str) -> Result<T, EgressError> {
+        self.map_err(|error| EgressError::Io { what, source: error.into() })
+    }
+}

@@ -1,0 +1,239 @@
+//! Where a body ends, and its content without what frames it; then framed anew for the next hop.
+//!
+//! A body from inside is read as strictly as a head: a chunk size that two servers could read differently is
+//! the end of the connection (N10). Extensions and trailers go no further.
+
+use super::fields::is_token;
+use super::head::{Framing, LONGEST_HEAD};
+
+/// Sixteen digits would overflow; no real chunk comes near.
+const MOST_DIGITS: u8 = 15;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BodyFault {
+    #[error("a chunk's size is not a hexadecimal number alone on its line")]
+    Size,
+    #[error("a chunk is not followed by CR LF")]
+    End,
+    #[error("the trailer is not made of fields, or too long")]
+    Trailer,
+    #[error("it ended early")]
+    Truncated,
+}
+
+/// Whose body it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// Nothing is forgiven.
+    Inside,
+    /// Chunk extensions are skipped, trailers may be anything.
+    Server,
+}
+
+/// What the next bytes are: so many that frame, then so many of the content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Piece {
+    pub framing: usize,
+    pub content: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Body {
+    state: State,
+    from: From,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    Length(u64),
+    UntilClose,
+    Size { digits: u8, size: u64 },
+    Extension { size: u64, length: usize },
+    SizeEnd { size: u64 },
+    Chunk(u64),
+    ChunkEnd { carriage_return: bool },
+    Trailer(Vec<u8>),
+    Done,
+}
+
+impl Body {
+    pub fn new(framing: Framing, from: From) -> Self {
+        let state = match framing {
+            Framing::Length(0) => State::Done,
+            Framing::Length(length) => State::Length(length),
+            Framing::Chunked => State::Size { digits: 0, size: 0 },
+            Framing::UntilClose => State::UntilClose,
+        };
+        Self { state, from }
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// How much of it need not be looked at: what is left of a server's body that has no frames.
+    pub fn unframed(&self) -> Option<u64> {
+        match (self.from, &self.state) {
+            (From::Server, State::Length(left)) => Some(*left),
+            (From::Server, State::UntilClose) => Some(u64::MAX),
+            _ => None,
+        }
+    }
+
+    /// So much of what is [unframed](Self::unframed) went another way.
+    pub fn passed(&mut self, bytes: u64) {
+        if let State::Length(left) = &mut self.state {
+            *left = left.saturating_sub(bytes);
+            if *left == 0 {
+                self.state = State::Done;
+            }
+        }
+    }
+
+    /// The connection gives no more bytes.
+    pub fn end(&mut self) -> Result<(), BodyFault> {
+        match self.state {
+            State::Done | State::UntilClose => {
+                self.state = State::Done;
+                Ok(())
+            }
+            _ => Err(BodyFault::Truncated),
+        }
+    }
+
+    /// Reads from `bytes` up to the end of one piece of content. Nothing read means that more bytes are needed,
+    /// or that it is done; what follows the body is never touched.
+    pub fn advance(&mut self, bytes: &[u8]) -> Result<Piece, BodyFault> {
+        let mut piece = Piece::default();
+        loop {
+            let rest = &bytes[piece.framing..];
+            match &mut self.state {
+                State::Done => return Ok(piece),
+                State::UntilClose => return Ok(Piece { content: rest.len(), ..piece }),
+                State::Length(left) => {
+                    piece.content = shorter(rest, left);
+                    if *left == 0 {
+                        self.state = State::Done;
+                    }
+                    return Ok(piece);
+                }
+                State::Chunk(left) if *left > 0 => {
+                    piece.content = shorter(rest, left);
+                    return Ok(piece);
+                }
+                _ => {}
+            }
+            let Some(byte) = rest.first() else { return Ok(piece) };
+            self.frame(*byte)?;
+            piece.framing += 1;
+        }
+    }
+
+    /// One byte of what is between the contents of chunks.
+    fn frame(&mut self, byte: u8) -> Result<(), BodyFault> {
+        let next = match &mut self.state {
+            State::Size { digits, size } => match (char::from(byte).to_digit(16), byte) {
+                (Some(digit), _) if *digits < MOST_DIGITS => {
+                    State::Size { digits: *digits + 1, size: *size * 16 + u64::from(digit) }
+                }
+                (None, b'\r') if *digits > 0 => State::SizeEnd { size: *size },
+                (None, b';' | b' ' | b'\t') if *digits > 0 && self.from == From::Server => {
+                    State::Extension { size: *size, length: 0 }
+                }
+                _ => return Err(BodyFault::Size),
+            },
+            State::Extension { size, length } => match byte {
+                b'\r' => State::SizeEnd { size: *size },
+                b'\n' => return Err(BodyFault::Size),
+                _ if *length < LONGEST_HEAD => {
+                    State::Extension { size: *size, length: *length + 1 }
+                }
+                _ => return Err(BodyFault::Size),
+            },
+            State::SizeEnd { size } => match (byte, *size) {
+                (b'\n', 0) => State::Trailer(Vec::new()),
+                (b'\n', size) => State::Chunk(size),
+                _ => return Err(BodyFault::Size),
+            },
+            State::Chunk(_) if byte == b'\r' => State::ChunkEnd { carriage_return: true },
+            State::ChunkEnd { carriage_return: true } if byte == b'\n' => {
+                State::Size { digits: 0, size: 0 }
+            }
+            State::Trailer(read) => {
+                read.push(byte);
+                if !read.ends_with(b"\r\n") {
+                    return if read.len() < LONGEST_HEAD {
+                        Ok(())
+                    } else {
+                        Err(BodyFault::Trailer)
+                    };
+                }
+                if read == b"\r\n" || read.ends_with(b"\r\n\r\n") {
+                    trailer(read, self.from)?;
+                    State::Done
+                } else {
+                    return Ok(());
+                }
+            }
+            _ => return Err(BodyFault::End),
+        };
+        self.state = next;
+        Ok(())
+    }
+}
+
+fn shorter(bytes: &[u8], left: &mut u64) -> usize {
+    let count = usize::try_from(*left).map_or(bytes.len(), |left| left.min(bytes.len()));
+    *left -= count as u64;
+    count
+}
+
+fn trailer(read: &[u8], from: From) -> Result<(), BodyFault> {
+    if from == From::Server {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(read);
+    for line in text.split("\r\n").filter(|line| !line.is_empty()) {
+        let (name, value) = line.split_once(':').ok_or(BodyFault::Trailer)?;
+        if !is_token(name) || value.chars().any(|one| one.is_control() && one != '\t') {
+            return Err(BodyFault::Trailer);
+        }
+    }
+    Ok(())
+}
+
+/// What stands before and behind a piece of content on its way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frames {
+    /// As it is; the length was said, or the connection's end says it.
+    Bare,
+    Chunks,
+}
+
+impl Frames {
+    pub fn of(framing: Framing) -> Self {
+        match framing {
+            Framing::Chunked => Self::Chunks,
+            Framing::Length(_) | Framing::UntilClose => Self::Bare,
+        }
+    }
+
+    /// The content of one chunk with what stands around it.
+    pub fn chunk(content: &[u8]) -> Vec<u8> {
+        let mut chunk = format!("{:x}\r\n", content.len()).into_bytes();
+        chunk.extend_from_slice(content);
+        chunk.extend_from_slice(b"\r\n");
+        chunk
+    }
+
+    pub fn at_the_end(self) -> &'static [u8] {
+        match self {
+            Self::Bare => b"",
+            Self::Chunks => b"0\r\n\r\n",
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "body_tests.rs"]
+mod tests;

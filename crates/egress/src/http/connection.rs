@@ -1,0 +1,235 @@
+//! Two ends of one connection, and how a head is waited for and a body passed on between two of them.
+
+use super::answer::{self, Shape};
+use super::body::{Body, BodyFault, Frames};
+use super::head::{self, LONGEST_HEAD, Parsed, RequestHead};
+use super::incoming::Incoming;
+use crate::config::Config;
+use crate::engine::Admitted;
+use crate::tunnel;
+use std::future::Future;
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadHalf, WriteHalf};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::time::timeout;
+
+/// What a client may still send after it was told that this is the end.
+const LINGER: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub(crate) struct Connection<R, W> {
+    pub(crate) incoming: Incoming<R>,
+    pub(crate) outgoing: W,
+}
+
+pub(crate) type Plain = Connection<OwnedReadHalf, OwnedWriteHalf>;
+
+impl Plain {
+    pub(crate) fn over(stream: TcpStream, first: Vec<u8>) -> Self {
+        let (reader, outgoing) = stream.into_split();
+        Self { incoming: Incoming::new(reader, first), outgoing }
+    }
+
+    /// The stream again, and what was read from it and not taken.
+    pub(crate) fn into_stream(self) -> io::Result<(TcpStream, Vec<u8>)> {
+        let (reader, rest) = self.incoming.into_parts();
+        let stream = reader.reunite(self.outgoing).map_err(io::Error::other)?;
+        Ok((stream, rest))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<ReadHalf<S>, WriteHalf<S>> {
+    pub(crate) fn of(stream: S) -> Self {
+        let (reader, outgoing) = tokio::io::split(stream);
+        Self { incoming: Incoming::new(reader, Vec::new()), outgoing }
+    }
+}
+
+/// What came instead of a head.
+#[derive(Debug)]
+pub(crate) enum NoHead {
+    /// The client is gone, or was silent; nobody is to be told.
+    Gone,
+    /// It gets this, and no more.
+    Answer(Vec<u8>),
+}
+
+/// How a client's connection ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Last {
+    /// Everything was said.
+    Close,
+    Words(Vec<u8>),
+    /// Something is missing, which must never look as if it were whole.
+    Cut,
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Way> Connection<R, W> {
+    /// The next head, taken off. Its first byte may come any time, its last one not long after.
+    pub(crate) async fn next_head(&mut self, config: &Config) -> Result<Box<RequestHead>, NoHead> {
+        self.incoming.settle();
+        if self.incoming.bytes().is_empty() {
+            self.more().await?;
+        }
+        within(config, self.whole_head()).await.unwrap_or_else(|| {
+            Err(NoHead::Answer(answer::bad(408, "the head did not come in time", Shape::Whole)))
+        })
+    }
+
+    async fn whole_head(&mut self) -> Result<Box<RequestHead>, NoHead> {
+        let mut read = 0;
+        loop {
+            let bytes = self.incoming.bytes();
+            // Only a line's end can change what it is; a client that sends byte by byte must not cost a reading
+            // of the whole for each of them.
+            let worth = read == 0 || bytes[read..].contains(&b'\n') || bytes.len() > LONGEST_HEAD;
+            read = bytes.len();
+            match if worth { head::parse(bytes) } else { Parsed::NeedMore } {
+                Parsed::Head(head) => {
+                    self.incoming.take(head.size);
+                    return Ok(head);
+                }
+                Parsed::Bad(fault) => return Err(NoHead::Answer(answer::fault(fault))),
+                Parsed::NeedMore => self.more().await?,
+            }
+        }
+    }
+
+    async fn more(&mut self) -> Result<(), NoHead> {
+        match self.incoming.fill().await {
+            Ok(0) | Err(_) => Err(NoHead::Gone),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    pub(crate) async fn end(self, last: Last) {
+        match last {
+            Last::Close => self.finish(b"").await,
+            Last::Words(words) => self.finish(&words).await,
+            Last::Cut => self.outgoing.cut(),
+        }
+    }
+
+    /// Says it and closes. What the client still sends is read for a while: closing over unread bytes would
+    /// reset the connection, and the client might never see the answer.
+    pub(crate) async fn finish(mut self, last: &[u8]) {
+        let said = async {
+            self.outgoing.write_all(last).await?;
+            self.outgoing.shutdown().await?;
+            loop {
+                let unread = self.incoming.bytes().len();
+                self.incoming.take(unread);
+                if self.incoming.fill().await? == 0 {
+                    return io::Result::Ok(());
+                }
+            }
+        };
+        // It is over, whether the client listened or not.
+        let _ = timeout(LINGER, said).await;
+    }
+}
+
+/// Runs it within the time that a head may take.
+pub(crate) async fn within<T>(config: &Config, work: impl Future<Output = T>) -> Option<T> {
+    if config.checks.bounded {
+        timeout(config.limits.head, work).await.ok()
+    } else {
+        Some(work.await)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum Broken {
+    /// Whoever sends it is gone.
+    Reading,
+    Fault(BodyFault),
+    /// Whoever gets it is gone, or gets no more.
+    Writing(io::Error),
+}
+
+/// One direction of a connection, which may be a bare socket.
+pub(crate) trait Way {
+    /// The socket whose bytes need not be looked at.
+    fn socket(&self) -> Option<&TcpStream> {
+        None
+    }
+
+    /// Ends it so that it does not look like an end. TLS does when no word of farewell comes.
+    fn cut(self)
+    where
+        Self: Sized,
+    {
+    }
+}
+
+impl Way for OwnedReadHalf {
+    fn socket(&self) -> Option<&TcpStream> {
+        Some(self.as_ref())
+    }
+}
+
+impl Way for OwnedWriteHalf {
+    fn socket(&self) -> Option<&TcpStream> {
+        Some(self.as_ref())
+    }
+
+    fn cut(self) {
+        // If it can not be reset it is closed, which is all that is left to do.
+        let _ = self.as_ref().set_zero_linger();
+        // Dropped, it would say goodbye first.
+        self.forget();
+    }
+}
+
+impl<S> Way for ReadHalf<S> {}
+impl<S> Way for WriteHalf<S> {}
+
+/// Passes a body on, framed anew. `count` hears of every piece.
+pub(crate) async fn pass_body<R, W>(
+    incoming: &mut Incoming<R>,
+    outgoing: &mut W,
+    mut body: Body,
+    frames: Frames,
+    admitted: &Admitted,
+    count: impl Fn(u64) -> io::Result<()>,
+) -> Result<(), Broken>
+where
+    R: AsyncRead + Unpin + Way,
+    W: AsyncWrite + Unpin + Way,
+{
+    while !body.is_done() {
+        let plain =
+            body.unframed().filter(|_| incoming.bytes().is_empty() && frames == Frames::Bare);
+        if let (Some(most), Some(from), Some(to)) =
+            (plain, incoming.reader().socket(), outgoing.socket())
+        {
+            // Which side failed does not matter any more: the head is out, and half a body is no body.
+            let passed =
+                tunnel::pass(from, to, most, admitted, &count).await.map_err(Broken::Writing)?;
+            match passed {
+                0 => body.end().map_err(Broken::Fault)?,
+                passed => body.passed(passed),
+            }
+            continue;
+        }
+        let piece = body.advance(incoming.bytes()).map_err(Broken::Fault)?;
+        if piece.content > 0 {
+            count(piece.content as u64).map_err(Broken::Writing)?;
+            let content = &incoming.bytes()[piece.framing..piece.framing + piece.content];
+            let written = match frames {
+                Frames::Bare => outgoing.write_all(content).await,
+                Frames::Chunks => outgoing.write_all(&Frames::chunk(content)).await,
+            };
+            written.map_err(Broken::Writing)?;
+        }
+        incoming.take(piece.framing + piece.content);
+        let starved = piece.framing + piece.content == 0 && !body.is_done();
+        if starved && incoming.fill().await.map_err(|_| Broken::Reading)? == 0 {
+            body.end().map_err(Broken::Fault)?;
+        }
+    }
+    outgoing.write_all(frames.at_the_end()).await.map_err(Broken::Writing)?;
+    outgoing.flush().await.map_err(Broken::Writing)
+}

@@ -1,0 +1,216 @@
+//! One request to a server and its answer, which may come before the request is all out.
+
+use super::answer::{self, Shape};
+use super::body::{Body, BodyFault, Frames, From};
+use super::connection::{Broken, Connection, Last, Way, pass_body};
+use super::head::{Framing, RequestHead, Version};
+use super::incoming::Incoming;
+use super::response::{self, ResponseFault, ResponseHead};
+use crate::engine::{Admitted, Engine};
+use std::cell::Cell;
+use std::future::pending;
+use std::io;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// Both ends can go on.
+    Another,
+    Close,
+    /// From here on it is no HTTP.
+    Upgraded,
+}
+
+/// Whether something of the answer is out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begun {
+    Yes,
+    No,
+}
+
+/// Why an exchange did not come to its end.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Part of an answer is out, or nobody is there to get one.
+    Cut,
+    /// The body that the client sent.
+    Body(BodyFault),
+    Response(ResponseFault),
+    /// The server went before it answered.
+    Server,
+    /// No more bytes may be carried.
+    Spent(Begun),
+}
+
+impl Failure {
+    /// Of what was done with the server's connection before it answered.
+    pub(crate) fn with_server(error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::QuotaExceeded {
+            Self::Spent(Begun::No)
+        } else {
+            Self::Server
+        }
+    }
+
+    /// What the client is told of it.
+    pub(crate) fn last(&self, engine: &Engine, admitted: &Admitted, shape: Shape) -> Last {
+        Last::Words(match self {
+            Self::Cut => return Last::Cut,
+            Self::Body(fault) => answer::bad(400, &fault.to_string(), shape),
+            Self::Response(fault) => answer::bad(502, &fault.to_string(), shape),
+            Self::Spent(begun) => {
+                let refused = engine.spent(admitted);
+                if *begun == Begun::Yes {
+                    return Last::Cut;
+                }
+                answer::refused(&refused, shape)
+            }
+            Self::Server => answer::bad(502, "the host closed before it answered", shape),
+        })
+    }
+}
+
+/// One request and its answer. The answer may come before the request's body is out.
+pub(crate) async fn exchange<CR, CW, SR, SW>(
+    client: &mut Connection<CR, CW>,
+    server: &mut Connection<SR, SW>,
+    head: &RequestHead,
+    request: &[u8],
+    admitted: &Admitted,
+) -> Result<After, Failure>
+where
+    CR: AsyncRead + Unpin + Way,
+    CW: AsyncWrite + Unpin + Way,
+    SR: AsyncRead + Unpin + Way,
+    SW: AsyncWrite + Unpin + Way,
+{
+    admitted.sent(request.len() as u64).map_err(|error| Failure::with_server(&error))?;
+    server.outgoing.write_all(request).await.map_err(|error| Failure::with_server(&error))?;
+    server.outgoing.flush().await.map_err(|error| Failure::with_server(&error))?;
+    let (whole, begun) = (Cell::new(false), Cell::new(Begun::No));
+    let sending = async {
+        let body = Body::new(head.body, From::Inside);
+        let frames = Frames::of(head.body);
+        let count = |bytes| admitted.sent(bytes);
+        pass_body(&mut client.incoming, &mut server.outgoing, body, frames, admitted, count)
+            .await?;
+        whole.set(true);
+        // A client that is gone wants no answer. One that only sends no more may well wait for it.
+        if client.incoming.bytes().is_empty() {
+            client.incoming.fill().await.map_err(|_| Broken::Reading)?;
+        }
+        pending::<Result<(), Broken>>().await
+    };
+    let answer = Answering {
+        incoming: &mut server.incoming,
+        outgoing: &mut client.outgoing,
+        admitted,
+        begun: &begun,
+    };
+    let answering = answer.pass(head);
+    tokio::pin!(answering);
+    let answered = tokio::select! {
+        answered = &mut answering => answered,
+        Err(broken) = sending => match broken {
+            // A server may answer and close before it read everything.
+            Broken::Writing(error) if error.kind() != io::ErrorKind::QuotaExceeded => answering.await,
+            Broken::Writing(_) => Err(Failure::Spent(begun.get())),
+            Broken::Fault(fault) if begun.get() == Begun::No => Err(Failure::Body(fault)),
+            Broken::Reading | Broken::Fault(_) => Err(Failure::Cut),
+        },
+    };
+    match answered? {
+        // The rest of the request would be taken for the next one.
+        After::Another if !whole.get() => Ok(After::Close),
+        after => Ok(after),
+    }
+}
+
+/// The way of an answer.
+pub(crate) struct Answering<'a, R, W> {
+    pub(crate) incoming: &'a mut Incoming<R>,
+    pub(crate) outgoing: &'a mut W,
+    pub(crate) admitted: &'a Admitted,
+    /// Whether the client has got something of the answer proper.
+    pub(crate) begun: &'a Cell<Begun>,
+}
+
+impl<R: AsyncRead + Unpin + Way, W: AsyncWrite + Unpin + Way> Answering<'_, R, W> {
+    async fn pass(mut self, head: &RequestHead) -> Result<After, Failure> {
+        let answer = self.head(head).await?;
+        self.rest(head, &answer).await
+    }
+
+    /// The head of the answer proper, taken off; interim ones are passed on.
+    pub(crate) async fn head(&mut self, head: &RequestHead) -> Result<ResponseHead, Failure> {
+        loop {
+            let Some(answer) =
+                response::parse(self.incoming.bytes(), &head.method).map_err(Failure::Response)?
+            else {
+                if self.incoming.fill().await.map_err(|error| Failure::with_server(&error))? == 0 {
+                    return Err(Failure::Server);
+                }
+                continue;
+            };
+            self.incoming.take(answer.size);
+            self.admitted
+                .received(answer.size as u64)
+                .map_err(|error| Failure::with_server(&error))?;
+            if !answer.is_interim() {
+                return Ok(answer);
+            }
+            if head.version == Version::Http11 {
+                let (bytes, _) = answer.write(head, true);
+                self.say(&bytes).await?;
+            }
+        }
+    }
+
+    async fn say(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.outgoing.write_all(bytes).await.map_err(|_| Failure::Cut)?;
+        self.outgoing.flush().await.map_err(|_| Failure::Cut)
+    }
+
+    /// That head, and the body behind it.
+    pub(crate) async fn rest(
+        mut self,
+        head: &RequestHead,
+        answer: &ResponseHead,
+    ) -> Result<After, Failure> {
+        let may_upgrade = head.upgrade().is_some() && !self.admitted.is_forwarded();
+        if answer.status == 101 && !may_upgrade {
+            return Err(Failure::Response(ResponseFault::NotHttp));
+        }
+        let keep_alive = head.keeps_alive() && answer.keeps_alive;
+        let (bytes, framing) = answer.write(head, keep_alive);
+        self.begun.set(Begun::Yes);
+        self.say(&bytes).await?;
+        if answer.status == 101 {
+            return Ok(After::Upgraded);
+        }
+        let body = Body::new(answer.body, From::Server);
+        let count = |bytes| self.admitted.received(bytes);
+        let passed = pass_body(
+            self.incoming,
+            self.outgoing,
+            body,
+            Frames::of(framing),
+            self.admitted,
+            count,
+        )
+        .await;
+        // Bytes that nobody asked for would be taken for the answer to the next request.
+        let is_clean = self.incoming.bytes().is_empty();
+        match passed {
+            Ok(()) if keep_alive && is_clean && framing != Framing::UntilClose => {
+                Ok(After::Another)
+            }
+            Ok(()) => Ok(After::Close),
+            Err(Broken::Writing(error)) if error.kind() == io::ErrorKind::QuotaExceeded => {
+                Err(Failure::Spent(Begun::Yes))
+            }
+            // Half an answer can not be mended; the missing rest shows that it is one.
+            Err(_) => Err(Failure::Cut),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Redirects that the proxy follows itself, where the policy wants that: each hop is admitted like a request of
+//! its own, so that no chain of answers leads where no request would (NET-4, N08).
+
+use super::answer::{self, Shape};
+use super::connection::{Connection, Last, Plain, Way};
+use super::exchange::{After, Answering, Begun, Failure};
+use super::head::{Framing, RequestHead, Scheme};
+use super::redirect::{MOST, Place, leads_to};
+use super::serve::forwarded;
+use crate::engine::{Admitted, Engine, Wanted};
+use palisade_record::network::Via;
+use std::cell::Cell;
+use std::rc::Rc;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+
+/// What is for one host and no other.
+const PERSONAL: [&str; 2] = ["authorization", "cookie"];
+
+enum Hop {
+    /// The answer went to the client.
+    Done,
+    LeadsTo(Place),
+}
+
+/// Whether asking again elsewhere is the same request.
+pub(crate) fn may(head: &RequestHead) -> bool {
+    matches!(head.method.as_str(), "GET" | "HEAD")
+        && head.body == Framing::NONE
+        && head.upgrade().is_none()
+}
+
+/// Asks there, and wherever that leads. An error is the last that the client is told.
+pub(crate) async fn follow(
+    engine: &Rc<Engine>,
+    client: &mut Plain,
+    head: &RequestHead,
+    place: &Place,
+    server: Plain,
+    admitted: Admitted,
+) -> Result<(), Last> {
+    let shape = Shape::for_method(&head.method);
+    let mut head = head.clone();
+    let mut place = place.clone();
+    let mut done = hop(engine, client, &head, &place, server, &admitted).await?;
+    drop(admitted);
+    for _ in 0..MOST {
+        let next = match done {
+            Hop::Done => return Ok(()),
+            Hop::LeadsTo(next) => next,
+        };
+        if next.authority.host != place.authority.host || next.scheme != place.scheme {
+            PERSONAL.iter().for_each(|name| head.fields.remove(name));
+        }
+        place = next;
+        head.target = place.target();
+        let wanted =
+            Wanted { via: Via::Http, host: place.authority.host.clone(), port: place.port() };
+        let refuse = |refused| Last::Words(answer::refused(&refused, shape));
+        let admitted = engine.admit_redirect(wanted).await.map_err(refuse)?;
+        let stream = engine.dial(&admitted).await.map_err(refuse)?;
+        done = match place.scheme {
+            Scheme::Http => {
+                hop(engine, client, &head, &place, Plain::over(stream, Vec::new()), &admitted)
+                    .await?
+            }
+            Scheme::Https if admitted.is_forwarded() => {
+                let reason = "the upstream proxy makes no tunnel to this port";
+                return Err(Last::Words(answer::bad(502, reason, shape)));
+            }
+            Scheme::Https => {
+                let opened = engine.intercept.open(stream, &admitted.host).await;
+                let opened = opened
+                    .map_err(|error| Last::Words(answer::bad(502, &error.to_string(), shape)))?;
+                hop(engine, client, &head, &place, Connection::of(opened), &admitted).await?
+            }
+        };
+    }
+    match done {
+        Hop::Done => Ok(()),
+        Hop::LeadsTo(_) => {
+            Err(Last::Words(answer::bad(502, "the redirects do not come to an end", shape)))
+        }
+    }
+}
+
+async fn hop<R, W>(
+    engine: &Engine,
+    client: &mut Plain,
+    head: &RequestHead,
+    place: &Place,
+    mut server: Connection<R, W>,
+    admitted: &Admitted,
+) -> Result<Hop, Last>
+where
+    R: AsyncRead + Unpin + Way,
+    W: AsyncWrite + Unpin + Way,
+{
+    let shape = Shape::for_method(&head.method);
+    let fail = |failure: Failure| failure.last(engine, admitted, shape);
+    let request = forwarded(engine, head, admitted, place.scheme).map_err(Last::Words)?;
+    let asked = async {
+        admitted.sent(request.len() as u64)?;
+        server.outgoing.write_all(&request).await?;
+        server.outgoing.flush().await
+    };
+    asked.await.map_err(|error| fail(Failure::with_server(&error)))?;
+    let begun = Cell::new(Begun::No);
+    let mut answering = Answering {
+        incoming: &mut server.incoming,
+        outgoing: &mut client.outgoing,
+        admitted,
+        begun: &begun,
+    };
+    let answer = answering.head(head).await.map_err(fail)?;
+    if let Some(next) = leads_to(&answer, place) {
+        return Ok(Hop::LeadsTo(next));
+    }
+    match answering.rest(head, &answer).await.map_err(fail)? {
+        After::Another => Ok(Hop::Done),
+        After::Close | After::Upgraded => Err(Last::Close),
+    }
+}

@@ -1,0 +1,77 @@
+//! One direction of a connection, read into a buffer that a head or a piece of a body is taken from.
+
+use std::io;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+/// Of the first read, and all that is kept for a connection on which nothing happens.
+const LEAST: usize = 4 * 1024;
+/// Of one read where much comes: copying a body then costs few system calls.
+const MOST: usize = 64 * 1024;
+
+#[derive(Debug)]
+pub(crate) struct Incoming<R> {
+    reader: R,
+    buffer: Vec<u8>,
+    taken: usize,
+    /// So much is read at once; grows while that is not enough.
+    step: usize,
+}
+
+impl<R: AsyncRead + Unpin> Incoming<R> {
+    /// `first` was read from it already.
+    pub(crate) fn new(reader: R, first: Vec<u8>) -> Self {
+        Self { reader, buffer: first, taken: 0, step: LEAST }
+    }
+
+    /// What was read and not taken.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.buffer[self.taken..]
+    }
+
+    pub(crate) fn take(&mut self, count: usize) {
+        self.taken = (self.taken + count).min(self.buffer.len());
+        if self.taken == self.buffer.len() {
+            self.buffer.clear();
+            self.taken = 0;
+        }
+    }
+
+    /// Reads more behind what is there; 0 means that nothing more comes. Nothing is lost if it is dropped.
+    pub(crate) async fn fill(&mut self) -> io::Result<usize> {
+        if self.taken > 0 {
+            self.buffer.drain(..self.taken);
+            self.taken = 0;
+        }
+        self.buffer.reserve(self.step);
+        let room = self.buffer.capacity() - self.buffer.len();
+        let read = self.reader.read_buf(&mut self.buffer).await?;
+        if read == room {
+            self.step = (self.step * 4).min(MOST);
+        }
+        Ok(read)
+    }
+
+    /// Gives memory back before a long wait.
+    pub(crate) fn settle(&mut self) {
+        if self.bytes().is_empty() {
+            self.buffer.shrink_to(LEAST);
+            self.step = LEAST;
+        }
+    }
+
+    pub(crate) fn reader(&self) -> &R {
+        &self.reader
+    }
+
+    /// The reader itself, and what was read from it and not taken.
+    pub(crate) fn rest(&mut self) -> (&mut R, Vec<u8>) {
+        let unread = self.bytes().to_vec();
+        self.take(unread.len());
+        (&mut self.reader, unread)
+    }
+
+    pub(crate) fn into_parts(mut self) -> (R, Vec<u8>) {
+        self.buffer.drain(..self.taken);
+        (self.reader, self.buffer)
+    }
+}

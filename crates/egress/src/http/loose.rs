@@ -1,0 +1,57 @@
+//! HTTP without the strict reading, for builds that show what it holds: the bytes go out as they came.
+//!
+//! Only the `Host` field of the first request is looked at, as a careless proxy would.
+
+use super::answer::{self, Shape};
+use crate::engine::{Admitted, Engine};
+use crate::http::head::Authority;
+use crate::tunnel;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+const MOST_FIELDS: usize = 256;
+
+pub(crate) async fn serve(
+    engine: &Engine,
+    mut client: TcpStream,
+    upstream: TcpStream,
+    admitted: &Admitted,
+    mut first: Vec<u8>,
+) {
+    let named = loop {
+        match host(&first) {
+            Ok(Some(named)) => break named,
+            Ok(None) => {}
+            Err(()) => break None,
+        }
+        if !matches!(client.read_buf(&mut first).await, Ok(1..)) {
+            return;
+        }
+    };
+    let disagrees =
+        named.filter(|named| engine.config.checks.agreement && named.host != admitted.host);
+    if let Some(named) = disagrees {
+        let reason = format!("the request is for {named}, the connection for {}", admitted.host);
+        let answer = answer::refused(&engine.disagrees(admitted, reason), Shape::Whole);
+        // The client may be gone.
+        let _ = client.write_all(&answer).await;
+        return;
+    }
+    // Whichever side fails first ends it; there is nobody left to tell.
+    let _ = tunnel::relay(client, upstream, &first, admitted).await;
+}
+
+/// What the first `Host` says, once the head is whole; an error if it is no head at all.
+fn host(bytes: &[u8]) -> Result<Option<Option<Authority>>, ()> {
+    let mut slots = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let mut request = httparse::Request::new(&mut slots);
+    match request.parse(bytes) {
+        Ok(httparse::Status::Complete(_)) => {
+            let value = request.headers.iter().find(|one| one.name.eq_ignore_ascii_case("host"));
+            let text = value.and_then(|one| std::str::from_utf8(one.value).ok());
+            Ok(Some(text.and_then(Authority::parse)))
+        }
+        Ok(httparse::Status::Partial) => Ok(None),
+        Err(_) => Err(()),
+    }
+}

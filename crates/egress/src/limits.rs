@@ -1,0 +1,211 @@
+//! How many connections there are at once, and how much they carried.
+//!
+//! A connection waits (for a head, an answer, a look-up, its first bytes) or is served. When all places are taken
+//! a new one takes the place of one that waits: thousands of slow ones push each other out, and never one that is
+//! served (N14).
+
+use crate::config::Config;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use tokio::sync::Notify;
+
+#[derive(Debug)]
+pub(crate) struct Load {
+    /// Without it nothing here refuses.
+    bounded: bool,
+    most: usize,
+    most_bytes: Option<u64>,
+    bytes: Cell<u64>,
+    arrivals: Cell<u64>,
+    served: Cell<usize>,
+    waiting: RefCell<BTreeMap<Destination, Queue>>,
+}
+
+/// What a connection was made to, in words: those that wait for the same one are in one queue.
+pub(crate) type Destination = (String, u16);
+
+/// The oldest first.
+type Queue = BTreeMap<u64, Rc<Notify>>;
+
+/// One connection from inside.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    load: Rc<Load>,
+    destination: Destination,
+    /// So many ways out are open for it; without one it waits.
+    open: Cell<usize>,
+    /// Its number in the queue, while it waits.
+    place: Cell<Option<u64>>,
+    lost: Rc<Notify>,
+}
+
+/// A way out is open for the connection of this task, which is therefore served.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    load: Rc<Load>,
+    seat: Option<Rc<Seat>>,
+    is_waiting: Cell<bool>,
+}
+
+tokio::task_local! {
+    /// The connection from inside that this task serves.
+    static SEAT: Rc<Seat>;
+}
+
+impl Load {
+    pub(crate) fn new(config: &Config) -> Rc<Self> {
+        Rc::new(Self {
+            bounded: config.checks.bounded,
+            most: config.limits.connections,
+            most_bytes: config.limits.bytes.filter(|_| config.checks.bounded),
+            bytes: Cell::new(0),
+            arrivals: Cell::new(0),
+            served: Cell::new(0),
+            waiting: RefCell::default(),
+        })
+    }
+
+    /// Counts bytes. Whether they were within the limit.
+    pub(crate) fn carry(&self, bytes: u64) -> bool {
+        self.bytes.set(self.bytes.get().saturating_add(bytes));
+        self.most_bytes.is_none_or(|most| self.bytes.get() <= most)
+    }
+
+    /// So many bytes may still be carried.
+    pub(crate) fn left(&self) -> u64 {
+        self.most_bytes.map_or(u64::MAX, |most| most.saturating_sub(self.bytes.get()))
+    }
+
+    /// A place for a connection that came. `None`: all that are there are served.
+    pub(crate) fn seat(self: &Rc<Self>, destination: Destination) -> Option<Rc<Seat>> {
+        if self.is_full() && !self.push_one_out() {
+            return None;
+        }
+        let seat = Rc::new(Seat {
+            load: Rc::clone(self),
+            destination,
+            open: Cell::new(0),
+            place: Cell::new(None),
+            lost: Rc::default(),
+        });
+        seat.wait();
+        Some(seat)
+    }
+
+    /// The connection of this task is served from now on, as long as the permit is there. `None`: it has no
+    /// place yet, and there is none.
+    pub(crate) fn enter(self: &Rc<Self>) -> Option<Permit> {
+        let seat = SEAT.try_with(Rc::clone).ok();
+        if seat.is_none() && self.is_full() && !self.push_one_out() {
+            return None;
+        }
+        let permit = Permit { load: Rc::clone(self), seat, is_waiting: Cell::new(false) };
+        permit.open();
+        Some(permit)
+    }
+
+    /// Why there is no place, in words.
+    pub(crate) fn full(&self) -> String {
+        format!("{} connections are open, which is the limit", self.most)
+    }
+
+    fn is_full(&self) -> bool {
+        let waiting: usize = self.waiting.borrow().values().map(Queue::len).sum();
+        self.bounded && self.served.get() + waiting >= self.most
+    }
+
+    /// Takes the place of the one that waited longest in the longest queue. Whether there was one.
+    fn push_one_out(&self) -> bool {
+        let mut waiting = self.waiting.borrow_mut();
+        let longest = waiting.iter_mut().max_by_key(|(_, queue)| queue.len());
+        let Some((_, lost)) = longest.and_then(|(_, queue)| queue.pop_first()) else {
+            return false;
+        };
+        lost.notify_one();
+        true
+    }
+
+    fn count_served(&self, change: isize) {
+        self.served.set(self.served.get().saturating_add_signed(change));
+    }
+}
+
+impl Seat {
+    /// Runs what serves the connection. `None`: it waited, and another one took its place.
+    pub(crate) async fn hold<T>(self: Rc<Self>, serving: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            done = SEAT.scope(Rc::clone(&self), serving) => Some(done),
+            () = self.lost.notified() => None,
+        }
+    }
+
+    fn wait(&self) {
+        let number = self.load.arrivals.get() + 1;
+        self.load.arrivals.set(number);
+        let mut waiting = self.load.waiting.borrow_mut();
+        let queue = waiting.entry(self.destination.clone()).or_default();
+        queue.insert(number, Rc::clone(&self.lost));
+        self.place.set(Some(number));
+    }
+
+    fn leave_queue(&self) {
+        let Some(number) = self.place.take() else { return };
+        let mut waiting = self.load.waiting.borrow_mut();
+        let Some(queue) = waiting.get_mut(&self.destination) else { return };
+        queue.remove(&number);
+        if queue.is_empty() {
+            waiting.remove(&self.destination);
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.leave_queue();
+    }
+}
+
+impl Permit {
+    /// Nothing came over the way out yet: until [`Permit::resume`] the connection waits.
+    pub(crate) fn wait(&self) {
+        if !self.is_waiting.replace(true) {
+            self.close();
+        }
+    }
+
+    pub(crate) fn resume(&self) {
+        if self.is_waiting.replace(false) {
+            self.open();
+        }
+    }
+
+    fn open(&self) {
+        let Some(seat) = &self.seat else { return self.load.count_served(1) };
+        if seat.open.replace(seat.open.get() + 1) == 0 {
+            seat.leave_queue();
+            self.load.count_served(1);
+        }
+    }
+
+    fn close(&self) {
+        let Some(seat) = &self.seat else { return self.load.count_served(-1) };
+        if seat.open.replace(seat.open.get().saturating_sub(1)) == 1 {
+            self.load.count_served(-1);
+            seat.wait();
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if !self.is_waiting.get() {
+            self.close();
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "limits_tests.rs"]
+mod tests;

@@ -1,0 +1,143 @@
+use super::*;
+use crate::test_support::{config, run};
+use std::future::pending;
+use tokio::task::{JoinHandle, spawn_local, yield_now};
+
+fn load(most: usize) -> Rc<Load> {
+    let mut config = config(&[]);
+    config.limits.connections = most;
+    Load::new(&config)
+}
+
+fn to(name: &str) -> Destination {
+    (name.to_owned(), 443)
+}
+
+/// A connection that never gets beyond waiting.
+async fn waiting(load: &Rc<Load>, name: &str) -> JoinHandle<Option<()>> {
+    let seat = load.seat(to(name)).unwrap();
+    let handle = spawn_local(seat.hold(pending()));
+    yield_now().await;
+    handle
+}
+
+/// A connection that is served for ever.
+async fn served(load: &Rc<Load>) -> JoinHandle<Option<()>> {
+    let seat = load.seat(to("a.example")).unwrap();
+    let load = Rc::clone(load);
+    let serving = async move {
+        let _permit = load.enter().unwrap();
+        pending::<()>().await;
+    };
+    let handle = spawn_local(seat.hold(serving));
+    yield_now().await;
+    handle
+}
+
+/// Proves: NET-7 limit
+#[test]
+fn no_more_are_served_than_the_limit() {
+    run(async {
+        let load = load(2);
+        let one = served(&load).await;
+        let _two = served(&load).await;
+        assert!(load.seat(to("a.example")).is_none());
+        one.abort();
+        yield_now().await;
+        assert!(load.seat(to("a.example")).is_some());
+    });
+}
+
+/// Proves: NET-7 limit
+#[test]
+fn a_slow_one_makes_way_for_a_new_one_and_a_served_one_does_not() {
+    run(async {
+        let load = load(3);
+        let kept = served(&load).await;
+        let mut slow = Vec::new();
+        for _ in 0..1000 {
+            slow.push(waiting(&load, "slow.example").await);
+        }
+        yield_now().await;
+        assert!(!kept.is_finished());
+        assert_eq!(slow.iter().filter(|one| !one.is_finished()).count(), 2);
+        let new = served(&load).await;
+        yield_now().await;
+        assert!(!new.is_finished() && !kept.is_finished());
+    });
+}
+
+#[test]
+fn the_longest_queue_gives_way_first() {
+    run(async {
+        let load = load(4);
+        let asked_about = waiting(&load, "asked.example").await;
+        for _ in 0..100 {
+            waiting(&load, "slow.example").await;
+        }
+        yield_now().await;
+        assert!(!asked_about.is_finished());
+    });
+}
+
+#[test]
+fn one_that_was_served_waits_again() {
+    run(async {
+        let load = load(1);
+        let seat = load.seat(to("a.example")).unwrap();
+        let inside = Rc::clone(&load);
+        let one = spawn_local(seat.hold(async move {
+            drop(inside.enter().unwrap());
+            pending::<()>().await;
+        }));
+        yield_now().await;
+        let _two = load.seat(to("b.example")).unwrap();
+        assert_eq!(one.await.unwrap(), None);
+    });
+}
+
+#[test]
+fn a_permit_that_waits_can_be_pushed_out() {
+    run(async {
+        let load = load(1);
+        let seat = load.seat(to("a.example")).unwrap();
+        let inside = Rc::clone(&load);
+        let one = spawn_local(seat.hold(async move {
+            let permit = inside.enter().unwrap();
+            permit.wait();
+            pending::<()>().await;
+        }));
+        yield_now().await;
+        assert!(load.seat(to("b.example")).is_some());
+        assert_eq!(one.await.unwrap(), None);
+        assert_eq!(load.served.get(), 0);
+        assert!(load.waiting.borrow().is_empty());
+    });
+}
+
+#[test]
+fn two_ways_out_of_one_connection_count_once() {
+    run(async {
+        let load = load(1);
+        let seat = load.seat(to("a.example")).unwrap();
+        let inside = Rc::clone(&load);
+        let counted = seat.hold(async move {
+            let (_one, _two) = (inside.enter().unwrap(), inside.enter().unwrap());
+            inside.served.get()
+        });
+        assert_eq!(counted.await, Some(1));
+        assert_eq!(load.served.get(), 0);
+    });
+}
+
+#[test]
+fn without_the_check_nothing_is_refused() {
+    let mut config = config(&[]);
+    config.limits.connections = 1;
+    config.limits.bytes = Some(1);
+    config.checks.bounded = false;
+    let load = Load::new(&config);
+    let permits: Vec<_> = (0..10).map(|_| load.enter().unwrap()).collect();
+    assert_eq!(permits.len(), 10);
+    assert!(load.carry(100));
+}

@@ -1,0 +1,16 @@
+//! A socket to another process of ours that keeps the bounds of packets.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram as StdDatagram;
+use tokio::net::UnixDatagram;
+
+/// Sends and receives whole packets. It is a SEQPACKET socket, which differs from a connected datagram socket
+/// only in telling the end: a packet of no bytes.
+pub(crate) type Line = UnixDatagram;
+
+pub(crate) fn line(fd: OwnedFd) -> io::Result<Line> {
+    let socket = StdDatagram::from(fd);
+    socket.set_nonblocking(true)?;
+    UnixDatagram::from_std(socket)
+}

@@ -1,0 +1,202 @@
+use super::*;
+use crate::config::Config;
+use crate::engine::Wanted;
+use crate::events::Outbox;
+use crate::sni::tests::greeting_of;
+use crate::test_support::{attempts, config, engine, host, listen, pair, run};
+use palisade_record::network::{Action, Via};
+use std::net::Ipv4Addr;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::task::spawn_local;
+
+/// A client, and the server it was carried to.
+struct Carried {
+    client: TcpStream,
+    server: TcpStream,
+    outbox: Outbox,
+}
+
+/// Carries a connection that was admitted for this host.
+async fn carried(name: &str, change: impl FnOnce(&mut Config)) -> Carried {
+    let (listener, address) = listen().await;
+    let port = address.port();
+    let allowed =
+        [format!("a.example:{port}"), format!("203.0.113.7:{port}"), format!("b.example:{port}")];
+    let allowed: Vec<&str> = allowed.iter().map(String::as_str).collect();
+    let mut config = config(&allowed)
+        .knows("a.example", Ipv4Addr::LOCALHOST)
+        .knows("b.example", Ipv4Addr::new(203, 0, 113, 7));
+    change(&mut config);
+    let (engine, outbox) = engine(config);
+    let wanted = Wanted { via: Via::Transparent, host: host(name), port };
+    let mut admitted = engine.admit(wanted).await.unwrap();
+    admitted.addresses = vec![address];
+    let upstream = engine.dial(&admitted).await.unwrap();
+    let (client, near) = pair().await;
+    let server = listener.accept().await.unwrap().0;
+    spawn_local(carry(engine, near, upstream, Vec::new(), admitted));
+    Carried { client, server, outbox }
+}
+
+impl Carried {
+    /// Says something as the client; gives what the server gets of it.
+    async fn says(mut self, bytes: &[u8]) -> (Vec<u8>, Self) {
+        // A client that is cut off early can not say everything.
+        let _cut = self.client.write_all(bytes).await;
+        let mut heard = vec![0; bytes.len()];
+        let mut length = 0;
+        while length < bytes.len() {
+            match self.server.read(&mut heard[length..]).await {
+                Ok(read @ 1..) => length += read,
+                Ok(_) | Err(_) => break,
+            }
+        }
+        heard.truncate(length);
+        (heard, self)
+    }
+
+    /// Why it was cut off, if it was.
+    fn denied(&mut self) -> Option<String> {
+        let mut told = attempts(&mut self.outbox);
+        told.retain(|told| told.action == Action::ProxyDenied);
+        told.pop().and_then(|told| told.reason)
+    }
+}
+
+/// Proves: NET-4 sni
+#[test]
+fn tls_for_the_host_that_was_admitted_passes() {
+    run(async {
+        let greeting = greeting_of("a.example");
+        let (heard, mut carried) = carried("a.example", |_| {}).await.says(&greeting).await;
+        assert!(heard == greeting);
+        assert_eq!(carried.denied(), None);
+    });
+}
+
+/// Proves: NET-4 sni
+#[test]
+fn tls_for_another_host_is_cut_off_before_a_byte_is_out() {
+    run(async {
+        for other in ["b.example", "evil.example", "sub.a.example", "203.0.113.7"] {
+            let greeting = greeting_of(other);
+            let (heard, mut carried) = carried("a.example", |_| {}).await.says(&greeting).await;
+            assert_eq!(heard, b"", "{other}");
+            let error = carried.client.read(&mut [0; 8]).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+            assert!(carried.denied().is_some_and(|reason| reason.contains("TLS")), "{other}");
+        }
+    });
+}
+
+#[test]
+fn tls_for_another_host_passes_without_the_check() {
+    run(async {
+        let greeting = greeting_of("evil.example");
+        let unchecked = |config: &mut Config| config.checks.agreement = false;
+        let (heard, _) = carried("a.example", unchecked).await.says(&greeting).await;
+        assert!(heard == greeting);
+    });
+}
+
+/// Proves: NET-4 sni
+#[test]
+fn tls_to_an_address_may_name_nobody_or_an_allowed_host_that_is_there() {
+    run(async {
+        for (server, passes) in [("203.0.113.7", true), ("b.example", true), ("a.example", false)] {
+            let greeting = greeting_of(server);
+            let (heard, mut carried) = carried("203.0.113.7", |_| {}).await.says(&greeting).await;
+            assert_eq!(heard == greeting, passes, "{server}");
+            assert_eq!(carried.denied().is_none(), passes, "{server}");
+        }
+    });
+}
+
+#[test]
+fn what_is_neither_tls_nor_http_passes_by_its_name() {
+    run(async {
+        let (heard, _) = carried("a.example", |_| {}).await.says(b"SSH-2.0-me\r\n").await;
+        assert_eq!(heard, b"SSH-2.0-me\r\n");
+    });
+}
+
+#[test]
+fn a_server_may_speak_first() {
+    run(async {
+        let mut carried = carried("a.example", |_| {}).await;
+        carried.server.write_all(b"SSH-2.0-you\r\n").await.unwrap();
+        let mut greeting = [0; 13];
+        carried.client.read_exact(&mut greeting).await.unwrap();
+        let (heard, _) = carried.says(b"SSH-2.0-me\r\n").await;
+        assert_eq!(heard, b"SSH-2.0-me\r\n");
+    });
+}
+
+/// Proves: NET-4 sni
+#[test]
+fn a_server_that_speaks_first_opens_no_way_around_the_names() {
+    run(async {
+        let hidden = b"GET / HTTP/1.1\r\nhost: evil.example\r\n\r\n".to_vec();
+        for said in [hidden, greeting_of("evil.example")] {
+            let mut carried = carried("a.example", |_| {}).await;
+            carried.server.write_all(b"!").await.unwrap();
+            carried.client.read_exact(&mut [0]).await.unwrap();
+            let (heard, mut carried) = carried.says(&said).await;
+            assert_eq!(heard, b"");
+            assert!(carried.denied().is_some());
+        }
+    });
+}
+
+/// Proves: NET-4 sni
+#[test]
+fn a_request_for_another_host_does_not_get_out() {
+    run(async {
+        for request in [
+            "GET / HTTP/1.1\r\nhost: evil.example\r\n\r\n",
+            "\r\nGET / HTTP/1.1\r\nhost: evil.example\r\n\r\n",
+        ] {
+            let (heard, _) = carried("a.example", |_| {}).await.says(request.as_bytes()).await;
+            assert!(heard.is_empty(), "{}", String::from_utf8_lossy(&heard));
+        }
+    });
+}
+
+#[test]
+fn a_word_is_passed_on_when_the_client_waits_for_an_answer() {
+    run(async {
+        let (heard, mut carried) = carried("a.example", |_| {}).await.says(b"hi").await;
+        assert_eq!(heard, b"hi");
+        carried.server.write_all(b"you").await.unwrap();
+        carried.client.read_exact(&mut [0; 3]).await.unwrap();
+        let (heard, _) = carried.says(b"\0there").await;
+        assert_eq!(heard, b"\0there");
+    });
+}
+
+/// Proves: NET-4 sni
+#[test]
+fn a_request_that_comes_word_by_word_does_not_get_around_the_names() {
+    run(async {
+        let (heard, carried) = carried("a.example", |_| {}).await.says(b"GE").await;
+        assert_eq!(heard, b"GE");
+        let rest = b"T / HTTP/1.1\r\nhost: evil.example\r\n\r\n";
+        let (heard, mut carried) = carried.says(rest).await;
+        assert_eq!(heard, b"");
+        assert!(carried.denied().is_some());
+    });
+}
+
+#[test]
+fn a_client_that_ends_without_a_word_still_hears_the_server() {
+    run(async {
+        let mut carried = carried("a.example", |_| {}).await;
+        carried.client.shutdown().await.unwrap();
+        assert_eq!(carried.server.read(&mut [0; 8]).await.unwrap(), 0);
+        carried.server.write_all(b"bye").await.unwrap();
+        drop(carried.server);
+        let mut heard = Vec::new();
+        carried.client.read_to_end(&mut heard).await.unwrap();
+        assert_eq!(heard, b"bye");
+    });
+}

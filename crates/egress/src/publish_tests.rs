@@ -1,0 +1,83 @@
+use super::*;
+use crate::test_support::{listen, run};
+use palisade_sys::fdpass::{send_with_fds, socketpair};
+use rustix::net::{AddressFamily, SocketType};
+use std::os::fd::AsFd as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::task::spawn_local;
+
+/// One that makes sockets, as the one inside does, but of this namespace.
+fn maker() -> Rc<Maker> {
+    let (ours, theirs) = socketpair().unwrap();
+    std::thread::spawn(move || answer(&theirs, usize::MAX));
+    Rc::new(Maker::new(ours).unwrap())
+}
+
+/// Answers so many times, or until nobody asks.
+fn answer(line: &OwnedFd, times: usize) {
+    let mut asked = [0; 1];
+    for _ in 0..times {
+        let Ok((1, _)) = recv_with_fds(line, &mut asked) else { return };
+        let family = if &asked == b"4" { AddressFamily::INET } else { AddressFamily::INET6 };
+        let socket = rustix::net::socket(family, SocketType::STREAM, None).unwrap();
+        send_with_fds(line, &asked, &[socket.as_fd()]).unwrap();
+    }
+}
+
+/// Proves: NET-9 published
+#[test]
+fn a_published_port_leads_to_the_one_inside_and_is_told() {
+    run(async {
+        let (events, mut outbox) = Events::new();
+        let (inside, inner) = listen().await;
+        let (outside, published) = listen().await;
+        spawn_local(accept(events, outside, inner.port(), maker()));
+        let mut client = TcpStream::connect(published).await.unwrap();
+        let (mut served, _) = inside.accept().await.unwrap();
+        client.write_all(b"hello").await.unwrap();
+        let mut heard = [0; 5];
+        served.read_exact(&mut heard).await.unwrap();
+        assert_eq!(&heard, b"hello");
+        served.write_all(b"hi").await.unwrap();
+        drop(served);
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).await.unwrap();
+        drop(client);
+        let told = outbox.next().await;
+        assert!(matches!(&told, Told::Attempt(one) if one.via == Via::Published), "{told:?}");
+        let Told::Closed(closed) = outbox.next().await else { panic!("not told") };
+        assert_eq!((closed.received, closed.sent), (5, 2));
+    });
+}
+
+#[test]
+fn where_nobody_listens_the_client_is_refused() {
+    run(async {
+        let (events, mut outbox) = Events::new();
+        let (closed, inner) = listen().await;
+        drop(closed);
+        let (outside, published) = listen().await;
+        spawn_local(accept(events, outside, inner.port(), maker()));
+        let mut client = TcpStream::connect(published).await.unwrap();
+        let error = client.read(&mut [0; 8]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+        let Told::Attempt(told) = outbox.next().await else { panic!("not told") };
+        assert_eq!(told.action, Action::ProxyDenied);
+    });
+}
+
+/// An answer that comes late is for who asked first, and of the wrong family for the next.
+#[test]
+fn an_answer_that_nobody_waits_for_any_more_is_not_taken_for_the_next() {
+    run(async {
+        let (ours, theirs) = socketpair().unwrap();
+        let maker = Maker::new(ours).unwrap();
+        let impatient = timeout(Duration::from_millis(10), maker.socket(b"6")).await;
+        assert!(impatient.is_err());
+        let answering = std::thread::spawn(move || answer(&theirs, 2));
+        let socket = maker.socket(b"4").await.unwrap();
+        socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        answering.join().unwrap();
+        assert_eq!(maker.socket(b"4").await.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    });
+}

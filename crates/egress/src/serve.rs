@@ -1,0 +1,199 @@
+//! The egress process: takes over what was made for it, confines itself, and serves until it is told to end
+//! or the supervisor is gone.
+//!
+//! Must never serve unconfined, and never outlive the supervisor's end of the socket.
+
+use crate::asks::Answer;
+use crate::config::Config;
+use crate::datagrams::Counters;
+use crate::engine::Engine;
+use crate::error::{EgressError, While as _};
+use crate::events::{Events, Outbox};
+use crate::line::{Line, line};
+use crate::publish::Published;
+use crate::wire::{LONGEST_PACKET, Order, Told};
+use crate::{dns, publish, transparent, tunnel};
+use rustix::net::{SendFlags, sockopt};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::fmt::Display;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::net::{TcpListener, UdpSocket};
+use tokio::task::{LocalSet, spawn_local};
+use tokio::time::timeout;
+
+/// So long the supervisor gets to read what is left, at the end.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Everything the process holds when it starts.
+#[derive(Debug)]
+pub struct Station {
+    /// Whole packets both ways, see [`crate::wire`].
+    pub supervisor: OwnedFd,
+    /// Listeners that were made inside.
+    pub tcp: Vec<OwnedFd>,
+    pub udp: Vec<OwnedFd>,
+    /// Reads what the packet filter inside rejected.
+    pub counters: Option<OwnedFd>,
+    pub published: Vec<Published>,
+    /// Gives sockets that were made inside, see [`crate::publish`].
+    pub maker: Option<OwnedFd>,
+    pub config: Config,
+}
+
+/// Serves, and ends the process. `confine` is called when everything was read and made.
+pub fn serve<E: Display>(station: Station, confine: impl FnOnce() -> Result<(), E>) -> ! {
+    let Station { supervisor, .. } = &station;
+    let line = supervisor.try_clone();
+    let code = match run(station, confine) {
+        Ok(()) => 0,
+        Err(why) => {
+            let told = Told::Unable { why }.encode();
+            // If the supervisor is gone nobody else can be told.
+            let _gone = line.map(|line| rustix::net::send(line, &told, SendFlags::NOSIGNAL));
+            1
+        }
+    };
+    palisade_sys::proc::exit_now(code)
+}
+
+fn run<E: Display>(
+    station: Station,
+    confine: impl FnOnce() -> Result<(), E>,
+) -> Result<(), String> {
+    let text = |error: EgressError| error.to_string();
+    raise_descriptor_limit();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.doing("start a runtime").map_err(text)?;
+    runtime.block_on(async {
+        let tasks = LocalSet::new();
+        let opened = tasks.run_until(async { Open::new(station) }).await;
+        let Open { engine, mut outbox, line, counters } = opened.map_err(text)?;
+        confine().map_err(|error| error.to_string())?;
+        engine.events.tell(Told::Ready);
+        tasks.run_until(converse(&engine, &line, &mut outbox)).await;
+        if let Some(counters) = counters {
+            counters.tell_new(&engine.events);
+        }
+        // What is still open ends here, and says so.
+        drop(tasks);
+        let _late = timeout(FAREWELL, send_all(&line, outbox.rest())).await;
+        Ok(())
+    })
+}
+
+/// The station in service.
+struct Open {
+    engine: Rc<Engine>,
+    outbox: Outbox,
+    line: Line,
+    counters: Option<Rc<Counters>>,
+}
+
+impl Open {
+    /// Every listener gets a task, which runs only after the process was confined.
+    fn new(station: Station) -> Result<Self, EgressError> {
+        let (events, outbox) = Events::new();
+        let engine = Engine::new(station.config, events)?;
+        for fd in station.tcp {
+            let listener = tcp_listener(fd)?;
+            never_pace(&listener);
+            spawn_local(transparent::accept(Rc::clone(&engine), listener));
+        }
+        for fd in station.udp {
+            spawn_local(dns::serve_udp(Rc::clone(&engine), udp_socket(fd)?));
+        }
+        if let Some(maker) = station.maker {
+            let maker = Rc::new(publish::Maker::new(maker)?);
+            for Published { listener, inner } in station.published {
+                let listener = tcp_listener(listener)?;
+                let events = engine.events.clone();
+                spawn_local(publish::accept(events, listener, inner, Rc::clone(&maker)));
+            }
+        }
+        let counters = station.counters.map(|socket| Rc::new(Counters::new(socket)));
+        if let Some(counters) = &counters {
+            spawn_local(Rc::clone(counters).watch(engine.events.clone()));
+        }
+        let line = line(station.supervisor).doing("use the supervisor's socket")?;
+        Ok(Self { engine, outbox, line, counters })
+    }
+}
+
+fn tcp_listener(fd: OwnedFd) -> Result<TcpListener, EgressError> {
+    let listener = std::net::TcpListener::from(fd);
+    tunnel::settle(&listener).doing("use a listener")?;
+    listener.set_nonblocking(true).doing("use a listener")?;
+    TcpListener::from_std(listener).doing("watch a listener")
+}
+
+/// What goes in never leaves the machine, so there is no congestion to control. A host's choice such as BBR would
+/// pace it with a timer for every burst, which costs a third of the speed. Connections inherit it.
+fn never_pace(listener: &TcpListener) {
+    // It is always there (tcp(7), TCP_CONGESTION); without it everything works as well.
+    let _slower = sockopt::set_tcp_congestion(listener, "reno");
+}
+
+fn udp_socket(fd: OwnedFd) -> Result<UdpSocket, EgressError> {
+    let socket = std::net::UdpSocket::from(fd);
+    socket.set_nonblocking(true).doing("use the resolver's socket")?;
+    UdpSocket::from_std(socket).doing("watch the resolver's socket")
+}
+
+/// A connection takes up to six descriptors, and the usual limit of 1,024 is meant for select(2).
+pub(crate) fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    // Without it connections wait in the kernel's queue when descriptors run out.
+    let _as_it_was =
+        setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
+/// Passes on what is told and takes orders, until the last one or until the supervisor is gone.
+async fn converse(engine: &Rc<Engine>, line: &Line, outbox: &mut Outbox) {
+    let tell = async {
+        loop {
+            outbox.gather().await;
+            if outbox.hand_on(async |told| send(line, told).await).await.is_err() {
+                return;
+            }
+        }
+    };
+    let obey = async {
+        loop {
+            match receive(line).await {
+                Ok(Some(Order::Answer { ask, allowed, holds, source })) => {
+                    engine.answered(ask, Answer { allowed, source }, holds);
+                }
+                Ok(Some(Order::End) | None) | Err(_) => return,
+            }
+        }
+    };
+    tokio::select! {
+        () = tell => {}
+        () = obey => {}
+    }
+}
+
+async fn send_all(line: &Line, rest: Vec<Told>) -> io::Result<()> {
+    for told in rest {
+        send(line, &told).await?;
+    }
+    Ok(())
+}
+
+async fn send(line: &Line, told: &Told) -> io::Result<()> {
+    line.send(&told.encode()).await.map(drop)
+}
+
+/// The next order. `None`: it is no order, or the supervisor is gone; both are the end.
+async fn receive(line: &Line) -> io::Result<Option<Order>> {
+    let mut packet = vec![0; LONGEST_PACKET];
+    let length = line.recv(&mut packet).await?;
+    Ok(packet.get(..length).and_then(Order::decode))
+}
+
+#[cfg(test)]
+#[path = "serve_tests.rs"]
+mod tests;

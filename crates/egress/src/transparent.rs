@@ -1,0 +1,161 @@
+//! Connections of programs that know of no proxy: every address leads here, and the socket still knows which
+//! one was meant.
+//!
+//! Must never take the name of a host from the client: a name is what a synthetic address stands for.
+
+use crate::config::{INSIDE_V4, INSIDE_V6, PROXY_PORT};
+use crate::engine::{Cause, Engine, Refused, Wanted};
+use crate::limits::Destination;
+use crate::peek::{First, Kind};
+use crate::wire::Told;
+use crate::{accept, dns, explicit, http, passage, tunnel};
+use palisade_hosts::Host;
+use palisade_record::network::{Action, Via};
+use rustix::net::sockopt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+
+/// So long is waited for the request of a client that is refused, to tell it why in its own language.
+const REQUEST_WITHIN: Duration = Duration::from_millis(300);
+/// On other ports a request is answered only if it is there already.
+const AT_ONCE: Duration = Duration::from_millis(20);
+const DNS_PORT: u16 = 53;
+
+/// Takes connections until the process ends.
+pub(crate) async fn accept(engine: Rc<Engine>, listener: TcpListener) {
+    loop {
+        let (client, _from) = accept::next(&listener).await;
+        tokio::task::spawn_local(serve(Rc::clone(&engine), client));
+    }
+}
+
+async fn serve(engine: Rc<Engine>, client: TcpStream) {
+    let Ok(meant) = meant(&client) else {
+        return tunnel::reset(client);
+    };
+    let destination = (meant.ip().to_string(), meant.port());
+    let Some(seat) = engine.load.seat(destination.clone()) else {
+        tell_refused(&engine, destination, Cause::Limit, engine.load.full());
+        return tunnel::reset(client);
+    };
+    let serving = serve_meant(Rc::clone(&engine), client, meant);
+    if seat.hold(serving).await.is_none() {
+        let most = engine.config.limits.connections;
+        let reason =
+            format!("waited while {most} connections were open, and a new one took its place");
+        tell_refused(&engine, destination, Cause::Limit, reason);
+    }
+}
+
+async fn serve_meant(engine: Rc<Engine>, client: TcpStream, meant: SocketAddr) {
+    match Meant::of(&engine, meant) {
+        Meant::Proxy => explicit::serve(engine, client).await,
+        Meant::Resolver => dns::serve_tcp(engine, client).await,
+        Meant::Nobody => {
+            let reason = "no name stands for this address".to_owned();
+            refuse_unnamed(&engine, client, meant, reason);
+        }
+        Meant::Host(host, port) => go(engine, client, host, port).await,
+    }
+}
+
+/// Whom a connection was for.
+#[derive(Debug, PartialEq, Eq)]
+enum Meant {
+    Proxy,
+    Resolver,
+    Host(Host, u16),
+    /// An address of ours that stands for nothing.
+    Nobody,
+}
+
+impl Meant {
+    fn of(engine: &Engine, meant: SocketAddr) -> Self {
+        let (address, port) = (meant.ip().to_canonical(), meant.port());
+        if port == DNS_PORT {
+            return Self::Resolver;
+        }
+        let inside = address == IpAddr::V4(INSIDE_V4) || address == IpAddr::V6(INSIDE_V6);
+        if inside && port == PROXY_PORT {
+            return Self::Proxy;
+        }
+        if !is_synthetic(address) {
+            return Self::Host(Host::from(address), port);
+        }
+        match engine.dns.name_of(address) {
+            Some(name) => Self::Host(Host::Name(name), port),
+            None => Self::Nobody,
+        }
+    }
+}
+
+/// Of the ranges that the resolver takes its addresses from, ours included.
+fn is_synthetic(address: IpAddr) -> bool {
+    match address {
+        // 198.18.0.0/15, RFC 2544.
+        IpAddr::V4(address) => matches!(address.octets(), [198, 18 | 19, _, _]),
+        IpAddr::V6(address) => {
+            address.segments().first_chunk::<4>() == INSIDE_V6.segments().first_chunk::<4>()
+        }
+    }
+}
+
+/// Where the client wanted to go, before the packet filter sent it here. Without one the address it was
+/// accepted on is the one that was meant: every address is local.
+fn meant(client: &TcpStream) -> io::Result<SocketAddr> {
+    let here = client.local_addr()?;
+    let before = match here {
+        SocketAddr::V4(_) => sockopt::ip_original_dst(client).map(SocketAddr::V4),
+        SocketAddr::V6(_) => sockopt::ipv6_original_dst(client).map(SocketAddr::V6),
+    };
+    Ok(before.unwrap_or(here))
+}
+
+/// Goes where the client wants to, if it may.
+async fn go(engine: Rc<Engine>, client: TcpStream, host: Host, port: u16) {
+    let mut first = First::default();
+    let wanted = Wanted { via: Via::Transparent, host, port };
+    let admitted = match engine.admit_while_there(wanted, first.end(&client)).await {
+        Some(Ok(admitted)) => admitted,
+        Some(Err(refused)) => return refuse(client, first, &refused).await,
+        None => return,
+    };
+    match engine.dial(&admitted).await {
+        Ok(upstream) => passage::carry(engine, client, upstream, first.bytes, admitted).await,
+        Err(refused) => refuse(client, first, &refused).await,
+    }
+}
+
+/// Says no: to a request with an answer, to everything else with a reset, and never with silence.
+async fn refuse(client: TcpStream, mut first: First, refused: &Refused) {
+    let patience = if is_usual_for_http(refused.port) { REQUEST_WITHIN } else { AT_ONCE };
+    let kind = timeout(patience, first.decide(&client, None)).await;
+    if let Ok(Ok(Kind::Http)) = kind {
+        http::refuse(client, &first.bytes, refused).await;
+    } else {
+        tunnel::reset(client);
+    }
+}
+
+pub(crate) fn is_usual_for_http(port: u16) -> bool {
+    matches!(port, 80 | 3000 | 5000 | 8000..=8099 | 8888)
+}
+
+fn refuse_unnamed(engine: &Engine, client: TcpStream, meant: SocketAddr, reason: String) {
+    tell_refused(engine, (meant.ip().to_string(), meant.port()), Cause::Denied, reason);
+    tunnel::reset(client);
+}
+
+fn tell_refused(engine: &Engine, (host, port): Destination, cause: Cause, reason: String) {
+    let action = Action::ProxyDenied;
+    let refused = Refused { cause, action, host, port, reason, rule: None, flag: None };
+    engine.events.tell(Told::Attempt(refused.attempt(Via::Transparent)));
+}
+
+#[cfg(test)]
+#[path = "transparent_tests.rs"]
+mod tests;

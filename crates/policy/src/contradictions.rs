@@ -3,6 +3,8 @@
 //! Within one document they are mistakes of its author. Across layers most of them are no
 //! contradiction at all: a denied path beats a granted one, and a limit beats its absence.
 
+mod network;
+
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::keys;
 use crate::settings::{Settings, Value, boolean, list, number, word};
@@ -23,6 +25,7 @@ const GRANTS: [&str; 3] =
 /// What one document says against itself.
 pub(crate) fn within_document(settings: &Settings) -> Vec<Diagnostic> {
     let mut found = across_layers(settings);
+    network::lists_for_nothing(settings, &mut found);
     same_path_twice(settings, &mut found);
     if !list(settings, "process.allowedEnvVars").is_empty()
         && word(settings, "process.envMode").is_some_and(|mode| mode != "explicit")
@@ -57,6 +60,7 @@ pub(crate) fn in_the_end(settings: &Settings) -> Vec<Diagnostic> {
             "set that too (`--memory`), or remove it",
         ));
     }
+    network::in_the_end(settings, &mut found);
     found
 }
 
@@ -95,18 +99,7 @@ fn across_layers(settings: &Settings) -> Vec<Diagnostic> {
             "keep one of the two",
         ));
     }
-    if word(settings, "network.mode") == Some("host") {
-        for path in ["network.allowedHosts", "network.deniedHosts", "network.allowedPorts"] {
-            if settings.get(path).is_some_and(|setting| !setting.value.is_empty()) {
-                found.push(contradiction(
-                    settings,
-                    path,
-                    &format!("`{path}` filters nothing on the host's own network"),
-                    "use `network.mode: proxy`, or remove the list",
-                ));
-            }
-        }
-    }
+    network::of_mode(settings, &mut found);
     found
 }
 

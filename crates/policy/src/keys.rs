@@ -33,6 +33,15 @@ pub(crate) enum Kind {
     Hostname,
     Paths,
     Hosts,
+    /// CIDRs of addresses that organisations number themselves.
+    PrivateRanges,
+    /// Package managers and such, by the words of [`TOOL_NAMES`].
+    Tools,
+    /// The URL of a proxy.
+    Upstream,
+    /// `[ADDRESS:]PORT:INNER`.
+    Published,
+    Credentials,
     Ports,
     EnvNames,
     Executables,
@@ -65,6 +74,8 @@ pub(crate) enum Order {
     DenyList,
     /// Empty means no restriction; otherwise fewer entries are tighter.
     Restriction,
+    /// Fewer are tighter, and none stated are [`USUAL_PORTS`].
+    Ports,
     /// `filesystem.rules`: a permission loosens, a denial tightens.
     Rules,
     /// `syscalls.syscalls`: depends on `syscalls.mode`.
@@ -143,6 +154,12 @@ pub(crate) const LIMIT_NAMES: [&str; 16] = [
     "max-output",
 ];
 
+/// What `network.allowedFor` may name.
+pub(crate) const TOOL_NAMES: [&str; 4] = ["npm", "pip", "cargo", "git"];
+
+/// Where nobody names ports.
+pub(crate) const USUAL_PORTS: [u16; 2] = [80, 443];
+
 #[rustfmt::skip] // A table: one key a line or two.
 pub(crate) const KEYS: &[Key] = &[
     key("isolationLevel", Kind::Word(LEVELS), Order::Ranked(&["LEVEL_0", "LEVEL_1", "LEVEL_2"]),
@@ -209,12 +226,28 @@ pub(crate) const KEYS: &[Key] = &[
     key("network.mode", Kind::Word(NETWORK_MODES), Order::Ranked(&["host", "nat", "proxy", "none"]),
         "Loopback only, egress by allow-list, any host, or the host's own network."),
     key("network.allowedHosts", Kind::Hosts, Order::AllowList,
-        "Host globs and CIDRs that may be reached; empty allows none."),
+        "Hosts that may be reached, such as api.example, *.example (below it), **.example (with itself), 203.0.113.0/24, each with ports if need be (api.example:8443); empty allows none."),
     key("network.deniedHosts", Kind::Hosts, Order::DenyList,
-        "Host globs and CIDRs that may not be reached, whatever is allowed."),
-    key("network.allowedPorts", Kind::Ports, Order::AllowList,
-        "Ports that may be reached; empty allows none."),
-    key("network.maxConnections", Kind::CountOrZero, Order::Limit, "Connections at any moment."),
+        "Hosts that may not be reached, whatever is allowed, in the same forms."),
+    key("network.allowedPorts", Kind::Ports, Order::Ports,
+        "Ports of allowed hosts that name none themselves; 80 and 443 if not stated, empty allows none."),
+    key("network.allowedPrivate", Kind::PrivateRanges, Order::AllowList,
+        "CIDRs of private addresses that allowed names may stand for; needs the approval network:private."),
+    key("network.allowedFor", Kind::Tools, Order::AllowList,
+        "Allow the hosts that these tools are set up to use: npm, pip, cargo, git."),
+    key("network.maxConnections", Kind::CountOrZero, Order::Limit, "Connections at any moment; 512 if not stated."),
+    key("network.maxBytes", Kind::Size, Order::Limit, "Bytes sent and received in the whole run."),
+    key("network.maxQueries", Kind::Count, Order::Limit, "Look-ups of names in a second; 100 if not stated."),
+    key("network.followRedirects", Kind::Bool, Order::FalseIsTighter,
+        "Whether the explicit proxy follows redirects of plain HTTP itself, each judged anew."),
+    key("network.upstreamProxy", Kind::Upstream, Order::Fixed,
+        "A proxy that everything goes through, http://[USER:PASSWORD@]HOST:PORT."),
+    key("network.publish", Kind::Published, Order::AllowList,
+        "Ports of the host that lead inside, [ADDRESS:]PORT:INNER; the address is 127.0.0.1 if left out."),
+    key("network.credentials", Kind::Credentials, Order::AllowList,
+        "Secrets that requests to some hosts get on the way out; inside there is a placeholder."),
+    key("network.intercept", Kind::Bool, Order::FalseIsTighter,
+        "Open TLS to the hosts of credentials with an authority of the run's own, so that they are added there too."),
 
     key("resources.maxCPU", Kind::Millis, Order::Limit, "CPU time of all processes together, in milliseconds."),
     key("resources.maxMemory", Kind::Size, Order::Limit,

@@ -385,7 +385,17 @@ mod properties {
             Kind::Bool => any::<bool>().prop_map(|b| b.to_string()).boxed(),
             Kind::Paths | Kind::Executables => some_of(&["/a", "/b", "/c"]).boxed(),
             Kind::Hosts => some_of(&["a.example", "b.example"]).boxed(),
-            Kind::Ports => some_of(&["80", "443"]).boxed(),
+            Kind::Ports => some_of(&["80", "443", "22"]).boxed(),
+            Kind::PrivateRanges => some_of(&["10.0.0.0/8", "192.168.1.0/24"]).boxed(),
+            Kind::Tools => some_of(&["npm", "git"]).boxed(),
+            Kind::Upstream => one_of(&["http://a.example:80", "http://b.example:80"]).boxed(),
+            Kind::Published => some_of(&["'1080:80'", "'2022:22'"]).boxed(),
+            Kind::Credentials => one_of(&[
+                "[]",
+                "[{ name: A, from: 'env:A', host: a.example }]",
+                "[{ name: B, from: 'file:b', host: b.example }]",
+            ])
+            .boxed(),
             Kind::EnvNames => some_of(&["HOME", "LANG"]).boxed(),
             Kind::SyscallNames => some_of(&["read", "write", "bpf"]).boxed(),
             Kind::LimitNames => some_of(&["memory", "cpus"]).boxed(),
@@ -396,6 +406,7 @@ mod properties {
                 "[]",
                 "[{ what: no-isolation, reason: r }]",
                 "[{ what: 'network:host', reason: r }]",
+                "[{ what: 'network:nat', reason: r }, { what: 'network:private', reason: r }]",
             ])
             .boxed(),
             _ => (1u8..5).prop_map(|number| number.to_string()).boxed(),

@@ -4,7 +4,9 @@
 //! holds no host facts and no paths that were looked up: expanding `~` and resolving links is the
 //! plan's business.
 
+use crate::network::{Credential, PublishedPort};
 use crate::rules::StoredRule;
+use palisade_hosts::{Entry, IpNet};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -107,7 +109,7 @@ pub struct Policy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
-    /// `no-isolation`, `bash:network`, `TOOL:no-sandbox`, `network:host` …
+    /// `no-isolation`, `bash:network`, `TOOL:no-sandbox`, `network:host`, `network:private` …
     pub what: String,
     /// In the approver's own words, or the flag that was given.
     pub reason: String,
@@ -194,11 +196,31 @@ pub struct Process {
 #[serde(rename_all = "camelCase")]
 pub struct Network {
     pub mode: NetworkMode,
-    pub allowed_hosts: Vec<String>,
-    pub denied_hosts: Vec<String>,
-    pub allowed_ports: Vec<u16>,
+    pub allowed_hosts: Vec<Entry>,
+    pub denied_hosts: Vec<Entry>,
+    /// Of allowed hosts that name none. None stated are 80 and 443; an empty list is none at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_ports: Option<Vec<u16>>,
+    /// Private addresses that an allowed name may stand for.
+    pub allowed_private: Vec<IpNet>,
+    /// Tools whose own settings say which hosts are allowed: `npm`, `pip`, `cargo`, `git`.
+    pub allowed_for: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_connections: Option<u64>,
+    /// Sent and received, in the whole run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u64>,
+    /// Look-ups in a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_queries: Option<u64>,
+    pub follow_redirects: bool,
+    /// `http://[USER:PASSWORD@]HOST:PORT`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upstream_proxy: Option<String>,
+    pub publish: Vec<PublishedPort>,
+    pub credentials: Vec<Credential>,
+    /// Whether TLS to the hosts of credentials is opened.
+    pub intercept: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

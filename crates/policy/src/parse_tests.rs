@@ -359,7 +359,7 @@ fn an_empty_host_or_port_list_clears_what_lower_layers_allowed() {
     ];
     let policy = merge(&Subject::Run, layers).unwrap().policy;
     assert!(policy.network.allowed_hosts.is_empty());
-    assert!(policy.network.allowed_ports.is_empty());
+    assert_eq!(policy.network.allowed_ports, Some(Vec::new()));
 }
 
 /// Proves: POL-2 json

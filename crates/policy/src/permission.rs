@@ -1,4 +1,4 @@
-//! Which relaxations need somebody's recorded yes, and whether it is there (POL-1, POL-7, NET-1).
+//! Which relaxations need somebody's recorded yes, and whether it is there (POL-1, POL-7, NET-1, NET-8).
 
 use crate::diagnostic::{Diagnostic, Origin, Problem};
 use crate::keys::{self};
@@ -9,6 +9,7 @@ use crate::tighten::{Direction, direction};
 
 const LEVEL: &str = "isolationLevel";
 const NETWORK: &str = "network.mode";
+const PRIVATE: &str = "network.allowedPrivate";
 
 pub(crate) struct Asked<'a> {
     pub(crate) subject: &'a Subject,
@@ -18,11 +19,19 @@ pub(crate) struct Asked<'a> {
     pub(crate) organisation: Option<&'a Settings>,
 }
 
-/// An approval that the organisation gave by writing the value itself.
+/// An approval that lies in the value itself, by who wrote it.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) approval: Approval,
     pub(crate) origin: Origin,
+    pub(crate) by: By,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    Organisation,
+    /// Whoever wrote the key that holds now.
+    WriterOf(&'static str),
 }
 
 /// What is to be recorded beyond the approvals given, or what lacks one.
@@ -32,7 +41,7 @@ pub(crate) fn check(
 ) -> Result<Vec<Recorded>, Vec<Diagnostic>> {
     let mut recorded = Vec::new();
     let mut problems = Vec::new();
-    for outcome in [level(asked, settings), network(asked, settings)] {
+    for outcome in [level(asked, settings), network(asked, settings), private(asked, settings)] {
         match outcome {
             Ok(found) => recorded.extend(found),
             Err(problem) => problems.push(*problem),
@@ -89,11 +98,11 @@ fn network(asked: &Asked<'_>, settings: &Settings) -> Outcome {
     if !loosened(NETWORK, asked, settings) {
         return Ok(None);
     }
-    let host = word(settings, NETWORK) == Some("host");
-    let what = match asked.subject {
-        _ if host => "network:host".to_owned(),
-        Subject::Tool(tool) => format!("{tool}:network"),
-        Subject::Run => return Ok(None),
+    let mode = word(settings, NETWORK).unwrap_or_default();
+    let what = match (mode, asked.subject) {
+        ("host", _) => "network:host".to_owned(),
+        (_, Subject::Tool(tool)) => format!("{tool}:network"),
+        (mode, Subject::Run) => format!("network:{mode}"),
     };
     if let Some(by_organisation) = written_by_organisation(NETWORK, asked, settings) {
         return Ok(Some(organisation_approval(what, by_organisation)));
@@ -101,9 +110,32 @@ fn network(asked: &Asked<'_>, settings: &Settings) -> Outcome {
     if approvals(settings).iter().any(|approval| approval.what == what) {
         return Ok(None);
     }
-    let mode = word(settings, NETWORK).unwrap_or_default();
+    // By itself it reaches nothing: what it is for is a list, in a file that somebody wrote or trusted.
+    if mode == "proxy" && asked.subject == &Subject::Run {
+        return Ok(settings.get(NETWORK).map(|setting| Recorded {
+            approval: Approval { what, reason: format!("{}: {NETWORK}: proxy", setting.origin) },
+            origin: setting.origin.clone(),
+            by: By::WriterOf(NETWORK),
+        }));
+    }
     let message = format!("`network.mode: {mode}` needs the approval `{what}`");
     refused(settings, NETWORK, &message, "give it under `approvals`, with a reason")
+}
+
+/// Private addresses are an organisation's own machines, with what trusts its network.
+fn private(asked: &Asked<'_>, settings: &Settings) -> Outcome {
+    const WHAT: &str = "network:private";
+    if !loosened(PRIVATE, asked, settings) {
+        return Ok(None);
+    }
+    if let Some(by_organisation) = written_by_organisation(PRIVATE, asked, settings) {
+        return Ok(Some(organisation_approval(WHAT.to_owned(), by_organisation)));
+    }
+    if approvals(settings).iter().any(|approval| approval.what == WHAT) {
+        return Ok(None);
+    }
+    let message = format!("`{PRIVATE}` needs the approval `{WHAT}`");
+    refused(settings, PRIVATE, &message, "give it under `approvals`, with a reason")
 }
 
 fn loosened(path: &str, asked: &Asked<'_>, settings: &Settings) -> bool {
@@ -123,7 +155,7 @@ fn written_by_organisation(path: &str, asked: &Asked<'_>, settings: &Settings) -
 
 fn organisation_approval(what: String, origin: Origin) -> Recorded {
     let reason = format!("the organisation's policy, {origin}");
-    Recorded { approval: Approval { what, reason }, origin }
+    Recorded { approval: Approval { what, reason }, origin, by: By::Organisation }
 }
 
 fn refused(settings: &Settings, path: &str, message: &str, mend: &str) -> Outcome {

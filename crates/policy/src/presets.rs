@@ -56,12 +56,6 @@ pub(crate) fn file_of(name: &str) -> String {
     format!("{ORIGIN}{name}")
 }
 
-/// The preset that a value comes from, if it comes from one. Files are known by their full paths, so
-/// none has such a name.
-pub(crate) fn named_by(file: &str) -> Option<&'static Preset> {
-    file.strip_prefix(ORIGIN).and_then(preset)
-}
-
 impl Preset {
     pub fn document(&self) -> Result<PolicyDocument, Vec<Diagnostic>> {
         let file = file_of(self.name);

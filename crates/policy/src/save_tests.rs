@@ -1,4 +1,4 @@
-use super::{SaveError, add_rules};
+use super::{HostList, SaveError, SavedHosts, add_hosts, add_rules};
 use crate::layers::{Layer, LayerKind, Subject, merge};
 use crate::loaders::load;
 use palisade_gate::{Access, Effect, Origin, Pattern, Rule, Store};
@@ -172,4 +172,48 @@ proptest! {
         let last = merged.policy.filesystem.rules.last().unwrap().rule(None).unwrap();
         prop_assert_eq!(last.pattern, Pattern::Exact(path));
     }
+}
+
+fn with_host(text: &str, file: &str, list: HostList, host: &str) -> Result<SavedHosts, SaveError> {
+    add_hosts(text, file, list, &[host.to_owned()])
+}
+
+/// Proves: POL-5 save
+#[test]
+fn a_host_is_added_to_its_list_and_everything_else_stays() {
+    let cases = [
+        ("", "network:\n  allowedHosts:\n    - a.example:443\n"),
+        (
+            "# mine\nview: host # so\n",
+            "# mine\nview: host # so\nnetwork:\n  allowedHosts:\n    - a.example:443\n",
+        ),
+        (
+            "network:\n  mode: proxy # yes\n",
+            "network:\n  mode: proxy # yes\n  allowedHosts:\n    - a.example:443\n",
+        ),
+        (
+            "network:\n  mode: proxy\n  allowedHosts:\n  - b.example # b\n",
+            "network:\n  mode: proxy\n  allowedHosts:\n  - b.example # b\n  - a.example:443\n",
+        ),
+        (
+            "network: { mode: proxy, allowedHosts: [b.example] }\n",
+            "network: { mode: proxy, allowedHosts: [b.example, \"a.example:443\"] }\n",
+        ),
+    ];
+    for (before, after) in cases {
+        let saved = with_host(before, "policy.yaml", HostList::Allowed, "a.example:443").unwrap();
+        assert_eq!(saved.text, after);
+        let again =
+            with_host(&saved.text, "policy.yaml", HostList::Allowed, "A.example:443").unwrap();
+        assert_eq!((again.text.as_str(), again.added.len()), (after, 0));
+    }
+    let saved = with_host("{}", "policy.json", HostList::Denied, "a.example:22").unwrap();
+    let json: serde_json::Value = serde_json::from_str(&saved.text).unwrap();
+    assert_eq!(json, serde_json::json!({ "network": { "deniedHosts": ["a.example:22"] } }));
+}
+
+#[test]
+fn a_host_is_not_added_to_what_is_not_understood() {
+    let odd = "network: &n\n  mode: proxy\n  allowedHosts: &l [b.example]\nx: 1\n";
+    assert!(with_host(odd, "policy.yaml", HostList::Allowed, "a.example").is_err());
 }

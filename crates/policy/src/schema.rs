@@ -1,7 +1,7 @@
 //! The JSON Schema of a policy document, made from the key table that the parser itself uses.
 
 use crate::document::DOCUMENT_KEYS;
-use crate::keys::{self, Key, Kind, LIMIT_NAMES, Order};
+use crate::keys::{self, Key, Kind, LIMIT_NAMES, Order, TOOL_NAMES};
 use crate::presets::presets;
 use serde_json::{Map, Value as Json, json};
 
@@ -152,7 +152,18 @@ fn leaf(key: &Key) -> Json {
         Kind::Id => json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }),
         Kind::Path => json!({ "type": "string", "minLength": 1 }),
         Kind::Hostname => json!({ "type": "string", "pattern": "^[A-Za-z0-9.-]{1,64}$" }),
-        Kind::Paths | Kind::Hosts | Kind::EnvNames | Kind::Executables => strings(),
+        Kind::Paths | Kind::Hosts | Kind::PrivateRanges | Kind::EnvNames | Kind::Executables => {
+            strings()
+        }
+        Kind::Tools => {
+            json!({ "type": "array", "items": { "type": "string", "enum": TOOL_NAMES } })
+        }
+        Kind::Upstream => json!({ "type": "string", "pattern": "^http://[^/]+:[0-9]+/?$" }),
+        Kind::Published => json!({
+            "type": "array",
+            "items": { "type": "string", "pattern": "^((\\[[0-9a-fA-F:.]+\\]|[0-9.]+):)?[0-9]+:[0-9]+$" },
+        }),
+        Kind::Credentials => credentials(),
         Kind::SyscallNames => {
             json!({ "type": "array", "items": { "type": "string", "pattern": "^[a-z0-9_]+$" } })
         }
@@ -171,7 +182,7 @@ fn leaf(key: &Key) -> Json {
                 "additionalProperties": false,
                 "required": ["what", "reason"],
                 "properties": {
-                    "what": { "type": "string", "description": "no-isolation, network:host, TOOL:no-sandbox or TOOL:network." },
+                    "what": { "type": "string", "description": "no-isolation, network:host, network:nat, network:private, TOOL:no-sandbox or TOOL:network." },
                     "reason": { "type": "string", "minLength": 1, "description": "In the approver's own words." },
                 },
             },
@@ -181,6 +192,32 @@ fn leaf(key: &Key) -> Json {
         map.insert("description".to_owned(), json!(key.about));
     }
     schema
+}
+
+fn credentials() -> Json {
+    let text = |about: &str| json!({ "type": "string", "minLength": 1, "description": about });
+    let host = text("A host such as api.example, or a glob such as *.api.example.");
+    json!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "additionalProperties": false,
+            "required": ["name", "from"],
+            "oneOf": [{ "required": ["host"] }, { "required": ["hosts"] }],
+            "properties": {
+                "name": text("The variable that holds a placeholder inside."),
+                "from": {
+                    "type": "string",
+                    "pattern": "^(env|file):.+$",
+                    "description": "Where the secret is outside: env:VARIABLE or file:PATH.",
+                },
+                "host": host,
+                "hosts": { "type": "array", "minItems": 1, "items": host },
+                "header": text("The header that gets it; authorization if left out."),
+                "format": text("The header's value, {} for the secret; Bearer {} if left out."),
+            },
+        },
+    })
 }
 
 fn rules() -> Json {

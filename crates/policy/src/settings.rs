@@ -3,6 +3,7 @@
 use crate::diagnostic::Origin;
 use crate::keys::{self, Kind};
 use crate::model::{Approval, Policy};
+use crate::network::Credential;
 use crate::rules::StoredRule;
 use crate::units;
 use serde_json::{Map, Value as Json, json};
@@ -22,6 +23,7 @@ pub(crate) enum Value {
     Cpus(BTreeSet<u32>),
     Map(BTreeMap<String, String>),
     Approvals(Vec<Approval>),
+    Credentials(Vec<Credential>),
     Rules(Vec<StoredRule>),
 }
 
@@ -49,6 +51,7 @@ impl Value {
             Value::Cpus(cpus) => json!(cpus),
             Value::Map(map) => json!(map),
             Value::Approvals(approvals) => json!(approvals),
+            Value::Credentials(credentials) => json!(credentials),
             Value::Rules(rules) => json!(rules),
         }
     }
@@ -86,6 +89,7 @@ impl Value {
             Value::Ports(ports) => ports.is_empty(),
             Value::Map(map) => map.is_empty(),
             Value::Approvals(approvals) => approvals.is_empty(),
+            Value::Credentials(credentials) => credentials.is_empty(),
             Value::Rules(rules) => rules.is_empty(),
             _ => false,
         }
@@ -106,6 +110,9 @@ impl Value {
             (Value::List(old), Value::List(new)) => Value::List(joined(old, new)),
             (Value::Ports(old), Value::Ports(new)) => Value::Ports(joined(old, new)),
             (Value::Approvals(old), Value::Approvals(new)) => Value::Approvals(joined(old, new)),
+            (Value::Credentials(old), Value::Credentials(new)) => {
+                Value::Credentials(joined(old, new))
+            }
             (Value::Rules(old), Value::Rules(new)) => Value::Rules(joined(old, new)),
             (Value::Map(old), Value::Map(new)) => {
                 let mut all = old.clone();
@@ -122,6 +129,9 @@ impl Value {
             (Value::List(small), Value::List(large)) => small.iter().all(|i| large.contains(i)),
             (Value::Ports(small), Value::Ports(large)) => small.iter().all(|i| large.contains(i)),
             (Value::Approvals(small), Value::Approvals(large)) => {
+                small.iter().all(|i| large.contains(i))
+            }
+            (Value::Credentials(small), Value::Credentials(large)) => {
                 small.iter().all(|i| large.contains(i))
             }
             (Value::Rules(small), Value::Rules(large)) => small.iter().all(|i| large.contains(i)),

@@ -7,7 +7,7 @@ use crate::document::{Named, PolicyDocument};
 use crate::keys::{self, Key, Order};
 use crate::layers::{Layer, LayerKind, Merged, Provenance, Subject, Trust};
 use crate::nearest::nearest;
-use crate::permission;
+use crate::permission::{self, By};
 use crate::presets::{self, preset};
 use crate::rules::{self, StoredRule};
 use crate::settings::{self, Setting, Settings, Value};
@@ -248,8 +248,11 @@ impl<'a> Stack<'a> {
     }
 
     fn set(&mut self, path: &'static str, value: Value, origin: &Origin, kind: LayerKind) {
-        let source =
-            Provenance { layer: kind.name(), file: origin.file.to_string(), line: origin.line };
+        self.set_by(path, value, origin, kind.name());
+    }
+
+    fn set_by(&mut self, path: &'static str, value: Value, origin: &Origin, layer: &'static str) {
+        let source = Provenance { layer, file: origin.file.to_string(), line: origin.line };
         let old = self.settings.get(path).map(|setting| &setting.value);
         let grew = old.is_some_and(|old| !old.is_empty() && old.is_subset(&value));
         let sources = self.provenance.entry(path.to_owned()).or_default();
@@ -336,13 +339,20 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Approvals that follow from what the organisation itself wrote.
+    /// Approvals that follow from what somebody wrote who may give them.
     pub(crate) fn record(&mut self, recorded: Vec<permission::Recorded>) {
-        for permission::Recorded { approval, origin } in recorded {
+        for permission::Recorded { approval, origin, by } in recorded {
             let old = self.settings.get("approvals").map(|setting| &setting.value);
             let new = Value::Approvals(vec![approval]);
             let all = old.map_or(new.clone(), |old| old.union(&new));
-            self.set("approvals", all, &origin, LayerKind::Organisation);
+            let layer = match by {
+                By::Organisation => LayerKind::Organisation.name(),
+                By::WriterOf(key) => {
+                    let sources = self.provenance.get(key).and_then(|sources| sources.last());
+                    sources.map_or(LayerKind::CommandLine.name(), |source| source.layer)
+                }
+            };
+            self.set_by("approvals", all, &origin, layer);
         }
     }
 

@@ -3,7 +3,7 @@
 //! Locks, trust and `diff` stand on this. Where two values do not compare, the answer is
 //! [`Direction::Neutral`], and whoever may only tighten is refused.
 
-use crate::keys::{Key, Order};
+use crate::keys::{Key, Order, USUAL_PORTS};
 use crate::rules::StoredRule;
 use crate::settings::Value;
 use palisade_gate::Effect;
@@ -63,6 +63,10 @@ pub(crate) fn direction(key: &Key, from: Option<&Value>, to: Option<&Value>) -> 
         Order::Subset => cpus(cpus_of(from), cpus_of(to)),
         Order::Step => step(from, to),
         Order::AllowList => sets(lists, Direction::Tightens),
+        Order::Ports => {
+            let usual = Value::Ports(USUAL_PORTS.to_vec());
+            sets((from.or(Some(&usual)), to.or(Some(&usual))), Direction::Tightens)
+        }
         Order::DenyList => sets(lists, Direction::Loosens),
         Order::Restriction => match (unrestricted(from), unrestricted(to)) {
             (true, true) => None,

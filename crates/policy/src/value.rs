@@ -1,8 +1,9 @@
 //! One value by the kind of its key: checked here, once, and kept in the key's own unit.
 
-use crate::keys::{Kind, LIMIT_NAMES};
+use crate::keys::{Kind, LIMIT_NAMES, TOOL_NAMES};
 use crate::model::Approval;
 use crate::nearest::nearest;
+use crate::network;
 use crate::rules;
 use crate::settings::Value;
 use crate::tree::{Node, Tree};
@@ -43,7 +44,9 @@ pub(crate) fn decode_value(kind: Kind, node: &Node, file: &str) -> Result<Value,
         }
         Kind::Cpus => decode_cpus(node),
         Kind::CpuSet => decode_cpu_set(node),
-        Kind::LimitNames => items(node, "the name of a limit", limit_name).map(Value::List),
+        Kind::LimitNames => {
+            items(node, "the name of a limit", |item| one_word(&LIMIT_NAMES, item)).map(Value::List)
+        }
         Kind::Count => number(whole(node), Zero::Refused, "a whole number"),
         Kind::CountOrZero => number(whole(node), Zero::Allowed, "a whole number"),
         Kind::Id => match whole(node).filter(|id| u32::try_from(*id).is_ok()) {
@@ -59,9 +62,14 @@ pub(crate) fn decode_value(kind: Kind, node: &Node, file: &str) -> Result<Value,
         Kind::Path => text_of(node, is_path, "a path").map(Value::Text),
         Kind::Hostname => text_of(node, is_hostname, "a host name").map(Value::Text),
         Kind::Paths => list_of(node, is_path, "a path"),
-        Kind::Hosts => {
-            list_of(node, is_host, "a host name, a glob such as *.example.org, or a CIDR")
+        Kind::Hosts => network::decode_hosts(node),
+        Kind::PrivateRanges => network::decode_private(node),
+        Kind::Tools => {
+            items(node, "the name of a tool", |item| one_word(&TOOL_NAMES, item)).map(Value::List)
         }
+        Kind::Upstream => network::decode_upstream(node),
+        Kind::Published => network::decode_publish(node),
+        Kind::Credentials => network::decode_credentials(node),
         Kind::EnvNames => list_of(node, is_env_name, "a variable's name"),
         Kind::Executables => list_of(node, is_path, "a program's name or path"),
         Kind::SyscallNames => list_of(node, is_syscall, "a system call's name"),
@@ -152,11 +160,11 @@ fn decode_cpu_set(node: &Node) -> Result<Value, Mistakes> {
     }
 }
 
-fn limit_name(node: &Node) -> Result<String, Mistakes> {
+fn one_word(words: &[&str], node: &Node) -> Result<String, Mistakes> {
     match &node.tree {
-        Tree::Text(name) if LIMIT_NAMES.contains(&name.as_str()) => Ok(name.clone()),
-        Tree::Text(name) => mistake(node, &one_of(&LIMIT_NAMES, name)),
-        _ => mistake(node, "the name of a limit"),
+        Tree::Text(name) if words.contains(&name.as_str()) => Ok(name.clone()),
+        Tree::Text(name) => mistake(node, &one_of(words, name)),
+        _ => mistake(node, &one_of(words, "")),
     }
 }
 
@@ -245,11 +253,6 @@ fn is_hostname(text: &str) -> bool {
     // 64 is the kernel's __NEW_UTS_LEN (sethostname(2)).
     let valid = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     !text.is_empty() && text.len() <= 64 && text.chars().all(valid)
-}
-
-fn is_host(text: &str) -> bool {
-    let valid = |c: char| c.is_alphanumeric() || "-._*:/[]".contains(c);
-    !text.is_empty() && !text.contains("//") && text.chars().all(valid)
 }
 
 fn is_env_name(text: &str) -> bool {

@@ -1,6 +1,6 @@
 //! `{"sandbox": {"bash": {…}, "images": {…}}}`: an agent's settings for its tools.
 
-use super::foreign::{Field, Foreign, blocked_by};
+use super::foreign::{Field, Foreign};
 use super::{Loaded, SourceKind};
 use crate::diagnostic::Diagnostic;
 use crate::document::PolicyDocument;
@@ -50,13 +50,7 @@ fn tool_key(foreign: &mut Foreign, field: &Field<'_>, part: &mut Settings) {
         "defaultNetwork" => foreign.copy(field, "network.mode", part),
         "proxyAllowlist" => {
             foreign.copy(field, "network.allowedHosts", part);
-            for host in foreign.texts(field) {
-                if let Some(pattern) = blocked_by(&host, &[]) {
-                    let message =
-                        format!("`{host}` stays blocked by `{pattern}`, which always wins");
-                    foreign.warn(field, message);
-                }
-            }
+            foreign.warn_of_blocked(field, &[], part);
         }
         "resources" => {
             for limit in foreign.fields(field.node(), &field.path, &["memory", "timeout", "cpus"]) {

@@ -72,7 +72,7 @@ pub fn load_environment(variables: &BTreeMap<String, String>) -> Result<Loaded, 
         return Err(problems);
     }
     let document = PolicyDocument { refused, ..document };
-    Ok(Loaded { kind: SourceKind::Environment, document, warnings: Vec::new() })
+    Ok(Loaded { kind: SourceKind::Environment, document, warnings: Vec::new(), listen: None })
 }
 
 enum Translated {

@@ -10,6 +10,8 @@ use crate::nearest::nearest;
 use crate::settings::{Settings, Value};
 use crate::tree::{Entry, Node, Position, Tree};
 use crate::value::decode_value;
+use palisade_hosts::{Host, HostPattern, always_blocked};
+use std::net::{IpAddr, SocketAddr};
 
 /// A file of another program while it is read.
 pub(super) struct Foreign {
@@ -56,7 +58,7 @@ impl Foreign {
             return Err(self.decoder.problems);
         }
         document.refused = self.refused;
-        Ok(Loaded { kind, document, warnings: self.warnings })
+        Ok(Loaded { kind, document, warnings: self.warnings, listen: None })
     }
 
     /// The fields of a mapping that are in `known`; the others are complained about.
@@ -123,6 +125,21 @@ impl Foreign {
         put(out, path, value, self.decoder.origin(field.entry.at));
     }
 
+    /// An address and port to listen on.
+    pub(super) fn socket(&mut self, field: &Field<'_>) -> Option<SocketAddr> {
+        let address = match &field.node().tree {
+            // `:3128` is every address, as Go programs write it.
+            Tree::Text(text) if text.starts_with(':') => format!("[::]{text}").parse().ok(),
+            Tree::Text(text) => text.parse().ok(),
+            _ => None,
+        };
+        if address.is_none() {
+            let expected = "an address and port such as 0.0.0.0:3128";
+            self.decoder.wrong_type(field.node(), &field.path, expected);
+        }
+        address
+    }
+
     pub(super) fn boolean(&mut self, field: &Field<'_>) -> Option<bool> {
         match field.node().tree {
             Tree::Bool(value) => Some(value),
@@ -174,16 +191,44 @@ pub(super) fn texts_under(node: &Node, key: &str) -> Vec<String> {
     items.iter().filter_map(text).collect()
 }
 
-/// Names that no egress policy here lets through, whatever a list says (NET-3).
+/// Names that files of this kind never let through, whatever their list says. Our own lists may name such a
+/// host, so what is meant there is said here.
 const ALWAYS_BLOCKED: [&str; 3] = ["localhost", "*.local", "*.internal"];
 
+impl Foreign {
+    /// Allowed hosts that stay blocked, or stand for nothing that can be reached, are warned of.
+    pub(super) fn warn_of_blocked(
+        &mut self,
+        field: &Field<'_>,
+        blocked: &[String],
+        settings: &mut Settings,
+    ) {
+        for host in self.texts(field) {
+            if let Some(pattern) = blocked_by(&host, blocked) {
+                let denied = Value::List(vec![pattern.to_owned()]);
+                self.set(field, "network.deniedHosts", denied, settings);
+                let message = format!("`{host}` stays blocked by `{pattern}`, which always wins");
+                self.warn(field, message);
+            } else if let Some(blocked) = address_of(&host).and_then(always_blocked) {
+                let message =
+                    format!("`{host}` stays blocked: {} addresses always are", blocked.what);
+                self.warn(field, message);
+            }
+        }
+    }
+}
+
 /// The block-list entry that an allowed host falls under, if any.
-pub(super) fn blocked_by<'a>(host: &str, blocked: &'a [String]) -> Option<&'a str> {
+fn blocked_by<'a>(host: &str, blocked: &'a [String]) -> Option<&'a str> {
+    let host_alone = HostPattern::parse(host).map_or(host, |_| host.trim_start_matches("*."));
+    let parsed = Host::parse(host_alone).ok();
     let always = ALWAYS_BLOCKED.iter().copied();
     always.chain(blocked.iter().map(String::as_str)).find(|pattern| {
-        match pattern.strip_prefix("*.") {
-            Some(domain) => host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.')),
-            None => host == *pattern,
-        }
+        let covers = HostPattern::parse(pattern).ok().zip(parsed.as_ref());
+        *pattern == host || covers.is_some_and(|(pattern, host)| pattern.matches(host))
     })
+}
+
+fn address_of(host: &str) -> Option<IpAddr> {
+    HostPattern::parse(host).ok()?.range().map(|range| range.addr())
 }

@@ -41,11 +41,15 @@ fn an_agents_tool_settings_load_for_that_tool() {
     assert_eq!(bash.policy.resources.max_memory, Some(1 << 30));
     assert_eq!(bash.policy.resources.timeout, Some(300_000));
     assert_eq!(bash.policy.network.mode, NetworkMode::None);
-    assert_eq!(bash.policy.network.allowed_hosts, ["*.corp.example", "packages.local"]);
+    assert_eq!(written(&bash.policy.network.allowed_hosts), ["*.corp.example", "packages.local"]);
     assert_eq!(refusals(&loaded), ["sandbox.images"]);
     assert!(not_enforced(&bash).iter().any(|refusal| refusal.key == "sandbox.images"));
     let written = loaded.document.to_json();
     assert_eq!(written["tools"]["bash"]["resources"]["timeout"], 300_000);
+}
+
+fn written(hosts: &[palisade_hosts::Entry]) -> Vec<&str> {
+    hosts.iter().map(|host| host.written.as_str()).collect()
 }
 
 /// Proves: POL-3 contradiction-warning
@@ -90,9 +94,13 @@ fn an_egress_proxys_configuration_loads() {
     assert_eq!(loaded.kind, SourceKind::Proxy);
     let policy = policy(&loaded);
     assert_eq!(policy.network.mode, NetworkMode::Proxy);
-    assert_eq!(policy.network.allowed_ports, [80, 443]);
-    assert_eq!(policy.network.denied_hosts, ["localhost", "10.0.0.0/8", "fd00:ec2::254/128"]);
-    assert_eq!(refusals(&loaded), ["listenAddr"]);
+    assert_eq!(policy.network.allowed_ports, Some(vec![80, 443]));
+    assert_eq!(
+        written(&policy.network.denied_hosts),
+        ["localhost", "10.0.0.0/8", "fd00:ec2::254/128"]
+    );
+    assert_eq!(loaded.listen, Some("0.0.0.0:3128".parse().unwrap()));
+    assert!(refusals(&loaded).is_empty());
 }
 
 const CARGO: &str = r#"
@@ -163,7 +171,7 @@ execution_policy:
     let blanks = loaded.warnings.iter().filter(|w| w.message.contains("ends in a blank"));
     assert_eq!(blanks.count(), 1);
     let policy = policy(&loaded);
-    assert_eq!(policy.network.allowed_ports, [80, 443]);
+    assert_eq!(policy.network.allowed_ports, Some(vec![80, 443]));
     assert_eq!(policy.filesystem.denied_paths, ["/root"]);
     assert_eq!(policy.resources.max_memory, Some(512 << 20));
     let complete =
@@ -292,8 +300,8 @@ fn sandbox_runtime_settings_load_with_their_meaning() {
     assert_eq!(loaded.kind, SourceKind::SandboxRuntime);
     let policy = policy(&loaded);
     assert_eq!(policy.network.mode, NetworkMode::Proxy);
-    assert_eq!(policy.network.allowed_hosts, ["forge.example"]);
-    assert_eq!(policy.network.denied_hosts, ["bad.example"]);
+    assert_eq!(written(&policy.network.allowed_hosts), ["forge.example"]);
+    assert_eq!(written(&policy.network.denied_hosts), ["bad.example"]);
     assert_eq!(policy.filesystem.denied_paths, ["~/.ssh"]);
     assert_eq!(policy.filesystem.read_write_paths, ["/tmp/x"]);
     assert_eq!(policy.filesystem.read_only_paths, [".env"]);
@@ -329,7 +337,7 @@ fn a_claude_code_settings_file_loads_for_its_sandbox_and_file_rules() {
     let policy = policy(&loaded);
     assert_eq!(policy.filesystem.denied_paths, ["~/.aws"]);
     assert_eq!(policy.filesystem.read_write_paths, ["/srv/out"]);
-    assert_eq!(policy.network.allowed_hosts, ["docs.example"]);
+    assert_eq!(written(&policy.network.allowed_hosts), ["docs.example"]);
     assert_eq!(policy.filesystem.project, ProjectAccess::ReadWrite);
     assert!(warns(&loaded, "`Bash(curl:*)` is about the agent's own tools"));
     let pattern = r#"{"permissions": {"deny": ["Read(**/*.pem)"]}}"#;

@@ -15,6 +15,7 @@ use crate::document::PolicyDocument;
 use crate::parse::{self, Format};
 use crate::tree::{Node, Tree};
 use serde::Serialize;
+use std::net::SocketAddr;
 
 pub use environment::{NAMES as ENVIRONMENT_NAMES, load_environment};
 
@@ -42,6 +43,8 @@ pub struct Loaded {
     pub kind: SourceKind,
     pub document: PolicyDocument,
     pub warnings: Vec<Diagnostic>,
+    /// Where the file wants a proxy of its own to listen; a run has nothing to do with it.
+    pub listen: Option<SocketAddr>,
 }
 
 /// Loads any known kind of file, told apart by its shape.
@@ -54,7 +57,7 @@ pub fn load(text: &str, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
         SourceKind::SandboxRuntime => sandbox_runtime::load(&node, file),
         kind @ (SourceKind::Palisade | SourceKind::Environment) => {
             let document = parse::decode(&node, file)?;
-            Ok(Loaded { kind, document, warnings: Vec::new() })
+            Ok(Loaded { kind, document, warnings: Vec::new(), listen: None })
         }
     }
 }

@@ -1,6 +1,6 @@
 //! An egress proxy's own configuration: `listenAddr, allowlist, blocklist, logRequests`.
 
-use super::foreign::{Foreign, blocked_by, texts_under};
+use super::foreign::{Foreign, texts_under};
 use super::{Loaded, SourceKind};
 use crate::diagnostic::Diagnostic;
 use crate::document::PolicyDocument;
@@ -13,10 +13,11 @@ pub(super) fn load(node: &Node, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
     let mut foreign = Foreign::new(file);
     let mut document = PolicyDocument::default();
     let settings = &mut document.settings;
+    let mut listen = None;
     let blocked = node.get("blocklist").map(|list| texts_under(list, "hosts")).unwrap_or_default();
     for field in foreign.fields(node, "", &KEYS) {
         match field.name() {
-            "listenAddr" => foreign.refuse(&field, "the proxy does not run alone yet"),
+            "listenAddr" => listen = foreign.socket(&field),
             "allowlist" => {
                 foreign.set(&field, "network.mode", Value::Word("proxy"), settings);
                 for list in foreign.fields(field.node(), &field.path, &["hosts", "ports"]) {
@@ -25,13 +26,7 @@ pub(super) fn load(node: &Node, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
                         continue;
                     }
                     foreign.copy(&list, "network.allowedHosts", settings);
-                    for host in foreign.texts(&list) {
-                        if let Some(pattern) = blocked_by(&host, &blocked) {
-                            let message =
-                                format!("`{host}` stays blocked by `{pattern}`, which always wins");
-                            foreign.warn(&list, message);
-                        }
-                    }
+                    foreign.warn_of_blocked(&list, &blocked, settings);
                 }
             }
             "blocklist" => {
@@ -51,5 +46,6 @@ pub(super) fn load(node: &Node, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
             }
         }
     }
-    foreign.finish(SourceKind::Proxy, document)
+    let loaded = foreign.finish(SourceKind::Proxy, document)?;
+    Ok(Loaded { listen, ..loaded })
 }

@@ -1,0 +1,291 @@
+//! Values of the `network` section that are more than a word or a number: hosts, ranges, ports let in,
+//! credentials.
+//!
+//! Checked here with their place in the file; the resolved policy holds them parsed.
+
+use crate::nearest::nearest;
+use crate::settings::Value;
+use crate::tree::{Node, Tree};
+use crate::value::{Mistake, Mistakes, items, mistake};
+use palisade_hosts::{Entry, Host, HostPattern, IpNet};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+use std::str::FromStr;
+
+/// A port of the host that leads to one inside: `[ADDRESS:]PORT:INNER`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct PublishedPort {
+    pub address: IpAddr,
+    pub port: u16,
+    pub inner: u16,
+}
+
+/// A secret that requests to some hosts get on the way out, and that is not inside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Credential {
+    /// The variable that holds a placeholder inside.
+    pub name: String,
+    pub from: SecretSource,
+    pub hosts: Vec<HostPattern>,
+    /// Lower case.
+    pub header: String,
+    /// The header's value; `{}` stands for the secret.
+    pub format: String,
+}
+
+/// Where the secret is outside: `env:VARIABLE` or `file:PATH`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum SecretSource {
+    Env(String),
+    /// As it was written, with `~` and variables.
+    File(String),
+}
+
+/// Text that is not in the form its key asks for; says which form that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not in the form {0}")]
+pub struct WrongForm(&'static str);
+
+const HOSTS_FORM: &str = "a host name, a glob such as *.example.org, or a CIDR";
+const PRIVATE_FORM: &str =
+    "a CIDR within 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10 or fc00::/7";
+const PUBLISH_FORM: &str = "[ADDRESS:]PORT:INNER, such as 8080:80 or 0.0.0.0:8080:80";
+const SOURCE_FORM: &str = "env:VARIABLE or file:PATH";
+const UPSTREAM_FORM: &str = "a proxy such as http://proxy.example:3128";
+const CREDENTIAL_FORM: &str = "a mapping with `name`, `from` and `hosts`";
+const CREDENTIAL_FIELDS: [&str; 6] = ["name", "from", "host", "hosts", "header", "format"];
+const DEFAULT_HEADER: &str = "authorization";
+const DEFAULT_FORMAT: &str = "Bearer {}";
+/// Headers that say where a request goes and how long it is; who could set them could send it elsewhere.
+const FRAMING_HEADERS: [&str; 6] =
+    ["host", "content-length", "transfer-encoding", "connection", "upgrade", "proxy-authorization"];
+
+impl FromStr for PublishedPort {
+    type Err = WrongForm;
+
+    fn from_str(text: &str) -> Result<Self, WrongForm> {
+        let parsed = text.rsplit_once(':').and_then(|(outer, inner)| {
+            let (address, port) = match outer.rsplit_once(':') {
+                Some((address, port)) => (address_of(address)?, port),
+                None => (Ipv4Addr::LOCALHOST.into(), outer),
+            };
+            Some(Self { address, port: port_of(port)?, inner: port_of(inner)? })
+        });
+        parsed.ok_or(WrongForm(PUBLISH_FORM))
+    }
+}
+
+fn address_of(text: &str) -> Option<IpAddr> {
+    match text.strip_prefix('[') {
+        Some(rest) => rest.strip_suffix(']')?.parse().ok().map(IpAddr::V6),
+        None => text.parse().ok().map(IpAddr::V4),
+    }
+}
+
+fn port_of(text: &str) -> Option<u16> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|port| is_plain && *port > 0)
+}
+
+impl fmt::Display for PublishedPort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { address, port, inner } = self;
+        match address {
+            IpAddr::V4(address) => write!(out, "{address}:{port}:{inner}"),
+            IpAddr::V6(address) => write!(out, "[{address}]:{port}:{inner}"),
+        }
+    }
+}
+
+impl FromStr for SecretSource {
+    type Err = WrongForm;
+
+    fn from_str(text: &str) -> Result<Self, WrongForm> {
+        match text.split_once(':') {
+            Some(("env", name)) if is_variable(name) => Ok(Self::Env(name.to_owned())),
+            Some(("file", path)) if !path.is_empty() && !path.contains('\0') => {
+                Ok(Self::File(path.to_owned()))
+            }
+            _ => Err(WrongForm(SOURCE_FORM)),
+        }
+    }
+}
+
+impl fmt::Display for SecretSource {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Env(name) => write!(out, "env:{name}"),
+            Self::File(path) => write!(out, "file:{path}"),
+        }
+    }
+}
+
+macro_rules! is_text_in_documents {
+    ($type:ty) => {
+        impl From<$type> for String {
+            fn from(value: $type) -> Self {
+                value.to_string()
+            }
+        }
+
+        impl TryFrom<String> for $type {
+            type Error = WrongForm;
+
+            fn try_from(text: String) -> Result<Self, WrongForm> {
+                text.parse()
+            }
+        }
+    };
+}
+
+is_text_in_documents!(PublishedPort);
+is_text_in_documents!(SecretSource);
+
+pub(crate) fn decode_hosts(node: &Node) -> Result<Value, Mistakes> {
+    let host = |item: &Node| {
+        let Tree::Text(text) = &item.tree else { return mistake(item, HOSTS_FORM) };
+        match Entry::parse(text) {
+            Ok(_) => Ok(text.clone()),
+            Err(why) => Err(vec![Mistake {
+                found: item.clone(),
+                expected: format!("{HOSTS_FORM} ({why})"),
+            }]),
+        }
+    };
+    items(node, HOSTS_FORM, host).map(Value::List)
+}
+
+/// Only what is private: loopback, link-local and metadata addresses can not be opened by anything.
+pub(crate) fn decode_private(node: &Node) -> Result<Value, Mistakes> {
+    let range = |item: &Node| match &item.tree {
+        Tree::Text(text) if is_private(text) => Ok(text.clone()),
+        _ => mistake(item, PRIVATE_FORM),
+    };
+    items(node, PRIVATE_FORM, range).map(Value::List)
+}
+
+const PRIVATE: [&str; 5] =
+    ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"];
+
+fn is_private(text: &str) -> bool {
+    let within = |range: &IpNet| {
+        PRIVATE.iter().any(|of| of.parse::<IpNet>().is_ok_and(|of| of.contains(range)))
+    };
+    text.parse::<IpNet>().is_ok_and(|range| range == range.trunc() && within(&range))
+}
+
+pub(crate) fn decode_publish(node: &Node) -> Result<Value, Mistakes> {
+    let port = |item: &Node| match &item.tree {
+        // As it is shown, so that two spellings of one port are one entry.
+        Tree::Text(text) => match text.parse::<PublishedPort>() {
+            Ok(port) => Ok(port.to_string()),
+            Err(_) => mistake(item, PUBLISH_FORM),
+        },
+        _ => mistake(item, PUBLISH_FORM),
+    };
+    items(node, PUBLISH_FORM, port).map(Value::List)
+}
+
+pub(crate) fn decode_upstream(node: &Node) -> Result<Value, Mistakes> {
+    match &node.tree {
+        Tree::Text(text) if is_upstream(text) => Ok(Value::Text(text.clone())),
+        _ => mistake(node, UPSTREAM_FORM),
+    }
+}
+
+/// `http://[USER:PASSWORD@]HOST:PORT`, with a `/` at the end or without.
+fn is_upstream(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix("http://") else { return false };
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+    let is_plain = !rest.contains(|c: char| c.is_whitespace() || c.is_control() || c == '/');
+    let parts = place.rsplit_once(':');
+    is_plain
+        && parts.is_some_and(|(host, port)| Host::parse(host).is_ok() && port_of(port).is_some())
+}
+
+pub(crate) fn decode_credentials(node: &Node) -> Result<Value, Mistakes> {
+    items(node, CREDENTIAL_FORM, decode_credential).map(Value::Credentials)
+}
+
+fn decode_credential(node: &Node) -> Result<Credential, Mistakes> {
+    let Tree::Map(entries) = &node.tree else { return mistake(node, CREDENTIAL_FORM) };
+    for (index, entry) in entries.iter().enumerate() {
+        let found = Node { tree: Tree::Text(entry.key.clone()), at: entry.at };
+        if !CREDENTIAL_FIELDS.contains(&entry.key.as_str()) {
+            let near = nearest(&entry.key, CREDENTIAL_FIELDS);
+            let near = near.map(|near| format!(" (nearest: {near})")).unwrap_or_default();
+            let fields = CREDENTIAL_FIELDS.join(", ");
+            return mistake(&found, &format!("a credential made of {fields}{near}"));
+        }
+        if entries[..index].iter().any(|other| other.key == entry.key) {
+            return mistake(&found, &format!("a credential that gives `{}` once", entry.key));
+        }
+    }
+    let text = |name: &str, valid: fn(&str) -> bool, expected: &str| match node.get(name) {
+        None => Ok(None),
+        Some(Node { tree: Tree::Text(text), .. }) if valid(text) => Ok(Some(text.clone())),
+        Some(other) => mistake(other, expected),
+    };
+    let needed = |found: Option<String>| found.map_or_else(|| mistake(node, CREDENTIAL_FORM), Ok);
+    let name = needed(text("name", is_variable, "a credential whose `name` is a variable's")?)?;
+    let is_source = |text: &str| text.parse::<SecretSource>().is_ok();
+    let from = text("from", is_source, &format!("a credential from {SOURCE_FORM}"))?;
+    let Ok(from) = needed(from)?.parse() else { return mistake(node, CREDENTIAL_FORM) };
+    let header = text("header", is_header, "a credential whose `header` can carry a secret")?;
+    let format =
+        text("format", is_format, "a credential whose `format` has one {} for the secret")?;
+    Ok(Credential {
+        name,
+        from,
+        hosts: credential_hosts(node)?,
+        header: header.map_or_else(|| DEFAULT_HEADER.to_owned(), |name| name.to_ascii_lowercase()),
+        format: format.unwrap_or_else(|| DEFAULT_FORMAT.to_owned()),
+    })
+}
+
+/// `host: api.example`, or `hosts: [api.example, …]`; none at all would be all of them.
+fn credential_hosts(node: &Node) -> Result<Vec<HostPattern>, Mistakes> {
+    const FORM: &str = "a credential for hosts such as api.example or *.api.example";
+    let pattern = |item: &Node| match &item.tree {
+        Tree::Text(text) if text != "*" => {
+            HostPattern::parse(text).or_else(|why| mistake(item, &format!("{FORM} ({why})")))
+        }
+        _ => mistake(item, FORM),
+    };
+    match (node.get("host"), node.get("hosts")) {
+        (Some(host), None) => pattern(host).map(|host| vec![host]),
+        (None, Some(hosts)) => match items(hosts, FORM, pattern)? {
+            none if none.is_empty() => mistake(hosts, FORM),
+            hosts => Ok(hosts),
+        },
+        (Some(_), Some(_)) => mistake(node, "a credential with one of `host` and `hosts`"),
+        (None, None) => mistake(node, CREDENTIAL_FORM),
+    }
+}
+
+fn is_variable(text: &str) -> bool {
+    let valid = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !text.is_empty()
+        && text.chars().all(valid)
+        && !text.starts_with(|first: char| first.is_ascii_digit())
+}
+
+/// A token of RFC 9110.
+fn is_header(text: &str) -> bool {
+    let valid = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    let is_framing = FRAMING_HEADERS.iter().any(|framing| text.eq_ignore_ascii_case(framing));
+    !text.is_empty() && text.chars().all(valid) && !is_framing
+}
+
+fn is_format(text: &str) -> bool {
+    text.matches("{}").count() == 1 && text.chars().all(|c| c == '\t' || !c.is_control())
+}
+
+#[cfg(test)]
+#[path = "network_tests.rs"]
+mod tests;

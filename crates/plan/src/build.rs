@@ -1,5 +1,6 @@
 //! Puts a plan together, part by part.
 
+use crate::egress::{self, Chosen};
 use crate::error::PlanError;
 use crate::executables::{self, Ground};
 use crate::facts::{HostFacts, HostTree, LimitFacts};
@@ -7,8 +8,8 @@ use crate::guard::{Guarded, Mounted};
 use crate::host::Host;
 use crate::limits::{self, Assigned};
 use crate::model::{
-    Command, Confinement, Gate, Guard, Hardening, Identity, Landlock, MountOp, Namespaced, Note,
-    Plan, Seccomp, Weight,
+    Command, Confinement, Egress, Gate, Guard, Hardening, Identity, Landlock, MountOp, Namespaced,
+    Note, OnUnknown, Plan, Seccomp, Weight,
 };
 use crate::reach::Reach;
 use crate::seccomp::Unheld;
@@ -72,17 +73,25 @@ struct Kept {
     gate: Option<Gate>,
     hardening: Hardening,
     assigned: Assigned,
+    way_out: WayOut,
+}
+
+/// The network, where it is a namespace of the run's own.
+#[derive(Default)]
+struct WayOut {
+    chosen: Chosen,
+    /// The certificates that programs are to trust, where they are not the host's.
+    trusted: Option<PathBuf>,
 }
 
 fn keep(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanError> {
     let policy = request.policy;
-    namespaces::refuse_unenforced(policy)?;
     let (seen, kept) = match (policy.isolation_level, policy.process.user_namespace) {
         (Level::None, _) => without_isolation(request, host),
         (_, false) => without_namespaces(request, host),
         (_, true) => with_namespaces(request, host),
     }?;
-    namespaces::refuse_unasked(policy, kept.gate.is_some())?;
+    namespaces::refuse_unasked(policy, kept.gate.is_some() || kept.way_out.asks())?;
     Ok((seen, kept))
 }
 
@@ -93,6 +102,7 @@ fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept
     let identity = identity::choose(&policy.process, &request.session, request.facts)?;
     let mut seen = see::see(policy, request.facts, host, Outside::Absent, request.missing)?;
     add_name_files(&identity, request.facts, host, &mut seen);
+    let way_out = way_out(request, host, &mut seen)?;
     let mounts: Vec<MountOp> = seen.view.ops.values().cloned().collect();
     let guard = guard_names(request, host, &mounts, Mounted::Yes, &mut seen)?;
     let landlock = landlock::second_floor(request.facts, &mounts, guard.as_ref());
@@ -116,8 +126,28 @@ fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept
         gate,
         hardening: Hardening::all(),
         assigned,
+        way_out,
     };
     Ok((seen, kept))
+}
+
+fn way_out(request: &Request<'_>, host: &Host<'_>, seen: &mut Seen) -> Result<WayOut, PlanError> {
+    let (policy, facts) = (request.policy, request.facts);
+    let chosen = egress::choose(policy, facts, host)?;
+    let hostname = &policy.process.hostname;
+    let trusted = chosen
+        .egress
+        .as_ref()
+        .and_then(|egress| egress::add_files(egress, hostname, facts, host, &mut seen.view));
+    Ok(WayOut { chosen, trusted })
+}
+
+impl WayOut {
+    /// Whether somebody may be asked about a host.
+    fn asks(&self) -> bool {
+        matches!(&self.chosen.egress,
+            Some(Egress::Proxy(proxy)) if proxy.on_unknown == OnUnknown::Ask)
+    }
 }
 
 fn without_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanError> {
@@ -147,6 +177,7 @@ fn without_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, K
         gate: None,
         hardening: Hardening { mount_flags: false, ..Hardening::all() },
         assigned,
+        way_out: WayOut::default(),
     };
     Ok((seen, kept))
 }
@@ -183,6 +214,7 @@ fn without_isolation(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Ke
             ..Hardening::all()
         },
         assigned: assign(request, limits::Walls { own_user_namespace: false, filter: false })?,
+        way_out: WayOut::default(),
     };
     Ok((see::nothing_hidden(request.policy, request.facts, host)?, kept))
 }
@@ -222,11 +254,15 @@ fn finish(
     kept: Kept,
 ) -> Result<Plan, PlanError> {
     let (policy, facts) = (request.policy, request.facts);
+    let credentials = egress::credentials(&policy.network.credentials, facts)?;
     let inside = environment::Inside {
         session: &request.session,
         home: seen.home.as_deref(),
         cwd: &seen.cwd,
         has_dir: &|dir| seen.has_dir(dir, host),
+        egress: kept.way_out.chosen.egress.as_ref(),
+        credentials: &credentials,
+        trusted: kept.way_out.trusted.as_deref(),
     };
     let environment = environment::build(&policy.process, facts, &inside);
     let walls = Walls {
@@ -238,10 +274,11 @@ fn finish(
     };
     let self_check = selfcheck::probes(facts, host, &walls);
     let mut notes = notes(policy, facts, host.home(), &kept);
+    let mut kept = kept;
+    notes.append(&mut kept.way_out.chosen.notes);
     let seen_notes = seen.notes.into_iter().chain(seen.view.notes);
     notes.extend(seen_notes.map(|text| Note::new(Weight::Important, text)));
     notes.extend(environment.note().map(|text| Note::new(Weight::Routine, text)));
-    let mut kept = kept;
     let command =
         Command { argv: request.command.clone(), cwd: seen.cwd, env: environment.entries };
     let about_programs = list_executables(policy, facts, host, &command, &mut kept)?;
@@ -278,6 +315,8 @@ fn finish(
         seccomp: kept.seccomp,
         guard: kept.guard,
         gate: kept.gate,
+        egress: kept.way_out.chosen.egress,
+        publish: kept.way_out.chosen.publish,
         self_check,
         hardening: kept.hardening,
         promises: Vec::new(),

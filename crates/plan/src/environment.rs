@@ -1,5 +1,8 @@
 //! The command's environment (PROC-8): what the policy lets through, less what looks like a secret.
 
+use crate::egress::{
+    AUTHORITY, CredentialPlan, CredentialSource, Egress, INSIDE, PROXY_PORT, PROXY_VARIABLES,
+};
 use crate::facts::HostFacts;
 use crate::lists;
 use crate::own;
@@ -13,6 +16,20 @@ use std::sync::LazyLock;
 const CLEAN_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Names that say where temporary files go, and where a shell has been: it looks there when it starts.
 const DIRECTORIES: [&str; 5] = ["TMPDIR", "TMP", "TEMP", "PWD", "OLDPWD"];
+/// What no proxy leads to.
+const OWN_LOOPBACK: &str = "localhost,127.0.0.0/8,127.0.0.1,::1";
+/// Name a file that holds everybody who is trusted.
+const TRUST_ALL: [&str; 7] = [
+    "SSL_CERT_FILE",
+    "CURL_CA_BUNDLE",
+    "REQUESTS_CA_BUNDLE",
+    "PIP_CERT",
+    "GIT_SSL_CAINFO",
+    "CARGO_HTTP_CAINFO",
+    "AWS_CA_BUNDLE",
+];
+/// Name a file that holds who is trusted besides.
+const TRUST_MORE: [&str; 2] = ["NODE_EXTRA_CA_CERTS", "DENO_CERT"];
 /// The login name of a command that root started.
 pub(crate) const SANDBOX_USER: &str = "sandbox";
 
@@ -24,6 +41,11 @@ pub(crate) struct Inside<'a> {
     pub(crate) cwd: &'a Path,
     /// Whether a directory is in the view, for `TMPDIR`.
     pub(crate) has_dir: &'a dyn Fn(&Path) -> bool,
+    pub(crate) egress: Option<&'a Egress>,
+    /// Secrets that are not inside, whether there is a way out or not.
+    pub(crate) credentials: &'a [CredentialPlan],
+    /// The certificates that programs are to trust, where they are not the host's.
+    pub(crate) trusted: Option<&'a Path>,
 }
 
 #[derive(Debug)]
@@ -79,10 +101,49 @@ pub(crate) fn build(process: &Process, facts: &HostFacts, inside: &Inside<'_>) -
             env.insert(name.into(), SANDBOX_USER.into());
         }
     }
+    let proxy = match inside.egress {
+        Some(Egress::Proxy(proxy)) => Some(proxy),
+        Some(Egress::Nat(_)) | None => None,
+    };
+    if let Some(proxy) = proxy {
+        env.extend(proxy_variables());
+        if proxy.intercept {
+            env.extend(trust_variables(inside));
+        }
+    }
     env.extend(process.env.iter().map(|(name, value)| (name.into(), value.into())));
+    put_placeholders(&mut env, inside.credentials);
     env.insert("SANDBOX".into(), "1".into());
     env.insert("SANDBOX_SESSION".into(), inside.session.into());
     Environment { entries: env.into_iter().collect(), removed }
+}
+
+/// For programs that know of proxies: the same way out, with an answer that says why if it is closed.
+fn proxy_variables() -> Vec<(OsString, OsString)> {
+    let proxy = format!("http://{INSIDE}:{PROXY_PORT}");
+    let to_proxy = PROXY_VARIABLES.map(|name| (name.into(), (&proxy).into()));
+    let past_it = ["NO_PROXY", "no_proxy"].map(|name| (name.into(), OWN_LOOPBACK.into()));
+    to_proxy.into_iter().chain(past_it).collect()
+}
+
+/// Last of all: a secret that is added outside is not inside, whoever else named its variable.
+fn put_placeholders(env: &mut BTreeMap<OsString, OsString>, credentials: &[CredentialPlan]) {
+    for credential in credentials {
+        if let CredentialSource::Env(name) = &credential.source {
+            env.remove(OsStr::new(name));
+        }
+    }
+    let held =
+        |credential: &CredentialPlan| ((&credential.name).into(), (&credential.placeholder).into());
+    env.extend(credentials.iter().map(held));
+}
+
+/// Where libraries and tools are told whom to trust, each in its own way.
+fn trust_variables(inside: &Inside<'_>) -> Vec<(OsString, OsString)> {
+    let all = inside.trusted.unwrap_or(Path::new(AUTHORITY));
+    let all = TRUST_ALL.map(|name| (name.into(), all.into()));
+    let more = TRUST_MORE.map(|name| (name.into(), AUTHORITY.into()));
+    all.into_iter().chain(more).collect()
 }
 
 fn clean(facts: &HostFacts) -> Vec<(OsString, OsString)> {

@@ -7,6 +7,9 @@ fn env(process: &Process, facts: &HostFacts) -> Environment {
         home: None,
         cwd: &facts.cwd,
         has_dir: &|dir| dir.starts_with("/tmp"),
+        egress: None,
+        credentials: &[],
+        trusted: None,
     };
     build(process, facts, &inside)
 }

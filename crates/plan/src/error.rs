@@ -47,14 +47,17 @@ pub enum PlanError {
          another one with --cwd"
     )]
     WorkingDirectory { path: PathBuf },
-    #[error("{what} is not enforced in this version; {mend}")]
-    NotEnforced { what: &'static str, mend: &'static str },
     #[error("{what}: nothing is asked in this run; questions need {needs}")]
     NothingIsAsked { what: &'static str, needs: &'static str },
     #[error(
         "{what} has no effect at LEVEL_0, which isolates nothing; take it out or raise the level"
     )]
     NoIsolation { what: &'static str },
+    #[error(
+        "network mode nat needs a program that forwards, and none is here; install pasta (Debian package \
+         passt) or slirp4netns (package slirp4netns), or use --network proxy"
+    )]
+    NoNatHelper,
     #[error("{what} needs namespaces; {mend}")]
     NeedsNamespaces { what: &'static str, mend: &'static str },
     #[error(
@@ -118,7 +121,6 @@ impl PlanError {
             | Self::OwnPath { .. }
             | Self::OwnArea { .. }
             | Self::WorkingDirectory { .. }
-            | Self::NotEnforced { .. }
             | Self::NothingIsAsked { .. }
             | Self::NotAllowed { .. }
             | Self::NoRoomLeft { .. }
@@ -130,6 +132,7 @@ impl PlanError {
             | Self::NotADirectory { .. }
             | Self::NotAFile { .. }
             | Self::NeedsNamespaces { .. }
+            | Self::NoNatHelper
             | Self::NoLandlock
             | Self::NamesUnprotected
             | Self::ExecutablesUnheld

@@ -4,6 +4,7 @@
 //! so that this crate itself never touches a file.
 
 use crate::limit::CgroupHome;
+use palisade_hosts::registry::Tool;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,23 @@ pub struct HostFacts {
     pub own_paths: Vec<PathBuf>,
     /// A file outside every grant that the caller can read, made for the self-check.
     pub canary: Option<PathBuf>,
+    /// Hosts that the caller's tools are set up to use; looked at only where a policy names the tool.
+    pub registries: BTreeMap<Tool, Vec<palisade_hosts::Entry>>,
+    /// Looked at only for the network mode nat.
+    pub nat: NatFacts,
+    /// The certificate of the run's own authority, as PEM, where TLS is to be opened. Its key never comes here.
+    pub authority: Option<String>,
+}
+
+/// Who could forward for the namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NatFacts {
+    pub pasta: Option<PathBuf>,
+    pub slirp4netns: Option<PathBuf>,
+    /// Whether the kernel forwards at all (`net.ipv4.ip_forward`).
+    pub ip_forward: bool,
+    /// Of the host's links: what listens there may trust whoever gets to it.
+    pub own_addresses: Vec<std::net::IpAddr>,
 }
 
 /// What limits depend on, looked at only where one is asked for.

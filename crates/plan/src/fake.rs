@@ -1,6 +1,6 @@
 //! An invented host: a tree, facts about its caller, and the policy of a plain `run`.
 
-use crate::facts::{Entry, EntryKind, HostFacts, HostTree, LimitFacts};
+use crate::facts::{Entry, EntryKind, HostFacts, HostTree, LimitFacts, NatFacts};
 use crate::limit::CgroupHome;
 use crate::model::{Access, Confinement, MountOp, Namespaced, Plan};
 use crate::{PlanError, Request, build};
@@ -151,6 +151,9 @@ pub(crate) fn user() -> HostFacts {
         own_paths: vec!["/home/u/.config/palisade".into(), "/home/u/.local/state/palisade".into()],
         homes: Vec::new(),
         canary: Some("/home/u/.local/state/palisade/canary".into()),
+        registries: BTreeMap::new(),
+        nat: NatFacts::default(),
+        authority: None,
     }
 }
 
@@ -215,8 +218,17 @@ pub(crate) fn policy() -> Policy {
             mode: NetworkMode::None,
             allowed_hosts: Vec::new(),
             denied_hosts: Vec::new(),
-            allowed_ports: Vec::new(),
+            allowed_ports: None,
+            allowed_private: Vec::new(),
+            allowed_for: Vec::new(),
             max_connections: None,
+            max_bytes: None,
+            max_queries: None,
+            follow_redirects: false,
+            upstream_proxy: None,
+            publish: Vec::new(),
+            credentials: Vec::new(),
+            intercept: false,
         },
         resources: Resources::default(),
         syscalls: Syscalls {

@@ -56,10 +56,22 @@ pub enum Layer {
     BoundedQuestions,
     /// Names from inside are spelt out before a person sees them.
     EscapedText,
+    /// Names and ports on the way out are judged by rules: connections, look-ups, redirects.
+    EgressRules,
+    /// Addresses that names stand for, or that are given themselves, are judged too.
+    AddressCheck,
+    /// What TLS and HTTP call the host must be what was asked for.
+    NamesAgree,
+    /// A request that two programs could read in two ways is refused.
+    StrictHttp,
+    /// No more connections at once, and none slower, than others can live with.
+    BoundedConnections,
+    /// Every connection on every port comes to the egress process, and other packets are refused and counted.
+    PacketRules,
 }
 
 impl Layer {
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 35] = [
         Self::MountView,
         Self::ReadOnlyMounts,
         Self::MountFlags,
@@ -89,6 +101,12 @@ impl Layer {
         Self::KnownCallers,
         Self::BoundedQuestions,
         Self::EscapedText,
+        Self::EgressRules,
+        Self::AddressCheck,
+        Self::NamesAgree,
+        Self::StrictHttp,
+        Self::BoundedConnections,
+        Self::PacketRules,
     ];
 
     /// The name that plan, report and tests use.
@@ -123,6 +141,12 @@ impl Layer {
             Self::KnownCallers => "known-callers",
             Self::BoundedQuestions => "bounded-questions",
             Self::EscapedText => "escaped-text",
+            Self::EgressRules => "egress-rules",
+            Self::AddressCheck => "address-check",
+            Self::NamesAgree => "names-agree",
+            Self::StrictHttp => "strict-http",
+            Self::BoundedConnections => "bounded-connections",
+            Self::PacketRules => "packet-rules",
         }
     }
 

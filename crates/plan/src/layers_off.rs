@@ -5,7 +5,9 @@
 
 use crate::facts::{EntryKind, HostFacts, HostTree};
 use crate::layer::Layer;
-use crate::model::{Access, Confinement, Gate, MountOp, Namespaced, NodeKind, Plan, Watch};
+use crate::model::{
+    Access, Checks, Confinement, Egress, Gate, MountOp, Namespaced, NodeKind, Plan, Watch,
+};
 use palisade_bpf::{Answer, FilterSpec};
 use std::path::Path;
 
@@ -66,6 +68,20 @@ fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer) {
             }
         }
         Layer::EnvScrub => give_back_environment(plan, facts),
+        Layer::PacketRules => {
+            if let Some(Egress::Proxy(proxy)) = &mut plan.egress {
+                proxy.packet_rules = false;
+            }
+        }
+        Layer::EgressRules
+        | Layer::AddressCheck
+        | Layer::NamesAgree
+        | Layer::StrictHttp
+        | Layer::BoundedConnections => {
+            if let Some(Egress::Proxy(proxy)) = &mut plan.egress {
+                leave_unchecked(&mut proxy.checks, layer);
+            }
+        }
         Layer::MountView
         | Layer::ReadOnlyMounts
         | Layer::PrivateProc
@@ -76,10 +92,22 @@ fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer) {
         | Layer::UtsNamespace
         | Layer::Identity => {
             forget_queues(plan, layer);
+            forget_way_out(plan, layer);
             if let Confinement::Namespaces(inside) = &mut plan.confinement {
                 take_out_of_namespaces(inside, layer);
             }
         }
+    }
+}
+
+fn leave_unchecked(checks: &mut Checks, layer: Layer) {
+    match layer {
+        Layer::EgressRules => checks.rules = false,
+        Layer::AddressCheck => checks.addresses = false,
+        Layer::NamesAgree => checks.agreement = false,
+        Layer::StrictHttp => checks.strict_http = false,
+        Layer::BoundedConnections => checks.bounded = false,
+        _ => {}
     }
 }
 
@@ -200,6 +228,22 @@ fn show_whole_host(plan: &mut Plan, tree: &dyn HostTree, all: &[Layer]) {
 fn forget_queues(plan: &mut Plan, layer: Layer) {
     if let (Some(landlock), Layer::MinimalDev | Layer::IpcNamespace) = (&mut plan.landlock, layer) {
         landlock.writable.retain(|path| path != Path::new("/dev/mqueue"));
+    }
+}
+
+/// Nothing leads out of a namespace that is not there; names are found as the host finds them.
+fn forget_way_out(plan: &mut Plan, layer: Layer) {
+    if layer != Layer::NetNamespace {
+        return;
+    }
+    plan.egress = None;
+    plan.publish.clear();
+    let is_about_names = |op: &MountOp| {
+        let names = ["/etc/resolv.conf", "/etc/hosts"];
+        matches!(op, MountOp::File { target, .. } if names.iter().any(|name| target == Path::new(name)))
+    };
+    if let Confinement::Namespaces(inside) = &mut plan.confinement {
+        inside.mounts.retain(|op| !is_about_names(op));
     }
 }
 

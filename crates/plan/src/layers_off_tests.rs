@@ -1,7 +1,7 @@
 use super::*;
 use crate::build;
 use crate::fake::{FakeTree, access, inside, op_at, plan, policy, request, root, user, with_group};
-use palisade_policy::model::{Mode, Policy};
+use palisade_policy::model::{Mode, NetworkMode, Policy};
 
 fn off(layers: &[Layer]) -> Plan {
     let tree = FakeTree::new();
@@ -19,6 +19,7 @@ fn every_layer_changes_the_plan_and_leaves_the_check() {
         policy.resources.best_effort = true;
         policy.process.max_processes = Some(20);
         policy.filesystem.max_total_size = Some(1 << 30);
+        policy.network.mode = NetworkMode::Proxy;
         let (facts, tree) = (root(), FakeTree::new());
         let whole = build(&request(&policy, &facts, &tree, "true", &with_group)).unwrap();
         let probes = whole.self_check.clone();

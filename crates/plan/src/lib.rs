@@ -9,6 +9,7 @@ mod compose;
 mod credentials;
 mod denied;
 mod dotenv;
+mod egress;
 mod environment;
 mod error;
 mod executables;
@@ -43,6 +44,7 @@ mod selfcheck;
 mod text;
 mod view;
 mod virtualenv;
+mod writable;
 
 #[cfg(test)]
 mod fake;
@@ -53,5 +55,7 @@ mod property_tests;
 
 pub use build::{Missing, Request, build, filter, project_root};
 pub use dotenv::is_dotenv;
+pub use egress::proxy_alone;
 pub use error::PlanError;
 pub use seccomp::key_of;
+pub use writable::writable_places;

@@ -3,6 +3,10 @@
 //! Pure data. `launch` takes no decision of its own: what is not here does not happen, and what is
 //! here happens or the run stops.
 
+pub use crate::egress::{
+    Checks, CredentialPlan, CredentialSource, Egress, INSIDE, NatHelper, NatPlan, OnUnknown,
+    ProxyPlan, Publish,
+};
 use crate::layer::{Layer, Promise};
 pub use crate::limit::{Grace, Resource, Rlimit, Scratch, Watch};
 use crate::limit::{Group, Limit};
@@ -65,6 +69,12 @@ pub struct Plan {
     /// Missing means that nothing is asked: what is not in the view is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gate: Option<Gate>,
+    /// Missing means that there is no way out (mode none), or no wall (mode host).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub egress: Option<Egress>,
+    /// Ways in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub publish: Vec<Publish>,
     /// What the child tries before the command starts; any other outcome stops the run (ESC-2).
     pub self_check: Vec<Probe>,
     /// Small switches of the launcher, each a layer of its own.

@@ -7,26 +7,12 @@ use palisade_policy::model::{Level, NetworkMode, OnAsk, Policy};
 /// The name that a policy leaves alone.
 pub(crate) const DEFAULT_HOSTNAME: &str = "sandbox";
 
-/// Values that a later version will carry out are refused, never taken as something weaker or
-/// stricter. The policy crate refuses the network modes with their place in a file; a policy that was
-/// made by a program comes here without having been there.
-pub(crate) fn refuse_unenforced(policy: &Policy) -> Result<(), PlanError> {
-    let not_enforced = |what| Err(PlanError::NotEnforced { what, mend: "use none or host" });
-    match policy.network.mode {
-        NetworkMode::Proxy => not_enforced("network mode proxy"),
-        NetworkMode::Nat => not_enforced("network mode nat"),
-        NetworkMode::None | NetworkMode::Host => Ok(()),
-    }
-}
-
 /// Asked for by name where no question is ever asked, they would mean nothing.
-pub(crate) fn refuse_unasked(policy: &Policy, has_gate: bool) -> Result<(), PlanError> {
+pub(crate) fn refuse_unasked(policy: &Policy, asks: bool) -> Result<(), PlanError> {
     let needs = "dynamic mode, the host view and namespaces; leave it out or use deny";
     match policy.on_ask {
-        OnAsk::Allow if !has_gate => {
-            Err(PlanError::NothingIsAsked { what: "--on-ask allow", needs })
-        }
-        OnAsk::Wait if !has_gate => Err(PlanError::NothingIsAsked { what: "--on-ask wait", needs }),
+        OnAsk::Allow if !asks => Err(PlanError::NothingIsAsked { what: "--on-ask allow", needs }),
+        OnAsk::Wait if !asks => Err(PlanError::NothingIsAsked { what: "--on-ask wait", needs }),
         OnAsk::Ask | OnAsk::Deny | OnAsk::Allow | OnAsk::Wait => Ok(()),
     }
 }
@@ -76,7 +62,23 @@ pub(crate) fn refuse_without_namespaces(policy: &Policy, is_root: bool) -> Resul
     if policy.filesystem.root_path.is_some() {
         return needs("rootPath", "take it out");
     }
+    if let Some(what) = of_a_network_of_its_own(policy) {
+        return needs(what, "use --network none or host, or do without --no-userns");
+    }
     choose(policy).map(|_| ())
+}
+
+/// What leads out of a network namespace, or into it. The policy crate refuses it with its place in a file; a
+/// policy that was made by a program comes here without having been there.
+fn of_a_network_of_its_own(policy: &Policy) -> Option<&'static str> {
+    match policy.network.mode {
+        NetworkMode::Proxy => Some("network mode proxy"),
+        NetworkMode::Nat => Some("network mode nat"),
+        NetworkMode::None | NetworkMode::Host if !policy.network.publish.is_empty() => {
+            Some("--publish")
+        }
+        NetworkMode::None | NetworkMode::Host => None,
+    }
 }
 
 /// What makes no sense where nothing is isolated.
@@ -97,8 +99,9 @@ pub(crate) fn refuse_at_level_0(policy: &Policy) -> Result<(), PlanError> {
         ("a list of system calls", !policy.syscalls.syscalls.is_empty()),
         ("--no-userns", !policy.process.user_namespace),
     ];
-    match asked.into_iter().find(|(_, is_asked)| *is_asked) {
-        Some((what, _)) => Err(PlanError::NoIsolation { what }),
+    let asked = asked.into_iter().find(|(_, is_asked)| *is_asked).map(|(what, _)| what);
+    match asked.or_else(|| of_a_network_of_its_own(policy)) {
+        Some(what) => Err(PlanError::NoIsolation { what }),
         None => Ok(()),
     }
 }

@@ -156,16 +156,7 @@ fn the_hosts_network_is_shared_only_when_asked_for() {
 }
 
 #[test]
-fn what_this_version_can_not_do_is_refused() {
-    let mut proxy = policy();
-    proxy.network.mode = NetworkMode::Proxy;
-    let mut nat = policy();
-    nat.network.mode = NetworkMode::Nat;
-    for policy in [proxy, nat] {
-        let error = plan(&policy, &user(), &developer()).unwrap_err();
-        assert!(error.to_string().contains("not enforced in this version"), "{error}");
-        assert!(error.refused_by_policy());
-    }
+fn what_would_be_answered_is_refused_where_nothing_is_asked() {
     for on_ask in [OnAsk::Allow, OnAsk::Wait] {
         let unasked = Policy { on_ask, mode: Mode::Static, ..policy() };
         let error = plan(&unasked, &user(), &developer()).unwrap_err();

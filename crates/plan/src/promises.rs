@@ -4,7 +4,7 @@
 
 use crate::layer::{Layer, Promise, Strength};
 use crate::limit::{Grip, Limit, Limited};
-use crate::model::{Confinement, MountOp, Plan, Probe};
+use crate::model::{Confinement, Egress, MountOp, OnUnknown, Plan, Probe, ProxyPlan};
 use palisade_policy::model::{EnvMode, Mode, NetworkMode, OnAsk, Policy};
 
 /// The promises of a plan that is complete but for them.
@@ -91,6 +91,9 @@ const ASKED: &str = "a person is asked about paths nobody granted";
 const COVERED: &str = "asked about whichever call names the path first";
 const NO_RACE: &str = "a path changed while it is asked about gains nothing: the view holds";
 const NETWORK: &str = "no way out to the network";
+const BY_RULES: &str = "no way out to the network but by the rules";
+const SPECIAL: &str =
+    "private and special addresses are not reached, whatever name stands for them";
 const LOOPBACK: &str = "own loopback, ports never collide with the host's";
 const TERMINAL: &str = "the caller's terminal and descriptors stay out of reach";
 
@@ -220,9 +223,60 @@ fn network(plan: &Plan) -> Vec<Promise> {
             Promise::new("NET-2", LOOPBACK).absent(why),
         ];
     }
+    let loopback = Promise::new("NET-2", LOOPBACK).held(&[Layer::NetNamespace]);
+    let mut promises = match &plan.egress {
+        None => vec![Promise::new("NET-1", NETWORK).held(&[Layer::NetNamespace]), loopback],
+        Some(Egress::Proxy(proxy)) => {
+            let by_rules = Promise::new("NET-1", BY_RULES).held(&[Layer::NetNamespace]);
+            [by_rules, loopback].into_iter().chain(proxied(proxy, plan.on_ask)).collect()
+        }
+        Some(Egress::Nat(_)) => vec![
+            Promise::new("NET-1", NETWORK).absent("any host may be reached: nat was approved"),
+            loopback,
+            Promise::new("NET-9", SPECIAL).held(&[Layer::NetNamespace]),
+        ],
+    };
+    if !plan.publish.is_empty() {
+        let published = "only published ports lead in";
+        promises.push(Promise::new("NET-9", published).held(&[Layer::NetNamespace]));
+    }
+    promises
+}
+
+fn proxied(proxy: &ProxyPlan, on_ask: OnAsk) -> Vec<Promise> {
+    // What a name stands for is then looked up elsewhere.
+    let by_upstream = |promise: Promise| match proxy.upstream {
+        Some(_) => {
+            promise.advisory("names are looked up by the upstream proxy: it judges addresses")
+        }
+        None => promise,
+    };
+    let unknown = match (proxy.on_unknown, on_ask) {
+        (OnUnknown::Deny, _) => "a host that no rule names is denied",
+        (OnUnknown::Ask, OnAsk::Allow) => {
+            "a host that no rule names is allowed, and nobody is asked (--on-ask allow)"
+        }
+        (OnUnknown::Ask, _) => "a host that no rule names is asked about",
+    };
     vec![
-        Promise::new("NET-1", NETWORK).held(&[Layer::NetNamespace]),
-        Promise::new("NET-2", LOOPBACK).held(&[Layer::NetNamespace]),
+        Promise::new("NET-3", "only hosts and ports that rules allow are reached")
+            .held(&[Layer::EgressRules, Layer::NetNamespace]),
+        by_upstream(Promise::new("NET-3", SPECIAL).held(&[Layer::AddressCheck])),
+        by_upstream(
+            Promise::new("NET-4", "a name is looked up once, checked, and connected to as checked")
+                .held(&[Layer::AddressCheck]),
+        ),
+        Promise::new("NET-4", "what TLS and HTTP call the host is what the rules judged")
+            .held(&[Layer::NamesAgree, Layer::StrictHttp]),
+        Promise::new("NET-5", "programs that ignore proxy variables obey the same rules")
+            .held(&[Layer::NetNamespace, Layer::PacketRules]),
+        Promise::new("NET-6", "only allowed names are looked up, at a limited rate")
+            .held(&[Layer::EgressRules, Layer::BoundedConnections]),
+        Promise::new("NET-7", "connections are limited, and every attempt is told")
+            .held(&[Layer::BoundedConnections]),
+        Promise::new("NET-8", "nothing is opened that nobody allowed")
+            .held(&[Layer::EgressRules])
+            .remark(Some(unknown)),
     ]
 }
 
@@ -285,7 +339,7 @@ impl Promise {
             Probe::ReadCanary { .. } => &[HIDDEN, SECRETS, OWN_ROOT],
             Probe::WriteOutside { .. } => &[WRITES],
             Probe::WriteGuarded { .. } => &[NAMES],
-            Probe::ReachNetwork { .. } => &[NETWORK, LOOPBACK],
+            Probe::ReachNetwork { .. } => &[NETWORK, BY_RULES, LOOPBACK],
             Probe::SeeSupervisor { .. } => &[PIDS],
             Probe::RegainCapability { .. } => &[PRIVILEGE],
             Probe::ForbiddenSyscall { .. } => &[SYSCALLS],

@@ -1,11 +1,16 @@
 //! The plan as text and as JSON, for `sandbox plan`. Plain text: colour is the command line's part.
 
+use crate::egress::shown_upstream;
 use crate::layer::{Layer, Strength};
 use crate::limit::{Limit, Limited};
-use crate::model::{Access, Confinement, Grace, MountOp, Namespaced, Plan, Resource};
+use crate::model::{
+    Access, Confinement, Egress, Grace, MountOp, Namespaced, NatHelper, OnUnknown, Plan, ProxyPlan,
+    Publish, Resource,
+};
 use palisade_policy::model::OnAsk;
 use palisade_policy::units;
 use std::fmt::{self, Display, Formatter, Write as _};
+use std::net::SocketAddr;
 
 impl Plan {
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
@@ -28,6 +33,7 @@ impl Display for Plan {
                 mounts(inside, f)?;
             }
         }
+        network(self, f)?;
         limits(self, f)?;
         filters(self, f)?;
         executables(self, f)?;
@@ -140,6 +146,54 @@ fn row(op: &MountOp) -> [String; 4] {
             ["device".to_owned(), target, no(), format!("{major}:{minor}")]
         }
     }
+}
+
+fn network(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
+    if plan.egress.is_none() && plan.publish.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "\nnetwork")?;
+    match &plan.egress {
+        None => {}
+        Some(Egress::Proxy(proxy)) => proxied(proxy, f)?,
+        Some(Egress::Nat(nat)) => {
+            let helper = match &nat.helper {
+                NatHelper::Pasta(path) | NatHelper::Slirp4netns(path) => path.display().to_string(),
+                NatHelper::Veth => "the kernel's own forwarding".to_owned(),
+            };
+            writeln!(f, "  any host, by {helper}; {} ranges are blocked", nat.blocked.len())?;
+        }
+    }
+    for Publish { address, port, inner } in &plan.publish {
+        writeln!(f, "  published: {}, leads to {inner} inside", SocketAddr::new(*address, *port))?;
+    }
+    Ok(())
+}
+
+fn proxied(proxy: &ProxyPlan, f: &mut Formatter<'_>) -> fmt::Result {
+    for host in proxy.rules.allowed() {
+        writeln!(f, "  allowed: {host}")?;
+    }
+    for host in proxy.rules.denied() {
+        writeln!(f, "  denied: {host}")?;
+    }
+    let ports: Vec<String> = proxy.rules.all_ports().iter().map(u16::to_string).collect();
+    writeln!(f, "  ports: {}", ports.join(" "))?;
+    match proxy.on_unknown {
+        OnUnknown::Deny => writeln!(f, "  other hosts: denied")?,
+        OnUnknown::Ask => writeln!(f, "  other hosts: asked about")?,
+    }
+    if let Some(upstream) = &proxy.upstream {
+        writeln!(f, "  through: {}", shown_upstream(upstream))?;
+    }
+    for credential in &proxy.credentials {
+        let hosts: Vec<String> = credential.hosts.iter().map(ToString::to_string).collect();
+        let (name, header) = (&credential.name, &credential.header);
+        writeln!(f, "  credential {name}: {header} of requests to {}", hosts.join(", "))?;
+    }
+    let bytes = proxy.bytes.map_or(String::new(), |most| format!(", {}", units::show_size(most)));
+    let (connections, queries) = (proxy.connections, proxy.queries_a_second);
+    writeln!(f, "  at most {connections} connections, {queries} look-ups a second{bytes}")
 }
 
 fn limits(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {

@@ -13,6 +13,7 @@ use crate::project::{self, Project, WORKSPACE};
 use crate::view::Composition;
 use crate::{credentials, dotenv, lists, own, planted};
 use palisade_policy::model::{Mode, Policy, View};
+use palisade_policy::network::SecretSource;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -165,8 +166,15 @@ fn deny(
         .filter(|grant| grant.origin != Origin::System)
         .map(|grant| grant.source.as_path())
         .collect();
-    let mut denied =
-        Denied::gather(&filesystem.denied_paths, filesystem.hide_secrets, &granted, facts, host)?;
+    let mut asked = filesystem.denied_paths.clone();
+    // What is added to requests outside has no place inside.
+    asked.extend(policy.network.credentials.iter().filter_map(
+        |credential| match &credential.from {
+            SecretSource::File(path) => Some(path.clone()),
+            SecretSource::Env(_) => None,
+        },
+    ));
+    let mut denied = Denied::gather(&asked, filesystem.hide_secrets, &granted, facts, host)?;
     if filesystem.hide_secrets {
         let found = dotenv::look(grants, &denied, host);
         for path in found.secrets {

@@ -1,0 +1,105 @@
+//! Files that a way out needs inside: name servers, local names, and whom TLS trusts.
+
+use super::{Egress, INSIDE};
+use crate::facts::{EntryKind, HostFacts};
+use crate::host::Host;
+use crate::model::MountOp;
+use crate::view::Composition;
+use std::ffi::OsStr;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+/// The certificate of the run's own authority alone, for programs that add it to what they trust.
+pub(crate) const AUTHORITY: &str = "/run/palisade/authority.pem";
+
+/// Where distributions keep the certificates that programs trust.
+const BUNDLES: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+/// A bundle of all authorities there are has a few hundred KiB.
+const LONGEST_BUNDLE: usize = 4 << 20;
+
+/// Puts the files in their places; returns the bundle that programs are to be pointed at, if there is one.
+pub(crate) fn add_files(
+    egress: &Egress,
+    hostname: &str,
+    facts: &HostFacts,
+    host: &Host<'_>,
+    view: &mut Composition,
+) -> Option<PathBuf> {
+    let servers = match egress {
+        Egress::Proxy(_) => vec![INSIDE.into()],
+        Egress::Nat(nat) => nat.resolvers.clone(),
+    };
+    // Without a server that can be reached, what the host says is as good as nothing.
+    if !servers.is_empty() && !put(view, host, "/etc/resolv.conf", resolv_conf(&servers)) {
+        view.notes.push(
+            "there is no place for /etc/resolv.conf, so names are not found by all programs".into(),
+        );
+    }
+    let Egress::Proxy(proxy) = egress else { return None };
+    // The host's own list has real addresses, which programs would then try.
+    put(view, host, "/etc/hosts", local_names(hostname));
+    let authority = facts.authority.as_deref().filter(|_| proxy.intercept)?;
+    let file = MountOp::File { target: AUTHORITY.into(), content: authority.to_owned() };
+    view.ops.insert(AUTHORITY.into(), file);
+    let mut trusted = None;
+    let own = own_bundle(facts, host, view);
+    for bundle in own.as_deref().into_iter().chain(BUNDLES.map(Path::new)) {
+        let Some((path, mut content)) = read(bundle, host) else { continue };
+        if !content.ends_with('\n') {
+            content.push('\n');
+        }
+        content.push_str(authority);
+        if put(view, host, bundle, content) {
+            trusted.get_or_insert(path);
+        }
+    }
+    trusted
+}
+
+fn resolv_conf(servers: &[IpAddr]) -> String {
+    servers.iter().map(|server| format!("nameserver {server}\n")).collect()
+}
+
+fn local_names(hostname: &str) -> String {
+    format!("127.0.0.1 localhost {hostname}\n::1 localhost ip6-localhost ip6-loopback\n")
+}
+
+/// The caller's own choice, if the command sees it: what is hidden from it is not copied for it.
+fn own_bundle(facts: &HostFacts, host: &Host<'_>, view: &Composition) -> Option<PathBuf> {
+    let named = PathBuf::from(facts.env.get(OsStr::new("SSL_CERT_FILE"))?);
+    let path = host.resolve(&named).ok().filter(|_| named.is_absolute())?.path;
+    matches!(view.standing_above(&path), Some(MountOp::Bind { .. })).then_some(path)
+}
+
+fn read(path: &Path, host: &Host<'_>) -> Option<(PathBuf, String)> {
+    let path = host.resolve(path).ok().filter(|found| found.kind == EntryKind::File)?.path;
+    let bytes = host.read_part(&path, 0, LONGEST_BUNDLE)?;
+    Some((path, String::from_utf8(bytes).ok()?))
+}
+
+/// A file of ours where the name leads to: over the host's, or on a directory of our own. False if nothing can
+/// stand there.
+fn put(view: &mut Composition, host: &Host<'_>, name: impl AsRef<Path>, content: String) -> bool {
+    let (target, is_there) = match host.resolve(name.as_ref()) {
+        Ok(found) => (found.path, found.kind == EntryKind::File),
+        Err(missing) => match missing.place() {
+            Some(place) => (place, false),
+            None => return false,
+        },
+    };
+    let is_ours = match view.standing_above(&target) {
+        // Our own root, and what we made on it.
+        None | Some(MountOp::Dir { .. } | MountOp::Tmpfs { .. } | MountOp::Frame { .. }) => true,
+        Some(MountOp::Bind { .. } | MountOp::Overlay { .. }) => is_there,
+        Some(_) => false,
+    };
+    if is_ours {
+        view.ops.insert(target.clone(), MountOp::File { target, content });
+    }
+    is_ours
+}

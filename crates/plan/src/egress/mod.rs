@@ -1,0 +1,163 @@
+//! The way out of the network namespace, as the plan decides it (NET-1, NET-3, NET-8, NET-9).
+//!
+//! Pure data. No secret is ever here: a credential names where its secret is, and who starts the egress process
+//! reads it.
+
+mod choose;
+mod files;
+#[cfg(test)]
+#[path = "egress_tests.rs"]
+mod tests;
+
+pub use choose::proxy_alone;
+pub(crate) use choose::{Chosen, PROXY_VARIABLES, choose, credentials};
+pub(crate) use files::{AUTHORITY, add_files};
+
+use ipnet::IpNet;
+use palisade_hosts::{HostPattern, Rules};
+use serde::Serialize;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+/// Ours inside: resolver and explicit proxy answer here. Set apart for measuring networks (RFC 2544), so it
+/// leads nowhere on the internet.
+pub const INSIDE: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+/// Where programs that know of proxies find one.
+pub(crate) const PROXY_PORT: u16 = 3128;
+/// Where slirp4netns answers for names, by its manual page.
+pub(crate) const SLIRP_RESOLVER: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 3);
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "by")]
+pub enum Egress {
+    /// By the egress process, what the rules allow.
+    Proxy(Box<ProxyPlan>),
+    /// Any host and port that is not blocked.
+    Nat(NatPlan),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProxyPlan {
+    pub rules: Rules,
+    pub on_unknown: OnUnknown,
+    /// Then a question about a host is denied.
+    pub ask_timeout_ms: u64,
+    /// At any moment.
+    pub connections: usize,
+    /// Sent and received, together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    pub queries_a_second: u32,
+    /// Whether the explicit proxy follows redirects of plain HTTP itself.
+    pub follow_redirects: bool,
+    /// `http://[USER:PASSWORD@]HOST:PORT`; printed without user and password.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "without_password")]
+    pub upstream: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub credentials: Vec<CredentialPlan>,
+    /// Whether TLS to hosts that have a credential is opened.
+    pub intercept: bool,
+    pub checks: Checks,
+    /// Whether nf_tables is tried; without it only allowed ports are listened at. Always, but in builds that test
+    /// how it goes without.
+    pub packet_rules: bool,
+}
+
+/// What becomes of a host that no rule names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnUnknown {
+    Deny,
+    /// `Plan::on_ask` says who answers.
+    Ask,
+}
+
+/// What is checked: everything, but in builds that show which check holds an attack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Checks {
+    /// Names and ports, in connections, look-ups and redirects.
+    pub rules: bool,
+    /// Addresses that names stand for, or that are given themselves.
+    pub addresses: bool,
+    /// What TLS and HTTP call the host, against what was asked for.
+    pub agreement: bool,
+    pub strict_http: bool,
+    /// How many at once, and how slow.
+    pub bounded: bool,
+}
+
+impl Checks {
+    pub(crate) const ALL: Self =
+        Self { rules: true, addresses: true, agreement: true, strict_http: true, bounded: true };
+}
+
+/// A secret that requests to some hosts get outside; inside there is a placeholder.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CredentialPlan {
+    /// The variable that holds the placeholder inside.
+    pub name: String,
+    pub source: CredentialSource,
+    pub hosts: Vec<HostPattern>,
+    /// Lower case.
+    pub header: String,
+    /// The header's value; `{}` is where the secret goes.
+    pub format: String,
+    pub placeholder: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CredentialSource {
+    /// A variable of the caller's.
+    Env(String),
+    File(#[serde(serialize_with = "crate::text::path")] PathBuf),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NatPlan {
+    pub helper: NatHelper,
+    /// Rejected inside the namespace, TCP and UDP: what is always blocked and not the sandbox's own loopback, the
+    /// addresses of the host's links, and what the policy denies.
+    pub blocked: Vec<IpNet>,
+    /// Answer for names; port 53 of these is reached all the same.
+    pub resolvers: Vec<IpAddr>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum NatHelper {
+    Pasta(#[serde(serialize_with = "crate::text::path")] PathBuf),
+    Slirp4netns(#[serde(serialize_with = "crate::text::path")] PathBuf),
+    /// The kernel's own forwarding, for root.
+    Veth,
+}
+
+/// A port of the host that leads to one of the sandbox's own loopback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Publish {
+    pub address: IpAddr,
+    pub port: u16,
+    pub inner: u16,
+}
+
+/// Who looks at a plan need not know how its proxy is logged in to.
+#[expect(clippy::ref_option, reason = "the form that serde calls")]
+fn without_password<S: serde::Serializer>(
+    upstream: &Option<String>,
+    out: S,
+) -> Result<S::Ok, S::Error> {
+    out.serialize_some(&upstream.as_deref().map(shown_upstream))
+}
+
+/// The address of a proxy, less who logs in to it.
+pub(crate) fn shown_upstream(url: &str) -> String {
+    match url.split_once("://").map(|(scheme, rest)| (scheme, rest.rsplit_once('@'))) {
+        Some((scheme, Some((_, place)))) => format!("{scheme}://…@{place}"),
+        _ => url.to_owned(),
+    }
+}

@@ -1,0 +1,66 @@
+//! What an earlier run could have written, so that nobody takes its word for what the next one may do.
+//!
+//! More than one plan's writable mounts: caches and project count whatever this policy makes of them, since another
+//! run may have had them. Overlays do not: what is written there is gone.
+
+use crate::facts::{HostFacts, HostTree};
+use crate::grant::{Granter, Kind, Origin};
+use crate::host::Host;
+use crate::{lists, project};
+use palisade_policy::model::{Filesystem, Mode, ProjectAccess, View};
+use std::path::PathBuf;
+
+/// Real paths, without links. A path that this policy could not be planned with is left out: no run had it.
+pub fn writable_places(
+    filesystem: &Filesystem,
+    facts: &HostFacts,
+    tree: &dyn HostTree,
+) -> Vec<PathBuf> {
+    let host = Host::new(tree, facts.home.as_deref());
+    let mut granter = Granter::new(facts, &host);
+    // What belongs to the system is no project.
+    granter.system(Mode::Dynamic);
+    let mut grants = granter.listed(lists::CACHES, Origin::Cache);
+    grants.extend(project::find(ProjectAccess::ReadWrite, View::Host, &granter).grants);
+    grants.retain(|grant| grant.kind == Kind::ReadWrite);
+    let mut places: Vec<PathBuf> = grants.into_iter().map(|grant| grant.source).collect();
+    let typed = filesystem.read_write_paths.iter().filter_map(|text| {
+        let path = granter.scope.typed(text).ok()?;
+        Some(host.resolve(&path).ok()?.path)
+    });
+    places.extend(typed);
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::writable_places;
+    use crate::fake::{FakeTree, policy, user};
+    use std::path::Path;
+
+    /// Proves: NET-3 default-hosts
+    #[test]
+    fn caches_project_and_grants_are_what_a_run_could_write() {
+        let mut tree = FakeTree::new();
+        tree.dir("/home/u/.cache/pip").dir("/home/u/shared/settings").dir("/home/u/shown");
+        tree.link("/home/u/linked", "shared/settings");
+        let mut filesystem = policy().filesystem;
+        filesystem.caches = false;
+        filesystem.read_write_paths = vec!["~/linked".to_owned(), "~/absent".to_owned()];
+        filesystem.overlay_paths = vec!["~/shown".to_owned()];
+        let places = writable_places(&filesystem, &user(), &tree);
+        for place in ["/home/u/.cache/pip", "/home/u/project", "/home/u/shared/settings"] {
+            assert!(places.iter().any(|found| found == Path::new(place)), "{place}: {places:?}");
+        }
+        assert!(places.iter().all(|place| place != Path::new("/home/u/shown")), "{places:?}");
+    }
+
+    /// Proves: NET-3 default-hosts
+    #[test]
+    fn who_stands_at_home_has_settings_of_his_own() {
+        let mut facts = user();
+        facts.cwd = "/home/u".into();
+        let places = writable_places(&policy().filesystem, &facts, &FakeTree::new());
+        assert!(!places.iter().any(|place| Path::new("/home/u/.npmrc").starts_with(place)));
+    }
+}

@@ -28,7 +28,14 @@ fn main() -> Result<(), String> {
     baseline.read(&resources.join("baseline.txt"))?;
     baseline.require_every_name()?;
     let mut groups = baseline.source("BASELINE");
-    for (file, name) in [("init.txt", "INIT"), ("broker.txt", "BROKER"), ("keeper.txt", "KEEPER")] {
+    for (file, name) in [
+        ("init.txt", "INIT"),
+        ("broker.txt", "BROKER"),
+        ("keeper.txt", "KEEPER"),
+        ("egress.txt", "EGRESS"),
+        ("maker.txt", "MAKER"),
+        ("proxy.txt", "PROXY"),
+    ] {
         let mut own = RuleFile::new(&x86_64, &aarch64);
         own.read(&resources.join(file))?;
         groups += &own.source(name);

@@ -1,8 +1,9 @@
 //! The filters of the sandbox's own processes once the command runs: what `resources/seccomp/init.txt`,
-//! `broker.txt` and `keeper.txt` name, and death for anything else.
+//! `broker.txt`, `keeper.txt`, `egress.txt` and `maker.txt` name, and death for anything else; and of a proxy that runs
+//! alone (`proxy.txt`), which is refused anything else.
 
-use crate::groups::{BROKER, Group, INIT, KEEPER, rules_of};
-use crate::{Answer, Arch, BaselineOptions, FilterSpec};
+use crate::groups::{BROKER, EGRESS, Group, INIT, KEEPER, MAKER, PROXY, rules_of};
+use crate::{Answer, Arch, BaselineOptions, FilterSpec, Notice, Refusal};
 
 /// For pid 1 of the sandbox.
 pub fn init_spec(arch: Arch) -> FilterSpec {
@@ -17,6 +18,24 @@ pub fn broker_spec(arch: Arch) -> FilterSpec {
 /// For the process that shows granted parts of the host's tree.
 pub fn keeper_spec(arch: Arch) -> FilterSpec {
     own_spec(KEEPER, arch)
+}
+
+/// For the process that carries the command's connections out.
+pub fn egress_spec(arch: Arch) -> FilterSpec {
+    own_spec(EGRESS, arch)
+}
+
+/// For the process that makes sockets inside, for connections from outside.
+pub fn maker_spec(arch: Arch) -> FilterSpec {
+    own_spec(MAKER, arch)
+}
+
+/// For a proxy that runs alone. Nobody starts it again, so it is not ended for a call that it can do without.
+pub fn proxy_spec(arch: Arch) -> FilterSpec {
+    const EPERM: u16 = 1;
+    let rules = rules_of(&[EGRESS, PROXY].concat(), &BaselineOptions::new(arch));
+    let refused = Answer::Refuse(Refusal { errno: EPERM, notice: Notice::Quiet });
+    FilterSpec::new(arch, refused, rules)
 }
 
 fn own_spec(groups: &[Group], arch: Arch) -> FilterSpec {

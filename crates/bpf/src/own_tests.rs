@@ -121,3 +121,109 @@ fn the_keeper_may_mount_and_starts_nothing() {
         assert_eq!(ask(&program, arch, "prctl", &[4, 1]), Action::Errno(1), "PR_SET_DUMPABLE");
     }
 }
+
+/// Proves: SYS-1 egress
+#[test]
+fn the_egress_process_carries_bytes_and_opens_nothing_else() {
+    const SOCK_CLOEXEC: u64 = 0x8_0000;
+    for arch in BOTH {
+        let program = egress_spec(arch).compile(Listening::No).expect("compiles");
+        for name in ["connect", "accept4", "splice", "epoll_pwait", "getrandom", "sendmsg"] {
+            assert_eq!(ask(&program, arch, name, &[]), Action::Allow, "{name}");
+        }
+        for name in [
+            "execve",
+            "execveat",
+            "openat",
+            "openat2",
+            "clone",
+            "clone3",
+            "ptrace",
+            "mount",
+            "setns",
+            "unshare",
+            "kill",
+            "process_vm_readv",
+            "pidfd_getfd",
+            "capset",
+            "setresuid",
+            "bpf",
+            "prctl",
+            "io_uring_setup",
+            "socketpair",
+            "listen",
+            "memfd_create",
+        ] {
+            assert_eq!(ask(&program, arch, name, &[]), Action::KillProcess, "{name}");
+        }
+        for (family, kind, expected) in [
+            (2, 1 | SOCK_CLOEXEC, Action::Allow),
+            (10, 2, Action::Allow),
+            (2, 3, Action::Errno(1)),  // SOCK_RAW
+            (1, 1, Action::Errno(1)),  // AF_UNIX
+            (16, 3, Action::Errno(1)), // AF_NETLINK
+            (17, 3, Action::Errno(1)), // AF_PACKET
+        ] {
+            assert_eq!(ask(&program, arch, "socket", &[family, kind]), expected, "{family} {kind}");
+        }
+        for name in ["mmap", "mprotect"] {
+            assert_eq!(ask(&program, arch, name, &[0, 0, 3]), Action::Allow);
+            assert_eq!(ask(&program, arch, name, &[0, 0, 5]), Action::Errno(1), "PROT_EXEC");
+        }
+        assert_eq!(ask(&program, arch, "ioctl", &[0, 0x5412]), Action::Errno(1), "TIOCSTI");
+    }
+}
+
+/// Proves: SYS-1 egress
+#[test]
+fn the_maker_makes_tcp_sockets_and_connects_none() {
+    for arch in BOTH {
+        let program = maker_spec(arch).compile(Listening::No).expect("compiles");
+        for (family, kind, expected) in [
+            (2, 1, Action::Allow),
+            (10, 1, Action::Allow),
+            (2, 2, Action::Errno(1)),
+            (1, 1, Action::Errno(1)),
+        ] {
+            assert_eq!(ask(&program, arch, "socket", &[family, kind]), expected, "{family} {kind}");
+        }
+        for name in ["connect", "bind", "openat", "execve", "clone", "setns", "read", "write"] {
+            assert_eq!(ask(&program, arch, name, &[]), Action::KillProcess, "{name}");
+        }
+    }
+}
+
+/// Proves: NET-10 confined
+#[test]
+fn a_proxy_alone_reads_files_and_writes_none_that_is_not_open() {
+    for arch in BOTH {
+        let program = proxy_spec(arch).compile(Listening::No).expect("compiles");
+        for name in ["connect", "accept4", "splice", "read", "pwrite64", "flock", "statx"] {
+            assert_eq!(ask(&program, arch, name, &[]), Action::Allow, "{name}");
+        }
+        assert_eq!(ask(&program, arch, "openat", &[0, 0, 0x8_0000]), Action::Allow, "O_CLOEXEC");
+        for flags in [0x1, 0x2, 0x40, 0x200, 0x40_0000] {
+            let asked = ask(&program, arch, "openat", &[0, 0, flags]);
+            assert_eq!(asked, Action::Errno(1), "{flags:#x}");
+        }
+        for name in [
+            "execve",
+            "execveat",
+            "openat2",
+            "clone",
+            "clone3",
+            "ptrace",
+            "mount",
+            "setns",
+            "kill",
+            "unlinkat",
+            "renameat2",
+            "process_vm_readv",
+            "capset",
+            "prctl",
+        ] {
+            assert_eq!(ask(&program, arch, name, &[]), Action::Errno(1), "{name}");
+        }
+        assert_eq!(ask(&program, arch, "socket", &[1, 1]), Action::Errno(1), "AF_UNIX");
+    }
+}

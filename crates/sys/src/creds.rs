@@ -103,9 +103,39 @@ pub fn drop_all_capabilities() -> Result<()> {
     rustix::thread::set_capabilities(None, sets).call("capset")
 }
 
+/// Gives up what this thread can do now. The bounding set stays, which takes a capability to change: it is for who has
+/// `no_new_privs` and starts no program.
+pub fn give_up_capabilities() -> Result<()> {
+    let none = CapabilitySet::empty();
+    rustix::thread::clear_ambient_capability_set().call("prctl PR_CAP_AMBIENT")?;
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    rustix::thread::set_capabilities(None, sets).call("capset")
+}
+
 /// Gives up every capability of this thread but the one to look into the processes of its user namespace.
 pub fn keep_only_sys_ptrace() -> Result<()> {
     keep_only(CapabilitySet::SYS_PTRACE)
+}
+
+/// Gives up every capability of this thread but the one to ask about the networks of its user namespace.
+pub fn keep_only_net_admin() -> Result<()> {
+    keep_only(CapabilitySet::NET_ADMIN)
+}
+
+/// Gives up every capability of this thread but those to open a link in a network of its user namespace, and lets
+/// a program that is executed have these. See capabilities(7), ambient.
+pub fn keep_over_exec_for_links() -> Result<()> {
+    let kept = CapabilitySet::NET_ADMIN.union(CapabilitySet::SYS_ADMIN);
+    let mut sets = rustix::thread::capabilities(None).call("capget")?;
+    // First: nothing can be made inheritable that is no longer in the bounding set.
+    sets.inheritable = kept;
+    rustix::thread::set_capabilities(None, sets).call("capset")?;
+    drop_bounding_set()?;
+    let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: kept };
+    rustix::thread::set_capabilities(None, sets).call("capset")?;
+    kept.iter()
+        .try_for_each(|one| rustix::thread::configure_capability_in_ambient_set(one, true))
+        .call("prctl PR_CAP_AMBIENT")
 }
 
 /// Gives up every capability of this thread but those to change mounts and to go between mount namespaces.

@@ -24,3 +24,29 @@ fn without_privilege_the_interface_stays_as_it_is() {
         assert_eq!(loopback_up().unwrap_err().errno, Errno::PERM);
     });
 }
+
+#[test]
+fn what_nobody_redirected_has_no_other_destination() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (server, _) = listener.accept().unwrap();
+    let error = original_destination(&server).unwrap_err();
+    assert!(matches!(error.errno, Errno::NOENT | Errno::NOPROTOOPT), "{error}");
+}
+
+#[test]
+fn a_socket_leads_back_to_its_namespaces() {
+    in_child(|| {
+        become_namespace_root(CloneFlags::NEWNET);
+        loopback_up().unwrap();
+        let (listener, _) = tcp_listener_loopback().unwrap();
+        let network = namespace_of(&listener).unwrap();
+        let inode = |file: &OwnedFd| rustix::fs::fstat(file).unwrap().st_ino;
+        let own = |name: &str| {
+            OwnedFd::from(std::fs::File::open(format!("/proc/self/ns/{name}")).unwrap())
+        };
+        assert_eq!(inode(&network), inode(&own("net")));
+        assert_eq!(inode(&owner_of(&network).unwrap()), inode(&own("user")));
+        enter(&network).unwrap();
+    });
+}

@@ -11,6 +11,7 @@ use crate::exec;
 use crate::filter;
 use crate::landlock;
 use crate::mounts::detach_old_root;
+use crate::network;
 use crate::selfcheck::{self, Moment, Targets};
 use crate::streams::Chosen;
 use palisade_bpf::{Answer, Arch, FilterSpec, Listening, SeccompData, table};
@@ -18,7 +19,7 @@ use palisade_plan::model::{Confinement, Namespaced, Plan, Resource};
 use palisade_sys::clone::{CloneFlags, unshare};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds};
 use palisade_sys::proc::{self, Limit, sig};
-use palisade_sys::{At as _, Mode, creds, net, tty};
+use palisade_sys::{At as _, Mode, creds, tty};
 use rustix::net::SendFlags;
 use std::convert::Infallible;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -152,8 +153,11 @@ fn make_network(start: &Start<'_>, inside: &Namespaced) -> Result<(), LaunchErro
         return Ok(());
     }
     unshare(CloneFlags::NEWNET).during("creating the network namespace")?;
-    if inside.loopback {
-        net::loopback_up().during("bringing up the loopback interface")?;
+    if inside.loopback
+        && let Some(made) = network::set_up(start.plan)?
+    {
+        let message = FromInit::Network(made.handed()).encode();
+        send_with_fds(&start.report, &message, &made.descriptors()).during("talking to pid 1")?;
     }
     tell_pid_1(start, Milestone::NetworkReady)
 }

@@ -5,6 +5,7 @@
 //! holds the socket. A packet that does not parse is an error, never a guess.
 
 use crate::error::{LaunchError, Mistake};
+use crate::network::{Front, Handed};
 use crate::selfcheck::Observation;
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ pub struct Checked {
 pub enum FromInit {
     /// The terminal inside is made; [`crate::Running::pty`] has its other end from now on.
     Terminal,
+    /// The network inside is made; [`crate::Running::take_network`] has what is to be served.
+    Network(Handed),
     /// The self-check passed.
     Checked(Checked),
     /// The command's exec succeeded.
@@ -49,6 +52,8 @@ pub enum FromInit {
 pub(crate) enum ToInit {
     /// The id maps are written: go on.
     Mapped,
+    /// The way out stands.
+    Connected,
     /// Send this signal to the command's process group.
     Signal(i32),
     /// Continue the stopped command in the foreground.
@@ -100,6 +105,9 @@ impl FromInit {
                 text
             }
             Self::Terminal => "terminal".to_owned(),
+            Self::Network(Handed { front, tcp, udp }) => {
+                format!("network{UNIT}{}{UNIT}{tcp}{UNIT}{udp}", front.name())
+            }
             Self::Started => "started".to_owned(),
             Self::Failed(error) => {
                 let mistake = match error.mistake {
@@ -130,6 +138,11 @@ impl FromInit {
                 Self::Checked(Checked { took, observations })
             }
             "terminal" => Self::Terminal,
+            "network" => Self::Network(Handed {
+                front: Front::from_name(fields.next()?)?,
+                tcp: fields.next()?.parse().ok()?,
+                udp: fields.next()?.parse().ok()?,
+            }),
             "started" => Self::Started,
             "failed" => {
                 let mistake = match fields.next()? {
@@ -164,6 +177,7 @@ impl ToInit {
     pub(crate) fn encode(self) -> Vec<u8> {
         match self {
             Self::Mapped => b"mapped".to_vec(),
+            Self::Connected => b"connected".to_vec(),
             Self::Signal(signal) => format!("signal{UNIT}{signal}").into_bytes(),
             Self::Resume => b"resume".to_vec(),
             Self::End => b"end".to_vec(),
@@ -174,6 +188,7 @@ impl ToInit {
         let text = std::str::from_utf8(packet).ok()?;
         match text.split_once(UNIT) {
             None if text == "mapped" => Some(Self::Mapped),
+            None if text == "connected" => Some(Self::Connected),
             None if text == "resume" => Some(Self::Resume),
             None if text == "end" => Some(Self::End),
             Some(("signal", number)) => number.parse().ok().map(Self::Signal),

@@ -10,6 +10,9 @@ fn every_message_survives_the_socket() {
     round_trip(&FromInit::Started);
     round_trip(&FromInit::Terminal);
     round_trip(&FromInit::Stopped(20));
+    for front in [Front::Transparent, Front::ByPort, Front::Closed] {
+        round_trip(&FromInit::Network(Handed { front, tcp: 2, udp: 1 }));
+    }
     round_trip(&FromInit::Exited(Ending::Code(-3)));
     round_trip(&FromInit::Exited(Ending::Signal(9)));
     round_trip(&FromInit::Checked(Checked::default()));
@@ -26,7 +29,9 @@ fn every_message_survives_the_socket() {
     round_trip(&FromInit::Failed(
         LaunchError::new("building the view", "open_tree /x: no").with_mend("do this"),
     ));
-    for message in [ToInit::Mapped, ToInit::Resume, ToInit::End, ToInit::Signal(15)] {
+    for message in
+        [ToInit::Mapped, ToInit::Resume, ToInit::End, ToInit::Signal(15), ToInit::Connected]
+    {
         assert_eq!(ToInit::decode(&message.encode()), Some(message));
     }
 }
@@ -56,6 +61,7 @@ fn what_does_not_parse_is_refused() {
     }
     assert_eq!(ToInit::decode(b"signal\x1fnine"), None);
     assert_eq!(ToInit::decode(b"mapped\x1f1"), None);
+    assert_eq!(FromInit::decode(b"network\x1fopen\x1f1\x1f1"), None);
 }
 
 #[test]

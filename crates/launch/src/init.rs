@@ -134,7 +134,7 @@ impl Init {
                 }
                 self.signal(sig::SIGCONT);
             }
-            Some(ToInit::Mapped) => {}
+            Some(ToInit::Mapped | ToInit::Connected) => {}
             // An empty packet: the supervisor is gone, and nobody may outlive it.
             Some(ToInit::End) | None => return Err(Errno::PIPE),
         }

@@ -6,6 +6,9 @@ use crate::broker::{self, Broker, News};
 use crate::control::{FromInit, LONGEST_PACKET, ToInit};
 use crate::error::{During, LaunchError};
 use crate::idmap::OwnerMaps;
+use crate::nat::Nat;
+use crate::network::InsideNetwork;
+use crate::outlet;
 use crate::selfcheck::Targets;
 use crate::setup::{self, Launch};
 use crate::sources;
@@ -13,8 +16,9 @@ use crate::streams::{Chosen, OutputPipe, Streams};
 use palisade_broker::Reply;
 use palisade_broker::Trigger;
 use palisade_cgroup::{Birth, Held};
+use palisade_egress::Published;
 use palisade_plan::model::{
-    Confinement, Identity, Mapping, Namespaced, Namespaces, Owner, Plan, Probe,
+    Confinement, Egress, Identity, Mapping, Namespaced, Namespaces, NatHelper, Owner, Plan, Probe,
 };
 use palisade_sys::clone::{CloneFlags, Forked, clone3};
 use palisade_sys::creds::{self, IdKind, MapLine, write_map};
@@ -40,6 +44,12 @@ pub struct Running {
     listener: Option<OwnedFd>,
     broker: Option<Broker>,
     group: Option<Held>,
+    network: Option<InsideNetwork>,
+    /// Ports of the host that lead in, until somebody takes the network.
+    published: Vec<Published>,
+    /// Yet to be started.
+    nat_plan: Option<(NatHelper, Option<Identity>)>,
+    nat: Option<Nat>,
     /// Whether everybody inside ends with pid 1.
     pid_namespace: bool,
     /// Whether pid 1's stand-in was told to end everybody.
@@ -65,6 +75,7 @@ pub fn launch(plan: &Plan, streams: &Streams, lock: OwnedFd) -> Result<Running, 
     proc::reset_action(sig::SIGCHLD);
     let (control, inner) = socketpair().during(STEP)?;
     let listener = network_target(plan)?;
+    let published = outlet::listen_for(&plan.publish)?;
     let targets = Targets {
         supervisor: rustix::process::getpid(),
         port: listener.as_ref().map(|(_, port)| *port),
@@ -116,6 +127,7 @@ pub fn launch(plan: &Plan, streams: &Streams, lock: OwnedFd) -> Result<Running, 
         Forked::Child => {
             drop(control);
             drop(outputs);
+            drop(published);
             setup::child(Launch {
                 to_join,
                 plan,
@@ -137,6 +149,15 @@ pub fn launch(plan: &Plan, streams: &Streams, lock: OwnedFd) -> Result<Running, 
                 listener: listener.map(|(listener, _)| listener),
                 broker,
                 group,
+                network: None,
+                published,
+                nat_plan: match &plan.egress {
+                    Some(Egress::Nat(nat)) => {
+                        Some((nat.helper.clone(), outlet::given_identity(plan).cloned()))
+                    }
+                    _ => None,
+                },
+                nat: None,
                 pid_namespace: clone_flags(plan).contains(CloneFlags::NEWPID),
                 told_to_end: Cell::new(false),
                 reaped: false,
@@ -227,6 +248,17 @@ impl Running {
         self.pty.as_ref().map(AsFd::as_fd)
     }
 
+    /// What is to be served for the command, after [`FromInit::Network`]: see [`crate::Outlet`]. None where a NAT
+    /// helper does it, and nothing is published.
+    pub fn take_network(&mut self) -> Option<InsideNetwork> {
+        self.network.take()
+    }
+
+    /// Readable when a NAT helper is gone.
+    pub fn nat_helper(&self) -> Option<BorrowedFd<'_>> {
+        self.nat.as_ref().and_then(Nat::pidfd)
+    }
+
     /// What the command writes to, where the plan caps it.
     pub fn take_outputs(&mut self) -> Vec<OutputPipe> {
         std::mem::take(&mut self.outputs)
@@ -249,10 +281,29 @@ impl Running {
             .ok_or_else(|| LaunchError::new(STEP, "a message that does not parse"))?;
         match message {
             FromInit::Terminal => self.pty = descriptors.pop(),
+            FromInit::Network(handed) => {
+                let made = InsideNetwork::from_descriptors(
+                    handed,
+                    descriptors,
+                    std::mem::take(&mut self.published),
+                );
+                self.connect(made.ok_or_else(|| LaunchError::new(STEP, "a network that is cut"))?)?;
+            }
             FromInit::Started | FromInit::Failed(_) => self.listener = None,
             _ => {}
         }
         Ok(Some(message))
+    }
+
+    fn connect(&mut self, inside: InsideNetwork) -> Result<(), LaunchError> {
+        if let Some((helper, identity)) = self.nat_plan.take() {
+            self.nat = Some(Nat::start(&helper, &inside, identity.as_ref())?);
+            self.tell(ToInit::Connected)?;
+        }
+        if inside.is_to_be_served() {
+            self.network = Some(inside);
+        }
+        Ok(())
     }
 
     /// Sends a signal to the command's process group.

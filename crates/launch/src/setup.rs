@@ -7,11 +7,12 @@ use crate::control::{FromInit, LONGEST_PACKET, Milestone, ToInit};
 use crate::error::{During, LaunchError};
 use crate::init::{self, Init};
 use crate::mounts::{self, Builder};
+use crate::network;
 use crate::selfcheck::Targets;
 use crate::sources::Pieces;
 use crate::streams::Chosen;
 use palisade_cgroup::ToJoin;
-use palisade_plan::model::{Confinement, Identity, Mapping, Namespaced, Plan};
+use palisade_plan::model::{Confinement, Egress, Identity, Mapping, Namespaced, Plan};
 use palisade_sys::clone::{CloneFlags, Forked, fork, unshare};
 use palisade_sys::creds::{self, IdKind, MapLine};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
@@ -99,6 +100,9 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
             proc::sethostname(hostname).during("setting the host name")?;
         }
         if inside.namespaces.net {
+            if inside.loopback && network::is_handed_over(plan) {
+                pass_network_on(&launch.control, &report)?;
+            }
             expect(&report, Milestone::NetworkReady)?;
             move_into_thread_name_spaces(pidfd.as_fd(), ThreadNameSpaceType::NETWORK)
                 .call("setns")
@@ -116,6 +120,9 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
     // 8. Everything stands: the command may go on to its own last steps, and pid 1 settles.
     if matches!(plan.confinement, Confinement::Namespaces(_)) {
         expect(&report, Milestone::OldRootGone)?;
+    }
+    if let Some(Egress::Nat(_)) = &plan.egress {
+        wait_for_connection(&launch.control)?;
     }
     say(&report, Milestone::Go)?;
     init::settle(plan)?;
@@ -183,6 +190,40 @@ fn expect(report: &OwnedFd, part: Milestone) -> Result<(), LaunchError> {
         recv_with_fds(report, &mut packet).during("waiting for the command's process")?;
     let packet = &packet[..length];
     if Milestone::decode(packet) == Some(part) { Ok(()) } else { Err(failure_in(packet)) }
+}
+
+/// Hands what the command's process made to the supervisor, and keeps nothing of it.
+fn pass_network_on(control: &OwnedFd, report: &OwnedFd) -> Result<(), LaunchError> {
+    const STEP: &str = "handing the sandbox's network to the supervisor";
+    let mut packet = [0; LONGEST_PACKET];
+    let (length, made) = recv_with_fds(report, &mut packet).during(STEP)?;
+    match FromInit::decode(&packet[..length]) {
+        Some(FromInit::Network(_)) => {
+            let made: Vec<_> = made.iter().map(AsFd::as_fd).collect();
+            send_with_fds(control, &packet[..length], &made).during(STEP)
+        }
+        _ => Err(failure_in(&packet[..length])),
+    }
+}
+
+/// The command must not find a network that is yet to come.
+fn wait_for_connection(control: &OwnedFd) -> Result<(), LaunchError> {
+    const STEP: &str = "waiting for the way out";
+    let mut packet = [0; LONGEST_PACKET];
+    loop {
+        let (length, _) = recv_with_fds(control, &mut packet).during(STEP)?;
+        match ToInit::decode(&packet[..length]) {
+            Some(ToInit::Connected) => return Ok(()),
+            // There is no command yet that it could be for.
+            Some(ToInit::Resume | ToInit::Mapped) => {}
+            Some(ToInit::Signal(signal)) => {
+                return Err(LaunchError::new(STEP, format!("interrupted by signal {signal}")));
+            }
+            Some(ToInit::End) | None => {
+                return Err(LaunchError::new(STEP, "the supervisor went away"));
+            }
+        }
+    }
 }
 
 /// Why the command's process gave up before it was told to go on.

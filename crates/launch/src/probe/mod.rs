@@ -5,13 +5,17 @@ mod doctor;
 mod limits;
 pub(crate) mod mend;
 mod mountinfo;
+mod nat;
+mod registries;
 mod tree;
 
 pub use doctor::{Finding, Health, Report, doctor};
 pub use limits::limit_facts;
+pub use nat::nat_facts;
+pub use registries::{Registries, registries};
 pub use tree::RealTree;
 
-use palisade_plan::facts::{HostFacts, HostMount};
+use palisade_plan::facts::{HostFacts, HostMount, NatFacts};
 use palisade_sys::landlock::landlock_abi;
 use rustix::fs::FileType;
 use std::collections::BTreeMap;
@@ -55,6 +59,9 @@ pub fn facts() -> Result<HostFacts, FactsError> {
         file_among_streams: is_file_among_streams(),
         own_paths: Vec::new(),
         canary: None,
+        registries: BTreeMap::new(),
+        nat: NatFacts::default(),
+        authority: None,
     })
 }
 

@@ -4,6 +4,7 @@
 use super::trial::{Fault, Outcome};
 use super::{Finding, Health, Subject};
 use crate::probe::account_of;
+use palisade_sys::{At as _, Mode, OFlags};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -89,8 +90,8 @@ fn has_range(text: &str, name: &str, uid: u32) -> bool {
 pub(super) fn nat_helper() -> Finding {
     let subject = Subject {
         id: "nat-helper",
-        what: "pasta or slirp4netns",
-        needed_for: "network modes that reach any host on any port",
+        what: "pasta or slirp4netns, and a device for their link",
+        needed_for: "--network nat: any host on any port",
         without: Health::Degraded,
     };
     let found: Vec<String> = ["pasta", "slirp4netns"]
@@ -101,9 +102,18 @@ pub(super) fn nat_helper() -> Finding {
     subject.finding(if found.is_empty() {
         let package = Package { debian: "passt", fedora: "passt", alpine: "passt", other: "passt" };
         Err(Fault::new("neither pasta nor slirp4netns is in PATH").mended_by(package.install()))
+    } else if let Err(error) = link_device() {
+        Err(Fault::new(format!("{}, but {error}", found.join(", ")))
+            .mended_by("sudo modprobe tun; sudo chmod 0666 /dev/net/tun"))
     } else {
         Ok(found.join(", "))
     })
+}
+
+/// Opening it makes no link yet.
+fn link_device() -> palisade_sys::Result<()> {
+    let path = Path::new("/dev/net/tun");
+    rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).at("open", path).map(drop)
 }
 
 fn not_found(program: &str) -> Fault {

@@ -1,0 +1,105 @@
+//! A small process in the sandbox's network namespace that makes TCP sockets there and hands them out, for
+//! connections from outside to a published port.
+//!
+//! It connects nothing itself, holds no capability, and is started only where a port is published. Asked with `4`
+//! or `6`, it answers with a socket of that family.
+
+use crate::error::{During, LaunchError};
+use crate::filter;
+use crate::init::close_all_but;
+use crate::network::InsideNetwork;
+use crate::outlet::end_with;
+use crate::streams;
+use palisade_bpf::{Arch, Listening, maker_spec};
+use palisade_plan::model::Identity;
+use palisade_sys::clone::{Forked, fork};
+use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
+use palisade_sys::proc::{self, sig};
+use palisade_sys::seccomp::SeccompFlags;
+use palisade_sys::{Pid, SysError, creds, net, other};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+
+const STEP: &str = "starting the maker of sockets";
+
+/// The running maker, seen from the supervisor.
+#[derive(Debug)]
+pub(crate) struct Maker {
+    pid: Pid,
+    pidfd: OwnedFd,
+}
+
+/// Forks it. Gives the other end of its line too.
+pub(crate) fn start(
+    inside: &InsideNetwork,
+    identity: Option<&Identity>,
+) -> Result<(Maker, OwnedFd), LaunchError> {
+    let (line, own_line) = socketpair().during(STEP)?;
+    let supervisor = rustix::process::getpid();
+    match fork().during(STEP)? {
+        Forked::Child => {
+            let kept = [&own_line, &inside.user, &inside.network].map(|fd| fd.as_raw_fd());
+            let ready = streams::release()
+                .and_then(|()| close_all_but(kept.to_vec()))
+                .and_then(|()| settle(supervisor, inside, identity).during(STEP))
+                .and_then(|()| close_all_but(vec![own_line.as_raw_fd()]))
+                .and_then(|()| confine());
+            match ready {
+                Ok(()) => serve(&own_line),
+                // Who asks next hears nothing, and says so.
+                Err(_) => proc::exit_now(1),
+            }
+        }
+        Forked::Parent { pid, pidfd } => Ok((Maker { pid, pidfd }, line)),
+    }
+}
+
+impl Drop for Maker {
+    fn drop(&mut self) {
+        let _ = proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL);
+        let _ = proc::wait_pid_rusage(self.pid);
+    }
+}
+
+fn settle(
+    supervisor: Pid,
+    inside: &InsideNetwork,
+    identity: Option<&Identity>,
+) -> Result<(), SysError> {
+    proc::setsid()?;
+    other::enter_user(&inside.user)?;
+    net::enter(&inside.network)?;
+    if let Some(identity) = identity {
+        creds::keep_capabilities_over_setuid()?;
+        creds::setgroups_empty()?;
+        creds::setresgid(identity.inside_gid)?;
+        creds::setresuid(identity.inside_uid)?;
+    }
+    creds::drop_all_capabilities()?;
+    creds::set_no_new_privs()?;
+    creds::set_dumpable(false)?;
+    end_with(supervisor)
+}
+
+fn confine() -> Result<(), LaunchError> {
+    let program = filter::compile(&maker_spec(Arch::native()), Listening::No)?;
+    filter::install(program.instructions(), SeccompFlags::NONE).map(drop).during(filter::STEP)
+}
+
+fn serve(line: &OwnedFd) -> ! {
+    loop {
+        let mut asked = [0; 1];
+        let Ok((1, _)) = recv_with_fds(line, &mut asked) else { proc::exit_now(0) };
+        let family = match &asked {
+            b"4" => AddressFamily::INET,
+            b"6" => AddressFamily::INET6,
+            _ => proc::exit_now(1),
+        };
+        let made = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+        // Without one: the kernel has no such family, or no descriptor is left.
+        let made: Vec<_> = made.iter().map(|socket| socket.as_fd()).collect();
+        if send_with_fds(line, &asked, &made).is_err() {
+            proc::exit_now(1);
+        }
+    }
+}

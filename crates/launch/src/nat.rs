@@ -1,0 +1,326 @@
+//! A way out to any host and port: a helper that speaks for the sandbox on the host's network, or, for root, the
+//! kernel's own forwarding (NET-9).
+//!
+//! What must stay out of reach is blocked inside before any of this is started. A helper has no right over the
+//! host: it gets the sandbox's user namespace and those rights there that it needs to open its link. It must not
+//! outlive the run.
+
+use crate::error::{During, LaunchError};
+use crate::init::close_all_but;
+use crate::network::InsideNetwork;
+use palisade_netlink::Socket;
+use palisade_netlink::veth::{self, Pair};
+use palisade_plan::model::{INSIDE, Identity, NatHelper};
+use palisade_sys::clone::{Forked, fork};
+use palisade_sys::proc::{self, PollFd, PollFlags, Status, sig};
+use palisade_sys::{At as _, Errno, Pid, SysError, creds, net, other};
+use rustix::fs::{Gid, Uid};
+use rustix::io::FdFlags;
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::convert::Infallible;
+use std::ffi::CString;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+const STEP: &str = "starting the NAT helper";
+/// It takes some tens of milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Of what a helper says before it is ready.
+const LONGEST_WORDS: usize = 4096;
+
+/// The way out, for as long as this is kept.
+#[derive(Debug)]
+pub(crate) enum Nat {
+    Helper(Helper),
+    Veth(#[expect(dead_code, reason = "held, and taken away when dropped")] Forwarding),
+}
+
+impl Nat {
+    /// Connects the namespace.
+    pub(crate) fn start(
+        helper: &NatHelper,
+        inside: &InsideNetwork,
+        identity: Option<&Identity>,
+    ) -> Result<Self, LaunchError> {
+        match helper {
+            NatHelper::Pasta(path) => {
+                Helper::start(path, Kind::Pasta, inside, identity).map(Self::Helper)
+            }
+            NatHelper::Slirp4netns(path) => {
+                Helper::start(path, Kind::Slirp4netns, inside, identity).map(Self::Helper)
+            }
+            NatHelper::Veth => forward(inside).map(Self::Veth),
+        }
+    }
+
+    /// Readable when a helper is gone, and the way out with it.
+    pub(crate) fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Helper(helper) => Some(helper.pidfd.as_fd()),
+            Self::Veth(_) => None,
+        }
+    }
+}
+
+/// The other half of the range for measuring networks (RFC 2544): the first is the egress process's.
+const FIRST_NETWORK: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 0);
+/// Four addresses: network, outside, inside, broadcast.
+const NETWORK_SIZE: u32 = 4;
+const NETWORKS: u32 = (1 << 16) / NETWORK_SIZE;
+
+fn pair(number: u32) -> Pair {
+    let first = u32::from(FIRST_NETWORK) + number * NETWORK_SIZE;
+    Pair {
+        outside_name: format!("palisade{number}"),
+        outside: Ipv4Addr::from(first + 1),
+        inside: Ipv4Addr::from(first + 2),
+    }
+}
+
+/// What root's sandbox has on the host. If we are killed, the table goes with its socket, and the links go with the
+/// sandbox.
+#[derive(Debug)]
+pub(crate) struct Forwarding {
+    pair: Pair,
+    _table: Socket,
+}
+
+impl Drop for Forwarding {
+    fn drop(&mut self) {
+        let _ = veth::disconnect(&self.pair);
+    }
+}
+
+/// Links of this name are ours; one that is there belongs to another run.
+fn forward(inside: &InsideNetwork) -> Result<Forwarding, LaunchError> {
+    const STEP: &str = "connecting the sandbox by a pair of links";
+    let own = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
+    let mut tried = (0..NETWORKS).map(|step| pair((own + step) % NETWORKS));
+    let made = tried.find_map(|pair| match veth::connect_outside(&pair, inside.network.as_fd()) {
+        Err(error) if error.errno == Errno::EXIST => None,
+        made => Some(made.map(|()| pair)),
+    });
+    let pair = made
+        .ok_or_else(|| LaunchError::new(STEP, "every network for it is in use"))?
+        .during(STEP)?;
+    let table = veth::masquerade(&pair, &pair.outside_name).during(STEP)?;
+    let forwarding = Forwarding { pair, _table: table };
+    let pair = &forwarding.pair;
+    // Namespaces are entered by processes that have nothing else to do.
+    match fork().during(STEP)? {
+        Forked::Child => {
+            let done = net::enter(&inside.network).and_then(|()| veth::connect_inside(pair));
+            proc::exit_now(done.map_or_else(|error| error.errno.raw_os_error(), |()| 0))
+        }
+        Forked::Parent { pid, .. } => match proc::wait_pid_rusage(pid).during(STEP)?.status {
+            Status::Exited(0) => {}
+            Status::Exited(errno) => {
+                let errno = Errno::from_raw_os_error(errno);
+                return Err(SysError::new("netlink", "the sandbox's end", errno)).during(STEP);
+            }
+            other => return Err(LaunchError::new(STEP, format!("its process died: {other:?}"))),
+        },
+    }
+    veth::wait_outside(pair).during(STEP)?;
+    Ok(forwarding)
+}
+
+/// Which helper it is: they are told the same in different words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Pasta,
+    Slirp4netns,
+}
+
+impl Kind {
+    /// Without its name. The namespace is standard input and the sign that it is ready goes to standard output, or
+    /// to `ready`: pasta closes all other descriptors, and slirp4netns talks on standard output. Nothing is
+    /// forwarded to the inside, nor to the host's own loopback. What slirp4netns calls its sandbox needs an id 0, which
+    /// the command's user namespace does not have.
+    fn arguments(self, ready: RawFd) -> Vec<String> {
+        const NETWORK: &str = "/proc/self/fd/0";
+        let dns = INSIDE.to_string();
+        let ready = format!("--ready-fd={ready}");
+        let arguments: &[&str] = match self {
+            Self::Pasta => &[
+                "--foreground",
+                "--quiet",
+                "--stderr",
+                "--config-net",
+                "--no-map-gw",
+                "--netns-only",
+                "--netns",
+                NETWORK,
+                "--pid",
+                "/proc/self/fd/1",
+                "--dns-forward",
+                &dns,
+                "-t",
+                "none",
+                "-u",
+                "none",
+                "-T",
+                "none",
+                "-U",
+                "none",
+            ],
+            Self::Slirp4netns => &[
+                "--configure",
+                "--disable-host-loopback",
+                "--mtu=65520",
+                "--enable-ipv6",
+                "--enable-seccomp",
+                "--netns-type=path",
+                &ready,
+                NETWORK,
+                "tap0",
+            ],
+        };
+        arguments.iter().copied().map(str::to_owned).collect()
+    }
+}
+
+/// A helper under way.
+#[derive(Debug)]
+pub(crate) struct Helper {
+    pid: Pid,
+    pidfd: OwnedFd,
+    /// Closed, the helper would die of saying anything.
+    words: OwnedFd,
+}
+
+/// What a helper writes to.
+struct Said {
+    words: OwnedFd,
+    ready: OwnedFd,
+}
+
+impl Helper {
+    fn start(
+        path: &Path,
+        kind: Kind,
+        inside: &InsideNetwork,
+        identity: Option<&Identity>,
+    ) -> Result<Self, LaunchError> {
+        let (words, said_words) = pipe_for(identity)?;
+        let (ready, said_ready) = pipe_for(identity)?;
+        let argv = c_strings(path, kind.arguments(said_ready.as_raw_fd()))?;
+        let said = Said { words: said_words, ready: said_ready };
+        let supervisor = rustix::process::getpid();
+        match fork().during(STEP)? {
+            Forked::Child => {
+                let Err(error) = become_helper(kind, &argv, inside, identity, &said, supervisor);
+                let _ = rustix::io::write(&said.words, error.to_string().as_bytes());
+                proc::exit_now(1)
+            }
+            Forked::Parent { pid, pidfd } => {
+                drop(said);
+                rustix::io::ioctl_fionbio(&words, true).call("ioctl FIONBIO").during(STEP)?;
+                let helper = Self { pid, pidfd, words };
+                helper.wait_until_ready(path, &ready)?;
+                Ok(helper)
+            }
+        }
+    }
+
+    fn wait_until_ready(&self, path: &Path, ready: &OwnedFd) -> Result<(), LaunchError> {
+        let mut watched = [PollFd::new(ready, PollFlags::IN)];
+        let in_time = proc::poll(&mut watched, Some(PATIENCE)).during(STEP)? > 0;
+        match in_time.then(|| rustix::io::read(ready, &mut [0; 16])) {
+            Some(Ok(1..)) => Ok(()),
+            Some(_) => Err(failed(path, "it ended", &self.words())),
+            None => Err(failed(path, "it is not ready in time", &self.words())),
+        }
+    }
+
+    /// What it has said so far.
+    fn words(&self) -> Vec<u8> {
+        let mut heard = vec![0; LONGEST_WORDS];
+        let length = rustix::io::read(&self.words, heard.as_mut_slice()).unwrap_or(0);
+        heard.truncate(length);
+        heard
+    }
+}
+
+/// Reading end first. The helper opens the other one by its name, with the rights of its id.
+fn pipe_for(identity: Option<&Identity>) -> Result<(OwnedFd, OwnedFd), LaunchError> {
+    let (read, write) = pipe_with(PipeFlags::CLOEXEC).call("pipe2").during(STEP)?;
+    if let Some(Identity { host_uid, host_gid, .. }) = identity {
+        let (uid, gid) = (Uid::from_raw(*host_uid), Gid::from_raw(*host_gid));
+        rustix::fs::fchown(&write, Some(uid), Some(gid)).call("fchown").during(STEP)?;
+    }
+    Ok((read, write))
+}
+
+fn failed(path: &Path, what: &str, heard: &[u8]) -> LaunchError {
+    let heard = String::from_utf8_lossy(heard);
+    let last = heard.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("without a word");
+    let error = LaunchError::new(STEP, format!("{}: {what}: {last}", path.display()));
+    if heard.contains("/dev/net/tun") || heard.contains("tuntap") {
+        return error
+            .with_mend("it needs /dev/net/tun: sudo modprobe tun; sudo chmod 0666 /dev/net/tun");
+    }
+    error
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        let _ = proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL);
+        let _ = proc::wait_pid_rusage(self.pid);
+    }
+}
+
+fn c_strings(path: &Path, arguments: Vec<String>) -> Result<Vec<CString>, LaunchError> {
+    let no_zero = |_| LaunchError::new(STEP, "a zero byte in its path");
+    let path = CString::new(path.as_os_str().as_bytes()).map_err(no_zero)?;
+    let arguments = arguments.into_iter().map(|text| CString::new(text).map_err(no_zero));
+    std::iter::once(Ok(path)).chain(arguments).collect()
+}
+
+/// Into the sandbox's user namespace as the command's id, with the rights there that opening a link takes, and
+/// with nothing of the caller's: neither files nor environment.
+fn become_helper(
+    kind: Kind,
+    argv: &[CString],
+    inside: &InsideNetwork,
+    identity: Option<&Identity>,
+    said: &Said,
+    supervisor: Pid,
+) -> Result<Infallible, LaunchError> {
+    let settle = || -> Result<(), SysError> {
+        proc::setsid()?;
+        other::enter_user(&inside.user)?;
+        if let Some(identity) = identity {
+            creds::keep_capabilities_over_setuid()?;
+            creds::setgroups_empty()?;
+            creds::setresgid(identity.inside_gid)?;
+            creds::setresuid(identity.inside_uid)?;
+        }
+        creds::keep_over_exec_for_links()?;
+        proc::unblock_all()?;
+        // Rust's runtime ignores it, and pasta takes any earlier setting for an error.
+        proc::reset_action(sig::SIGPIPE);
+        // From the outside so far: 0 to 2 are where it finds them.
+        rustix::stdio::dup2_stdin(&inside.network).call("dup2")?;
+        let stdout = if kind == Kind::Pasta { &said.ready } else { &said.words };
+        rustix::stdio::dup2_stdout(stdout).call("dup2")?;
+        rustix::stdio::dup2_stderr(&said.words).call("dup2")?;
+        rustix::io::fcntl_setfd(&said.ready, FdFlags::empty()).call("fcntl F_SETFD")?;
+        crate::outlet::end_with(supervisor)
+    };
+    settle().during(STEP)?;
+    close_all_but(vec![said.words.as_raw_fd(), said.ready.as_raw_fd()])?;
+    let Some(program) = argv.first() else {
+        return Err(LaunchError::new(STEP, "no program"));
+    };
+    let errno = proc::exec(program, argv, &[c"PATH=/usr/sbin:/usr/bin:/sbin:/bin".to_owned()]);
+    let path = program.to_string_lossy();
+    Err(LaunchError::new(STEP, SysError::new("exec", path, errno).to_string()))
+}
+
+#[cfg(test)]
+#[path = "nat_tests.rs"]
+mod tests;

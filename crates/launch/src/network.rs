@@ -1,0 +1,254 @@
+//! The sandbox's network, made inside: links, packet rules, and the listeners of the way out.
+//!
+//! Nothing here leads out by itself. The listeners are handed to the supervisor, whose egress process serves them
+//! from outside: a socket keeps the namespace it was made in. See ARCHITECTURE.md, "The way out".
+
+use crate::error::{During, LaunchError};
+use palisade_egress::Published;
+use palisade_egress::config::{INSIDE_V4, INSIDE_V6, PROXY_PORT};
+use palisade_netlink::{Families, Fence, Socket, block, fence, loopback_for_everything};
+use palisade_plan::model::{Egress, NatPlan, Plan, ProxyPlan};
+use palisade_sys::fdpass::MAX_FDS;
+use palisade_sys::{At as _, Result, net};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+const STEP: &str = "setting up the sandbox's network";
+/// Packet rules lead everything here. Nobody binds the lowest ports, and the command may not.
+const TCP_PORT: u16 = 1;
+const DNS_PORT: u16 = 2;
+const DNS: u16 = 53;
+/// As much as the kernel usually grants (`net.core.somaxconn`).
+const BACKLOG: i32 = 4096;
+
+/// How connections of the command come to the listeners.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Front {
+    /// All of them, whatever their port: `SO_ORIGINAL_DST` tells where they were meant to go.
+    Transparent,
+    /// Those to allowed ports, where the kernel has no nf_tables: getsockname(2) tells. Others find nobody.
+    ByPort,
+    /// There are no listeners: ports are published, or a NAT helper has its own link.
+    Closed,
+}
+
+impl Front {
+    const ALL: [Self; 3] = [Self::Transparent, Self::ByPort, Self::Closed];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Transparent => "transparent",
+            Self::ByPort => "by-port",
+            Self::Closed => "closed",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|front| front.name() == name)
+    }
+}
+
+/// What came out of the sandbox's network namespace.
+#[derive(Debug)]
+pub struct InsideNetwork {
+    pub front: Front,
+    pub tcp: Vec<OwnedFd>,
+    pub udp: Vec<OwnedFd>,
+    /// For `palisade_netlink::refusals`.
+    pub counters: Option<OwnedFd>,
+    /// Ports of the host that lead in.
+    pub published: Vec<Published>,
+    pub(crate) network: OwnedFd,
+    pub(crate) user: OwnedFd,
+}
+
+/// How the descriptors of an [`InsideNetwork`] are to be told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handed {
+    pub front: Front,
+    pub tcp: usize,
+    pub udp: usize,
+}
+
+impl InsideNetwork {
+    pub(crate) fn handed(&self) -> Handed {
+        Handed { front: self.front, tcp: self.tcp.len(), udp: self.udp.len() }
+    }
+
+    /// In the order that [`Self::from_descriptors`] wants.
+    pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        [&self.network, &self.user]
+            .into_iter()
+            .chain(&self.tcp)
+            .chain(&self.udp)
+            .chain(&self.counters)
+            .map(AsFd::as_fd)
+            .collect()
+    }
+
+    pub(crate) fn from_descriptors(
+        handed: Handed,
+        descriptors: Vec<OwnedFd>,
+        published: Vec<Published>,
+    ) -> Option<Self> {
+        let mut rest = descriptors.into_iter();
+        let (network, user) = (rest.next()?, rest.next()?);
+        let tcp: Vec<_> = rest.by_ref().take(handed.tcp).collect();
+        let udp: Vec<_> = rest.by_ref().take(handed.udp).collect();
+        let is_whole = tcp.len() == handed.tcp && udp.len() == handed.udp;
+        let counters = rest.next();
+        let Handed { front, .. } = handed;
+        is_whole.then_some(Self { front, tcp, udp, counters, published, network, user })
+    }
+
+    /// Whether an egress process has anything to do.
+    pub(crate) fn is_to_be_served(&self) -> bool {
+        self.front != Front::Closed || !self.published.is_empty()
+    }
+}
+
+/// Whether the supervisor gets something of it.
+pub(crate) fn is_handed_over(plan: &Plan) -> bool {
+    plan.egress.is_some() || !plan.publish.is_empty()
+}
+
+/// In the new, empty namespace.
+pub(crate) fn set_up(plan: &Plan) -> std::result::Result<Option<InsideNetwork>, LaunchError> {
+    let inside = match &plan.egress {
+        Some(Egress::Proxy(proxy)) => listen(proxy)?,
+        Some(Egress::Nat(nat)) => {
+            net::loopback_up().during(STEP)?;
+            keep_private_ranges_out(nat)?;
+            closed()?
+        }
+        None => {
+            net::loopback_up().during("bringing up the loopback interface")?;
+            if plan.publish.is_empty() {
+                return Ok(None);
+            }
+            closed()?
+        }
+    };
+    if inside.descriptors().len() > MAX_FDS {
+        return Err(LaunchError::new(
+            STEP,
+            "too many ports are allowed for a kernel without nf_tables",
+        )
+        .with_mend("sudo modprobe nf_tables, or allow fewer ports"));
+    }
+    Ok(Some(inside))
+}
+
+/// What a helper would connect, without the ranges that are never to be reached.
+fn keep_private_ranges_out(nat: &NatPlan) -> std::result::Result<(), LaunchError> {
+    let ranges: Vec<(IpAddr, u8)> =
+        nat.blocked.iter().map(|range| (range.network(), range.prefix_len())).collect();
+    Socket::netfilter()
+        .and_then(|socket| block(&socket, &ranges, &nat.resolvers))
+        .during("blocking private addresses")
+        .map_err(|error| {
+            error.with_mend(
+                "network mode nat needs nf_tables: sudo modprobe nf_tables, or use --network proxy",
+            )
+        })
+}
+
+fn closed() -> std::result::Result<InsideNetwork, LaunchError> {
+    let socket = socket(AddressFamily::INET, SocketType::DGRAM).during(STEP)?;
+    with_namespaces(Front::Closed, Vec::new(), Vec::new(), None, socket.as_fd())
+}
+
+fn listen(proxy: &ProxyPlan) -> std::result::Result<InsideNetwork, LaunchError> {
+    let families = loopback_for_everything(INSIDE_V4, INSIDE_V6).during(STEP)?;
+    // What packet rules miss is not let out either, so their absence is no hole: the front says what there is.
+    let rules = proxy.packet_rules.then(|| put_up_fence(families)).and_then(Result::ok);
+    let (front, tcp, udp) = match rules {
+        Some(_) => (
+            Front::Transparent,
+            each(families, TCP_PORT, SocketType::STREAM).during(STEP)?,
+            each(families, DNS_PORT, SocketType::DGRAM).during(STEP)?,
+        ),
+        None => {
+            let ports = proxy.rules.all_ports();
+            let tcp = listeners_by_port(families, &ports).during(STEP)?;
+            (Front::ByPort, tcp, each(families, DNS, SocketType::DGRAM).during(STEP)?)
+        }
+    };
+    let any = socket(AddressFamily::INET, SocketType::DGRAM).during(STEP)?;
+    with_namespaces(front, tcp, udp, rules, any.as_fd())
+}
+
+/// For `doctor`, in a namespace that is thrown away.
+pub(crate) fn try_fence() -> Result<Families> {
+    let families = loopback_for_everything(INSIDE_V4, INSIDE_V6)?;
+    put_up_fence(families).map(|_| families)
+}
+
+fn put_up_fence(families: Families) -> Result<Socket> {
+    let socket = Socket::netfilter()?;
+    let wanted =
+        Fence { v4: INSIDE_V4, v6: INSIDE_V6, families, tcp_port: TCP_PORT, dns_port: DNS_PORT };
+    fence(&socket, &wanted)?;
+    Ok(socket)
+}
+
+/// At every address, and for proxy and resolver at ours alone. A port of the command's own is taken by that.
+fn listeners_by_port(families: Families, ports: &[u16]) -> Result<Vec<OwnedFd>> {
+    let mut listeners = Vec::new();
+    for port in ports.iter().copied().filter(|port| ![PROXY_PORT, DNS].contains(port)) {
+        listeners.push(bound((Ipv4Addr::UNSPECIFIED, port).into(), SocketType::STREAM)?);
+        if families == Families::Both {
+            listeners.push(bound((Ipv6Addr::UNSPECIFIED, port).into(), SocketType::STREAM)?);
+        }
+    }
+    for own in [PROXY_PORT, DNS] {
+        listeners.extend(each(families, own, SocketType::STREAM)?);
+    }
+    Ok(listeners)
+}
+
+/// At our own address of each family.
+fn each(families: Families, port: u16, kind: SocketType) -> Result<Vec<OwnedFd>> {
+    let mut made = vec![bound((INSIDE_V4, port).into(), kind)?];
+    if families == Families::Both {
+        made.push(bound((INSIDE_V6, port).into(), kind)?);
+    }
+    Ok(made)
+}
+
+fn bound(address: SocketAddr, kind: SocketType) -> Result<OwnedFd> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let made = socket(family, kind)?;
+    if address.is_ipv6() {
+        sockopt::set_ipv6_v6only(&made, true).call("setsockopt IPV6_V6ONLY")?;
+    }
+    rustix::net::bind(&made, &address).call("bind")?;
+    if kind == SocketType::STREAM {
+        rustix::net::listen(&made, BACKLOG).call("listen")?;
+    }
+    Ok(made)
+}
+
+/// Never waits: its reader is a runtime.
+fn socket(family: AddressFamily, kind: SocketType) -> Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    rustix::net::socket_with(family, kind, flags, None).call("socket")
+}
+
+fn with_namespaces(
+    front: Front,
+    tcp: Vec<OwnedFd>,
+    udp: Vec<OwnedFd>,
+    rules: Option<Socket>,
+    any: BorrowedFd<'_>,
+) -> std::result::Result<InsideNetwork, LaunchError> {
+    let network = net::namespace_of(any).during(STEP)?;
+    let user = net::owner_of(&network).during(STEP)?;
+    let counters = rules.map(OwnedFd::from);
+    Ok(InsideNetwork { front, tcp, udp, counters, published: Vec::new(), network, user })
+}
+
+#[cfg(test)]
+#[path = "network_tests.rs"]
+pub(crate) mod tests;

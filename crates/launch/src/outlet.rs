@@ -1,0 +1,225 @@
+//! Starts the egress process beside the sandbox, and holds its other end. What it does there is
+//! `palisade-egress`'s.
+//!
+//! It has the host's network and no file, serves listeners that were made inside, and is not in the sandbox's
+//! pid namespace: nobody inside can see or signal it. If it dies, its listeners die with it.
+
+use crate::error::{During, LaunchError};
+use crate::filter;
+use crate::init::close_all_but;
+use crate::maker::{self, Maker};
+use crate::network::InsideNetwork;
+use crate::streams;
+use palisade_bpf::{Arch, FilterSpec, Listening, egress_spec, proxy_spec};
+use palisade_egress::wire::{LONGEST_PACKET, Order, Told};
+use palisade_egress::{Config, Published, Station, serve};
+use palisade_plan::model::{Confinement, Identity, Mapping, Plan, Publish};
+use palisade_sys::clone::{Forked, fork};
+use palisade_sys::fdpass::socketpair;
+use palisade_sys::proc::{self, PollFd, PollFlags, sig};
+use palisade_sys::seccomp::SeccompFlags;
+use palisade_sys::{At as _, Errno, Pid, SysError, creds, other};
+use rustix::net::{RecvFlags, SendFlags};
+use std::net::TcpListener;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+const STEP: &str = "starting the egress process";
+/// How long a killed one is waited for.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// The running egress process, seen from the supervisor.
+#[derive(Debug)]
+pub struct Outlet {
+    pid: Pid,
+    pidfd: OwnedFd,
+    socket: OwnedFd,
+    /// Ends with this.
+    _maker: Option<Maker>,
+}
+
+/// What the process had to say.
+#[derive(Debug)]
+pub enum Heard {
+    Told(Told),
+    Nothing,
+    /// It has ended, or is no longer to be understood.
+    Gone,
+}
+
+impl Outlet {
+    /// Forks it. The caller must be single-threaded.
+    pub fn start(plan: &Plan, config: Config, inside: InsideNetwork) -> Result<Self, LaunchError> {
+        Self::start_as(given_identity(plan), config, inside)
+    }
+
+    fn start_as(
+        identity: Option<&Identity>,
+        config: Config,
+        inside: InsideNetwork,
+    ) -> Result<Self, LaunchError> {
+        let (maker, maker_line) = if inside.published.is_empty() {
+            (None, None)
+        } else {
+            let (maker, line) = maker::start(&inside, identity)?;
+            (Some(maker), Some(line))
+        };
+        let (socket, supervisor) = socketpair().during(STEP)?;
+        let supervisor_pid = rustix::process::getpid();
+        match fork().during(STEP)? {
+            Forked::Child => {
+                let InsideNetwork { tcp, udp, counters, published, network, user, .. } = inside;
+                // Nothing of it may be dropped once everything else was closed.
+                drop(network);
+                std::mem::forget(maker);
+                let station = Station {
+                    supervisor,
+                    tcp,
+                    udp,
+                    counters,
+                    published,
+                    maker: maker_line,
+                    config,
+                };
+                let mut kept = descriptors(&station);
+                kept.push(user.as_raw_fd());
+                if streams::release().and_then(|()| close_all_but(kept)).is_err() {
+                    proc::exit_now(1);
+                }
+                let settled = settle(supervisor_pid, identity, user);
+                serve(station, move || {
+                    settled.map_err(|error| error.to_string()).and_then(|()| confine())
+                })
+            }
+            Forked::Parent { pid, pidfd } => Ok(Self { pid, pidfd, socket, _maker: maker }),
+        }
+    }
+
+    /// Readable when there is something to hear, or the process is gone.
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Never waits. A process that is gone is heard of by [`Self::receive`].
+    pub fn send(&self, order: &Order) -> Result<(), LaunchError> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        match rustix::net::send(&self.socket, &order.encode(), flags) {
+            Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => Ok(()),
+            Err(errno) => Err(errno).call("send").during("talking to the egress process"),
+        }
+    }
+
+    /// The next thing it says, without waiting for one.
+    pub fn receive(&self) -> Heard {
+        let mut packet = vec![0; LONGEST_PACKET];
+        match rustix::net::recv(&self.socket, packet.as_mut_slice(), RecvFlags::DONTWAIT) {
+            Err(Errno::AGAIN | Errno::INTR) => Heard::Nothing,
+            Ok((length @ 1.., _)) => {
+                Told::decode(&packet[..length]).map_or(Heard::Gone, Heard::Told)
+            }
+            Ok(_) | Err(_) => Heard::Gone,
+        }
+    }
+}
+
+impl Drop for Outlet {
+    /// It has no life of its own.
+    fn drop(&mut self) {
+        let _ = proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL);
+        let mut watched = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        if matches!(proc::poll(&mut watched, Some(FAREWELL)), Ok(1)) {
+            let _ = proc::wait_pid_rusage(self.pid);
+        }
+    }
+}
+
+/// Who the command is, where root gave it another id than the caller's.
+pub(crate) fn given_identity(plan: &Plan) -> Option<&Identity> {
+    match &plan.confinement {
+        Confinement::Namespaces(inside) if inside.identity.mapping == Mapping::ByRoot => {
+            Some(&inside.identity)
+        }
+        _ => None,
+    }
+}
+
+/// The ports of the host that lead in, opened with the caller's rights.
+pub(crate) fn listen_for(ports: &[Publish]) -> Result<Vec<Published>, LaunchError> {
+    let listen = |publish: &Publish| {
+        let Publish { address, port, inner } = *publish;
+        let listener = TcpListener::bind((address, port)).map_err(|error| {
+            let wanted = std::net::SocketAddr::from((address, port));
+            LaunchError::new("publishing a port", format!("listen at {wanted}: {error}"))
+                .with_mend("choose another one: --publish [ADDR:]PORT:INNER")
+        })?;
+        Ok(Published { listener: listener.into(), inner })
+    };
+    ports.iter().map(listen).collect()
+}
+
+fn descriptors(station: &Station) -> Vec<i32> {
+    [&station.supervisor]
+        .into_iter()
+        .chain(&station.tcp)
+        .chain(&station.udp)
+        .chain(&station.counters)
+        .chain(station.published.iter().map(|published| &published.listener))
+        .chain(&station.maker)
+        .map(AsRawFd::as_raw_fd)
+        .collect()
+}
+
+/// Gives up what the caller has and this process needs not. The counters are read with the right to do so over
+/// the sandbox's network: an ordinary user has it as the owner, root's process takes it along.
+fn settle(
+    supervisor: Pid,
+    identity: Option<&Identity>,
+    user_namespace: OwnedFd,
+) -> Result<(), SysError> {
+    // Not the terminal's: a key that interrupts the command must not end this.
+    proc::setsid()?;
+    if let Some(identity) = identity {
+        other::enter_user(&user_namespace)?;
+        creds::keep_capabilities_over_setuid()?;
+        creds::setgroups_empty()?;
+        creds::setresgid(identity.inside_gid)?;
+        creds::setresuid(identity.inside_uid)?;
+        creds::keep_only_net_admin()?;
+    }
+    drop(user_namespace);
+    creds::set_no_new_privs()?;
+    creds::set_dumpable(false)?;
+    end_with(supervisor)
+}
+
+/// Not to be left behind, also if it died a moment ago. After a change of ids, which clears it.
+pub(crate) fn end_with(supervisor: Pid) -> Result<(), SysError> {
+    creds::set_pdeathsig(sig::SIGKILL)?;
+    if rustix::process::getppid() != Some(supervisor) {
+        proc::exit_now(1);
+    }
+    Ok(())
+}
+
+fn confine() -> Result<(), String> {
+    keep_to(&egress_spec(Arch::native())).map_err(|error| error.to_string())
+}
+
+/// For a proxy that runs alone, once its listener, its runtime and its log are open: what it can still do is to carry
+/// connections, read files as its user, and write to its log.
+pub fn confine_alone() -> Result<(), LaunchError> {
+    const STEP: &str = "confining the proxy";
+    creds::set_no_new_privs().during(STEP)?;
+    creds::set_dumpable(false).during(STEP)?;
+    creds::give_up_capabilities().during(STEP)?;
+    keep_to(&proxy_spec(Arch::native()))
+}
+
+fn keep_to(spec: &FilterSpec) -> Result<(), LaunchError> {
+    let program = filter::compile(spec, Listening::No)?;
+    filter::install(program.instructions(), SeccompFlags::NONE).map(drop).during(filter::STEP)
+}
+
+#[cfg(test)]
+#[path = "outlet_tests.rs"]
+mod tests;

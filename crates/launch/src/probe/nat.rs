@@ -1,0 +1,54 @@
+//! Who could forward for a sandbox: looked at only for the network mode nat.
+
+use palisade_plan::facts::{HostFacts, NatFacts};
+use std::ffi::OsStr;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// Looked in if the caller's `PATH` is not set: where packages put programs.
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+pub fn nat_facts(facts: &HostFacts) -> NatFacts {
+    let path = facts.env.get(OsStr::new("PATH")).map_or(OsStr::new(USUAL_PATH), |path| path);
+    let find = |name: &str| {
+        let mut places = std::env::split_paths(path).filter(|place| place.is_absolute());
+        places.find_map(|place| program(&place.join(name)))
+    };
+    let forwards = std::fs::read_to_string("/proc/sys/net/ipv4/ip_forward");
+    NatFacts {
+        pasta: find("pasta"),
+        slirp4netns: find("slirp4netns"),
+        ip_forward: forwards.is_ok_and(|text| text.trim() == "1"),
+        // Without netlink no packet rule can be made either, and the launch fails for that.
+        own_addresses: palisade_netlink::link_addresses().unwrap_or_default(),
+    }
+}
+
+/// It runs outside of the sandbox: only root's own programs count, not what an earlier run may have left.
+fn program(path: &Path) -> Option<PathBuf> {
+    let real = path.canonicalize().ok()?;
+    let metadata = real.metadata().ok()?;
+    let mode = metadata.permissions().mode();
+    let is_sound =
+        metadata.is_file() && metadata.uid() == 0 && mode & 0o111 != 0 && mode & 0o022 == 0;
+    is_sound.then(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::program;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn only_programs_that_nobody_else_can_change_count() {
+        let shell = std::path::Path::new("/bin/sh");
+        assert_eq!(program(shell).as_deref(), Some(shell));
+        let directory = tempfile::tempdir().unwrap();
+        let planted = directory.path().join("pasta");
+        fs::write(&planted, "").unwrap();
+        fs::set_permissions(&planted, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(program(&planted), None);
+        assert_eq!(program(directory.path()), None);
+    }
+}

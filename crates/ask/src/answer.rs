@@ -7,7 +7,7 @@ use std::fmt;
 /// How much of what was asked about is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Scope {
-    /// What the question is about. If that is a directory: with everything below it.
+    /// What the question is about: a file, or a host and its port. If it is a directory: with everything below it.
     #[serde(rename = "file")]
     File,
     /// The directory that the question offers, with everything below it.
@@ -110,7 +110,7 @@ pub enum AnswerError {
     Unknown(QuestionId),
     #[error("question {0} is no longer open: it was answered, timed out or withdrawn")]
     NotOpen(QuestionId),
-    #[error("question {0} offers no directory; answer for the file")]
+    #[error("question {0} offers no directory; answer for what it is about")]
     NoDirectoryOffered(QuestionId),
     #[error("a directory is allowed for the session or always, not once (question {0})")]
     DirectoryOnce(QuestionId),

@@ -19,6 +19,7 @@ mod test_support;
 pub use answer::{Answer, AnswerError, Lifetime, Scope, Source, Store};
 pub use json::to_line;
 pub use question::{
-    Access, Ancestor, FileSubject, NewQuestion, Now, Process, Question, QuestionId, Subject,
+    Access, Ancestor, FileSubject, HostSubject, NewQuestion, Now, Process, Question, QuestionId,
+    Subject,
 };
 pub use queue::{Asked, Decided, MOST_WAITING, Queue};

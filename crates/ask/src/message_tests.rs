@@ -1,8 +1,6 @@
-use super::{Approve, Audit, Command, Deny, Event, FsRequest, Term, TermError};
-use crate::test_support::{MOST_OPEN, call};
-use crate::{
-    Answer, Lifetime, Now, Question, QuestionId, Queue, Scope, Source, Store, Subject, to_line,
-};
+use super::{Approve, Audit, Command, Deny, Event, FsRequest, Request, Term, TermError};
+use crate::test_support::{MOST_OPEN, call, connection};
+use crate::{Answer, Lifetime, Now, Question, QuestionId, Queue, Scope, Source, Store, to_line};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -115,11 +113,39 @@ fn asked(path: &[u8]) -> Question {
     let now = Now::read();
     let mut queue = Queue::new("0192-session", MOST_OPEN);
     let mut new = call(1 << 63, "");
-    let Subject::File(file) = &mut new.subject;
+    let file = new.subject.file_mut().unwrap();
     file.path = PathBuf::from(OsStr::from_bytes(path));
     file.directory = file.path.parent().map(PathBuf::from);
     queue.ask(new, now);
     queue.open().next().unwrap().clone()
+}
+
+fn wire(question: &Question) -> FsRequest {
+    match Request::from(question) {
+        Request::File(file) => *file,
+        Request::Host(host) => panic!("{host:?}"),
+    }
+}
+
+/// Proves: GATE-6 messages, NET-8 asked
+#[test]
+fn a_question_about_a_host_goes_over_the_wire_whole() {
+    let now = Now::read();
+    let mut queue = Queue::new("0192-session", MOST_OPEN);
+    queue.ask(connection(9, "bücher\x1b.example"), now);
+    let question = queue.open().next().unwrap().clone();
+    let line = to_line(&Event::from(Request::from(&question))).unwrap();
+    assert!(line.starts_with(r#"{"type":"event.host_request","id":1,"#), "{line}");
+    assert!(line.is_ascii() && !line.contains('\x1b'), "{line}");
+    let Event::HostRequest(wire) = serde_json::from_str(&line).unwrap() else { panic!("{line}") };
+    assert_eq!(Question::from(*wire), question);
+    let deny = Answer::Deny { lifetime: Lifetime::Session };
+    let decided = queue.answer(QuestionId(1), deny, &Source::Terminal, now).unwrap();
+    let written = serde_json::to_value(Event::Audit(Audit::from(&decided[0]))).unwrap();
+    assert_eq!(
+        (&written["host"], &written["port"], written.get("path")),
+        (&serde_json::json!("bücher\x1b.example"), &serde_json::json!(443), None)
+    );
 }
 
 /// Proves: GATE-6 messages
@@ -127,7 +153,7 @@ fn asked(path: &[u8]) -> Question {
 fn a_question_goes_over_the_wire_whole() {
     for path in [&b"/opt/sdk/a"[..], b"/opt/\xff\xfe/\n\x1b[31m", "/opt/\u{202e}/ü".as_bytes()] {
         let question = asked(path);
-        let line = to_line(&Event::FsRequest(Box::new(FsRequest::from(&question)))).unwrap();
+        let line = to_line(&Event::from(Request::from(&question))).unwrap();
         assert_eq!(line.matches('\n').count(), 1, "{line}");
         assert!(line.is_ascii() && !line.contains('\x1b'), "{line}");
         let Event::FsRequest(wire) = serde_json::from_str(&line).unwrap() else { panic!("{line}") };
@@ -138,10 +164,11 @@ fn a_question_goes_over_the_wire_whole() {
 
 #[test]
 fn bytes_that_are_none_leave_the_text() {
-    let mut wire = FsRequest::from(&asked(b"/opt/sdk/a"));
+    let mut wire = wire(&asked(b"/opt/sdk/a"));
     for digits in ["abc", "zz", "é1", "+1"] {
         wire.path_bytes = Some(digits.to_owned());
-        let Subject::File(file) = Question::from(wire.clone()).subject;
+        let question = Question::from(wire.clone());
+        let file = question.subject.file().unwrap();
         assert_eq!(file.path, PathBuf::from("/opt/sdk/a"), "{digits}");
     }
 }
@@ -150,7 +177,7 @@ fn bytes_that_are_none_leave_the_text() {
 fn a_secret_offers_no_directory_on_the_wire() {
     let mut question = asked(b"/opt/sdk/a");
     question.is_secret = true;
-    assert_eq!(FsRequest::from(&question).directory, None);
+    assert_eq!(wire(&question).directory, None);
 }
 
 /// Proves: GATE-6 messages
@@ -177,7 +204,7 @@ fn a_decision_says_who_and_how_long() {
 
 #[test]
 fn events_of_a_later_version_are_passed_over() {
-    let event: Event = serde_json::from_str(r#"{"type":"event.net_request","id":1}"#).unwrap();
+    let event: Event = serde_json::from_str(r#"{"type":"event.moon_request","id":1}"#).unwrap();
     assert_eq!(event, Event::Unknown);
 }
 
@@ -196,7 +223,7 @@ fn the_example_in_the_documentation_is_spoken() {
             commands += 1;
         }
     }
-    assert_eq!((events, commands), (4, 1));
+    assert_eq!((events, commands), (7, 2));
     for name in ["hello", "approve", "deny", "policy.save"] {
         assert!(page.contains(&format!("### `cmd.{name}`")), "{name} is not described");
     }

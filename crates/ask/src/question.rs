@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 /// Arguments of one process, together, in bytes.
 const LONGEST_ARGUMENTS: usize = 4096;
 const LONGEST_TEXT: usize = 4096;
+/// No name is longer (RFC 1035).
+const LONGEST_HOST: usize = 255;
 const MOST_ANCESTORS: usize = 32;
 /// Processes that are described; all others are counted.
 pub(crate) const MOST_DESCRIBED: usize = 8;
@@ -61,6 +63,31 @@ impl fmt::Display for Access {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     File(FileSubject),
+    Host(HostSubject),
+}
+
+impl Subject {
+    pub fn file(&self) -> Option<&FileSubject> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Host(_) => None,
+        }
+    }
+
+    pub fn file_mut(&mut self) -> Option<&mut FileSubject> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Host(_) => None,
+        }
+    }
+
+    fn cut(mut self) -> Self {
+        match &mut self {
+            Self::File(file) => cut(&mut file.operation, 64),
+            Self::Host(host) => cut(&mut host.host, LONGEST_HOST),
+        }
+        self
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +111,21 @@ impl FileSubject {
         has_access
             && self.path.starts_with(directory)
             && self.also.iter().all(|needed| needed.starts_with(directory))
+    }
+}
+
+/// A place on the network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostSubject {
+    /// A name in its normal form, or an address as text.
+    pub host: String,
+    pub port: u16,
+}
+
+impl fmt::Display for HostSubject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port } = self;
+        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
     }
 }
 
@@ -162,7 +204,8 @@ pub struct NewQuestion {
     pub request: u64,
     pub subject: Subject,
     pub reason: String,
-    pub process: Process,
+    /// None where it is not known: who opened a connection can not be told from outside.
+    pub process: Option<Process>,
     pub is_secret: bool,
     /// How long to wait for an answer; `None` is for ever.
     pub patience: Option<Duration>,
@@ -170,8 +213,6 @@ pub struct NewQuestion {
 
 impl NewQuestion {
     pub(crate) fn into_question(self, id: QuestionId, session: &str, now: Now) -> Question {
-        let Subject::File(mut file) = self.subject;
-        cut(&mut file.operation, 64);
         let mut reason = self.reason;
         cut(&mut reason, LONGEST_TEXT);
         let expires_at = self.patience.and_then(|patience| {
@@ -181,9 +222,9 @@ impl NewQuestion {
         Question {
             id,
             session: session.to_owned(),
-            subject: Subject::File(file),
+            subject: self.subject.cut(),
             reason,
-            processes: vec![self.process.cut()],
+            processes: self.process.map(Process::cut).into_iter().collect(),
             requests: vec![self.request],
             is_secret: self.is_secret,
             asked_at: now.wall,
@@ -195,15 +236,16 @@ impl NewQuestion {
 impl Question {
     /// The directory that may be allowed instead; for a secret there is none.
     pub fn offered(&self) -> Option<&PathBuf> {
-        let Subject::File(file) = &self.subject;
+        let file = self.subject.file()?;
         file.directory.as_ref().filter(|_| !self.is_secret)
     }
 
-    pub(crate) fn join(&mut self, request: u64, process: Process) {
+    pub(crate) fn join(&mut self, request: u64, process: Option<Process>) {
         if self.requests.contains(&request) {
             return;
         }
         self.requests.push(request);
+        let Some(process) = process else { return };
         let is_described = self.processes.iter().any(|known| known.pid == process.pid);
         if !is_described && self.processes.len() < MOST_DESCRIBED {
             self.processes.push(process.cut());

@@ -4,8 +4,9 @@ use crate::test_support::{call, process};
 #[test]
 fn what_comes_from_inside_is_cut_to_length() {
     let mut new = call(1, "/opt/sdk/a");
-    new.process.arguments = vec!["é".repeat(100_000), "second".to_owned(), "third".to_owned()];
-    new.process.executable = "x".repeat(100_000);
+    new.process.as_mut().unwrap().arguments =
+        vec!["é".repeat(100_000), "second".to_owned(), "third".to_owned()];
+    new.process.as_mut().unwrap().executable = "x".repeat(100_000);
     new.reason = "r".repeat(100_000);
     let question = new.into_question(QuestionId(1), "s", Now::read());
     let process = &question.processes[0];
@@ -17,7 +18,7 @@ fn what_comes_from_inside_is_cut_to_length() {
 #[test]
 fn empty_arguments_are_not_endless() {
     let mut new = call(1, "/opt/sdk/a");
-    new.process.arguments = vec![String::new(); 1_000_000];
+    new.process.as_mut().unwrap().arguments = vec![String::new(); 1_000_000];
     let question = new.into_question(QuestionId(1), "s", Now::read());
     assert!(question.processes[0].arguments.len() < 5000);
 }
@@ -27,9 +28,9 @@ fn empty_arguments_are_not_endless() {
 fn all_ids_are_carried_and_some_processes_described() {
     let mut question = call(0, "/opt/sdk/a").into_question(QuestionId(1), "s", Now::read());
     for request in 1..100 {
-        question.join(request, process(100 + u32::try_from(request).unwrap()));
+        question.join(request, Some(process(100 + u32::try_from(request).unwrap())));
     }
-    question.join(5, process(105));
+    question.join(5, Some(process(105)));
     assert_eq!(question.requests, (0..100).collect::<Vec<u64>>());
     assert_eq!(question.processes.len(), MOST_DESCRIBED);
 }

@@ -3,7 +3,7 @@
 //! It does nothing itself, and it is bounded: what finds no room is to be denied. Silence is a no.
 
 use crate::answer::{Answer, AnswerError, Lifetime, Scope, Source};
-use crate::question::{NewQuestion, Now, Question, QuestionId, Subject};
+use crate::question::{FileSubject, NewQuestion, Now, Question, QuestionId, Subject};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -74,13 +74,24 @@ impl Queue {
         Asked::New(id)
     }
 
-    /// A call no longer waits. If it was the last one, its question is closed and comes back.
+    /// A call that waits for a file no longer does. If it was the last one, its question is closed and comes back.
     pub fn withdraw(&mut self, request: u64, now: Now) -> Option<Decided> {
-        let (id, open) =
-            self.open.iter_mut().find(|(_, open)| open.question.requests.contains(&request))?;
-        let id = *id;
-        if open.question.requests.len() > 1 {
-            open.question.requests.retain(|waiting| *waiting != request);
+        // Whoever asks about something else has numbers of its own.
+        let waits = |question: &&Question| {
+            question.subject.file().is_some() && question.requests.contains(&request)
+        };
+        let id = self.open().find(waits)?.id;
+        self.withdraw_from(id, request, now)
+    }
+
+    /// The same, for what is known to wait for this question.
+    pub fn withdraw_from(&mut self, id: QuestionId, request: u64, now: Now) -> Option<Decided> {
+        let question = &mut self.open.get_mut(&id)?.question;
+        if !question.requests.contains(&request) {
+            return None;
+        }
+        if question.requests.len() > 1 {
+            question.requests.retain(|waiting| *waiting != request);
             self.waiting -= 1;
             return None;
         }
@@ -103,8 +114,9 @@ impl Queue {
         for id in covered {
             let Some(mut also) = self.close(id, answer, source.clone(), now) else { continue };
             // The directory that was allowed, not the one that this question would have offered.
-            let Subject::File(file) = &mut also.question.subject;
-            file.directory.clone_from(&allowed);
+            if let Subject::File(file) = &mut also.question.subject {
+                file.directory.clone_from(&allowed);
+            }
             decided.push(also);
         }
         Ok(decided)
@@ -152,16 +164,16 @@ impl Queue {
         let Answer::Allow { scope: Scope::Directory, lifetime } = answer else {
             return Ok(Vec::new());
         };
-        let Subject::File(file) = &open.question.subject;
-        let Some(directory) = open.question.offered() else {
+        let (Some(file), Some(directory)) = (open.question.subject.file(), open.question.offered())
+        else {
             return Err(AnswerError::NoDirectoryOffered(id));
         };
         if lifetime == Lifetime::Once {
             return Err(AnswerError::DirectoryOnce(id));
         }
         let covered = self.open().filter(|other| {
-            let Subject::File(other_file) = &other.subject;
-            other.id != id && !other.is_secret && other_file.is_covered_by(directory, file.access)
+            let is_covered = |other: &FileSubject| other.is_covered_by(directory, file.access);
+            other.id != id && !other.is_secret && other.subject.file().is_some_and(is_covered)
         });
         Ok(covered.map(|other| other.id).collect())
     }
@@ -182,12 +194,18 @@ impl Queue {
 impl Question {
     /// One answer serves both.
     fn is_same(&self, new: &NewQuestion) -> bool {
-        let Subject::File(mine) = &self.subject;
-        let Subject::File(theirs) = &new.subject;
-        mine.path == theirs.path
-            && mine.access == theirs.access
-            && mine.is_directory == theirs.is_directory
-            && mine.also == theirs.also
+        match (&self.subject, &new.subject) {
+            (Subject::File(mine), Subject::File(theirs)) => {
+                mine.path == theirs.path
+                    && mine.access == theirs.access
+                    && mine.is_directory == theirs.is_directory
+                    && mine.also == theirs.also
+            }
+            (Subject::Host(mine), Subject::Host(theirs)) => {
+                mine.host == theirs.host && mine.port == theirs.port
+            }
+            (Subject::File(_), Subject::Host(_)) | (Subject::Host(_), Subject::File(_)) => false,
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 use super::{Asked, MOST_WAITING, Queue};
-use crate::test_support::{MOST_OPEN, call, file};
+use crate::test_support::{MOST_OPEN, call, connection, file};
 use crate::{
     Access, Answer, AnswerError, Lifetime, Now, QuestionId, Scope, Source, Store, Subject,
 };
@@ -190,4 +190,32 @@ fn a_flood_finds_an_end() {
     assert_eq!(queue.ask(call(1 << 40, "/opt/sdk/0"), now), Asked::Joined(QuestionId(1)));
     queue.answer(QuestionId(1), ONCE, &Source::Terminal, now).unwrap();
     assert_eq!(queue.ask(call(999, "/opt/sdk/one-more"), now), Asked::New(QuestionId(257)));
+}
+
+/// Proves: NET-8 asked
+#[test]
+fn a_host_and_its_port_are_one_question_and_offer_no_directory() {
+    let now = Now::read();
+    let mut queue = Queue::new("s", MOST_OPEN);
+    assert_eq!(queue.ask(connection(1, "a.example"), now), Asked::New(QuestionId(1)));
+    assert_eq!(queue.ask(connection(2, "a.example"), now), Asked::Joined(QuestionId(1)));
+    assert_eq!(queue.ask(connection(3, "b.example"), now), Asked::New(QuestionId(2)));
+    let mut other_port = connection(4, "a.example");
+    let Subject::Host(host) = &mut other_port.subject else { panic!() };
+    host.port = 8443;
+    assert_eq!(queue.ask(other_port, now), Asked::New(QuestionId(3)));
+    assert_eq!(queue.ask(call(5, "/opt/sdk/a"), now), Asked::New(QuestionId(4)));
+    let directory = Answer::Allow { scope: Scope::Directory, lifetime: Lifetime::Session };
+    assert_eq!(
+        queue.answer(QuestionId(1), directory, &Source::Terminal, now),
+        Err(AnswerError::NoDirectoryOffered(QuestionId(1)))
+    );
+    // What is answered with a directory is about files only.
+    let decided = queue.answer(QuestionId(4), directory, &Source::Terminal, now).unwrap();
+    assert_eq!(decided.len(), 1);
+    assert_eq!(queue.withdraw(1, now), None, "no call of that number waits for a file");
+    assert_eq!(queue.withdraw_from(QuestionId(1), 1, now), None);
+    assert_eq!(queue.withdraw_from(QuestionId(1), 1, now), None, "it is gone already");
+    let closed = queue.withdraw_from(QuestionId(1), 2, now).unwrap();
+    assert_eq!((closed.question.id, closed.source), (QuestionId(1), Source::Withdrawn));
 }

@@ -7,7 +7,7 @@ use crate::answer::{Answer, AnswerError, Source, Store};
 use crate::json;
 use crate::lines::Lines;
 use crate::message::{
-    Audit, Command, Event, FsRequest, Hello, LONGEST_COMMAND, PROTOCOL, Refused, Reply,
+    Audit, Command, Event, Hello, LONGEST_COMMAND, PROTOCOL, Refused, Reply, Request,
 };
 use crate::question::QuestionId;
 use crate::queue::{Decided, Queue};
@@ -307,7 +307,7 @@ impl Connection {
         while !self.is_closing && self.output.len() - self.gone < ENOUGH_OUTPUT {
             let Some(id) = self.unsent.pop_first() else { return };
             let Some(question) = queue.get(id) else { continue };
-            let event = Event::FsRequest(Box::new(FsRequest::from(question)));
+            let event = Event::from(Request::from(question));
             let Ok(line) = json::to_line(&event) else { continue };
             self.make_room();
             self.output.extend_from_slice(line.as_bytes());

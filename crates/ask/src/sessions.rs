@@ -341,17 +341,8 @@ impl Session {
             _ if self.hello.is_none() => {
                 return Err(ClientError::Garbled("it did not introduce itself".to_owned()));
             }
-            Event::FsRequest(request) => {
-                let mut question = Question::from(*request);
-                // The socket's name is what we know it by, whatever it calls itself.
-                question.session.clone_from(&session);
-                let id = question.id;
-                let is_new = self.open.insert(id, question).is_none();
-                if is_new {
-                    self.expected = self.expected.saturating_sub(1);
-                }
-                changes.push(Change::Asked { session, id, is_new });
-            }
+            Event::FsRequest(request) => changes.push(self.asked(session, (*request).into())),
+            Event::HostRequest(request) => changes.push(self.asked(session, (*request).into())),
             Event::Audit(audit) => {
                 self.close(audit.id);
                 changes.push(Change::Answered { session, audit });
@@ -368,6 +359,17 @@ impl Session {
             Event::Unknown => {}
         }
         Ok(())
+    }
+
+    fn asked(&mut self, session: String, mut question: Question) -> Change {
+        // The socket's name is what we know it by, whatever it calls itself.
+        question.session.clone_from(&session);
+        let id = question.id;
+        let is_new = self.open.insert(id, question).is_none();
+        if is_new {
+            self.expected = self.expected.saturating_sub(1);
+        }
+        Change::Asked { session, id, is_new }
     }
 
     fn close(&mut self, id: QuestionId) {

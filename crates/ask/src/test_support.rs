@@ -1,6 +1,6 @@
 //! Questions to test with.
 
-use crate::{Access, Ancestor, FileSubject, NewQuestion, Process, Subject};
+use crate::{Access, Ancestor, FileSubject, HostSubject, NewQuestion, Process, Subject};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,7 +34,19 @@ pub(crate) fn call(request: u64, path: &str) -> NewQuestion {
         request,
         subject: Subject::File(file(path, Some("/opt/sdk"))),
         reason: "no rule speaks of it".to_owned(),
-        process: process(100),
+        process: Some(process(100)),
+        is_secret: false,
+        patience: Some(Duration::from_secs(60)),
+    }
+}
+
+/// A connection to port 443 of a host that no rule names.
+pub(crate) fn connection(request: u64, host: &str) -> NewQuestion {
+    NewQuestion {
+        request,
+        subject: Subject::Host(HostSubject { host: host.to_owned(), port: 443 }),
+        reason: "no rule names it".to_owned(),
+        process: None,
         is_secret: false,
         patience: Some(Duration::from_secs(60)),
     }

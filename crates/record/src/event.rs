@@ -4,6 +4,7 @@
 //! text from inside is kept as it was and escaped when it is written.
 
 use crate::digest::Digest;
+use crate::network::{ConnectionClosed, HostDecided, NameQueried, NetworkAttempt};
 use crate::outcome::{Failure, Outcome};
 use crate::state::State;
 use crate::{escape, redact};
@@ -84,6 +85,12 @@ pub enum Kind {
     ApprovalRecorded(Approval),
     /// Something outside the view was touched and decided about (GATE-1).
     AccessDecided(Box<AccessDecided>),
+    /// A way out was tried, and judged before a byte of it went (NET-7).
+    NetworkAttempt(Box<NetworkAttempt>),
+    ConnectionClosed(Box<ConnectionClosed>),
+    NameQueried(Box<NameQueried>),
+    /// A host that no rule names was decided about (NET-8).
+    HostDecided(Box<HostDecided>),
 }
 
 impl Kind {
@@ -97,10 +104,17 @@ impl Kind {
             | Kind::SandboxDestroyed(_)
             | Kind::SignalForwarded(_) => LogLevel::Info,
             Kind::AccessDecided(decided) if decided.decision == Decision::Allowed => LogLevel::Info,
+            Kind::HostDecided(decided) if decided.decision == Decision::Allowed => LogLevel::Info,
+            Kind::NetworkAttempt(attempt) if attempt.action.is_allowed() => LogLevel::Info,
+            Kind::NameQueried(queried) if queried.is_ordinary() => LogLevel::Info,
+            Kind::ConnectionClosed(_) => LogLevel::Info,
             Kind::PolicyViolation(_)
             | Kind::ResourceLimitExceeded(_)
             | Kind::SyscallBlocked(_)
             | Kind::AccessDecided(_)
+            | Kind::NetworkAttempt(_)
+            | Kind::NameQueried(_)
+            | Kind::HostDecided(_)
             | Kind::ApprovalRecorded(_) => LogLevel::Warn,
             Kind::EscapeAttempt(attempt) if attempt.severity == Severity::Critical => {
                 LogLevel::Critical

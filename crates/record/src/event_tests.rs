@@ -1,4 +1,5 @@
 use super::*;
+use crate::network::{Action, Via};
 use crate::outcome::ErrorKind;
 use serde_json::{Value, json};
 use std::os::unix::ffi::OsStringExt;
@@ -154,6 +155,104 @@ fn every_kind_has_its_name_and_level() {
             "APPROVAL_RECORDED",
             "WARN",
         ),
+    ];
+    for (kind, name, level) in table {
+        let value = written(State::Monitoring, kind);
+        assert_eq!((&value["event"], &value["level"]), (&json!(name), &json!(level)));
+    }
+}
+
+fn tried(action: Action) -> NetworkAttempt {
+    NetworkAttempt {
+        action,
+        via: Via::Transparent,
+        host: "registry.example".to_owned(),
+        address: Some([203, 0, 113, 7].into()),
+        port: 443,
+        rule: Some("registry.example".to_owned()),
+        reason: None,
+        allow: None,
+        count: 1,
+    }
+}
+
+/// Proves: AUD-2 proxy-events, NET-7 logged
+#[test]
+fn the_proxys_events_have_their_names_and_say_where_to_and_why() {
+    let table = [
+        (Action::ProxyAllowed, "proxy_allowed", "INFO"),
+        (Action::ProxyDenied, "proxy_denied", "WARN"),
+        (Action::ProxyDeniedPort, "proxy_denied_port", "WARN"),
+        (Action::ProxyBlockedDns, "proxy_blocked_dns", "WARN"),
+        (Action::DnsRebindBlocked, "dns_rebind_blocked", "WARN"),
+        (Action::RedirectBlocked, "redirect_blocked", "WARN"),
+        (Action::RedirectDenied, "redirect_denied", "WARN"),
+    ];
+    for (action, name, level) in table {
+        let value = written(State::Monitoring, Kind::NetworkAttempt(Box::new(tried(action))));
+        assert_eq!(
+            (&value["event"], &value["level"], &value["details"]["action"]),
+            (&json!("NETWORK_ATTEMPT"), &json!(level), &json!(name))
+        );
+    }
+    let value =
+        written(State::Monitoring, Kind::NetworkAttempt(Box::new(tried(Action::ProxyAllowed))));
+    assert_eq!(
+        value["details"],
+        json!({
+            "action": "proxy_allowed",
+            "via": "transparent",
+            "host": "registry.example",
+            "address": "203.0.113.7",
+            "port": 443,
+            "rule": "registry.example",
+        })
+    );
+}
+
+/// Proves: NET-6 logged, NET-7 logged, AUD-2 levels
+#[test]
+fn what_was_looked_up_carried_and_decided_has_names_and_levels() {
+    let queried = |answer: &str, suspicion: Option<&str>| {
+        Kind::NameQueried(Box::new(NameQueried {
+            name: "registry.example".to_owned(),
+            record: "AAAA".to_owned(),
+            answer: answer.to_owned(),
+            rule: None,
+            reason: None,
+            suspicion: suspicion.map(str::to_owned),
+            count: 1,
+        }))
+    };
+    let decided = |decision| {
+        Kind::HostDecided(Box::new(HostDecided {
+            host: "registry.example".to_owned(),
+            port: 443,
+            decision,
+            lifetime: "session".to_owned(),
+            source: "terminal".to_owned(),
+            details: None,
+            question: Some(1),
+            latency_us: 7,
+        }))
+    };
+    let closed = Kind::ConnectionClosed(Box::new(ConnectionClosed {
+        via: Via::Socks,
+        host: "registry.example".to_owned(),
+        address: None,
+        port: 443,
+        sent: 1,
+        received: 2,
+        duration_ms: 3,
+        count: 1,
+    }));
+    let table = [
+        (queried("NOERROR", None), "NAME_QUERIED", "INFO"),
+        (queried("NOERROR", Some("too random")), "NAME_QUERIED", "WARN"),
+        (queried("NXDOMAIN", None), "NAME_QUERIED", "WARN"),
+        (decided(Decision::Allowed), "HOST_DECIDED", "INFO"),
+        (decided(Decision::Denied), "HOST_DECIDED", "WARN"),
+        (closed, "CONNECTION_CLOSED", "INFO"),
     ];
     for (kind, name, level) in table {
         let value = written(State::Monitoring, kind);

@@ -14,6 +14,7 @@ mod files;
 mod head;
 pub mod metrics;
 pub mod network;
+mod network_report;
 mod outcome;
 mod place;
 pub mod redact;
@@ -32,6 +33,7 @@ pub use event::{
     Executed, Exited, Indicator, Kind, LimitExceeded, LogLevel, PolicyViolation, Run, Severity,
     SignalForwarded, SyscallBlocked, Validated,
 };
+pub use network_report::{DeniedHost, NetworkReport, QueriesReport, ReachedHost, SuspectedName};
 pub use outcome::{ErrorKind, Failure, Outcome};
 pub use report::{
     BlockedCalls, Identity, LimitReport, Observed, Planned, ProbeReport, PromiseReport,

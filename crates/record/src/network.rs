@@ -3,6 +3,7 @@
 //! The words of [`Action`] are those that readers of an egress proxy's log know. Names come from inside: they
 //! are kept as they were and escaped when a person sees them.
 
+use crate::event::Decision;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -23,6 +24,12 @@ pub enum Action {
     RedirectBlocked,
     /// A redirect leads to a host that is not allowed.
     RedirectDenied,
+}
+
+impl Action {
+    pub fn is_allowed(self) -> bool {
+        self == Self::ProxyAllowed
+    }
 }
 
 /// The way by which it was tried.
@@ -59,6 +66,9 @@ pub struct NetworkAttempt {
     /// Why not, in a few words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The option that would allow it, if one would.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow: Option<String>,
     /// So many like this one, if they were too many to be told one by one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub count: u64,
@@ -86,6 +96,9 @@ pub struct ConnectionClosed {
     pub sent: u64,
     pub received: u64,
     pub duration_ms: u64,
+    /// So many like this one, all in one sum, if they were too many to be told one by one.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub count: u64,
 }
 
 /// A name was looked up.
@@ -99,10 +112,41 @@ pub struct NameQueried {
     pub answer: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
+    /// Why it got no address, in a few words. Without a rule beside it: nobody allowed the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// What looks like data in names, if something does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspicion: Option<String>,
     /// So many like this one, if they were too many to be told one by one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub count: u64,
+}
+
+impl NameQueried {
+    /// Answered, and like any other.
+    pub fn is_ordinary(&self) -> bool {
+        self.answer == "NOERROR" && self.suspicion.is_none()
+    }
+}
+
+/// A host that nobody had spoken of, and who decided what about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostDecided {
+    pub host: String,
+    pub port: u16,
+    pub decision: Decision,
+    /// `once`, `session`, or `always` and where it was saved.
+    pub lifetime: String,
+    /// Who or what decided: `terminal`, `socket`, `timeout`, `nobody-to-ask` …
+    pub source: String,
+    /// More about the source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<String>,
+    /// The question's number, if one was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<u64>,
+    /// From the first connection that waited to the decision.
+    pub latency_us: u64,
 }

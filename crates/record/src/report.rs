@@ -5,6 +5,7 @@
 use crate::digest::Digest;
 use crate::error::RecordError;
 use crate::event::{Approval, SignalForwarded};
+use crate::network_report::NetworkReport;
 use crate::outcome::{Failure, Outcome};
 use crate::{escape, redact};
 use jiff::Timestamp;
@@ -64,6 +65,9 @@ pub struct RunReport {
     /// What was touched and not granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied_paths: Vec<TouchedPath>,
+    /// None where there was no way out that could be told of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkReport>,
     /// Sockets left in directories of the host: a program there that connects talks to the sandbox.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sockets_made: Vec<String>,
@@ -98,6 +102,7 @@ impl RunReport {
             refused_executions: Vec::new(),
             granted_paths: Vec::new(),
             denied_paths: Vec::new(),
+            network: None,
             sockets_made: Vec::new(),
             approvals: Vec::new(),
             versions,

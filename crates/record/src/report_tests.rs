@@ -1,4 +1,6 @@
 use super::*;
+use crate::network::Action;
+use crate::network_report::{DeniedHost, QueriesReport, ReachedHost};
 use crate::outcome::ErrorKind;
 
 pub(crate) fn report() -> RunReport {
@@ -109,4 +111,43 @@ fn a_failed_run_says_why() {
     assert_eq!(json["outcome"], "failed");
     assert_eq!(json["failure"]["kind"], "initialisation");
     assert_eq!(json.get("walls"), None);
+}
+
+/// Proves: NET-7 logged
+#[test]
+fn the_network_is_told_with_what_would_allow_a_denied_host() {
+    let mut report = report();
+    report.network = Some(NetworkReport {
+        mode: "proxy".to_owned(),
+        front: "transparent".to_owned(),
+        hosts: vec![ReachedHost {
+            host: "registry.example".to_owned(),
+            port: 443,
+            connections: 2,
+            sent: 1 << 20,
+            received: 3 << 20,
+            rule: None,
+        }],
+        denied: vec![DeniedHost {
+            host: "other\x1b.example".to_owned(),
+            port: Some(443),
+            action: Action::ProxyDenied,
+            reason: Some("not allowed".to_owned()),
+            rule: None,
+            count: 4,
+            allow: Some("--allow-host other.example".to_owned()),
+        }],
+        queries: QueriesReport { answered: 2, refused: 1, ..QueriesReport::default() },
+        ..NetworkReport::default()
+    });
+    let text = report.to_string();
+    for told in [
+        "  network    proxy (transparent), 2 names answered, 1 not",
+        "  reached    registry.example:443, 2 times, 1.0 MiB sent, 3.0 MiB received",
+        "  denied     other\\x1b.example:443, 4 times: not allowed; allow with --allow-host other.example",
+    ] {
+        assert!(text.contains(told), "no `{told}` in\n{text}");
+    }
+    let again: RunReport = serde_json::from_str(&report.to_json().unwrap()).unwrap();
+    assert_eq!(again, report);
 }

@@ -1,6 +1,7 @@
 //! The report in a few lines for a person. Everything that could come from inside is escaped.
 
 use crate::escape;
+use crate::network_report::{DeniedHost, NetworkReport, QueriesReport, ReachedHost};
 use crate::outcome::Outcome;
 use crate::report::{
     BlockedCalls, LimitReport, Planned, PromiseReport, ProtectedWrite, Reached, RefusedExecution,
@@ -39,6 +40,9 @@ impl fmt::Display for RunReport {
         for refused in &self.refused_executions {
             let RefusedExecution { path, rule, count, executable, .. } = refused;
             line(f, "no exec", &format!("{path}, {count} times (by {executable}): {rule}"))?;
+        }
+        if let Some(network) = &self.network {
+            write_network(f, network)?;
         }
         for socket in &self.sockets_made {
             line(f, "socket", &format!("{socket} was made in a directory of the host"))?;
@@ -182,6 +186,38 @@ fn write_walls(f: &mut fmt::Formatter<'_>, walls: &Walls) -> fmt::Result {
              outside"
         ),
     )
+}
+
+fn write_network(f: &mut fmt::Formatter<'_>, network: &NetworkReport) -> fmt::Result {
+    let NetworkReport { mode, front, hosts, denied, beyond, queries, datagrams_rejected } = network;
+    let QueriesReport { answered, refused, suspicious, .. } = queries;
+    let mut text = format!("{mode} ({front}), {answered} names answered, {refused} not");
+    if *suspicious > 0 {
+        text += &format!(", {suspicious} that look like tunnelling");
+    }
+    if *datagrams_rejected > 0 {
+        text += &format!(", {datagrams_rejected} datagrams rejected");
+    }
+    line(f, "network", &text)?;
+    for ReachedHost { host, port, connections, sent, received, .. } in hosts {
+        let told = format!(
+            "{host}:{port}, {connections} times, {} sent, {} received",
+            mebibytes(*sent),
+            mebibytes(*received)
+        );
+        line(f, "reached", &told)?;
+    }
+    for host in denied {
+        let DeniedHost { reason, count, allow, .. } = host;
+        let why = reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        let allow = allow.as_ref().map(|flag| format!("; allow with {flag}")).unwrap_or_default();
+        line(f, "denied", &format!("{}, {count} times{why}{allow}", host.place()))?;
+    }
+    if *beyond > 0 {
+        line(f, "", &format!("{beyond} more attempts at other hosts"))
+    } else {
+        Ok(())
+    }
 }
 
 fn line(f: &mut fmt::Formatter<'_>, label: &str, value: &str) -> fmt::Result {

@@ -148,14 +148,18 @@ pub fn read(log_path: &Path, sandbox_id: Option<&str>) -> Result<Records, Record
     Ok(Records {
         lines: BufReader::new(log),
         path: log_path.to_owned(),
+        unread: Vec::new(),
         line_number: 0,
         sandbox_id: sandbox_id.map(str::to_owned),
     })
 }
 
+/// Asked again after its end, it goes on with what was written since.
 #[derive(Debug)]
 pub struct Records {
     lines: BufReader<File>,
+    /// The beginning of a line whose end is yet to be written.
+    unread: Vec<u8>,
     path: PathBuf,
     line_number: u64,
     sandbox_id: Option<String>,
@@ -166,12 +170,15 @@ impl Iterator for Records {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let mut line = Vec::new();
-            if let Err(source) = self.lines.read_until(b'\n', &mut line) {
+            if let Err(source) = self.lines.read_until(b'\n', &mut self.unread) {
                 return Some(Err(RecordError::io("read", &self.path)(source)));
             }
             // A line without its end is being written at this moment, or was never finished.
-            let content = line.strip_suffix(b"\n")?;
+            if !self.unread.ends_with(b"\n") {
+                return None;
+            }
+            let line = std::mem::take(&mut self.unread);
+            let content = line.strip_suffix(b"\n").unwrap_or(&line);
             self.line_number += 1;
             let record: Record = match serde_json::from_slice(content) {
                 Ok(record) => record,

@@ -17,6 +17,23 @@ fn fault_after(change: impl FnOnce(&mut Vec<String>)) -> String {
     format!("{:?} {:?}", error.line, error.what)
 }
 
+/// Proves: NET-7 shown
+#[test]
+fn records_that_are_written_later_are_read_by_asking_again() {
+    let fixture = Fixture::with_records(3);
+    let whole = fs::read(&fixture.log).unwrap();
+    let lines = fixture.lines();
+    let cut = lines[0].len() + lines[1].len() / 2;
+    fs::write(&fixture.log, &whole[..cut]).unwrap();
+    let mut records = read(&fixture.log, None).unwrap();
+    assert_eq!(records.by_ref().map(Result::unwrap).count(), 1);
+    assert!(records.next().is_none());
+    fs::write(&fixture.log, &whole).unwrap();
+    let rest: Vec<u64> = records.by_ref().map(|record| record.unwrap().seq).collect();
+    assert_eq!(rest, [2, 3]);
+    assert!(records.next().is_none());
+}
+
 /// Proves: AUD-1 verify
 #[test]
 fn every_kind_of_change_is_named_with_its_line() {

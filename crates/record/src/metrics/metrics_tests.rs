@@ -4,6 +4,7 @@ use crate::event::{
     AccessDecided, Command, Created, Decision, Destroyed, EscapeAttempt, Indicator, Kind,
     LimitExceeded, Run, Severity,
 };
+use crate::network::{Action, ConnectionClosed, HostDecided, NameQueried, NetworkAttempt, Via};
 use crate::outcome::Outcome;
 use crate::report::{
     BlockedCalls, LimitReport, ProtectedWrite, Reached, RefusedExecution, RunReport, Usage,
@@ -60,6 +61,32 @@ fn decided(decision: Decision, source: &str, question: Option<u64>) -> Kind {
     }))
 }
 
+fn attempt(action: Action, count: u64) -> Kind {
+    Kind::NetworkAttempt(Box::new(NetworkAttempt {
+        action,
+        via: Via::Transparent,
+        host: "secret.example".to_owned(),
+        address: None,
+        port: 443,
+        rule: None,
+        reason: None,
+        allow: None,
+        count,
+    }))
+}
+
+fn queried(answer: &str, suspicion: Option<&str>) -> Kind {
+    Kind::NameQueried(Box::new(NameQueried {
+        name: "secret.example".to_owned(),
+        record: "A".to_owned(),
+        answer: answer.to_owned(),
+        rule: None,
+        reason: None,
+        suspicion: suspicion.map(str::to_owned),
+        count: 2,
+    }))
+}
+
 /// A run in which everything happened.
 fn eventful() -> Metrics {
     let mut metrics = Metrics::default();
@@ -80,6 +107,30 @@ fn eventful() -> Metrics {
     metrics.hear(&decided(Decision::Denied, "rule", None));
     metrics.hear(&decided(Decision::Denied, "rule", None));
     metrics.hear(&decided(Decision::Denied, "a source of tomorrow", Some(2)));
+    metrics.hear(&attempt(Action::ProxyAllowed, 1));
+    metrics.hear(&attempt(Action::DnsRebindBlocked, 40));
+    metrics.hear(&Kind::ConnectionClosed(Box::new(ConnectionClosed {
+        via: Via::Connect,
+        host: "secret.example".to_owned(),
+        address: None,
+        port: 443,
+        sent: 100,
+        received: 7000,
+        duration_ms: 3,
+        count: 1,
+    })));
+    metrics.hear(&queried("NOERROR", None));
+    metrics.hear(&queried("REFUSED", Some("too long")));
+    metrics.hear(&Kind::HostDecided(Box::new(HostDecided {
+        host: "secret.example".to_owned(),
+        port: 443,
+        decision: Decision::Allowed,
+        lifetime: "once".to_owned(),
+        source: "socket".to_owned(),
+        details: None,
+        question: Some(3),
+        latency_us: 10,
+    })));
     metrics.hear(&destroyed(1500));
     let mut report = report();
     report.outcome = Outcome::Timeout;
@@ -172,7 +223,15 @@ fn a_run_counts_in_every_family() {
         r#"palisade_decisions_total{decision="allowed",source="terminal"} 1"#,
         r#"palisade_decisions_total{decision="denied",source="rule"} 2"#,
         r#"palisade_decisions_total{decision="denied",source="other"} 1"#,
-        "palisade_questions_total 2",
+        "palisade_questions_total 3",
+        r#"palisade_host_decisions_total{decision="allowed",source="socket"} 1"#,
+        r#"palisade_connections_total{verdict="proxy_allowed"} 1"#,
+        r#"palisade_connections_total{verdict="dns_rebind_blocked"} 40"#,
+        r#"palisade_network_bytes_total{direction="sent"} 100"#,
+        r#"palisade_network_bytes_total{direction="received"} 7000"#,
+        r#"palisade_name_queries_total{answer="noerror"} 2"#,
+        r#"palisade_name_queries_total{answer="refused"} 2"#,
+        "palisade_suspected_names_total 2",
         r#"palisade_runs_total{outcome="timeout"} 1"#,
         r#"palisade_runs_total{outcome="completed"} 0"#,
         r#"palisade_limits_hit_total{limit="resources.timeout"} 1"#,
@@ -295,7 +354,7 @@ fn an_older_file_that_lacks_a_metric_is_still_ours() {
     let mut read = Metrics::from_text(&older).unwrap();
     read.add(&eventful());
     let text = read.to_text();
-    has(&text, "palisade_questions_total 2");
+    has(&text, "palisade_questions_total 3");
     has(&text, "palisade_sandbox_lifetime_seconds_count 1");
     has(&text, r#"palisade_runs_total{outcome="timeout"} 2"#);
 }
@@ -321,7 +380,7 @@ fn anything_else_is_not_ours() {
     assert!(wrong(timeout, r#"{outcome="bored"} 1"#).ends_with("no such labels"));
     assert!(wrong(timeout, r#"{outcome="completed"} 1"#).ends_with("it is there twice"));
     assert!(wrong(timeout, r#"{outcome=timeout} 1"#).ends_with("its labels can not be read"));
-    assert!(wrong("_questions_total 2", "_answers_total 2").ends_with("no such metric"));
+    assert!(wrong("_questions_total 3", "_answers_total 2").ends_with("no such metric"));
     assert!(
         wrong(r#"seconds_bucket{le="5"} 1"#, r#"seconds_bucket{le="6"} 1"#)
             .ends_with("other buckets")

@@ -73,6 +73,27 @@ impl Metrics {
                     self.count(&table::QUESTIONS, &[], 1);
                 }
             }
+            Kind::NetworkAttempt(attempt) => {
+                self.count(&table::CONNECTIONS, &[&word(&attempt.action)], attempt.count);
+            }
+            Kind::ConnectionClosed(closed) => {
+                self.count(&table::NETWORK_BYTES, &["sent"], closed.sent);
+                self.count(&table::NETWORK_BYTES, &["received"], closed.received);
+            }
+            Kind::NameQueried(queried) => {
+                let answer = queried.answer.to_lowercase();
+                self.count(&table::NAME_QUERIES, &[&answer], queried.count);
+                if queried.suspicion.is_some() {
+                    self.count(&table::SUSPECTED_NAMES, &[], queried.count);
+                }
+            }
+            Kind::HostDecided(decided) => {
+                let labels = [word(&decided.decision), decided.source.clone()];
+                self.count(&table::HOST_DECISIONS, &[&labels[0], &labels[1]], 1);
+                if decided.question.is_some() {
+                    self.count(&table::QUESTIONS, &[], 1);
+                }
+            }
             // Of these the log holds the first ones only; the report counts all.
             Kind::PolicyViolation(_) | Kind::SyscallBlocked(_) => {}
             Kind::SandboxEntered(_)

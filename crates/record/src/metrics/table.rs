@@ -203,6 +203,78 @@ pub(super) static QUESTIONS: Family = Family {
     unit: Unit::Times,
 };
 
+pub(super) static HOST_DECISIONS: Family = Family {
+    name: "palisade_host_decisions_total",
+    help: "Decisions about hosts that no rule names, by who decided.",
+    labels: &[
+        Label { name: "decision", values: Values::Fixed(&["allowed", "denied"]) },
+        Label {
+            name: "source",
+            values: Values::Fixed(&[
+                "on-ask",
+                "terminal",
+                "socket",
+                "timeout",
+                "nobody-to-ask",
+                "too-many-questions",
+                "withdrawn",
+                OTHER,
+            ]),
+        },
+    ],
+    shape: Shape::Counter,
+    unit: Unit::Times,
+};
+
+pub(super) static CONNECTIONS: Family = Family {
+    name: "palisade_connections_total",
+    help: "Attempts to reach a host, by what became of them.",
+    labels: &[Label {
+        name: "verdict",
+        values: Values::Fixed(&[
+            "proxy_allowed",
+            "proxy_denied",
+            "proxy_denied_port",
+            "proxy_blocked_dns",
+            "dns_rebind_blocked",
+            "redirect_blocked",
+            "redirect_denied",
+            OTHER,
+        ]),
+    }],
+    shape: Shape::Counter,
+    unit: Unit::Times,
+};
+
+pub(super) static NETWORK_BYTES: Family = Family {
+    name: "palisade_network_bytes_total",
+    help: "Bytes that allowed connections carried out of sandboxes and into them.",
+    labels: &[Label { name: "direction", values: Values::Fixed(&["sent", "received"]) }],
+    shape: Shape::Counter,
+    unit: Unit::Bytes,
+};
+
+pub(super) static NAME_QUERIES: Family = Family {
+    name: "palisade_name_queries_total",
+    help: "Names that were looked up, by what was answered.",
+    labels: &[Label {
+        name: "answer",
+        values: Values::Fixed(&[
+            "noerror", "nxdomain", "refused", "servfail", "formerr", "notimp", OTHER,
+        ]),
+    }],
+    shape: Shape::Counter,
+    unit: Unit::Times,
+};
+
+pub(super) static SUSPECTED_NAMES: Family = Family {
+    name: "palisade_suspected_names_total",
+    help: "Names that were looked up and look as if they carried data.",
+    labels: &[],
+    shape: Shape::Counter,
+    unit: Unit::Times,
+};
+
 pub(super) static RUNS: Family = Family {
     name: "palisade_runs_total",
     help: "Runs asked for, by how they ended; one that was refused or failed made no sandbox.",
@@ -256,7 +328,7 @@ pub(super) static LIMITS_HIT: Family = Family {
 };
 
 /// In the order they are written.
-pub(super) static TABLE: [&Family; 14] = [
+pub(super) static TABLE: [&Family; 19] = [
     &SANDBOXES_CREATED,
     &SANDBOX_LIFETIME,
     &POLICY_VIOLATIONS,
@@ -269,6 +341,11 @@ pub(super) static TABLE: [&Family; 14] = [
     &CLEANUPS,
     &DECISIONS,
     &QUESTIONS,
+    &HOST_DECISIONS,
+    &CONNECTIONS,
+    &NETWORK_BYTES,
+    &NAME_QUERIES,
+    &SUSPECTED_NAMES,
     &RUNS,
     &LIMITS_HIT,
 ];

@@ -1,0 +1,228 @@
+//! Questions as they go over the wire, one message for each kind of thing that is asked about.
+
+use crate::message::Event;
+use crate::question::{
+    Access, Ancestor, FileSubject, HostSubject, Process, Question, QuestionId, Subject,
+};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// A question of either kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Request {
+    File(Box<FsRequest>),
+    Host(Box<HostRequest>),
+}
+
+impl From<&Question> for Request {
+    fn from(question: &Question) -> Self {
+        match &question.subject {
+            Subject::File(file) => Self::File(Box::new(FsRequest::of(question, file))),
+            Subject::Host(host) => Self::Host(Box::new(HostRequest::of(question, host))),
+        }
+    }
+}
+
+impl From<Request> for Event {
+    fn from(request: Request) -> Self {
+        match request {
+            Request::File(file) => Self::FsRequest(file),
+            Request::Host(host) => Self::HostRequest(host),
+        }
+    }
+}
+
+/// A question about a file. One that comes again with the same id replaces the one before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FsRequest {
+    pub id: QuestionId,
+    pub session: String,
+    /// Bytes that are not UTF-8 are replaced; `path_bytes` has them.
+    pub path: String,
+    /// In hexadecimal digits, if the path is not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_bytes: Option<String>,
+    pub op: String,
+    pub access: Access,
+    pub is_directory: bool,
+    pub is_secret: bool,
+    pub reason: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory_bytes: Option<String>,
+    /// Of the first process that waits, as are the two below.
+    pub pid: u32,
+    pub exe: String,
+    pub cwd: String,
+    pub processes: Vec<WaitingProcess>,
+    pub requests: Vec<u64>,
+    pub asked_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitingProcess {
+    pub pid: u32,
+    pub exe: String,
+    pub args: Vec<String>,
+    pub cwd: String,
+    pub ancestors: Vec<Ancestor>,
+}
+
+/// A question about a host. One that comes again with the same id replaces the one before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostRequest {
+    pub id: QuestionId,
+    pub session: String,
+    /// A name, or an address as text.
+    pub host: String,
+    pub port: u16,
+    pub reason: String,
+    pub requests: Vec<u64>,
+    pub asked_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}
+
+impl HostRequest {
+    fn of(question: &Question, host: &HostSubject) -> Self {
+        Self {
+            id: question.id,
+            session: question.session.clone(),
+            host: host.host.clone(),
+            port: host.port,
+            reason: question.reason.clone(),
+            requests: question.requests.clone(),
+            asked_at: question.asked_at,
+            expires_at: question.expires_at,
+        }
+    }
+}
+
+impl From<HostRequest> for Question {
+    fn from(wire: HostRequest) -> Self {
+        Self {
+            id: wire.id,
+            session: wire.session,
+            subject: Subject::Host(HostSubject { host: wire.host, port: wire.port }),
+            reason: wire.reason,
+            processes: Vec::new(),
+            requests: wire.requests,
+            is_secret: false,
+            asked_at: wire.asked_at,
+            expires_at: wire.expires_at,
+        }
+    }
+}
+
+impl FsRequest {
+    fn of(question: &Question, file: &FileSubject) -> Self {
+        let first = question.processes.first();
+        Self {
+            id: question.id,
+            session: question.session.clone(),
+            path: text(&file.path),
+            path_bytes: bytes(&file.path),
+            op: file.operation.clone(),
+            access: file.access,
+            is_directory: file.is_directory,
+            is_secret: question.is_secret,
+            reason: question.reason.clone(),
+            also: file.also.iter().map(|path| text(path)).collect(),
+            directory: question.offered().map(|path| text(path)),
+            directory_bytes: question.offered().and_then(|path| bytes(path)),
+            pid: first.map_or(0, |process| process.pid),
+            exe: first.map(|process| process.executable.clone()).unwrap_or_default(),
+            cwd: first.map(|process| process.cwd.clone()).unwrap_or_default(),
+            processes: question.processes.iter().map(WaitingProcess::from).collect(),
+            requests: question.requests.clone(),
+            asked_at: question.asked_at,
+            expires_at: question.expires_at,
+        }
+    }
+}
+
+impl From<FsRequest> for Question {
+    fn from(wire: FsRequest) -> Self {
+        let file = FileSubject {
+            path: path(wire.path, wire.path_bytes),
+            access: wire.access,
+            operation: wire.op,
+            is_directory: wire.is_directory,
+            also: wire.also.into_iter().map(PathBuf::from).collect(),
+            directory: wire.directory.map(|text| path(text, wire.directory_bytes)),
+        };
+        Self {
+            id: wire.id,
+            session: wire.session,
+            subject: Subject::File(file),
+            reason: wire.reason,
+            processes: wire.processes.into_iter().map(Process::from).collect(),
+            requests: wire.requests,
+            is_secret: wire.is_secret,
+            asked_at: wire.asked_at,
+            expires_at: wire.expires_at,
+        }
+    }
+}
+
+impl From<&Process> for WaitingProcess {
+    fn from(process: &Process) -> Self {
+        Self {
+            pid: process.pid,
+            exe: process.executable.clone(),
+            args: process.arguments.clone(),
+            cwd: process.cwd.clone(),
+            ancestors: process.ancestors.clone(),
+        }
+    }
+}
+
+impl From<WaitingProcess> for Process {
+    fn from(wire: WaitingProcess) -> Self {
+        Self {
+            pid: wire.pid,
+            executable: wire.exe,
+            arguments: wire.args,
+            cwd: wire.cwd,
+            ancestors: wire.ancestors,
+        }
+    }
+}
+
+pub(super) fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn bytes(path: &Path) -> Option<String> {
+    let is_text = path.to_str().is_some();
+    let bytes = path.as_os_str().as_bytes();
+    (!is_text).then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Digits that are none leave the text, which is what a client without them would have shown.
+fn path(text: String, hexadecimal: Option<String>) -> PathBuf {
+    match hexadecimal.and_then(|digits| from_hexadecimal(&digits)) {
+        Some(bytes) => PathBuf::from(OsString::from_vec(bytes)),
+        None => PathBuf::from(text),
+    }
+}
+
+fn from_hexadecimal(digits: &str) -> Option<Vec<u8>> {
+    let values: Vec<u8> = digits
+        .chars()
+        .map(|digit| digit.to_digit(16).and_then(|value| u8::try_from(value).ok()))
+        .collect::<Option<_>>()?;
+    let (pairs, rest) = values.as_chunks::<2>();
+    rest.is_empty().then(|| pairs.iter().map(|[high, low]| high << 4 | low).collect())
+}

@@ -18,19 +18,57 @@ const MOST_KEPT: usize = 200;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct RecordedAnswer {
-    pub effect: Effect,
-    pub path: String,
+struct RecordedAnswer {
+    effect: Effect,
+    path: String,
     /// With everything below.
-    pub tree: bool,
-    pub access: Access,
+    tree: bool,
+    access: Access,
+    at: Timestamp,
+    by: String,
+}
+
+/// An answer about a host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HostAnswer {
+    pub effect: Effect,
+    /// With its port, as a policy's list has it.
+    pub host: String,
     pub at: Timestamp,
     pub by: String,
 }
 
+/// What people answered, whatever it was about.
+#[derive(Clone, Debug, Default)]
+pub struct Answers {
+    pub rules: Vec<Rule>,
+    pub hosts: Vec<HostAnswer>,
+}
+
+impl Answers {
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty() && self.hosts.is_empty()
+    }
+}
+
+impl From<Vec<Rule>> for Answers {
+    fn from(rules: Vec<Rule>) -> Self {
+        Self { rules, hosts: Vec::new() }
+    }
+}
+
+/// One line of a file.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Recorded {
+    Path(RecordedAnswer),
+    Host(HostAnswer),
+}
+
 impl RecordedAnswer {
     /// None for what no file can keep: globs, which nobody answers with, and names that are not UTF-8.
-    pub fn of(rule: &Rule) -> Option<Self> {
+    fn of(rule: &Rule) -> Option<Self> {
         Some(Self {
             effect: rule.effect,
             path: rule.pattern.path()?.to_str()?.to_owned(),
@@ -41,7 +79,7 @@ impl RecordedAnswer {
         })
     }
 
-    pub fn rule(&self) -> Rule {
+    fn rule(&self) -> Rule {
         let path = PathBuf::from(&self.path);
         Rule {
             effect: self.effect,
@@ -60,8 +98,10 @@ impl RecordedAnswer {
 
 /// Keeps the answers of a session; those it had before are replaced, and none leave no file. With them the oldest go
 /// that are too many.
-pub fn write(places: &Places, session: &str, rules: &[Rule]) -> Result<(), SessionError> {
-    let answers: Vec<RecordedAnswer> = rules.iter().filter_map(RecordedAnswer::of).collect();
+pub fn write(places: &Places, session: &str, answers: &Answers) -> Result<(), SessionError> {
+    let paths = answers.rules.iter().filter_map(RecordedAnswer::of).map(Recorded::Path);
+    let hosts = answers.hosts.iter().cloned().map(Recorded::Host);
+    let answers: Vec<Recorded> = paths.chain(hosts).collect();
     if answers.is_empty() {
         return Ok(());
     }
@@ -84,11 +124,20 @@ fn forget_old(places: &Places) -> Result<(), SessionError> {
     Ok(())
 }
 
-pub fn read(places: &Places, session: &str) -> Result<Vec<RecordedAnswer>, SessionError> {
+pub fn read(places: &Places, session: &str) -> Result<Answers, SessionError> {
     let path = file_of(places, session)?;
     let text = read_document(&path)?
         .ok_or_else(|| SessionError::NoAnswers { session: session.to_owned() })?;
-    serde_json::from_str(&text).map_err(|source| SessionError::Answers { path, source })
+    let recorded: Vec<Recorded> =
+        serde_json::from_str(&text).map_err(|source| SessionError::Answers { path, source })?;
+    let mut answers = Answers::default();
+    for answer in recorded {
+        match answer {
+            Recorded::Path(path) => answers.rules.push(path.rule()),
+            Recorded::Host(host) => answers.hosts.push(host),
+        }
+    }
+    Ok(answers)
 }
 
 /// The youngest session that has answers: their names sort by time.

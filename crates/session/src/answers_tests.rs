@@ -1,4 +1,4 @@
-use super::{MOST_KEPT, RecordedAnswer, directory, last_session, read, write};
+use super::{Answers, HostAnswer, MOST_KEPT, RecordedAnswer, directory, last_session, read, write};
 use crate::config::tests::Corner;
 use crate::error::SessionError;
 use palisade_gate::{Access, Effect, Pattern};
@@ -24,11 +24,19 @@ fn answers_are_read_as_they_were_written() {
     let rules: Vec<_> = given.iter().map(RecordedAnswer::rule).collect();
     assert_eq!(rules[0].pattern, Pattern::Tree("/opt/sdk".into()));
     assert_eq!(rules[1].pattern, Pattern::Exact("/srv/a*b".into()));
-    write(places, "0190-older", &rules[..1]).unwrap();
-    write(places, "0191-newer", &rules).unwrap();
-    write(places, "0192-silent", &[]).unwrap();
+    let host = HostAnswer {
+        effect: Effect::Deny,
+        host: "registry.example:443".to_owned(),
+        at: "2026-01-02T03:04:05Z".parse().unwrap(),
+        by: "terminal".to_owned(),
+    };
+    let all = Answers { rules: rules.clone(), hosts: vec![host.clone()] };
+    write(places, "0190-older", &rules[..1].to_vec().into()).unwrap();
+    write(places, "0191-newer", &all).unwrap();
+    write(places, "0192-silent", &Answers::default()).unwrap();
     assert_eq!(last_session(places).unwrap(), "0191-newer");
-    assert_eq!(read(places, "0191-newer").unwrap(), given);
+    let found = read(places, "0191-newer").unwrap();
+    assert_eq!((found.rules, found.hosts), (rules, vec![host]));
     assert!(matches!(read(places, "0192-silent"), Err(SessionError::NoAnswers { .. })));
 }
 
@@ -37,7 +45,7 @@ fn answers_are_read_as_they_were_written() {
 fn the_oldest_answers_go_and_nothing_else() {
     let corner = Corner::new();
     let places = &corner.caller.places;
-    let rules = [answer("/opt/sdk", true).rule()];
+    let rules: Answers = vec![answer("/opt/sdk", true).rule()].into();
     let name = |number: usize| format!("0190-{number:04}");
     for number in 0..MOST_KEPT {
         write(places, &name(number), &rules).unwrap();

@@ -21,6 +21,8 @@ fn ended(ending: Option<Ending>, killed: Option<Killed>) -> Ended {
         tally: Tally::default(),
         incidents: Incidents::default(),
         touched: crate::gate::Touched::default(),
+        went_out: None,
+        notes: Vec::new(),
         output: crate::output::Delivered::default(),
     }
 }

@@ -40,6 +40,9 @@ impl Corner {
                 own_paths: Vec::new(),
                 homes: Vec::new(),
                 canary: None,
+                registries: BTreeMap::new(),
+                nat: palisade_plan::facts::NatFacts::default(),
+                authority: None,
             },
             places: Places {
                 organisation: root.join("etc"),

@@ -114,6 +114,32 @@ pub enum SessionError {
     #[error("the gate could not go on: {0}")]
     GateFailed(String),
 
+    #[error("the egress process went away, and with it the way out; was it killed from outside?")]
+    EgressVanished,
+
+    #[error("the NAT helper went away, and with it the way out; was it killed from outside?")]
+    NatVanished,
+
+    #[error("the egress process could not go on: {0}")]
+    EgressFailed(String),
+
+    #[error("the secret of the credential {name} can not be had: {why}")]
+    Credential { name: String, why: String },
+
+    #[error("`network.upstreamProxy` is not in the form http://[USER:PASSWORD@]HOST:PORT")]
+    Upstream,
+
+    #[error("can not listen at {address}: {}; --listen names another address", words(source))]
+    Listen { address: std::net::SocketAddr, source: io::Error },
+
+    #[error(
+        "`network.intercept` is for runs: nobody trusts an authority of a proxy that runs alone"
+    )]
+    NoInterception,
+
+    #[error("{0}")]
+    Egress(#[from] palisade_egress::error::EgressError),
+
     #[error("{0}; so its limits could not be held any longer, and the run was ended")]
     Usage(#[from] palisade_usage::UsageError),
 
@@ -161,6 +187,9 @@ impl SessionError {
             | Self::TooLarge { .. }
             | Self::NoSuchPolicy { .. }
             | Self::AlreadyThere { .. }
+            | Self::Credential { .. }
+            | Self::Upstream
+            | Self::NoInterception
             | Self::Save(_)
             | Self::NoAnswers { .. }
             | Self::NoSessions

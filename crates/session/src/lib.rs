@@ -5,11 +5,13 @@
 #![forbid(unsafe_code)]
 
 pub mod answers;
+mod asking;
 mod caller;
 pub mod check_path;
 mod conclusion;
 pub mod config;
 mod deadlines;
+mod egress;
 mod ending;
 mod error;
 pub mod filter;
@@ -23,6 +25,7 @@ mod limits;
 mod normalize;
 mod output;
 mod places;
+pub mod proxy;
 mod relay;
 mod reporting;
 pub mod run;

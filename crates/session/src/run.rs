@@ -3,13 +3,15 @@
 //! It fails closed: what can not be planned, recorded or set up is never started, and an audit log
 //! that can not be written ends what was started.
 
-use crate::answers;
+use crate::answers::{self, Answers};
+use crate::asking::{self, Asking};
 use crate::caller::Caller;
 use crate::conclusion::{self, Conclusion};
 use crate::config::{self, PolicyRequest};
 use crate::deadlines::Deadlines;
+use crate::egress::{self, WayOut, WentOut};
 use crate::error::SessionError;
-use crate::gate::{Gate, Setting};
+use crate::gate::Gate;
 use crate::incidents::Incidents;
 use crate::journal::Journal;
 use crate::limits::Limits;
@@ -19,8 +21,9 @@ use crate::reporting::{self, word};
 use crate::runs::{Announced, Herald};
 use crate::signals::Signals;
 use crate::stores::Stores;
-use crate::supervise::{Clock, Ears, Ended, Shown, Watch};
+use crate::supervise::{Clock, Doors, Ears, Ended, Shown, Watch};
 use crate::terminal::HostTerminal;
+use palisade_egress::config::Authority;
 use palisade_gate::Rule;
 use palisade_launch::probe::{RealTree, limit_facts};
 use palisade_launch::{Checked, Streams};
@@ -36,6 +39,9 @@ use palisade_record::{
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+/// Open at once, where the plan has no gate that says it. A person answers none of more than this.
+const MOST_QUESTIONS: usize = 256;
 
 /// What to run and under which policy.
 #[derive(Clone, Debug)]
@@ -59,22 +65,25 @@ pub struct Finished {
 pub struct Planned {
     pub policy: config::Loaded,
     pub plan: Plan,
+    /// Where TLS is opened: the certificate is in the plan, the key is not.
+    pub(crate) authority: Option<Authority>,
 }
 
 /// What `run` would do.
 pub fn plan(caller: &Caller, request: &RunRequest, session: &str) -> Result<Planned, SessionError> {
     let policy = config::load(caller, &request.policy)?;
     config::refuse_unenforced(&policy)?;
+    let (facts, authority) = egress::facts(caller, &policy.merged.policy)?;
     let plan = palisade_plan::build(&palisade_plan::Request {
         policy: &policy.merged.policy,
-        facts: &caller.facts,
+        facts: &facts,
         tree: &RealTree,
         command: request.command.clone(),
         session: session.to_owned(),
         missing: missing(&policy),
         limits: &limit_facts,
     })?;
-    Ok(Planned { policy, plan })
+    Ok(Planned { policy, plan, authority })
 }
 
 /// The rules of all layers, for the gate.
@@ -144,12 +153,8 @@ fn attempt(
     tell: &mut dyn FnMut(&str),
 ) -> Result<(), SessionError> {
     let mut journal = Journal::open(&caller.places, &report.session_id)?;
-    let outcome = prepare(caller, request, report, tell).and_then(|(plan, rules)| {
-        carry_out(
-            &plan,
-            rules,
-            Scene { caller, request, journal: &mut journal, clock, report, tell },
-        )
+    let outcome = prepare(caller, request, report, tell).and_then(|prepared| {
+        carry_out(prepared, Scene { caller, request, journal: &mut journal, clock, report, tell })
     });
     let recorded = match &outcome {
         Ok(()) => Ok(()),
@@ -162,14 +167,23 @@ fn attempt(
     recorded.and(outcome)
 }
 
+/// Everything that is decided before anything is done.
+struct Prepared {
+    plan: Plan,
+    /// For the gate.
+    rules: Vec<Rule>,
+    /// For the egress process, where TLS is opened.
+    authority: Option<Authority>,
+}
+
 fn prepare(
     caller: &mut Caller,
     request: &RunRequest,
     report: &mut RunReport,
     tell: &mut dyn FnMut(&str),
-) -> Result<(Plan, Vec<Rule>), SessionError> {
+) -> Result<Prepared, SessionError> {
     caller.facts.canary = Some(caller.places.make_canary()?);
-    let Planned { policy, plan } = plan(caller, request, &report.session_id)?;
+    let Planned { policy, plan, authority } = plan(caller, request, &report.session_id)?;
     for note in &policy.notes {
         let note = note.to_string();
         tell(&note);
@@ -196,7 +210,7 @@ fn prepare(
             .map_err(|source| SessionError::io("create the directory", directory, source))?;
     }
     let rules = gate_rules(&policy.merged.policy, caller);
-    Ok((plan, rules))
+    Ok(Prepared { plan, rules, authority })
 }
 
 /// Step by step below the root's descriptor: the path was free of links when the plan was made, and
@@ -219,7 +233,9 @@ struct Scene<'a> {
     tell: &'a mut dyn FnMut(&str),
 }
 
-fn carry_out(plan: &Plan, rules: Vec<Rule>, scene: Scene<'_>) -> Result<(), SessionError> {
+fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
+    let Prepared { plan, rules, authority } = prepared;
+    let plan = &plan;
     let Scene { caller, request, journal, clock, report, tell } = scene;
     let project = palisade_plan::project_root(&caller.facts, &RealTree);
     let run = describe(plan, request.policy.tool.as_deref(), project.clone());
@@ -242,24 +258,25 @@ fn carry_out(plan: &Plan, rules: Vec<Rule>, scene: Scene<'_>) -> Result<(), Sess
     let limits = Limits::prepare(plan)?;
     let deadlines = Deadlines::of(plan, Instant::now());
     let mut running = palisade_launch::launch(plan, &streams, caller.places.open_lock()?)?;
+    // Reads secrets: pid 1 and the broker were forked before, and have them in no memory of theirs.
+    let egress = egress::config(plan, &caller.facts, authority)?;
     let outputs = Outputs::of(running.take_outputs(), plan.max_output)?;
     release_streams();
     let incidents = Incidents::new(plan.seccomp.as_ref());
-    let gate = Gate::of(
-        plan,
-        Setting {
-            session: report.session_id.clone(),
-            rules,
-            home: caller.facts.home.clone(),
-            runtime: caller.places.runtime.clone(),
-            stores: Stores::new(caller),
-            command: report.command.join(" "),
-            project,
-        },
-    );
+    let stores = Stores::new(caller);
+    let asking = Asking::new(asking::Setting {
+        session: report.session_id.clone(),
+        runtime: caller.places.runtime.clone(),
+        command: report.command.join(" "),
+        project,
+        most_questions: plan.gate.as_ref().map_or(MOST_QUESTIONS, |gate| gate.most_questions),
+    });
+    let gate = Gate::of(plan, rules, caller.facts.home.clone(), stores.clone());
+    let way_out = WayOut::of(plan, egress, stores.clone());
+    let doors = Doors { asking, stores, gate, way_out };
     let shown = Shown { terminal, outputs, limit: plan.max_output };
     let mut watch =
-        Watch::new(running, signals, shown, Clock { deadlines, limits }, incidents, gate);
+        Watch::new(running, signals, shown, Clock { deadlines, limits }, incidents, doors);
     let checked = watch.until_started(tell).inspect_err(|_| {
         watch.take_unlogged().into_iter().for_each(|event| journal.add(event));
         report.signals_forwarded = watch.forwarded().to_vec();
@@ -281,12 +298,19 @@ fn carry_out(plan: &Plan, rules: Vec<Rule>, scene: Scene<'_>) -> Result<(), Sess
     conclude(report, plan, &ended, times);
     record_end(journal, run, report, times.total())?;
     ended.incidents.report(report);
+    let Ended { touched, went_out, notes, .. } = ended;
+    report.notes.extend(notes);
+    let mut answered = Answers::from(touched.answered.clone());
+    touched.report(report);
+    if let Some(WentOut { report: network, answered: hosts, notes }) = went_out {
+        report.network = Some(network);
+        report.notes.extend(notes);
+        answered.hosts = hosts;
+    }
     // What somebody answered can be answered again; a run that went well did not fail for it.
-    if let Err(error) = answers::write(&caller.places, &report.session_id, &ended.touched.answered)
-    {
+    if let Err(error) = answers::write(&caller.places, &report.session_id, &answered) {
         report.notes.push(format!("the answers of this session were not kept: {error}"));
     }
-    ended.touched.report(report);
     Ok(())
 }
 

@@ -1,16 +1,17 @@
 //! Where an answer for good is kept: the policy files of the user, the project and the organisation.
 //!
-//! Only adds rules to a file, and only if every layer together is still a sound policy then: an answer
+//! Only adds rules and hosts to a file, and only if every layer together is still a sound policy then: an answer
 //! must never be the reason why the next run does not start.
 
+use crate::answers::Answers;
 use crate::caller::Caller;
 use crate::config::{self, DocumentFile, PROJECT_DIRECTORY, PolicyRequest, Supposing};
 use crate::error::SessionError;
 use crate::places::{make_private_dir, replace_file};
 use crate::trust::TrustStore;
 use palisade_ask::Store;
-use palisade_gate::Rule;
-use palisade_policy::{Saved, StoredRule, add_rules};
+use palisade_gate::Effect;
+use palisade_policy::{HostList, Saved, StoredRule, add_hosts, add_rules};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use std::fs::{self, Permissions};
 use std::os::fd::OwnedFd;
@@ -32,8 +33,8 @@ pub struct Change {
     pub path: PathBuf,
     pub before: String,
     pub after: String,
-    /// Those that were not there already.
-    pub added: Vec<StoredRule>,
+    /// Those that were not there already, as the file has them.
+    pub added: Vec<String>,
     pub standing: Standing,
 }
 
@@ -52,10 +53,10 @@ impl Stores {
         Self { caller: caller.clone() }
     }
 
-    /// Adds the rules to the file of that layer.
-    pub fn save(&self, rules: &[Rule], store: Store) -> Result<Change, SessionError> {
+    /// Adds the answers to the file of that layer.
+    pub fn save(&self, answers: &Answers, store: Store) -> Result<Change, SessionError> {
         let _lock = self.lock()?;
-        let change = self.change(rules, store)?;
+        let change = self.change(answers, store)?;
         if change.added.is_empty() {
             return Ok(change);
         }
@@ -79,7 +80,7 @@ impl Stores {
     }
 
     /// What [`Stores::save`] would do.
-    pub fn change(&self, rules: &[Rule], store: Store) -> Result<Change, SessionError> {
+    pub fn change(&self, answers: &Answers, store: Store) -> Result<Change, SessionError> {
         let directory = self.directory(store)?;
         let (path, before) = match config::find(&directory)? {
             Some(DocumentFile { path, .. })
@@ -90,7 +91,7 @@ impl Stores {
             Some(DocumentFile { path, text }) => (path, text),
             None => (directory.join(NEW_NAME), String::new()),
         };
-        let Saved { text: after, added } = add_rules(&before, &path.to_string_lossy(), rules)?;
+        let (after, added) = with_answers(&before, &path.to_string_lossy(), answers)?;
         let standing = match store {
             Store::Project if TrustStore::load(&self.caller.places)?.is_trusted(&path, &before) => {
                 Standing::TrustRenewed
@@ -149,6 +150,24 @@ impl Stores {
         rustix::fs::flock(&file, FlockOperation::LockExclusive).map_err(fail)?;
         Ok(file)
     }
+}
+
+/// The text with everything added that is not there yet.
+fn with_answers(
+    text: &str,
+    file: &str,
+    answers: &Answers,
+) -> Result<(String, Vec<String>), SessionError> {
+    let Saved { mut text, added } = add_rules(text, file, &answers.rules)?;
+    let mut added: Vec<String> = added.iter().map(StoredRule::to_string).collect();
+    for (list, effect) in [(HostList::Allowed, Effect::Allow), (HostList::Denied, Effect::Deny)] {
+        let meant = answers.hosts.iter().filter(|answer| answer.effect == effect);
+        let hosts: Vec<String> = meant.map(|answer| answer.host.clone()).collect();
+        let saved = add_hosts(&text, file, list, &hosts)?;
+        text = saved.text;
+        added.extend(saved.added);
+    }
+    Ok((text, added))
 }
 
 fn set_mode(path: &Path, mode: u32) -> Result<(), SessionError> {

@@ -33,15 +33,15 @@ fn an_answer_is_saved_where_it_was_meant_to_be_and_counts_from_then_on() {
     let file = corner.caller.places.user.join("policy.yaml");
     fs::write(&file, "# mine\nview: host\n").unwrap();
     fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
-    let supposed = stores.change(&[rule("/a")], Store::User).unwrap();
+    let supposed = stores.change(&vec![rule("/a")].into(), Store::User).unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), supposed.before);
-    stores.save(&[rule("/a")], Store::User).unwrap();
+    stores.save(&vec![rule("/a")].into(), Store::User).unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), supposed.after);
     assert!(supposed.after.starts_with("# mine\nview: host\n"));
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
-    let again = stores.save(&[rule("/a")], Store::User).unwrap();
+    let again = stores.save(&vec![rule("/a")].into(), Store::User).unwrap();
     assert!(again.added.is_empty());
-    stores.save(&[rule("/b")], Store::Organisation).unwrap();
+    stores.save(&vec![rule("/b")].into(), Store::Organisation).unwrap();
     let mode = |path: &str| {
         let path = corner.caller.places.organisation.join(path);
         fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -60,13 +60,13 @@ fn an_answer_is_saved_where_it_was_meant_to_be_and_counts_from_then_on() {
 fn a_trusted_project_stays_trusted_and_another_does_not_become_so() {
     let corner = Corner::new();
     let stores = Stores::new(&corner.caller);
-    let first = stores.save(&[rule("/a")], Store::Project).unwrap();
+    let first = stores.save(&vec![rule("/a")].into(), Store::Project).unwrap();
     assert_eq!(first.standing, Standing::NotTrusted);
     assert_eq!(allowed(&corner), []);
     let mut trusted = TrustStore::load(&corner.caller.places).unwrap();
     trusted.trust(&first.path, &first.after);
     trusted.save(&corner.caller.places).unwrap();
-    let second = stores.save(&[rule("/b")], Store::Project).unwrap();
+    let second = stores.save(&vec![rule("/b")].into(), Store::Project).unwrap();
     assert_eq!(second.standing, Standing::TrustRenewed);
     assert_eq!(allowed(&corner).len(), 2);
 }
@@ -77,7 +77,7 @@ fn an_answer_that_would_stop_the_next_run_is_not_saved() {
     let corner = Corner::new();
     let places = &corner.caller.places;
     fs::write(places.organisation.join("policy.yaml"), "locks: [filesystem.rules]\n").unwrap();
-    let outcome = Stores::new(&corner.caller).save(&[rule("/a")], Store::User);
+    let outcome = Stores::new(&corner.caller).save(&vec![rule("/a")].into(), Store::User);
     assert!(matches!(outcome, Err(SessionError::Policy(_))), "{outcome:?}");
     assert!(!places.user.join("policy.yaml").exists());
 }
@@ -89,6 +89,6 @@ fn a_linked_policy_directory_is_not_written_through() {
     let directory = corner.caller.facts.cwd.join(".palisade");
     fs::remove_dir(&directory).unwrap();
     symlink(&corner.caller.places.user, &directory).unwrap();
-    let outcome = Stores::new(&corner.caller).save(&[rule("/a")], Store::Project);
+    let outcome = Stores::new(&corner.caller).save(&vec![rule("/a")].into(), Store::Project);
     assert!(matches!(outcome, Err(SessionError::LinkedPolicy { .. })), "{outcome:?}");
 }

@@ -5,19 +5,23 @@
 
 mod asking;
 mod draining;
+mod hearing;
+mod way_out;
 
+use crate::asking::Asking;
 use crate::deadlines::{Deadlines, Due};
+use crate::egress::{WayOut, WentOut};
 use crate::error::SessionError;
-use crate::gate::{Gate, Polled, Touched};
-use crate::incidents::{Incidents, Verdict};
+use crate::gate::{Gate, Touched};
+use crate::incidents::Incidents;
 use crate::limits::{Limits, Tally};
 use crate::output::{Delivered, Outputs};
 use crate::relay::{End, Ends, Relay, Typed};
 use crate::runs::Herald;
 use crate::signals::{self, Signals, Wish};
+use crate::stores::Stores;
 use crate::terminal::HostTerminal;
-use palisade_broker::Message;
-use palisade_launch::{Checked, Ending, FromInit, Group, News, Running, TO_END_EVERYBODY};
+use palisade_launch::{Checked, Ending, FromInit, Group, Running, TO_END_EVERYBODY};
 use palisade_plan::limit::Limited;
 use palisade_record::{Kind, SignalForwarded};
 use rustix::event::{PollFd, PollFlags};
@@ -62,6 +66,10 @@ pub(crate) struct Ended {
     pub(crate) tally: Tally,
     pub(crate) incidents: Incidents,
     pub(crate) touched: Touched,
+    /// None where there was no way out.
+    pub(crate) went_out: Option<WentOut>,
+    /// What did not go well with asking.
+    pub(crate) notes: Vec<String>,
     pub(crate) output: Delivered,
 }
 
@@ -89,6 +97,15 @@ pub(crate) struct Clock<'p> {
     pub(crate) limits: Limits<'p>,
 }
 
+/// Who decides about what the rules do not.
+#[derive(Debug)]
+pub(crate) struct Doors<'p> {
+    pub(crate) asking: Asking,
+    pub(crate) stores: Stores,
+    pub(crate) gate: Option<Gate<'p>>,
+    pub(crate) way_out: Option<WayOut<'p>>,
+}
+
 /// A running sandbox and everything outside that it needs.
 #[derive(Debug)]
 pub(crate) struct Watch<'p> {
@@ -110,8 +127,12 @@ pub(crate) struct Watch<'p> {
     /// When it was told to stop, last.
     stop_asked: Option<Instant>,
     incidents: Incidents,
-    /// None where nothing is asked.
+    asking: Asking,
+    stores: Stores,
+    /// None where nothing on the host is asked about.
     gate: Option<Gate<'p>>,
+    /// None where there is none, or no wall around it.
+    way_out: Option<WayOut<'p>>,
     /// What of it is yet to be logged.
     unlogged: Vec<Kind>,
     /// Whether the command runs, and the terminal is its.
@@ -133,8 +154,9 @@ impl<'p> Watch<'p> {
         shown: Shown,
         clock: Clock<'p>,
         incidents: Incidents,
-        gate: Option<Gate<'p>>,
+        doors: Doors<'p>,
     ) -> Self {
+        let Doors { asking, stores, gate, way_out } = doors;
         let Shown { terminal, outputs, limit } = shown;
         let Clock { deadlines, limits } = clock;
         let typed = terminal.as_ref().map_or(Typed::Keys, HostTerminal::typed);
@@ -153,7 +175,10 @@ impl<'p> Watch<'p> {
             held_back: Vec::new(),
             stop_asked: None,
             incidents,
+            asking,
+            stores,
             gate,
+            way_out,
             unlogged: Vec::new(),
             started: false,
         }
@@ -170,6 +195,7 @@ impl<'p> Watch<'p> {
             self.tell_notices(tell);
             match turn {
                 Turn::Message(FromInit::Terminal) => self.accept_pty()?,
+                Turn::Message(FromInit::Network(_)) => self.open_way_out()?,
                 Turn::Message(FromInit::Checked(seen)) => checked = seen,
                 // Killed already, and faster than that.
                 Turn::Message(FromInit::Started) if self.killed.is_some() => {
@@ -225,7 +251,12 @@ impl<'p> Watch<'p> {
             if !self.unlogged.is_empty() {
                 log(self.take_unlogged())?;
             }
-            let turn = self.turn()?;
+            let turn = self.turn();
+            if turn.is_err() {
+                // What led to it is what somebody will look for.
+                log(self.take_unlogged())?;
+            }
+            let turn = turn?;
             self.tell_notices(tell);
             match turn {
                 Turn::Message(FromInit::Exited(how)) => {
@@ -243,6 +274,7 @@ impl<'p> Watch<'p> {
         self.drain()?;
         // What was told before the last of them died; nobody is left to tell more.
         self.hear_broker(usize::MAX)?;
+        self.close_way_out();
         if !self.unlogged.is_empty() {
             log(self.take_unlogged())?;
         }
@@ -251,9 +283,10 @@ impl<'p> Watch<'p> {
         }
         let usage = self.running.wait()?;
         let group = self.running.take_group();
-        let Self { killed, forwarded, forwarded_beyond, incidents, gate, signals, limits, .. } =
-            self;
-        let touched = gate.map(Gate::end).unwrap_or_default();
+        let Self { killed, forwarded, forwarded_beyond, incidents, signals, limits, .. } = self;
+        let touched = self.gate.map(Gate::end).unwrap_or_default();
+        let went_out = self.way_out.map(WayOut::end);
+        let notes = self.asking.into_notes();
         let mut output = self.outputs.end();
         output.capped.extend(self.relay.capped());
         let tally = limits.end(group, ending, &usage, &output.capped)?;
@@ -265,6 +298,8 @@ impl<'p> Watch<'p> {
             tally,
             incidents,
             touched,
+            went_out,
+            notes,
             output,
         };
         Ok((ended, signals))
@@ -296,7 +331,7 @@ impl<'p> Watch<'p> {
         ];
         set.extend(self.running.broker().map(|news| PollFd::from_borrowed_fd(news, PollFlags::IN)));
         let heard = set.len();
-        let gate = self.gate.as_ref().map_or(Polled::default(), |gate| gate.interests(&mut set));
+        let polled = self.interests_of_questions(&mut set);
         let asked = set.len();
         let mut pipes = Vec::new();
         self.outputs.interests(&mut set, &mut pipes);
@@ -304,7 +339,7 @@ impl<'p> Watch<'p> {
         Limits::interests(&self.running, &mut set);
         let fixed = set.len();
         let mut order = Vec::with_capacity(3);
-        let is_asking = self.gate.as_ref().is_some_and(Gate::is_asking);
+        let is_asking = self.asking.has_prompt();
         // Not before the terminal is raw: a cooked one would end every line with a second CR. While a
         // question stands in it, it is the question's.
         let ends =
@@ -343,49 +378,11 @@ impl<'p> Watch<'p> {
         if ready[2..heard].iter().any(|news| !news.is_empty()) {
             self.hear_broker(MESSAGES_A_TURN)?;
         }
-        self.serve_gate(gate, &ready[heard..asked])?;
+        self.serve_questions(polled, &ready[heard..asked])?;
         if ready[0].is_empty() {
             return Ok(Turn::Nothing);
         }
         Ok(self.running.receive()?.map_or(Turn::Gone, Turn::Message))
-    }
-
-    /// What the broker has said so far; a part of it, if it says very much: the clock and signals must
-    /// not wait for the end of a flood.
-    fn hear_broker(&mut self, most: usize) -> Result<(), SessionError> {
-        for _ in 0..most {
-            let message = match self.running.news()? {
-                News::Message(message) => message,
-                News::None => break,
-                // It goes with a launch that fails or is given up; pid 1 tells why.
-                News::Gone if !self.started || self.killed.is_some() => return Ok(()),
-                // Without it the command could write nothing more, and nobody would know why.
-                News::Gone => return Err(SessionError::BrokerVanished),
-            };
-            let message = match (message, &mut self.gate) {
-                (Message::Touch(touch), Some(gate)) => {
-                    gate.touched(touch, self.terminal.as_ref());
-                    continue;
-                }
-                (Message::Returned { touch }, Some(gate)) => {
-                    gate.returned(touch);
-                    continue;
-                }
-                (Message::Withdrawn { touch }, Some(gate)) => {
-                    gate.withdrawn(touch);
-                    continue;
-                }
-                (message, _) => message,
-            };
-            match self.incidents.hear(message, &mut |kind| self.unlogged.push(kind)) {
-                Verdict::GoOn => {}
-                // Before it is known to run, a kill would look like a launch that failed.
-                Verdict::TooMany if !self.started => {}
-                Verdict::TooMany => self.kill(Killed::Suspicious)?,
-                Verdict::Failed(why) => return Err(SessionError::BrokerFailed(why)),
-            }
-        }
-        Ok(())
     }
 
     fn obey(&mut self, wish: Wish) -> Result<(), SessionError> {
@@ -534,10 +531,12 @@ impl<'p> Watch<'p> {
             .filter(|terminal| self.running.pty().is_some() && terminal.awaits_keys())
             .map(|_| TERMINAL_CHECK);
         let until_gate = self.gate.as_ref().and_then(Gate::patience);
+        let until_answer = self.asking.patience();
         let until_limits = self.limits.patience();
         let until_herald = self.herald.as_ref().and_then(Herald::patience);
-        let all = [until_deadline, until_look, until_gate, until_limits, until_herald];
-        all.into_iter().flatten().min()
+        let asked = [until_gate, until_answer];
+        let all = [until_deadline, until_look, until_limits, until_herald].into_iter().chain(asked);
+        all.flatten().min()
     }
 }
 

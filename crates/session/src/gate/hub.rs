@@ -11,7 +11,8 @@ use super::grants::Grants;
 use super::inquiry::{Found, Inquiry, Need, Stage};
 use super::process::{Held, Known};
 use super::tally::Tally;
-use palisade_ask::{Answer, AnswerError, Decided, Lifetime, Now, QuestionId, Queue, Source};
+use crate::asking::Moment;
+use palisade_ask::{Answer, Decided, Lifetime, Now, QuestionId, Queue, Source};
 use palisade_broker::{Reply, Touch};
 use palisade_gate::{Access, Decider, Rule};
 use palisade_keeper::{Ask, Kind, Told};
@@ -45,13 +46,6 @@ pub(super) enum Action {
     EndRun(String),
 }
 
-/// Whether somebody could answer a question now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum People {
-    Present,
-    Nobody,
-}
-
 /// What was allowed once, and to which process.
 #[derive(Debug)]
 struct Fresh {
@@ -68,7 +62,6 @@ pub(super) struct Hub<'p> {
     /// Pid 1 of the sandbox, on the host.
     top: u32,
     decider: Decider,
-    queue: Queue,
     inquiries: HashMap<u64, Inquiry>,
     /// Who waits for an answer, by touch.
     callers: HashMap<u64, Known>,
@@ -89,18 +82,12 @@ pub(super) struct Hub<'p> {
 }
 
 impl<'p> Hub<'p> {
-    pub(super) fn new(
-        gate: &'p Gate,
-        session: &str,
-        home: Option<PathBuf>,
-        rules: Vec<Rule>,
-    ) -> Self {
+    pub(super) fn new(gate: &'p Gate, home: Option<PathBuf>, rules: Vec<Rule>) -> Self {
         Self {
             gate,
             home,
             top: 0,
             decider: Decider::new(rules, MOST_REMEMBERED),
-            queue: Queue::new(session, gate.most_questions),
             inquiries: HashMap::new(),
             callers: HashMap::new(),
             offers: HashMap::new(),
@@ -119,52 +106,47 @@ impl<'p> Hub<'p> {
         self.top = top;
     }
 
-    /// Whether it makes a difference if somebody could answer.
-    pub(super) fn asks_who_is_there(&self) -> bool {
-        self.gate.on_ask == OnAsk::Ask
-    }
-
-    pub(super) fn queue(&self) -> &Queue {
-        &self.queue
+    pub(super) fn on_ask(&self) -> OnAsk {
+        self.gate.on_ask
     }
 
     /// A call waits for something that is missing inside.
-    pub(super) fn touched(&mut self, touch: Touch, people: People, now: Now) {
+    pub(super) fn touched(&mut self, touch: Touch, at: &mut Moment<'_>) {
         if let Some(inquiry) = self.inquiries.values_mut().find(|known| known.serves(&touch)) {
             inquiry.touches.push(touch.clone());
             if inquiry.stage == Stage::Asked {
                 let token = inquiry.token;
-                self.ask(token, vec![touch], people, now);
+                self.ask(token, vec![touch], at);
             }
             return;
         }
         let token = self.new_token();
         let (path, follow) = (touch.path.clone(), touch.follow);
-        let inquiry = Inquiry::new(token, touch, now.monotonic);
+        let inquiry = Inquiry::new(token, touch, at.now.monotonic);
         let execute = inquiry.access() == Access::Execute;
         self.inquiries.insert(token, inquiry);
         self.actions.push_back(Action::Keeper(Ask::Look { token, path, follow, execute }));
     }
 
     /// The keeper said something; `file` came with it.
-    pub(super) fn told(&mut self, told: Told, file: Option<OwnedFd>, people: People, now: Now) {
+    pub(super) fn told(&mut self, told: Told, file: Option<OwnedFd>, at: &mut Moment<'_>) {
         match told {
             Told::Found(palisade_keeper::Found { token, path, kind, links: _, needs }) => {
                 match self.need_of.get(&token) {
                     Some(owner) => {
                         // Nothing but a file can be what runs another.
                         let need = (kind == Kind::File).then_some(Need { token, path });
-                        self.need_settled(*owner, need, people, now);
+                        self.need_settled(*owner, need, at);
                     }
-                    None => self.found(token, Found { path, kind }, needs, people, now),
+                    None => self.found(token, Found { path, kind }, needs, at),
                 }
             }
             Told::Absent { token } => match self.need_of.remove(&token) {
-                Some(owner) => self.need_settled(owner, None, people, now),
+                Some(owner) => self.need_settled(owner, None, at),
                 None => self.let_go(token),
             },
             Told::Grafted { token, graft } => {
-                let shown = self.grants.grafted(token, graft, now.monotonic, &mut self.actions);
+                let shown = self.grants.grafted(token, graft, at.now.monotonic, &mut self.actions);
                 self.granted.extend(shown);
                 self.forget_unused(token);
             }
@@ -186,7 +168,7 @@ impl<'p> Hub<'p> {
                     return;
                 }
                 match self.need_of.remove(&token) {
-                    Some(owner) => self.need_settled(owner, None, people, now),
+                    Some(owner) => self.need_settled(owner, None, at),
                     None => self.refuse(token),
                 }
             }
@@ -208,9 +190,9 @@ impl<'p> Hub<'p> {
     }
 
     /// Nobody waits for it any more: its thread died, or was told to try again.
-    pub(super) fn withdrawn(&mut self, touch: u64, now: Now) {
+    pub(super) fn withdrawn(&mut self, touch: u64, queue: &mut Queue, now: Now) {
         self.callers.remove(&touch);
-        if let Some(decided) = self.queue.withdraw(touch, now) {
+        if let Some(decided) = queue.withdraw(touch, now) {
             self.actions.push_back(Action::Closed(Box::new(decided)));
         }
         self.grants.returned(touch, &mut self.actions);
@@ -224,33 +206,18 @@ impl<'p> Hub<'p> {
         idle.into_iter().for_each(|token| self.forget(token));
     }
 
-    pub(super) fn answer(
-        &mut self,
-        id: QuestionId,
-        answer: Answer,
-        source: &Source,
-        now: Now,
-    ) -> Result<(), AnswerError> {
-        let decided = self.queue.answer(id, answer, source, now)?;
-        decided.into_iter().for_each(|decided| self.carry_out(decided, now));
-        Ok(())
-    }
-
     /// What time alone changes.
     pub(super) fn pass(&mut self, now: Now) {
-        for decided in self.queue.expire(now) {
-            self.carry_out(decided, now);
-        }
         self.grants.pass(now.monotonic, &mut self.actions);
     }
 
     /// When [`Self::pass`] has something to do next.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
-        [self.queue.next_deadline(), self.grants.next_end()].into_iter().flatten().min()
+        self.grants.next_end()
     }
 
     /// The keeper died or is stuck: what waited for it is denied. What was granted stays.
-    pub(super) fn keeper_is_gone(&mut self, why: &str, now: Now) {
+    pub(super) fn keeper_is_gone(&mut self, why: &str, queue: &mut Queue, now: Now) {
         self.tally.note(format!("what the command touched could not be looked at: {why}"));
         if self.grants.has_fleeting() {
             // Nobody else can take away what was shown for a moment.
@@ -258,10 +225,12 @@ impl<'p> Hub<'p> {
             self.actions.push_back(Action::EndRun(why.to_owned()));
         }
         // The files that questions are about went with it; nothing else may be granted in their place.
-        let open: Vec<QuestionId> = self.queue.open().map(|question| question.id).collect();
+        let about_files = queue.open().filter(|question| question.subject.file().is_some());
+        let open: Vec<QuestionId> = about_files.map(|question| question.id).collect();
+        let no = Answer::Deny { lifetime: Lifetime::Once };
         for id in open {
-            let _ =
-                self.answer(id, Answer::Deny { lifetime: Lifetime::Once }, &Source::Withdrawn, now);
+            let decided = queue.answer(id, no, &Source::Withdrawn, now).unwrap_or_default();
+            decided.into_iter().for_each(|decided| self.carry_out(decided, now));
         }
         let tokens: Vec<u64> = self.inquiries.keys().copied().collect();
         tokens.into_iter().for_each(|token| self.refuse(token));

@@ -1,5 +1,6 @@
 use super::*;
-use palisade_ask::{Scope, Subject};
+use crate::asking::People;
+use palisade_ask::Scope;
 use palisade_broker::Wants;
 use palisade_gate::Pattern;
 use palisade_gate::{Effect, Origin, Store};
@@ -39,6 +40,7 @@ const READ: Wants = Wants::Open { directory: false, path_only: false };
 
 struct Scene<'g> {
     hub: Hub<'g>,
+    queue: Queue,
     people: People,
 }
 
@@ -49,15 +51,38 @@ impl<'g> Scene<'g> {
 
     fn with_rules(gate: &'g Gate, rules: Vec<Rule>) -> Self {
         let home = Some("/home/u".into());
-        Self { hub: Hub::new(gate, "s", home, rules), people: People::Present }
+        let queue = Queue::new("s", gate.most_questions);
+        Self { hub: Hub::new(gate, home, rules), queue, people: People::Present }
     }
 
     fn touch(&mut self, touch: Touch) {
-        self.hub.touched(touch, self.people, Now::read());
+        let (queue, people) = (&mut self.queue, self.people);
+        self.hub.touched(touch, &mut Moment { queue, people, now: Now::read() });
     }
 
     fn tell(&mut self, told: Told) {
-        self.hub.told(told, None, self.people, Now::read());
+        self.tell_with(told, None);
+    }
+
+    fn tell_with(&mut self, told: Told, file: Option<OwnedFd>) {
+        let (queue, people) = (&mut self.queue, self.people);
+        self.hub.told(told, file, &mut Moment { queue, people, now: Now::read() });
+    }
+
+    fn withdraw(&mut self, touch: u64) {
+        self.hub.withdrawn(touch, &mut self.queue, Now::read());
+    }
+
+    fn lose_keeper(&mut self) {
+        self.hub.keeper_is_gone("killed", &mut self.queue, Now::read());
+    }
+
+    /// What the supervisor does in every turn.
+    fn pass(&mut self, now: Now) {
+        for decided in self.queue.expire(now) {
+            self.hub.carry_out(decided, now);
+        }
+        self.hub.pass(now);
     }
 
     fn actions(&mut self) -> Vec<Action> {
@@ -88,7 +113,9 @@ impl<'g> Scene<'g> {
     }
 
     fn answer(&mut self, id: u64, answer: Answer) {
-        self.hub.answer(QuestionId(id), answer, &Source::Terminal, Now::read()).unwrap();
+        let now = Now::read();
+        let decided = self.queue.answer(QuestionId(id), answer, &Source::Terminal, now).unwrap();
+        decided.into_iter().for_each(|decided| self.hub.carry_out(decided, now));
     }
 }
 
@@ -161,14 +188,14 @@ fn a_yes_for_once_opens_the_file_and_shows_nothing() {
     scene.answer(1, allow(Lifetime::Once));
     assert_eq!(asks(&scene.actions()), [Ask::Open { token, flags: 0 }]);
     let file = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty());
-    scene.hub.told(Told::Opened { token }, file.ok(), People::Present, Now::read());
+    scene.tell_with(Told::Opened { token }, file.ok());
     let actions = scene.actions();
     assert!(matches!(actions[0], Action::Broker(Reply::File { touch: 7 }, Some(_))), "{actions:?}");
     // The same process has it a moment longer, and another one is asked about.
     let token = scene.found(mine(8), Kind::File);
     assert_eq!(asks(&scene.actions()), [Ask::Open { token, flags: 0 }]);
     scene.found(touch(9, "/opt/sdk/header.h", READ), Kind::File);
-    assert_eq!(scene.hub.queue().open().count(), 1);
+    assert_eq!(scene.queue.open().count(), 1);
 }
 
 /// Proves: GATE-4 short-lived
@@ -197,7 +224,7 @@ fn a_keeper_that_dies_before_it_has_taken_something_away_ends_the_run() {
     scene.tell(Told::Grafted { token, graft: 5 });
     scene.hub.returned(7);
     scene.actions();
-    scene.hub.keeper_is_gone("killed", Now::read());
+    scene.lose_keeper();
     assert!(scene.actions().iter().any(|action| matches!(action, Action::EndRun(_))));
 }
 
@@ -212,7 +239,7 @@ fn a_short_lived_grant_ends_in_a_second_even_if_nobody_says_so() {
     scene.actions();
     let mut later = Now::read();
     later.monotonic += Duration::from_millis(1001);
-    scene.hub.pass(later);
+    scene.pass(later);
     assert_eq!(asks(&scene.actions()), [Ask::Ungraft { graft: 5 }]);
 }
 
@@ -226,7 +253,7 @@ fn a_no_is_eacces_and_holds_for_the_session() {
     assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 7, errno: 13 }]);
     scene.found(touch(8, "/opt/sdk/header.h", READ), Kind::File);
     assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 8, errno: 13 }]);
-    assert!(scene.hub.queue().is_empty());
+    assert!(scene.queue.is_empty());
 }
 
 /// Proves: GATE-5 asked-once
@@ -242,7 +269,7 @@ fn many_threads_and_one_path_are_one_question() {
     for id in 51..=60 {
         scene.touch(touch(id, "/opt/sdk/header.h", READ));
     }
-    let open: Vec<_> = scene.hub.queue().open().collect();
+    let open: Vec<_> = scene.queue.open().collect();
     assert_eq!(open.len(), 1);
     assert_eq!(open[0].requests, (1..=60).collect::<Vec<u64>>());
     scene.answer(1, allow(Lifetime::Session));
@@ -272,8 +299,8 @@ fn a_directory_is_offered_until_something_in_it_is_denied() {
     let mut scene = Scene::new(&gate);
     let mut offered = |id: u64, path: &str| {
         scene.found(touch(id, path, READ), Kind::File);
-        let question = scene.hub.queue().open().last().unwrap();
-        let Subject::File(file) = &question.subject;
+        let question = scene.queue.open().last().unwrap();
+        let file = question.subject.file().unwrap();
         let directory = file.directory.clone();
         scene.answer(id, Answer::Deny { lifetime: Lifetime::Session });
         scene.actions();
@@ -296,8 +323,8 @@ fn a_secret_is_asked_about_alone_whatever_is_allowed_around_it() {
     let asking = facts(OnAsk::Ask);
     let mut scene = Scene::new(&asking);
     scene.found(touch(1, "/home/u/.ssh/id_ed25519", READ), Kind::File);
-    let question = scene.hub.queue().open().next().unwrap();
-    let Subject::File(file) = &question.subject;
+    let question = scene.queue.open().next().unwrap();
+    let file = question.subject.file().unwrap();
     assert!(question.is_secret && file.directory.is_none());
 }
 
@@ -314,7 +341,7 @@ fn a_directory_that_holds_a_secret_shows_its_name_alone() {
     assert_eq!(asks(&scene.actions()), [name]);
     // What is in it is asked about on its own.
     scene.found(touch(2, "/srv/data", READ), Kind::File);
-    assert_eq!(scene.hub.queue().open().count(), 1);
+    assert_eq!(scene.queue.open().count(), 1);
 }
 
 /// Proves: GATE-4 denied-within
@@ -344,7 +371,7 @@ fn with_nobody_to_ask_the_answer_is_no_at_once() {
     let mut scene = Scene::new(&waiting);
     scene.people = People::Nobody;
     scene.found(touch(1, "/opt/x", READ), Kind::File);
-    assert_eq!(scene.hub.queue().open().count(), 1);
+    assert_eq!(scene.queue.open().count(), 1);
 }
 
 /// Proves: GATE-5 timeout
@@ -356,7 +383,7 @@ fn a_question_that_nobody_answers_is_a_no() {
     scene.actions();
     let mut later = Now::read();
     later.monotonic += Duration::from_secs(61);
-    scene.hub.pass(later);
+    scene.pass(later);
     assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 1, errno: 13 }]);
 }
 
@@ -374,7 +401,7 @@ fn rules_answer_without_a_question() {
     assert_eq!(asks(&scene.actions()), [graft]);
     scene.found(touch(2, "/opt/no", READ), Kind::File);
     assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 2, errno: 13 }]);
-    assert!(scene.hub.queue().is_empty());
+    assert!(scene.queue.is_empty());
 }
 
 #[test]
@@ -403,8 +430,8 @@ fn a_program_is_asked_about_together_with_what_it_needs() {
     scene.tell(Told::Found(palisade_keeper::Found { token, path, kind, links, needs }));
     let need = scene.look();
     scene.tell(found(need, "/opt/lib/ld.so".into(), Kind::File));
-    let question = scene.hub.queue().open().next().unwrap();
-    let Subject::File(file) = &question.subject;
+    let question = scene.queue.open().next().unwrap();
+    let file = question.subject.file().unwrap();
     assert_eq!(file.also, [PathBuf::from("/opt/lib/ld.so")]);
     scene.answer(1, allow(Lifetime::Session));
     let program = Ask::Graft { token, what: What::Found, exec: true };
@@ -425,12 +452,12 @@ fn when_the_keeper_dies_everybody_who_waits_is_refused() {
     scene.touch(touch(1, "/opt/a", READ));
     scene.found_after_look(2);
     scene.actions();
-    scene.hub.keeper_is_gone("killed", Now::read());
+    scene.lose_keeper();
     let mut refused: Vec<u64> =
         replies(&scene.actions()).iter().map(|reply| reply.touch()).collect();
     refused.sort_unstable();
     assert_eq!(refused, [1, 2]);
-    assert!(scene.hub.queue().is_empty());
+    assert!(scene.queue.is_empty());
 }
 
 impl Scene<'_> {
@@ -449,7 +476,7 @@ fn when_the_keeper_dies_nothing_stays_that_was_shown_for_a_moment() {
     scene.answer(1, allow(Lifetime::Once));
     scene.tell(Told::Grafted { token, graft: 5 });
     scene.actions();
-    scene.hub.keeper_is_gone("killed", Now::read());
+    scene.lose_keeper();
     assert!(scene.actions().iter().any(|action| matches!(action, Action::EndRun(_))));
 }
 
@@ -460,10 +487,10 @@ fn a_question_goes_with_the_last_call_that_waits_for_it() {
     let mut scene = Scene::new(&gate);
     scene.found(touch(1, "/opt/x", READ), Kind::File);
     scene.touch(touch(2, "/opt/x", READ));
-    scene.hub.withdrawn(1, Now::read());
-    assert_eq!(scene.hub.queue().open().count(), 1);
-    scene.hub.withdrawn(2, Now::read());
-    assert!(scene.hub.queue().is_empty());
+    scene.withdraw(1);
+    assert_eq!(scene.queue.open().count(), 1);
+    scene.withdraw(2);
+    assert!(scene.queue.is_empty());
     assert!(scene.actions().iter().any(|action| matches!(action, Action::Closed(_))));
 }
 
@@ -551,7 +578,7 @@ fn a_rule_for_reading_gives_nothing_to_execute() {
     scene.tell(Told::Grafted { token, graft: 1 });
     scene.actions();
     scene.found(touch(2, "/opt/sdk/tool", Wants::Execute), Kind::File);
-    assert_eq!(scene.hub.queue().open().count(), 1);
+    assert_eq!(scene.queue.open().count(), 1);
 }
 
 /// Proves: GATE-5 failed-grant

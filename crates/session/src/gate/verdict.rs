@@ -1,6 +1,7 @@
 //! What was decided about a touch, by whom: in the words of the log and the report, and as a rule.
 
 use super::inquiry::{Found, Inquiry};
+use crate::asking::who;
 use palisade_ask::{Decided, Lifetime, Scope, Source, Subject};
 use palisade_gate::{Access, Effect, Origin, Pattern, Rule, Store};
 use palisade_keeper::Kind;
@@ -131,7 +132,7 @@ impl Verdict {
 /// An answer that outlasts its call, as rules: for what was asked about and for what it needs. Of a wide
 /// directory nothing is said but that it is there.
 pub(super) fn rule_of(decided: &Decided, directory: Option<&Path>, is_wide: bool) -> Vec<Rule> {
-    let Subject::File(file) = &decided.question.subject;
+    let Subject::File(file) = &decided.question.subject else { return Vec::new() };
     let effect = if decided.answer.is_allowed() { Effect::Allow } else { Effect::Deny };
     let asked = asked_access(file.access);
     let rule = |pattern, access| Rule {
@@ -167,13 +168,6 @@ pub(super) fn asked_access(access: palisade_ask::Access) -> Access {
     match access {
         palisade_ask::Access::Read => Access::Read,
         palisade_ask::Access::Execute => Access::Execute,
-    }
-}
-
-fn who(source: &Source) -> String {
-    match source {
-        Source::Socket { name, .. } => name.clone(),
-        other => other.word().to_owned(),
     }
 }
 

@@ -1,24 +1,113 @@
-//! The gate's part of a turn: what was touched and answered, and the terminal while a question stands in it.
+//! Questions in a turn: what was touched, connected to and answered, and the terminal while a question stands in it.
 
 use super::Watch;
+use crate::answers::Answers;
+use crate::asking::Stage;
+use crate::egress::WayOut;
 use crate::error::SessionError;
-use crate::gate::{Gate, Polled, Stage};
-use rustix::event::PollFlags;
+use palisade_ask::Subject;
+use rustix::event::{PollFd, PollFlags};
+
+/// How many descriptors of a poll set are whose, in this order; the rest are the desk's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Polled {
+    keeper: usize,
+    egress: usize,
+    nat: usize,
+}
 
 impl Watch<'_> {
+    pub(super) fn interests_of_questions<'fd>(&'fd self, set: &mut Vec<PollFd<'fd>>) -> Polled {
+        let before = set.len();
+        if let Some(gate) = &self.gate {
+            gate.interests(set);
+        }
+        let with_keeper = set.len();
+        let egress = self.way_out.as_ref().and_then(WayOut::socket);
+        set.extend(egress.map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN)));
+        let with_egress = set.len();
+        let nat = self.running.nat_helper();
+        set.extend(nat.map(|pidfd| PollFd::from_borrowed_fd(pidfd, PollFlags::IN)));
+        let with_nat = set.len();
+        self.asking.interests(set);
+        Polled {
+            keeper: with_keeper - before,
+            egress: with_egress - with_keeper,
+            nat: with_nat - with_egress,
+        }
+    }
+
     /// What was asked and answered in this turn, and what it leads to.
-    pub(super) fn serve_gate(
+    pub(super) fn serve_questions(
         &mut self,
         polled: Polled,
         ready: &[PollFlags],
     ) -> Result<(), SessionError> {
-        let Some(gate) = &mut self.gate else { return Ok(()) };
-        gate.serve(polled, ready, self.terminal.as_ref());
-        gate.act(&self.running, self.terminal.as_ref(), &mut |kind| self.unlogged.push(kind))?;
+        let (keeper, rest) = ready.split_at(polled.keeper);
+        let (egress, rest) = rest.split_at(polled.egress);
+        let (nat, desk) = rest.split_at(polled.nat);
+        self.asking.serve(desk);
+        self.asking.pass();
+        // Before anybody joins a question that is answered already.
+        self.carry_out_answers();
+        let (asking, terminal) = (&mut self.asking, self.terminal.as_ref());
+        let unlogged = &mut self.unlogged;
+        if let Some(gate) = &mut self.gate {
+            gate.serve(keeper, asking, terminal);
+            gate.act(&self.running, asking, terminal, &mut |kind| unlogged.push(kind))?;
+        }
+        if let Some(way_out) = &mut self.way_out {
+            let heard = match egress.iter().any(|ready| !ready.is_empty()) {
+                true => way_out.hear(asking, terminal),
+                false => Ok(()),
+            };
+            // What was told before it went is recorded first.
+            way_out.act(asking, terminal, &mut |kind| unlogged.push(kind))?;
+            heard?;
+        }
+        if nat.iter().any(|gone| !gone.is_empty()) {
+            self.nat_helper_is_gone()?;
+        }
+        self.save_answers();
+        self.asking.flush();
+        self.show_questions()
+    }
+
+    /// Hands answers to those who asked.
+    pub(super) fn carry_out_answers(&mut self) {
+        while let Some(decided) = self.asking.next_decided() {
+            match &decided.question.subject {
+                Subject::File(_) => {
+                    if let Some(gate) = &mut self.gate {
+                        gate.decided(decided);
+                    }
+                }
+                Subject::Host(_) => {
+                    if let Some(way_out) = &mut self.way_out {
+                        way_out.decided(decided);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A client wants what was answered for the session kept for good.
+    fn save_answers(&mut self) {
+        for wish in self.asking.take_saves() {
+            let rules = self.gate.as_ref().map(|gate| gate.answered().to_vec());
+            let hosts = self.way_out.as_ref().map(|way_out| way_out.answered().to_vec());
+            let answers =
+                Answers { rules: rules.unwrap_or_default(), hosts: hosts.unwrap_or_default() };
+            let saved = self.stores.save(&answers, wish.store);
+            self.asking.saved(&wish, saved.map(drop).map_err(|error| error.to_string()));
+        }
+    }
+
+    fn show_questions(&mut self) -> Result<(), SessionError> {
         let stage = match &mut self.terminal {
             Some(terminal) if terminal.is_alone() && !self.relay.is_full_screen() => {
                 // Also before the command's exec, which may be what is asked about.
-                if gate.has_questions() {
+                if self.asking.has_questions() {
                     terminal.take()?;
                 }
                 if terminal.may_read() && !self.relay.owes_output() {
@@ -30,23 +119,23 @@ impl Watch<'_> {
             Some(terminal) if !terminal.only_shows() => Stage::Taken,
             Some(_) | None => Stage::Apart,
         };
-        gate.show(self.terminal.as_ref(), stage);
+        self.asking.show(self.terminal.as_ref(), stage);
         Ok(())
     }
 
     /// Keys that are typed while a question stands in the terminal.
     pub(super) fn hear_keys(&mut self) {
-        let (Some(terminal), Some(gate)) = (&self.terminal, &mut self.gate) else { return };
+        let Some(terminal) = &self.terminal else { return };
         let mut keys = [0; 256];
         let Ok(count) = rustix::io::read(terminal.input(), &mut keys) else { return };
-        let passed = gate.pressed(&keys[..count]);
+        let passed = self.asking.pressed(&keys[..count]);
         if let Some(pty) = self.running.pty() {
             self.relay.type_in(&passed, pty);
         }
+        self.carry_out_answers();
     }
 
     pub(super) fn tell_notices(&mut self, tell: &mut dyn FnMut(&str)) {
-        let notices = self.gate.as_mut().map(Gate::take_notices).unwrap_or_default();
-        notices.iter().for_each(|notice| tell(notice));
+        self.asking.take_notices().iter().for_each(|notice| tell(notice));
     }
 }

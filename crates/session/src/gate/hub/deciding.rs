@@ -1,6 +1,7 @@
 //! From what the host has to a yes, a no or a question: rules first, then the policy's `onAsk`, then people.
 
-use super::{Action, Hub, People};
+use super::{Action, Hub};
+use crate::asking::{Moment, People};
 use crate::gate::grants::Lasting;
 use crate::gate::inquiry::{Found, Inquiry, Need, Stage};
 use crate::gate::process::{Held, Known, describe, process_of};
@@ -24,8 +25,7 @@ impl Hub<'_> {
         token: u64,
         found: Found,
         needs: Vec<PathBuf>,
-        people: People,
-        now: Now,
+        at: &mut Moment<'_>,
     ) {
         let hidden: Vec<PathBuf> =
             needs.into_iter().filter(|path| !self.is_visible(path, Access::Execute)).collect();
@@ -37,7 +37,7 @@ impl Hub<'_> {
         inquiry.found = Some(found);
         inquiry.stage = Stage::Looking { awaited: looks.len() };
         if looks.is_empty() {
-            return self.decide(token, people, now);
+            return self.decide(token, at);
         }
         for (need, path) in looks {
             self.need_of.insert(need, token);
@@ -47,25 +47,20 @@ impl Hub<'_> {
         }
     }
 
-    pub(super) fn need_settled(
-        &mut self,
-        owner: u64,
-        need: Option<Need>,
-        people: People,
-        now: Now,
-    ) {
+    pub(super) fn need_settled(&mut self, owner: u64, need: Option<Need>, at: &mut Moment<'_>) {
         let Some(inquiry) = self.inquiries.get_mut(&owner) else { return };
         inquiry.needs.extend(need);
         if let Stage::Looking { awaited } = &mut inquiry.stage {
             *awaited = awaited.saturating_sub(1);
             if *awaited == 0 {
-                self.decide(owner, people, now);
+                self.decide(owner, at);
             }
         }
     }
 
     /// Everything that the host can tell is known.
-    pub(super) fn decide(&mut self, token: u64, people: People, now: Now) {
+    pub(super) fn decide(&mut self, token: u64, at: &mut Moment<'_>) {
+        let now = at.now;
         let Some(inquiry) = self.inquiries.get_mut(&token) else { return };
         let Some(Found { path, kind }) = inquiry.found.clone() else { return self.refuse(token) };
         let access = inquiry.access();
@@ -115,7 +110,7 @@ impl Hub<'_> {
                 }
                 Decision::Allowed(_) | Decision::Ask => {
                     let touches = inquiry_touches(&self.inquiries, token);
-                    return self.ask(token, touches, people, now);
+                    return self.ask(token, touches, at);
                 }
             }
         }
@@ -126,7 +121,8 @@ impl Hub<'_> {
     }
 
     /// No rule speaks: the policy's `onAsk`, or a person.
-    pub(super) fn ask(&mut self, token: u64, touches: Vec<Touch>, people: People, now: Now) {
+    pub(super) fn ask(&mut self, token: u64, touches: Vec<Touch>, at: &mut Moment<'_>) {
+        let now = at.now;
         let Some(inquiry) = self.inquiries.get_mut(&token) else { return };
         inquiry.stage = Stage::Asked;
         let Some(found) = inquiry.found.clone() else { return self.refuse(token) };
@@ -142,7 +138,7 @@ impl Hub<'_> {
             OnAsk::Allow | OnAsk::Deny => {
                 return self.deny(token, &Verdict::denied(Reason::OnAsk), now);
             }
-            OnAsk::Ask if people == People::Nobody => {
+            OnAsk::Ask if at.people == People::Nobody => {
                 return self.deny(token, &Verdict::denied(Reason::NobodyToAsk), now);
             }
             OnAsk::Ask | OnAsk::Wait => {}
@@ -165,16 +161,16 @@ impl Hub<'_> {
                     directory: directory.clone(),
                 }),
                 reason: self.why(is_secret, &touch, &found),
-                process,
+                process: Some(process),
                 is_secret,
                 patience: Some(Duration::from_millis(self.gate.ask_timeout_ms)),
             };
             self.callers.insert(touch.touch, caller);
-            match self.queue.ask(new, now) {
+            match at.queue.ask(new, now) {
                 Asked::New(id) => self.actions.push_back(Action::Opened(id)),
                 Asked::Joined(id) => self.actions.push_back(Action::Joined(id)),
                 Asked::Full => {
-                    self.withdraw_all(token, now);
+                    self.withdraw_all(token, at);
                     return self.deny(token, &Verdict::denied(Reason::TooManyQuestions), now);
                 }
             }
@@ -204,10 +200,10 @@ impl Hub<'_> {
     }
 
     /// Nobody waits for the answers of this inquiry's questions any more.
-    fn withdraw_all(&mut self, token: u64, now: Now) {
+    fn withdraw_all(&mut self, token: u64, at: &mut Moment<'_>) {
         for touch in inquiry_touches(&self.inquiries, token) {
             self.callers.remove(&touch.touch);
-            if let Some(decided) = self.queue.withdraw(touch.touch, now) {
+            if let Some(decided) = at.queue.withdraw(touch.touch, at.now) {
                 self.actions.push_back(Action::Closed(Box::new(decided)));
             }
         }

@@ -18,8 +18,8 @@ const MOST_FRESH: usize = 128;
 
 impl Hub<'_> {
     /// A question was answered, by whomever.
-    pub(super) fn carry_out(&mut self, decided: Decided, now: Now) {
-        let Subject::File(file) = &decided.question.subject;
+    pub(in crate::gate) fn carry_out(&mut self, decided: Decided, now: Now) {
+        let Subject::File(file) = &decided.question.subject else { return };
         let lasting = match decided.answer.lifetime() {
             Lifetime::Once => Lasting::Once,
             Lifetime::Session | Lifetime::Always(_) => Lasting::Session,

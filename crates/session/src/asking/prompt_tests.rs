@@ -32,7 +32,7 @@ fn question(path: &str) -> Question {
 fn secret() -> Question {
     let mut question = question("/home/u/.ssh/id_ed25519");
     question.is_secret = true;
-    let Subject::File(file) = &mut question.subject;
+    let file = question.subject.file_mut().unwrap();
     file.directory = None;
     question
 }
@@ -195,7 +195,7 @@ fn of_the_longest_path_the_end_and_the_keys_are_on_the_screen() {
         let mut question = question(path);
         question.processes[0].executable =
             "/bin/it's ' a ' long ' name ' of a ' program".to_owned();
-        let Subject::File(file) = &mut question.subject;
+        let file = question.subject.file_mut().unwrap();
         file.directory = file.path.parent().map(PathBuf::from);
         file.also = vec![file.path.clone(), file.path.clone()];
         for (columns, rows) in [(80, 14), (80, 24), (79, 25), (133, 40), (40, 24), (200, 60)] {
@@ -210,4 +210,25 @@ fn of_the_longest_path_the_end_and_the_keys_are_on_the_screen() {
     let short =
         line(&question("/opt/sdk/a.h"), 0, Page { columns: 20, rows: 4, colour: Colour::No });
     assert!(short.contains("wants to read /opt/sdk/a.h\r\n"), "{short:?}");
+}
+
+/// Proves: NET-8 asked
+#[test]
+fn a_question_about_a_host_has_the_same_keys_but_no_directory() {
+    let mut host = question("/");
+    let name = "registry.example".to_owned();
+    host.subject = Subject::Host(palisade_ask::HostSubject { host: name, port: 443 });
+    host.processes.clear();
+    let shown = line(&host, 0, page(Colour::No));
+    assert_eq!(
+        read(&shown),
+        "? a program wants to connect to registry.example:443\r\n  y once  s session  a always  \
+         n no  x never "
+    );
+    let pause = PAUSE;
+    let once = Answer::Allow { scope: Scope::File, lifetime: Lifetime::Once };
+    assert_eq!(pressed(b"y", &host, pause), Pressed::Answer(once));
+    assert_eq!(pressed(b"d", &host, pause), Pressed::NotForUs);
+    let told = notice(&host);
+    assert!(told.contains("a program wants to connect to registry.example:443"), "{told}");
 }

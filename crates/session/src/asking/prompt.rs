@@ -157,8 +157,7 @@ struct Choice {
 
 /// In the order they are shown.
 fn choices(question: &Question) -> impl Iterator<Item = Choice> {
-    let Subject::File(file) = &question.subject;
-    let has_directory = file.directory.is_some();
+    let has_directory = question.subject.file().is_some_and(|file| file.directory.is_some());
     let is_secret = question.is_secret;
     let allow = |scope, lifetime| Answer::Allow { scope, lifetime };
     let always = Lifetime::Always(Store::User);
@@ -183,27 +182,23 @@ pub(super) fn line(question: &Question, others: usize, page: Page) -> String {
         Colour::Yes => (BOLD, RED, DIM, PLAIN),
         Colour::No => ("", "", "", ""),
     };
-    let Subject::File(file) = &question.subject;
     let room = Room::of(question, page);
     let mark = if question.is_secret { red } else { strong };
     let mut text = format!("{RESET}\r\n{CLEAR_BELOW}");
-    let verb = match (file.access, file.is_directory) {
-        (Access::Execute, _) => "run",
-        (Access::Read, true) => "look into",
-        (Access::Read, false) => "read",
-    };
+    let (verb, what) = wanted(&question.subject);
     // Writing to a String has no way to fail.
     let _ = write!(text, "{mark}?{plain} {} wants to {verb} ", program(question));
-    let path = cut(&shown(&file.path), room.path);
+    let what = cut(&what, room.path);
     if question.is_secret {
-        let _ = write!(text, "{red}the secret {path}{plain}");
+        let _ = write!(text, "{red}the secret {what}{plain}");
     } else {
-        let _ = write!(text, "{strong}{path}{plain}");
+        let _ = write!(text, "{strong}{what}{plain}");
     }
-    for also in &file.also {
+    let file = question.subject.file();
+    for also in file.map(|file| file.also.as_slice()).unwrap_or_default() {
         let _ = write!(text, " with {}", cut(&shown(also), room.each_other));
     }
-    if let Some(directory) = &file.directory {
+    if let Some(directory) = file.and_then(|file| file.directory.as_ref()) {
         let directory = cut(&format!("{}/**", shown(directory)), room.each_other);
         let _ = write!(text, "\r\n  {dim}directory:{plain} {directory}");
     }
@@ -215,6 +210,21 @@ pub(super) fn line(question: &Question, others: usize, page: Page) -> String {
         let _ = write!(text, " {strong}{key}{plain} {word} ");
     }
     text
+}
+
+/// What is to be done, and what with.
+fn wanted(subject: &Subject) -> (&'static str, String) {
+    match subject {
+        Subject::File(file) => {
+            let verb = match (file.access, file.is_directory) {
+                (Access::Execute, _) => "run",
+                (Access::Read, true) => "look into",
+                (Access::Read, false) => "read",
+            };
+            (verb, shown(&file.path))
+        }
+        Subject::Host(host) => ("connect to", escape::text(&host.to_string()).into_owned()),
+    }
 }
 
 /// Columns for the paths of a question.
@@ -229,13 +239,13 @@ impl Room {
         /// Around a path: the words before it, its length; or a label and the length.
         const WORDS: usize = 56;
         const LABEL: usize = 36;
-        let Subject::File(file) = &question.subject;
+        let file = question.subject.file();
         // Half of a wide character does not fit at the end of a row.
         let columns = page.columns.saturating_sub(1).max(1);
         let keys: usize = 1 + choices(question).map(|choice| choice.word.len() + 4).sum::<usize>();
         // Besides the keys: the row that was there before, and what else waits, on a narrow page in two rows.
         let rows = page.rows.saturating_sub(keys.div_ceil(columns) + 3);
-        let others = file.also.len() + usize::from(file.directory.is_some());
+        let others = file.map_or(0, |file| file.also.len() + usize::from(file.directory.is_some()));
         let half = rows.div_ceil(2) * columns;
         // Each may end in the middle of a row.
         let each_other = ((rows / 2) * columns).checked_div(others).unwrap_or(0);
@@ -288,16 +298,8 @@ pub(super) fn outcome(answer: Answer, by: &str) -> String {
 
 /// The question where nobody can be asked here: one line, for `sandbox approve`.
 pub(super) fn notice(question: &Question) -> String {
-    let Subject::File(file) = &question.subject;
-    let verb = match file.access {
-        Access::Execute => "run",
-        Access::Read => "read",
-    };
-    format!(
-        "waiting: {} wants to {verb} {}; answer with `sandbox approve`",
-        program(question),
-        shown(&file.path)
-    )
+    let (verb, what) = wanted(&question.subject);
+    format!("waiting: {} wants to {verb} {what}; answer with `sandbox approve`", program(question))
 }
 
 /// Quoted, so that a name can not go on as if it were words of ours.

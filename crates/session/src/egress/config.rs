@@ -1,0 +1,128 @@
+//! From the plan to what the egress process has to know: secrets read, the host's resolvers looked up.
+//!
+//! It fails closed: a credential that can not be had stops the run before the command starts. No secret is ever in an
+//! error.
+
+use crate::error::SessionError;
+use palisade_egress::config::{
+    Authority, Checks, Config, Credential, Limits, Lookup, OnUnknown, Secret, Upstream,
+};
+use palisade_hosts::Rules;
+use palisade_plan::facts::HostFacts;
+use palisade_plan::model::{self, CredentialPlan, CredentialSource, Egress, Plan, ProxyPlan};
+use rustix::fs::{Mode, OFlags};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Longer ones are no tokens, and no server takes such a header.
+const LONGEST_SECRET: u64 = 16 * 1024;
+
+/// None where no process is needed.
+pub(crate) fn config(
+    plan: &Plan,
+    facts: &HostFacts,
+    authority: Option<Authority>,
+) -> Result<Option<Config>, SessionError> {
+    match &plan.egress {
+        Some(Egress::Proxy(proxy)) => of_proxy(proxy, facts, authority).map(Some),
+        // Ports that lead in are served by the same process; nothing leads out.
+        _ if !plan.publish.is_empty() => Ok(Some(closed())),
+        Some(Egress::Nat(_)) | None => Ok(None),
+    }
+}
+
+fn closed() -> Config {
+    Config {
+        checks: Checks::default(),
+        rules: Rules::new(Vec::new(), Vec::new(), Vec::new(), Vec::new()),
+        on_unknown: OnUnknown::Deny,
+        limits: Limits::default(),
+        follow_redirects: false,
+        upstream: None,
+        credentials: Vec::new(),
+        authority: None,
+        lookup: Lookup::default(),
+    }
+}
+
+pub(crate) fn of_proxy(
+    plan: &ProxyPlan,
+    facts: &HostFacts,
+    authority: Option<Authority>,
+) -> Result<Config, SessionError> {
+    let upstream =
+        plan.upstream.as_deref().map(|url| Upstream::parse(url).ok_or(SessionError::Upstream));
+    let credentials = plan.credentials.iter().map(|planned| credential(planned, facts));
+    let model::Checks { rules, addresses, agreement, strict_http, bounded } = plan.checks;
+    Ok(Config {
+        checks: Checks { rules, addresses, agreement, strict_http, bounded },
+        rules: plan.rules.clone(),
+        on_unknown: match plan.on_unknown {
+            model::OnUnknown::Deny => OnUnknown::Deny,
+            model::OnUnknown::Ask => OnUnknown::Ask,
+        },
+        limits: Limits {
+            connections: plan.connections,
+            bytes: plan.bytes,
+            queries_a_second: plan.queries_a_second,
+            ..Limits::default()
+        },
+        follow_redirects: plan.follow_redirects,
+        upstream: upstream.transpose()?,
+        credentials: credentials.collect::<Result<_, _>>()?,
+        authority,
+        lookup: palisade_egress::lookup::system(),
+    })
+}
+
+fn credential(plan: &CredentialPlan, facts: &HostFacts) -> Result<Credential, SessionError> {
+    let failed = |why: String| SessionError::Credential { name: plan.name.clone(), why };
+    let secret = match &plan.source {
+        CredentialSource::Env(variable) => of_variable(variable, facts),
+        CredentialSource::File(path) => of_file(path),
+    };
+    let secret = secret.map_err(failed)?;
+    let is_header = |c: char| c.is_ascii_graphic() || c == ' ';
+    if secret.is_empty() || !secret.chars().all(is_header) {
+        let why = "it is empty, or holds what no header can: put the token alone there";
+        return Err(failed(why.to_owned()));
+    }
+    Ok(Credential {
+        name: plan.name.clone(),
+        hosts: plan.hosts.clone(),
+        header: plan.header.clone(),
+        value: Secret::new(plan.format.replace("{}", &secret)),
+    })
+}
+
+fn of_variable(variable: &str, facts: &HostFacts) -> Result<String, String> {
+    match facts.env.get(OsStr::new(variable)) {
+        Some(value) => value.clone().into_string().map_err(|_| format!("{variable} is not UTF-8")),
+        None => Err(format!("{variable} is not set; set it, or leave the credential out")),
+    }
+}
+
+/// Without the line's end that editors add.
+fn of_file(path: &Path) -> Result<String, String> {
+    let shown = path.display();
+    let wrong = |why: &dyn std::fmt::Display| format!("{shown}: {why}");
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = rustix::fs::open(path, flags, Mode::empty())
+        .map_err(|errno| wrong(&std::io::Error::from(errno)))?;
+    let file = File::from(file);
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return Err(wrong(&"not a regular file"));
+    }
+    let mut text = String::new();
+    file.take(LONGEST_SECRET + 1).read_to_string(&mut text).map_err(|error| wrong(&error))?;
+    if text.len() as u64 > LONGEST_SECRET {
+        return Err(wrong(&format!("longer than {LONGEST_SECRET} bytes, which is no token")));
+    }
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

@@ -1,0 +1,51 @@
+//! Facts that only a way out needs: looked at only where the policy asks for one, so that other runs pay nothing.
+
+use crate::caller::Caller;
+use crate::error::SessionError;
+use palisade_egress::config::Authority;
+use palisade_egress::intercept;
+use palisade_hosts::HostPattern;
+use palisade_hosts::registry::Tool;
+use palisade_launch::probe::{self, RealTree};
+use palisade_plan::facts::HostFacts;
+use palisade_policy::model::{NetworkMode, Policy};
+use std::borrow::Cow;
+
+/// The caller's facts with those, and the authority whose certificate is among them.
+pub(crate) fn facts<'c>(
+    caller: &'c Caller,
+    policy: &Policy,
+) -> Result<(Cow<'c, HostFacts>, Option<Authority>), SessionError> {
+    let network = &policy.network;
+    let mut facts = Cow::Borrowed(&caller.facts);
+    let mut authority = None;
+    match network.mode {
+        NetworkMode::Proxy => {
+            let tools: Vec<Tool> =
+                network.allowed_for.iter().filter_map(|word| Tool::from_word(word)).collect();
+            if !tools.is_empty() {
+                let project = palisade_plan::project_root(&caller.facts, &RealTree);
+                let writable =
+                    palisade_plan::writable_places(&policy.filesystem, &caller.facts, &RealTree);
+                let registries = probe::registries(&tools, &caller.facts, &project, &writable);
+                let facts = facts.to_mut();
+                facts.registries = registries.hosts;
+                // Settings that may hold passwords are not in the view; what the caller set himself stays.
+                for (name, value) in registries.variables {
+                    facts.env.entry(name).or_insert(value);
+                }
+            }
+            if network.intercept {
+                let credentials = network.credentials.iter();
+                let hosts: Vec<HostPattern> =
+                    credentials.flat_map(|credential| credential.hosts.clone()).collect();
+                let made = intercept::authority(&hosts)?;
+                facts.to_mut().authority = Some(made.certificate.clone());
+                authority = Some(made);
+            }
+        }
+        NetworkMode::Nat => facts.to_mut().nat = probe::nat_facts(&caller.facts),
+        NetworkMode::None | NetworkMode::Host => {}
+    }
+    Ok((facts, authority))
+}

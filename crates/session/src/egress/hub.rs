@@ -1,0 +1,255 @@
+//! What the egress process says and asks, and what follows from it.
+//!
+//! It moves no byte itself: messages come in, [`Action`]s go out, so every order of events can be tested. It never
+//! says yes without a policy or an answer that does, and every question of the process gets exactly one answer, unless
+//! it is withdrawn first.
+
+use super::tally::Tally;
+use crate::answers::HostAnswer;
+use crate::asking::{Moment, People, who};
+use palisade_ask::{
+    Asked, Decided, HostSubject, Lifetime, NewQuestion, Now, QuestionId, Source, Store, Subject,
+};
+use palisade_egress::wire::{Holds, Order, Told};
+use palisade_gate::Effect;
+use palisade_hosts::Host;
+use palisade_policy::model::OnAsk;
+use palisade_record::network::HostDecided;
+use palisade_record::{Decision, Kind};
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+/// The source of a no to what is not a host at all.
+const NO_HOST: &str = "not-a-host";
+
+/// What is to be done, in this order.
+#[derive(Debug)]
+pub(super) enum Action {
+    Send(Order),
+    /// For the audit log.
+    Record(Kind),
+    /// People should see this question.
+    Opened(QuestionId),
+    /// More wait for this question.
+    Joined(QuestionId),
+    /// Nobody needs to answer it any more.
+    Closed(Box<Decided>),
+    /// Somebody answered for good.
+    Save(Box<HostAnswer>, Store),
+    EndRun(String),
+}
+
+/// A question of the process that has no answer yet.
+#[derive(Debug)]
+struct Waiting {
+    host: HostSubject,
+    question: QuestionId,
+    since: Instant,
+}
+
+#[derive(Debug)]
+pub(super) struct Hub {
+    on_ask: OnAsk,
+    patience: Duration,
+    /// By the process' own numbers.
+    waiting: HashMap<u64, Waiting>,
+    /// What people answered for the session.
+    pub(super) answered: Vec<HostAnswer>,
+    pub(super) actions: VecDeque<Action>,
+    pub(super) tally: Tally,
+}
+
+impl Hub {
+    pub(super) fn new(on_ask: OnAsk, patience: Duration, tally: Tally) -> Self {
+        Self {
+            on_ask,
+            patience,
+            waiting: HashMap::new(),
+            answered: Vec::new(),
+            actions: VecDeque::new(),
+            tally,
+        }
+    }
+
+    pub(super) fn on_ask(&self) -> OnAsk {
+        self.on_ask
+    }
+
+    pub(super) fn told(&mut self, told: Told, at: &mut Moment<'_>) {
+        match told {
+            Told::Ready => {}
+            Told::Attempt(attempt) => {
+                self.tally.attempt(&attempt);
+                self.record(Kind::NetworkAttempt(Box::new(attempt)));
+            }
+            Told::Closed(closed) => {
+                self.tally.closed(&closed);
+                self.record(Kind::ConnectionClosed(Box::new(closed)));
+            }
+            Told::Queried(queried) => {
+                self.tally.queried(&queried);
+                self.record(Kind::NameQueried(Box::new(queried)));
+            }
+            Told::Asked { ask, host, port } => match Host::parse(&host) {
+                // As our own parser spells it, so that what a person reads and what is saved is one host.
+                Ok(host) => self.asked(ask, HostSubject { host: host.to_string(), port }, at),
+                // No host, so no question: a yes would save something else, a pattern even.
+                Err(_) => self.decide(ask, &HostSubject { host, port }, Decision::Denied, NO_HOST),
+            },
+            Told::Withdrawn { ask } => self.withdrawn(ask, at),
+            Told::Unable { why } => self.actions.push_back(Action::EndRun(why)),
+        }
+    }
+
+    /// Somebody answered, or nobody did in time.
+    pub(super) fn carry_out(&mut self, decided: Decided, now: Now) {
+        let Subject::Host(host) = &decided.question.subject else { return };
+        let is_allowed = decided.answer.is_allowed();
+        let lifetime = decided.answer.lifetime();
+        let answer = HostAnswer {
+            effect: if is_allowed { Effect::Allow } else { Effect::Deny },
+            host: host.to_string(),
+            at: decided.at,
+            by: who(&decided.source),
+        };
+        match lifetime {
+            Lifetime::Once => {}
+            Lifetime::Session => self.answered.push(answer),
+            Lifetime::Always(store) => {
+                self.actions.push_back(Action::Save(Box::new(answer), store));
+            }
+        }
+        let holds = match lifetime {
+            Lifetime::Once => Holds::Once,
+            Lifetime::Session | Lifetime::Always(_) => Holds::Session,
+        };
+        let word = word_of(&decided.source);
+        let mut since = None;
+        for ask in &decided.question.requests {
+            let Some(waiting) = self.waiting.remove(ask) else { continue };
+            since = Some(since.map_or(waiting.since, |first: Instant| first.min(waiting.since)));
+            self.send(*ask, is_allowed, holds, word);
+        }
+        let details = match &decided.source {
+            Source::Socket { uid, pid, name } => Some(format!("{name} (uid {uid}, pid {pid})")),
+            _ => None,
+        };
+        self.record(Kind::HostDecided(Box::new(HostDecided {
+            host: host.host.clone(),
+            port: host.port,
+            decision: if is_allowed { Decision::Allowed } else { Decision::Denied },
+            lifetime: match lifetime {
+                Lifetime::Once => "once".to_owned(),
+                Lifetime::Session => "session".to_owned(),
+                Lifetime::Always(store) => format!("always, {store}"),
+            },
+            source: word.to_owned(),
+            details,
+            question: Some(decided.question.id.0),
+            latency_us: micros(since.unwrap_or(now.monotonic), now),
+        })));
+        self.actions.push_back(Action::Closed(Box::new(decided)));
+    }
+
+    /// The process is gone: nobody waits any more.
+    pub(super) fn process_is_gone(&mut self, at: &mut Moment<'_>) {
+        let asks: Vec<u64> = self.waiting.keys().copied().collect();
+        asks.into_iter().for_each(|ask| self.withdrawn(ask, at));
+    }
+
+    /// The policy's `onAsk`, or a person.
+    fn asked(&mut self, ask: u64, host: HostSubject, at: &mut Moment<'_>) {
+        // A number is asked once; a second time is a process that is out of its mind, and gets no second answer.
+        if self.waiting.contains_key(&ask) {
+            return;
+        }
+        match self.on_ask {
+            OnAsk::Allow => return self.decide(ask, &host, Decision::Allowed, "on-ask"),
+            OnAsk::Deny => return self.decide(ask, &host, Decision::Denied, "on-ask"),
+            OnAsk::Ask if at.people == People::Nobody => {
+                return self.decide(ask, &host, Decision::Denied, "nobody-to-ask");
+            }
+            OnAsk::Ask | OnAsk::Wait => {}
+        }
+        let new = NewQuestion {
+            request: ask,
+            subject: Subject::Host(host.clone()),
+            reason: "no rule names it".to_owned(),
+            process: None,
+            is_secret: false,
+            patience: Some(self.patience),
+        };
+        let question = match at.queue.ask(new, at.now) {
+            Asked::New(id) => {
+                self.actions.push_back(Action::Opened(id));
+                id
+            }
+            Asked::Joined(id) => {
+                self.actions.push_back(Action::Joined(id));
+                id
+            }
+            Asked::Full => return self.decide(ask, &host, Decision::Denied, "too-many-questions"),
+        };
+        self.waiting.insert(ask, Waiting { host, question, since: at.now.monotonic });
+    }
+
+    /// Nobody inside waits for it any more. An answer that was given before is on its way, and does no harm.
+    fn withdrawn(&mut self, ask: u64, at: &mut Moment<'_>) {
+        let Some(Waiting { host, question, since }) = self.waiting.remove(&ask) else { return };
+        let Some(decided) = at.queue.withdraw_from(question, ask, at.now) else { return };
+        self.record(Kind::HostDecided(Box::new(HostDecided {
+            host: host.host,
+            port: host.port,
+            decision: Decision::Denied,
+            lifetime: "once".to_owned(),
+            source: "withdrawn".to_owned(),
+            details: None,
+            question: Some(question.0),
+            latency_us: micros(since, at.now),
+        })));
+        self.actions.push_back(Action::Closed(Box::new(decided)));
+    }
+
+    /// Without a question.
+    fn decide(&mut self, ask: u64, host: &HostSubject, decision: Decision, source: &str) {
+        // What the policy answers, it answers for the whole session; a no for want of people may change.
+        let holds = if source == "on-ask" { Holds::Session } else { Holds::Once };
+        self.send(ask, decision == Decision::Allowed, holds, source);
+        self.record(Kind::HostDecided(Box::new(HostDecided {
+            host: host.host.clone(),
+            port: host.port,
+            decision,
+            lifetime: if holds == Holds::Session { "session" } else { "once" }.to_owned(),
+            source: source.to_owned(),
+            details: None,
+            question: None,
+            latency_us: 0,
+        })));
+    }
+
+    fn send(&mut self, ask: u64, allowed: bool, holds: Holds, source: &str) {
+        let order = Order::Answer { ask, allowed, holds, source: source.to_owned() };
+        self.actions.push_back(Action::Send(order));
+    }
+
+    fn record(&mut self, kind: Kind) {
+        self.actions.push_back(Action::Record(kind));
+    }
+}
+
+fn word_of(source: &Source) -> &'static str {
+    match source {
+        Source::NobodyToAsk => "nobody-to-ask",
+        Source::OnAsk => "on-ask",
+        other => other.word(),
+    }
+}
+
+fn micros(since: Instant, now: Now) -> u64 {
+    let waited = now.monotonic.saturating_duration_since(since);
+    u64::try_from(waited.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+#[path = "hub_tests.rs"]
+mod tests;

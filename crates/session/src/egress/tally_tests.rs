@@ -1,0 +1,121 @@
+use super::{MOST_HOSTS, Tally};
+use palisade_record::network::{Action, ConnectionClosed, NameQueried, NetworkAttempt, Via};
+
+fn attempt(action: Action, host: &str) -> NetworkAttempt {
+    let is_allowed = action.is_allowed();
+    NetworkAttempt {
+        action,
+        via: Via::Transparent,
+        host: host.to_owned(),
+        address: None,
+        port: 443,
+        rule: is_allowed.then(|| host.to_owned()),
+        reason: (!is_allowed).then(|| "no rule allows it".to_owned()),
+        allow: (!is_allowed).then(|| format!("--allow-host {host}")),
+        count: 1,
+    }
+}
+
+fn queried(name: &str, answer: &str, reason: Option<&str>) -> NameQueried {
+    NameQueried {
+        name: name.to_owned(),
+        record: "A".to_owned(),
+        answer: answer.to_owned(),
+        rule: None,
+        reason: reason.map(str::to_owned),
+        suspicion: None,
+        count: 1,
+    }
+}
+
+/// Proves: NET-7 logged
+#[test]
+fn hosts_are_counted_with_their_bytes() {
+    let mut tally = Tally::new("proxy");
+    tally.front("transparent");
+    tally.attempt(&attempt(Action::ProxyAllowed, "a.example"));
+    tally.attempt(&attempt(Action::ProxyAllowed, "a.example"));
+    tally.attempt(&attempt(Action::ProxyAllowed, "b.example"));
+    for (sent, received) in [(10, 2000), (5, 1)] {
+        tally.closed(&ConnectionClosed {
+            via: Via::Transparent,
+            host: "a.example".to_owned(),
+            address: None,
+            port: 443,
+            sent,
+            received,
+            duration_ms: 1,
+            count: 1,
+        });
+    }
+    let report = tally.into_report();
+    let told: Vec<_> = report
+        .hosts
+        .iter()
+        .map(|host| (host.host.as_str(), host.connections, host.sent, host.received))
+        .collect();
+    assert_eq!(told, [("a.example", 2, 15, 2001), ("b.example", 1, 0, 0)]);
+    assert_eq!((report.mode.as_str(), report.front.as_str()), ("proxy", "transparent"));
+}
+
+/// Proves: NET-7 summary
+#[test]
+fn a_denied_host_is_told_once_with_the_flag_that_allows_it() {
+    let mut tally = Tally::new("proxy");
+    let mut many = attempt(Action::ProxyDenied, "a.example");
+    many.count = 40;
+    tally.attempt(&many);
+    let mut again = attempt(Action::ProxyDenied, "a.example");
+    again.allow = None;
+    tally.attempt(&again);
+    let mut blocked = attempt(Action::DnsRebindBlocked, "b.example");
+    blocked.allow = None;
+    tally.attempt(&blocked);
+    let denied = tally.into_report().denied;
+    let told: Vec<_> =
+        denied.iter().map(|host| (host.place(), host.count, host.allow.as_deref())).collect();
+    assert_eq!(
+        told,
+        [
+            ("a.example:443".to_owned(), 41, Some("--allow-host a.example")),
+            ("b.example:443".to_owned(), 1, None),
+        ]
+    );
+}
+
+/// Proves: NET-7 summary
+#[test]
+fn a_name_that_got_no_address_is_a_denied_host() {
+    let mut tally = Tally::new("proxy");
+    tally.queried(&queried("a.example", "NXDOMAIN", Some("no rule allows it")));
+    tally.queried(&queried("a.example", "NXDOMAIN", Some("no rule allows it")));
+    tally.queried(&queried("good.example", "NOERROR", None));
+    let mut gone = queried("gone.example", "NXDOMAIN", Some("there is no such name"));
+    gone.rule = Some("*.example".to_owned());
+    tally.queried(&gone);
+    let report = tally.into_report();
+    let told: Vec<_> =
+        report.denied.iter().map(|host| (host.place(), host.allow.as_deref())).collect();
+    assert_eq!(told, [("a.example".to_owned(), Some("--allow-host a.example"))]);
+    assert_eq!((report.queries.answered, report.queries.refused), (1, 3));
+}
+
+#[test]
+fn lists_are_bounded_and_counts_are_not() {
+    let mut tally = Tally::new("proxy");
+    for number in 0..MOST_HOSTS + 7 {
+        tally.attempt(&attempt(Action::ProxyDenied, &format!("n{number}.example")));
+        let mut suspected = queried(&format!("x{number}.example"), "REFUSED", None);
+        suspected.suspicion = Some("too random".to_owned());
+        tally.queried(&suspected);
+    }
+    let mut datagram = attempt(Action::ProxyDenied, "203.0.113.9");
+    datagram.via = Via::Datagram;
+    datagram.count = 9;
+    tally.attempt(&datagram);
+    let report = tally.into_report();
+    assert_eq!((report.denied.len(), report.beyond), (MOST_HOSTS, 7));
+    assert_eq!(report.datagrams_rejected, 9);
+    assert_eq!(report.queries.suspicious, MOST_HOSTS as u64 + 7);
+    assert!(report.queries.suspected.len() < 30);
+}

@@ -1,0 +1,152 @@
+//! `sandbox proxy`: the egress proxy alone, with the rules of one file (NET-10).
+//!
+//! What it did is recorded like the events of a run, under an id of its own; when that fails it ends. A file that
+//! can not be read anew changes nothing. It never serves anybody before it has given up what it does not need.
+
+use crate::caller::Caller;
+use crate::egress;
+use crate::error::SessionError;
+use crate::journal::Journal;
+use crate::places::read_document;
+use crate::run::new_session_id;
+use palisade_egress::alone::{self, Operator};
+use palisade_egress::config::Config;
+use palisade_egress::wire::Told;
+use palisade_policy::{Layer, LayerKind, Mode, NetworkMode, Policy, Subject, merge};
+use palisade_record::Kind;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+/// Where it listens if nobody says otherwise. Nobody else than this machine gets there.
+const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 3128);
+
+#[derive(Clone, Debug)]
+pub struct ProxyRequest {
+    /// In any form that a policy is loaded from.
+    pub config: PathBuf,
+    /// Above what the file says.
+    pub listen: Option<SocketAddr>,
+}
+
+/// What a person or a program is told while it serves.
+#[derive(Debug)]
+pub enum Heard<'a> {
+    /// It serves there, under this id.
+    Listening { address: SocketAddr, session: &'a str },
+    /// Something that is in the log as well.
+    Happened(&'a Kind),
+    /// What a person should know about the file.
+    Note(String),
+    /// The file was read anew.
+    Reread,
+    /// The file is not sound; the rules stay as they were.
+    NotReread(SessionError),
+}
+
+/// Serves until a signal ends it.
+pub fn serve(
+    caller: &Caller,
+    request: &ProxyRequest,
+    hear: &mut dyn FnMut(Heard<'_>),
+) -> Result<(), SessionError> {
+    let read = read(caller, request)?;
+    read.notes.into_iter().for_each(|note| hear(Heard::Note(note)));
+    let wanted = request.listen.or(read.listen).unwrap_or(LISTEN);
+    let io = |source| SessionError::Listen { address: wanted, source };
+    let listener = TcpListener::bind(wanted).map_err(io)?;
+    let address = listener.local_addr().map_err(io)?;
+    let session = new_session_id();
+    let journal = Journal::open(&caller.places, &session)?;
+    let mut alone = Alone { caller, request, hear, journal, session, address, failed: None };
+    alone::serve(listener, read.config, &mut alone)?;
+    alone.failed.map_or(Ok(()), Err)
+}
+
+struct Alone<'a> {
+    caller: &'a Caller,
+    request: &'a ProxyRequest,
+    hear: &'a mut dyn FnMut(Heard<'_>),
+    journal: Journal,
+    session: String,
+    address: SocketAddr,
+    failed: Option<SessionError>,
+}
+
+impl Operator for Alone<'_> {
+    fn hear(&mut self, told: Told) -> ControlFlow<()> {
+        let kind = match told {
+            Told::Attempt(attempt) => Kind::NetworkAttempt(Box::new(attempt)),
+            Told::Closed(closed) => Kind::ConnectionClosed(Box::new(closed)),
+            Told::Queried(queried) => Kind::NameQueried(Box::new(queried)),
+            // Everything is open by now, and nobody is served yet.
+            Told::Ready => {
+                if let Err(error) = palisade_launch::confine_alone() {
+                    self.failed = Some(error.into());
+                    return ControlFlow::Break(());
+                }
+                (self.hear)(Heard::Listening { address: self.address, session: &self.session });
+                return ControlFlow::Continue(());
+            }
+            // Nobody is asked by a proxy that runs alone.
+            Told::Asked { .. } | Told::Withdrawn { .. } | Told::Unable { .. } => {
+                return ControlFlow::Continue(());
+            }
+        };
+        (self.hear)(Heard::Happened(&kind));
+        self.journal.add(kind);
+        match self.journal.commit() {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    fn reread(&mut self) -> Option<Config> {
+        match read(self.caller, self.request) {
+            Ok(read) => {
+                read.notes.into_iter().for_each(|note| (self.hear)(Heard::Note(note)));
+                (self.hear)(Heard::Reread);
+                Some(read.config)
+            }
+            Err(error) => {
+                (self.hear)(Heard::NotReread(error));
+                None
+            }
+        }
+    }
+}
+
+struct Read {
+    config: Config,
+    listen: Option<SocketAddr>,
+    notes: Vec<String>,
+}
+
+fn read(caller: &Caller, request: &ProxyRequest) -> Result<Read, SessionError> {
+    let text = read_document(&request.config)?
+        .ok_or_else(|| SessionError::NoSuchPolicy { path: request.config.clone() })?;
+    let name = request.config.to_string_lossy();
+    let loaded = palisade_policy::load(&text, &name).map_err(SessionError::Policy)?;
+    let layer = Layer { kind: LayerKind::User, document: loaded.document };
+    let merged = merge(&Subject::Run, vec![layer]).map_err(SessionError::Policy)?;
+    let policy = for_a_proxy(merged.policy)?;
+    let (facts, _) = egress::facts(caller, &policy)?;
+    let (plan, notes) = palisade_plan::proxy_alone(&policy, &facts)?;
+    let config = egress::of_proxy(&plan, &facts, None)?;
+    let warnings = loaded.warnings.iter().chain(&merged.notes).map(ToString::to_string);
+    let notes = warnings.chain(notes.into_iter().map(|note| note.text)).collect();
+    Ok(Read { config, listen: loaded.listen, notes })
+}
+
+/// The file's rules, where nobody is asked and nobody trusts an authority of ours.
+fn for_a_proxy(mut policy: Policy) -> Result<Policy, SessionError> {
+    if policy.network.intercept {
+        return Err(SessionError::NoInterception);
+    }
+    policy.network.mode = NetworkMode::Proxy;
+    policy.mode = Mode::Static;
+    Ok(policy)
+}

@@ -16,7 +16,8 @@ const SOURCES: &str = "Where the policy comes from";
 const REPORT: &str = "Report";
 
 /// Every option has a twin in the environment: `--env-mode clean` is `SANDBOX_ENV_MODE=clean`, a
-/// repeatable path option is a list with `:` between, a switch is `1` or `0`.
+/// repeatable path option is a list with `:` between (`,` for hosts and ports, `;` for credentials), a switch is
+/// `1` or `0`.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct PolicyArgs {
     /// Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail
@@ -104,14 +105,17 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, help_heading = PROCESS)]
     pub(crate) time_offset: Option<String>,
 
-    /// none (own loopback only; the default) or host, which is recorded as an approval; proxy and
-    /// nat are not in this version
+    /// none (own loopback only; the default), proxy (what --allow-host and the policy allow), nat (any host but
+    /// private addresses) or host (the host's own network); all but none are recorded as an approval
     #[arg(long, value_name = "MODE", help_heading = NETWORK)]
     pub(crate) network: Option<String>,
 
     /// Say why the host's network is needed; the reason is recorded
     #[arg(long, value_name = "REASON", help_heading = NETWORK)]
     pub(crate) approve_network_host: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) egress: EgressArgs,
 
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
@@ -127,6 +131,67 @@ pub(crate) struct PolicyArgs {
     /// Apply the defaults and limits of this declared tool
     #[arg(long, value_name = "NAME", help_heading = SOURCES)]
     pub(crate) tool: Option<String>,
+}
+
+/// What may be reached, and what may come in.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct EgressArgs {
+    /// Short for --network proxy: reach what the policy allows
+    #[arg(long, help_heading = NETWORK)]
+    pub(crate) allow_network: bool,
+
+    /// Let a host be reached, such as api.example, '*.example' (below it), '**.example' (with itself),
+    /// api.example:22,8443 or 203.0.113.0/24; implies --network proxy; repeatable [ports: 80 and 443]
+    /// [policy: network.allowedHosts]
+    #[arg(long, value_name = "HOST[:PORT[,PORT]]", help_heading = NETWORK)]
+    pub(crate) allow_host: Vec<String>,
+
+    /// Never let a host be reached, whatever is allowed, in the same forms; repeatable [policy:
+    /// network.deniedHosts]
+    #[arg(long, value_name = "HOST[:PORT[,PORT]]", help_heading = NETWORK)]
+    pub(crate) deny_host: Vec<String>,
+
+    /// Let the hosts be reached that tools are set up to use: npm, pip, cargo or git, such as npm,git; implies
+    /// --network proxy [policy: network.allowedFor]
+    #[arg(long, value_name = "TOOL", help_heading = NETWORK)]
+    pub(crate) allow_for: Vec<String>,
+
+    /// Let allowed names stand for private addresses of this range, such as 10.20.0.0/16; recorded as an approval;
+    /// repeatable [policy: network.allowedPrivate]
+    #[arg(long, value_name = "CIDR", help_heading = NETWORK)]
+    pub(crate) allow_private: Vec<String>,
+
+    /// Let a port of this machine lead to one inside, such as 8080:80 or 0.0.0.0:8080:80; repeatable [address:
+    /// 127.0.0.1] [policy: network.publish]
+    #[arg(long, value_name = "[ADDRESS:]PORT:INNER", help_heading = NETWORK)]
+    pub(crate) publish: Vec<String>,
+
+    /// Add a secret to requests to a host on the way out; inside, NAME holds a placeholder. Such as
+    /// 'API_TOKEN=env:API_TOKEN,host=api.example' or 'KEY=file:~/.key,host=api.example,header=x-api-key,format={}'; for TLS
+    /// with --intercept; repeatable [policy: network.credentials]
+    #[arg(long, value_name = "NAME=SOURCE,host=HOST", help_heading = NETWORK)]
+    pub(crate) credential: Vec<String>,
+
+    /// Open TLS to the hosts of credentials, with an authority of the run's own that only the sandbox trusts
+    /// [policy: network.intercept]
+    #[arg(long, help_heading = NETWORK)]
+    pub(crate) intercept: bool,
+
+    /// Go through this proxy, such as http://proxy.example:3128 [policy: network.upstreamProxy]
+    #[arg(long, value_name = "URL", help_heading = NETWORK)]
+    pub(crate) upstream_proxy: Option<String>,
+
+    /// Let the proxy follow redirects of plain HTTP itself, each judged anew [policy: network.followRedirects]
+    #[arg(long, help_heading = NETWORK)]
+    pub(crate) follow_redirects: bool,
+
+    /// Connections at any moment, such as 50 [default: 512] [policy: network.maxConnections]
+    #[arg(long, value_name = "NUMBER", help_heading = NETWORK)]
+    pub(crate) max_connections: Option<String>,
+
+    /// Bytes sent and received in the whole run, such as 2g [default: no limit] [policy: network.maxBytes]
+    #[arg(long, value_name = "SIZE", help_heading = NETWORK)]
+    pub(crate) max_bytes: Option<String>,
 }
 
 /// What the whole run may use, all its processes together. None of these has a default, but for declared

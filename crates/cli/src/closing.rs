@@ -2,8 +2,10 @@
 //! escapes it.
 
 use palisade_policy::units;
+use palisade_record::network::Action;
 use palisade_record::{
-    BlockedCalls, LimitReport, Outcome, ProtectedWrite, RefusedExecution, RunReport, TouchedPath,
+    BlockedCalls, DeniedHost, LimitReport, NetworkReport, Outcome, ProtectedWrite,
+    RefusedExecution, RunReport, TouchedPath,
 };
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,6 +21,7 @@ pub(crate) fn words(report: &RunReport, cwd: &Path) -> Vec<String> {
         .into_iter()
         .flatten()
         .chain(of_executions(&report.refused_executions))
+        .chain(report.network.iter().flat_map(of_network))
         .collect()
 }
 
@@ -54,6 +57,51 @@ fn of_executions(executions: &[RefusedExecution]) -> Vec<String> {
         format!("{} refused by `{rule}`: {named}", counted(total, "execution"))
     });
     told.collect()
+}
+
+/// What was not reached, with the option that would allow each.
+fn of_network(network: &NetworkReport) -> Vec<String> {
+    let hosts = network.denied.iter().filter(|denied| {
+        // What was tried says more than that it was looked up before.
+        let is_tried = |other: &DeniedHost| other.host == denied.host && other.port.is_some();
+        denied.port.is_some() || !network.denied.iter().any(is_tried)
+    });
+    // An allowed name that nobody knows was not denied.
+    let is_unknown =
+        |host: &&DeniedHost| host.action == Action::ProxyBlockedDns && host.allow.is_none();
+    let (unknown, hosts): (Vec<&DeniedHost>, Vec<&DeniedHost>) = hosts.partition(is_unknown);
+    let mut told = Vec::new();
+    for (hosts, what) in [(hosts, "denied"), (unknown, "not found")] {
+        if hosts.is_empty() {
+            continue;
+        }
+        let named = hosts.iter().map(|host| match (&host.allow, &host.reason) {
+            (Some(flag), _) => format!("{} (allow with {flag})", host.place()),
+            (None, Some(why)) => format!("{} ({why})", host.place()),
+            (None, None) => host.place(),
+        });
+        let count = u64::try_from(hosts.len()).unwrap_or(u64::MAX);
+        let were = if count == 1 { "was" } else { "were" };
+        told.push(format!("{} {were} {what}: {}", counted(count, "host"), listed(named)));
+    }
+    if network.datagrams_rejected > 0 {
+        told.push(format!(
+            "{} rejected: only TCP and look-ups of names have a way out",
+            counted(network.datagrams_rejected, "datagram")
+        ));
+    }
+    if let Some(first) = network.queries.suspected.first() {
+        told.push(format!(
+            "{} like tunnelling, such as {} ({})",
+            match network.queries.suspicious {
+                1 => "1 look-up looks".to_owned(),
+                many => format!("{many} look-ups look"),
+            },
+            first.name,
+            first.suspicion
+        ));
+    }
+    told
 }
 
 fn of_forks(report: &RunReport) -> Option<String> {

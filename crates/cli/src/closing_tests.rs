@@ -112,3 +112,45 @@ fn the_end_of_a_run_that_tried_too_much_is_told() {
         ["ended after 100 suspicious system calls (mount, bpf); `syscalls.maxBlocked` is 100"]
     );
 }
+
+fn denied_host(host: &str, port: Option<u16>, allow: Option<&str>) -> DeniedHost {
+    DeniedHost {
+        host: host.into(),
+        port,
+        action: Action::ProxyDenied,
+        reason: Some("it is private".into()),
+        rule: None,
+        count: 3,
+        allow: allow.map(str::to_owned),
+    }
+}
+
+/// Proves: NET-7 summary
+#[test]
+fn denied_hosts_are_named_with_the_way_to_allow_them() {
+    let mut report = report();
+    report.network = Some(NetworkReport {
+        denied: vec![
+            denied_host("a.example", None, Some("--allow-host a.example")),
+            denied_host("a.example", Some(8443), Some("--allow-host a.example:8443")),
+            denied_host("b.example", None, Some("--allow-host b.example")),
+            denied_host("c.example", Some(443), None),
+            DeniedHost {
+                action: Action::ProxyBlockedDns,
+                reason: Some("the name does not exist".into()),
+                ..denied_host("d.example", Some(443), None)
+            },
+        ],
+        datagrams_rejected: 2,
+        ..NetworkReport::default()
+    });
+    assert_eq!(
+        said(&report),
+        [
+            "3 hosts were denied: a.example:8443 (allow with --allow-host a.example:8443), \
+             b.example (allow with --allow-host b.example), c.example:443 (it is private)",
+            "1 host was not found: d.example:443 (the name does not exist)",
+            "2 datagrams rejected: only TCP and look-ups of names have a way out",
+        ]
+    );
+}

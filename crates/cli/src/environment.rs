@@ -46,7 +46,8 @@ pub(crate) fn options<A: Args + Default>(
                 other => bail!("{variable}={other}: write 1 or 0"),
             },
             ArgAction::Append => {
-                line.extend(value.split(':').map(|item| format!("--{option}={item}").into()));
+                let items = value.split(separator_of(option));
+                line.extend(items.map(|item| format!("--{option}={item}").into()));
             }
             _ => line.push(format!("--{option}={value}").into()),
         }
@@ -82,6 +83,16 @@ pub(crate) fn refuse_misspelt(environment: &BTreeMap<OsString, OsString>) -> any
     Ok(())
 }
 
+/// Paths have a colon between them; hosts, ports and secrets have colons in them.
+fn separator_of(option: &str) -> char {
+    match option {
+        // Those take lists with commas themselves.
+        "allow-host" | "deny-host" | "allow-for" | "allow-private" | "publish" => ' ',
+        "credential" => ';',
+        _ => ':',
+    }
+}
+
 fn definitions_of<A: Args>() -> clap::Command {
     let mut definitions = A::augment_args(clap::Command::new("environment"));
     definitions.build();
@@ -113,6 +124,9 @@ mod tests {
             ("SANDBOX_CPU_TIME", "90"),
             ("SANDBOX_BEST_EFFORT_LIMITS", "1"),
             ("SANDBOX_WAIVE_LIMIT", "cpus:io-bandwidth"),
+            ("SANDBOX_ALLOW_HOST", "a.example:80,443,b.example c.example"),
+            ("SANDBOX_PUBLISH", "8080:80,[::1]:22:22"),
+            ("SANDBOX_CREDENTIAL", "A=env:A,host=a.example;B=env:B,host=b.example"),
             ("SANDBOX_METRICS_FILE", "m.prom"),
             ("SANDBOX_REPORT", "r.json"),
             ("SANDBOX_QUIET", "1"),
@@ -125,6 +139,9 @@ mod tests {
         assert!(read.no_debug);
         assert!(!read.static_mode);
         assert_eq!(read.time_offset.as_deref(), Some("-60"));
+        assert_eq!(read.egress.allow_host, ["a.example:80,443,b.example", "c.example"]);
+        assert_eq!(read.egress.publish, ["8080:80,[::1]:22:22"]);
+        assert_eq!(read.egress.credential.len(), 2);
         assert_eq!(read.limits.memory.as_deref(), Some("512m"));
         assert_eq!(read.limits.cpu_time.as_deref(), Some("90"));
         assert!(read.limits.best_effort_limits);

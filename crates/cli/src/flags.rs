@@ -3,6 +3,8 @@
 //! Options that contradict each other are refused here, where both names are known; everything else
 //! is the policy crate's to judge.
 
+mod network;
+
 use crate::args::{LimitArgs, PolicyArgs};
 use crate::environment::variable_of;
 use anyhow::{Context, bail};
@@ -90,10 +92,13 @@ pub(crate) fn flags(
     if let Some(time) = &args.ask_timeout {
         put("ask-timeout", "askTimeout", json!(in_seconds(time)));
     }
+    for (option, key, value) in network::values(args, written, environment)? {
+        put(option, key, value);
+    }
     for (option, key, value) in limits(&args.limits) {
         put(option, key, value);
     }
-    for (what, reason, option) in approvals(args, written) {
+    for (what, reason, option) in approvals(args, written, environment) {
         put(option, "approvals", json!([{ "what": what, "reason": reason }]));
     }
     Ok(flags)
@@ -101,15 +106,20 @@ pub(crate) fn flags(
 
 /// A relaxation typed on the command line is its own approval; one that lies in the environment is
 /// not, since nobody may remember having put it there.
-fn approvals(args: &PolicyArgs, written: Written) -> Vec<(&'static str, String, &'static str)> {
+fn approvals(
+    args: &PolicyArgs,
+    written: Written,
+    environment: &BTreeMap<OsString, OsString>,
+) -> Vec<(String, String, &'static str)> {
     let mut approvals = Vec::new();
     if let Some(reason) = &args.approve_no_isolation {
-        approvals.push(("no-isolation", reason.clone(), "approve-no-isolation"));
+        approvals.push(("no-isolation".to_owned(), reason.clone(), "approve-no-isolation"));
     }
     if let Some(reason) = &args.approve_network_host {
-        approvals.push(("network:host", reason.clone(), "approve-network-host"));
-    } else if written == Written::CommandLine && args.network.as_deref() == Some("host") {
-        approvals.push(("network:host", "--network host".to_owned(), "network"));
+        approvals.push(("network:host".to_owned(), reason.clone(), "approve-network-host"));
+    }
+    if written == Written::CommandLine {
+        approvals.extend(network::approvals(args, environment));
     }
     approvals
 }
@@ -197,6 +207,7 @@ fn variable(
 }
 
 fn refuse_contradictions(args: &PolicyArgs, written: Written) -> anyhow::Result<()> {
+    network::refuse_contradictions(args, written)?;
     if args.no_protect_names && !args.allow_write.is_empty() {
         bail!(
             "{} protects nothing, so {} has nothing to open; leave one of them out",
@@ -237,6 +248,10 @@ fn refuse_contradictions(args: &PolicyArgs, written: Written) -> anyhow::Result<
         ("mode", args.mode.is_some()),
         ("no-userns", args.no_userns),
         ("network", args.network.as_deref().is_some_and(|network| network != "host")),
+        ("allow-network", args.egress.allow_network),
+        ("allow-host", !args.egress.allow_host.is_empty()),
+        ("allow-for", !args.egress.allow_for.is_empty()),
+        ("publish", !args.egress.publish.is_empty()),
         ("hostname", args.hostname.is_some()),
         ("time-offset", args.time_offset.is_some()),
     ];

@@ -5,6 +5,7 @@
 mod args;
 mod closing;
 mod commands;
+mod early;
 mod environment;
 mod flags;
 mod output;
@@ -14,8 +15,8 @@ mod request;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use commands::{
-    approve, audit, check_path, doctor, explain_syscall, generate, learn, plan, policy, run, top,
-    why,
+    approve, audit, check_path, doctor, explain_syscall, generate, learn, net, plan, policy, proxy,
+    run, top, why,
 };
 use palisade_session::SessionError;
 use std::ffi::OsString;
@@ -29,7 +30,8 @@ Examples:
   sandbox run -- npm test                    the project is writable, secrets are not there
   sandbox run --static -- make               everything readable but secrets; no network
   sandbox run --ro ~/data --timeout 5m -- ./train.sh
-  sandbox run --network host -- cargo fetch  the host's network, recorded as an approval
+  sandbox run --allow-for cargo -- cargo fetch   only the registry that cargo is set up to use
+  sandbox run --allow-host api.example -- ./client
   sandbox plan -- npm test                   what would be done, and what holds each promise
   sandbox doctor                             what this host can do, and how to mend what it can not
 
@@ -63,10 +65,14 @@ enum Command {
     /// Show, check, trust, import and export policies, and save answers to them
     #[command(subcommand)]
     Policy(policy::Policy),
+    /// Serve the egress proxy alone, for containers that have no other way out
+    Proxy(proxy::Proxy),
     /// Answer what running sessions ask
     Approve(approve::Approve),
     /// Show what running sandboxes use
     Top(top::Top),
+    /// Show what a run tries to reach, and what becomes of it
+    Net(net::Net),
     /// Check and read the audit log
     #[command(subcommand)]
     Audit(audit::Audit),
@@ -106,8 +112,10 @@ fn main() -> ExitCode {
         Command::ExplainSyscall(explain) => explain.execute(),
         Command::Why(why) => why.execute(),
         Command::Policy(policy) => policy.execute(),
+        Command::Proxy(proxy) => proxy.execute(),
         Command::Approve(approve) => approve.execute(),
         Command::Top(top) => top.execute(),
+        Command::Net(net) => net.execute(),
         Command::Audit(audit) => audit.execute(),
         Command::CheckPath(check_path) => check_path.execute(),
         Command::Generate(generate) => generate.execute(),

@@ -34,6 +34,12 @@ pub(crate) fn note(text: &str) {
     say(text, Style::Plain);
 }
 
+/// A question to a person at the terminal, who answers on the same line. What is not ours in it is escaped already.
+pub(crate) fn question(text: &str) {
+    let paint = Paint { on: io::stderr().is_terminal() && colour_wanted() };
+    patience::say(format!("{} {text}", paint.with(Style::Yellow, "sandbox:")).as_bytes());
+}
+
 /// An error and what led to it, a line for each complaint.
 pub(crate) fn complain(error: &anyhow::Error) {
     if let Some(SessionError::Policy(complaints)) = error.downcast_ref() {
@@ -78,6 +84,11 @@ pub(crate) struct Paint {
 impl Paint {
     pub(crate) fn for_stdout() -> Self {
         Self { on: io::stdout().is_terminal() && colour_wanted() }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn none() -> Self {
+        Self { on: false }
     }
 
     pub(crate) fn with(self, style: Style, text: &str) -> String {

@@ -4,6 +4,7 @@
 
 use crate::args::{CommandArgs, PolicyArgs, ReportArgs};
 use crate::closing;
+use crate::early;
 use crate::environment;
 use crate::output;
 use crate::request;
@@ -61,8 +62,11 @@ pub(crate) fn perform(
 ) -> anyhow::Result<Done> {
     #[cfg(feature = "layers-off")]
     warn_of_test_build();
-    let policy = request::policy_request(&caller, policy)?;
+    let mut policy = request::policy_request(&caller, policy)?;
     let told = report.or(environment::options(&caller.facts.env)?);
+    if !told.quiet && !told.json {
+        early::ask(&caller, &mut policy, &command);
+    }
     let report_file = told.report.as_deref().map(prepare).transpose()?;
     let metrics_file = told.metrics_file.as_deref().map(MetricsFile::prepare).transpose()?;
     let request = RunRequest { command, policy };

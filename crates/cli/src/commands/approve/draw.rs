@@ -123,15 +123,15 @@ fn draw_list(frame: &mut Frame<'_>, area: Rect, board: &Board, theme: Theme, now
 }
 
 fn list_line(row: &Row, addresses: usize, width: usize, now: Timestamp) -> String {
-    let Subject::File(file) = &row.question.subject;
+    let (verb, what) = wanted(&row.question.subject);
     let left = left(&row.question, now).map_or_else(String::new, |left| format!("{left} "));
     let address = escape::text(&row.address);
     let secret = if row.question.is_secret { "SECRET " } else { "" };
-    let start = format!(" {address:<addresses$}  {secret}{:<7} ", file.access.to_string());
+    let start = format!(" {address:<addresses$}  {secret}{verb:<7} ");
     let room = width.saturating_sub(text::width(&start) + text::width(&left) + 1);
-    let path = text::end(&path(&file.path), room);
-    let gap = room.saturating_sub(text::width(&path)) + 1;
-    format!("{start}{path}{}{left}", " ".repeat(gap))
+    let what = text::end(&what, room);
+    let gap = room.saturating_sub(text::width(&what)) + 1;
+    format!("{start}{what}{}{left}", " ".repeat(gap))
 }
 
 fn draw_detail(frame: &mut Frame<'_>, area: Rect, board: &mut Board, theme: Theme, now: Timestamp) {
@@ -154,32 +154,41 @@ fn draw_detail(frame: &mut Frame<'_>, area: Rect, board: &mut Board, theme: Them
     }
 }
 
+/// In a word, and whole.
+fn wanted(subject: &Subject) -> (String, String) {
+    match subject {
+        Subject::File(file) => (file.access.to_string(), path(&file.path)),
+        Subject::Host(host) => ("connect".to_owned(), escape::text(&host.to_string()).into_owned()),
+    }
+}
+
 /// What would be granted stands first, whole; who wants it and why after it.
 fn detail(row: &Row, theme: Theme, width: usize, now: Timestamp) -> Vec<Line<'static>> {
     let question = &row.question;
-    let Subject::File(file) = &question.subject;
+    let file = question.subject.file();
     let mut sheet = Sheet { lines: Vec::new(), width };
     let plain = Style::new();
     let granted = if question.is_secret { theme.secret() } else { plain };
     if question.is_secret {
         sheet.add("", "THIS IS A SECRET: whoever reads it can act in your name", granted);
     }
-    sheet.add(&file.access.to_string(), &path(&file.path), granted.add_modifier(Modifier::BOLD));
-    if file.is_directory {
+    let (verb, what) = wanted(&question.subject);
+    sheet.add(&verb, &what, granted.add_modifier(Modifier::BOLD));
+    if file.is_some_and(|file| file.is_directory) {
         sheet.add("", "a directory, with everything below it", plain);
     }
-    for needed in &file.also {
+    for needed in file.map(|file| file.also.as_slice()).unwrap_or_default() {
         sheet.add("and with it", &path(needed), plain);
     }
     if let Some(directory) = question.offered() {
         sheet.add("directory", &format!("{}/**", path(directory)), plain);
     }
     sheet.add("why asked", &escape::text(&question.reason), plain);
-    for process in question.processes.iter().take(1) {
+    if let (Some(file), Some(process)) = (file, question.processes.first()) {
         sheet.process(process, &file.operation);
     }
     let waiting = question.requests.len();
-    if waiting > 1 {
+    if waiting > 1 && file.is_some() {
         let pids: Vec<String> =
             question.processes.iter().map(|process| process.pid.to_string()).collect();
         let of = if pids.len() == 1 { "process" } else { "processes" };

@@ -2,7 +2,7 @@ use super::{Moment, Theme, draw};
 use crate::commands::approve::board::{Board, Row};
 use crate::commands::approve::test_support::{question, row};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use palisade_ask::{Access, Subject};
+use palisade_ask::{Access, HostSubject, Subject};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -33,7 +33,7 @@ fn three() -> Vec<Row> {
     let mut secret = question(2, "/home/eve/.ssh/id_ed25519");
     secret.is_secret = true;
     let mut program = question(3, "/opt/tools/bin/generate");
-    let Subject::File(file) = &mut program.subject;
+    let file = program.subject.file_mut().unwrap();
     file.access = Access::Execute;
     file.operation = "execve".to_owned();
     file.also = vec![PathBuf::from("/opt/tools/lib/ld.so")];
@@ -211,7 +211,7 @@ fn nothing_from_inside_reaches_the_terminal_as_it_is() {
     asked.processes[0].cwd = evil.to_owned();
     asked.processes[0].arguments = vec![evil.to_owned()];
     asked.processes[0].ancestors[0].name = evil.to_owned();
-    let Subject::File(file) = &mut asked.subject;
+    let file = asked.subject.file_mut().unwrap();
     file.operation = evil.to_owned();
     file.also = vec![PathBuf::from(evil)];
     let row = Row {
@@ -243,7 +243,7 @@ fn evil_of(c: char) -> bool {
 #[test]
 fn what_does_not_fit_can_be_scrolled_to() {
     let mut asked = question(1, &format!("/opt/{}", "x".repeat(1500)));
-    let Subject::File(file) = &mut asked.subject;
+    let file = asked.subject.file_mut().unwrap();
     file.also = vec![PathBuf::from("/opt/ld.so")];
     let mut board = board(vec![row(asked)]);
     let mut terminal = terminal(60, 20);
@@ -283,4 +283,20 @@ fn the_selected_row_is_always_in_sight() {
         assert!(reversed.contains(&format!("/opt/sdk/file-{id} ")), "{screen}");
         press(&mut board, KeyCode::Down);
     }
+}
+
+/// Proves: NET-8 asked, TOOL-2 terminal
+#[test]
+fn a_host_is_shown_whole_and_escaped() {
+    let mut asked = question(4, "/");
+    let host = "reg\u{1b}istry.example".to_owned();
+    asked.subject = Subject::Host(HostSubject { host, port: 8443 });
+    asked.processes.clear();
+    asked.reason = "no rule names it".to_owned();
+    let mut terminal = terminal(60, 14);
+    let mut board = board(vec![row(asked)]);
+    let drawn = drawn(&mut terminal, &mut board, COLOURED);
+    assert!(drawn.contains("1c9e0a55:4  connect reg\\x1bistry.example:8443"), "{drawn}");
+    assert!(drawn.contains("why asked   no rule names it"), "{drawn}");
+    assert!(!drawn.contains("directory") && !drawn.contains("wanted by"), "{drawn}");
 }

@@ -16,7 +16,7 @@ use crate::output;
 use address::Address;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use palisade_ask::message::FsRequest;
+use palisade_ask::message::Request;
 use palisade_ask::sessions::{Change, Sessions};
 use palisade_ask::{Answer, Lifetime, Question, Scope, Store};
 use palisade_record::escape;
@@ -35,7 +35,7 @@ const NAME: &str = "sandbox approve";
 
 const DETAILS: &str = "\
 Shows the questions of all your running sessions and answers them: the calls that wait go on at \
-once, or fail with EACCES. Sessions may come and go meanwhile. The first answer counts, whether \
+once, or fail with EACCES; connections to hosts that no rule names are made, or refused. Sessions may come and go meanwhile. The first answer counts, whether \
 it is given here, in the session's own terminal or by another client (docs/protocol.md). While \
 this is open, sessions that have nobody else to ask wait for an answer.
 
@@ -50,7 +50,7 @@ twice, saves what was answered for the session as rules of yours, W as rules of 
 
 Examples:
   sandbox approve
-  sandbox approve --json | jq -r '.questions[].path'
+  sandbox approve --json | jq -r '.questions[] | .path // .host'
   sandbox approve --yes 3
   sandbox approve --yes 1c9e0a55:3 --directory --always --store project
   sandbox approve --yes 1c9e0a55:5 --secret
@@ -217,7 +217,7 @@ struct Known {
 struct Asked {
     address: String,
     #[serde(flatten)]
-    question: FsRequest,
+    question: Request,
 }
 
 impl Listing {
@@ -246,7 +246,7 @@ impl Asked {
         let names = sessions.iter().map(|(name, _)| name);
         Self {
             address: address::shown(names, &question.session, question.id),
-            question: FsRequest::from(question),
+            question: Request::from(question),
         }
     }
 }

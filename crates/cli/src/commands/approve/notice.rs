@@ -72,13 +72,20 @@ impl Notices {
 }
 
 fn arguments(question: &Question, untold: usize) -> Vec<OsString> {
-    let Subject::File(file) = &question.subject;
-    let path = cut(&escape::bytes(file.path.as_os_str().as_bytes()));
+    let (verb, what) = match &question.subject {
+        Subject::File(file) => {
+            (file.access.to_string(), escape::bytes(file.path.as_os_str().as_bytes()))
+        }
+        Subject::Host(host) => {
+            ("connect to".to_owned(), escape::text(&host.to_string()).into_owned())
+        }
+    };
+    let what = cut(&what);
     let who = question.processes.first().map_or("a program", |process| &process.executable);
     let who = cut(&escape::text(who));
     let secret = if question.is_secret { "SECRET: " } else { "" };
     let more = if untold > 1 { format!(" (and {} more)", untold - 1) } else { String::new() };
-    let body = format!("{secret}{} wants to {} {}{more}", markup(&who), file.access, markup(&path));
+    let body = format!("{secret}{} wants to {verb} {}{more}", markup(&who), markup(&what));
     let urgency = if question.is_secret { "critical" } else { "normal" };
     ["--app-name=sandbox", "--urgency", urgency, "--", "The sandbox asks", &body]
         .into_iter()
@@ -99,7 +106,6 @@ fn markup(text: &str) -> String {
 mod tests {
     use super::{APART, Notices, arguments};
     use crate::commands::approve::test_support::question;
-    use palisade_ask::Subject;
     use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
@@ -118,8 +124,7 @@ mod tests {
             "--action=x wants to read /opt/&lt;a href='http://evil'&gt;&amp;\\x1b]52;c;x\\x07\\u{202e} \
              (and 2 more)"
         );
-        let Subject::File(file) = &mut asked.subject;
-        file.path = PathBuf::from("x".repeat(100_000));
+        asked.subject.file_mut().unwrap().path = PathBuf::from("x".repeat(100_000));
         let longest = super::arguments(&asked, 1).last().unwrap().len();
         assert!(longest < 500, "{longest}");
     }

@@ -6,7 +6,7 @@ use crate::output;
 use anyhow::{Context, bail};
 use palisade_ask::message::{Audit, Decision, LifetimeWord};
 use palisade_ask::sessions::{Change, Sessions};
-use palisade_ask::{Answer, QuestionId, Scope};
+use palisade_ask::{Answer, HostSubject, QuestionId, Scope};
 use palisade_record::escape;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::process::ExitCode;
@@ -124,5 +124,10 @@ pub(crate) fn told(audit: &Audit) -> String {
         "nobody" => ", as nobody was there to ask",
         _ => "",
     };
-    format!("{decision} {what}{lifetime}{by}: {}", escape::text(&audit.path))
+    let about = match (&audit.path, &audit.host, audit.port) {
+        (Some(path), ..) => path.clone(),
+        (None, Some(host), Some(port)) => HostSubject { host: host.clone(), port }.to_string(),
+        _ => format!("question {}", audit.id),
+    };
+    format!("{decision} {what}{lifetime}{by}: {}", escape::text(&about))
 }

@@ -4,7 +4,7 @@
 use super::{Asked, Known, PATIENCE, complain_of, once};
 use palisade_ask::message::Audit;
 use palisade_ask::sessions::{Change, Sessions};
-use palisade_ask::{QuestionId, to_line};
+use palisade_ask::{QuestionId, Subject, to_line};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde::Serialize;
 use std::io::{self, ErrorKind, Write};
@@ -22,7 +22,9 @@ enum Line {
     #[serde(rename = "session.vanished")]
     Vanished { session: String },
     #[serde(rename = "event.fs_request")]
-    Asked(Box<Asked>),
+    FileAsked(Box<Asked>),
+    #[serde(rename = "event.host_request")]
+    HostAsked(Box<Asked>),
     #[serde(rename = "event.audit")]
     Answered {
         session: String,
@@ -63,7 +65,11 @@ fn line(sessions: &Sessions, change: Change) -> Option<Line> {
         Change::Asked { session, id, .. } => {
             // Gone again already; that it is gone comes next.
             let question = sessions.question(&session, id)?;
-            Line::Asked(Box::new(Asked::of(sessions, question)))
+            let asked = Box::new(Asked::of(sessions, question));
+            match &question.subject {
+                Subject::File(_) => Line::FileAsked(asked),
+                Subject::Host(_) => Line::HostAsked(asked),
+            }
         }
         Change::Answered { session, audit } => Line::Answered { session, audit },
         Change::Withdrawn { session, id } => Line::Withdrawn { session, id },

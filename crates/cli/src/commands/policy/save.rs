@@ -1,11 +1,11 @@
-//! `sandbox policy save`: what was answered in a session becomes rules in a policy file.
+//! `sandbox policy save`: what was answered in a session becomes rules and hosts in a policy file.
 
 use crate::output::{self, Paint, Style};
 use clap::{Args, ValueEnum};
 use palisade_ask::Store;
 use palisade_record::escape;
 use palisade_session::Caller;
-use palisade_session::answers::{self, RecordedAnswer};
+use palisade_session::answers;
 use palisade_session::stores::{Change, Standing, Stores};
 
 const DETAILS: &str = "\
@@ -59,13 +59,12 @@ impl Save {
             None => answers::last_session(&caller.places)?,
         };
         let answers = answers::read(&caller.places, &session)?;
-        let rules: Vec<_> = answers.iter().map(RecordedAnswer::rule).collect();
         let stores = Stores::new(&caller);
         let store = self.to.into();
         let change = if self.dry_run {
-            stores.change(&rules, store)?
+            stores.change(&answers, store)?
         } else {
-            stores.save(&rules, store)?
+            stores.save(&answers, store)?
         };
         tell(&change, self.dry_run)
     }

@@ -71,10 +71,15 @@ impl Import {
         for complaint in lost {
             output::note(&format!("lost in the conversion: {complaint}"));
         }
+        if let Some(address) = loaded.listen {
+            output::note(&format!(
+                "lost in the conversion: `listenAddr`; `sandbox proxy --listen {address}` says it instead"
+            ));
+        }
         for complaint in &refused {
             output::note(&format!("kept, and refused when it is used: {complaint}"));
         }
-        let is_whole = lost.is_empty() && refused.is_empty();
+        let is_whole = lost.is_empty() && loaded.listen.is_none() && refused.is_empty();
         if self.dry_run {
             output::print(&text)?;
         }

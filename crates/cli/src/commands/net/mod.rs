@@ -1,0 +1,203 @@
+//! `sandbox net`: what a run tries to reach, and what becomes of it (NET-7).
+//!
+//! It only reads the audit log, which is written before anything is told to anybody else; so it shows runs that are
+//! over as well as those that run.
+
+mod text;
+mod view;
+
+use crate::output::{self, Paint};
+use anyhow::bail;
+use clap::Args;
+use palisade_record::{Records, escape, read};
+use palisade_session::runs;
+use palisade_session::{Caller, Places};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use std::collections::BTreeSet;
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::time::Duration;
+use view::View;
+
+const LOOK_AGAIN: Duration = Duration::from_millis(150);
+/// A run that nobody announces and that says nothing for so long was killed.
+const SILENT: i64 = 3;
+
+const DETAILS: &str = "\
+Shows each host that was reached or denied, with open connections, bytes and the option that would \
+allow it; the names that were looked up; and what happened last. A run is named by the beginning or \
+the end of its session's name, as far as it takes to tell it from the others; without one it is the \
+newest. With --follow every attempt is printed as it happens, until the run is over, and then the \
+sums.
+
+Bytes are counted when a connection is over. What comes too fast to be told one by one is told in \
+sums. In the network mode host nothing is seen, and nothing is shown.
+
+Examples:
+  sandbox net
+  sandbox net 1c9e0a55 --follow
+  sandbox net --json | jq '.hosts[] | select(.denied > 0) | .allow'
+
+Exit codes: 0 done, 125 there is no such run, or sandbox failed.";
+
+#[derive(Args, Debug)]
+#[command(after_help = DETAILS)]
+pub(crate) struct Net {
+    /// The run; the newest if it is left out
+    #[arg(value_name = "SESSION")]
+    session: Option<String>,
+
+    /// Print every attempt as it happens, until the run is over
+    #[arg(long, short)]
+    follow: bool,
+
+    /// Print one JSON document; with --follow, one record of the audit log a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was printed, and whether anybody still reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reader {
+    Reads,
+    Gone,
+}
+
+impl Net {
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        let places = Caller::here()?.places;
+        let session = find(self.session.as_deref(), &places)?;
+        let mut records = read(&places.audit_log(), Some(&session))?;
+        let mut view = View::of(&session);
+        let running = runs::list(&places)?.into_iter().find(|run| run.session == session);
+        view.command = running.map(|run| run.command).unwrap_or_default();
+        if self.follow {
+            return self.follow(&mut view, &mut records, &places);
+        }
+        for record in &mut records {
+            view.hear(&record?.event);
+        }
+        view.is_over |= is_gone(&view, &places)?;
+        if self.json {
+            output::print(&palisade_ask::to_line(&view)?)?;
+        } else {
+            output::print(&text::page(&view, Paint::for_stdout()))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn follow(
+        &self,
+        view: &mut View,
+        records: &mut Records,
+        places: &Places,
+    ) -> anyhow::Result<ExitCode> {
+        let paint = Paint::for_stdout();
+        loop {
+            let mut said = String::new();
+            for record in &mut *records {
+                let event = record?.event;
+                let Some(happened) = view.hear(&event) else { continue };
+                said += &match self.json {
+                    true => palisade_ask::to_line(&event)?,
+                    false => text::line(&happened, paint),
+                };
+            }
+            if say(&said)? == Reader::Gone {
+                return Ok(ExitCode::SUCCESS);
+            }
+            if view.is_over || is_gone(view, places)? {
+                break;
+            }
+            if wait()? == Reader::Gone {
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+        view.is_over = true;
+        if !self.json {
+            output::print(&format!("\n{}", text::sums(view, paint)))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Whether its supervisor went without a word.
+fn is_gone(view: &View, places: &Places) -> anyhow::Result<bool> {
+    let is_silent = view
+        .last_record
+        .is_none_or(|last| jiff::Timestamp::now().duration_since(last).as_secs() >= SILENT);
+    Ok(is_silent && !runs::list(places)?.iter().any(|run| run.session == view.session))
+}
+
+/// The whole name of the run that is meant: one that runs, or one that the log tells of.
+fn find(named: Option<&str>, places: &Places) -> anyhow::Result<String> {
+    let running: Vec<String> = runs::list(places)?.into_iter().map(|run| run.session).collect();
+    let log = places.audit_log();
+    let Some(named) = named.map(str::trim) else {
+        if let Some(newest) = running.last() {
+            return Ok(newest.clone());
+        }
+        return match recorded(&log)?.into_iter().next_back() {
+            Some(newest) => Ok(newest),
+            None => bail!("no run was recorded yet"),
+        };
+    };
+    match &choose(named, running.iter())[..] {
+        [one] => return Ok((*one).clone()),
+        [] => {}
+        several => bail!("`{}` could be {}", escape::text(named), listed(several)),
+    }
+    let known = recorded(&log)?;
+    match &choose(named, known.iter())[..] {
+        [one] => Ok((*one).clone()),
+        [] => bail!("no record of a run `{}` in {}", escape::text(named), log.display()),
+        several => bail!("`{}` could be {}", escape::text(named), listed(several)),
+    }
+}
+
+/// By its beginning or its end.
+fn choose<'n>(named: &str, names: impl Iterator<Item = &'n String>) -> Vec<&'n String> {
+    names
+        .filter(|name| !named.is_empty() && (name.starts_with(named) || name.ends_with(named)))
+        .collect()
+}
+
+fn listed(names: &[&String]) -> String {
+    const MOST: usize = 5;
+    let more = if names.len() > MOST { " and others" } else { "" };
+    let named: Vec<&str> = names.iter().take(MOST).map(|name| name.as_str()).collect();
+    format!("{}{more}", named.join(", "))
+}
+
+/// The runs that the log tells of; their names sort by time.
+fn recorded(log: &std::path::Path) -> anyhow::Result<BTreeSet<String>> {
+    if !log.exists() {
+        return Ok(BTreeSet::new());
+    }
+    let mut names = BTreeSet::new();
+    for record in read(log, None)? {
+        names.insert(record?.event.sandbox_id);
+    }
+    Ok(names)
+}
+
+fn say(text: &str) -> anyhow::Result<Reader> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) => Err(error.into()),
+        Ok(()) => Ok(Reader::Reads),
+    }
+}
+
+/// For a moment; nothing is asked for, so that only a reader who has gone ends it early.
+fn wait() -> anyhow::Result<Reader> {
+    let stdout = io::stdout();
+    let mut polled = [PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::empty())];
+    match rustix::event::poll(&mut polled, Timespec::try_from(LOOK_AGAIN).ok().as_ref()) {
+        Ok(0) | Err(rustix::io::Errno::INTR) => Ok(Reader::Reads),
+        Ok(_) => Ok(Reader::Gone),
+        Err(errno) => Err(errno.into()),
+    }
+}

@@ -1,0 +1,246 @@
+//! What a run did on the network, from its records: sums for each host, and what happened last.
+
+use jiff::Timestamp;
+use palisade_record::network::{HostDecided, NameQueried, NetworkAttempt, Via};
+use palisade_record::{Decision, Event, Kind};
+use serde::Serialize;
+use std::collections::VecDeque;
+
+/// So many things that happened are remembered.
+const MOST_REMEMBERED: usize = 100;
+/// So many hosts are told apart.
+const MOST_HOSTS: usize = 2000;
+
+/// The document of `--json`.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct View {
+    pub(super) session: String,
+    /// With its secrets masked.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) command: String,
+    /// The policy's word: `none`, `proxy`, `nat`, `host`.
+    pub(super) network: String,
+    pub(super) is_over: bool,
+    pub(super) hosts: Vec<HostSums>,
+    /// Attempts at hosts beyond those in the list.
+    pub(super) beyond: u64,
+    pub(super) names: NameSums,
+    /// The oldest first.
+    pub(super) last: VecDeque<Happened>,
+    #[serde(skip)]
+    pub(super) last_record: Option<Timestamp>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct HostSums {
+    pub(super) host: String,
+    pub(super) port: u16,
+    /// At this moment.
+    pub(super) open: u64,
+    pub(super) connections: u64,
+    /// By connections that are over, as is the next.
+    pub(super) sent: u64,
+    pub(super) received: u64,
+    pub(super) denied: u64,
+    /// The option that would allow it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) allow: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct NameSums {
+    pub(super) answered: u64,
+    pub(super) refused: u64,
+    pub(super) suspicious: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Mark {
+    Good,
+    Bad,
+    Plain,
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Happened {
+    pub(super) at: Timestamp,
+    #[serde(skip)]
+    pub(super) mark: Mark,
+    /// `allowed`, `denied`, `closed`, `name`, `answered`.
+    pub(super) what: &'static str,
+    /// In words; not escaped.
+    pub(super) text: String,
+}
+
+impl View {
+    pub(super) fn of(session: &str) -> Self {
+        Self {
+            session: session.to_owned(),
+            command: String::new(),
+            network: String::new(),
+            is_over: false,
+            hosts: Vec::new(),
+            beyond: 0,
+            names: NameSums::default(),
+            last: VecDeque::new(),
+            last_record: None,
+        }
+    }
+
+    /// Takes the next record of the run. Gives what there is to say of it, if it is about the network.
+    pub(super) fn hear(&mut self, event: &Event) -> Option<Happened> {
+        self.last_record = Some(event.timestamp);
+        let (mark, what, text) = match &event.kind {
+            Kind::SandboxCreated(created) => {
+                self.network.clone_from(&created.run.network_mode);
+                return None;
+            }
+            Kind::SandboxDestroyed(_) => {
+                self.is_over = true;
+                self.hosts.iter_mut().for_each(|host| host.open = 0);
+                return None;
+            }
+            Kind::NetworkAttempt(attempt) => self.attempt(attempt),
+            Kind::ConnectionClosed(closed) => {
+                if let Some(host) = self.host(&closed.host, closed.port) {
+                    host.open = host.open.saturating_sub(closed.count);
+                    host.sent = host.sent.saturating_add(closed.sent);
+                    host.received = host.received.saturating_add(closed.received);
+                }
+                let text = format!(
+                    "{}, {} sent, {} received in {}",
+                    place(&closed.host, closed.port),
+                    bytes(closed.sent),
+                    bytes(closed.received),
+                    duration(closed.duration_ms)
+                );
+                (Mark::Plain, "closed", text)
+            }
+            Kind::NameQueried(queried) => self.queried(queried),
+            Kind::HostDecided(decided) => answered(decided),
+            _ => return None,
+        };
+        let happened = Happened { at: event.timestamp, mark, what, text };
+        if self.last.len() >= MOST_REMEMBERED {
+            self.last.pop_front();
+        }
+        self.last.push_back(happened.clone());
+        Some(happened)
+    }
+
+    fn attempt(&mut self, attempt: &NetworkAttempt) -> (Mark, &'static str, String) {
+        let is_allowed = attempt.action.is_allowed();
+        match self.host(&attempt.host, attempt.port) {
+            Some(host) if is_allowed => {
+                host.connections += attempt.count;
+                host.open += attempt.count;
+            }
+            Some(host) => {
+                host.denied += attempt.count;
+                if attempt.allow.is_some() {
+                    host.allow.clone_from(&attempt.allow);
+                }
+            }
+            None => self.beyond += attempt.count,
+        }
+        let mut text = place(&attempt.host, attempt.port);
+        if let Some(address) = attempt.address.filter(|address| attempt.host != address.to_string())
+        {
+            text += &format!(" ({address})");
+        }
+        if attempt.count > 1 {
+            text += &format!(", {} times", attempt.count);
+        }
+        match attempt.via {
+            Via::Transparent => {}
+            Via::Connect => text += " by CONNECT",
+            Via::Http => text += " by HTTP",
+            Via::Socks => text += " by SOCKS",
+            Via::Datagram => text += ", datagrams",
+            Via::Published => text += ", from outside",
+        }
+        let why = if is_allowed { &attempt.rule } else { &attempt.reason };
+        if let Some(why) = why {
+            text += &format!(": {why}");
+        }
+        if let Some(flag) = &attempt.allow {
+            text += &format!("; allow with {flag}");
+        }
+        if is_allowed { (Mark::Good, "allowed", text) } else { (Mark::Bad, "denied", text) }
+    }
+
+    fn queried(&mut self, queried: &NameQueried) -> (Mark, &'static str, String) {
+        let NameQueried { name, record, answer, count, .. } = queried;
+        if answer == "NOERROR" {
+            self.names.answered += count;
+        } else {
+            self.names.refused += count;
+        }
+        let mut text = format!("{name} {record}: {answer}");
+        if let Some(reason) = &queried.reason {
+            text += &format!(", {reason}");
+        }
+        if let Some(suspicion) = &queried.suspicion {
+            self.names.suspicious += count;
+            text += &format!(" (looks like tunnelling: {suspicion})");
+        }
+        if *count > 1 {
+            text += &format!(", {count} times");
+        }
+        (if queried.is_ordinary() { Mark::Plain } else { Mark::Bad }, "name", text)
+    }
+
+    fn host(&mut self, host: &str, port: u16) -> Option<&mut HostSums> {
+        let hosts = &mut self.hosts;
+        let known = hosts.iter().position(|known| known.host == host && known.port == port);
+        let index = match known {
+            Some(index) => index,
+            None if hosts.len() >= MOST_HOSTS => return None,
+            None => {
+                hosts.push(HostSums { host: host.to_owned(), port, ..HostSums::default() });
+                hosts.len() - 1
+            }
+        };
+        hosts.get_mut(index)
+    }
+}
+
+fn answered(decided: &HostDecided) -> (Mark, &'static str, String) {
+    let HostDecided { host, port, lifetime, source, .. } = decided;
+    let (mark, word) = match decided.decision {
+        Decision::Allowed => (Mark::Good, "allowed"),
+        Decision::Denied => (Mark::Bad, "denied"),
+    };
+    (mark, "answered", format!("{} {word} ({lifetime}) by {source}", place(host, *port)))
+}
+
+pub(super) fn place(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
+pub(super) fn bytes(count: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if count < 1024 {
+        return format!("{count} B");
+    }
+    let mut value = count as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
+}
+
+fn duration(millis: u64) -> String {
+    if millis < 1000 { format!("{millis} ms") } else { format!("{:.1} s", millis as f64 / 1000.0) }
+}
+
+#[cfg(test)]
+#[path = "view_tests.rs"]
+mod tests;

@@ -1,0 +1,110 @@
+use super::{HostSums, View, bytes};
+use crate::commands::net::text;
+use crate::output::Paint;
+use palisade_record::network::{Action, ConnectionClosed, NameQueried, NetworkAttempt, Via};
+use palisade_record::{Destroyed, Event, Kind, State};
+
+fn hear(view: &mut View, kind: Kind) -> Option<String> {
+    let happened = view.hear(&Event::new("s", State::Monitoring, kind))?;
+    Some(format!("{} {}", happened.what, happened.text))
+}
+
+fn attempt(action: Action, host: &str, allow: Option<&str>) -> Kind {
+    Kind::NetworkAttempt(Box::new(NetworkAttempt {
+        action,
+        via: Via::Connect,
+        host: host.to_owned(),
+        address: action.is_allowed().then_some([203, 0, 113, 7].into()),
+        port: 443,
+        rule: action.is_allowed().then(|| "*.example".to_owned()),
+        reason: (!action.is_allowed()).then(|| "no rule allows it".to_owned()),
+        allow: allow.map(str::to_owned),
+        count: 1,
+    }))
+}
+
+fn closed(host: &str) -> Kind {
+    Kind::ConnectionClosed(Box::new(ConnectionClosed {
+        via: Via::Connect,
+        host: host.to_owned(),
+        address: None,
+        port: 443,
+        sent: 100,
+        received: 3 << 20,
+        duration_ms: 1500,
+        count: 1,
+    }))
+}
+
+/// Proves: NET-7 shown
+#[test]
+fn open_connections_bytes_and_denials_add_up_by_host() {
+    let mut view = View::of("s");
+    for _ in 0..2 {
+        let told = hear(&mut view, attempt(Action::ProxyAllowed, "a.example", None)).unwrap();
+        assert_eq!(told, "allowed a.example:443 (203.0.113.7) by CONNECT: *.example");
+    }
+    let told = hear(&mut view, closed("a.example")).unwrap();
+    assert_eq!(told, "closed a.example:443, 100 B sent, 3.0 MiB received in 1.5 s");
+    let flag = Some("--allow-host evil.example");
+    let told = hear(&mut view, attempt(Action::ProxyDenied, "evil.example", flag)).unwrap();
+    assert_eq!(
+        told,
+        "denied evil.example:443 by CONNECT: no rule allows it; allow with --allow-host \
+         evil.example"
+    );
+    let reached = HostSums {
+        host: "a.example".to_owned(),
+        port: 443,
+        open: 1,
+        connections: 2,
+        sent: 100,
+        received: 3 << 20,
+        ..HostSums::default()
+    };
+    assert_eq!(view.hosts[0], reached);
+    assert_eq!((view.hosts[1].denied, view.hosts[1].allow.as_deref()), (1, flag));
+    assert_eq!(hear(&mut view, Kind::SandboxDestroyed(Destroyed { duration_ms: 1 })), None);
+    assert!(view.is_over && view.hosts[0].open == 0);
+}
+
+/// Proves: NET-7 shown, AUD-2 escaped-text
+#[test]
+fn the_page_tells_all_of_it_and_escapes_names() {
+    let mut view = View::of("s");
+    view.network = "proxy".to_owned();
+    hear(&mut view, attempt(Action::ProxyDenied, "x\x1b]52;c;y\x07.example", None));
+    hear(
+        &mut view,
+        Kind::NameQueried(Box::new(NameQueried {
+            name: "y\u{202e}.example".to_owned(),
+            record: "A".to_owned(),
+            answer: "REFUSED".to_owned(),
+            rule: None,
+            reason: Some("too many".to_owned()),
+            suspicion: Some("too long".to_owned()),
+            count: 3,
+        })),
+    );
+    let page = text::page(&view, Paint::none());
+    assert!(!page.contains(['\x1b', '\x07', '\u{202e}']), "{page}");
+    assert!(page.starts_with("run s (running), network proxy\nHOST"), "{page}");
+    assert!(page.contains("names: 0 answered, 3 not, 3 look like tunnelling\n"), "{page}");
+    assert!(page.contains("name      y\\u{202e}.example A: REFUSED, too many"), "{page}");
+}
+
+#[test]
+fn nothing_tried_is_said_so() {
+    let mut view = View::of("s");
+    view.network = "none".to_owned();
+    assert_eq!(
+        text::page(&view, Paint::none()),
+        "run s (running), network none\nnothing was tried\n"
+    );
+}
+
+#[test]
+fn sizes_have_units() {
+    let told = [0, 1023, 1024, 1 << 20, (1 << 30) * 5 / 2].map(bytes);
+    assert_eq!(told, ["0 B", "1023 B", "1.0 KiB", "1.0 MiB", "2.5 GiB"]);
+}

@@ -1,0 +1,100 @@
+//! `sandbox proxy`: the egress proxy alone, one line an event.
+
+use crate::output;
+use clap::Args;
+use palisade_record::Kind;
+use palisade_record::network::{ConnectionClosed, NetworkAttempt};
+use palisade_session::Caller;
+use palisade_session::proxy::{Heard, ProxyRequest, serve};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const ABOUT: &str = "\
+Speaks CONNECT, HTTP/1.1 with whole URLs, and SOCKS 5, and leads only where its rules allow: the hosts and ports of \
+the file's `network` section, or of an `allowlist` and `blocklist`. Private, loopback and metadata addresses are \
+never reached, whatever a name stands for. Every attempt is a line here and a record in the audit log.
+
+SIGHUP reads the file anew (a bad one changes nothing), SIGTERM ends it.
+
+Example:
+  sandbox proxy --config proxy.json --listen 0.0.0.0:3128";
+
+#[derive(Debug, Args)]
+#[command(after_long_help = ABOUT)]
+pub(crate) struct Proxy {
+    /// The rules, in any form that a policy is loaded from
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Where to listen; otherwise what the file's `listenAddr` says, or 127.0.0.1:3128
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+    /// Tell events as JSON, one object a line
+    #[arg(long)]
+    json: bool,
+}
+
+impl Proxy {
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        let caller = Caller::here()?;
+        let request = ProxyRequest { config: self.config, listen: self.listen };
+        let mut tell = |heard: Heard<'_>| {
+            if self.json {
+                // Standard error may be closed; the audit log has it all the same.
+                let _ = writeln!(io::stderr(), "{}", object(&heard));
+            } else {
+                output::note(&line(&heard));
+            }
+        };
+        serve(&caller, &request, &mut tell)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn object(heard: &Heard<'_>) -> Value {
+    match heard {
+        Heard::Listening { address, session } => {
+            json!({ "event": "LISTENING", "address": address, "session": session })
+        }
+        Heard::Happened(kind) => serde_json::to_value(kind).unwrap_or_default(),
+        Heard::Note(text) => json!({ "event": "NOTE", "text": text }),
+        Heard::Reread => json!({ "event": "REREAD" }),
+        Heard::NotReread(error) => json!({ "event": "NOT_REREAD", "error": error.to_string() }),
+    }
+}
+
+fn line(heard: &Heard<'_>) -> String {
+    match heard {
+        Heard::Listening { address, session } => format!("proxy {session} listens at {address}"),
+        Heard::Happened(Kind::NetworkAttempt(attempt)) => attempted(attempt),
+        Heard::Happened(Kind::ConnectionClosed(closed)) => ended(closed),
+        Heard::Happened(kind) => format!("{kind:?}"),
+        Heard::Note(text) => text.clone(),
+        Heard::Reread => "the rules were read anew".to_owned(),
+        Heard::NotReread(error) => format!("the rules stay as they were: {error}"),
+    }
+}
+
+fn attempted(attempt: &NetworkAttempt) -> String {
+    let verdict = if attempt.action.is_allowed() { "allowed" } else { "denied" };
+    let mut text = format!("{verdict} {}:{}", attempt.host, attempt.port);
+    if let Some(address) = attempt.address {
+        text.push_str(&format!(" at {address}"));
+    }
+    match (&attempt.reason, &attempt.rule) {
+        (Some(reason), _) => text.push_str(&format!(": {reason}")),
+        (None, Some(rule)) => text.push_str(&format!(" by {rule}")),
+        (None, None) => {}
+    }
+    if attempt.count > 1 {
+        text.push_str(&format!(", {} times", attempt.count));
+    }
+    text
+}
+
+fn ended(closed: &ConnectionClosed) -> String {
+    let ConnectionClosed { host, port, sent, received, duration_ms, .. } = closed;
+    format!("closed {host}:{port} after {duration_ms} ms, {sent} bytes sent, {received} received")
+}

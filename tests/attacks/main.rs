@@ -9,6 +9,8 @@
 
 mod answering;
 mod attributes;
+mod egress;
+mod egress_http;
 mod executables;
 mod files;
 mod gate;

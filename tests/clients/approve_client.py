@@ -6,7 +6,7 @@
     approve_client.py DIRECTORY deny PATH [--lifetime once|session|always]
 
 DIRECTORY holds the sockets. `approve` and `deny` wait until somebody asks for PATH, answer that
-question and end with 0 once the session has taken the answer.
+question and end with 0 once the session has taken the answer. For a host, PATH is HOST:PORT.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import sys
 import time
 
 PROTOCOL = 1
+QUESTIONS = {"event.fs_request", "event.host_request"}
 
 
 class Session:
@@ -96,6 +97,8 @@ def check(message):
 
 def path_of(question):
     """The exact bytes: `path` is only their text, if they are none."""
+    if "host" in question:
+        return f"{question['host']}:{question['port']}".encode()
     if "pathBytes" in question:
         return bytes.fromhex(question["pathBytes"])
     return os.fsencode(question["path"])
@@ -111,14 +114,15 @@ def list_questions(watch):
     for session, message in watch.events():
         if message["type"] == "event.hello":
             expected[session.name] = message["open"]
-        elif message["type"] == "event.fs_request":
+        elif message["type"] in QUESTIONS:
             seen[(session.name, message["id"])] = message
         counts = {name: sum(key[0] == name for key in seen) for name in expected}
         if len(expected) == len(watch.known) and counts == expected:
             break
     for (name, number), question in sorted(seen.items()):
-        print(json.dumps({"session": name, "id": number, "path": question["path"],
-                          "access": question["access"], "requests": question["requests"]}))
+        about = {key: question[key] for key in ("path", "access", "host", "port") if key in question}
+        print(json.dumps({"session": name, "id": number, **about,
+                          "requests": question["requests"]}))
 
 
 def answer(watch, arguments):
@@ -127,7 +131,7 @@ def answer(watch, arguments):
     asked = None
     awaited = {"event.audit", "event.reply"}
     for session, message in watch.events():
-        if message["type"] == "event.fs_request" and asked is None and path_of(message) == wanted:
+        if message["type"] in QUESTIONS and asked is None and path_of(message) == wanted:
             asked = (session, message["id"])
             command = {"type": "cmd." + arguments.what, "id": message["id"], "request": 1}
             if arguments.directory:

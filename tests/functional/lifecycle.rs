@@ -249,7 +249,7 @@ fn level_0_needs_a_reason_and_keeps_it() {
     both.assert_code(125);
 }
 
-/// Proves: POL-1 level-1-host-network, NET-1 host-approved, NET-1 none-default
+/// Proves: POL-1 level-1-host-network, NET-1 host-approved, NET-1 none-default, NET-8 approval
 #[test]
 fn the_hosts_network_is_recorded_as_an_approval() {
     let world = World::new();
@@ -262,10 +262,14 @@ fn the_hosts_network_is_recorded_as_an_approval() {
         assert_eq!(output.report.unwrap()["approvals"][0]["what"], "network:host");
     }
     assert_ne!(inside(&world, &[], "readlink /proc/self/ns/net").out().trim(), own);
-    let inherited = world.sandbox_run([""; 0], ["true"]).env("SANDBOX_NETWORK", "enabled").run();
-    inherited.assert_code(126);
+    for (word, code) in [("host", 126), ("nat", 126), ("enabled", 0)] {
+        let inherited = world.sandbox_run([""; 0], ["true"]).env("SANDBOX_NETWORK", word).run();
+        inherited.assert_code(code);
+    }
     let log = world.sandbox(["audit", "show", "--json"]).run();
-    assert_eq!(log.out().matches("network:host").count(), 2, "{}", log.out());
+    let recorded = |what: &str| log.out().matches(&format!("\"what\":\"{what}\"")).count();
+    assert_eq!(recorded("network:host"), 2, "{}", log.out());
+    assert_eq!(recorded("network:proxy"), 1, "{}", log.out());
 }
 
 /// Proves: PROC-4 time

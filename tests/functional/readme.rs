@@ -77,7 +77,7 @@ fn the_documented_policies_are_valid() {
     let world = World::new();
     let blocks: Vec<&str> =
         POLICIES.split("```yaml\n").skip(1).filter_map(|block| block.split("```").next()).collect();
-    assert_eq!(blocks.len(), 2);
+    assert_eq!(blocks.len(), 3);
     for block in blocks {
         let file = world.write("documented.yaml", block);
         world.sandbox(["policy", "check"]).arg(file).run().assert_code(0);

@@ -23,6 +23,11 @@ pub(crate) fn probe() -> PathBuf {
     locate("PALISADE_PROBE", "palisade-probe")
 }
 
+/// The program that makes a small internet in a namespace.
+pub(crate) fn netlab() -> PathBuf {
+    locate("PALISADE_NETLAB", "palisade-netlab")
+}
+
 /// A Rust toolchain (`bin/cargo`, `bin/rustc`, `lib`) that the user of the tests can read.
 #[must_use]
 pub fn rust_toolchain() -> PathBuf {

@@ -232,6 +232,17 @@ impl Running {
         }
     }
 
+    /// Fails the test unless this text appears on standard error.
+    pub fn wait_for_stderr(&self, text: &str) {
+        if !self.stderr.wait_for(text.as_bytes(), self.ends_at) {
+            panic!(
+                "`{}` never said {text:?}: {}",
+                self.shown,
+                String::from_utf8_lossy(&self.stderr.so_far()),
+            );
+        }
+    }
+
     /// Waits for the end and collects what was said.
     #[must_use]
     pub fn wait(mut self) -> Output {

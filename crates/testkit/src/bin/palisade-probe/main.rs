@@ -4,6 +4,7 @@
 
 mod attributes;
 mod bombs;
+mod egress;
 mod files;
 mod kernel;
 mod loops;
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 type Probe = (&'static str, &'static str, fn(&[String]) -> Result<String, Failure>);
 
 /// Every group's table of subcommands.
-const GROUPS: [&[Probe]; 11] = [
+const GROUPS: [&[Probe]; 12] = [
     files::PROBES,
     attributes::PROBES,
     mounts::PROBES,
@@ -29,6 +30,7 @@ const GROUPS: [&[Probe]; 11] = [
     kernel::PROBES,
     loops::PROBES,
     network::PROBES,
+    egress::PROBES,
     notified::PROBES,
     races::PROBES,
     surroundings::PROBES,

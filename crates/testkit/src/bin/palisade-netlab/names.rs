@@ -1,0 +1,84 @@
+//! Every name and address of the lab. Tests rely on these; what is not here does not exist.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+
+pub(crate) const RESOLVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 53);
+/// Where datagrams are answered.
+pub(crate) const DATAGRAMS: [&str; 2] = ["203.0.113.10", "2001:db8::10"];
+
+/// What the loopback holds. A whole network on it is local, whole.
+pub(crate) const ADDRESSES: &[&str] = &[
+    "203.0.113.1/24",
+    "2001:db8::10/128",
+    "2001:db8::11/128",
+    "2001:db8::16/128",
+    // What no sandbox may reach, with the same servers behind it.
+    "10.0.0.5/32",
+    "100.64.0.5/32",
+    "169.254.169.254/32",
+    "fd00::5/128",
+    "64:ff9b::a00:5/128",
+    "2002:a00:5::1/128",
+    "2001:0:a00:5::1/128",
+];
+
+/// Names and what they stand for, always the same.
+const FIXED: &[(&str, &[&str])] = &[
+    ("web.example", &["203.0.113.10", "2001:db8::10"]),
+    ("other.example", &["203.0.113.11", "2001:db8::11"]),
+    ("deep.sub.other.example", &["203.0.113.11", "2001:db8::11"]),
+    ("four.example", &["203.0.113.14"]),
+    ("six.example", &["2001:db8::16"]),
+    ("git.example", &["203.0.113.20"]),
+    ("index.example", &["203.0.113.21"]),
+    ("files.example", &["203.0.113.22"]),
+    ("packages.example", &["203.0.113.23"]),
+    ("crates.example", &["203.0.113.24"]),
+    ("ssh.example", &["203.0.113.25"]),
+    ("proxy.example", &["203.0.113.30"]),
+    ("evil.example", &["203.0.113.66"]),
+    ("xn--bcher-kva.example", &["203.0.113.12"]),
+    ("private.example", &["10.0.0.5"]),
+    ("shared.example", &["100.64.0.5"]),
+    ("metadata.example", &["169.254.169.254"]),
+    ("loopback.example", &["127.0.0.1"]),
+    ("mixed.example", &["203.0.113.10", "10.0.0.5"]),
+    ("local.example", &["fd00::5"]),
+    ("mapped.example", &["::ffff:10.0.0.5"]),
+    ("translated.example", &["64:ff9b::a00:5"]),
+    ("six-to-four.example", &["2002:a00:5::1"]),
+    ("teredo.example", &["2001:0:a00:5::1"]),
+];
+/// Names below it have a public address the first time they are asked for, and a private one from then on.
+const TURNING: &str = ".turning.example";
+/// Whoever asks for a name below it tells its owner something.
+const LISTENING: &str = ".evil.example";
+
+/// What a name stands for when it is asked for the `nth` time; none if it does not exist.
+pub(crate) fn addresses(name: &str, nth: u64) -> Option<Vec<IpAddr>> {
+    if name.ends_with(TURNING) {
+        let address =
+            if nth == 0 { Ipv4Addr::new(203, 0, 113, 66) } else { Ipv4Addr::new(10, 0, 0, 5) };
+        return Some(vec![address.into()]);
+    }
+    if name.ends_with(LISTENING) {
+        return Some(vec![Ipv4Addr::new(203, 0, 113, 66).into()]);
+    }
+    let (_, listed) = FIXED.iter().find(|(known, _)| *known == name)?;
+    Some(listed.iter().filter_map(|text| text.parse().ok()).collect())
+}
+
+/// The addresses of one family.
+pub(crate) fn of_family(addresses: &[IpAddr], v6: bool) -> Vec<IpAddr> {
+    addresses.iter().copied().filter(|address| address.is_ipv6() == v6).collect()
+}
+
+/// Every address of both families.
+pub(crate) const EVERYWHERE: Ipv6Addr = Ipv6Addr::UNSPECIFIED;
+
+/// The address and port a client connected to, in the form it would write them.
+pub(crate) fn met_at(stream: &TcpStream) -> io::Result<String> {
+    let local = stream.local_addr()?;
+    Ok(SocketAddr::new(local.ip().to_canonical(), local.port()).to_string())
+}

@@ -1,0 +1,101 @@
+//! HTTP and HTTPS on every address of the lab, on the usual ports and the usual unusual ones.
+
+use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use serde_json::json;
+
+use crate::certificates::Certificates;
+use crate::journal::Journal;
+use crate::request::Request;
+use crate::{Result, names, pages};
+
+const PLAIN: [u16; 2] = [80, 8080];
+const SECURE: [u16; 2] = [443, 8443];
+
+/// What every connection needs.
+#[derive(Clone)]
+struct Site {
+    directory: PathBuf,
+    journal: Journal,
+    tls: Arc<ServerConfig>,
+}
+
+pub(crate) fn serve(directory: &Path, journal: &Journal, certificates: Certificates) -> Result<()> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let tls = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(certificates));
+    let site =
+        Site { directory: directory.to_owned(), journal: journal.clone(), tls: Arc::new(tls) };
+    for port in PLAIN {
+        listen(&site, TcpListener::bind((names::EVERYWHERE, port))?, plain);
+    }
+    for port in SECURE {
+        listen(&site, TcpListener::bind((names::EVERYWHERE, port))?, secure);
+    }
+    Ok(())
+}
+
+fn listen(site: &Site, listener: TcpListener, talk: fn(&Site, TcpStream) -> io::Result<()>) {
+    let site = site.clone();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let site = site.clone();
+            // A client that hangs up early is the test's affair.
+            thread::spawn(move || talk(&site, stream));
+        }
+    });
+}
+
+fn plain(site: &Site, stream: TcpStream) -> io::Result<()> {
+    let local = names::met_at(&stream)?;
+    site.journal.note(&json!({"kind": "tcp", "local": local}));
+    requests(site, stream, &local, None)
+}
+
+fn secure(site: &Site, stream: TcpStream) -> io::Result<()> {
+    let local = names::met_at(&stream)?;
+    site.journal.note(&json!({"kind": "tcp", "local": local}));
+    let connection = ServerConnection::new(Arc::clone(&site.tls)).map_err(io::Error::other)?;
+    let mut stream = StreamOwned::new(connection, stream);
+    while stream.conn.is_handshaking() {
+        stream.conn.complete_io(&mut stream.sock)?;
+    }
+    let name = stream.conn.server_name().unwrap_or_default().to_owned();
+    site.journal.note(&json!({"kind": "tls", "local": local, "name": name}));
+    requests(site, stream, &local, Some(&name))
+}
+
+fn requests(
+    site: &Site,
+    stream: impl Read + Write,
+    local: &str,
+    tls: Option<&str>,
+) -> io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    // Bytes that are not there yet are waited for; the head of the next request may never come.
+    while !stream.fill_buf()?.is_empty() {
+        let Some(request) = Request::read(&mut stream)? else { return Ok(()) };
+        site.journal.note(&json!({
+            "kind": "http",
+            "local": local,
+            "tls": tls,
+            "line": request.line,
+            "host": request.host(),
+            "headers": request.headers,
+            "body": String::from_utf8_lossy(&request.body[..request.body.len().min(4096)]),
+        }));
+        pages::answer(&site.directory, &request, local, stream.get_mut())?;
+        stream.get_mut().flush()?;
+        if request.ends_connection() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}

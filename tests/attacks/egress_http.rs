@@ -1,0 +1,90 @@
+//! Requests that two programs read in two ways (N10): what the proxy takes for a body, or for one header,
+//! is a request of its own to a careless server behind it.
+
+use std::rc::Rc;
+
+use palisade_testkit::Lab;
+
+use crate::egress::{PROXY, in_lab, lab};
+use crate::host::{probe, strings};
+
+/// It has to know where a request goes before it can pass one on, so its parser is no layer that comes off.
+const READS_FIRST: &str = "the proxy passes on only what it has read, written anew";
+
+/// What must not arrive: a request that nobody judged.
+fn hidden(lab: &Rc<Lab>) -> impl Fn() -> bool + 'static {
+    let lab = Rc::clone(lab);
+    move || lab.requested("evil.example", "GET /hidden")
+}
+
+fn smuggle(name: &str, request: &'static str) {
+    for (how, place) in [("directly", "web.example:80"), ("through the proxy", PROXY)] {
+        let lab = lab();
+        let arrived = hidden(&lab);
+        // The proxy is given a whole URL, which is all that differs.
+        let sent = if place == PROXY {
+            request.replace(" / ", " http://web.example/ ")
+        } else {
+            request.to_owned()
+        };
+        let attack = in_lab(&lab, "N10", format!("{name}, {how}"));
+        let attack = if place == PROXY {
+            attack.by_design(READS_FIRST)
+        } else {
+            attack.proves(&["NET-4 sni"]).held_by(&["strict-http"])
+        };
+        attack
+            .flags(|_| strings(&["--allow-host", "web.example"]))
+            .command(move |world| probe(world, &["raw", place, &sent]))
+            .bare_command(move |world| probe(world, &["raw", "web.example:80", request]))
+            .succeeded(move |_, _| arrived())
+            .contained(|_, output| output.out().contains("HTTP/1.1 400"))
+            .check();
+    }
+}
+
+/// Proves: NET-4 sni
+#[test]
+fn n10_a_length_beside_chunks_hides_no_request() {
+    smuggle(
+        "a request in the chunks of another one that has a length too",
+        "POST / HTTP/1.1\\r\\nHost: web.example\\r\\nContent-Length: 4\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n\
+         2c\\r\\nGET /hidden HTTP/1.1\\r\\nHost: evil.example\\r\\n\\r\\n\\r\\n0\\r\\n\\r\\n",
+    );
+}
+
+/// Proves: NET-4 sni
+#[test]
+fn n10_a_lone_line_feed_ends_no_header() {
+    smuggle(
+        "a header behind a lone line feed",
+        "GET / HTTP/1.1\\r\\nX-Note: a\\r\\nHost: web.example\\r\\nX-More: b\\n\\nGET /hidden HTTP/1.1\\nHost: evil.example\\r\\n\\r\\n",
+    );
+}
+
+/// Proves: NET-4 sni
+#[test]
+fn n10_two_lengths_hide_no_request() {
+    smuggle(
+        "a request behind the shorter of two lengths",
+        "POST / HTTP/1.1\\r\\nHost: web.example\\r\\nContent-Length: 1\\r\\nContent-Length: 45\\r\\n\\r\\n\
+         xGET /hidden HTTP/1.1\\r\\nHost: evil.example\\r\\n\\r\\n",
+    );
+}
+
+/// Proves: NET-4 sni
+#[test]
+fn n10_a_whole_url_and_a_host_must_agree() {
+    let lab = lab();
+    let arrived = hidden(&lab);
+    let request = "GET http://web.example/hidden HTTP/1.1\\r\\nHost: evil.example\\r\\nConnection: close\\r\\n\\r\\n";
+    let bare = "GET /hidden HTTP/1.1\\r\\nHost: evil.example\\r\\nConnection: close\\r\\n\\r\\n";
+    in_lab(&lab, "N10", "a whole URL beside a header for another host")
+        .by_design(READS_FIRST)
+        .flags(|_| strings(&["--allow-host", "web.example"]))
+        .command(move |world| probe(world, &["raw", PROXY, request]))
+        .bare_command(move |world| probe(world, &["raw", "web.example:80", bare]))
+        .succeeded(move |_, _| arrived())
+        .contained(|_, output| output.out().contains("HTTP/1.1 400"))
+        .check();
+}

@@ -1,0 +1,182 @@
+//! NAT for who needs any port and any host, and ports that are published inwards (NET-9).
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
+
+use palisade_testkit::{Part, am_root};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::egress_support::Net;
+use crate::inside::{below, eventually, status_field};
+
+/// Any host and port, but no private address, metadata service or loopback of the host's.
+const TRY: &str = "PATH=/usr/bin:/bin; for place in 203.0.113.11:80 203.0.113.11:8080 10.0.0.5:80 169.254.169.254:80 100.64.0.5:80; do \
+    curl -s -o /dev/null -w \"$place %{http_code}\\n\" --max-time 5 http://$place/; done; \
+    curl -s --max-time 5 http://other.example/";
+const REACHED: &str = "203.0.113.11:80 200\n203.0.113.11:8080 200\n";
+
+/// Helpers are root's programs, or they are not run; and in an ordinary user's lab nothing is root's.
+fn can_tell_whose_programs_are() -> bool {
+    if !am_root() {
+        println!(
+            "not tried: in a user namespace without root nobody can tell which programs are root's"
+        );
+    }
+    am_root()
+}
+
+fn reaches_the_world_and_nothing_private(helper: &str) {
+    if !can_tell_whose_programs_are() {
+        return;
+    }
+    let net = Net::with(&[Part::Uplink]);
+    let programs = only(helper);
+    let output = net
+        .lab
+        .sandbox_run(&net.world, ["--network", "nat"], ["/bin/sh", "-c", TRY])
+        .env("PATH", programs.path())
+        .deadline(Duration::from_secs(90))
+        .run();
+    let out = output.out();
+    assert!(out.starts_with(REACHED), "{out}{}", output.err());
+    for place in ["10.0.0.5", "169.254.169.254", "100.64.0.5"] {
+        assert!(out.contains(&format!("{place}:80 000")), "{out}");
+        assert!(!net.lab.connected(&format!("{place}:")), "{:#?}", net.lab.journal());
+    }
+    assert!(
+        out.ends_with("hello from other.example\n"),
+        "names are looked up too: {out}{}",
+        output.err()
+    );
+}
+
+/// A directory for `PATH` in which this is the only helper. Whoever the helper runs as can look into it.
+fn only(helper: &str) -> TempDir {
+    let everyone = Permissions::from_mode(0o755);
+    let directory = tempfile::Builder::new()
+        .prefix("palisade-helpers-")
+        .permissions(everyone)
+        .tempdir_in("/var/tmp")
+        .unwrap();
+    for program in ["sh", "curl", helper] {
+        let link = directory.path().join(program);
+        std::os::unix::fs::symlink(format!("/usr/bin/{program}"), &link).unwrap();
+    }
+    directory
+}
+
+/// Proves: NET-9 pasta, NET-9 private
+#[test]
+fn pasta_reaches_the_world_and_nothing_private() {
+    reaches_the_world_and_nothing_private("pasta");
+}
+
+/// Proves: NET-9 slirp, NET-9 private
+#[test]
+fn slirp4netns_reaches_the_world_and_nothing_private() {
+    reaches_the_world_and_nothing_private("slirp4netns");
+}
+
+/// A run whose way out has gone does not go on without one.
+///
+/// Proves: NET-9 pasta, NET-9 slirp
+#[test]
+fn a_helper_that_dies_takes_the_run_along() {
+    if !can_tell_whose_programs_are() {
+        return;
+    }
+    for helper in ["pasta", "slirp4netns"] {
+        let net = Net::with(&[Part::Uplink]);
+        let programs = only(helper);
+        let command = ["/bin/sh", "-c", "echo ready; exec /bin/sleep 1000"];
+        let run = net
+            .lab
+            .sandbox_run(&net.world, ["--network", "nat"], command)
+            .env("PATH", programs.path())
+            .deadline(Duration::from_secs(90))
+            .spawn();
+        run.wait_for_stdout("ready");
+        let is_helper =
+            |pid: &u32| status_field(*pid, "Name").is_some_and(|name| name.starts_with(helper));
+        let pid = below(&run).into_iter().find(is_helper).expect(helper);
+        kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), Signal::KILL).unwrap();
+        let output = run.wait();
+        assert_eq!(output.code(), 125, "{}", output.err());
+        assert!(output.err().contains("the NAT helper went away"), "{}", output.err());
+    }
+}
+
+/// Proves: NET-9 pasta
+#[test]
+fn without_a_helper_the_error_names_the_packages() {
+    let net = Net::with(&[Part::Uplink]);
+    let programs = only("true");
+    let output = net
+        .lab
+        .sandbox_run(&net.world, ["--network", "nat"], ["true"])
+        .env("PATH", programs.path())
+        .run();
+    assert_ne!(output.code(), 0);
+    assert!(
+        output.err().contains("passt") && output.err().contains("slirp4netns"),
+        "{}",
+        output.err()
+    );
+}
+
+/// Proves: NET-9 veth, NET-9 private
+#[test]
+fn root_gets_a_pair_of_interfaces() {
+    if !am_root() {
+        println!("not tried: only root can make interfaces on the host");
+        return;
+    }
+    let net = Net::with(&[Part::Uplink]);
+    net.lab
+        .bare(&net.world, "sh")
+        .args(["-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"])
+        .run()
+        .assert_code(0);
+    let output = net.run(&["--network", "nat"], &["sh", "-c", TRY]);
+    let out = output.out();
+    assert!(out.starts_with(REACHED), "{out}{}", output.err());
+    for place in ["10.0.0.5", "169.254.169.254", "100.64.0.5"] {
+        assert!(!net.lab.connected(&format!("{place}:")), "{:#?}", net.lab.journal());
+    }
+    let links = net.lab.bare(&net.world, "ip").args(["-brief", "link"]).run();
+    assert_eq!(links.out().lines().count(), 3, "nothing is left on the host: {}", links.out());
+}
+
+const SERVER: &str = "import socket\n\
+    s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)\n\
+    s.bind(('127.0.0.1', 8000)); s.listen(); print('ready', flush=True)\n\
+    for _ in range(2):\n\
+    \x20 c, _ = s.accept(); data = c.recv(100); c.sendall(b'got ' + data); c.close()\n";
+
+/// Proves: NET-9 published
+#[test]
+fn a_published_port_leads_in_and_no_other_does() {
+    for flags in [
+        &["--publish", "8123:8000"][..],
+        &["--publish", "127.0.0.1:8123:8000", "--allow-host", "web.example"],
+    ] {
+        let net = Net::new();
+        let run = net.spawn(flags, &["/usr/bin/python3", "-c", SERVER]);
+        run.wait_for_stdout("ready");
+        let ask = |address: &str, port: u16| {
+            let script = format!(
+                "import socket; s = socket.create_connection(('{address}', {port}), 10); s.sendall(b'hello'); print(s.recv(100).decode())"
+            );
+            net.lab.bare(&net.world, "/usr/bin/python3").args(["-c", &script]).run()
+        };
+        eventually("an answer from inside", || ask("127.0.0.1", 8123).out() == "got hello\n");
+        for (address, port) in [("127.0.0.1", 8000), ("203.0.113.10", 8123)] {
+            assert_ne!(ask(address, port).code(), 0, "{address}:{port} leads in");
+        }
+        assert_eq!(ask("127.0.0.1", 8123).out(), "got hello\n");
+        run.wait().assert_code(0);
+        assert_ne!(ask("127.0.0.1", 8123).code(), 0, "the port is closed with the run");
+    }
+}

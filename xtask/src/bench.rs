@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::measure::{self, Contender, Surroundings, Times, ratio};
 use crate::setup::{self, TestUser};
-use crate::{bench_gate, bench_limits, bench_trees, dist, programs, stage};
+use crate::{bench_egress, bench_gate, bench_limits, bench_trees, dist, programs, stage};
 
 const TRUE: &str = "/bin/true";
 const BARE: &str = "bare";
@@ -51,6 +51,8 @@ enum Subject {
     Files,
     /// What the gate costs: calls on what may be seen, whole programs, questions and decisions.
     Gate,
+    /// What the way out costs: transfers, connections, idle tunnels.
+    Egress,
     /// How far past each limit a run gets, and how late the host's timers are meanwhile.
     Limits,
 }
@@ -65,6 +67,10 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
         Subject::Gate => {
             let rounds = arguments.rounds.unwrap_or(10);
             return bench_gate::gate(&sandbox, place.path(), arguments.json, rounds);
+        }
+        Subject::Egress => {
+            let rounds = arguments.rounds.unwrap_or(5);
+            return bench_egress::egress(&sandbox, place.path(), arguments.json, rounds);
         }
         Subject::Limits => {
             return bench_limits::limits(&sandbox, arguments.json, arguments.rounds.unwrap_or(10));

@@ -4,8 +4,10 @@
 
 mod attacks;
 mod bench;
+mod bench_egress;
 mod bench_gate;
 mod bench_limits;
+mod bench_network;
 mod bench_question;
 mod bench_trees;
 mod conformance;

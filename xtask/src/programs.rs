@@ -1,5 +1,5 @@
-//! Builds what is tested: the shipped program, the one whose layers come off, the probe, and
-//! the test executables. The two builds of `sandbox` must never be mistaken for each other.
+//! Builds what is tested: the shipped program, the one whose layers come off, the probe, the lab,
+//! and the test executables. The two builds of `sandbox` must never be mistaken for each other.
 
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,7 @@ pub(crate) struct Programs {
     pub(crate) sandbox: PathBuf,
     pub(crate) sandbox_layers_off: PathBuf,
     pub(crate) probe: PathBuf,
+    pub(crate) netlab: PathBuf,
     pub(crate) tests: Vec<TestExecutable>,
 }
 
@@ -40,7 +41,8 @@ pub(crate) fn build_for(target: Option<&str>) -> Result<Programs> {
     eprintln!("building sandbox as it ships, the probe and the tests");
     let sandbox = keep(&build_binary("sandbox", &[])?, "sandbox")?;
     let probe = keep(&build_binary("palisade-probe", &[])?, "palisade-probe")?;
-    Ok(Programs { sandbox, sandbox_layers_off, probe, tests: build_tests(target)? })
+    let netlab = keep(&build_binary("palisade-netlab", &[])?, "palisade-netlab")?;
+    Ok(Programs { sandbox, sandbox_layers_off, probe, netlab, tests: build_tests(target)? })
 }
 
 /// Builds one binary and returns where cargo left it.

@@ -1,6 +1,8 @@
 //! Makes a fresh Debian or Ubuntu machine fit for the tests: packages and an ordinary user.
 //! Installs only what is missing, so that a second run costs nothing and needs no network.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -35,10 +37,22 @@ const NEEDED: &[(Needed, &str)] = &[
     (Needed::Program("ip"), "iproute2"),
     (Needed::Program("su"), "util-linux"),
     (Needed::Program("umount"), "mount"),
+    (Needed::Program("ssh"), "openssh-client"),
+    // The servers without their services: nothing is started on the host.
+    (Needed::Program("dropbear"), "dropbear-bin"),
+    (Needed::Program("tinyproxy"), "tinyproxy-bin"),
+    (Needed::Program("pip3"), "python3-pip"),
+    (Needed::Program("pasta"), "passt"),
+    (Needed::Program("slirp4netns"), "slirp4netns"),
+    (Needed::File("/etc/ssl/certs/ca-certificates.crt"), "ca-certificates"),
     (Needed::Program("useradd"), "passwd"),
     (Needed::File("/usr/include/seccomp.h"), "libseccomp-dev"),
     (Needed::File("/usr/include/stdlib.h"), "libc6-dev"),
 ];
+
+/// What some tests use and the emulated machine has no room for: their tests are not run there.
+const NEEDED_ON_THE_HOST: &[(Needed, &str)] =
+    &[(Needed::Program("npm"), "npm"), (Needed::Program("javac"), "default-jdk-headless")];
 
 /// What the emulated machine of `cargo xtask vm-test` is made with.
 const NEEDED_BY_THE_MACHINE: &[(Needed, &str)] = &[
@@ -51,7 +65,8 @@ const NEEDED_BY_THE_MACHINE: &[(Needed, &str)] = &[
 ];
 
 /// What only `cargo xtask bench` runs.
-const NEEDED_BY_THE_BENCHES: &[(Needed, &str)] = &[(Needed::Program("rg"), "ripgrep")];
+const NEEDED_BY_THE_BENCHES: &[(Needed, &str)] =
+    &[(Needed::Program("rg"), "ripgrep"), (Needed::Program("iperf3"), "iperf3")];
 
 enum Needed {
     Program(&'static str),
@@ -92,7 +107,22 @@ pub(crate) fn setup() -> Result<()> {
 
 /// Installs the missing packages of the tests, with root's rights or `sudo` where that asks nothing.
 pub(crate) fn install_packages() -> Result<()> {
-    install(NEEDED)
+    install(NEEDED)?;
+    install(NEEDED_ON_THE_HOST)?;
+    open_link_device()
+}
+
+/// As udev has it: whoever may make a network namespace may open a link in it. Machines without udev keep it for
+/// root, and then no NAT helper of an ordinary user works.
+fn open_link_device() -> Result<()> {
+    let device = Path::new("/dev/net/tun");
+    match device.metadata() {
+        Ok(found) if am_root() && found.permissions().mode() & 0o666 != 0o666 => {
+            std::fs::set_permissions(device, Permissions::from_mode(0o666))
+                .with_context(|| device.display().to_string())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The same for the emulated machine, which also needs what the tests need: it runs copies of it.
@@ -103,7 +133,7 @@ pub(crate) fn install_packages_of_the_machine() -> Result<()> {
 
 /// The same for the benches.
 pub(crate) fn install_packages_of_the_benches() -> Result<()> {
-    install(NEEDED)?;
+    install_packages()?;
     install(NEEDED_BY_THE_BENCHES)
 }
 

@@ -22,6 +22,7 @@ pub(crate) struct Stage {
     pub(crate) sandbox: PathBuf,
     pub(crate) sandbox_layers_off: PathBuf,
     pub(crate) probe: PathBuf,
+    pub(crate) netlab: PathBuf,
     pub(crate) tests: Vec<TestExecutable>,
     pub(crate) toolchain: PathBuf,
 }
@@ -40,6 +41,7 @@ impl Stage {
             sandbox: place(&programs.sandbox)?,
             sandbox_layers_off: place(&programs.sandbox_layers_off)?,
             probe: place(&programs.probe)?,
+            netlab: place(&programs.netlab)?,
             toolchain: reachable_toolchain(directory.path())?,
             tests,
             directory: directory.path().to_owned(),
@@ -54,6 +56,7 @@ impl Stage {
             sandbox: directory.join("sandbox"),
             sandbox_layers_off: directory.join("sandbox-layers-off"),
             probe: directory.join("palisade-probe"),
+            netlab: directory.join("palisade-netlab"),
             toolchain: directory.join("toolchain"),
             tests: tests
                 .iter()

@@ -198,6 +198,7 @@ impl Runner<'_> {
             .env("PALISADE_BIN", &self.stage.sandbox)
             .env("PALISADE_BIN_LAYERS_OFF", &self.stage.sandbox_layers_off)
             .env("PALISADE_PROBE", &self.stage.probe)
+            .env("PALISADE_NETLAB", &self.stage.netlab)
             .env("PALISADE_TOOLCHAIN", &self.stage.toolchain)
             // A changed snapshot is a failed test here, never a new file.
             .env("INSTA_UPDATE", "no");

@@ -67,7 +67,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("palisade-policy", &["palisade-gate", "palisade-hosts"]),
     ("palisade-egress", &["palisade-hosts", "palisade-netlink", "palisade-record", "palisade-sys"]),
     ("palisade-hosts", &[]),
-    ("palisade-netlink", &[]),
+    ("palisade-netlink", &["palisade-sys"]),
     ("palisade-gate", &[]),
     ("palisade-ask", &[]),
     ("palisade-record", &[]),

@@ -159,6 +159,7 @@ fn build(stage: &Path) -> Result<()> {
         tests.push(TestExecutable { path: name.into(), ..test.clone() });
     }
     link_or_copy_into(&programs.probe, stage)?;
+    link_or_copy_into(&programs.netlab, stage)?;
     // Optimised, because everything takes many times longer under emulation; and as it ships.
     println!("building the static binaries");
     for (features, name) in [(&["layers-off"][..], "sandbox-layers-off"), (&[], "sandbox")] {

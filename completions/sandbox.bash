@@ -40,11 +40,17 @@ _sandbox() {
             sandbox,learn)
                 cmd="sandbox__subcmd__learn"
                 ;;
+            sandbox,net)
+                cmd="sandbox__subcmd__net"
+                ;;
             sandbox,plan)
                 cmd="sandbox__subcmd__plan"
                 ;;
             sandbox,policy)
                 cmd="sandbox__subcmd__policy"
+                ;;
+            sandbox,proxy)
+                cmd="sandbox__subcmd__proxy"
                 ;;
             sandbox,run)
                 cmd="sandbox__subcmd__run"
@@ -115,11 +121,17 @@ _sandbox() {
             sandbox__subcmd__help,learn)
                 cmd="sandbox__subcmd__help__subcmd__learn"
                 ;;
+            sandbox__subcmd__help,net)
+                cmd="sandbox__subcmd__help__subcmd__net"
+                ;;
             sandbox__subcmd__help,plan)
                 cmd="sandbox__subcmd__help__subcmd__plan"
                 ;;
             sandbox__subcmd__help,policy)
                 cmd="sandbox__subcmd__help__subcmd__policy"
+                ;;
+            sandbox__subcmd__help,proxy)
+                cmd="sandbox__subcmd__help__subcmd__proxy"
                 ;;
             sandbox__subcmd__help,run)
                 cmd="sandbox__subcmd__help__subcmd__run"
@@ -236,7 +248,7 @@ _sandbox() {
 
     case "${cmd}" in
         sandbox)
-            opts="-h -V --help --version run learn plan doctor explain-syscall why policy approve top audit check-path generate help"
+            opts="-h -V --help --version run learn plan doctor explain-syscall why policy proxy approve top net audit check-path generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -414,7 +426,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__explain__subcmd__syscall)
-            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --arch --json --list --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --allow-network --allow-host --deny-host --allow-for --allow-private --publish --credential --intercept --upstream-proxy --follow-redirects --max-connections --max-bytes --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --arch --json --list --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -489,6 +501,42 @@ _sandbox() {
                     return 0
                     ;;
                 --approve-network-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --deny-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-private)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --publish)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --credential)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --upstream-proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-connections)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-bytes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -690,7 +738,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__help)
-            opts="run learn plan doctor explain-syscall why policy approve top audit check-path generate help"
+            opts="run learn plan doctor explain-syscall why policy proxy approve top net audit check-path generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -871,6 +919,20 @@ _sandbox() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        sandbox__subcmd__help__subcmd__net)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         sandbox__subcmd__help__subcmd__plan)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1025,6 +1087,20 @@ _sandbox() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        sandbox__subcmd__help__subcmd__proxy)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         sandbox__subcmd__help__subcmd__run)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1068,7 +1144,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__learn)
-            opts="-q -h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --output --report --metrics-file --json --quiet --help"
+            opts="-q -h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --allow-network --allow-host --deny-host --allow-for --allow-private --publish --credential --intercept --upstream-proxy --follow-redirects --max-connections --max-bytes --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --output --report --metrics-file --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1143,6 +1219,42 @@ _sandbox() {
                     return 0
                     ;;
                 --approve-network-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --deny-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-private)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --publish)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --credential)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --upstream-proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-connections)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-bytes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1253,8 +1365,22 @@ _sandbox() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        sandbox__subcmd__net)
+            opts="-f -h --follow --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         sandbox__subcmd__plan)
-            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --json --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --allow-network --allow-host --deny-host --allow-for --allow-private --publish --credential --intercept --upstream-proxy --follow-redirects --max-connections --max-bytes --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1329,6 +1455,42 @@ _sandbox() {
                     return 0
                     ;;
                 --approve-network-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --deny-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-private)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --publish)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --credential)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --upstream-proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-connections)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-bytes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1456,7 +1618,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__policy__subcmd__diff)
-            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --json --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --allow-network --allow-host --deny-host --allow-for --allow-private --publish --credential --intercept --upstream-proxy --follow-redirects --max-connections --max-bytes --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1531,6 +1693,42 @@ _sandbox() {
                     return 0
                     ;;
                 --approve-network-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --deny-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-private)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --publish)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --credential)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --upstream-proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-connections)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-bytes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1630,7 +1828,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__policy__subcmd__export)
-            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --format --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --allow-network --allow-host --deny-host --allow-for --allow-private --publish --credential --intercept --upstream-proxy --follow-redirects --max-connections --max-bytes --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1705,6 +1903,42 @@ _sandbox() {
                     return 0
                     ;;
                 --approve-network-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --deny-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-private)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --publish)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --credential)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --upstream-proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-connections)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-bytes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2030,7 +2264,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__policy__subcmd__show)
-            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --json --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --allow-network --allow-host --deny-host --allow-for --allow-private --publish --credential --intercept --upstream-proxy --follow-redirects --max-connections --max-bytes --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2105,6 +2339,42 @@ _sandbox() {
                     return 0
                     ;;
                 --approve-network-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --deny-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-private)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --publish)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --credential)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --upstream-proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-connections)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-bytes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2217,8 +2487,30 @@ _sandbox() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        sandbox__subcmd__proxy)
+            opts="-h --config --listen --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         sandbox__subcmd__run)
-            opts="-q -h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --report --metrics-file --json --quiet --help"
+            opts="-q -h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --allow-network --allow-host --deny-host --allow-for --allow-private --publish --credential --intercept --upstream-proxy --follow-redirects --max-connections --max-bytes --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --report --metrics-file --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2293,6 +2585,42 @@ _sandbox() {
                     return 0
                     ;;
                 --approve-network-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --deny-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-private)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --publish)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --credential)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --upstream-proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-connections)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-bytes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2418,7 +2746,7 @@ _sandbox() {
             return 0
             ;;
         sandbox__subcmd__why)
-            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --execute --json --help"
+            opts="-h --level --mode --static --view --on-ask --ask-timeout --no-userns --approve-no-isolation --rw --ro --overlay --blacklist --allow-write --no-protect-names --cwd --env --env-mode --hostname --no-debug --time-offset --network --approve-network-host --allow-network --allow-host --deny-host --allow-for --allow-private --publish --credential --intercept --upstream-proxy --follow-redirects --max-connections --max-bytes --memory --memory-high --swap --cpus --cpuset --cpu-time --pids --threads --open-files --io-bandwidth --iops --file-size --disk --inodes --timeout --grace --max-output --best-effort-limits --waive-limit --normalize-time --policy --preset --tool --execute --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2493,6 +2821,42 @@ _sandbox() {
                     return 0
                     ;;
                 --approve-network-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --deny-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-private)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --publish)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --credential)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --upstream-proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-connections)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-bytes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -253,6 +253,41 @@ fn n09_the_host_of_a_request_is_the_host_that_was_asked_for() {
         .check();
 }
 
+/// Proves: NET-4 sni
+#[test]
+fn n09_the_second_request_of_a_connection_is_judged_too() {
+    let lab = lab();
+    let seen = Rc::clone(&lab);
+    in_lab(&lab, "N09", "a request for another host, behind an honest one on the same connection")
+        .proves(&["NET-4 sni"])
+        .held_by(&["names-agree"])
+        .flags(allow(&["web.example"]))
+        .command(|world| {
+            let two = "GET / HTTP/1.1\\r\\nHost: web.example\\r\\n\\r\\n\
+                       GET /hidden HTTP/1.1\\r\\nHost: evil.example\\r\\n\\r\\n";
+            probe(world, &["raw", "web.example:80", two])
+        })
+        .succeeded(move |_, _| seen.requested("evil.example", "GET /hidden"))
+        .contained(|_, output| output.out().contains("hello from web.example"))
+        .check();
+}
+
+/// Proves: NET-4 sni
+#[test]
+fn n09_a_greeting_names_its_host() {
+    const NAMELESS: &str = "import ssl, socket\n\
+        ssl._create_unverified_context().wrap_socket(socket.create_connection(('web.example', 443), 5))\n";
+    let lab = lab();
+    let seen = Rc::clone(&lab);
+    in_lab(&lab, "N09", "a TLS greeting that names no host")
+        .proves(&["NET-4 sni"])
+        .held_by(&["names-agree"])
+        .flags(allow(&["web.example"]))
+        .command(|_| strings(&["/usr/bin/python3", "-c", NAMELESS]))
+        .succeeded(move |_, _| seen.saw(|entry| entry["kind"] == "tls" && entry["name"] == ""))
+        .check();
+}
+
 /// Proves: NET-3 block-list, NET-3 spellings
 #[test]
 fn n11_a_name_is_the_same_however_it_is_written() {

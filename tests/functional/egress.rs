@@ -171,6 +171,26 @@ fn a_server_that_speaks_first_is_heard() {
     assert_eq!(output.out(), "220 mail.example\nHELO\n300000\n");
 }
 
+/// Proves: NET-5 ignoring, NET-5 variables
+#[test]
+fn a_client_that_has_said_all_is_still_answered() {
+    let net = Net::new();
+    let output = net.python(
+        &["--allow-host", "web.example:80,7"],
+        "import socket\n\
+         def ask(place, data):\n\
+         \x20 s = socket.create_connection(place, 10); s.sendall(data); s.shutdown(socket.SHUT_WR)\n\
+         \x20 return b''.join(iter(lambda: s.recv(1000), b'')).splitlines()[-1].decode()\n\
+         rest = b' HTTP/1.1\\r\\nHost: web.example\\r\\n\\r\\n'\n\
+         print(ask(('web.example', 80), b'GET /' + rest))\n\
+         print(ask(('198.18.0.1', 3128), b'GET http://web.example/' + rest))\n\
+         print(ask(('web.example', 7), b'a line\\n'))\n",
+    );
+    output.assert_code(0);
+    let page = "hello from web.example\n";
+    assert_eq!(output.out(), format!("{page}{page}a line\n"));
+}
+
 /// Proves: NET-7 logged, NET-5 ignoring
 #[test]
 fn no_datagram_leaves_and_nobody_waits_for_an_answer() {

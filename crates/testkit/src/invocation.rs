@@ -284,11 +284,21 @@ impl Running {
             Some(must(serde_json::from_slice(&text), path.display()))
         });
         Output {
-            shown: self.shown,
+            shown: std::mem::take(&mut self.shown),
             status,
             stdout: self.stdout.so_far(),
             stderr: self.stderr.so_far(),
             report,
+        }
+    }
+}
+
+/// A test that fails must not leave what it started running.
+impl Drop for Running {
+    fn drop(&mut self) {
+        if std::thread::panicking() && matches!(self.child.try_wait(), Ok(None)) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
         }
     }
 }

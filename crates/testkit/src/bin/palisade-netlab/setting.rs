@@ -3,8 +3,11 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::mount::mount_bind;
 
@@ -12,6 +15,9 @@ use crate::{Result, certificates, names};
 
 const RESOLVER_FILE: &str = "/etc/resolv.conf";
 const BUNDLE: &str = "/etc/ssl/certs/ca-certificates.crt";
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Nothing is sent there.
+const ANY_PORT: u16 = 9;
 /// Who may send echo requests without being root.
 const PING_GROUPS: &str = "/proc/sys/net/ipv4/ping_group_range";
 
@@ -60,5 +66,25 @@ fn interfaces(uplink: bool) -> Result<()> {
         input.write_all(batch.as_bytes())?;
     }
     let ended = ip.wait()?;
-    if ended.success() { Ok(()) } else { Err(format!("ip -batch: {ended}").into()) }
+    if !ended.success() {
+        return Err(format!("ip -batch: {ended}").into());
+    }
+    names::ADDRESSES.iter().try_for_each(|address| wait_for_route(address))
+}
+
+/// The kernel sets up the newer protocol's routes a moment after it has taken the address.
+fn wait_for_route(address: &str) -> Result<()> {
+    let end = Instant::now() + PATIENCE;
+    let address: IpAddr = address.split('/').next().unwrap_or(address).parse()?;
+    let own: IpAddr = match address {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    while let Err(error) = UdpSocket::bind((own, 0))?.connect((address, ANY_PORT)) {
+        if Instant::now() > end {
+            return Err(format!("{address}: {error}").into());
+        }
+        thread::yield_now();
+    }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 //! knows.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _, UdpSocket};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs as _, UdpSocket};
 use std::time::Duration;
 
 use rustix::net::{AddressFamily, SendFlags, SocketType, ipproto, sockopt};
@@ -63,6 +63,8 @@ fn raw(arguments: &[String]) -> Result<String, Failure> {
 fn exchange(place: &str, request: &[u8]) -> Result<String, Failure> {
     let mut stream = connect(place)?;
     stream.write_all(request)?;
+    // Whoever keeps connections open for more requests ends this one then.
+    stream.shutdown(Shutdown::Write)?;
     let mut answer = Vec::new();
     // A server that keeps the connection open has still answered.
     match stream.read_to_end(&mut answer) {

@@ -179,7 +179,10 @@ impl Engine {
 
     /// Connects to what was admitted, within the time that is set for it.
     pub async fn dial(self: &Rc<Self>, admitted: &Admitted) -> Result<TcpStream, Refused> {
-        dial::dial(self, admitted).await
+        admitted.wait();
+        let dialled = dial::dial(self, admitted).await;
+        admitted.resume();
+        dialled
     }
 
     /// An admitted connection names another host than the one it was admitted for. Told.
@@ -223,7 +226,9 @@ impl Engine {
         if self.load.left() == 0 {
             return Err(refusal(wanted, Cause::Limit, "the limit of bytes is reached".to_owned()));
         }
+        permit.wait();
         let addresses = self.addresses(wanted).await?;
+        permit.resume();
         Ok(Admitted::new(self, wanted, addresses, rule, permit))
     }
 

@@ -1,8 +1,8 @@
 //! How many connections there are at once, and how much they carried.
 //!
-//! A connection waits (for a head, an answer, a look-up, its first bytes) or is served. When all places are taken
-//! a new one takes the place of one that waits: thousands of slow ones push each other out, and never one that is
-//! served (N14).
+//! A connection waits (for a head, an answer, a look-up, the other side, its first bytes) or is served. When all
+//! places are taken a new one takes the place of one that waits: thousands of slow ones push each other out, and
+//! never one that is served (N14).
 
 use crate::config::Config;
 use std::cell::{Cell, RefCell};
@@ -35,8 +35,9 @@ pub(crate) struct Seat {
     destination: Destination,
     /// So many ways out are open for it; without one it waits.
     open: Cell<usize>,
-    /// Its number in the queue, while it waits.
-    place: Cell<Option<u64>>,
+    /// By when it came: the one that came first makes way first.
+    number: u64,
+    is_waiting: Cell<bool>,
     lost: Rc<Notify>,
 }
 
@@ -86,7 +87,8 @@ impl Load {
             load: Rc::clone(self),
             destination,
             open: Cell::new(0),
-            place: Cell::new(None),
+            number: self.arrivals.replace(self.arrivals.get() + 1),
+            is_waiting: Cell::new(false),
             lost: Rc::default(),
         });
         seat.wait();
@@ -142,19 +144,19 @@ impl Seat {
     }
 
     fn wait(&self) {
-        let number = self.load.arrivals.get() + 1;
-        self.load.arrivals.set(number);
         let mut waiting = self.load.waiting.borrow_mut();
         let queue = waiting.entry(self.destination.clone()).or_default();
-        queue.insert(number, Rc::clone(&self.lost));
-        self.place.set(Some(number));
+        queue.insert(self.number, Rc::clone(&self.lost));
+        self.is_waiting.set(true);
     }
 
     fn leave_queue(&self) {
-        let Some(number) = self.place.take() else { return };
+        if !self.is_waiting.replace(false) {
+            return;
+        }
         let mut waiting = self.load.waiting.borrow_mut();
         let Some(queue) = waiting.get_mut(&self.destination) else { return };
-        queue.remove(&number);
+        queue.remove(&self.number);
         if queue.is_empty() {
             waiting.remove(&self.destination);
         }
@@ -168,9 +170,9 @@ impl Drop for Seat {
 }
 
 impl Permit {
-    /// Nothing came over the way out yet: until [`Permit::resume`] the connection waits.
+    /// Nothing can come over the way out yet: until [`Permit::resume`] the connection waits.
     pub(crate) fn wait(&self) {
-        if !self.is_waiting.replace(true) {
+        if self.seat.is_some() && !self.is_waiting.replace(true) {
             self.close();
         }
     }

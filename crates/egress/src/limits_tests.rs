@@ -141,3 +141,26 @@ fn without_the_check_nothing_is_refused() {
     assert_eq!(permits.len(), 10);
     assert!(load.carry(100));
 }
+
+#[test]
+fn the_one_that_came_first_makes_way_first_whatever_it_did_meanwhile() {
+    run(async {
+        let load = load(2);
+        let seat = load.seat(to("a.example")).unwrap();
+        let inside = Rc::clone(&load);
+        let (go_on, wait) = tokio::sync::oneshot::channel::<()>();
+        let first = spawn_local(seat.hold(async move {
+            let permit = inside.enter().unwrap();
+            wait.await.unwrap();
+            permit.wait();
+            pending::<()>().await;
+        }));
+        yield_now().await;
+        let second = waiting(&load, "a.example").await;
+        go_on.send(()).unwrap();
+        yield_now().await;
+        let _third = load.seat(to("b.example")).unwrap();
+        assert_eq!(first.await.unwrap(), None);
+        assert!(!second.is_finished());
+    });
+}

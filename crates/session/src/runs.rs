@@ -31,7 +31,7 @@ const A_MOMENT: Duration = Duration::from_millis(50);
 /// Of a command line so much is told.
 const LONGEST_COMMAND: usize = 1000;
 /// Writing such a file takes microseconds. One that still says nothing after this never will.
-const UNFINISHED: Duration = Duration::from_secs(60);
+const UNFINISHED: Duration = Duration::from_secs(5);
 
 /// What others may know of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

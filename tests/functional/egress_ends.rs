@@ -46,6 +46,9 @@ fn a_run_that_ends_closes_and_tells_what_was_open() {
     eventually("the connection is closed", || open_connections(&net) == 0);
 }
 
+/// `CAP_SYS_PTRACE`, which is the broker's.
+const TO_LOOK_INTO_CALLERS: &str = "0000000000080000";
+
 /// `CAP_NET_ADMIN` in the sandbox's user namespace, to read the counters of its network; the ordinary user who
 /// made that namespace needs none.
 fn to_count_packets() -> &'static str {
@@ -61,10 +64,14 @@ fn the_process_that_serves_the_way_out_has_no_power_of_its_own() {
     let flags = ["--static", "--allow-host", "web.example"];
     let run = net.spawn(&flags, &["sh", "-c", "echo ready; sleep 1000"]);
     run.wait_for_stdout("ready");
-    // Of those that are not inside it is started last.
-    let outside = below(&run).into_iter().filter(|pid| has_one_number(*pid));
-    let egress = outside.max().expect("an egress process");
-    // The command may be there a moment earlier; what it sends waits.
+    // Of those that are not inside it is started last, after the broker. The command may be there a moment earlier;
+    // what it sends waits.
+    let last = || below(&run).into_iter().filter(|pid| has_one_number(*pid)).max();
+    eventually("an egress process", || {
+        let capabilities = last().and_then(|pid| status_field(pid, "CapEff"));
+        capabilities.is_some_and(|capabilities| capabilities != TO_LOOK_INTO_CALLERS)
+    });
+    let egress = last().expect("an egress process");
     for (field, value) in [("NoNewPrivs", "1"), ("Seccomp", "2")] {
         eventually(field, || status_field(egress, field).as_deref() == Some(value));
     }

@@ -5,17 +5,15 @@
 //! or `6`, it answers with a socket of that family.
 
 use crate::error::{During, LaunchError};
-use crate::filter;
 use crate::init::close_all_but;
 use crate::network::InsideNetwork;
-use crate::outlet::end_with;
+use crate::outlet::{end_with, keep_to, take_identity};
 use crate::streams;
-use palisade_bpf::{Arch, Listening, maker_spec};
+use palisade_bpf::{Arch, maker_spec};
 use palisade_plan::model::Identity;
 use palisade_sys::clone::{Forked, fork};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
 use palisade_sys::proc::{self, sig};
-use palisade_sys::seccomp::SeccompFlags;
 use palisade_sys::{Pid, SysError, creds, net, other};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
@@ -43,7 +41,7 @@ pub(crate) fn start(
                 .and_then(|()| close_all_but(kept.to_vec()))
                 .and_then(|()| settle(supervisor, inside, identity).during(STEP))
                 .and_then(|()| close_all_but(vec![own_line.as_raw_fd()]))
-                .and_then(|()| confine());
+                .and_then(|()| keep_to(&maker_spec(Arch::native())));
             match ready {
                 Ok(()) => serve(&own_line),
                 // Who asks next hears nothing, and says so.
@@ -69,21 +67,11 @@ fn settle(
     proc::setsid()?;
     other::enter_user(&inside.user)?;
     net::enter(&inside.network)?;
-    if let Some(identity) = identity {
-        creds::keep_capabilities_over_setuid()?;
-        creds::setgroups_empty()?;
-        creds::setresgid(identity.inside_gid)?;
-        creds::setresuid(identity.inside_uid)?;
-    }
+    identity.map_or(Ok(()), take_identity)?;
     creds::drop_all_capabilities()?;
     creds::set_no_new_privs()?;
     creds::set_dumpable(false)?;
     end_with(supervisor)
-}
-
-fn confine() -> Result<(), LaunchError> {
-    let program = filter::compile(&maker_spec(Arch::native()), Listening::No)?;
-    filter::install(program.instructions(), SeccompFlags::NONE).map(drop).during(filter::STEP)
 }
 
 fn serve(line: &OwnedFd) -> ! {

@@ -180,16 +180,21 @@ fn settle(
     proc::setsid()?;
     if let Some(identity) = identity {
         other::enter_user(&user_namespace)?;
-        creds::keep_capabilities_over_setuid()?;
-        creds::setgroups_empty()?;
-        creds::setresgid(identity.inside_gid)?;
-        creds::setresuid(identity.inside_uid)?;
+        take_identity(identity)?;
         creds::keep_only_net_admin()?;
     }
     drop(user_namespace);
     creds::set_no_new_privs()?;
     creds::set_dumpable(false)?;
     end_with(supervisor)
+}
+
+/// Becomes the command's id in its user namespace, with the rights there. What of them is needed is kept next.
+pub(crate) fn take_identity(identity: &Identity) -> Result<(), SysError> {
+    creds::keep_capabilities_over_setuid()?;
+    creds::setgroups_empty()?;
+    creds::setresgid(identity.inside_gid)?;
+    creds::setresuid(identity.inside_uid)
 }
 
 /// Not to be left behind, also if it died a moment ago. After a change of ids, which clears it.
@@ -215,7 +220,8 @@ pub fn confine_alone() -> Result<(), LaunchError> {
     keep_to(&proxy_spec(Arch::native()))
 }
 
-fn keep_to(spec: &FilterSpec) -> Result<(), LaunchError> {
+/// From now on nothing but what the filter names.
+pub(crate) fn keep_to(spec: &FilterSpec) -> Result<(), LaunchError> {
     let program = filter::compile(spec, Listening::No)?;
     filter::install(program.instructions(), SeccompFlags::NONE).map(drop).during(filter::STEP)
 }

@@ -2,16 +2,8 @@
 
 use palisade_hosts::{HostPattern, Rules};
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-
-/// Ours inside: the resolver and the explicit proxy answer here. Part of the range that is set apart for
-/// measuring networks (RFC 2544), which leads nowhere on the internet.
-pub const INSIDE_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
-/// The same for IPv6, in a local range (RFC 4193), which is never dialled.
-pub const INSIDE_V6: Ipv6Addr = Ipv6Addr::new(0xfd53, 0x616e, 0x6442, 0, 0, 0, 0, 1);
-/// Where programs that know of proxies find one.
-pub const PROXY_PORT: u16 = 3128;
 
 /// What becomes of a host that no rule names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,13 +3,12 @@
 //!
 //! Must never take the name of a host from the client: a name is what a synthetic address stands for.
 
-use crate::config::{INSIDE_V4, INSIDE_V6, PROXY_PORT};
 use crate::engine::{Cause, Engine, Refused, Wanted};
 use crate::limits::Destination;
 use crate::peek::{First, Kind};
 use crate::wire::Told;
 use crate::{accept, dns, explicit, http, passage, tunnel};
-use palisade_hosts::Host;
+use palisade_hosts::{Host, INSIDE_V4, INSIDE_V6, PROXY_PORT};
 use palisade_record::network::{Action, Via};
 use rustix::net::sockopt;
 use std::io;

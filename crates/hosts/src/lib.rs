@@ -7,6 +7,7 @@
 mod entry;
 mod error;
 mod host;
+mod inside;
 mod name;
 mod number;
 mod pattern;
@@ -20,6 +21,7 @@ mod verdict;
 pub use entry::Entry;
 pub use error::HostError;
 pub use host::Host;
+pub use inside::{INSIDE_V4, INSIDE_V6, PROXY_PORT};
 /// A range of addresses.
 pub use ipnet::IpNet;
 pub use name::Name;

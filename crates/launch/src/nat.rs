@@ -8,9 +8,11 @@
 use crate::error::{During, LaunchError};
 use crate::init::close_all_but;
 use crate::network::InsideNetwork;
+use crate::outlet::{end_with, take_identity};
+use palisade_hosts::INSIDE_V4;
 use palisade_netlink::Socket;
 use palisade_netlink::veth::{self, Pair};
-use palisade_plan::model::{INSIDE, Identity, NatHelper};
+use palisade_plan::model::{Identity, NatHelper};
 use palisade_sys::clone::{Forked, fork};
 use palisade_sys::proc::{self, PollFd, PollFlags, Status, sig};
 use palisade_sys::{At as _, Errno, Pid, SysError, creds, net, other};
@@ -142,7 +144,7 @@ impl Kind {
     /// the command's user namespace does not have.
     fn arguments(self, ready: RawFd) -> Vec<String> {
         const NETWORK: &str = "/proc/self/fd/0";
-        let dns = INSIDE.to_string();
+        let dns = INSIDE_V4.to_string();
         let ready = format!("--ready-fd={ready}");
         let arguments: &[&str] = match self {
             Self::Pasta => &[
@@ -293,12 +295,7 @@ fn become_helper(
     let settle = || -> Result<(), SysError> {
         proc::setsid()?;
         other::enter_user(&inside.user)?;
-        if let Some(identity) = identity {
-            creds::keep_capabilities_over_setuid()?;
-            creds::setgroups_empty()?;
-            creds::setresgid(identity.inside_gid)?;
-            creds::setresuid(identity.inside_uid)?;
-        }
+        identity.map_or(Ok(()), take_identity)?;
         creds::keep_over_exec_for_links()?;
         proc::unblock_all()?;
         // Rust's runtime ignores it, and pasta takes any earlier setting for an error.
@@ -309,7 +306,7 @@ fn become_helper(
         rustix::stdio::dup2_stdout(stdout).call("dup2")?;
         rustix::stdio::dup2_stderr(&said.words).call("dup2")?;
         rustix::io::fcntl_setfd(&said.ready, FdFlags::empty()).call("fcntl F_SETFD")?;
-        crate::outlet::end_with(supervisor)
+        end_with(supervisor)
     };
     settle().during(STEP)?;
     close_all_but(vec![said.words.as_raw_fd(), said.ready.as_raw_fd()])?;

@@ -5,7 +5,7 @@
 
 use crate::error::{During, LaunchError};
 use palisade_egress::Published;
-use palisade_egress::config::{INSIDE_V4, INSIDE_V6, PROXY_PORT};
+use palisade_hosts::{INSIDE_V4, INSIDE_V6, PROXY_PORT};
 use palisade_netlink::{Families, Fence, Socket, block, fence, loopback_for_everything};
 use palisade_plan::model::{Egress, NatPlan, Plan, ProxyPlan};
 use palisade_sys::fdpass::MAX_FDS;

@@ -1,11 +1,10 @@
 //! The command's environment (PROC-8): what the policy lets through, less what looks like a secret.
 
-use crate::egress::{
-    AUTHORITY, CredentialPlan, CredentialSource, Egress, INSIDE, PROXY_PORT, PROXY_VARIABLES,
-};
+use crate::egress::{AUTHORITY, CredentialPlan, CredentialSource, Egress, PROXY_VARIABLES};
 use crate::facts::HostFacts;
 use crate::lists;
 use crate::own;
+use palisade_hosts::{INSIDE_V4, PROXY_PORT};
 use palisade_policy::model::{EnvMode, Process};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -120,7 +119,7 @@ pub(crate) fn build(process: &Process, facts: &HostFacts, inside: &Inside<'_>) -
 
 /// For programs that know of proxies: the same way out, with an answer that says why if it is closed.
 fn proxy_variables() -> Vec<(OsString, OsString)> {
-    let proxy = format!("http://{INSIDE}:{PROXY_PORT}");
+    let proxy = format!("http://{INSIDE_V4}:{PROXY_PORT}");
     let to_proxy = PROXY_VARIABLES.map(|name| (name.into(), (&proxy).into()));
     let past_it = ["NO_PROXY", "no_proxy"].map(|name| (name.into(), OWN_LOOPBACK.into()));
     to_proxy.into_iter().chain(past_it).collect()

@@ -4,8 +4,8 @@
 //! here happens or the run stops.
 
 pub use crate::egress::{
-    Checks, CredentialPlan, CredentialSource, Egress, INSIDE, NatHelper, NatPlan, OnUnknown,
-    ProxyPlan, Publish,
+    Checks, CredentialPlan, CredentialSource, Egress, NatHelper, NatPlan, OnUnknown, ProxyPlan,
+    Publish,
 };
 use crate::layer::{Layer, Promise};
 pub use crate::limit::{Grace, Resource, Rlimit, Scratch, Watch};

@@ -3,8 +3,8 @@
 //! They lead nowhere and are never dialled. An address must never stand for another name while somebody inside
 //! may still remember the first one.
 
-use crate::config::{INSIDE_V4, INSIDE_V6};
 use palisade_hosts::Name;
+use palisade_hosts::{INSIDE_V4, INSIDE_V6};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -1,8 +1,8 @@
 //! Decides the way out and the ways in from policy and facts.
 
 use super::{
-    Checks, CredentialPlan, CredentialSource, Egress, INSIDE, NatHelper, NatPlan, OnUnknown,
-    ProxyPlan, Publish, SLIRP_RESOLVER,
+    Checks, CredentialPlan, CredentialSource, Egress, NatHelper, NatPlan, OnUnknown, ProxyPlan,
+    Publish, SLIRP_RESOLVER,
 };
 use crate::error::PlanError;
 use crate::facts::HostFacts;
@@ -10,7 +10,9 @@ use crate::host::Host;
 use crate::model::{Note, Weight};
 use crate::paths::Scope;
 use palisade_hosts::registry::Tool;
-use palisade_hosts::{Entry, Host as Place, IpNet, Rules, always_blocked, blocked_ranges};
+use palisade_hosts::{
+    Entry, Host as Place, INSIDE_V4, IpNet, Rules, always_blocked, blocked_ranges,
+};
 use palisade_policy::model::{Mode, Network, NetworkMode, OnAsk, Policy};
 use palisade_policy::network::{Credential, SecretSource};
 use std::ffi::OsStr;
@@ -212,7 +214,7 @@ fn nat(network: &Network, facts: &HostFacts, host: &Host<'_>) -> Result<NatPlan,
         (None, None) => return Err(PlanError::NoNatHelper),
     };
     let resolvers = match helper {
-        NatHelper::Pasta(_) => vec![INSIDE.into()],
+        NatHelper::Pasta(_) => vec![INSIDE_V4.into()],
         NatHelper::Slirp4netns(_) => vec![SLIRP_RESOLVER.into()],
         NatHelper::Veth => servers(host),
     };

@@ -1,10 +1,11 @@
 //! Files that a way out needs inside: name servers, local names, and whom TLS trusts.
 
-use super::{Egress, INSIDE};
+use super::Egress;
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::Host;
 use crate::model::MountOp;
 use crate::view::Composition;
+use palisade_hosts::INSIDE_V4;
 use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ pub(crate) fn add_files(
     view: &mut Composition,
 ) -> Option<PathBuf> {
     let servers = match egress {
-        Egress::Proxy(_) => vec![INSIDE.into()],
+        Egress::Proxy(_) => vec![INSIDE_V4.into()],
         Egress::Nat(nat) => nat.resolvers.clone(),
     };
     // Without a server that can be reached, what the host says is as good as nothing.

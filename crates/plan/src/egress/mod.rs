@@ -19,11 +19,6 @@ use serde::Serialize;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
-/// Ours inside: resolver and explicit proxy answer here. Set apart for measuring networks (RFC 2544), so it
-/// leads nowhere on the internet.
-pub const INSIDE: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
-/// Where programs that know of proxies find one.
-pub(crate) const PROXY_PORT: u16 = 3128;
 /// Where slirp4netns answers for names, by its manual page.
 pub(crate) const SLIRP_RESOLVER: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 3);
 

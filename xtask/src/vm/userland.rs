@@ -56,10 +56,15 @@ const OF_THE_MACHINE: [&str; 2] = ["systemd", "dbus-user-session"];
 /// Nobody can log in; a set-user-id program can tell that.
 const SHADOW: &str = "root:*:20000:0:99999:7:::\npalisade-test:*:20000:0:99999:7:::\n";
 /// What every host has, with nobody's secret in it.
-const WRITTEN_FILES: [(&str, u32, &str); 2] =
-    [("etc/hostname", 0o644, "palisade-vm\n"), ("etc/shadow", 0o640, SHADOW)];
+const WRITTEN_FILES: [(&str, u32, &str); 4] = [
+    ("etc/hostname", 0o644, "palisade-vm\n"),
+    ("etc/shadow", 0o640, SHADOW),
+    // Nobody is asked and nobody is trusted but those of the tests' own network, which puts its files here.
+    ("etc/resolv.conf", 0o644, ""),
+    ("etc/ssl/certs/ca-certificates.crt", 0o644, ""),
+];
 /// To be raised when the rest of this file puts something else into the image.
-const RECIPE: u32 = 2;
+const RECIPE: u32 = 3;
 /// Room for what the tests write.
 const ROOM_MIB: u64 = 3072;
 const USER_LINE: &str = "palisade-test:x:4242:4242:runs the tests:/home/palisade-test:/bin/bash\n";
@@ -104,6 +109,9 @@ pub(crate) fn image(directory: &Path, work: &Path) -> Result<PathBuf> {
     add_test_user(&root)?;
     for (file, mode, text) in WRITTEN_FILES {
         let path = root.join(file);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
+        }
         fs::write(&path, text).with_context(|| path.display().to_string())?;
         fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
     }

@@ -9,6 +9,7 @@ mod text;
 use anyhow::{Result, bail};
 use clap::Args;
 
+use crate::programs::Build;
 use crate::results::Results;
 use crate::suite::{Progress, Races};
 use crate::testing::{self, Request, RunAs};
@@ -56,6 +57,7 @@ pub(crate) fn attacks(arguments: &AttacksArguments) -> Result<()> {
         run_as: arguments.run_as,
         races: if arguments.long { Races::Long } else { Races::Short },
         progress: Progress::Errors,
+        build: Build::Debug,
     })?;
     let is_whole = arguments.filter.is_none();
     let mut table = if is_whole {

@@ -14,6 +14,11 @@ use crate::tree::{self, CheckArguments};
 /// What the binary generates, and where it is committed.
 const GENERATED: [(&str, &str); 2] = [("man", "docs/man"), ("completions", "completions")];
 
+/// The crate `getrandom` looks for the C library's function among the dynamic symbols, which a static binary
+/// lacks, and then keeps /dev/urandom open under a number that our forked processes use for something else.
+/// The command's crate refuses to be built statically without this.
+const RANDOM_BY_SYSTEM_CALL: &str = "getrandom_backend=\"linux_getrandom\"";
+
 /// Runs the task.
 pub(crate) fn dist(arguments: CheckArguments) -> Result<()> {
     let binary = static_binary()?;
@@ -51,8 +56,8 @@ pub(crate) fn static_binary() -> Result<PathBuf> {
 /// Where cargo left a static build with these features; the next one replaces it.
 pub(crate) fn build_static(features: &[&str]) -> Result<PathBuf> {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    // With a target named, the flag applies to the binary but not to build scripts and macros.
-    let rustflags = "-C target-feature=+crt-static";
+    // With a target named, the flags apply to the binary but not to build scripts and macros.
+    let rustflags = format!("-C target-feature=+crt-static --cfg {RANDOM_BY_SYSTEM_CALL}");
     let mut cargo = tree::cargo();
     cargo
         .env("RUSTFLAGS", rustflags)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::tree;
+use crate::{dist, tree};
 
 /// Everything a test run needs, built.
 #[derive(Debug)]
@@ -28,18 +28,30 @@ pub(crate) struct TestExecutable {
     pub(crate) path: PathBuf,
 }
 
+/// Which build of `sandbox` is tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Build {
+    /// Quick to make.
+    Debug,
+    /// The static binary that people get.
+    Shipped,
+}
+
 /// Builds all of it.
 pub(crate) fn build() -> Result<Programs> {
-    build_for(None)
+    build_for(None, Build::Debug)
 }
 
 /// Builds all of it, or of the tests only those of one target, such as `attacks`.
-pub(crate) fn build_for(target: Option<&str>) -> Result<Programs> {
+pub(crate) fn build_for(target: Option<&str>, build: Build) -> Result<Programs> {
     eprintln!("building sandbox with layers that can be switched off");
     let layers_off = build_binary("sandbox", &["--features", "palisade/layers-off"])?;
     let sandbox_layers_off = keep(&layers_off, "sandbox-layers-off")?;
-    eprintln!("building sandbox as it ships, the probe and the tests");
-    let sandbox = keep(&build_binary("sandbox", &[])?, "sandbox")?;
+    eprintln!("building sandbox with its layers fixed, the probe and the tests");
+    let sandbox = match build {
+        Build::Debug => keep(&build_binary("sandbox", &[])?, "sandbox")?,
+        Build::Shipped => dist::static_binary()?,
+    };
     let probe = keep(&build_binary("palisade-probe", &[])?, "palisade-probe")?;
     let netlab = keep(&build_binary("palisade-netlab", &[])?, "palisade-netlab")?;
     Ok(Programs { sandbox, sandbox_layers_off, probe, netlab, tests: build_tests(target)? })

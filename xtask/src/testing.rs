@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
 use crate::leaks::{self, Traces};
-use crate::programs::{self, TestExecutable};
+use crate::programs::{self, Build, TestExecutable};
 use crate::results::{self, Results, TestResult};
 use crate::setup::{self, TestUser};
 use crate::stage::{self, Stage};
@@ -36,6 +36,9 @@ pub(crate) struct TestArguments {
     /// Who runs the tests; by default everyone the caller can be.
     #[arg(long = "as", value_enum)]
     run_as: Option<RunAs>,
+    /// Test the static release binary that people get, in place of a debug build; conformance is left as it is.
+    #[arg(long)]
+    shipped: bool,
 }
 
 /// Who runs the tests.
@@ -55,6 +58,7 @@ pub(crate) struct Request<'a> {
     pub(crate) run_as: Option<RunAs>,
     pub(crate) races: Races,
     pub(crate) progress: Progress,
+    pub(crate) build: Build,
 }
 
 /// Runs the task.
@@ -67,8 +71,9 @@ pub(crate) fn test(arguments: &TestArguments) -> Result<()> {
         run_as: arguments.run_as,
         races: Races::Short,
         progress: Progress::Output,
+        build: if arguments.shipped { Build::Shipped } else { Build::Debug },
     })?;
-    if arguments.filter.is_none() {
+    if arguments.filter.is_none() && !arguments.shipped {
         found.results.save()?;
     }
     found.verdict(start)
@@ -92,7 +97,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Found> {
         ),
         (true, _) => Some(setup::test_user()?),
     };
-    let programs = programs::build_for(request.target)?;
+    let programs = programs::build_for(request.target, request.build)?;
     eprintln!("built in {:.0}s", start.elapsed().as_secs_f64());
     let stage = Stage::new(&programs)?;
     leaks::adopt_orphans()?;

@@ -22,6 +22,17 @@ use palisade_session::SessionError;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+// Otherwise the crate keeps /dev/urandom open, and reads its random numbers, in a forked process that
+// closed everything, from whatever has that number there.
+#[cfg(all(
+    target_env = "gnu",
+    target_feature = "crt-static",
+    not(getrandom_backend = "linux_getrandom")
+))]
+compile_error!(
+    "a static binary needs RUSTFLAGS='--cfg getrandom_backend=\"linux_getrandom\"'; `cargo xtask dist` builds one"
+);
+
 /// Our own failure, as `env(1)` and `timeout(1)` have it: never a code a command is likely to use.
 const OWN_FAILURE: u8 = 125;
 

@@ -1,6 +1,6 @@
 //! How a run ended, in the words of the report (RES-4, LIFE-3). Pure: everything it needs was seen before.
 
-use crate::error::{SIGNAL_BASE, TIMED_OUT};
+use crate::error::{SIGNAL_BASE, SessionError, TIMED_OUT};
 use crate::supervise::{Ended, Killed};
 use palisade_launch::Ending;
 use palisade_plan::limit::Limited;
@@ -56,6 +56,15 @@ fn ended_by(ended: &Ended) -> Option<Limited> {
         // Whoever was killed for want of memory, the run was not what it should have been.
         _ if ended.tally.has_reached(Limited::Memory) => Some(Limited::Memory),
         Some(Killed::Asked | Killed::Suspicious) | None => None,
+    }
+}
+
+/// The limit for which the command is not known to have started.
+pub(crate) fn not_started_for(error: &SessionError) -> Option<Limited> {
+    match error {
+        SessionError::TimedOut => Some(Limited::WallTime),
+        SessionError::OutOfMemory => Some(Limited::Memory),
+        _ => None,
     }
 }
 

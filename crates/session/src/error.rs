@@ -7,6 +7,7 @@ use palisade_plan::PlanError;
 use palisade_plan::limit::Limited;
 use palisade_policy::{Diagnostic, Problem};
 use palisade_record::{ErrorKind, RecordError};
+use palisade_sys::proc::sig::SIGKILL;
 use palisade_sys::{Errno, SysError, errno_name};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -156,6 +157,12 @@ pub enum SessionError {
     #[error("the time limit was over before the command could start")]
     TimedOut,
 
+    /// Pid 1 tells of the start, and the kernel may end it for what the command holds.
+    #[error(
+        "the memory limit ended the sandbox before it could tell that the command started; ask for more (--memory)"
+    )]
+    OutOfMemory,
+
     #[error("ended by {name} before the command could start")]
     Cancelled { number: i32, name: String },
 }
@@ -172,6 +179,7 @@ impl SessionError {
             Self::Plan(error) if error.refused_by_policy() => REFUSED,
             Self::Launch(error) => u8::try_from(error.exit_code()).unwrap_or(OWN_FAILURE),
             Self::TimedOut => TIMED_OUT,
+            Self::OutOfMemory => u8::try_from(SIGNAL_BASE + SIGKILL).unwrap_or(OWN_FAILURE),
             Self::Cancelled { number, .. } => {
                 u8::try_from(SIGNAL_BASE + number).unwrap_or(OWN_FAILURE)
             }
@@ -200,6 +208,7 @@ impl SessionError {
             Self::Plan(PlanError::LimitSampled { .. } | PlanError::LimitUnheld { .. })
             | Self::Usage(_)
             | Self::Group(_)
+            | Self::OutOfMemory
             | Self::BeyondOwnLimit { .. } => ErrorKind::Resource,
             Self::Plan(_) => ErrorKind::Validation,
             Self::Launch(error) if error.mistake == palisade_launch::Mistake::WallMissing => {

@@ -130,6 +130,7 @@ pub fn run(mut caller: Caller, request: &RunRequest, tell: &mut dyn FnMut(&str))
         report.exit_code = i32::from(error.exit_code());
         report.outcome = match (error, error.kind()) {
             (SessionError::TimedOut, _) => Outcome::Timeout,
+            (SessionError::OutOfMemory, _) => Outcome::OutOfMemory,
             (SessionError::Cancelled { .. }, _) => Outcome::Killed,
             (SessionError::Policy(_) | SessionError::Plan(_), ErrorKind::Security) => {
                 Outcome::Refused
@@ -277,9 +278,10 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     let shown = Shown { terminal, outputs, limit: plan.max_output };
     let mut watch =
         Watch::new(running, signals, shown, Clock { deadlines, limits }, incidents, doors);
-    let checked = watch.until_started(tell).inspect_err(|_| {
+    let checked = watch.until_started(tell).inspect_err(|error| {
         watch.take_unlogged().into_iter().for_each(|event| journal.add(event));
         report.signals_forwarded = watch.forwarded().to_vec();
+        watch.limits_so_far().report(report, plan, conclusion::not_started_for(error));
     })?;
     let setup = clock.elapsed();
     reporting::observed(report, plan, &checked.observations);

@@ -212,7 +212,13 @@ impl<'p> Watch<'p> {
                     }
                     return Ok(checked);
                 }
-                Turn::Message(FromInit::Failed(error)) => return Err(error.into()),
+                Turn::Message(FromInit::Failed(error)) => {
+                    return Err(if self.ran_out_of_memory() {
+                        SessionError::OutOfMemory
+                    } else {
+                        error.into()
+                    });
+                }
                 Turn::Message(FromInit::Stopped(_) | FromInit::Exited(_)) | Turn::Gone => {
                     return Err(self.why_not_started());
                 }
@@ -228,8 +234,19 @@ impl<'p> Watch<'p> {
             (Some(Killed::Asked), Some(asked)) => {
                 SessionError::Cancelled { number: asked.signal, name: asked.name.clone() }
             }
+            _ if self.ran_out_of_memory() => SessionError::OutOfMemory,
             _ => SessionError::InitVanished,
         }
+    }
+
+    /// What some process holds in the kernel shows in none, and then any may be the one to go.
+    fn ran_out_of_memory(&self) -> bool {
+        self.limits_so_far().has_reached(Limited::Memory)
+    }
+
+    /// For the report of a run whose command did not start.
+    pub(crate) fn limits_so_far(&self) -> Tally {
+        self.limits.so_far(self.running.group())
     }
 
     /// The signals that came so far.

@@ -371,6 +371,16 @@ impl<'p> Limits<'p> {
         None
     }
 
+    /// What is known while somebody may be left. Counts that can not be read are missing.
+    pub(crate) fn so_far(&self, group: Option<&Group>) -> Tally {
+        let mut tally = self.tally.clone();
+        let counted = group.and_then(|group| group.usage().ok().zip(group.hits().ok()));
+        if let Some((usage, hits)) = counted {
+            tally.group(self.plan, usage, hits);
+        }
+        tally
+    }
+
     /// Adds up what is known when nobody is left. The group goes.
     pub(crate) fn end(
         mut self,

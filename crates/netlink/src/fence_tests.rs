@@ -2,8 +2,8 @@ use super::*;
 use crate::refusals::{Refusal, refusals};
 use crate::route::loopback_for_everything;
 use palisade_sys::clone::CloneFlags;
-use palisade_sys::net::original_destination;
 use palisade_sys::test_child::{become_namespace_root, in_child};
+use rustix::net::sockopt::{ip_original_dst, ipv6_original_dst};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
@@ -11,6 +11,13 @@ use std::time::Duration;
 const V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 const V6: Ipv6Addr = Ipv6Addr::new(0xfd53, 0x616e, 0x6442, 0, 0, 0, 0, 1);
 const PATIENCE: Duration = Duration::from_secs(5);
+
+fn original_destination(client: &TcpStream) -> rustix::io::Result<SocketAddr> {
+    match client.local_addr().unwrap() {
+        SocketAddr::V4(_) => ip_original_dst(client).map(SocketAddr::V4),
+        SocketAddr::V6(_) => ipv6_original_dst(client).map(SocketAddr::V6),
+    }
+}
 
 /// A fenced namespace and its listeners.
 struct Fenced {

@@ -1,13 +1,9 @@
-//! The loopback interface of a network namespace, TCP on it, and where a redirected connection was meant to go.
+//! The loopback interface of a network namespace, and TCP on it.
 //! Must never talk to an address other than 127.0.0.1.
 
-#![expect(
-    unsafe_code,
-    reason = "interface flags are set by an ioctl on a C union, and rustix has no SO_ORIGINAL_DST"
-)]
+#![expect(unsafe_code, reason = "interface flags are set by an ioctl on a C union")]
 
-use std::mem::MaybeUninit;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
@@ -101,51 +97,6 @@ fn descriptor_by_ioctl(
     rustix::io::fcntl_setfd(&made, FdFlags::CLOEXEC).call("fcntl F_SETFD")?;
     Ok(made)
 }
-
-/// Where the peer of an accepted connection wanted to go before packet rules redirected it here. Fails with
-/// `ENOENT` for one that nobody redirected. See `linux/netfilter_ipv4.h`.
-pub fn original_destination(socket: impl AsFd) -> Result<SocketAddr> {
-    let socket = socket.as_fd();
-    let local = rustix::net::getsockname(socket).call("getsockname")?;
-    if local.address_family() == AddressFamily::INET6 {
-        let found: libc::sockaddr_in6 = option(
-            socket,
-            libc::SOL_IPV6,
-            libc::IP6T_SO_ORIGINAL_DST,
-            "getsockopt IP6T_SO_ORIGINAL_DST",
-        )?;
-        let address = Ipv6Addr::from(found.sin6_addr.s6_addr);
-        let port = u16::from_be(found.sin6_port);
-        return Ok(SocketAddrV6::new(address, port, 0, found.sin6_scope_id).into());
-    }
-    let found: libc::sockaddr_in =
-        option(socket, libc::SOL_IP, libc::SO_ORIGINAL_DST, "getsockopt SO_ORIGINAL_DST")?;
-    let address = Ipv4Addr::from(u32::from_be(found.sin_addr.s_addr));
-    Ok(SocketAddr::from((address, u16::from_be(found.sin_port))))
-}
-
-/// An option that the kernel fills as a structure of numbers, any of whose bits are valid.
-fn option<T: Address>(
-    socket: BorrowedFd<'_>,
-    level: libc::c_int,
-    name: libc::c_int,
-    call: &'static str,
-) -> Result<T> {
-    let mut value = MaybeUninit::<T>::zeroed();
-    let mut length = libc::socklen_t::try_from(size_of::<T>()).unwrap_or(0);
-    let fd = socket.as_raw_fd();
-    // SAFETY: the kernel writes at most `length` bytes, which is the size of the value.
-    let read =
-        unsafe { libc::getsockopt(fd, level, name, value.as_mut_ptr().cast(), &raw mut length) };
-    check(read.into()).call(call)?;
-    // SAFETY: the value was zeroed before the kernel wrote to it, and zeroes are a valid address.
-    Ok(unsafe { value.assume_init() })
-}
-
-/// Addresses of C: structures of plain numbers.
-trait Address {}
-impl Address for libc::sockaddr_in {}
-impl Address for libc::sockaddr_in6 {}
 
 #[cfg(test)]
 #[path = "net_tests.rs"]

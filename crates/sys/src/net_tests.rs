@@ -26,15 +26,6 @@ fn without_privilege_the_interface_stays_as_it_is() {
 }
 
 #[test]
-fn what_nobody_redirected_has_no_other_destination() {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let (server, _) = listener.accept().unwrap();
-    let error = original_destination(&server).unwrap_err();
-    assert!(matches!(error.errno, Errno::NOENT | Errno::NOPROTOOPT), "{error}");
-}
-
-#[test]
 fn a_socket_leads_back_to_its_namespaces() {
     in_child(|| {
         become_namespace_root(CloneFlags::NEWNET);

@@ -389,6 +389,24 @@ fn n13_the_hosts_loopback_is_out_of_the_proxys_reach() {
     }
 }
 
+/// `*` is every name but those that a local network gives itself, whatever they stand for.
+///
+/// Proves: NET-3 local-names
+#[test]
+fn n13_names_of_the_local_network_need_a_rule_of_their_own() {
+    for name in ["printer.local", "wiki.corp.internal"] {
+        let lab = lab();
+        let seen = Rc::clone(&lab);
+        in_lab(&lab, "N13", format!("a service of the local network by its name, {name}"))
+            .proves(&["NET-3 local-names"])
+            .held_by(&["egress-rules"])
+            .flags(allow(&["*"]))
+            .command(move |world| probe(world, &["page", &format!("{name}:80"), name, "/"]))
+            .succeeded(move |_, _| seen.connected(EVIL))
+            .check();
+    }
+}
+
 /// Proves: NET-7 limit
 #[test]
 fn n14_many_connections_end_at_their_limit() {

@@ -38,6 +38,9 @@ const FIXED: &[(&str, &[&str])] = &[
     ("ssh.example", &["203.0.113.25"]),
     ("proxy.example", &["203.0.113.30"]),
     ("evil.example", &["203.0.113.66"]),
+    // Names of a local network, at an address that is nobody's own.
+    ("printer.local", &["203.0.113.66"]),
+    ("wiki.corp.internal", &["203.0.113.66"]),
     ("xn--bcher-kva.example", &["203.0.113.12"]),
     ("private.example", &["10.0.0.5"]),
     ("shared.example", &["100.64.0.5"]),

@@ -59,6 +59,25 @@ fn p01_the_supervisor_is_not_in_proc() {
         .check();
 }
 
+/// What somebody typed behind `sandbox run` may hold a password.
+///
+/// Proves: PROC-1 host-invisible
+#[test]
+fn p01_pid_1_does_not_tell_what_was_typed() {
+    const PASSWORD: &str = "typed-and-secret";
+    Attack::new("P01", "read the caller's command line from pid 1")
+        .proves(&["PROC-1 host-invisible"])
+        .held_by(&["undumpable-init"])
+        .flags(|_| {
+            let upstream = format!("http://somebody:{PASSWORD}@proxy.example:3128");
+            strings(&["--allow-host", "web.example", "--upstream-proxy", &upstream])
+        })
+        .command(|_| strings(&["cat", "/proc/1/cmdline"]))
+        .bare_command(|_| strings(&["sh", "-c", "cat /proc/$$/cmdline", PASSWORD]))
+        .succeeded(|_, output| output.out().contains(PASSWORD))
+        .check();
+}
+
 /// Copies a program and becomes the copy.
 const BECOME_COPY: &str = r#"cp "$1" "$0"; copy=$0; shift; exec "$copy" "$@""#;
 

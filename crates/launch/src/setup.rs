@@ -64,6 +64,10 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
     // Inherited from the supervisor, and undone: an undumpable process does not own its own /proc
     // files, among them the id maps.
     creds::set_dumpable(true).during("opening the child to itself")?;
+    // What the caller typed may hold secrets, and everybody inside sees the words of pid 1.
+    if plan.hardening.init_undumpable {
+        proc::replace_command_line("sandbox").during("hiding the caller's command line")?;
+    }
     // 1. Who we are, and whose life ours hangs on.
     match &plan.confinement {
         Confinement::Namespaces(inside) => {

@@ -3,6 +3,7 @@
 
 #![expect(unsafe_code, reason = "execve, kill of realtime signals and close_range need libc")]
 
+mod command_line;
 mod jobs;
 mod rlimit;
 mod signals;
@@ -18,6 +19,7 @@ use rustix::process::Pid;
 
 use crate::error::{At, Result, check, last_errno};
 
+pub use command_line::replace_command_line;
 pub use jobs::{JobId, foreground_group, kill_own_group, own_group, session_of};
 pub use rlimit::{Limit, Resource, run_only_on, set_rlimit, usable_cpus};
 pub use rustix::event::{PollFd, PollFlags};

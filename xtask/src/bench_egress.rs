@@ -24,6 +24,8 @@ const GOAL_OF_A_CONNECTION: f64 = 300.0;
 /// What the egress process takes with so many idle tunnels, in MiB.
 const GOAL_OF_IDLE_TUNNELS: f64 = 64.0;
 const IDLE_TUNNELS: u32 = 2000;
+/// A transfer that hangs is no measurement.
+const LONGEST_SECONDS: &str = "60";
 
 /// The median time of a new connection with one byte there and back, in µs.
 const CONNECT: &str = "import socket, sys, time\n\
@@ -91,7 +93,9 @@ pub(crate) fn egress(sandbox: &Path, place: &Path, json: bool, rounds: usize) ->
     bench::as_each_user(|by, surroundings, _| {
         let ways = Ways { sandbox, network: &network, surroundings };
         let bulk = ways.bulk(rounds)?;
+        eprintln!("connections");
         let connection = ways.connection(rounds)?;
+        eprintln!("idle tunnels");
         let idle_tunnels_mib = ways.idle_tunnels()?;
         let report =
             Report { by, rounds, bulk, connection, idle_tunnels: IDLE_TUNNELS, idle_tunnels_mib };
@@ -127,6 +131,8 @@ impl Ways<'_> {
 
     /// What it prints.
     fn run(&self, words: &[OsString]) -> Result<String> {
+        let bounded = ["timeout", LONGEST_SECONDS].map(OsString::from);
+        let words = &[&bounded, words].concat();
         let mut command = self.network.command(words, self.surroundings)?;
         let output = command.stdin(Stdio::null()).output().context("cannot start nsenter")?;
         if !output.status.success() {
@@ -158,7 +164,8 @@ impl Ways<'_> {
             ("curl, proxy CONNECT", self.inside(&curl(&["-p"]))),
         ];
         let mut speeds = vec![Vec::new(); contenders.len()];
-        for _ in 0..rounds {
+        for round in 1..=rounds {
+            eprintln!("transfers, round {round} of {rounds}");
             for ((_, words), speeds) in contenders.iter().zip(&mut speeds) {
                 speeds.push(speed(&self.run(words)?)?);
             }

@@ -1,6 +1,6 @@
 //! Memory and swap: what fits runs, what does not is ended as a whole and told as what it was (RES-1, RES-4).
 
-use palisade_testkit::World;
+use palisade_testkit::{World, has_control_group};
 
 use crate::limits_support::{
     MIB, Over, assert_holder, assert_over, assert_within, ended_the_run, limit_of, plan, python,
@@ -49,6 +49,31 @@ fn bounded(how: &str) {
 #[test]
 fn memory_of_a_process_is_bounded() {
     bounded(ANONYMOUS);
+}
+
+/// A group counts set-up too, and then pid 1 is gone before it could tell that the command started.
+///
+/// Proves: RES-4 memory
+#[test]
+fn a_limit_that_set_up_fills_is_told_as_such() {
+    const GRANTS: usize = 4000;
+    let world = World::new();
+    let mut flags: Vec<String> =
+        ["--memory", "4m", "--best-effort-limits"].map(String::from).into();
+    for number in 0..GRANTS {
+        let file = world.write(format!("outside/many/{number}/file"), "");
+        flags.extend(["--ro".to_owned(), file.parent().unwrap().display().to_string()]);
+    }
+    let output = world.sandbox_run(flags, ["true"]).run();
+    if !has_control_group() {
+        // Nobody looks before the command starts, and this one is soon over.
+        output.assert_code(0);
+        return;
+    }
+    output.assert_code(137);
+    assert_eq!(output.report.as_ref().unwrap()["outcome"], "out-of-memory");
+    assert!(ended_the_run(&output, "memory"));
+    assert!(output.err().contains("raise it with --memory"), "{}", output.err());
 }
 
 /// Proves: RES-1 memory, RES-4 memory

@@ -166,11 +166,8 @@ fn build(stage: &Path, is_short: bool) -> Result<()> {
         fs::copy(built, stage.join(name)).with_context(|| built.display().to_string())
     };
     // For a few attacks the other one is built faster than it would save time.
-    let layers_off = if is_short {
-        programs.sandbox_layers_off
-    } else {
-        dist::build_static(&["layers-off"])?
-    };
+    let layers_off =
+        if is_short { programs.sandbox_layers_off } else { dist::build_static(&["layers-off"])? };
     sandbox(&layers_off, "sandbox-layers-off")?;
     sandbox(&dist::build_static(&[])?, "sandbox")?;
     fs::write(stage.join(TESTS), serde_json::to_vec(&tests)?)?;

@@ -8,6 +8,7 @@ use palisade_testkit::{Output, Running, World, patiently};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::approve_support;
 use crate::tmux::Tmux;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -28,17 +29,7 @@ fn approve(world: &World, arguments: &[&str]) -> Output {
 /// The open questions, as soon as there are so many.
 #[track_caller]
 fn questions(world: &World, count: usize) -> Vec<Value> {
-    let end = Instant::now() + patiently(PATIENCE);
-    loop {
-        let output = approve(world, &["--json"]);
-        output.assert_code(0);
-        let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let questions = listed["questions"].as_array().unwrap();
-        if questions.len() == count {
-            return questions.clone();
-        }
-        assert!(Instant::now() < end, "{count} questions were expected: {listed}");
-    }
+    approve_support::questions(count, || approve(world, &["--json"]))
 }
 
 fn sockets(world: &World) -> PathBuf {

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use palisade_testkit::{Output, Running, patiently};
 use serde_json::Value;
 
+use crate::approve_support;
 use crate::egress_support::Net;
 use crate::tmux::Tmux;
 
-const PATIENCE: Duration = Duration::from_secs(30);
 const FETCH: &str = "curl -sS --noproxy '*' --max-time 40 http://other.example/";
 
 fn waiting(net: &Net, script: &str) -> Running {
@@ -22,18 +22,7 @@ fn approve(net: &Net, arguments: &[&str]) -> Output {
 /// The open questions, as soon as there are so many.
 #[track_caller]
 fn questions(net: &Net, count: usize) -> Vec<Value> {
-    let end = Instant::now() + patiently(PATIENCE);
-    loop {
-        let output = approve(net, &["--json"]);
-        output.assert_code(0);
-        let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let questions = listed["questions"].as_array().unwrap();
-        if questions.len() == count {
-            return questions.clone();
-        }
-        assert!(Instant::now() < end, "{count} questions were expected: {listed}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    approve_support::questions(count, || approve(net, &["--json"]))
 }
 
 /// Proves: NET-8 asked, TOOL-2 socket
@@ -142,6 +131,62 @@ fn an_answer_for_always_is_kept_for_the_next_run() {
     let again = net.script(&["--network", "proxy"], FETCH);
     again.assert_code(0);
     assert_eq!(again.out(), "hello from other.example\n");
+}
+
+/// Proves: NET-8 other-ports, NET-8 asked
+#[test]
+fn an_answer_for_always_is_about_one_port_and_the_others_are_asked_about() {
+    let net = Net::new();
+    let run = waiting(&net, FETCH);
+    let asked = &questions(&net, 1)[0];
+    approve(&net, &["--yes", asked["address"].as_str().unwrap(), "--always"]).assert_code(0);
+    run.wait().assert_code(0);
+    let more = "curl -sS --noproxy '*' --max-time 40 http://other.example:8080/";
+    let run = waiting(&net, &format!("{FETCH}; {more}; true"));
+    let again = &questions(&net, 1)[0];
+    let place = (&again["host"], &again["port"]);
+    assert_eq!(place, (&"other.example".into(), &8080.into()), "{again}");
+    approve(&net, &["--no", again["address"].as_str().unwrap()]).assert_code(0);
+    let output = run.wait();
+    output.assert_code(0);
+    assert!(output.out().starts_with("hello from other.example\n"), "{}", output.out());
+    assert!(
+        output.out().contains("the port is not allowed, and somebody said no"),
+        "{}",
+        output.out()
+    );
+    let unattended =
+        net.script(&["--network", "proxy", "--on-ask", "deny"], &format!("{more}; true"));
+    let told = unattended.err();
+    assert!(told.contains("(allow with --allow-host other.example:8080)"), "{told}");
+    let denied = &unattended.report.as_ref().unwrap()["network"]["denied"][0];
+    assert_eq!(denied["action"], "proxy_denied_port", "{denied}");
+}
+
+/// Proves: NET-7 summary, NET-8 asked
+#[test]
+fn an_answer_for_never_is_told_with_the_file_that_has_it_and_no_flag() {
+    let net = Net::new();
+    let flags = ["--network", "proxy", "--on-ask", "wait"];
+    let script = format!("{FETCH}; {FETCH}; true");
+    let run = net.spawn(&flags, &["sh", "-c", &script]);
+    let asked = &questions(&net, 1)[0];
+    approve(&net, &["--no", asked["address"].as_str().unwrap(), "--always"]).assert_code(0);
+    let first = run.wait();
+    let next = net.script(&flags, &script);
+    let file = net.world.home().join(".config/palisade/policy.yaml");
+    let expected = format!("denied by `other.example:80` in {}", file.display());
+    for output in [first, next] {
+        output.assert_code(0);
+        let told = output.err();
+        assert!(told.contains(&expected), "{told}");
+        assert!(!told.contains("--allow-host"), "{told}");
+    }
+    std::fs::remove_file(file).unwrap();
+    let run = net.spawn(&flags, &["sh", "-c", FETCH]);
+    let asked = &questions(&net, 1)[0];
+    approve(&net, &["--yes", asked["address"].as_str().unwrap()]).assert_code(0);
+    run.wait().assert_code(0);
 }
 
 /// Proves: NET-8 approval

@@ -12,6 +12,8 @@ use std::path::Path;
 
 /// So many paths and calls are named; the report has them all.
 const MOST_NAMED: usize = 3;
+/// Hosts that have a line each; `sandbox net` has them all.
+const MOST_HOSTS: usize = 20;
 
 /// A line each, none where nothing was refused. Paths below `cwd` are shown from there.
 pub(crate) fn words(report: &RunReport, cwd: &Path) -> Vec<String> {
@@ -21,7 +23,7 @@ pub(crate) fn words(report: &RunReport, cwd: &Path) -> Vec<String> {
         .into_iter()
         .flatten()
         .chain(of_executions(&report.refused_executions))
-        .chain(report.network.iter().flat_map(of_network))
+        .chain(report.network.iter().flat_map(|network| of_network(network, &report.session_id)))
         .collect()
 }
 
@@ -60,7 +62,7 @@ fn of_executions(executions: &[RefusedExecution]) -> Vec<String> {
 }
 
 /// What was not reached, with the option that would allow each.
-fn of_network(network: &NetworkReport) -> Vec<String> {
+fn of_network(network: &NetworkReport, session: &str) -> Vec<String> {
     let hosts = network.denied.iter().filter(|denied| {
         // What was tried says more than that it was looked up before.
         let is_tried = |other: &DeniedHost| other.host == denied.host && other.port.is_some();
@@ -75,14 +77,20 @@ fn of_network(network: &NetworkReport) -> Vec<String> {
         if hosts.is_empty() {
             continue;
         }
-        let named = hosts.iter().map(|host| match (&host.allow, &host.reason) {
-            (Some(flag), _) => format!("{} (allow with {flag})", host.place()),
-            (None, Some(why)) => format!("{} ({why})", host.place()),
-            (None, None) => host.place(),
-        });
-        let count = u64::try_from(hosts.len()).unwrap_or(u64::MAX);
+        let named: Vec<String> = hosts.iter().map(|host| of_host(host)).collect();
+        let count = u64::try_from(named.len()).unwrap_or(u64::MAX);
         let were = if count == 1 { "was" } else { "were" };
-        told.push(format!("{} {were} {what}: {}", counted(count, "host"), listed(named)));
+        let summary = format!("{} {were} {what}:", counted(count, "host"));
+        if named.len() <= MOST_NAMED {
+            told.push(format!("{summary} {}", named.join(", ")));
+            continue;
+        }
+        told.push(summary);
+        told.extend(named.iter().take(MOST_HOSTS).map(|host| format!("  {host}")));
+        let more = named.len().saturating_sub(MOST_HOSTS);
+        if more > 0 {
+            told.push(format!("  {more} more: sandbox net {session}"));
+        }
     }
     if network.datagrams_rejected > 0 {
         told.push(format!(
@@ -102,6 +110,14 @@ fn of_network(network: &NetworkReport) -> Vec<String> {
         ));
     }
     told
+}
+
+fn of_host(host: &DeniedHost) -> String {
+    match (&host.allow, &host.reason) {
+        (Some(flag), _) => format!("{} (allow with {flag})", host.place()),
+        (None, Some(why)) => format!("{} ({why})", host.place()),
+        (None, None) => host.place(),
+    }
 }
 
 fn of_forks(report: &RunReport) -> Option<String> {

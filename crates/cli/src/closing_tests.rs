@@ -154,3 +154,27 @@ fn denied_hosts_are_named_with_the_way_to_allow_them() {
         ]
     );
 }
+
+/// Proves: NET-7 summary
+#[test]
+fn many_denied_hosts_have_a_line_each_and_the_rest_a_place_where_they_are() {
+    let mut report = report();
+    let host = |number: usize| {
+        let name = format!("n{number}.example");
+        let flag = format!("--allow-host {name}");
+        denied_host(&name, Some(443), Some(&flag))
+    };
+    let mut denied = |count: usize| {
+        let denied = (0..count).map(host).collect();
+        report.network = Some(NetworkReport { denied, ..NetworkReport::default() });
+        said(&report)
+    };
+    let lines = denied(4);
+    assert_eq!(lines.len(), 5, "{lines:#?}");
+    assert_eq!(lines[0], "4 hosts were denied:");
+    assert_eq!(lines[4], "  n3.example:443 (allow with --allow-host n3.example)");
+    let lines = denied(27);
+    assert_eq!(lines.len(), 22, "{lines:#?}");
+    assert_eq!(lines[20], "  n19.example:443 (allow with --allow-host n19.example)");
+    assert_eq!(lines[21], "  7 more: sandbox net s");
+}

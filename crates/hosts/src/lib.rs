@@ -7,7 +7,7 @@
 mod entry;
 mod error;
 mod host;
-mod inside;
+pub mod inside;
 mod name;
 mod number;
 mod pattern;
@@ -26,6 +26,6 @@ pub use inside::{INSIDE_V4, INSIDE_V6, PROXY_PORT};
 pub use ipnet::IpNet;
 pub use name::Name;
 pub use pattern::HostPattern;
-pub use range::{Blocked, always_blocked, blocked_ranges};
+pub use range::{Blocked, always_blocked, blocked_ranges, private_ranges};
 pub use rules::Rules;
 pub use verdict::{Reason, Verdict};

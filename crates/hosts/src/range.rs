@@ -4,6 +4,7 @@
 //! An address that carries an IPv4 address inside either is that address (mapped), or is not dialled at all:
 //! a tunnel or translator somewhere would open it again.
 
+use crate::inside::{OURS_V4, OURS_V6};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -53,13 +54,13 @@ static ALWAYS_BLOCKED: &[BlockedRange] = &[
     by_approval(v4(100, 64, 0, 0, 10), "carrier-grade NAT"),
     never(v4(192, 0, 0, 0, 24), "protocol assignments"),
     // The sandbox's own network, besides: synthetic addresses are of it.
-    never(v4(198, 18, 0, 0, 15), "benchmarking"),
+    never(IpNet::V4(OURS_V4), "benchmarking"),
     never(v4(224, 0, 0, 0, 4), "multicast"),
     never(v4(255, 255, 255, 255, 32), "broadcast"),
     never(v4(240, 0, 0, 0, 4), "reserved"),
     never(v6([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254], 128), METADATA),
     never(v6([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128), METADATA),
-    never(v6([0xfd53, 0x616e, 0x6442, 0, 0, 0, 0, 0], 48), "the sandbox's own"),
+    never(IpNet::V6(OURS_V6), "the sandbox's own"),
     never(v6([0, 0, 0, 0, 0, 0, 0, 0], 128), "this host"),
     never(v6([0, 0, 0, 0, 0, 0, 0, 1], 128), "loopback"),
     // IPv4-compatible (RFC 4291), translated (RFC 2765), NAT64 (RFC 6052, RFC 8215), Teredo, 6to4.
@@ -100,6 +101,12 @@ pub fn always_blocked(address: IpAddr) -> Option<Blocked> {
 /// All of them, for who has them refused by the kernel.
 pub fn blocked_ranges() -> impl Iterator<Item = IpNet> {
     ALWAYS_BLOCKED.iter().map(|blocked| blocked.range)
+}
+
+/// Those that an approval can open, in whole or in part.
+pub fn private_ranges() -> impl Iterator<Item = IpNet> {
+    let opens = |blocked: &&BlockedRange| blocked.opening == Opening::ByApproval;
+    ALWAYS_BLOCKED.iter().filter(opens).map(|blocked| blocked.range)
 }
 
 pub(crate) fn find(address: IpAddr) -> Option<(Blocked, Opening)> {

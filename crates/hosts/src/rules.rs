@@ -110,8 +110,9 @@ impl Rules {
         });
         match (allowed.next(), denials.first(), entries.is_empty()) {
             (Some(rule), _, _) => Verdict::Allowed { rule: rule.clone() },
+            // Of the ports that are allowed none is left; others are as open as those of any allowed host.
             (None, Some(denial), false) => {
-                Verdict::Denied { rule: Some(denial.written.clone()), reason: Reason::Listed }
+                Verdict::Denied { rule: Some(denial.written.clone()), reason: Reason::Port }
             }
             _ => unnamed(&host),
         }

@@ -100,9 +100,29 @@ fn a_denial_wins_over_everything() {
 #[test]
 fn a_name_whose_ports_are_all_denied_is_not_looked_up() {
     let rules = rules(&["x.example:443", "y.example:443,22"], &["*:443"]);
-    assert_eq!(judge_name(&rules, "x.example"), denied("*:443", Reason::Listed));
+    assert_eq!(judge_name(&rules, "x.example"), denied("*:443", Reason::Port));
     assert_eq!(judge_name(&rules, "y.example"), allowed("y.example:443,22"));
     assert_eq!(judge_name(&rules, "z.example"), Verdict::Unknown);
+}
+
+/// Proves: NET-8 other-ports, NET-3 block-list
+#[test]
+fn a_yes_for_one_port_leaves_the_others_open_and_a_no_does_not() {
+    let rules = rules(&["x.example:80", "y.example:80"], &["x.example:22", "y.example"]);
+    for (host, port, is_open) in [
+        ("x.example", 80, false),
+        ("x.example", 443, true),
+        ("x.example", 22, false),
+        ("y.example", 443, false),
+        ("z.example", 443, true),
+        ("z.internal", 443, false),
+        ("10.0.0.1", 443, false),
+    ] {
+        assert_eq!(judge(&rules, host, port).is_open(), is_open, "{host}:{port}");
+    }
+    let taken_back = self::rules(&["x.example:80"], &["x.example:80"]);
+    assert!(!judge(&taken_back, "x.example", 80).is_open());
+    assert!(judge_name(&taken_back, "x.example").is_open(), "for the other ports");
 }
 
 /// Proves: NET-3 cidrs

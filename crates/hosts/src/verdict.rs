@@ -22,13 +22,19 @@ impl Verdict {
     pub fn is_allowed(&self) -> bool {
         matches!(self, Self::Allowed { .. })
     }
+
+    /// Nobody denied it: where people are asked, they are asked about this. A yes for one port of a host says nothing
+    /// about its others.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Unknown | Self::Denied { reason: Reason::Port, .. })
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// In a list of denied hosts, or denied by somebody's answer.
     Listed,
-    /// The host is allowed on other ports.
+    /// The host is allowed on other ports, and nobody said anything about this one.
     Port,
     Address(Blocked),
     /// A name that means this machine or its neighbours.

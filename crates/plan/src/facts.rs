@@ -39,6 +39,8 @@ pub struct HostFacts {
     pub canary: Option<PathBuf>,
     /// Hosts that the caller's tools are set up to use; looked at only where a policy names the tool.
     pub registries: BTreeMap<Tool, Vec<palisade_hosts::Entry>>,
+    /// Settings of those tools that were seen and not followed, in words.
+    pub registry_notes: Vec<String>,
     /// Looked at only for the network mode nat.
     pub nat: NatFacts,
     /// The certificate of the run's own authority, as PEM, where TLS is to be opened. Its key never comes here.

@@ -152,6 +152,7 @@ pub(crate) fn user() -> HostFacts {
         homes: Vec::new(),
         canary: Some("/home/u/.local/state/palisade/canary".into()),
         registries: BTreeMap::new(),
+        registry_notes: Vec::new(),
         nat: NatFacts::default(),
         authority: None,
     }

@@ -1,6 +1,5 @@
 //! The plan as text and as JSON, for `sandbox plan`. Plain text: colour is the command line's part.
 
-use crate::egress::shown_upstream;
 use crate::layer::{Layer, Strength};
 use crate::limit::{Limit, Limited};
 use crate::model::{
@@ -8,6 +7,7 @@ use crate::model::{
     Publish, Resource,
 };
 use palisade_policy::model::OnAsk;
+use palisade_policy::network::shown_upstream;
 use palisade_policy::units;
 use std::fmt::{self, Display, Formatter, Write as _};
 use std::net::SocketAddr;

@@ -214,8 +214,11 @@ pub struct Network {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_queries: Option<u64>,
     pub follow_redirects: bool,
-    /// `http://[USER:PASSWORD@]HOST:PORT`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// `http://[USER:PASSWORD@]HOST:PORT`; printed without user and password.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "crate::network::without_login"
+    )]
     pub upstream_proxy: Option<String>,
     pub publish: Vec<PublishedPort>,
     pub credentials: Vec<Credential>,

@@ -7,7 +7,7 @@ use crate::nearest::nearest;
 use crate::settings::Value;
 use crate::tree::{Node, Tree};
 use crate::value::{Mistake, Mistakes, items, mistake};
-use palisade_hosts::{Entry, Host, HostPattern, IpNet};
+use palisade_hosts::{Entry, Host, HostPattern, IpNet, private_ranges};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -51,8 +51,6 @@ pub enum SecretSource {
 pub struct WrongForm(&'static str);
 
 const HOSTS_FORM: &str = "a host name, a glob such as *.example.org, or a CIDR";
-const PRIVATE_FORM: &str =
-    "a CIDR within 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10 or fc00::/7";
 const PUBLISH_FORM: &str = "[ADDRESS:]PORT:INNER, such as 8080:80 or 0.0.0.0:8080:80";
 const SOURCE_FORM: &str = "env:VARIABLE or file:PATH";
 const UPSTREAM_FORM: &str = "a proxy such as http://proxy.example:3128";
@@ -161,20 +159,17 @@ pub(crate) fn decode_hosts(node: &Node) -> Result<Value, Mistakes> {
 
 /// Only what is private: loopback, link-local and metadata addresses can not be opened by anything.
 pub(crate) fn decode_private(node: &Node) -> Result<Value, Mistakes> {
+    let ranges: Vec<String> = private_ranges().map(|range| range.to_string()).collect();
+    let form = format!("a CIDR within one of {}", ranges.join(", "));
     let range = |item: &Node| match &item.tree {
         Tree::Text(text) if is_private(text) => Ok(text.clone()),
-        _ => mistake(item, PRIVATE_FORM),
+        _ => mistake(item, &form),
     };
-    items(node, PRIVATE_FORM, range).map(Value::List)
+    items(node, &form, range).map(Value::List)
 }
 
-const PRIVATE: [&str; 5] =
-    ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"];
-
 fn is_private(text: &str) -> bool {
-    let within = |range: &IpNet| {
-        PRIVATE.iter().any(|of| of.parse::<IpNet>().is_ok_and(|of| of.contains(range)))
-    };
+    let within = |range: &IpNet| private_ranges().any(|of| of.contains(range));
     text.parse::<IpNet>().is_ok_and(|range| range == range.trunc() && within(&range))
 }
 
@@ -193,8 +188,32 @@ pub(crate) fn decode_publish(node: &Node) -> Result<Value, Mistakes> {
 pub(crate) fn decode_upstream(node: &Node) -> Result<Value, Mistakes> {
     match &node.tree {
         Tree::Text(text) if is_upstream(text) => Ok(Value::Text(text.clone())),
+        Tree::Text(text) => mistake(&instead(node, shown_upstream(text)), UPSTREAM_FORM),
         _ => mistake(node, UPSTREAM_FORM),
     }
+}
+
+/// The address of a proxy, less who logs in to it; also of what was meant to be one.
+pub fn shown_upstream(url: &str) -> String {
+    let Some((login, place)) = url.rsplit_once('@') else { return url.to_owned() };
+    match login.split_once("://") {
+        Some((scheme, _)) => format!("{scheme}://…@{place}"),
+        None => format!("…@{place}"),
+    }
+}
+
+/// For the model: a policy that is printed tells nobody how to log in.
+#[expect(clippy::ref_option, reason = "the form that serde calls")]
+pub(crate) fn without_login<S: serde::Serializer>(
+    upstream: &Option<String>,
+    out: S,
+) -> Result<S::Ok, S::Error> {
+    out.serialize_some(&upstream.as_deref().map(shown_upstream))
+}
+
+/// For an error that must not repeat what was written.
+fn instead(node: &Node, text: String) -> Node {
+    Node { tree: Tree::Text(text), at: node.at }
 }
 
 /// `http://[USER:PASSWORD@]HOST:PORT`, with a `/` at the end or without.
@@ -234,7 +253,14 @@ fn decode_credential(node: &Node) -> Result<Credential, Mistakes> {
     let needed = |found: Option<String>| found.map_or_else(|| mistake(node, CREDENTIAL_FORM), Ok);
     let name = needed(text("name", is_variable, "a credential whose `name` is a variable's")?)?;
     let is_source = |text: &str| text.parse::<SecretSource>().is_ok();
-    let from = text("from", is_source, &format!("a credential from {SOURCE_FORM}"))?;
+    let from = match node.get("from") {
+        // Who takes the secret itself for its place finds it in no error.
+        Some(written @ Node { tree: Tree::Text(from), .. }) if !is_source(from) => {
+            let form = format!("a credential from {SOURCE_FORM}");
+            return mistake(&instead(written, "…".to_owned()), &form);
+        }
+        _ => text("from", is_source, &format!("a credential from {SOURCE_FORM}"))?,
+    };
     let Ok(from) = needed(from)?.parse() else { return mistake(node, CREDENTIAL_FORM) };
     let header = text("header", is_header, "a credential whose `header` can carry a secret")?;
     let format =

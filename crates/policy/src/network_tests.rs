@@ -1,7 +1,8 @@
 use super::*;
 use crate::keys::{TOOL_NAMES, USUAL_PORTS};
 use crate::parse::{Format, parse};
-use crate::{Diagnostic, Layer, LayerKind, Merged, NetworkMode, Problem, Subject, Trust, merge};
+use crate::{Diagnostic, Layer, LayerKind, Merged, NetworkMode, Problem, Subject, Trust};
+use crate::{export, merge, show_json, show_text};
 use palisade_hosts::registry::Tool;
 
 fn merged(layers: &[(LayerKind, &str)]) -> Result<Merged, Vec<Diagnostic>> {
@@ -68,7 +69,7 @@ fn what_is_no_host_or_port_is_refused_with_its_place() {
         ("allowedHosts: [a.example, '10.0.0.1/8']", "write 10.0.0.0/8"),
         ("allowedHosts: ['a.example:0']", "is no port"),
         ("deniedHosts: ['[::1']", "`network.deniedHosts` must be"),
-        ("allowedPrivate: [127.0.0.0/8]", "a CIDR within 10.0.0.0/8"),
+        ("allowedPrivate: [127.0.0.0/8]", "a CIDR within one of 10.0.0.0/8, 172.16.0.0/12"),
         ("allowedPrivate: [169.254.169.254/32]", "a CIDR within"),
         ("allowedPrivate: [0.0.0.0/0]", "a CIDR within"),
         ("allowedPrivate: [10.0.0.1/8]", "a CIDR within"),
@@ -84,6 +85,25 @@ fn what_is_no_host_or_port_is_refused_with_its_place() {
         let found = mistake_in(&format!("network:\n  {line}\n"));
         assert!(found.contains(says), "{line}: {found}");
     }
+}
+
+/// Proves: NET-5 upstream
+#[test]
+fn the_login_of_a_proxy_is_in_no_error_and_nothing_that_is_shown() {
+    let wrong = mistake_in("network:\n  upstreamProxy: http://somebody:hunter2@proxy.example\n");
+    assert!(wrong.contains("http://…@proxy.example"), "{wrong}");
+    let right =
+        "network:\n  mode: proxy\n  upstreamProxy: http://somebody:hunter2@proxy.example:3128\n";
+    let merged = of_user(right).unwrap();
+    let told = merged.policy.network.upstream_proxy.as_deref();
+    assert_eq!(told, Some("http://somebody:hunter2@proxy.example:3128"));
+    let text = show_text(&merged);
+    let json = show_json(&merged).to_string();
+    for shown in [&wrong, &text, &json] {
+        assert!(!shown.contains("hunter2") && !shown.contains("somebody"), "{shown}");
+        assert!(shown.contains("http://…@proxy.example"), "{shown}");
+    }
+    assert!(export(&merged).to_string().contains("hunter2"), "it loads again");
 }
 
 /// Proves: NET-5 credentials

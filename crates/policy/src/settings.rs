@@ -3,7 +3,7 @@
 use crate::diagnostic::Origin;
 use crate::keys::{self, Kind};
 use crate::model::{Approval, Policy};
-use crate::network::Credential;
+use crate::network::{Credential, shown_upstream};
 use crate::rules::StoredRule;
 use crate::units;
 use serde_json::{Map, Value as Json, json};
@@ -75,6 +75,7 @@ impl Value {
             (Value::Number(milli), Kind::Cpus) => units::show_cpus(*milli),
             (Value::Cpus(cpus), _) => units::show_cpu_set(cpus),
             (Value::Word(word), _) => (*word).to_owned(),
+            (Value::Text(url), Kind::Upstream) => Json::from(shown_upstream(url)).to_string(),
             (Value::Rules(rules), _) => {
                 let rules: Vec<String> = rules.iter().map(StoredRule::to_string).collect();
                 format!("[{}]", rules.join(", "))

@@ -41,4 +41,4 @@ pub use report::{
 };
 pub use report_file::ReportFile;
 pub use state::State;
-pub use verify::{Fault, Records, Verified, VerifyError, read, verify};
+pub use verify::{Fault, Records, Verified, VerifyError, read, sandboxes, verify};

@@ -8,6 +8,9 @@ use crate::error::RecordError;
 use crate::files;
 use crate::head::{Head, Lock, Position};
 use rustix::fs::OFlags;
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
@@ -154,6 +157,28 @@ pub fn read(log_path: &Path, sandbox_id: Option<&str>) -> Result<Records, Record
     })
 }
 
+/// Every sandbox that the log tells of. It does not check the chain.
+pub fn sandboxes(log_path: &Path) -> Result<BTreeSet<String>, RecordError> {
+    let mut records = read(log_path, None)?;
+    let mut found = BTreeSet::new();
+    while let Some(line) = records.next_line()? {
+        match serde_json::from_slice::<Owner<'_>>(&line) {
+            Ok(owner) if found.contains(&*owner.sandbox_id) => {}
+            Ok(owner) => drop(found.insert(owner.sandbox_id.into_owned())),
+            Err(source) => return Err(records.not_a_record(source)),
+        }
+    }
+    Ok(found)
+}
+
+/// Whose a record is, and nothing else of it: a log is long, and most of it is about others.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Owner<'line> {
+    #[serde(borrow)]
+    sandbox_id: Cow<'line, str>,
+}
+
 /// Asked again after its end, it goes on with what was written since.
 #[derive(Debug)]
 pub struct Records {
@@ -165,30 +190,41 @@ pub struct Records {
     sandbox_id: Option<String>,
 }
 
+impl Records {
+    /// None at the end, as far as it is written: a line without its end is being written at this moment, or was never
+    /// finished.
+    fn next_line(&mut self) -> Result<Option<Vec<u8>>, RecordError> {
+        let read = self.lines.read_until(b'\n', &mut self.unread);
+        read.map_err(RecordError::io("read", &self.path))?;
+        if self.unread.pop_if(|last| *last == b'\n').is_none() {
+            return Ok(None);
+        }
+        self.line_number += 1;
+        Ok(Some(std::mem::take(&mut self.unread)))
+    }
+
+    fn is_wanted(&self, line: &[u8]) -> bool {
+        let Some(wanted) = &self.sandbox_id else { return true };
+        // What is no record at all is told of, whosesoever it is.
+        serde_json::from_slice::<Owner<'_>>(line).map_or(true, |owner| owner.sandbox_id == *wanted)
+    }
+
+    fn not_a_record(&self, source: serde_json::Error) -> RecordError {
+        RecordError::NotARecord { path: self.path.clone(), line: self.line_number, source }
+    }
+}
+
 impl Iterator for Records {
     type Item = Result<Record, RecordError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Err(source) = self.lines.read_until(b'\n', &mut self.unread) {
-                return Some(Err(RecordError::io("read", &self.path)(source)));
-            }
-            // A line without its end is being written at this moment, or was never finished.
-            if !self.unread.ends_with(b"\n") {
-                return None;
-            }
-            let line = std::mem::take(&mut self.unread);
-            let content = line.strip_suffix(b"\n").unwrap_or(&line);
-            self.line_number += 1;
-            let record: Record = match serde_json::from_slice(content) {
-                Ok(record) => record,
-                Err(source) => {
-                    let (path, line) = (self.path.clone(), self.line_number);
-                    return Some(Err(RecordError::NotARecord { path, line, source }));
-                }
+            let line = match self.next_line() {
+                Ok(line) => line?,
+                Err(error) => return Some(Err(error)),
             };
-            if self.sandbox_id.as_ref().is_none_or(|wanted| *wanted == record.event.sandbox_id) {
-                return Some(Ok(record));
+            if self.is_wanted(&line) {
+                return Some(serde_json::from_slice(&line).map_err(|why| self.not_a_record(why)));
             }
         }
     }

@@ -1,4 +1,4 @@
-use super::{Fault, read, verify};
+use super::{Fault, read, sandboxes, verify};
 use crate::audit::tests::{Fixture, events};
 use crate::error::RecordError;
 use proptest::prelude::*;
@@ -96,6 +96,8 @@ fn reading_can_be_narrowed_to_one_sandbox() {
     assert_eq!(ids(None), [1, 2, 3, 4, 5]);
     assert_eq!(ids(Some("b-2")), [4, 5]);
     assert_eq!(ids(Some("b-3")), [0; 0]);
+    assert!(sandboxes(&fixture.log).unwrap().contains("b-2"));
+    assert_eq!(sandboxes(&fixture.log).unwrap().len(), 2);
 }
 
 #[test]
@@ -106,6 +108,9 @@ fn reading_names_the_line_that_is_no_record() {
     let results: Vec<_> = read(&fixture.log, None).unwrap().collect();
     assert_eq!(results.len(), 3);
     assert!(matches!(results[2], Err(RecordError::NotARecord { line: 3, .. })));
+    assert!(matches!(sandboxes(&fixture.log), Err(RecordError::NotARecord { line: 3, .. })));
+    let narrowed: Vec<_> = read(&fixture.log, Some("nobody")).unwrap().collect();
+    assert!(matches!(narrowed[..], [Err(RecordError::NotARecord { line: 3, .. })]));
 }
 
 proptest! {

@@ -41,6 +41,7 @@ impl Corner {
                 homes: Vec::new(),
                 canary: None,
                 registries: BTreeMap::new(),
+                registry_notes: Vec::new(),
                 nat: palisade_plan::facts::NatFacts::default(),
                 authority: None,
             },

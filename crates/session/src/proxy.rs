@@ -11,6 +11,7 @@ use crate::places::read_document;
 use crate::run::new_session_id;
 use palisade_egress::alone::{self, Operator};
 use palisade_egress::config::Config;
+use palisade_egress::error::EgressError;
 use palisade_egress::wire::Told;
 use palisade_policy::{Layer, LayerKind, Mode, NetworkMode, Policy, Subject, merge};
 use palisade_record::Kind;
@@ -108,7 +109,6 @@ impl Operator for Alone<'_> {
         match read(self.caller, self.request) {
             Ok(read) => {
                 read.notes.into_iter().for_each(|note| (self.hear)(Heard::Note(note)));
-                (self.hear)(Heard::Reread);
                 Some(read.config)
             }
             Err(error) => {
@@ -116,6 +116,13 @@ impl Operator for Alone<'_> {
                 None
             }
         }
+    }
+
+    fn renewed(&mut self, renewed: Result<(), EgressError>) {
+        (self.hear)(match renewed {
+            Ok(()) => Heard::Reread,
+            Err(error) => Heard::NotReread(error.into()),
+        });
     }
 }
 

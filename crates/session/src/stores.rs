@@ -104,6 +104,18 @@ impl Stores {
         Ok(change)
     }
 
+    /// The file that has this among its denied hosts, if it is one of these and can be read.
+    pub(crate) fn file_that_denies(&self, host: &str) -> Option<PathBuf> {
+        let project = config::project_root(&self.caller, None).ok()?.join(PROJECT_DIRECTORY);
+        let places = &self.caller.places;
+        [&places.organisation, &places.user, &project].into_iter().find_map(|directory| {
+            let DocumentFile { path, text } = config::find(directory).ok()??;
+            let hosts = [host.to_owned()];
+            let added = add_hosts(&text, &path.to_string_lossy(), HostList::Denied, &hosts).ok()?;
+            added.added.is_empty().then_some(path)
+        })
+    }
+
     fn directory(&self, store: Store) -> Result<PathBuf, SessionError> {
         let places = &self.caller.places;
         match store {

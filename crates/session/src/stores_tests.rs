@@ -55,6 +55,18 @@ fn an_answer_is_saved_where_it_was_meant_to_be_and_counts_from_then_on() {
     assert_eq!(allowed(&corner), expected);
 }
 
+/// Proves: NET-7 summary
+#[test]
+fn the_file_that_denies_a_host_is_found() {
+    let corner = Corner::new();
+    let stores = Stores::new(&corner.caller);
+    let file = corner.caller.places.user.join("policy.yaml");
+    fs::write(&file, "network:\n  deniedHosts: ['a.example:80']\n").unwrap();
+    assert_eq!(stores.file_that_denies("a.example:80"), Some(file));
+    assert_eq!(stores.file_that_denies("a.example"), None);
+    assert_eq!(stores.file_that_denies("answered by socket"), None);
+}
+
 /// Proves: POL-4 trust, POL-5 save
 #[test]
 fn a_trusted_project_stays_trusted_and_another_does_not_become_so() {

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-const CREDENTIAL_FORM: &str = "NAME=env:VARIABLE,host=HOST or NAME=file:PATH,host=HOST";
+const CREDENTIAL_FORM: &str = "NAME=env:VARIABLE,host=HOST or NAME=file:PATH,host=HOST, such as \
+                               TOKEN=env:API_TOKEN,host=api.example";
 
 /// Option, key and value of everything that was given.
 pub(super) fn values(
@@ -36,10 +37,14 @@ pub(super) fn values(
         given.push((option, key, json!(list)));
     }
     for text in &egress.credential {
+        let option = written.name("credential");
         let Some(credential) = credential(text) else {
-            let option = written.name("credential");
-            bail!("{option} {text}: not in the form {CREDENTIAL_FORM}");
+            bail!("{option}: not in the form {CREDENTIAL_FORM}");
         };
+        if credential["hosts"] == json!([]) {
+            let name = &credential["name"];
+            bail!("{option}: {name} names no host that it is for; the form is {CREDENTIAL_FORM}");
+        }
         given.push(("credential", "network.credentials", json!([credential])));
     }
     let switches = [
@@ -51,6 +56,13 @@ pub(super) fn values(
     }
     let upstream = egress.upstream_proxy.as_ref().map(|url| json!(url));
     let connections = egress.max_connections.as_deref().map(count);
+    if connections == Some(json!(0)) {
+        bail!(
+            "{} 0 would refuse every connection; give a number above zero, or close the network \
+             with --network none",
+            written.name("max-connections")
+        );
+    }
     let bytes = egress.max_bytes.as_ref().map(|size| json!(size));
     let single = [
         ("upstream-proxy", "network.upstreamProxy", upstream),

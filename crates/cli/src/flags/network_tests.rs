@@ -100,6 +100,26 @@ fn a_credential_is_read_part_by_part() {
         let error = merged(&Subject::Run, &line).unwrap_err();
         assert!(error.starts_with("--credential"), "{wrong}: {error}");
     }
+    let no_host = merged(&Subject::Run, &["--allow-network", "--credential", "T=env:X"]);
+    let no_host = no_host.unwrap_err();
+    assert!(no_host.contains("\"T\" names no host"), "{no_host}");
+    assert!(no_host.contains("such as TOKEN=env:API_TOKEN,host=api.example"), "{no_host}");
+    let secret = ["--allow-network", "--credential", "T=hunter2,host=a.example"];
+    let secret = merged(&Subject::Run, &secret).unwrap_err();
+    assert!(secret.contains("env:VARIABLE") && !secret.contains("hunter2"), "{secret}");
+}
+
+/// Proves: NET-5 upstream
+#[test]
+fn no_error_tells_the_login_of_a_proxy() {
+    for url in
+        ["http://me:hunter2@proxy.example", "me:hunter2@proxy.example:1", "http:/me:hunter2@x"]
+    {
+        let error =
+            merged(&Subject::Run, &["--allow-network", "--upstream-proxy", url]).unwrap_err();
+        assert!(error.contains("http://proxy.example:3128"), "{error}");
+        assert!(!error.contains("hunter2") && !error.contains("me:"), "{error}");
+    }
 }
 
 /// Proves: POL-2 contradiction
@@ -119,6 +139,7 @@ fn options_that_leave_each_other_nothing_to_do_are_refused() {
         (&["--allow-network", "--intercept"], "add one (`--credential`)"),
         (&["--level", "1", "--no-userns", "--allow-network"], "needs a network namespace"),
         (&["--publish", "80:80,127.0.0.1:80:81"], "published twice"),
+        (&["--allow-network", "--max-connections", "0"], "would refuse every connection"),
         (&["--network", "host", "--publish", "80:80"], "`network.publish`"),
     ] {
         let error = merged(&Subject::Run, line).unwrap_err();

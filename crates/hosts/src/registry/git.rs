@@ -1,18 +1,24 @@
 //! git: the public forges, and the hosts that `url.BASE.insteadOf` puts in their place (git-config(1)).
 
-use super::{Look, Tool, url};
+use super::git_settings::{self, Setting};
+use super::{Look, Setup, Tool, url};
 use crate::Entry;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 /// With a reason beside each.
 const FORGES: &str = include_str!("../../../../resources/egress/forges.txt");
+/// Git follows no longer chain of files that include one another either.
+const LONGEST_CHAIN: usize = 10;
+/// Nobody sets more by variables.
+const MOST_VARIABLES: usize = 1000;
 
-pub(super) fn hosts(look: &Look<'_>) -> Vec<Entry> {
-    let mut hosts: Vec<Entry> = forges().collect();
-    for text in look.texts(settings_files(look)) {
-        hosts.extend(bases_in(&text).filter_map(base_entry));
+pub(super) fn setup(look: &Look<'_>) -> Setup {
+    let mut setup = Setup { hosts: forges().collect(), ..Setup::default() };
+    for file in settings_files(look) {
+        read_file(look, &file, 0, &mut setup);
     }
-    hosts
+    add(look, of_variables(look), &Place { file: None, depth: 0 }, &mut setup);
+    setup
 }
 
 fn forges() -> impl Iterator<Item = Entry> {
@@ -34,27 +40,76 @@ fn settings_files(look: &Look<'_>) -> Vec<PathBuf> {
     files
 }
 
-/// The bases of sections that rewrite something.
-fn bases_in(text: &str) -> impl Iterator<Item = &str> {
-    let mut base = None;
-    text.lines().filter_map(move |line| {
-        let line = line.trim();
-        if line.starts_with('[') {
-            base = url_section(line);
-            return None;
-        }
-        let key = line.split('=').next()?.trim();
-        let rewrites =
-            ["insteadof", "pushinsteadof"].iter().any(|name| key.eq_ignore_ascii_case(name));
-        if rewrites { base } else { None }
-    })
+/// `GIT_CONFIG_COUNT`, `GIT_CONFIG_KEY_0`, `GIT_CONFIG_VALUE_0` …
+fn of_variables(look: &Look<'_>) -> Vec<Setting> {
+    let count = look.var("GIT_CONFIG_COUNT").and_then(|count| count.parse::<usize>().ok());
+    let settings = (0..count.unwrap_or(0).min(MOST_VARIABLES)).filter_map(|number| {
+        let name = look.var(&format!("GIT_CONFIG_KEY_{number}"))?;
+        Setting::named(name, look.var(&format!("GIT_CONFIG_VALUE_{number}"))?)
+    });
+    settings.collect()
 }
 
-/// `[url "BASE"]`
-fn url_section(line: &str) -> Option<&str> {
-    let (section, quoted) = line.strip_prefix('[')?.split_once('"')?;
-    let is_url = section.trim().eq_ignore_ascii_case("url");
-    quoted.split('"').next().filter(|_| is_url)
+/// Where settings stand.
+struct Place<'p> {
+    file: Option<&'p Path>,
+    /// So many files led here.
+    depth: usize,
+}
+
+/// Whether the file may be believed is decided where it is read, whoever names it.
+fn read_file(look: &Look<'_>, file: &Path, depth: usize, setup: &mut Setup) {
+    if let Some(text) = look.text(file) {
+        add(look, git_settings::read(&text), &Place { file: Some(file), depth }, setup);
+    }
+}
+
+fn add(look: &Look<'_>, settings: Vec<Setting>, place: &Place<'_>, setup: &mut Setup) {
+    for Setting { section, subsection, key, value } in settings {
+        match (section.as_str(), key.as_str()) {
+            ("url", "insteadof" | "pushinsteadof") => setup.hosts.extend(base_entry(&subsection)),
+            ("include", "path") => {
+                if let Some(file) = included(look, &value, place) {
+                    read_file(look, &file, place.depth + 1, setup);
+                }
+            }
+            ("includeif", "path") => {
+                if let Some(file) = included(look, &value, place) {
+                    let mut conditional = Setup::default();
+                    read_file(look, &file, place.depth + 1, &mut conditional);
+                    conditional.hosts.retain(|host| !setup.hosts.contains(host));
+                    setup.notes.extend(not_followed(&file, &conditional.hosts));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A path that goes up is not followed: what it leads through would have to be looked at step by step.
+fn included(look: &Look<'_>, value: &str, place: &Place<'_>) -> Option<PathBuf> {
+    let file = match value.strip_prefix("~/") {
+        Some(below) => look.in_home(below)?,
+        None if value.starts_with(['~', '%']) || value.is_empty() => return None,
+        None if Path::new(value).is_absolute() => PathBuf::from(value),
+        None => place.file?.parent()?.join(value),
+    };
+    let goes_up = file.components().any(|part| part == Component::ParentDir);
+    (!goes_up && place.depth < LONGEST_CHAIN).then_some(file)
+}
+
+/// Whether a condition of `includeIf` holds depends on the repository, which is not the user's own.
+fn not_followed(file: &Path, hosts: &[Entry]) -> Option<String> {
+    hosts.first()?;
+    let flags = hosts.iter().map(|host| {
+        let ports = host.ports.iter().flatten().map(u16::to_string).collect::<Vec<_>>().join(",");
+        format!("--allow-host {}:{ports}", host.pattern)
+    });
+    Some(format!(
+        "git includes {} under a condition only, so the hosts it names are not allowed; allow them with {}",
+        file.display(),
+        flags.collect::<Vec<_>>().join(" ")
+    ))
 }
 
 /// A URL, or what ssh takes: `[USER@]HOST:PATH`.

@@ -6,6 +6,7 @@
 
 mod cargo;
 mod git;
+mod git_settings;
 mod npm;
 mod pip;
 mod url;
@@ -80,6 +81,8 @@ pub struct Setup {
     /// Tell the tool the same where its settings files are hidden because passwords may be in them. Nothing
     /// secret is in these.
     pub variables: Vec<(String, String)>,
+    /// What a person should know: settings that were seen and not followed.
+    pub notes: Vec<String>,
 }
 
 pub fn find(tool: Tool, around: &Surroundings<'_>, files: &dyn Files) -> Setup {
@@ -88,7 +91,7 @@ pub fn find(tool: Tool, around: &Surroundings<'_>, files: &dyn Files) -> Setup {
         Tool::Npm => npm::setup(&look),
         Tool::Pip => pip::setup(&look),
         Tool::Cargo => Setup { hosts: cargo::hosts(&look), ..Setup::default() },
-        Tool::Git => Setup { hosts: git::hosts(&look), ..Setup::default() },
+        Tool::Git => git::setup(&look),
     };
     let mut hosts: Vec<Entry> = Vec::new();
     for entry in setup.hosts {
@@ -147,8 +150,11 @@ impl Look<'_> {
         if is_the_projects { None } else { self.files.read(path, longest) }
     }
 
+    /// Without the mark that editors of other systems put first: the tools do not mind it either.
     fn text(&self, path: &Path) -> Option<String> {
-        String::from_utf8(self.read(path, LONGEST_TEXT)?).ok()
+        let content = self.read(path, LONGEST_TEXT)?;
+        let content = content.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&content);
+        String::from_utf8(content.to_vec()).ok()
     }
 
     fn texts(&self, paths: impl IntoIterator<Item = PathBuf>) -> Vec<String> {

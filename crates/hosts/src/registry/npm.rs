@@ -6,20 +6,19 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 pub(super) fn setup(look: &Look<'_>) -> Setup {
+    let own = Variables::of(look);
     let mut registries = BTreeMap::new();
-    for text in look.texts(settings_files(look)) {
+    for text in look.texts(settings_files(look, &own)) {
         registries.extend(registries_in(&text, look));
     }
-    let own = setting(look, "registry");
-    let told = registries.iter().filter(|(key, _)| *key != "registry" || own.is_none());
+    let told = registries.iter().filter(|(key, _)| !own.0.contains_key(*key));
     let variables = told
         .filter_map(|(key, value)| {
             Some((format!("npm_config_{key}"), url::without_secrets(value)?))
         })
         .collect();
-    if let Some(registry) = own {
-        registries.insert("registry".to_owned(), registry.to_owned());
-    }
+    let set = own.0.iter().filter(|(key, _)| is_registry(key));
+    registries.extend(set.map(|(key, value)| (key.clone(), (*value).to_owned())));
     let mut hosts: Vec<Entry> =
         registries.values().filter_map(|registry| url::entry(registry, Tool::Npm)).collect();
     // One that is set and no host is still set: npm would not fall back to the default either.
@@ -29,21 +28,39 @@ pub(super) fn setup(look: &Look<'_>) -> Setup {
             built_in_registry(std::str::from_utf8(source).ok()?)
         }));
     }
-    Setup { hosts, variables }
+    Setup { hosts, variables, ..Setup::default() }
 }
 
-/// npm takes its variables in any case; people write them in these two.
-fn setting<'a>(look: &'a Look<'_>, name: &str) -> Option<&'a str> {
-    let lower = format!("npm_config_{name}");
-    look.var(&lower).or_else(|| look.var(&lower.to_ascii_uppercase()))
+/// The settings that variables hold, by npm's names for them.
+struct Variables<'env>(BTreeMap<String, &'env str>);
+
+impl<'env> Variables<'env> {
+    /// npm takes `npm_config_NAME` in any case, with `_` for `-`; an empty one is none.
+    fn of(look: &Look<'env>) -> Self {
+        const PREFIX: &str = "npm_config_";
+        let mut found = BTreeMap::new();
+        for (name, value) in look.around.env {
+            let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
+            let Some((start, key)) = name.split_at_checked(PREFIX.len()) else { continue };
+            if start.eq_ignore_ascii_case(PREFIX) && !key.is_empty() && !value.is_empty() {
+                // The lower case that people and npm itself write sorts last, and counts.
+                found.insert(key.to_ascii_lowercase().replace('_', "-"), value);
+            }
+        }
+        Self(found)
+    }
+
+    fn path(&self, key: &str) -> Option<PathBuf> {
+        self.0.get(key).map(PathBuf::from)
+    }
 }
 
 /// What counts more stands later.
-fn settings_files(look: &Look<'_>) -> Vec<PathBuf> {
+fn settings_files(look: &Look<'_>, own: &Variables<'_>) -> Vec<PathBuf> {
     let mut files = vec![PathBuf::from("/etc/npmrc")];
     files.extend(look.prefixes().iter().rev().map(|prefix| prefix.join("etc/npmrc")));
-    files.extend(setting(look, "globalconfig").map(PathBuf::from));
-    files.extend(setting(look, "userconfig").map(PathBuf::from).or_else(|| look.in_home(".npmrc")));
+    files.extend(own.path("globalconfig"));
+    files.extend(own.path("userconfig").or_else(|| look.in_home(".npmrc")));
     files
 }
 
@@ -52,12 +69,16 @@ fn registries_in(text: &str, look: &Look<'_>) -> BTreeMap<String, String> {
     for line in text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';'])) {
         let Some((key, value)) = line.split_once('=') else { continue };
         let key = key.trim();
-        if key == "registry" || (key.starts_with('@') && key.ends_with(":registry")) {
+        if is_registry(key) {
             let value = value.trim().trim_matches(['"', '\'']);
             found.insert(key.to_owned(), with_variables(value, look));
         }
     }
     found
+}
+
+fn is_registry(key: &str) -> bool {
+    key == "registry" || (key.starts_with('@') && key.ends_with(":registry"))
 }
 
 /// `${NAME}` is the variable; what is not set stays as it is, and is then no URL.

@@ -28,7 +28,7 @@ pub(super) fn setup(look: &Look<'_>) -> Setup {
     }
     hosts.extend(entries(&values(look, &settings, LINKS)));
     let variables = [INDEX, MORE_INDEXES, LINKS].into_iter().filter_map(|key| told(&settings, key));
-    Setup { hosts, variables: variables.collect() }
+    Setup { hosts, variables: variables.collect(), ..Setup::default() }
 }
 
 /// What all commands are told, or else the first that is told something: variables know no sections.

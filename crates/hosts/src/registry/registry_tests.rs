@@ -1,5 +1,8 @@
 use super::*;
 
+#[path = "git_tests.rs"]
+mod git;
+
 /// A host that has these files and no others.
 #[derive(Default)]
 struct Invented(BTreeMap<PathBuf, Vec<u8>>);
@@ -108,6 +111,48 @@ fn npm_follows_the_users_mirror() {
     let elsewhere = files.with("/home/u/other", "registry=https://other.example");
     let moved = found(Tool::Npm, &elsewhere, &[("npm_config_userconfig", "/home/u/other")]);
     assert_eq!(moved, ["old.example:443", "other.example:443"]);
+}
+
+/// Proves: NET-3 default-hosts
+#[test]
+fn npm_takes_variables_in_any_case_and_scopes_from_them_too() {
+    for name in ["NPM_Config_Registry", "npm_config_registry", "Npm_CONFIG_registry"] {
+        let hosts = found(Tool::Npm, &npm_installed(), &[(name, "https://env.example/")]);
+        assert_eq!(hosts, ["env.example:443"], "{name}");
+        let files = npm_installed().with("/home/u/.npmrc", "registry=https://file.example/");
+        let setup = setup(Tool::Npm, &files, &[(name, "https://env.example/")]);
+        assert_eq!(setup.variables, [], "{name} is set already");
+    }
+    let env = [("NPM_CONFIG_@corp:Registry", "https://scope.example/"), ("npm_config_", "x")];
+    let hosts = found(Tool::Npm, &npm_installed(), &env);
+    assert_eq!(hosts, ["scope.example:443", "built-in.example:443"]);
+    let elsewhere = npm_installed().with("/home/u/other", "registry=https://other.example");
+    let moved = found(Tool::Npm, &elsewhere, &[("NPM_config_UserConfig", "/home/u/other")]);
+    assert_eq!(moved, ["other.example:443"]);
+}
+
+/// A mark at the beginning of a file is none of its first key.
+///
+/// Proves: NET-3 default-hosts
+#[test]
+fn a_byte_order_mark_hides_nothing() {
+    let files = npm_installed()
+        .with("/home/u/.npmrc", "\u{feff}registry=https://npm.corp.example/\n")
+        .with(
+            "/home/u/.config/pip/pip.conf",
+            "\u{feff}[global]\nindex-url=https://pip.corp.example/",
+        )
+        .with("/home/u/.cargo/config.toml", "\u{feff}[registries.x]\nindex='https://c.example/'")
+        .with("/home/u/.gitconfig", "\u{feff}[url \"https://git.corp.example/\"]\ninsteadOf=x");
+    assert_eq!(found(Tool::Npm, &files, &[]), ["npm.corp.example:443"]);
+    for (tool, host) in [
+        (Tool::Pip, "pip.corp.example:443"),
+        (Tool::Cargo, "c.example:443"),
+        (Tool::Git, "git.corp.example:443"),
+    ] {
+        let hosts = found(tool, &files, &[]);
+        assert!(hosts.contains(&host.to_owned()), "{tool}: {hosts:?}");
+    }
 }
 
 /// What is set and can not be read does not open the default.
@@ -275,33 +320,6 @@ fn cargo_takes_nearer_settings_and_variables_first() {
     let env =
         [("CARGO_HOME", "/c"), ("CARGO_REGISTRIES_MY_REG_INDEX", "sparse+https://env.example/")];
     assert_eq!(found(Tool::Cargo, &files, &env), ["near.example:443", "env.example:443"]);
-}
-
-/// Proves: NET-3 default-hosts
-#[test]
-fn git_knows_forges_and_what_replaces_them() {
-    let forges = found(Tool::Git, &Invented::default(), &[]);
-    assert!(forges.contains(&"github.com:22,443".to_owned()), "{forges:?}");
-    let files = Invented::default().with(
-        "/home/u/.gitconfig",
-        "[user]\n name = x\n[url \"https://git.corp.example:8443/\"]\n\tinsteadOf = https://github.com/\n\
-         [url \"git@ssh.corp.example:\"]\n\tpushInsteadOf=x\n[url \"https://unused.example/\"]\n\
-         [core]\n insteadOf = y\n",
-    );
-    let more = found(Tool::Git, &files, &[]);
-    assert_eq!(more[..forges.len()], forges);
-    assert_eq!(more[forges.len()..], ["git.corp.example:8443", "ssh.corp.example:22"]);
-}
-
-/// Every line is understood, and none is there twice.
-#[test]
-fn the_list_of_forges_is_well_formed() {
-    let text = include_str!("../../../../resources/egress/forges.txt");
-    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
-    let places: Vec<&str> =
-        lines.clone().filter_map(|line| line.split_whitespace().next()).collect();
-    assert!(lines.clone().all(|line| line.contains(" # ")));
-    assert_eq!(found(Tool::Git, &Invented::default(), &[]), places);
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub struct Registries {
     pub hosts: BTreeMap<Tool, Vec<Entry>>,
     /// Tell the tools so, where their settings files are hidden. Nothing secret is in them.
     pub variables: BTreeMap<OsString, OsString>,
+    /// Settings that were seen and not followed, in words.
+    pub notes: Vec<String>,
 }
 
 /// `writable` are the places that a command could have written to, without links.
@@ -35,6 +37,7 @@ pub fn registries(
     for tool in tools {
         let setup = find(*tool, &around, &files);
         registries.hosts.insert(*tool, setup.hosts);
+        registries.notes.extend(setup.notes);
         let told = setup.variables.into_iter();
         registries.variables.extend(told.map(|(name, value)| (name.into(), value.into())));
     }

@@ -75,6 +75,32 @@ fn settings_that_somebody_else_can_write_do_not_count() {
     }
 }
 
+/// What settings include is under the rule that they are under themselves.
+///
+/// Proves: NET-3 default-hosts
+#[test]
+fn included_settings_are_the_users_own_too() {
+    let place = tempfile::tempdir().unwrap();
+    let home = place.path().canonicalize().unwrap();
+    let (project, shared) = (home.join("project"), home.join("shared"));
+    [&project, &shared].iter().for_each(|directory| fs::create_dir(directory).unwrap());
+    let found = |path: &Path| {
+        fs::write(path, "[url \"https://git.corp.example/\"] insteadOf = x\n").unwrap();
+        let include = format!("[include]\n path = {}\n", path.display());
+        fs::write(home.join(".gitconfig"), include).unwrap();
+        let writable = std::slice::from_ref(&shared);
+        let hosts = hosts_with(Tool::Git, &home, &project, writable);
+        hosts.contains(&"git.corp.example".to_owned())
+    };
+    assert!(found(&home.join("included")));
+    assert!(!found(&project.join("included")));
+    assert!(!found(&shared.join("included")));
+    fs::set_permissions(home.join("included"), fs::Permissions::from_mode(0o666)).unwrap();
+    assert!(!found(&home.join("included")), "others can write it");
+    symlink(shared.join("included"), home.join("link")).unwrap();
+    assert!(!found(&home.join("link")));
+}
+
 /// What is built into a program is found in the program.
 ///
 /// Proves: NET-3 default-hosts

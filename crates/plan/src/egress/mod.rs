@@ -15,6 +15,7 @@ pub(crate) use files::{AUTHORITY, add_files};
 
 use ipnet::IpNet;
 use palisade_hosts::{HostPattern, Rules};
+use palisade_policy::network::shown_upstream;
 use serde::Serialize;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -115,11 +116,13 @@ pub enum CredentialSource {
 #[serde(rename_all = "camelCase")]
 pub struct NatPlan {
     pub helper: NatHelper,
-    /// Rejected inside the namespace, TCP and UDP: what is always blocked and not the sandbox's own loopback, the
-    /// addresses of the host's links, and what the policy denies.
+    /// Rejected inside the namespace unless it stays there: what is always blocked, the addresses of the host's
+    /// links, and what the policy denies.
     pub blocked: Vec<IpNet>,
     /// Answer for names; port 53 of these is reached all the same.
     pub resolvers: Vec<IpAddr>,
+    /// Whether anything of that is rejected, and nobody comes in. Always, but in builds that test what holds an attack.
+    pub packet_rules: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -147,12 +150,4 @@ fn without_password<S: serde::Serializer>(
     out: S,
 ) -> Result<S::Ok, S::Error> {
     out.serialize_some(&upstream.as_deref().map(shown_upstream))
-}
-
-/// The address of a proxy, less who logs in to it.
-pub(crate) fn shown_upstream(url: &str) -> String {
-    match url.split_once("://").map(|(scheme, rest)| (scheme, rest.rsplit_once('@'))) {
-        Some((scheme, Some((_, place)))) => format!("{scheme}://…@{place}"),
-        _ => url.to_owned(),
-    }
 }

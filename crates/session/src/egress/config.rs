@@ -27,9 +27,10 @@ pub(crate) fn config(
 ) -> Result<Option<Config>, SessionError> {
     match &plan.egress {
         Some(Egress::Proxy(proxy)) => of_proxy(proxy, facts, authority).map(Some),
-        // Ports that lead in are served by the same process; nothing leads out.
-        _ if !plan.publish.is_empty() => Ok(Some(closed())),
-        Some(Egress::Nat(_)) | None => Ok(None),
+        // Nothing leads out by the process: it tells what packet rules refused, and serves ports that lead in.
+        Some(Egress::Nat(_)) => Ok(Some(closed())),
+        None if !plan.publish.is_empty() => Ok(Some(closed())),
+        None => Ok(None),
     }
 }
 

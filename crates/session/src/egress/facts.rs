@@ -30,6 +30,7 @@ pub(crate) fn facts<'c>(
                 let registries = probe::registries(&tools, &caller.facts, &project, &writable);
                 let facts = facts.to_mut();
                 facts.registries = registries.hosts;
+                facts.registry_notes = registries.notes;
                 // Settings that may hold passwords are not in the view; what the caller set himself stays.
                 for (name, value) in registries.variables {
                     facts.env.entry(name).or_insert(value);

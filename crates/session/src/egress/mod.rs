@@ -22,6 +22,7 @@ use hub::{Action, Hub};
 use palisade_ask::{Decided, Now};
 use palisade_egress::config::Config;
 use palisade_egress::wire::{Order, Told};
+use palisade_gate::Effect;
 use palisade_launch::{Heard, InsideNetwork, Outlet};
 use palisade_plan::model::{Egress, Plan};
 use palisade_record::{Kind, NetworkReport};
@@ -142,9 +143,12 @@ impl<'p> WayOut<'p> {
                 Action::Joined(id) => asking.changed(id),
                 Action::Closed(decided) => asking.closed(&decided, terminal),
                 Action::Save(answer, store) => {
+                    let HostAnswer { effect, host, .. } = &*answer;
+                    let denied = (*effect == Effect::Deny).then(|| host.clone());
                     let answers = Answers { rules: Vec::new(), hosts: vec![*answer] };
-                    if let Err(error) = self.stores.save(&answers, store) {
-                        self.notes.push(format!("an answer was not saved: {error}"));
+                    match self.stores.save(&answers, store) {
+                        Ok(_) => denied.into_iter().for_each(|host| self.hub.tally.forbidden(host)),
+                        Err(error) => self.notes.push(format!("an answer was not saved: {error}")),
                     }
                 }
                 Action::EndRun(why) => return Err(SessionError::EgressFailed(why)),
@@ -187,6 +191,7 @@ impl<'p> WayOut<'p> {
     /// What is left to tell at the end.
     pub(crate) fn end(self) -> WentOut {
         let Hub { tally, answered, .. } = self.hub;
-        WentOut { report: tally.into_report(), answered, notes: self.notes }
+        let report = tally.into_report(|host| self.stores.file_that_denies(host));
+        WentOut { report, answered, notes: self.notes }
     }
 }

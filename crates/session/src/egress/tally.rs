@@ -1,8 +1,10 @@
 //! What went out in a run and what did not, for its report: counted in full, listed in part.
 
-use palisade_hosts::Host;
+use palisade_hosts::{Host, Reason};
 use palisade_record::network::{Action, ConnectionClosed, NameQueried, NetworkAttempt, Via};
 use palisade_record::{DeniedHost, NetworkReport, ReachedHost, SuspectedName};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 /// So many different hosts are told apart, of each kind.
 const MOST_HOSTS: usize = 500;
@@ -11,11 +13,14 @@ const MOST_SUSPECTED: usize = 20;
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     report: NetworkReport,
+    /// Denied for good in this run.
+    forbidden: BTreeSet<String>,
 }
 
 impl Tally {
     pub(super) fn new(mode: &str) -> Self {
-        Self { report: NetworkReport { mode: mode.to_owned(), ..NetworkReport::default() } }
+        let report = NetworkReport { mode: mode.to_owned(), ..NetworkReport::default() };
+        Self { report, forbidden: BTreeSet::new() }
     }
 
     /// What stands at the way out.
@@ -26,6 +31,14 @@ impl Tally {
     pub(super) fn attempt(&mut self, attempt: &NetworkAttempt) {
         if attempt.via == Via::Datagram {
             self.report.datagrams_rejected += attempt.count;
+            return;
+        }
+        // Who came from outside is no host that was reached or not.
+        if attempt.via == Via::Published {
+            return;
+        }
+        if stands_for_many(&attempt.host) {
+            self.report.beyond += attempt.count;
             return;
         }
         if attempt.action.is_allowed() {
@@ -49,6 +62,9 @@ impl Tally {
     }
 
     pub(super) fn closed(&mut self, closed: &ConnectionClosed) {
+        if closed.via == Via::Published || stands_for_many(&closed.host) {
+            return;
+        }
         if let Some(reached) = self.reached(&closed.host, closed.port) {
             reached.sent = reached.sent.saturating_add(closed.sent);
             reached.received = reached.received.saturating_add(closed.received);
@@ -70,22 +86,55 @@ impl Tally {
         }
         // A program that gets no address makes no connection: this is all that is seen of it.
         let is_unknown = queried.reason.is_some() && queried.rule.is_none();
-        if let Some(host) = Host::parse(&queried.name).ok().filter(|_| is_unknown) {
+        let is_listed = is_listed(queried.reason.as_deref());
+        let is_denied = is_unknown || is_listed;
+        if let Some(host) = Host::parse(&queried.name).ok().filter(|_| is_denied) {
+            // For whatever port it was looked up.
+            let flag = is_unknown && queried.suspicion.is_none();
             self.denied(DeniedHost {
                 host: queried.name.clone(),
                 port: None,
-                action: Action::ProxyBlockedDns,
+                action: if is_listed { Action::ProxyDenied } else { Action::ProxyBlockedDns },
                 reason: queried.reason.clone(),
-                rule: None,
+                rule: queried.rule.clone(),
                 count: queried.count,
-                // For whatever port it was looked up.
-                allow: queried.suspicion.is_none().then(|| format!("--allow-host {host}")),
+                allow: flag.then(|| format!("--allow-host {host}")),
             });
         }
     }
 
-    pub(super) fn into_report(self) -> NetworkReport {
-        self.report
+    /// Somebody denied it for good, and a policy file has that now: `HOST:PORT`.
+    pub(super) fn forbidden(&mut self, place: String) {
+        self.forbidden.insert(place);
+    }
+
+    /// `file_of` finds the file that has a denied host. Nothing that is allowed wins over a denial, so no option is told
+    /// for these: what would help is to take the denial back.
+    pub(super) fn into_report(self, file_of: impl Fn(&str) -> Option<PathBuf>) -> NetworkReport {
+        let Self { mut report, forbidden } = self;
+        for denied in &mut report.denied {
+            let place = denied.place();
+            let rule = match &denied.rule {
+                _ if forbidden.contains(&place) => place,
+                // What was denied for the session only, a flag allows the next time.
+                Some(rule) if denied.allow.is_none() && is_listed(denied.reason.as_deref()) => {
+                    rule.clone()
+                }
+                _ => continue,
+            };
+            denied.reason = Some(match file_of(&rule) {
+                Some(file) => {
+                    format!("denied by `{rule}` in {}; to allow it, take that out", file.display())
+                }
+                None => format!(
+                    "denied by `{rule}`; to allow it, take that out where `sandbox policy show` has \
+                     network.deniedHosts from"
+                ),
+            });
+            denied.rule = Some(rule);
+            denied.allow = None;
+        }
+        report
     }
 
     fn reached(&mut self, host: &str, port: u16) -> Option<&mut ReachedHost> {
@@ -124,6 +173,16 @@ impl Tally {
             None => list.push(denied),
         }
     }
+}
+
+/// `(others)` and the like: no name begins so.
+fn stands_for_many(host: &str) -> bool {
+    host.starts_with('(')
+}
+
+/// The egress process tells reasons as text.
+fn is_listed(reason: Option<&str>) -> bool {
+    reason.is_some_and(|reason| reason == Reason::Listed.to_string())
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ fn hosts_are_counted_with_their_bytes() {
             count: 1,
         });
     }
-    let report = tally.into_report();
+    let report = tally.into_report(|_| None);
     let told: Vec<_> = report
         .hosts
         .iter()
@@ -71,7 +71,7 @@ fn a_denied_host_is_told_once_with_the_flag_that_allows_it() {
     let mut blocked = attempt(Action::DnsRebindBlocked, "b.example");
     blocked.allow = None;
     tally.attempt(&blocked);
-    let denied = tally.into_report().denied;
+    let denied = tally.into_report(|_| None).denied;
     let told: Vec<_> =
         denied.iter().map(|host| (host.place(), host.count, host.allow.as_deref())).collect();
     assert_eq!(
@@ -93,11 +93,54 @@ fn a_name_that_got_no_address_is_a_denied_host() {
     let mut gone = queried("gone.example", "NXDOMAIN", Some("there is no such name"));
     gone.rule = Some("*.example".to_owned());
     tally.queried(&gone);
-    let report = tally.into_report();
+    let report = tally.into_report(|_| None);
     let told: Vec<_> =
         report.denied.iter().map(|host| (host.place(), host.allow.as_deref())).collect();
     assert_eq!(told, [("a.example".to_owned(), Some("--allow-host a.example"))]);
     assert_eq!((report.queries.answered, report.queries.refused), (1, 3));
+}
+
+/// Proves: NET-7 summary
+#[test]
+fn what_a_rule_denies_is_told_with_the_rule_and_its_file_and_no_flag() {
+    let mut tally = Tally::new("proxy");
+    // Asked about, and never to be asked about again.
+    tally.attempt(&attempt(Action::ProxyDenied, "never.example"));
+    tally.forbidden("never.example:443".to_owned());
+    // The same for this session only.
+    tally.attempt(&attempt(Action::ProxyDenied, "today.example"));
+    let by_rule = |host: &str, rule: &str| NetworkAttempt {
+        rule: Some(rule.to_owned()),
+        reason: Some("denied by a rule".to_owned()),
+        allow: None,
+        ..attempt(Action::ProxyDenied, host)
+    };
+    for (host, rule) in [
+        ("never.example", "answered by socket"),
+        ("today.example", "answered by socket"),
+        ("old.example", "old.example:443"),
+        ("flag.example", "*.example"),
+    ] {
+        tally.attempt(&by_rule(host, rule));
+    }
+    let mut looked_up = queried("bad.example", "NXDOMAIN", Some("denied by a rule"));
+    looked_up.rule = Some("**.bad.example".to_owned());
+    tally.queried(&looked_up);
+    let file_of = |rule: &str| (rule != "*.example").then(|| "/home/u/policy.yaml".into());
+    let denied = tally.into_report(file_of).denied;
+    let told = |place: &str| {
+        let found = denied.iter().find(|host| host.place() == place).unwrap();
+        (found.reason.as_deref().unwrap_or_default(), found.allow.as_deref())
+    };
+    let saved = "denied by `never.example:443` in /home/u/policy.yaml; to allow it, take that out";
+    assert_eq!(told("never.example:443"), (saved, None));
+    let flag = Some("--allow-host today.example");
+    assert_eq!(told("today.example:443"), ("denied by a rule", flag));
+    let older = "denied by `old.example:443` in /home/u/policy.yaml; to allow it, take that out";
+    assert_eq!(told("old.example:443"), (older, None));
+    let (elsewhere, none) = told("flag.example:443");
+    assert!(elsewhere.contains("`sandbox policy show`") && none.is_none(), "{elsewhere}");
+    assert!(told("bad.example").0.starts_with("denied by `**.bad.example` in"), "{denied:#?}");
 }
 
 #[test]
@@ -113,9 +156,34 @@ fn lists_are_bounded_and_counts_are_not() {
     datagram.via = Via::Datagram;
     datagram.count = 9;
     tally.attempt(&datagram);
-    let report = tally.into_report();
+    let report = tally.into_report(|_| None);
     assert_eq!((report.denied.len(), report.beyond), (MOST_HOSTS, 7));
     assert_eq!(report.datagrams_rejected, 9);
     assert_eq!(report.queries.suspicious, MOST_HOSTS as u64 + 7);
     assert!(report.queries.suspected.len() < 30);
+}
+
+/// Proves: NET-7 logged
+#[test]
+fn who_comes_from_outside_and_what_stands_for_many_is_no_host() {
+    let mut tally = Tally::new("proxy");
+    for action in [Action::ProxyAllowed, Action::ProxyDenied] {
+        tally.attempt(&NetworkAttempt { via: Via::Published, ..attempt(action, "127.0.0.1") });
+        tally.attempt(&NetworkAttempt { count: 7, ..attempt(action, "(others)") });
+    }
+    for (via, host) in [(Via::Published, "127.0.0.1"), (Via::Transparent, "(others)")] {
+        tally.closed(&ConnectionClosed {
+            via,
+            host: host.to_owned(),
+            address: None,
+            port: 443,
+            sent: 1,
+            received: 1,
+            duration_ms: 1,
+            count: 1,
+        });
+    }
+    let report = tally.into_report(|_| None);
+    assert!(report.hosts.is_empty() && report.denied.is_empty(), "{report:?}");
+    assert_eq!(report.beyond, 14);
 }

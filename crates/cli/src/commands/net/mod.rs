@@ -9,7 +9,7 @@ mod view;
 use crate::output::{self, Paint};
 use anyhow::bail;
 use clap::Args;
-use palisade_record::{Records, escape, read};
+use palisade_record::{Records, escape, read, sandboxes};
 use palisade_session::runs;
 use palisade_session::{Caller, Places};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -175,11 +175,7 @@ fn recorded(log: &std::path::Path) -> anyhow::Result<BTreeSet<String>> {
     if !log.exists() {
         return Ok(BTreeSet::new());
     }
-    let mut names = BTreeSet::new();
-    for record in read(log, None)? {
-        names.insert(record?.event.sandbox_id);
-    }
-    Ok(names)
+    Ok(sandboxes(log)?)
 }
 
 fn say(text: &str) -> anyhow::Result<Reader> {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use palisade_record::network::{HostDecided, NameQueried, NetworkAttempt, Via};
 use palisade_record::{Decision, Event, Kind};
 use serde::Serialize;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// So many things that happened are remembered.
 const MOST_REMEMBERED: usize = 100;
@@ -30,13 +30,18 @@ pub(super) struct View {
     pub(super) last: VecDeque<Happened>,
     #[serde(skip)]
     pub(super) last_record: Option<Timestamp>,
+    /// Denied for good by an answer, which no option wins over.
+    #[serde(skip)]
+    forbidden: BTreeSet<(String, u16)>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct HostSums {
     pub(super) host: String,
-    pub(super) port: u16,
+    /// None if it was only looked up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) port: Option<u16>,
     /// At this moment.
     pub(super) open: u64,
     pub(super) connections: u64,
@@ -44,7 +49,7 @@ pub(super) struct HostSums {
     pub(super) sent: u64,
     pub(super) received: u64,
     pub(super) denied: u64,
-    /// The option that would allow it.
+    /// The option that would allow it, if one would.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) allow: Option<String>,
 }
@@ -89,6 +94,7 @@ impl View {
             names: NameSums::default(),
             last: VecDeque::new(),
             last_record: None,
+            forbidden: BTreeSet::new(),
         }
     }
 
@@ -107,14 +113,14 @@ impl View {
             }
             Kind::NetworkAttempt(attempt) => self.attempt(attempt),
             Kind::ConnectionClosed(closed) => {
-                if let Some(host) = self.host(&closed.host, closed.port) {
+                if let Some(host) = self.host(&closed.host, Some(closed.port)) {
                     host.open = host.open.saturating_sub(closed.count);
                     host.sent = host.sent.saturating_add(closed.sent);
                     host.received = host.received.saturating_add(closed.received);
                 }
                 let text = format!(
                     "{}, {} sent, {} received in {}",
-                    place(&closed.host, closed.port),
+                    place(&closed.host, Some(closed.port)),
                     bytes(closed.sent),
                     bytes(closed.received),
                     duration(closed.duration_ms)
@@ -122,7 +128,12 @@ impl View {
                 (Mark::Plain, "closed", text)
             }
             Kind::NameQueried(queried) => self.queried(queried),
-            Kind::HostDecided(decided) => answered(decided),
+            Kind::HostDecided(decided) => {
+                if decided.decision == Decision::Denied && decided.lifetime.starts_with("always") {
+                    self.forbidden.insert((decided.host.clone(), decided.port));
+                }
+                answered(decided)
+            }
             _ => return None,
         };
         let happened = Happened { at: event.timestamp, mark, what, text };
@@ -135,20 +146,22 @@ impl View {
 
     fn attempt(&mut self, attempt: &NetworkAttempt) -> (Mark, &'static str, String) {
         let is_allowed = attempt.action.is_allowed();
-        match self.host(&attempt.host, attempt.port) {
+        let is_forbidden = self.forbidden.contains(&(attempt.host.clone(), attempt.port));
+        let allow = attempt.allow.as_ref().filter(|_| !is_forbidden);
+        match self.host(&attempt.host, Some(attempt.port)) {
             Some(host) if is_allowed => {
                 host.connections += attempt.count;
                 host.open += attempt.count;
             }
             Some(host) => {
                 host.denied += attempt.count;
-                if attempt.allow.is_some() {
-                    host.allow.clone_from(&attempt.allow);
+                if let Some(flag) = allow {
+                    host.allow = Some(flag.clone());
                 }
             }
             None => self.beyond += attempt.count,
         }
-        let mut text = place(&attempt.host, attempt.port);
+        let mut text = place(&attempt.host, Some(attempt.port));
         if let Some(address) = attempt.address.filter(|address| attempt.host != address.to_string())
         {
             text += &format!(" ({address})");
@@ -168,7 +181,7 @@ impl View {
         if let Some(why) = why {
             text += &format!(": {why}");
         }
-        if let Some(flag) = &attempt.allow {
+        if let Some(flag) = allow {
             text += &format!("; allow with {flag}");
         }
         if is_allowed { (Mark::Good, "allowed", text) } else { (Mark::Bad, "denied", text) }
@@ -192,10 +205,21 @@ impl View {
         if *count > 1 {
             text += &format!(", {count} times");
         }
+        // Nobody allowed it: without an address no connection follows that would be counted.
+        if queried.reason.is_some() && queried.rule.is_none() {
+            match self.host(name, None) {
+                Some(host) => {
+                    host.denied += count;
+                    let is_plain = queried.suspicion.is_none();
+                    host.allow = is_plain.then(|| format!("--allow-host {name}"));
+                }
+                None => self.beyond += count,
+            }
+        }
         (if queried.is_ordinary() { Mark::Plain } else { Mark::Bad }, "name", text)
     }
 
-    fn host(&mut self, host: &str, port: u16) -> Option<&mut HostSums> {
+    fn host(&mut self, host: &str, port: Option<u16>) -> Option<&mut HostSums> {
         let hosts = &mut self.hosts;
         let known = hosts.iter().position(|known| known.host == host && known.port == port);
         let index = match known {
@@ -216,11 +240,15 @@ fn answered(decided: &HostDecided) -> (Mark, &'static str, String) {
         Decision::Allowed => (Mark::Good, "allowed"),
         Decision::Denied => (Mark::Bad, "denied"),
     };
-    (mark, "answered", format!("{} {word} ({lifetime}) by {source}", place(host, *port)))
+    (mark, "answered", format!("{} {word} ({lifetime}) by {source}", place(host, Some(*port))))
 }
 
-pub(super) fn place(host: &str, port: u16) -> String {
-    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+pub(super) fn place(host: &str, port: Option<u16>) -> String {
+    match port {
+        Some(port) if host.contains(':') => format!("[{host}]:{port}"),
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    }
 }
 
 pub(super) fn bytes(count: u64) -> String {

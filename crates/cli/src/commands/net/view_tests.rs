@@ -1,8 +1,10 @@
 use super::{HostSums, View, bytes};
 use crate::commands::net::text;
 use crate::output::Paint;
-use palisade_record::network::{Action, ConnectionClosed, NameQueried, NetworkAttempt, Via};
-use palisade_record::{Destroyed, Event, Kind, State};
+use palisade_record::network::{
+    Action, ConnectionClosed, HostDecided, NameQueried, NetworkAttempt, Via,
+};
+use palisade_record::{Decision, Destroyed, Event, Kind, State};
 
 fn hear(view: &mut View, kind: Kind) -> Option<String> {
     let happened = view.hear(&Event::new("s", State::Monitoring, kind))?;
@@ -55,7 +57,7 @@ fn open_connections_bytes_and_denials_add_up_by_host() {
     );
     let reached = HostSums {
         host: "a.example".to_owned(),
-        port: 443,
+        port: Some(443),
         open: 1,
         connections: 2,
         sent: 100,
@@ -91,6 +93,53 @@ fn the_page_tells_all_of_it_and_escapes_names() {
     assert!(page.starts_with("run s (running), network proxy\nHOST"), "{page}");
     assert!(page.contains("names: 0 answered, 3 not, 3 look like tunnelling\n"), "{page}");
     assert!(page.contains("name      y\\u{202e}.example A: REFUSED, too many"), "{page}");
+}
+
+/// Proves: NET-7 shown
+#[test]
+fn a_name_that_nobody_allowed_is_a_denied_host() {
+    let mut view = View::of("s");
+    for (name, rule) in [("a.example", None), ("gone.example", Some("*.example".to_owned()))] {
+        hear(
+            &mut view,
+            Kind::NameQueried(Box::new(NameQueried {
+                name: name.to_owned(),
+                record: "A".to_owned(),
+                answer: "NXDOMAIN".to_owned(),
+                rule,
+                reason: Some("no rule allows it".to_owned()),
+                suspicion: None,
+                count: 2,
+            })),
+        );
+    }
+    assert_eq!(view.hosts.len(), 1, "{:?}", view.hosts);
+    let page = text::page(&view, Paint::none());
+    let line = page.lines().find(|line| line.starts_with("a.example ")).unwrap();
+    assert!(line.ends_with("2  allow with --allow-host a.example"), "{line}");
+}
+
+/// Proves: NET-7 shown
+#[test]
+fn no_option_is_told_for_what_an_answer_denies_for_good() {
+    for (lifetime, is_told) in [("always, user", false), ("session", true), ("once", true)] {
+        let mut view = View::of("s");
+        let decided = HostDecided {
+            host: "evil.example".to_owned(),
+            port: 443,
+            decision: Decision::Denied,
+            lifetime: lifetime.to_owned(),
+            source: "terminal".to_owned(),
+            details: None,
+            question: Some(1),
+            latency_us: 1,
+        };
+        hear(&mut view, Kind::HostDecided(Box::new(decided)));
+        let flag = Some("--allow-host evil.example");
+        let told = hear(&mut view, attempt(Action::ProxyDenied, "evil.example", flag)).unwrap();
+        assert_eq!(told.contains("allow with"), is_told, "{lifetime}");
+        assert_eq!(view.hosts[0].allow.is_some(), is_told, "{lifetime}");
+    }
 }
 
 #[test]

@@ -88,3 +88,51 @@ fn n10_a_whole_url_and_a_host_must_agree() {
         .contained(|_, output| output.out().contains("HTTP/1.1 400"))
         .check();
 }
+
+/// Spellings that a forgiving server takes for a request, and that a proxy could take for something else.
+///
+/// Proves: NET-4 sni, NET-4 one-reading
+#[test]
+fn n10_no_spelling_makes_a_request_something_else() {
+    for (name, request, line) in [
+        ("a NUL in its target", "GET x\\0 HTTP/1.1", "GET x"),
+        ("a NUL behind a whole URL", "GET http://evil.example/\\0 HTTP/1.1", "GET http://evil"),
+        ("a NUL before its target", "GET \\0/x HTTP/1.1", "GET \0/x"),
+        ("a NUL before its method", "\\0GET /x HTTP/1.1", "\0GET /x"),
+        ("no version", "GET x", "GET x"),
+        ("another protocol's greeting for a first line", "EHLO x", "EHLO x"),
+        (
+            "the greeting of git before its version",
+            "0025git-upload-pack /x\\0host=a.exampl\\0 HTTP/1.1",
+            "0025git-upload-pack /x",
+        ),
+    ] {
+        let lab = lab();
+        let seen = Rc::clone(&lab);
+        let whole = format!("{request}\\r\\nHost: evil.example\\r\\n\\r\\n");
+        in_lab(&lab, "N10", format!("a request with {name}"))
+            .proves(&["NET-4 sni", "NET-4 one-reading"])
+            .held_by(&["strict-http"])
+            .flags(|_| strings(&["--allow-host", "web.example"]))
+            .command(move |world| probe(world, &["raw", "web.example:80", &whole]))
+            .succeeded(move |_, _| seen.requested("evil.example", line))
+            .contained(|_, output| output.out().contains("HTTP/1.1 400"))
+            .check();
+    }
+}
+
+/// Proves: NET-4 sni, NET-4 one-reading
+#[test]
+fn n10_a_request_that_ends_with_the_connection_is_one() {
+    let lab = lab();
+    let seen = Rc::clone(&lab);
+    let request = "GET http://evil.example/hidden HTTP/1.0";
+    in_lab(&lab, "N10", "a request whose line has no end but that of the connection")
+        .proves(&["NET-4 sni", "NET-4 one-reading"])
+        .held_by(&["strict-http"])
+        .flags(|_| strings(&["--allow-host", "web.example"]))
+        .command(move |world| probe(world, &["raw", "web.example:80", request]))
+        .succeeded(move |_, _| seen.requested("", request))
+        .contained(|_, output| !output.out().contains("HTTP/1.1 200"))
+        .check();
+}

@@ -16,10 +16,14 @@ struct Alone<'a> {
 
 impl<'a> Alone<'a> {
     fn start(net: &'a Net, policy: &str) -> Self {
+        Self::start_at(net, policy, "203.0.113.40:3128")
+    }
+
+    fn start_at(net: &'a Net, policy: &str, listen: &str) -> Self {
         let file = net.world.write("proxy.json", policy);
         let proxy = net
             .world
-            .sandbox(["proxy", "--listen", "203.0.113.40:3128", "--json", "--config"])
+            .sandbox(["proxy", "--listen", listen, "--json", "--config"])
             .arg(file)
             .started_by(&net.lab.enter())
             .spawn();
@@ -73,6 +77,25 @@ fn the_proxy_runs_alone_and_judges_the_same() {
     assert!(told.iter().any(|one| one.to_string().contains("proxy_denied")), "{}", said.err());
 }
 
+/// Of ranges that are the host's as a whole every address leads back to it.
+///
+/// Proves: NET-10 own-address
+#[test]
+fn no_address_of_its_host_leads_to_the_proxy_itself() {
+    const RANGES: &str = r#"{"network": {"mode": "proxy", "allowedPorts": [80, 3128],
+        "allowedHosts": ["203.0.113.0/24", "2001:db8::/32", "web.example"]}}"#;
+    for listen in ["0.0.0.0:3128", "[::]:3128"] {
+        let net = Net::new();
+        let alone = Alone::start_at(&net, RANGES, listen);
+        for own in ["203.0.113.1", "203.0.113.99", "[2001:db8::10]"] {
+            let code = alone.code_of(&format!("http://{own}:3128/"));
+            assert_eq!(code, "403 000", "{own} by {listen}");
+            assert_eq!(alone.code_of(&format!("http://{own}/")), "200 000", "another port");
+        }
+        alone.end().assert_code(0);
+    }
+}
+
 /// Proves: NET-10 alone
 #[test]
 fn a_changed_policy_counts_and_a_broken_one_changes_nothing() {
@@ -90,6 +113,45 @@ fn a_changed_policy_counts_and_a_broken_one_changes_nothing() {
     alone.proxy.wait_for_stderr("proxy.json");
     assert_eq!(alone.code_of("http://other.example/"), "200 000");
     alone.end().assert_code(0);
+}
+
+/// Proves: NET-7 limit, NET-7 logged, NET-10 alone, NET-10 reread
+#[test]
+fn past_the_limit_clients_and_the_log_are_told_and_no_signal_resets_it() {
+    const TWO: &str =
+        r#"{"network": {"mode": "proxy", "allowedHosts": ["web.example"], "maxConnections": 2}}"#;
+    let net = Net::new();
+    let alone = Alone::start(&net, TWO);
+    let endless = || {
+        let curl = net.lab.bare(&net.world, "curl");
+        let place = ["-x", "http://203.0.113.40:3128", "http://web.example/endless"];
+        curl.args(["-s", "-o", "/dev/null"]).args(place).spawn()
+    };
+    let served = [endless(), endless()];
+    // Before that one of them could be pushed out.
+    eventually("both are served", || {
+        let asked = |entry: &&Value| entry["line"] == "GET /endless HTTP/1.1";
+        net.lab.journal().iter().filter(asked).count() == 2
+    });
+    eventually("no place is left", || alone.code_of("http://web.example/") == "429 000");
+    assert_eq!(alone.code_of("https://web.example/"), "000 429");
+    alone.proxy.signal(Signal::HUP);
+    alone.proxy.wait_for_stderr("REREAD");
+    assert_eq!(alone.code_of("http://web.example/"), "429 000");
+    for client in served {
+        client.signal(Signal::TERM);
+        assert_ne!(client.wait().code(), 0, "it did not end by itself");
+    }
+    eventually("there is room again", || alone.code_of("http://web.example/") == "200 000");
+    let said = alone.end();
+    said.assert_code(0);
+    let refused = |one: &Value| {
+        let text = one.to_string();
+        text.contains("web.example") && text.contains("2 connections are open, which is the limit")
+    };
+    let told = said.err();
+    let mut told = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    assert!(told.any(|one| refused(&one)), "{}", said.err());
 }
 
 /// What it can still do was decided before it met its first client.

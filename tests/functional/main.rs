@@ -8,6 +8,7 @@
 )]
 
 mod approve;
+mod approve_support;
 mod audit;
 mod bad_input;
 mod blocked_calls;
@@ -25,6 +26,7 @@ mod egress_nat;
 mod egress_policy;
 mod egress_programs;
 mod egress_proxy;
+mod egress_publish;
 mod egress_support;
 mod egress_told;
 mod environment;

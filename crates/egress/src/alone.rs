@@ -6,10 +6,11 @@
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::{EgressError, While as _};
-use crate::events::Events;
+use crate::events::{Events, SINGLY_A_SECOND_ALONE};
 use crate::serve::raise_descriptor_limit;
 use crate::wire::Told;
-use crate::{accept, explicit, tunnel};
+use crate::{accept, explicit, tunnel, turned_away};
+use palisade_record::network::Via;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::net::{SocketAddr, TcpListener};
 use std::ops::ControlFlow;
@@ -24,6 +25,8 @@ pub trait Operator {
     fn hear(&mut self, told: Told) -> ControlFlow<()>;
     /// The rules as they are now, if they can be had; otherwise those that hold stay.
     fn reread(&mut self) -> Option<Config>;
+    /// They hold from now on, or can not be used and those before still hold.
+    fn renewed(&mut self, renewed: Result<(), EgressError>);
 }
 
 /// Serves until it is told to end: `SIGTERM`, `SIGINT`. `SIGHUP` makes it read its rules anew.
@@ -55,8 +58,8 @@ async fn until_the_end(
         signal(SignalKind::interrupt()).doing("wait for signals")?,
         signal(SignalKind::hangup()).doing("wait for signals")?,
     ];
-    let (events, mut outbox) = Events::new();
-    let mut engine = Engine::alone(config, events.clone(), own)?;
+    let (events, mut outbox) = Events::with_pace(SINGLY_A_SECOND_ALONE);
+    let mut engine = Engine::alone(config, events, own)?;
     let mut clients = JoinSet::new();
     if operator.hear(Told::Ready).is_break() {
         return Ok(());
@@ -71,7 +74,8 @@ async fn until_the_end(
                 break;
             },
             _ = hangup.recv() => if let Some(config) = operator.reread() {
-                engine = Engine::alone(config, events.clone(), own)?;
+                let renewed = engine.renewed(config).map(|renewed| engine = renewed);
+                operator.renewed(renewed);
             },
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
@@ -84,12 +88,16 @@ async fn until_the_end(
     Ok(())
 }
 
-async fn serve_client(engine: Rc<Engine>, client: TcpStream, from: SocketAddr) {
-    let Some(seat) = engine.load.seat((from.ip().to_string(), 0)) else {
-        return tunnel::reset(client);
+pub(crate) async fn serve_client(engine: Rc<Engine>, client: TcpStream, from: SocketAddr) {
+    let from = from.ip();
+    let Some(seat) = engine.load.seat((from.to_string(), 0)) else {
+        return turned_away::answer(engine, client, Some(from)).await;
     };
-    // One that waited while others were served had no request to answer.
-    let _ = seat.hold(explicit::serve(engine, client)).await;
+    // It is reset: what it waits for may be a host's first words in a tunnel, and an answer of ours is none.
+    if seat.hold(explicit::serve(Rc::clone(&engine), client)).await.is_none() {
+        let reason = turned_away::with_client(engine.load.pushed_out(), Some(from));
+        turned_away::tell(&engine, Via::Http, (turned_away::UNNAMED.to_owned(), 0), reason);
+    }
 }
 
 #[cfg(test)]

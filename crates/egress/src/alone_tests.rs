@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::Checks;
+use crate::config::{Authority, Checks, Secret};
 use crate::engine::{Cause, Wanted};
 use crate::events::Events;
 use crate::test_support::{config, host, run};
@@ -41,6 +41,8 @@ fn nobody_gets_to_the_proxy_through_itself() {
 fn an_address_of_this_host_is_known_without_a_packet() {
     let at = |address: [u8; 4]| SocketAddr::from((address, 3128));
     assert!(crate::dial::is_of_this_host(at([127, 0, 0, 1])));
+    // Nobody has it, but the whole range is local.
+    assert!(crate::dial::is_of_this_host(at([127, 5, 5, 5])));
     assert!(!crate::dial::is_of_this_host(at([203, 0, 113, 9])));
 }
 
@@ -50,8 +52,12 @@ fn rules_are_read_anew_while_it_serves_and_a_bad_file_changes_nothing() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
     let (reading, read) = mpsc::channel();
+    let mut unusable = config(&["y.example"]);
+    let key = Secret::new("no key".to_owned());
+    unusable.authority = Some(Authority { certificate: String::new(), key });
     let mut script = Script {
-        readings: vec![None, Some(config(&["y.example"]))],
+        readings: vec![None, Some(unusable), Some(config(&["y.example"]))],
+        renewed: Vec::new(),
         reading,
         read: Some(read),
         address,
@@ -61,14 +67,17 @@ fn rules_are_read_anew_while_it_serves_and_a_bad_file_changes_nothing() {
     serve(listener, config(&["x.example"]), &mut script).unwrap();
     // Neither name stands for anything here: 502 is as far as an allowed host gets, and 403 a denied one.
     let statuses = script.client.unwrap().join().unwrap();
-    assert_eq!(statuses, [("x", 502), ("y", 403), ("x", 502), ("y", 403), ("x", 403), ("y", 502)]);
+    let before = [("x", 502), ("y", 403)];
+    assert_eq!(statuses, [before, before, before, [("x", 403), ("y", 502)]].concat());
+    assert!(matches!(script.renewed.as_slice(), [Err(_), Ok(())]), "{:?}", script.renewed);
     assert_eq!(script.heard, statuses.len());
 }
 
-/// A bad file, then a good one; its client asks before, between and after, and then ends it.
+/// A bad file, one that can not be used, then a good one; its client asks before, between and after, and then ends it.
 struct Script {
     address: SocketAddr,
     readings: Vec<Option<Config>>,
+    renewed: Vec<Result<(), String>>,
     /// Tells the client that a file was read.
     reading: mpsc::Sender<()>,
     read: Option<mpsc::Receiver<()>>,
@@ -90,14 +99,22 @@ impl Operator for Script {
     }
 
     fn reread(&mut self) -> Option<Config> {
+        let config = self.readings.remove(0);
+        if config.is_none() {
+            self.reading.send(()).unwrap();
+        }
+        config
+    }
+
+    fn renewed(&mut self, renewed: Result<(), EgressError>) {
+        self.renewed.push(renewed.map_err(|error| error.to_string()));
         self.reading.send(()).unwrap();
-        self.readings.remove(0)
     }
 }
 
 fn asked(address: SocketAddr, read: &mpsc::Receiver<()>) -> Vec<(&'static str, u16)> {
     let mut statuses = Vec::new();
-    for signal in [Signal::HUP, Signal::HUP, Signal::TERM] {
+    for signal in [Signal::HUP, Signal::HUP, Signal::HUP, Signal::TERM] {
         statuses.extend(["x", "y"].map(|name| (name, status(address, name))));
         kill_process(getpid(), signal).unwrap();
         if signal == Signal::HUP {

@@ -1,9 +1,11 @@
-//! What the packet filter inside rejected: datagrams and everything else that is neither TCP nor a look-up.
+//! What the packet filter inside rejected: datagrams and everything else that is neither TCP nor a look-up, or, with a
+//! NAT, what goes to addresses that it must not reach.
 //! The kernel counts; here it is only read and told, a sum for each destination (N12).
 
 use crate::events::Events;
 use crate::wire::Told;
-use palisade_netlink::{Refusal, Socket};
+use palisade_hosts::{Reason, always_blocked};
+use palisade_netlink::{Refusals, Socket};
 use palisade_record::network::{Action, NetworkAttempt, Via};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,17 +19,29 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// While nothing changes a look costs one small message.
 const LOOK_SELDOM: Duration = Duration::from_secs(5);
 
+/// Which packets the filter rejects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// All but TCP and look-ups, which come to listeners of ours.
+    Protocols,
+    /// There are none of these, and all goes out by a NAT but what is sent to some addresses.
+    Addresses,
+}
+
 pub(crate) struct Counters {
     socket: Socket,
+    refused: Refused,
     told: RefCell<Counts>,
 }
 
+/// Address, port and protocol.
+type Destination = (IpAddr, u16, u8);
 /// Packets by destination, and those to destinations that the kernel did not remember.
-type Counts = BTreeMap<Option<(IpAddr, u16, u8)>, u64>;
+type Counts = BTreeMap<Option<Destination>, u64>;
 
 impl Counters {
-    pub(crate) fn new(socket: OwnedFd) -> Self {
-        Self { socket: Socket::from(socket), told: RefCell::default() }
+    pub(crate) fn new(socket: OwnedFd, refused: Refused) -> Self {
+        Self { socket: Socket::from(socket), refused, told: RefCell::default() }
     }
 
     pub(crate) async fn watch(self: Rc<Self>, events: Events) {
@@ -41,45 +55,56 @@ impl Counters {
     pub(crate) fn tell_new(&self, events: &Events) -> bool {
         // The namespace is gone, and with it everybody who could be refused something.
         let Ok(refusals) = palisade_netlink::refusals(&self.socket) else { return false };
-        let attempts =
-            new_attempts(&mut self.told.borrow_mut(), &refusals.destinations, refusals.packets);
-        let changed = !attempts.is_empty();
-        for attempt in attempts {
-            events.tell(Told::Attempt(attempt));
-        }
-        changed
+        let new = new_packets(&mut self.told.borrow_mut(), &refusals);
+        let attempts = new.into_iter().map(|(to, packets)| attempt(self.refused, to, packets));
+        attempts.map(|attempt| events.tell(Told::Attempt(attempt))).count() > 0
     }
 }
 
-fn new_attempts(told: &mut Counts, destinations: &[Refusal], packets: u64) -> Vec<NetworkAttempt> {
+fn new_packets(told: &mut Counts, refusals: &Refusals) -> Vec<(Option<Destination>, u64)> {
+    let Refusals { destinations, packets } = refusals;
     let known: u64 = destinations.iter().map(|refusal| refusal.packets).sum();
     let by_destination = destinations
         .iter()
         .map(|refusal| (Some((refusal.address, refusal.port, refusal.protocol)), refusal.packets));
     let others = std::iter::once((None, packets.saturating_sub(known)));
-    let mut attempts = Vec::new();
+    let mut new = Vec::new();
     for (destination, packets) in by_destination.chain(others) {
         let before = told.insert(destination, packets).unwrap_or_default();
         if packets > before {
-            attempts.push(attempt(destination, packets - before));
+            new.push((destination, packets - before));
         }
     }
-    attempts
+    new
 }
 
-fn attempt(destination: Option<(IpAddr, u16, u8)>, count: u64) -> NetworkAttempt {
+fn attempt(refused: Refused, destination: Option<Destination>, count: u64) -> NetworkAttempt {
     let address = destination.map(|(address, ..)| address);
     let (port, protocol) = destination.map_or((0, 0), |(_, port, protocol)| (port, protocol));
+    let (via, reason) = match refused {
+        Refused::Protocols => (
+            Via::Datagram,
+            format!("only TCP and look-ups get out, not {}", protocol_name(protocol)),
+        ),
+        Refused::Addresses => (Via::Transparent, why_blocked(address)),
+    };
     NetworkAttempt {
         action: Action::ProxyDenied,
-        via: Via::Datagram,
+        via,
         host: address.map_or_else(|| "(others)".to_owned(), |address| address.to_string()),
         address,
         port,
         rule: None,
         allow: None,
-        reason: Some(format!("only TCP and look-ups get out, not {}", protocol_name(protocol))),
+        reason: Some(reason),
         count,
+    }
+}
+
+fn why_blocked(address: Option<IpAddr>) -> String {
+    match address.and_then(always_blocked) {
+        Some(blocked) => Reason::Address(blocked).to_string(),
+        None => "an address of the host, or one that the policy denies".to_owned(),
     }
 }
 

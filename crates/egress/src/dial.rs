@@ -36,8 +36,12 @@ pub(crate) async fn dial(engine: &Engine, admitted: &Admitted) -> Result<TcpStre
 }
 
 /// Whether a connection would come back to this machine. Sends nothing: to connect a datagram socket only
-/// chooses the address that packets would go out from, and to itself that is the address itself.
+/// chooses the address that packets would go out from, and to itself that is the address itself. Of a range that is
+/// local as a whole (ip-address(8), on `lo`) it is another one, but all of them can be bound to.
 pub(crate) fn is_of_this_host(address: SocketAddr) -> bool {
+    if UdpSocket::bind((address.ip(), 0)).is_ok() {
+        return true;
+    }
     let any: IpAddr = match address {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),

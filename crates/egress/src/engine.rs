@@ -41,26 +41,37 @@ pub struct Engine {
 impl Engine {
     /// Reads what it needs from files: nothing can be opened later.
     pub fn new(config: Config, events: Events) -> Result<Rc<Self>, EgressError> {
-        Self::made(config, events, None)
+        let load = Load::new(&config);
+        Self::made(config, events, None, load)
     }
 
     /// The same for a proxy that listens there, in the host's own network: nobody gets to it through itself
     /// (N13).
     pub fn alone(config: Config, events: Events, own: SocketAddr) -> Result<Rc<Self>, EgressError> {
-        Self::made(config, events, Some(own))
+        let load = Load::new(&config);
+        Self::made(config, events, Some(own), load)
+    }
+
+    /// The same with other rules and limits. What is open counts on, and what was carried.
+    pub fn renewed(&self, config: Config) -> Result<Rc<Self>, EgressError> {
+        let load = Rc::clone(&self.load);
+        let renewed = Self::made(config, self.events.clone(), self.own, load)?;
+        self.load.limit(&renewed.config);
+        Ok(renewed)
     }
 
     fn made(
         config: Config,
         events: Events,
         own: Option<SocketAddr>,
+        load: Rc<Load>,
     ) -> Result<Rc<Self>, EgressError> {
         Ok(Rc::new(Self {
             own,
             lookup: Lookup::new(&config.lookup),
             dns: dns::State::new(&config),
             intercept: intercept::State::new(&config)?,
-            load: Load::new(&config),
+            load,
             asks: Asks::new(events.clone()),
             rules: RefCell::new(config.rules.clone()),
             events,
@@ -94,7 +105,7 @@ impl Engine {
 
     /// Whether going there would wait for a person.
     fn would_ask(&self, host: &Host, port: u16) -> bool {
-        self.config.on_unknown == OnUnknown::Ask && self.judge(host, port) == Verdict::Unknown
+        self.config.on_unknown == OnUnknown::Ask && self.judge(host, port).is_open()
     }
 
     /// An answer came from the supervisor.
@@ -234,25 +245,23 @@ impl Engine {
 
     /// The rule that allows it.
     async fn permission(&self, wanted: &Wanted) -> Result<String, Refused> {
-        match self.judge(&wanted.host, wanted.port) {
-            Verdict::Allowed { rule } => Ok(rule),
-            Verdict::Denied { rule, reason } => {
-                Err(denied(wanted, rule, &reason, &self.rules.borrow()))
+        let verdict = self.judge(&wanted.host, wanted.port);
+        let mut unanswered = String::new();
+        if verdict.is_open() && self.config.on_unknown == OnUnknown::Ask {
+            match self.asks.ask(&wanted.host, wanted.port).await {
+                Ok(Answer { allowed: true, source }) => return Ok(format!("answered by {source}")),
+                Ok(Answer { allowed: false, source }) => {
+                    unanswered = format!(", and {}", said_no(&source));
+                }
+                Err(too_many) => unanswered = format!(", and {too_many}"),
             }
-            Verdict::Unknown if self.config.on_unknown == OnUnknown::Ask => self.ask(wanted).await,
-            Verdict::Unknown => Err(self.not_allowed(wanted, "no rule allows it".to_owned())),
         }
-    }
-
-    async fn ask(&self, wanted: &Wanted) -> Result<String, Refused> {
-        match self.asks.ask(&wanted.host, wanted.port).await {
-            Ok(Answer { allowed: true, source }) => Ok(format!("answered by {source}")),
-            Ok(Answer { allowed: false, source }) => {
-                let reason = format!("no rule allows it, and {}", said_no(&source));
-                Err(self.not_allowed(wanted, reason))
-            }
-            Err(too_many) => Err(self.not_allowed(wanted, too_many.to_string())),
-        }
+        let refused = match verdict {
+            Verdict::Allowed { rule } => return Ok(rule),
+            Verdict::Denied { rule, reason } => denied(wanted, rule, &reason, &self.rules.borrow()),
+            Verdict::Unknown => self.not_allowed(wanted, "no rule allows it".to_owned()),
+        };
+        Err(Refused { reason: refused.reason + &unanswered, ..refused })
     }
 
     fn not_allowed(&self, wanted: &Wanted, reason: String) -> Refused {

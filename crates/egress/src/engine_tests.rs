@@ -198,6 +198,24 @@ fn an_answer_for_the_session_is_a_rule_from_then_on() {
     });
 }
 
+/// Proves: NET-8 other-ports
+#[test]
+fn another_port_of_an_allowed_host_is_asked_about_and_told_as_a_port() {
+    run(async {
+        let mut config = known(&["a.example:80"]);
+        config.on_unknown = OnUnknown::Ask;
+        let (engine, mut outbox) = engine(config);
+        let refused = admit_answered(&engine, &mut outbox, false, Holds::Once).await.unwrap_err();
+        assert_eq!(refused.action, Action::ProxyDeniedPort);
+        assert_eq!(refused.reason, "the port is not allowed, and somebody said no");
+        assert_eq!(refused.flag.as_deref(), Some("--allow-host a.example"));
+        outbox.rest();
+        let admitted = admit_answered(&engine, &mut outbox, true, Holds::Session).await.unwrap();
+        assert_eq!(admitted.rule, "answered by terminal");
+        assert!(engine.judge(&host("a.example"), 80).is_allowed(), "as before");
+    });
+}
+
 #[test]
 fn what_was_admitted_is_dialled_and_nothing_else() {
     run(async {

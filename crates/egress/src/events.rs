@@ -1,9 +1,11 @@
 //! What the process tells, in order, at a pace the supervisor sets.
 //!
-//! A workload can make events as fast as it can open connections. So many a second are told one by one, the
-//! rest in sums, and nothing new is let in while the queue is full. An event must never be lost: what is not
-//! told singly is counted.
+//! A workload can make events as fast as it can open connections, and each ends up on the host's disk. The first
+//! thousand are told one by one, later ones as far as so many a second allow, the rest in sums, which come the more
+//! seldom the longer that lasts: an hour of it in a run makes a few megabytes. Nothing new is let in while the queue is full.
+//! An event must never be lost: what is not told singly is counted.
 
+use crate::rate::Bucket;
 use crate::wire::Told;
 use palisade_record::network::{Action, ConnectionClosed, NameQueried, NetworkAttempt, Via};
 use std::cell::{Cell, RefCell};
@@ -12,18 +14,31 @@ use std::rc::Rc;
 use tokio::sync::Notify;
 use tokio::time::{Duration, Instant, sleep, sleep_until};
 
-/// So many events are told one by one in a second. A person reads no more, and a build that downloads a few
-/// hundred packages stays below it.
-const SINGLY_A_SECOND: u32 = 250;
+/// So many events are told one by one, at first or after a quiet time. A build that downloads a few hundred packages
+/// stays below it.
+const SINGLY_AT_ONCE: u32 = 1000;
+/// And so many in every second of a run.
+const SINGLY_A_SECOND: u32 = 1;
+/// The same for a proxy that runs alone, for many and for long.
+pub(crate) const SINGLY_A_SECOND_ALONE: u32 = 20;
 /// From here on, what is new waits until the supervisor has read.
 const LONGEST_QUEUE: usize = 1024;
-/// Sums are kept apart by host up to here; random names would otherwise fill memory.
-const MOST_SUMS: usize = 512;
-const SUM_EVERY: Duration = Duration::from_secs(1);
+/// Sums are kept apart by host up to here; random names would otherwise fill memory and disk.
+const MOST_SUMS: usize = 32;
+/// After the first event of a sum it is told.
+const SUM_AFTER: Duration = Duration::from_secs(1);
+/// Each time later, up to this, as long as events come too fast.
+const SUM_AFTER_AT_MOST: Duration = Duration::from_secs(60);
+/// Of a host, a rule or a query that is told. Names have up to 253 characters, and those of real hosts far fewer.
+const LONGEST_NAME: usize = 100;
+/// Of a reason, which may hold two of them and words, or of an option.
+const LONGEST_TEXT: usize = 300;
 /// Longer than it takes to make a connection, and too short for a person to notice.
 const GATHERED_WITHIN: Duration = Duration::from_millis(5);
 /// Stands for the hosts that were too many to be kept apart.
 const OTHERS: &str = "(others)";
+/// Stands for what was said of each of them.
+const SUSPICIOUS: &str = "data in names";
 
 /// Where events go. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -41,9 +56,12 @@ pub struct Outbox {
 struct Shared {
     queue: RefCell<VecDeque<Told>>,
     sums: RefCell<BTreeMap<Key, Told>>,
-    /// The second that is being counted, and how many were told in it.
-    second: Cell<Option<Instant>>,
-    singly: Cell<u32>,
+    /// When the sums are told, if there are any.
+    due: Cell<Option<Instant>>,
+    /// How long those took that were told last, and when that was.
+    sum_after: Cell<Duration>,
+    flushed: Cell<Option<Instant>>,
+    singly: RefCell<Bucket>,
     added: Notify,
     taken: Notify,
 }
@@ -57,12 +75,24 @@ enum Key {
 }
 
 impl Events {
+    /// For one run.
     pub fn new() -> (Self, Outbox) {
+        Self::with_pace(SINGLY_A_SECOND)
+    }
+
+    /// With another number of events that are told one by one in every second.
+    pub(crate) fn with_pace(singly_a_second: u32) -> (Self, Outbox) {
         let shared = Rc::new(Shared {
             queue: RefCell::default(),
             sums: RefCell::default(),
-            second: Cell::new(None),
-            singly: Cell::new(0),
+            due: Cell::new(None),
+            sum_after: Cell::new(SUM_AFTER),
+            flushed: Cell::new(None),
+            singly: RefCell::new(Bucket::with_burst(
+                singly_a_second,
+                SINGLY_AT_ONCE,
+                Instant::now().into_std(),
+            )),
             added: Notify::new(),
             taken: Notify::new(),
         });
@@ -71,6 +101,7 @@ impl Events {
 
     /// Tells it, alone or in a sum. Never waits: see [`Events::room`].
     pub fn tell(&self, told: Told) {
+        let told = shortened(told);
         match Key::of(&told) {
             Some(key) if !self.shared.may_tell_singly() => self.shared.add_up(key, told),
             _ => self.shared.queue.borrow_mut().push_back(told),
@@ -88,17 +119,14 @@ impl Events {
 
 impl Shared {
     fn may_tell_singly(&self) -> bool {
-        let now = Instant::now();
-        if self.second.get().is_none_or(|began| now.duration_since(began) >= SUM_EVERY) {
-            self.second.set(Some(now));
-            self.singly.set(0);
-        }
-        let told = self.singly.get();
-        self.singly.set(told.saturating_add(1));
-        told < SINGLY_A_SECOND && self.queue.borrow().len() < LONGEST_QUEUE
+        self.queue.borrow().len() < LONGEST_QUEUE
+            && self.singly.borrow_mut().take(Instant::now().into_std())
     }
 
     fn add_up(&self, key: Key, told: Told) {
+        if self.due.get().is_none() {
+            self.due.set(Some(self.next_due(Instant::now())));
+        }
         let mut sums = self.sums.borrow_mut();
         let (key, told) = if sums.len() >= MOST_SUMS && !sums.contains_key(&key) {
             (key.among_others(), among_others(told))
@@ -111,14 +139,25 @@ impl Shared {
         }
     }
 
+    /// When sums are told that begin now.
+    fn next_due(&self, now: Instant) -> Instant {
+        let before = self.sum_after.get();
+        let goes_on = self.flushed.get().is_some_and(|flushed| now < flushed + before);
+        let sum_after = if goes_on { (before * 2).min(SUM_AFTER_AT_MOST) } else { SUM_AFTER };
+        self.sum_after.set(sum_after);
+        now + sum_after
+    }
+
     fn flush(&self) {
         let sums = std::mem::take(&mut *self.sums.borrow_mut());
+        self.due.set(None);
+        self.flushed.set(Some(Instant::now()));
         self.queue.borrow_mut().extend(sums.into_values());
     }
 }
 
 impl Outbox {
-    /// The next event; sums come once a second.
+    /// The next event, or sum.
     pub async fn next(&mut self) -> Told {
         loop {
             self.wait().await;
@@ -154,12 +193,7 @@ impl Outbox {
     /// Returns when something is in the queue.
     async fn wait(&mut self) {
         while self.shared.queue.borrow().is_empty() {
-            let due = if self.shared.sums.borrow().is_empty() {
-                None
-            } else {
-                Some(self.shared.second.get().unwrap_or_else(Instant::now) + SUM_EVERY)
-            };
-            match due {
+            match self.shared.due.get() {
                 None => self.shared.added.notified().await,
                 Some(due) => tokio::select! {
                     () = self.shared.added.notified() => {}
@@ -217,9 +251,12 @@ impl Key {
                 Self::Attempt { action, via, host, port: 0, reason: None }
             }
             Self::Closed { via, .. } => Self::Closed { via, host, port: 0 },
-            Self::Queried { answer, suspicion, .. } => {
-                Self::Queried { name: host, record: String::new(), answer, suspicion }
-            }
+            Self::Queried { answer, suspicion, .. } => Self::Queried {
+                name: host,
+                record: String::new(),
+                answer,
+                suspicion: suspicion.map(|_| SUSPICIOUS.to_owned()),
+            },
         }
     }
 }
@@ -245,9 +282,38 @@ fn among_others(told: Told) -> Told {
             name: OTHERS.to_owned(),
             record: "any".to_owned(),
             rule: None,
+            reason: None,
+            suspicion: queried.suspicion.map(|_| SUSPICIOUS.to_owned()),
             ..queried
         }),
         other => other,
+    }
+}
+
+/// Without more of what is chosen inside than a person reads.
+fn shortened(mut told: Told) -> Told {
+    match &mut told {
+        Told::Attempt(attempt) => {
+            shorten(&mut attempt.host, LONGEST_NAME);
+            attempt.reason.iter_mut().for_each(|reason| shorten(reason, LONGEST_TEXT));
+            // A part of an option would allow something else.
+            attempt.allow.take_if(|option| option.len() > LONGEST_TEXT);
+        }
+        Told::Closed(closed) => shorten(&mut closed.host, LONGEST_NAME),
+        Told::Queried(queried) => {
+            shorten(&mut queried.name, LONGEST_NAME);
+            let texts = [&mut queried.reason, &mut queried.suspicion];
+            texts.into_iter().flatten().for_each(|text| shorten(text, LONGEST_TEXT));
+        }
+        Told::Ready | Told::Asked { .. } | Told::Withdrawn { .. } | Told::Unable { .. } => {}
+    }
+    told
+}
+
+fn shorten(text: &mut String, longest: usize) {
+    if let Some((end, _)) = text.char_indices().nth(longest) {
+        text.truncate(end);
+        text.push('…');
     }
 }
 

@@ -15,6 +15,18 @@ fn attempt(host: &str) -> Told {
     })
 }
 
+fn queried(name: &str) -> Told {
+    Told::Queried(NameQueried {
+        name: name.to_owned(),
+        record: "A".to_owned(),
+        answer: "NXDOMAIN".to_owned(),
+        rule: None,
+        reason: Some("no rule allows it".to_owned()),
+        suspicion: Some(format!("many names below {name}")),
+        count: 1,
+    })
+}
+
 fn closed(sent: u64) -> Told {
     Told::Closed(ConnectionClosed {
         via: Via::Transparent,
@@ -70,7 +82,7 @@ fn a_flood_of_different_names_takes_little_room() {
             events.tell(attempt(&format!("{number}.example")));
         }
         let told = outbox.rest();
-        assert!(told.len() <= 1024, "{}", told.len());
+        assert!(told.len() <= 1024 + MOST_SUMS, "{}", told.len());
         assert_eq!(told.iter().map(count).sum::<u64>(), 100_000);
         assert!(told.iter().any(|told| matches!(told, Told::Attempt(sum) if sum.host == OTHERS)));
     });
@@ -163,5 +175,88 @@ fn a_question_does_not_wait_for_others() {
         let mut gathered = std::pin::pin!(outbox.gather());
         let ready = std::future::poll_fn(|context| gathered.as_mut().poll(context).map(|()| true));
         assert!(tokio::time::timeout(Duration::ZERO, ready).await.is_ok());
+    });
+}
+
+/// What an hour of it writes, whatever is chosen inside: names of the longest kind, each another one, by turns allowed,
+/// denied and looked up.
+///
+/// Proves: NET-7 bounded-log
+#[test]
+fn an_hour_of_a_flood_makes_a_few_megabytes() {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.unwrap().block_on(async {
+        let (events, mut outbox) = Events::new();
+        let (mut told, mut bytes, mut counted) = (0, 0, 0);
+        let began = Instant::now();
+        let mut write = |one: Told| {
+            bytes += one.encode().len();
+            counted += count(&one);
+        };
+        while began.elapsed() < Duration::from_secs(3600) {
+            for _ in 0..5 {
+                let name = format!("{told:0>245}.example");
+                events.tell(match told % 3 {
+                    0 => attempt(&name),
+                    1 => closed(1),
+                    _ => queried(&name),
+                });
+                told += 1;
+            }
+            // As much time as a supervisor takes to hear of it.
+            while let Ok(one) =
+                tokio::time::timeout(Duration::from_millis(100), outbox.next()).await
+            {
+                write(one);
+            }
+        }
+        outbox.rest().into_iter().for_each(write);
+        assert_eq!(counted, told, "none is lost");
+        assert!(bytes < 4 << 20, "{bytes}");
+    });
+}
+
+#[test]
+fn sums_come_more_seldom_while_it_goes_on_and_soon_again_after_it() {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.unwrap().block_on(async {
+        let (events, mut outbox) = Events::new();
+        for _ in 0..SINGLY_AT_ONCE {
+            events.tell(attempt("a.example"));
+            outbox.next().await;
+        }
+        let mut after = async || {
+            let began = Instant::now();
+            while events.shared.may_tell_singly() {}
+            events.tell(attempt("a.example"));
+            outbox.next().await;
+            began.elapsed().as_secs()
+        };
+        let mut times = Vec::new();
+        for _ in 0..8 {
+            times.push(after().await);
+        }
+        assert_eq!(times, [1, 2, 4, 8, 16, 32, 60, 60]);
+        sleep(SUM_AFTER_AT_MOST).await;
+        assert_eq!(after().await, 1);
+    });
+}
+
+#[test]
+fn long_names_are_cut_and_their_options_left_out() {
+    run(async {
+        let (events, mut outbox) = Events::new();
+        let long = format!("{}.example", "é".repeat(245));
+        let Told::Attempt(mut given) = attempt(&long) else { panic!("not an attempt") };
+        given.reason = Some(long.repeat(2));
+        given.allow = Some(format!("--allow-host {long}"));
+        events.tell(Told::Attempt(given));
+        let Told::Attempt(told) = outbox.next().await else { panic!("not told") };
+        assert_eq!(told.host.chars().count(), LONGEST_NAME + 1);
+        assert!(told.host.ends_with('…'));
+        assert_eq!(told.reason.unwrap().chars().count(), LONGEST_TEXT + 1);
+        assert_eq!(told.allow, None);
     });
 }

@@ -62,7 +62,7 @@ async fn serve_socks(engine: &Rc<Engine>, mut client: Plain) {
 }
 
 /// A name that was looked up inside comes as the address that stands for it.
-fn meant(engine: &Engine, host: Host) -> Host {
+pub(crate) fn meant(engine: &Engine, host: Host) -> Host {
     match host {
         Host::Address(address) => engine.dns.name_of(address).map_or(host, Host::Name),
         Host::Name(_) => host,

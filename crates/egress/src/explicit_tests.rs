@@ -247,6 +247,26 @@ fn every_hop_that_is_followed_is_judged_anew() {
     });
 }
 
+/// Proves: NET-4 followed
+#[test]
+fn a_redirect_to_a_host_that_does_not_speak_tls_is_not_waited_for() {
+    run(async {
+        let (_silent, there) = crate::test_support::listen().await;
+        let to = format!("https://y.example:{}/", there.port());
+        let answer = format!("HTTP/1.1 302 there\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n");
+        let web = web(move |_| answer.clone()).await;
+        let mut config = local(&["x.example"], web.port);
+        let allowed = [format!("x.example:{}", web.port), format!("y.example:{}", there.port())];
+        config.rules = crate::test_support::config(&[&allowed[0], &allowed[1]]).rules;
+        let mut config = config.knows("y.example", std::net::Ipv4Addr::LOCALHOST);
+        config.follow_redirects = true;
+        config.limits.head = std::time::Duration::from_millis(50);
+        let (address, _engine, _outbox) = proxy(config).await;
+        let answer = ask(address, &get(web.port, "/")).await;
+        assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
+    });
+}
+
 /// Proves: NET-5 credentials
 #[test]
 fn a_credential_is_added_outside_for_its_hosts_only() {

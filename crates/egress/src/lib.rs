@@ -23,6 +23,7 @@ pub mod intercept;
 mod limits;
 mod line;
 pub mod lookup;
+mod opening;
 pub mod passage;
 pub mod peek;
 mod pipes;
@@ -36,6 +37,7 @@ mod socks;
 mod test_support;
 mod transparent;
 pub mod tunnel;
+mod turned_away;
 mod upstream;
 pub mod wire;
 

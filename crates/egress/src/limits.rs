@@ -12,14 +12,29 @@ use tokio::sync::Notify;
 
 #[derive(Debug)]
 pub(crate) struct Load {
-    /// Without it nothing here refuses.
-    bounded: bool,
-    most: usize,
-    most_bytes: Option<u64>,
+    limits: Cell<Limits>,
     bytes: Cell<u64>,
     arrivals: Cell<u64>,
     served: Cell<usize>,
     waiting: RefCell<BTreeMap<Destination, Queue>>,
+    /// So many that found no place are being answered.
+    turned_away: Cell<usize>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Without it nothing here refuses.
+    bounded: bool,
+    most: usize,
+    most_bytes: Option<u64>,
+}
+
+impl Limits {
+    fn of(config: &Config) -> Self {
+        let bounded = config.checks.bounded;
+        let most_bytes = config.limits.bytes.filter(|_| bounded);
+        Self { bounded, most: config.limits.connections, most_bytes }
+    }
 }
 
 /// What a connection was made to, in words: those that wait for the same one are in one queue.
@@ -49,6 +64,19 @@ pub(crate) struct Permit {
     is_waiting: Cell<bool>,
 }
 
+/// Each takes a descriptor for some seconds at most.
+const MOST_TURNED_AWAY: usize = 32;
+
+/// A connection without a place, while it is answered.
+#[derive(Debug)]
+pub(crate) struct TurnedAway(Rc<Load>);
+
+impl Drop for TurnedAway {
+    fn drop(&mut self) {
+        self.0.turned_away.set(self.0.turned_away.get().saturating_sub(1));
+    }
+}
+
 tokio::task_local! {
     /// The connection from inside that this task serves.
     static SEAT: Rc<Seat>;
@@ -57,25 +85,29 @@ tokio::task_local! {
 impl Load {
     pub(crate) fn new(config: &Config) -> Rc<Self> {
         Rc::new(Self {
-            bounded: config.checks.bounded,
-            most: config.limits.connections,
-            most_bytes: config.limits.bytes.filter(|_| config.checks.bounded),
+            limits: Cell::new(Limits::of(config)),
             bytes: Cell::new(0),
             arrivals: Cell::new(0),
             served: Cell::new(0),
             waiting: RefCell::default(),
+            turned_away: Cell::new(0),
         })
+    }
+
+    /// Other limits hold from now on, for all that is open and was carried as well.
+    pub(crate) fn limit(&self, config: &Config) {
+        self.limits.set(Limits::of(config));
     }
 
     /// Counts bytes. Whether they were within the limit.
     pub(crate) fn carry(&self, bytes: u64) -> bool {
         self.bytes.set(self.bytes.get().saturating_add(bytes));
-        self.most_bytes.is_none_or(|most| self.bytes.get() <= most)
+        self.limits.get().most_bytes.is_none_or(|most| self.bytes.get() <= most)
     }
 
     /// So many bytes may still be carried.
     pub(crate) fn left(&self) -> u64 {
-        self.most_bytes.map_or(u64::MAX, |most| most.saturating_sub(self.bytes.get()))
+        self.limits.get().most_bytes.map_or(u64::MAX, |most| most.saturating_sub(self.bytes.get()))
     }
 
     /// A place for a connection that came. `None`: all that are there are served.
@@ -109,12 +141,28 @@ impl Load {
 
     /// Why there is no place, in words.
     pub(crate) fn full(&self) -> String {
-        format!("{} connections are open, which is the limit", self.most)
+        format!("{} connections are open, which is the limit", self.limits.get().most)
+    }
+
+    /// Why a connection lost its place, in words.
+    pub(crate) fn pushed_out(&self) -> String {
+        let most = self.limits.get().most;
+        format!("waited while {most} connections were open, and a new one took its place")
+    }
+
+    /// One that found no place may be answered. `None`: others are, which is enough.
+    pub(crate) fn turn_away(self: &Rc<Self>) -> Option<TurnedAway> {
+        let count = self.turned_away.get();
+        (count < MOST_TURNED_AWAY).then(|| {
+            self.turned_away.set(count + 1);
+            TurnedAway(Rc::clone(self))
+        })
     }
 
     fn is_full(&self) -> bool {
         let waiting: usize = self.waiting.borrow().values().map(Queue::len).sum();
-        self.bounded && self.served.get() + waiting >= self.most
+        let Limits { bounded, most, .. } = self.limits.get();
+        bounded && self.served.get() + waiting >= most
     }
 
     /// Takes the place of the one that waited longest in the longest queue. Whether there was one.

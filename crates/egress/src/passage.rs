@@ -37,11 +37,11 @@ pub async fn carry(
     let Ok(kind) = kind else { return };
     match kind {
         Kind::Http => http::serve_plain(engine, client, upstream, admitted, first.bytes).await,
-        Kind::Tls(_) if intercept::wanted(&engine.config, &admitted.host) => {
-            intercept::serve(engine, client, upstream, admitted, first.bytes).await;
-        }
         Kind::Unclear => carry_meanwhile(&engine, client, upstream, first, &admitted).await,
-        kind => match agree(&engine, &admitted, kind).await {
+        kind => match agree(&engine, &admitted, &kind).await {
+            Ok(()) if is_opened(&engine, &admitted, &kind) => {
+                intercept::serve(engine, client, upstream, admitted, first.bytes).await;
+            }
             Ok(()) => {
                 let carried = tunnel::relay(client, upstream, &first.bytes, &admitted).await;
                 tell_if_spent(&engine, &admitted, carried);
@@ -112,7 +112,7 @@ async fn open(
             Kind::Http => Kind::Bad("a request where none was to be expected"),
             kind => kind,
         };
-        if let Err(reason) = agree(engine, admitted, kind).await {
+        if let Err(reason) = agree(engine, admitted, &kind).await {
             engine.disagrees(admitted, reason);
             return Err(io::ErrorKind::PermissionDenied.into());
         }
@@ -128,18 +128,22 @@ fn tell_if_spent(engine: &Engine, admitted: &Admitted, carried: io::Result<()>) 
     }
 }
 
+fn is_opened(engine: &Engine, admitted: &Admitted, kind: &Kind) -> bool {
+    matches!(kind, Kind::Tls(_)) && intercept::wanted(&engine.config, &admitted.host)
+}
+
 /// Whether what the client said first fits the host that it was admitted to. An error: why not.
-async fn agree(engine: &Rc<Engine>, admitted: &Admitted, kind: Kind) -> Result<(), String> {
+async fn agree(engine: &Rc<Engine>, admitted: &Admitted, kind: &Kind) -> Result<(), String> {
     if !engine.config.checks.agreement {
         return Ok(());
     }
     let named = match kind {
         Kind::Other | Kind::Unclear | Kind::Http => return Ok(()),
-        Kind::Bad(why) => return Err(why.to_owned()),
+        Kind::Bad(why) => return Err((*why).to_owned()),
         Kind::Tls(named) => named,
     };
     match (&admitted.host, named) {
-        (host, Some(named)) if *host == named => Ok(()),
+        (host, Some(named)) if host == named => Ok(()),
         (Host::Address(_), None) => Ok(()),
         (host, None) => Err(format!("TLS names no server, which must be {host}")),
         (Host::Address(address), Some(Host::Name(name))) => {
@@ -147,7 +151,7 @@ async fn agree(engine: &Rc<Engine>, admitted: &Admitted, kind: Kind) -> Result<(
             if !engine.judge(&Host::Name(name.clone()), admitted.port).is_allowed() {
                 return Err(disagrees());
             }
-            let pinned = engine.lookup.addresses(&name).await.map_err(|_| disagrees())?;
+            let pinned = engine.lookup.addresses(name).await.map_err(|_| disagrees())?;
             if pinned.addresses.contains(address) { Ok(()) } else { Err(disagrees()) }
         }
         (host, Some(named)) => Err(format!("TLS server name {named} does not agree with {host}")),

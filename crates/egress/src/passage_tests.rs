@@ -89,6 +89,29 @@ fn tls_for_another_host_is_cut_off_before_a_byte_is_out() {
     });
 }
 
+/// Proves: NET-4 sni
+#[test]
+fn tls_that_is_opened_must_name_the_host_as_well() {
+    run(async {
+        let opened = |config: &mut Config| {
+            let hosts = vec![palisade_hosts::HostPattern::parse("a.example").unwrap()];
+            config.authority = Some(intercept::authority(&hosts).unwrap());
+            config.credentials = vec![crate::config::Credential {
+                name: "TOKEN".to_owned(),
+                hosts,
+                header: "authorization".to_owned(),
+                value: crate::config::Secret::new("secret".to_owned()),
+            }];
+        };
+        let (heard, mut carried) =
+            carried("a.example", opened).await.says(&greeting_of("evil.example")).await;
+        assert_eq!(heard, b"");
+        let error = carried.client.read(&mut [0; 8]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+        assert!(carried.denied().is_some_and(|reason| reason.contains("evil.example")));
+    });
+}
+
 #[test]
 fn tls_for_another_host_passes_without_the_check() {
     run(async {

@@ -3,7 +3,7 @@
 //! HTTP and TLS name the host they want, so they are told apart from everything else here. In doubt it is
 //! HTTP: what the strict parser refuses does no harm, what a lenient server finds in "something else" could.
 
-use crate::http::fields::is_of_token;
+use crate::opening::{Opening, SoFar, look};
 use crate::sni::{self, Hello};
 use palisade_hosts::Host;
 use std::io;
@@ -24,7 +24,7 @@ pub enum Kind {
     /// TLS, with the host that it names.
     Tls(Option<Host>),
     Other,
-    /// A word so far, and then silence. What follows may make a request of it.
+    /// No request and no greeting so far, and then silence, or bytes that are no text. What follows may make one of it.
     Unclear,
     /// TLS that makes no sense, or bytes that come too slowly to be told.
     Bad(&'static str),
@@ -56,17 +56,17 @@ impl First {
         }
         let deciding = async {
             loop {
-                match classify(&self.bytes) {
-                    Some(kind) => return Ok(kind),
-                    // Nothing follows: no request, and no greeting.
-                    None if self.ended => return Ok(Kind::Other),
-                    None if sni::server_name(&self.bytes) == Hello::NeedMore => {
-                        self.read(client).await?;
+                match see(&self.bytes) {
+                    Seen::Is(kind) => return Ok(kind),
+                    Seen::Not(so_far) if self.ended => return Ok(so_far.at_the_end()),
+                    Seen::Not(NotYet::Tls) => self.read(client).await?,
+                    Seen::Not(NotYet::Request(SoFar::MayPass)) => return Ok(Kind::Unclear),
+                    Seen::Not(NotYet::Request(_)) => {
+                        match timeout(PAUSE, self.read(client)).await {
+                            Ok(read) => read?,
+                            Err(_silence) => return Ok(Kind::Unclear),
+                        }
                     }
-                    None => match timeout(PAUSE, self.read(client)).await {
-                        Ok(read) => read?,
-                        Err(_silence) => return Ok(Kind::Unclear),
-                    },
                 }
             }
         };
@@ -111,71 +111,52 @@ impl First {
 
 /// `None`: more bytes must come before it can be told.
 pub fn classify(bytes: &[u8]) -> Option<Kind> {
-    let kind = match sni::server_name(bytes) {
-        Hello::NeedMore => None,
-        Hello::Name(host) => Some(Kind::Tls(host)),
-        Hello::Bad(why) => Some(Kind::Bad(why)),
-        Hello::NotTls => request(bytes).map(|http| if http { Kind::Http } else { Kind::Other }),
+    match see(bytes) {
+        Seen::Is(kind) => Some(kind),
+        Seen::Not(_) => None,
+    }
+}
+
+/// What the bytes are, or may become.
+enum Seen {
+    Is(Kind),
+    Not(NotYet),
+}
+
+#[derive(Clone, Copy)]
+enum NotYet {
+    Tls,
+    Request(SoFar),
+}
+
+fn see(bytes: &[u8]) -> Seen {
+    let not_yet = match sni::server_name(bytes) {
+        Hello::Name(host) => return Seen::Is(Kind::Tls(host)),
+        Hello::Bad(why) => return Seen::Is(Kind::Bad(why)),
+        Hello::NeedMore if bytes.is_empty() => NotYet::Request(SoFar::Word),
+        Hello::NeedMore => NotYet::Tls,
+        Hello::NotTls => match look(bytes) {
+            Opening::Request => return Seen::Is(Kind::Http),
+            Opening::NoRequest => return Seen::Is(Kind::Other),
+            Opening::Open(so_far) => NotYet::Request(so_far),
+        },
     };
-    let endless = bytes.len() > MOST_BYTES;
-    kind.or(endless.then_some(Kind::Bad("a beginning without an end")))
+    let is_bounded = matches!(not_yet, NotYet::Request(SoFar::MayPass));
+    if bytes.len() > MOST_BYTES && !is_bounded {
+        return Seen::Is(Kind::Bad("a beginning without an end"));
+    }
+    Seen::Not(not_yet)
 }
 
-/// Whether it is the beginning of an HTTP request: a word, blanks, and something that can be asked for; or any line
-/// that names a version of HTTP.
-///
-/// Methods can be any word, and servers pass on words they do not know. Empty lines before it are skipped, for
-/// servers skip them (RFC 9112, 2.2), and so are blanks that only some of them take for such.
-fn request(bytes: &[u8]) -> Option<bool> {
-    let start = bytes.iter().position(|byte| !byte.is_ascii_whitespace())?;
-    let line = bytes.get(start..).unwrap_or_default();
-    let word = line.iter().position(|byte| !is_of_token(*byte))?;
-    let (method, rest) = line.split_at(word);
-    if method.is_empty() || !rest.first().is_some_and(is_blank) {
-        return names_http(line);
-    }
-    let target = rest.iter().position(|byte| !is_blank(byte))?;
-    let target = rest.get(target..).unwrap_or_default();
-    if method.eq_ignore_ascii_case(b"connect") {
-        return Some(true);
-    }
-    match target.first()? {
-        b'/' if is_git(method) => is_http_despite_git(target),
-        b'/' | b'*' => Some(true),
-        _ => names_http(line),
-    }
-}
-
-/// Whether a line that does not look like a request is one to a lenient server: its end says so, `HTTP/1.1`. The end
-/// has to be waited for; a NUL is one as well, for it is in nobody's text and soon in everything that is none.
-fn names_http(line: &[u8]) -> Option<bool> {
-    const LONGEST_LINE: usize = 8 * 1024;
-    match line.iter().position(|byte| matches!(byte, b'\n' | 0)) {
-        Some(end) => {
-            let (line, _) = line.split_at(end);
-            Some(line.windows(VERSION.len()).any(|part| part.eq_ignore_ascii_case(VERSION)))
+impl NotYet {
+    /// Nothing follows.
+    fn at_the_end(self) -> Kind {
+        match self {
+            Self::Request(SoFar::Word | SoFar::MayPass) => Kind::Other,
+            Self::Request(SoFar::Line) => Kind::Bad("a line without an end"),
+            Self::Tls => Kind::Bad("TLS that ends within its greeting"),
         }
-        None if line.len() > LONGEST_LINE => Some(true),
-        None => None,
     }
-}
-
-const VERSION: &[u8] = b"HTTP/";
-
-fn is_blank(byte: &u8) -> bool {
-    matches!(byte, b' ' | b'\t' | 0x0b | 0x0c)
-}
-
-/// `git://` begins with a length in hexadecimal digits, the name of a service and a path (gitprotocol-pack(5)).
-fn is_git(method: &[u8]) -> bool {
-    method.split_at_checked(4).is_some_and(|(length, service)| {
-        length.iter().all(u8::is_ascii_hexdigit) && service.starts_with(b"git-")
-    })
-}
-
-/// Its path ends in a NUL, which no server of HTTP takes.
-fn is_http_despite_git(target: &[u8]) -> Option<bool> {
-    target.iter().find(|byte| matches!(byte, 0 | b'\n')).map(|end| *end == b'\n')
 }
 
 #[cfg(test)]

@@ -5,53 +5,6 @@ use proptest::prelude::*;
 use tokio::io::AsyncWriteExt as _;
 
 #[test]
-fn requests_are_told_from_everything_else() {
-    for request in [
-        "GET / HTTP/1.1\r\n",
-        "get /",
-        "\r\n\r\nGET /",
-        " GET /",
-        "GET\t/",
-        "GET   /",
-        "WEIRD-METHOD /",
-        "OPTIONS *",
-        "GET http://a.example/ HTTP/1.1\r\n",
-        "GET HTTPS://a.example/ HTTP/1.1\n",
-        "GET x://a.example/ HTTP/1.1\r\n",
-        "GET ws://a.example/ http/1.1\r\n",
-        "GET ?a HTTP/1.1\r\n",
-        "GET %2f HTTP/1.0\r\n",
-        "G\u{e9}T / HTTP/1.1\r\n",
-        "GET\u{1c}/ HTTP/1.1\r\n",
-        "CONNECT a.example:443",
-        "PRI * HTTP/2.0",
-        "A-WORD-THAT-IS-MUCH-LONGER-THAN-METHODS-ARE-BUT-SOME-SERVERS-WOULD-TAKE-IT /",
-        "GET\x0b/",
-        "0033git-upload-pack / HTTP/1.1\r\n",
-    ] {
-        assert_eq!(classify(request.as_bytes()), Some(Kind::Http), "{request:?}");
-    }
-    for other in [
-        "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n",
-        "EHLO a.example\r\n",
-        "NICK me\r\n",
-        "*1\r\n$4\r\nPING\r\n",
-        "QUIT\r\n",
-        "\0\0\0\u{8}",
-        "0033git-upload-pack /project.git\0host=a.example\0",
-        "{\"jsonrpc\": \"2.0\"}\n",
-        "GET\r\n/ HTTP/1.1",
-    ] {
-        assert_eq!(classify(other.as_bytes()), Some(Kind::Other), "{other:?}");
-    }
-    for undecided in
-        ["", "\r\n", "GET", "GET ", "GET x://a", "SSH-2.0", "{\"json", "0033git-upload-pack /x"]
-    {
-        assert_eq!(classify(undecided.as_bytes()), None, "{undecided:?}");
-    }
-}
-
-#[test]
 fn what_never_gets_clear_is_bad() {
     assert!(matches!(classify(&vec![b' '; MOST_BYTES + 1]), Some(Kind::Bad(_))));
 }
@@ -97,12 +50,45 @@ fn a_word_that_does_not_go_on_is_unclear() {
     });
 }
 
+/// Proves: NET-4 one-reading
 #[test]
-fn a_client_that_ends_is_something_else() {
+fn what_a_client_ends_with_is_no_request_or_nothing_that_passes() {
     run(async {
-        let (client, far) = pair().await;
-        drop(far);
-        assert_eq!(First::default().decide(&client, None).await.unwrap(), Kind::Other);
+        let greeting = greeting_of("a.example");
+        for (said, kind) in [
+            (&b""[..], Kind::Other),
+            (b"hello", Kind::Other),
+            (b"\0\0\0\x08\x04\xd2\x16/", Kind::Other),
+            (b"example.com and more\r\n", Kind::Other),
+            (b"GET x", Kind::Http),
+            (b"GET http://evil.example/secret HTTP/1.0", Kind::Http),
+            (b"FETCH evil.example", Kind::Bad("a line without an end")),
+            (&greeting[..50], Kind::Bad("TLS that ends within its greeting")),
+        ] {
+            let (client, mut far) = pair().await;
+            far.write_all(said).await.unwrap();
+            drop(far);
+            let mut first = First::default();
+            let mut decided = first.decide(&client, None).await.unwrap();
+            while decided == Kind::Unclear {
+                first.read(&client).await.unwrap();
+                decided = first.decide(&client, None).await.unwrap();
+            }
+            assert!(decided == kind, "{}: {decided:?}", said.escape_ascii());
+        }
+    });
+}
+
+/// A program that waits for its answer must not wait for us.
+#[test]
+fn what_is_no_text_goes_on_at_once() {
+    run(async {
+        let (client, mut far) = pair().await;
+        far.write_all(b"\0\0\0\x08\x04\xd2\x16/").await.unwrap();
+        client.readable().await.unwrap();
+        let mut first = First::default();
+        let decided = timeout(PAUSE / 2, first.decide(&client, None)).await;
+        assert_eq!(decided.unwrap().unwrap(), Kind::Unclear);
     });
 }
 

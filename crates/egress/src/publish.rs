@@ -4,6 +4,7 @@
 //! out. Must never connect to anything but the sandbox's own loopback.
 
 use crate::accept;
+use crate::config::Config;
 use crate::error::{EgressError, While as _};
 use crate::events::Events;
 use crate::line::{Line, line};
@@ -11,6 +12,9 @@ use crate::tunnel::{self, Meter};
 use crate::wire::Told;
 use palisade_record::network::{Action, ConnectionClosed, NetworkAttempt, Via};
 use palisade_sys::fdpass::recv_with_fds;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+use rustix::process::{Resource, getrlimit};
 use std::cell::Cell;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream as StdStream};
@@ -24,6 +28,8 @@ use tokio::time::timeout;
 
 /// The loopback inside answers at once, or is full.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// Of one connection: two sockets, and a pipe each way.
+const DESCRIPTORS: u64 = 6;
 
 /// A port of the host that leads to one inside.
 #[derive(Debug)]
@@ -53,17 +59,20 @@ impl Maker {
 
     async fn socket(&self, family: &[u8]) -> io::Result<TcpSocket> {
         let mut asking = self.asking.lock().await;
-        asking.line.send(family).await?;
+        asking.line.send(family).await.map_err(|_| gone())?;
         asking.due += 1;
-        // They come in the order they were asked for, so the last one is ours.
-        let fds = loop {
-            let fds = asking.answer().await?;
+        // They come in the order they were asked for, so the last one is ours. One that failed was one, too.
+        let answer = loop {
+            let answer = asking.answer().await;
             asking.due -= 1;
             if asking.due == 0 {
-                break fds;
+                break answer?;
             }
         };
-        let fd = fds.into_iter().next().ok_or(io::ErrorKind::UnexpectedEof)?;
+        let fd = answer
+            .into_iter()
+            .next()
+            .ok_or_else(|| io::Error::other("no socket is left inside"))?;
         rustix::io::ioctl_fionbio(&fd, true)?;
         Ok(TcpSocket::from_std_stream(StdStream::from(fd)))
     }
@@ -85,29 +94,113 @@ impl Maker {
 impl Asking {
     async fn answer(&self) -> io::Result<Vec<OwnedFd>> {
         let mut byte = [0; 1];
-        let receive = || recv_with_fds(&self.line, &mut byte).map_err(|error| error.errno.into());
+        let receive = || {
+            recv_with_fds(&self.line, &mut byte).map_err(|error| match error.errno {
+                // Received, but for its socket: no number was free for that.
+                Errno::MSGSIZE => Errno::MFILE.into(),
+                errno => errno.into(),
+            })
+        };
         let (length, fds) = self.line.async_io(Interest::READABLE, receive).await?;
         if length == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+            return Err(gone());
         }
         Ok(fds)
     }
 }
 
-/// Takes connections from outside until the process ends.
-pub(crate) async fn accept(events: Events, listener: TcpListener, inner: u16, maker: Rc<Maker>) {
-    loop {
-        let (from, peer) = accept::next(&listener).await;
-        let serving = serve(events.clone(), from, peer, inner, Rc::clone(&maker));
-        tokio::task::spawn_local(serving);
+fn gone() -> io::Error {
+    io::Error::new(io::ErrorKind::BrokenPipe, "what makes connections into the sandbox has ended")
+}
+
+/// All that published ports share.
+#[derive(Debug)]
+pub(crate) struct Inbound {
+    events: Events,
+    maker: Maker,
+    /// Without it there may be any number.
+    most: Option<usize>,
+    open: Cell<usize>,
+}
+
+impl Inbound {
+    /// Connections that come in have a share of those that may be open, and of descriptors: however many come, the way
+    /// out stays open.
+    pub(crate) fn new(
+        events: Events,
+        maker: OwnedFd,
+        config: &Config,
+    ) -> Result<Self, EgressError> {
+        let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / DESCRIPTORS;
+        let descriptors = usize::try_from(descriptors).unwrap_or(usize::MAX);
+        let share = (config.limits.connections.min(descriptors) / 2).max(1);
+        let most = config.checks.bounded.then_some(share);
+        Ok(Self { events, maker: Maker::new(maker)?, most, open: Cell::new(0) })
+    }
+
+    /// Says so if the one that makes sockets ends before the run does: nobody may come in for hours, and ask then.
+    pub(crate) async fn watch(self: Rc<Self>, maker: OwnedFd) {
+        let Ok(line) = line(maker) else { return };
+        let end = || match recv(&line, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+            // An answer, which is for somebody else.
+            Ok((1.., _)) => Err(io::ErrorKind::WouldBlock.into()),
+            ended => ended.map(drop).map_err(io::Error::from),
+        };
+        let _ended = line.async_io(Interest::READABLE, end).await;
+        self.events.tell(Told::Attempt(NetworkAttempt {
+            action: Action::ProxyDenied,
+            via: Via::Published,
+            host: "(published ports)".to_owned(),
+            address: None,
+            port: 0,
+            rule: None,
+            allow: None,
+            reason: Some(gone().to_string()),
+            count: 1,
+        }));
+    }
+
+    /// A place for one more, if there is one.
+    fn enter(self: &Rc<Self>) -> Option<Place> {
+        let open = self.open.get();
+        if self.most.is_some_and(|most| open >= most) {
+            return None;
+        }
+        self.open.set(open + 1);
+        Some(Place(Rc::clone(self)))
     }
 }
 
-async fn serve(events: Events, from: TcpStream, peer: SocketAddr, inner: u16, maker: Rc<Maker>) {
-    events.room().await;
-    let connected = timeout(CONNECT_LIMIT, maker.connect(inner)).await;
+struct Place(Rc<Inbound>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.open.set(self.0.open.get().saturating_sub(1));
+    }
+}
+
+/// Takes connections from outside until the process ends.
+pub(crate) async fn accept(inbound: Rc<Inbound>, listener: TcpListener, inner: u16) {
+    loop {
+        inbound.events.room().await;
+        let (from, peer) = accept::next(&listener).await;
+        let carried = Carried::new(inbound.events.clone(), peer, inner);
+        match inbound.enter() {
+            Some(place) => drop(tokio::task::spawn_local(serve(place, from, carried))),
+            None => {
+                let most = inbound.most.unwrap_or_default();
+                let reason =
+                    format!("{most} connections by published ports are open, which is the limit");
+                carried.tell_attempt(Some(reason));
+                tunnel::reset(from);
+            }
+        }
+    }
+}
+
+async fn serve(place: Place, from: TcpStream, carried: Carried) {
+    let connected = timeout(CONNECT_LIMIT, place.0.maker.connect(carried.inner)).await;
     let connected = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-    let carried = Carried::new(events, peer, inner);
     let reason = connected.as_ref().err().map(|error| format!("nobody answers inside: {error}"));
     carried.tell_attempt(reason);
     match connected {
@@ -120,7 +213,7 @@ async fn serve(events: Events, from: TcpStream, peer: SocketAddr, inner: u16, ma
     }
 }
 
-/// Counts what comes in by a published port, which no limit of the way out bounds.
+/// Counts what comes in by a published port. The limit of bytes is for the way out.
 struct Carried {
     events: Events,
     peer: SocketAddr,

@@ -1,16 +1,20 @@
 use super::*;
-use crate::test_support::{listen, run};
+use crate::events::Outbox;
+use crate::test_support::{config, listen, run};
 use palisade_sys::fdpass::{send_with_fds, socketpair};
 use rustix::net::{AddressFamily, SocketType};
 use std::os::fd::AsFd as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::spawn_local;
 
-/// One that makes sockets, as the one inside does, but of this namespace.
-fn maker() -> Rc<Maker> {
+/// With one that makes sockets, as the one inside does, but of this namespace.
+fn inbound(connections: usize) -> (Rc<Inbound>, Outbox) {
     let (ours, theirs) = socketpair().unwrap();
     std::thread::spawn(move || answer(&theirs, usize::MAX));
-    Rc::new(Maker::new(ours).unwrap())
+    let mut config = config(&[]);
+    config.limits.connections = connections;
+    let (events, outbox) = Events::new();
+    (Rc::new(Inbound::new(events, ours, &config).unwrap()), outbox)
 }
 
 /// Answers so many times, or until nobody asks.
@@ -28,10 +32,10 @@ fn answer(line: &OwnedFd, times: usize) {
 #[test]
 fn a_published_port_leads_to_the_one_inside_and_is_told() {
     run(async {
-        let (events, mut outbox) = Events::new();
+        let (inbound, mut outbox) = inbound(512);
         let (inside, inner) = listen().await;
         let (outside, published) = listen().await;
-        spawn_local(accept(events, outside, inner.port(), maker()));
+        spawn_local(accept(inbound, outside, inner.port()));
         let mut client = TcpStream::connect(published).await.unwrap();
         let (mut served, _) = inside.accept().await.unwrap();
         client.write_all(b"hello").await.unwrap();
@@ -53,11 +57,11 @@ fn a_published_port_leads_to_the_one_inside_and_is_told() {
 #[test]
 fn where_nobody_listens_the_client_is_refused() {
     run(async {
-        let (events, mut outbox) = Events::new();
+        let (inbound, mut outbox) = inbound(512);
         let (closed, inner) = listen().await;
         drop(closed);
         let (outside, published) = listen().await;
-        spawn_local(accept(events, outside, inner.port(), maker()));
+        spawn_local(accept(inbound, outside, inner.port()));
         let mut client = TcpStream::connect(published).await.unwrap();
         let error = client.read(&mut [0; 8]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
@@ -79,5 +83,78 @@ fn an_answer_that_nobody_waits_for_any_more_is_not_taken_for_the_next() {
         socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
         answering.join().unwrap();
         assert_eq!(maker.socket(b"4").await.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    });
+}
+
+/// As when no descriptor is free: the answer comes without its socket.
+#[test]
+fn after_an_answer_that_failed_the_next_one_counts() {
+    run(async {
+        let (ours, theirs) = socketpair().unwrap();
+        let maker = Maker::new(ours).unwrap();
+        let answering = std::thread::spawn(move || {
+            let (_, _) = recv_with_fds(&theirs, &mut [0]).unwrap();
+            // More than fit in are cut off.
+            send_with_fds(&theirs, b"too long", &[theirs.as_fd()]).unwrap();
+            answer(&theirs, 2);
+        });
+        let error = maker.socket(b"4").await.unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(Errno::MFILE.raw_os_error()));
+        for _ in 0..2 {
+            timeout(CONNECT_LIMIT / 2, maker.socket(b"4")).await.unwrap().unwrap();
+        }
+        answering.join().unwrap();
+        let error = maker.socket(b"4").await.unwrap_err().to_string();
+        assert!(error.contains("has ended"), "{error}");
+    });
+}
+
+#[test]
+fn the_end_of_who_makes_sockets_is_told_at_once() {
+    run(async {
+        let (ours, theirs) = socketpair().unwrap();
+        let (events, mut outbox) = Events::new();
+        let watched = ours.try_clone().unwrap();
+        let inbound = Rc::new(Inbound::new(events, ours, &config(&[])).unwrap());
+        spawn_local(Rc::clone(&inbound).watch(watched));
+        let answering = std::thread::spawn(move || answer(&theirs, 1));
+        inbound.maker.socket(b"4").await.unwrap();
+        answering.join().unwrap();
+        let Told::Attempt(told) = outbox.next().await else { panic!("not told") };
+        assert_eq!(told.via, Via::Published);
+        assert!(told.reason.unwrap().contains("has ended"));
+    });
+}
+
+/// Proves: NET-7 limit, NET-9 published
+#[test]
+fn published_ports_have_a_share_of_all_connections() {
+    run(async {
+        let (inbound, mut outbox) = inbound(4);
+        let (inside, inner) = listen().await;
+        let (outside, published) = listen().await;
+        spawn_local(accept(inbound, outside, inner.port()));
+        let mut open = Vec::new();
+        for _ in 0..2 {
+            open.push((
+                TcpStream::connect(published).await.unwrap(),
+                inside.accept().await.unwrap(),
+            ));
+        }
+        let mut third = TcpStream::connect(published).await.unwrap();
+        let error = third.read(&mut [0; 8]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+        open.clear();
+        let mut reasons = Vec::new();
+        while reasons.len() < 3 {
+            if let Told::Attempt(attempt) = outbox.next().await {
+                reasons.push(attempt.reason);
+            }
+        }
+        assert!(reasons[2].as_ref().unwrap().contains("limit"), "{reasons:?}");
+        // Whoever left makes room.
+        while !matches!(outbox.next().await, Told::Closed(_)) {}
+        let _fourth = TcpStream::connect(published).await.unwrap();
+        inside.accept().await.unwrap();
     });
 }

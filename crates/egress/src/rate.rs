@@ -4,26 +4,32 @@ use std::time::Instant;
 
 /// What may come at once after a quiet time, in seconds' worth: installers ask for all their hosts together, each by
 /// two queries of names.
-const BURST: f64 = 2.0;
+const BURST: u32 = 2;
 
 #[derive(Debug)]
 pub(crate) struct Bucket {
     a_second: f64,
+    burst: f64,
     tokens: f64,
     filled: Instant,
 }
 
 impl Bucket {
     pub(crate) fn new(a_second: u32, now: Instant) -> Self {
-        let a_second = f64::from(a_second);
-        Self { a_second, tokens: a_second * BURST, filled: now }
+        Self::with_burst(a_second, a_second.saturating_mul(BURST), now)
+    }
+
+    /// With another number that may come at once.
+    pub(crate) fn with_burst(a_second: u32, burst: u32, now: Instant) -> Self {
+        let (a_second, burst) = (f64::from(a_second), f64::from(burst));
+        Self { a_second, burst, tokens: burst, filled: now }
     }
 
     /// Whether one more is within the rate.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
         let passed = now.saturating_duration_since(self.filled).as_secs_f64();
         self.filled = self.filled.max(now);
-        self.tokens = (self.tokens + passed * self.a_second).min(self.a_second * BURST);
+        self.tokens = (self.tokens + passed * self.a_second).min(self.burst);
         let within = self.tokens >= 1.0;
         if within {
             self.tokens -= 1.0;

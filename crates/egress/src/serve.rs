@@ -5,7 +5,7 @@
 
 use crate::asks::Answer;
 use crate::config::Config;
-use crate::datagrams::Counters;
+use crate::datagrams::{Counters, Refused};
 use crate::engine::Engine;
 use crate::error::{EgressError, While as _};
 use crate::events::{Events, Outbox};
@@ -97,6 +97,7 @@ impl Open {
     fn new(station: Station) -> Result<Self, EgressError> {
         let (events, outbox) = Events::new();
         let engine = Engine::new(station.config, events)?;
+        let refused = if station.tcp.is_empty() { Refused::Addresses } else { Refused::Protocols };
         for fd in station.tcp {
             let listener = tcp_listener(fd)?;
             never_pace(&listener);
@@ -106,14 +107,16 @@ impl Open {
             spawn_local(dns::serve_udp(Rc::clone(&engine), udp_socket(fd)?));
         }
         if let Some(maker) = station.maker {
-            let maker = Rc::new(publish::Maker::new(maker)?);
+            let watched = maker.try_clone().doing("use the maker's socket")?;
+            let inbound = publish::Inbound::new(engine.events.clone(), maker, &engine.config)?;
+            let inbound = Rc::new(inbound);
+            spawn_local(Rc::clone(&inbound).watch(watched));
             for Published { listener, inner } in station.published {
                 let listener = tcp_listener(listener)?;
-                let events = engine.events.clone();
-                spawn_local(publish::accept(events, listener, inner, Rc::clone(&maker)));
+                spawn_local(publish::accept(Rc::clone(&inbound), listener, inner));
             }
         }
-        let counters = station.counters.map(|socket| Rc::new(Counters::new(socket)));
+        let counters = station.counters.map(|socket| Rc::new(Counters::new(socket, refused)));
         if let Some(counters) = &counters {
             spawn_local(Rc::clone(counters).watch(engine.events.clone()));
         }

@@ -3,13 +3,12 @@
 //!
 //! Must never take the name of a host from the client: a name is what a synthetic address stands for.
 
-use crate::engine::{Cause, Engine, Refused, Wanted};
-use crate::limits::Destination;
+use crate::engine::{Engine, Refused, Wanted};
 use crate::peek::{First, Kind};
-use crate::wire::Told;
-use crate::{accept, dns, explicit, http, passage, tunnel};
+use crate::{accept, dns, explicit, http, passage, tunnel, turned_away};
+use palisade_hosts::inside::is_ours;
 use palisade_hosts::{Host, INSIDE_V4, INSIDE_V6, PROXY_PORT};
-use palisade_record::network::{Action, Via};
+use palisade_record::network::Via;
 use rustix::net::sockopt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -36,29 +35,37 @@ async fn serve(engine: Rc<Engine>, client: TcpStream) {
     let Ok(meant) = meant(&client) else {
         return tunnel::reset(client);
     };
-    let destination = (meant.ip().to_string(), meant.port());
-    let Some(seat) = engine.load.seat(destination.clone()) else {
-        tell_refused(&engine, destination, Cause::Limit, engine.load.full());
-        return tunnel::reset(client);
-    };
-    let serving = serve_meant(Rc::clone(&engine), client, meant);
-    if seat.hold(serving).await.is_none() {
-        let most = engine.config.limits.connections;
-        let reason =
-            format!("waited while {most} connections were open, and a new one took its place");
-        tell_refused(&engine, destination, Cause::Limit, reason);
-    }
+    serve_meant(engine, client, meant).await;
 }
 
 async fn serve_meant(engine: Rc<Engine>, client: TcpStream, meant: SocketAddr) {
-    match Meant::of(&engine, meant) {
-        Meant::Proxy => explicit::serve(engine, client).await,
-        Meant::Resolver => dns::serve_tcp(engine, client).await,
-        Meant::Nobody => {
-            let reason = "no name stands for this address".to_owned();
-            refuse_unnamed(&engine, client, meant, reason);
+    let whom = Meant::of(&engine, meant);
+    let destination = match &whom {
+        Meant::Host(host, port) => (host.to_string(), *port),
+        Meant::Proxy | Meant::Resolver | Meant::Nobody => (meant.ip().to_string(), meant.port()),
+    };
+    let Some(seat) = engine.load.seat(destination.clone()) else {
+        if whom == Meant::Proxy {
+            return turned_away::answer(engine, client, None).await;
         }
-        Meant::Host(host, port) => go(engine, client, host, port).await,
+        turned_away::tell(&engine, Via::Transparent, destination, engine.load.full());
+        return tunnel::reset(client);
+    };
+    let via = if whom == Meant::Proxy { Via::Http } else { Via::Transparent };
+    let serving = async {
+        match whom {
+            Meant::Proxy => explicit::serve(Rc::clone(&engine), client).await,
+            Meant::Resolver => dns::serve_tcp(Rc::clone(&engine), client).await,
+            Meant::Nobody => {
+                let reason = "no name stands for this address".to_owned();
+                turned_away::tell(&engine, Via::Transparent, destination.clone(), reason);
+                tunnel::reset(client);
+            }
+            Meant::Host(host, port) => go(Rc::clone(&engine), client, host, port).await,
+        }
+    };
+    if seat.hold(serving).await.is_none() {
+        turned_away::tell(&engine, via, destination, engine.load.pushed_out());
     }
 }
 
@@ -82,23 +89,12 @@ impl Meant {
         if inside && port == PROXY_PORT {
             return Self::Proxy;
         }
-        if !is_synthetic(address) {
+        if !is_ours(address) {
             return Self::Host(Host::from(address), port);
         }
         match engine.dns.name_of(address) {
             Some(name) => Self::Host(Host::Name(name), port),
             None => Self::Nobody,
-        }
-    }
-}
-
-/// Of the ranges that the resolver takes its addresses from, ours included.
-fn is_synthetic(address: IpAddr) -> bool {
-    match address {
-        // 198.18.0.0/15, RFC 2544.
-        IpAddr::V4(address) => matches!(address.octets(), [198, 18 | 19, _, _]),
-        IpAddr::V6(address) => {
-            address.segments().first_chunk::<4>() == INSIDE_V6.segments().first_chunk::<4>()
         }
     }
 }
@@ -142,17 +138,6 @@ async fn refuse(client: TcpStream, mut first: First, refused: &Refused) {
 
 pub(crate) fn is_usual_for_http(port: u16) -> bool {
     matches!(port, 80 | 3000 | 5000 | 8000..=8099 | 8888)
-}
-
-fn refuse_unnamed(engine: &Engine, client: TcpStream, meant: SocketAddr, reason: String) {
-    tell_refused(engine, (meant.ip().to_string(), meant.port()), Cause::Denied, reason);
-    tunnel::reset(client);
-}
-
-fn tell_refused(engine: &Engine, (host, port): Destination, cause: Cause, reason: String) {
-    let action = Action::ProxyDenied;
-    let refused = Refused { cause, action, host, port, reason, rule: None, flag: None };
-    engine.events.tell(Told::Attempt(refused.attempt(Via::Transparent)));
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 use super::*;
 use crate::config::{Config, OnUnknown};
-use crate::dns::test_support::question;
+use crate::dns::test_support::{Inside, question};
 use crate::test_support::{attempts, config, engine, host, listen, pair, run};
-use crate::wire::Holds;
+use crate::wire::{Holds, Told};
 use hickory_proto::rr::{DNSClass, RecordType};
+use palisade_record::network::Action;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::spawn_local;
@@ -187,6 +188,31 @@ fn thousands_of_silent_connections_do_not_keep_others_from_being_served() {
         let told = attempts(&mut outbox);
         let counted: u64 = told.iter().map(|told| told.count).sum();
         assert!(counted >= 501, "every one is told: {counted}");
+    });
+}
+
+/// Proves: NET-7 limit, NET-7 logged
+#[test]
+fn what_finds_no_place_is_told_by_its_name() {
+    run(async {
+        let mut config = config(&["a.example"]);
+        config.limits.connections = 0;
+        let mut inside = Inside::start(config.knows("a.example", Ipv4Addr::LOCALHOST)).await;
+        let stands = inside.address("a.example", RecordType::A).await;
+        let engine = &inside.engine;
+        let (_client, near) = pair().await;
+        serve_meant(Rc::clone(engine), near, at(stands, 443)).await;
+        let (mut client, near) = pair().await;
+        spawn_local(serve_meant(Rc::clone(engine), near, at(INSIDE_V4, 3128)));
+        let request = format!("CONNECT {stands}:443 HTTP/1.1\r\n\r\n");
+        client.write_all(request.as_bytes()).await.unwrap();
+        client.shutdown().await.unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 429 "), "{answer}");
+        let hosts: Vec<_> =
+            attempts(&mut inside.outbox).into_iter().map(|told| told.host).collect();
+        assert_eq!(hosts, ["a.example", "a.example"]);
     });
 }
 

@@ -130,3 +130,42 @@ fn a_proxy_that_makes_no_tunnel_is_given_whole_requests_and_nothing_else() {
         assert_eq!(denied.count(), 2);
     });
 }
+
+/// Proves: NET-5 upstream
+#[test]
+fn the_login_of_the_proxy_does_not_come_back() {
+    run(async {
+        // It shows what it was sent, as answers to TRACE and pages of errors do.
+        let web = web(|request| {
+            let status = match request {
+                connect if connect.starts_with("CONNECT ") => 405,
+                closed if closed.contains("/closed") => 407,
+                _ => 200,
+            };
+            format!("HTTP/1.1 {status} x\r\nContent-Length: {}\r\n\r\n{request}", request.len())
+        })
+        .await;
+        let mut config = through(web.port);
+        config.rules = crate::test_support::config(&["x.example:80"]).rules;
+        let (address, _engine, _outbox) = crate::http::test_web::proxy(config).await;
+        for (method, path, status) in
+            [("TRACE", "", 403), ("trace", "", 403), ("TRACK", "", 403), ("GET", "closed", 502)]
+        {
+            let answer = ask(
+                address,
+                &format!(
+                    "{method} http://x.example/{path} HTTP/1.1\r\nHost: x.example\r\nMax-Forwards: 0\r\n\r\n"
+                ),
+            )
+            .await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+            assert!(!answer.contains("dTpw"), "{answer}");
+        }
+        let options =
+            "OPTIONS http://x.example/ HTTP/1.1\r\nHost: x.example\r\nMax-Forwards: 0\r\n\r\n";
+        ask(address, options).await;
+        let seen = web.seen.take();
+        assert!(seen.iter().any(|request| request.starts_with("OPTIONS ")), "{seen:?}");
+        assert!(!seen.iter().any(|request| request.contains("max-forwards")), "{seen:?}");
+    });
+}

@@ -71,12 +71,12 @@ pub(super) fn first(engine: &Engine, query: &Query) -> Step {
                 stand_in(engine, query, &name).by(Some(rule))
             }
             Verdict::Allowed { rule } => return Step::LookUp { name, rule },
+            // The connection asks; until somebody says yes, nobody outside hears of the name.
+            open if open.is_open() && engine.config.on_unknown == OnUnknown::Ask => {
+                stand_in(engine, query, &name)
+            }
             Verdict::Denied { rule, reason } => {
                 Outcome::bad(ResponseCode::NXDomain, reason.to_string()).by(rule)
-            }
-            // The connection asks; until somebody says yes, nobody outside hears of the name.
-            Verdict::Unknown if engine.config.on_unknown == OnUnknown::Ask => {
-                stand_in(engine, query, &name)
             }
             Verdict::Unknown => Outcome::bad(ResponseCode::NXDomain, "no rule allows it"),
         },

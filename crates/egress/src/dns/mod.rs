@@ -17,7 +17,7 @@ use crate::wire::Told;
 use answer::{Outcome, Step};
 use hickory_proto::op::ResponseCode;
 use message::{LONGEST_QUERY, Query, Received, Subject, code_word};
-use palisade_hosts::{Name, Verdict};
+use palisade_hosts::Name;
 use palisade_record::network::NameQueried;
 use std::cell::RefCell;
 use std::io;
@@ -170,8 +170,7 @@ impl LookUp {
 /// hears of it. Programs that look their host up for every connection ask so.
 fn is_repeated(engine: &Engine, query: &Query) -> bool {
     let Subject::Name(name) = query.subject() else { return false };
-    let stays_here =
-        || engine.config.upstream.is_some() || engine.judge_name(&name) == Verdict::Unknown;
+    let stays_here = || engine.config.upstream.is_some() || engine.judge_name(&name).is_open();
     engine.dns.synthetic.knows(&name) && (engine.lookup.remembers(&name) || stays_here())
 }
 

@@ -131,7 +131,7 @@ pub(crate) fn config(rules: Rules, lookup: Lookup) -> Config {
 pub(crate) struct Inside {
     pub(crate) engine: Rc<Engine>,
     pub(crate) client: UdpSocket,
-    outbox: Outbox,
+    pub(crate) outbox: Outbox,
 }
 
 /// An answer, taken apart.

@@ -156,6 +156,10 @@ impl<R: AsyncRead + Unpin + Way, W: AsyncWrite + Unpin + Way> Answering<'_, R, W
             self.admitted
                 .received(answer.size as u64)
                 .map_err(|error| Failure::with_server(&error))?;
+            // It is about our login, which pages of errors may show; nobody inside can mend it.
+            if answer.status == 407 && self.admitted.is_forwarded() {
+                return Err(Failure::Response(ResponseFault::Login));
+            }
             if !answer.is_interim() {
                 return Ok(answer);
             }

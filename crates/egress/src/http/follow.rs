@@ -2,7 +2,7 @@
 //! its own, so that no chain of answers leads where no request would (NET-4, N08).
 
 use super::answer::{self, Shape};
-use super::connection::{Connection, Last, Plain, Way};
+use super::connection::{Connection, Last, Plain, Way, within};
 use super::exchange::{After, Answering, Begun, Failure};
 use super::head::{Framing, RequestHead, Scheme};
 use super::redirect::{MOST, Place, leads_to};
@@ -68,9 +68,12 @@ pub(crate) async fn follow(
                 return Err(Last::Words(answer::bad(502, reason, shape)));
             }
             Scheme::Https => {
-                let opened = engine.intercept.open(stream, &admitted.host).await;
-                let opened = opened
-                    .map_err(|error| Last::Words(answer::bad(502, &error.to_string(), shape)))?;
+                let opening = engine.intercept.open(stream, &admitted.host);
+                let words = |status, why: &str| Last::Words(answer::bad(status, why, shape));
+                let opened = within(&engine.config, opening)
+                    .await
+                    .ok_or_else(|| words(504, "the host did not answer in TLS"))?
+                    .map_err(|error| words(502, &error.to_string()))?;
                 hop(engine, client, &head, &place, Connection::of(opened), &admitted).await?
             }
         };

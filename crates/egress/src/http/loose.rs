@@ -24,8 +24,10 @@ pub(crate) async fn serve(
             Ok(None) => {}
             Err(()) => break None,
         }
-        if !matches!(client.read_buf(&mut first).await, Ok(1..)) {
-            return;
+        match client.read_buf(&mut first).await {
+            Ok(1..) => {}
+            Ok(_) => break None,
+            Err(_) => return,
         }
     };
     let disagrees =

@@ -16,6 +16,8 @@ pub(crate) enum ResponseFault {
     Length,
     #[error("the host's answer is encoded in a way that was not asked for")]
     Encoding,
+    #[error("the upstream proxy wants a user and a password, or others than it was given")]
+    Login,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

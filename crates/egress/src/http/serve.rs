@@ -6,6 +6,7 @@ use super::connection::{Connection, Last, NoHead, Plain, Way};
 use super::exchange::{After, exchange};
 use super::head::{Authority, Framing, RequestHead, Scheme, Target};
 use super::loose;
+use crate::config::Secret;
 use crate::credentials;
 use crate::engine::{Admitted, Engine, Refused};
 use crate::tunnel;
@@ -144,6 +145,12 @@ fn is_echoed(method: &str) -> bool {
     ["TRACE", "TRACK"].iter().any(|own| method.eq_ignore_ascii_case(own))
 }
 
+/// What the upstream proxy wants with every request that it is given whole.
+fn login<'a>(engine: &'a Engine, admitted: &Admitted) -> Option<&'a Secret> {
+    let upstream = engine.config.upstream.as_ref().filter(|_| admitted.is_forwarded())?;
+    upstream.authorization.as_ref()
+}
+
 /// The head as it goes out; an error is the answer to what goes nowhere.
 pub(crate) fn forwarded(
     engine: &Engine,
@@ -152,9 +159,11 @@ pub(crate) fn forwarded(
     scheme: Scheme,
 ) -> Result<Vec<u8>, Vec<u8>> {
     let shape = Shape::for_method(&head.method);
-    let gets_secret = credentials::are_due(&engine.config, &admitted.host, scheme);
+    let gets_credential = credentials::are_due(&engine.config, &admitted.host, scheme);
+    let login = login(engine, admitted);
+    let gets_secret = gets_credential || login.is_some();
     if gets_secret && is_echoed(&head.method) {
-        let reason = format!("{} would give a credential away", head.method);
+        let reason = format!("{} would give a secret away", head.method);
         return Err(answer::refused(&engine.forbids(admitted, reason), shape));
     }
     let own = || Authority {
@@ -173,6 +182,10 @@ pub(crate) fn forwarded(
     fields.keep_end_to_end();
     fields.remove("host");
     if gets_secret {
+        // Whoever it stops at answers by itself, and may show what it was sent.
+        fields.remove("max-forwards");
+    }
+    if gets_credential {
         credentials::add(&engine.config, &admitted.host, &mut fields);
     }
     match head.body {
@@ -185,9 +198,7 @@ pub(crate) fn forwarded(
         }
         Framing::Length(_) | Framing::UntilClose => {}
     }
-    if let Some(upstream) = engine.config.upstream.as_ref().filter(|_| admitted.is_forwarded())
-        && let Some(secret) = &upstream.authorization
-    {
+    if let Some(secret) = login {
         fields.push("proxy-authorization", format!("Basic {}", secret.reveal()).as_bytes());
     }
     match head.upgrade() {

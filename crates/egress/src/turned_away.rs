@@ -1,0 +1,86 @@
+//! Connections that found no place, or lost it: told, and where that can be done answered (NET-7).
+//!
+//! Must never hold up whoever is served: only a few are answered at a time, the others are reset.
+
+use crate::engine::{Cause, Engine, Refused};
+use crate::http::answer::{self, Shape};
+use crate::http::connection::Plain;
+use crate::http::head::{RequestHead, Target};
+use crate::http::redirect::Place;
+use crate::limits::Destination;
+use crate::wire::Told;
+use crate::{explicit, socks, tunnel};
+use palisade_record::network::{Action, Via};
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// So long is waited for a request, to tell where it would have gone.
+const REQUEST_WITHIN: Duration = Duration::from_millis(300);
+/// SOCKS 5: none of the ways to log in will do (RFC 1928, 3).
+const NO_WAY_IN: [u8; 2] = [socks::VERSION, 0xff];
+/// Stands for a host that was not named yet.
+pub(crate) const UNNAMED: &str = "(unnamed)";
+
+/// Says 429 to a client of the explicit proxy. `from` is told where clients are not all one sandbox.
+pub(crate) async fn answer(engine: Rc<Engine>, client: TcpStream, from: Option<IpAddr>) {
+    let reason = with_client(engine.load.full(), from);
+    let Some(_turned_away) = engine.load.turn_away() else {
+        tell(&engine, Via::Http, (UNNAMED.to_owned(), 0), reason);
+        return tunnel::reset(client);
+    };
+    let mut client = Plain::over(client, Vec::new());
+    let head = timeout(REQUEST_WITHIN, client.next_head(&engine.config)).await;
+    let head = head.ok().and_then(Result::ok);
+    let (via, destination) = head.as_deref().map_or_else(unnamed, |head| named(&engine, head));
+    let refused = tell(&engine, via, destination, reason);
+    if client.incoming.bytes().first() == Some(&socks::VERSION) {
+        return client.finish(&NO_WAY_IN).await;
+    }
+    let shape = head.map_or(Shape::Whole, |head| Shape::for_method(&head.method));
+    client.finish(&answer::refused(&refused, shape)).await;
+}
+
+fn unnamed() -> (Via, Destination) {
+    (Via::Http, (UNNAMED.to_owned(), 0))
+}
+
+/// Where a request would have gone.
+fn named(engine: &Engine, head: &RequestHead) -> (Via, Destination) {
+    let (via, host, port) = match &head.target {
+        Target::Authority(target) => {
+            (Via::Connect, target.host.clone(), target.port.unwrap_or_default())
+        }
+        target => match Place::of(target) {
+            Some(place) => (Via::Http, place.authority.host.clone(), place.port()),
+            None => return unnamed(),
+        },
+    };
+    (via, (explicit::meant(engine, host).to_string(), port))
+}
+
+/// The reason, with the client that it was told to.
+pub(crate) fn with_client(reason: String, from: Option<IpAddr>) -> String {
+    match from {
+        Some(from) => reason + &format!("; asked by {from}"),
+        None => reason,
+    }
+}
+
+pub(crate) fn tell(
+    engine: &Engine,
+    via: Via,
+    (host, port): Destination,
+    reason: String,
+) -> Refused {
+    let (cause, action) = (Cause::Limit, Action::ProxyDenied);
+    let refused = Refused { cause, action, host, port, reason, rule: None, flag: None };
+    engine.events.tell(Told::Attempt(refused.attempt(via)));
+    refused
+}
+
+#[cfg(test)]
+#[path = "turned_away_tests.rs"]
+mod tests;

@@ -11,6 +11,7 @@ mod answering;
 mod attributes;
 mod egress;
 mod egress_http;
+mod egress_nat;
 mod executables;
 mod files;
 mod gate;

@@ -1,20 +1,22 @@
 //! NAT for who needs any port and any host, and ports that are published inwards (NET-9).
 
+use std::collections::BTreeSet;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use palisade_testkit::{Part, am_root};
+use palisade_testkit::{Output, Part, Running, am_root};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::egress_support::Net;
-use crate::inside::{below, eventually};
+use crate::inside::{below, eventually, lives, status_field};
 
 /// Any host and port, but no private address, metadata service or loopback of the host's.
 const TRY: &str = "PATH=/usr/bin:/bin; for place in 203.0.113.11:80 203.0.113.11:8080 10.0.0.5:80 169.254.169.254:80 100.64.0.5:80; do \
     curl -s -o /dev/null -w \"$place %{http_code}\\n\" --max-time 5 http://$place/; done; \
     curl -s --max-time 5 http://other.example/";
+const HELPERS: [&str; 2] = ["pasta", "slirp4netns"];
 const REACHED: &str = "203.0.113.11:80 200\n203.0.113.11:8080 200\n";
 
 /// Helpers are root's programs, or they are not run; and in an ordinary user's lab nothing is root's.
@@ -50,6 +52,24 @@ fn reaches_the_world_and_nothing_private(helper: &str) {
         "names are looked up too: {out}{}",
         output.err()
     );
+    tells_what_it_refused(&net, &output);
+}
+
+/// In the log and at the end of the run, and nothing besides: the kernel talks on a link too.
+fn tells_what_it_refused(net: &Net, output: &Output) {
+    let refused: BTreeSet<String> = net
+        .events("NETWORK_ATTEMPT")
+        .iter()
+        .map(|event| format!("{} {}", event["host"].as_str().unwrap(), event["port"]))
+        .collect();
+    let expected = ["10.0.0.5 80", "100.64.0.5 80", "169.254.169.254 80"].map(str::to_owned);
+    assert_eq!(refused, BTreeSet::from(expected));
+    assert!(output.err().contains("3 hosts were denied"), "{}", output.err());
+    assert!(
+        output.err().contains("10.0.0.5:80 (blocked address: private (10.0.0.0/8))"),
+        "{}",
+        output.err()
+    );
 }
 
 /// A directory for `PATH` in which this is the only helper. Whoever the helper runs as can look into it.
@@ -67,16 +87,94 @@ fn only(helper: &str) -> TempDir {
     directory
 }
 
-/// Proves: NET-9 pasta, NET-9 private
+/// Proves: NET-9 pasta, NET-9 private, NET-9 refused
 #[test]
 fn pasta_reaches_the_world_and_nothing_private() {
     reaches_the_world_and_nothing_private("pasta");
 }
 
-/// Proves: NET-9 slirp, NET-9 private
+/// Proves: NET-9 slirp, NET-9 private, NET-9 refused
 #[test]
 fn slirp4netns_reaches_the_world_and_nothing_private() {
     reaches_the_world_and_nothing_private("slirp4netns");
+}
+
+/// A routing header, whose first stop is an address that may be reached: where it ends is not looked at.
+const STOPS: &str = "import socket\n\
+    s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)\n\
+    s.sendto(b'x', ('2001:db8::10', 7))\n\
+    s.setsockopt(socket.IPPROTO_IPV6, 57, bytes([0, 2, 4, 0, 0, 0, 0, 0]) + socket.inet_pton(socket.AF_INET6, '2001:db8::10'))\n\
+    try: s.sendto(b'x', ('fd00::5', 7))\n\
+    except OSError as error: print(error)\n";
+
+/// Proves: NET-9 private
+#[test]
+fn no_packet_is_led_on_from_where_it_may_go() {
+    if !can_tell_whose_programs_are() {
+        return;
+    }
+    let net = Net::with(&[Part::Uplink]);
+    let programs = only("pasta");
+    let command = ["/usr/bin/python3", "-c", STOPS];
+    let output = net
+        .lab
+        .sandbox_run(&net.world, ["--network", "nat"], command)
+        .env("PATH", programs.path())
+        .run();
+    assert_eq!(output.out(), "[Errno 1] Operation not permitted\n", "{}", output.err());
+}
+
+/// A run that has nothing to do, and its helper's process.
+fn idle_with(helper: &str) -> (Net, Running, u32) {
+    let net = Net::with(&[Part::Uplink]);
+    let programs = only(helper);
+    let command = ["/bin/sh", "-c", "echo ready; exec /bin/sleep 1000"];
+    let run = net
+        .lab
+        .sandbox_run(&net.world, ["--network", "nat"], command)
+        .env("PATH", programs.path())
+        .deadline(Duration::from_secs(90))
+        .spawn();
+    run.wait_for_stdout("ready");
+    // By how it was called: pasta goes on as the program that suits the processor.
+    let is_helper = |pid: &u32| {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.split(|byte| *byte == 0).next().is_some_and(|word| word == helper.as_bytes())
+    };
+    let pid = below(&run).into_iter().find(is_helper).expect(helper);
+    (net, run, pid)
+}
+
+/// Proves: NET-9 no-orphan
+#[test]
+fn a_helper_ends_with_a_supervisor_that_is_killed() {
+    if !can_tell_whose_programs_are() {
+        return;
+    }
+    for helper in HELPERS {
+        let (_net, run, pid) = idle_with(helper);
+        run.signal(Signal::KILL);
+        eventually("the end of the helper", || !lives(pid));
+        let _killed = run.wait();
+    }
+}
+
+/// It has rights over the sandbox's network, and hears what comes from the world.
+///
+/// Proves: NET-9 helper-confined
+#[test]
+fn a_helper_has_little_of_the_host() {
+    if !can_tell_whose_programs_are() {
+        return;
+    }
+    for helper in HELPERS {
+        let (_net, run, pid) = idle_with(helper);
+        assert_eq!(status_field(pid, "NoNewPrivs").as_deref(), Some("1"), "{helper}");
+        assert_eq!(status_field(pid, "Seccomp").as_deref(), Some("2"), "{helper}");
+        assert_eq!(status_field(pid, "CapBnd").as_deref(), Some("0000000000000000"), "{helper}");
+        run.signal(Signal::KILL);
+        let _killed = run.wait();
+    }
 }
 
 /// A run whose way out has gone does not go on without one.
@@ -87,26 +185,8 @@ fn a_helper_that_dies_takes_the_run_along() {
     if !can_tell_whose_programs_are() {
         return;
     }
-    for helper in ["pasta", "slirp4netns"] {
-        let net = Net::with(&[Part::Uplink]);
-        let programs = only(helper);
-        let command = ["/bin/sh", "-c", "echo ready; exec /bin/sleep 1000"];
-        let run = net
-            .lab
-            .sandbox_run(&net.world, ["--network", "nat"], command)
-            .env("PATH", programs.path())
-            .deadline(Duration::from_secs(90))
-            .spawn();
-        run.wait_for_stdout("ready");
-        // By how it was called: pasta goes on as the program that suits the processor.
-        let is_helper = |pid: &u32| {
-            let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            words
-                .split(|byte| *byte == 0)
-                .next()
-                .is_some_and(|word| word.ends_with(helper.as_bytes()))
-        };
-        let pid = below(&run).into_iter().find(is_helper).expect(helper);
+    for helper in HELPERS {
+        let (_net, run, pid) = idle_with(helper);
         kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), Signal::KILL).unwrap();
         let output = run.wait();
         assert_eq!(output.code(), 125, "{}", output.err());
@@ -132,7 +212,13 @@ fn without_a_helper_the_error_names_the_packages() {
     );
 }
 
-/// Proves: NET-9 veth, NET-9 private
+/// The lab passes on what comes from inside: root gets a pair of interfaces.
+fn forward(net: &Net) {
+    let switch = "echo 1 > /proc/sys/net/ipv4/ip_forward";
+    net.lab.bare(&net.world, "sh").args(["-c", switch]).run().assert_code(0);
+}
+
+/// Proves: NET-9 veth, NET-9 private, NET-9 refused
 #[test]
 fn root_gets_a_pair_of_interfaces() {
     if !am_root() {
@@ -140,17 +226,14 @@ fn root_gets_a_pair_of_interfaces() {
         return;
     }
     let net = Net::with(&[Part::Uplink]);
-    net.lab
-        .bare(&net.world, "sh")
-        .args(["-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"])
-        .run()
-        .assert_code(0);
+    forward(&net);
     let output = net.run(&["--network", "nat"], &["sh", "-c", TRY]);
     let out = output.out();
     assert!(out.starts_with(REACHED), "{out}{}", output.err());
     for place in ["10.0.0.5", "169.254.169.254", "100.64.0.5"] {
         assert!(!net.lab.connected(&format!("{place}:")), "{:#?}", net.lab.journal());
     }
+    tells_what_it_refused(&net, &output);
     let links = net.lab.bare(&net.world, "ip").args(["-brief", "link"]).run();
     assert_eq!(links.out().lines().count(), 3, "nothing is left on the host: {}", links.out());
 }
@@ -164,11 +247,20 @@ const SERVER: &str = "import socket\n\
 /// Proves: NET-9 published
 #[test]
 fn a_published_port_leads_in_and_no_other_does() {
-    for flags in [
-        &["--publish", "8123:8000"][..],
-        &["--publish", "127.0.0.1:8123:8000", "--allow-host", "web.example"],
+    const NAT: &[&str] = &["--publish", "8123:8000", "--network", "nat"];
+    for (way, flags) in [
+        ("none", &["--publish", "8123:8000"][..]),
+        ("proxy", &["--publish", "127.0.0.1:8123:8000", "--allow-host", "web.example"]),
+        ("helper", NAT),
+        ("veth", NAT),
     ] {
-        let net = Net::new();
+        if flags == NAT && !can_tell_whose_programs_are() {
+            continue;
+        }
+        let net = Net::with(if flags == NAT { &[Part::Uplink] } else { &[] });
+        if way == "veth" {
+            forward(&net);
+        }
         let run = net.spawn(flags, &["/usr/bin/python3", "-c", SERVER]);
         run.wait_for_stdout("ready");
         let ask = |address: &str, port: u16| {

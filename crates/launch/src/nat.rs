@@ -2,18 +2,22 @@
 //! kernel's own forwarding (NET-9).
 //!
 //! What must stay out of reach is blocked inside before any of this is started. A helper has no right over the
-//! host: it gets the sandbox's user namespace and those rights there that it needs to open its link. It must not
+//! host: it gets the sandbox's user namespace and those rights there that it needs to open its link, and sees no more of
+//! the host's files than it needs: pasta leaves them behind by itself, slirp4netns is held by Landlock. It must not
 //! outlive the run.
 
 use crate::error::{During, LaunchError};
 use crate::init::close_all_but;
+use crate::landlock;
 use crate::network::InsideNetwork;
 use crate::outlet::{end_with, take_identity};
 use palisade_hosts::INSIDE_V4;
+use palisade_hosts::inside::VETH_V4;
 use palisade_netlink::Socket;
 use palisade_netlink::veth::{self, Pair};
-use palisade_plan::model::{Identity, NatHelper};
+use palisade_plan::model::{Identity, Landlock, NatHelper};
 use palisade_sys::clone::{Forked, fork};
+use palisade_sys::landlock::landlock_abi;
 use palisade_sys::proc::{self, PollFd, PollFlags, Status, sig};
 use palisade_sys::{At as _, Errno, Pid, SysError, creds, net, other};
 use rustix::fs::{Gid, Uid};
@@ -24,7 +28,7 @@ use std::ffi::CString;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const STEP: &str = "starting the NAT helper";
@@ -67,14 +71,12 @@ impl Nat {
     }
 }
 
-/// The other half of the range for measuring networks (RFC 2544): the first is the egress process's.
-const FIRST_NETWORK: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 0);
 /// Four addresses: network, outside, inside, broadcast.
 const NETWORK_SIZE: u32 = 4;
-const NETWORKS: u32 = (1 << 16) / NETWORK_SIZE;
+const NETWORKS: u32 = (1 << (32 - VETH_V4.prefix_len())) / NETWORK_SIZE;
 
 fn pair(number: u32) -> Pair {
-    let first = u32::from(FIRST_NETWORK) + number * NETWORK_SIZE;
+    let first = u32::from(VETH_V4.addr()) + number * NETWORK_SIZE;
     Pair {
         outside_name: format!("palisade{number}"),
         outside: Ipv4Addr::from(first + 1),
@@ -138,6 +140,41 @@ enum Kind {
 }
 
 impl Kind {
+    /// As it is called: passt is pasta by its name only.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Pasta => "pasta",
+            Self::Slirp4netns => "slirp4netns",
+        }
+    }
+
+    /// What of the host's files it gets, where Landlock can say so. Not for pasta, which mounts: it makes itself an empty
+    /// root.
+    fn files(self, program: &Path) -> Option<Landlock> {
+        const RESOLVER_FILE: &str = "/etc/resolv.conf";
+        const LIBRARIES: [&str; 6] =
+            ["/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store"];
+        let abi = landlock_abi().ok().filter(|_| self == Self::Slirp4netns)?;
+        let mut readable: Vec<PathBuf> = LIBRARIES.map(PathBuf::from).into();
+        readable.push(program.to_owned());
+        // Its directory: the file is replaced when the host's network changes.
+        let resolver = Path::new(RESOLVER_FILE).canonicalize().ok();
+        readable.extend(resolver.and_then(|file| Some(file.parent()?.to_owned())));
+        readable.retain(|path| path.exists());
+        Some(Landlock {
+            abi,
+            restrict_reads: true,
+            refuse_truncation: true,
+            readable,
+            writable: Vec::new(),
+            guarded: Vec::new(),
+            devices: vec!["/dev/net/tun".into()],
+            executables: None,
+            refuse_tcp: false,
+            scope: true,
+        })
+    }
+
     /// Without its name. The namespace is standard input and the sign that it is ready goes to standard output, or
     /// to `ready`: pasta closes all other descriptors, and slirp4netns talks on standard output. Nothing is
     /// forwarded to the inside, nor to the host's own loopback. What slirp4netns calls its sandbox needs an id 0, which
@@ -194,6 +231,13 @@ pub(crate) struct Helper {
     words: OwnedFd,
 }
 
+/// What a helper runs.
+struct Program {
+    path: PathBuf,
+    argv: Vec<CString>,
+    files: Option<Landlock>,
+}
+
 /// What a helper writes to.
 struct Said {
     words: OwnedFd,
@@ -209,12 +253,16 @@ impl Helper {
     ) -> Result<Self, LaunchError> {
         let (words, said_words) = pipe_for(identity)?;
         let (ready, said_ready) = pipe_for(identity)?;
-        let argv = c_strings(path, kind.arguments(said_ready.as_raw_fd()))?;
+        let program = Program {
+            path: path.to_owned(),
+            argv: c_strings(kind.name(), kind.arguments(said_ready.as_raw_fd()))?,
+            files: kind.files(path),
+        };
         let said = Said { words: said_words, ready: said_ready };
         let supervisor = rustix::process::getpid();
         match fork().during(STEP)? {
             Forked::Child => {
-                let Err(error) = become_helper(kind, &argv, inside, identity, &said, supervisor);
+                let Err(error) = become_helper(kind, &program, inside, identity, &said, supervisor);
                 let _ = rustix::io::write(&said.words, error.to_string().as_bytes());
                 proc::exit_now(1)
             }
@@ -275,18 +323,19 @@ impl Drop for Helper {
     }
 }
 
-fn c_strings(path: &Path, arguments: Vec<String>) -> Result<Vec<CString>, LaunchError> {
-    let no_zero = |_| LaunchError::new(STEP, "a zero byte in its path");
-    let path = CString::new(path.as_os_str().as_bytes()).map_err(no_zero)?;
-    let arguments = arguments.into_iter().map(|text| CString::new(text).map_err(no_zero));
-    std::iter::once(Ok(path)).chain(arguments).collect()
+fn c_strings(name: &str, arguments: Vec<String>) -> Result<Vec<CString>, LaunchError> {
+    std::iter::once(name.to_owned()).chain(arguments).map(c_string).collect()
+}
+
+fn c_string(text: impl Into<Vec<u8>>) -> Result<CString, LaunchError> {
+    CString::new(text).map_err(|_| LaunchError::new(STEP, "a zero byte in its path"))
 }
 
 /// Into the sandbox's user namespace as the command's id, with the rights there that opening a link takes, and
 /// with nothing of the caller's: neither files nor environment.
 fn become_helper(
     kind: Kind,
-    argv: &[CString],
+    program: &Program,
     inside: &InsideNetwork,
     identity: Option<&Identity>,
     said: &Said,
@@ -297,6 +346,7 @@ fn become_helper(
         other::enter_user(&inside.user)?;
         identity.map_or(Ok(()), take_identity)?;
         creds::keep_over_exec_for_links()?;
+        creds::set_no_new_privs()?;
         proc::unblock_all()?;
         // Rust's runtime ignores it, and pasta takes any earlier setting for an error.
         proc::reset_action(sig::SIGPIPE);
@@ -310,11 +360,11 @@ fn become_helper(
     };
     settle().during(STEP)?;
     close_all_but(vec![said.words.as_raw_fd(), said.ready.as_raw_fd()])?;
-    let Some(program) = argv.first() else {
-        return Err(LaunchError::new(STEP, "no program"));
-    };
-    let errno = proc::exec(program, argv, &[c"PATH=/usr/sbin:/usr/bin:/sbin:/bin".to_owned()]);
-    let path = program.to_string_lossy();
+    program.files.as_ref().map_or(Ok(()), landlock::restrict)?;
+    let path = c_string(program.path.as_os_str().as_bytes())?;
+    let environment = [c"PATH=/usr/sbin:/usr/bin:/sbin:/bin".to_owned()];
+    let errno = proc::exec(&path, &program.argv, &environment);
+    let path = program.path.display().to_string();
     Err(LaunchError::new(STEP, SysError::new("exec", path, errno).to_string()))
 }
 

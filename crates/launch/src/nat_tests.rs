@@ -1,4 +1,6 @@
 use super::*;
+use palisade_sys::test_child::in_child;
+use std::fs::{File, read};
 
 #[test]
 fn every_network_has_a_name_and_addresses_of_its_own() {
@@ -19,4 +21,24 @@ fn what_a_helper_lacks_is_said() {
     assert!(error.detail.ends_with("/dev/net/tun: Permission denied"), "{error}");
     assert!(error.mend.unwrap().contains("chmod"));
     assert!(failed(path, "it ended", b"").detail.contains("without a word"));
+}
+
+/// Proves: NET-9 helper-confined
+#[test]
+fn a_helper_that_does_not_hide_the_hosts_files_from_itself_is_kept_from_them() {
+    let program = Path::new("/usr/bin/env");
+    assert!(Kind::Pasta.files(program).is_none(), "it could not mount any more");
+    let Some(files) = Kind::Slirp4netns.files(program) else {
+        println!("not tried: this kernel has no Landlock");
+        return;
+    };
+    let elsewhere = tempfile::NamedTempFile::new().unwrap();
+    in_child(|| {
+        landlock::restrict(&files).unwrap();
+        read(program).unwrap();
+        read("/etc/resolv.conf").unwrap();
+        read(elsewhere.path()).unwrap_err();
+        File::options().write(true).open(elsewhere.path()).unwrap_err();
+        std::fs::read_dir("/").unwrap_err();
+    });
 }

@@ -55,7 +55,7 @@ pub struct InsideNetwork {
     pub front: Front,
     pub tcp: Vec<OwnedFd>,
     pub udp: Vec<OwnedFd>,
-    /// For `palisade_netlink::refusals`.
+    /// For `palisade_netlink::refusals`, where packet rules refuse something.
     pub counters: Option<OwnedFd>,
     /// Ports of the host that lead in.
     pub published: Vec<Published>,
@@ -102,9 +102,9 @@ impl InsideNetwork {
         is_whole.then_some(Self { front, tcp, udp, counters, published, network, user })
     }
 
-    /// Whether an egress process has anything to do.
+    /// Whether an egress process has anything to do, if only to tell what was refused.
     pub(crate) fn is_to_be_served(&self) -> bool {
-        self.front != Front::Closed || !self.published.is_empty()
+        self.front != Front::Closed || !self.published.is_empty() || self.counters.is_some()
     }
 }
 
@@ -119,15 +119,15 @@ pub(crate) fn set_up(plan: &Plan) -> std::result::Result<Option<InsideNetwork>, 
         Some(Egress::Proxy(proxy)) => listen(proxy)?,
         Some(Egress::Nat(nat)) => {
             net::loopback_up().during(STEP)?;
-            keep_private_ranges_out(nat)?;
-            closed()?
+            let rules = nat.packet_rules.then(|| keep_private_ranges_out(nat)).transpose()?;
+            closed(rules)?
         }
         None => {
             net::loopback_up().during("bringing up the loopback interface")?;
             if plan.publish.is_empty() {
                 return Ok(None);
             }
-            closed()?
+            closed(None)?
         }
     };
     if inside.descriptors().len() > MAX_FDS {
@@ -140,12 +140,12 @@ pub(crate) fn set_up(plan: &Plan) -> std::result::Result<Option<InsideNetwork>, 
     Ok(Some(inside))
 }
 
-/// What a helper would connect, without the ranges that are never to be reached.
-fn keep_private_ranges_out(nat: &NatPlan) -> std::result::Result<(), LaunchError> {
+/// Before there is a link: the ranges that are never to be reached by it. Without these rules there is no run.
+fn keep_private_ranges_out(nat: &NatPlan) -> std::result::Result<Socket, LaunchError> {
     let ranges: Vec<(IpAddr, u8)> =
         nat.blocked.iter().map(|range| (range.network(), range.prefix_len())).collect();
     Socket::netfilter()
-        .and_then(|socket| block(&socket, &ranges, &nat.resolvers))
+        .and_then(|socket| block(&socket, &ranges, &nat.resolvers).map(|()| socket))
         .during("blocking private addresses")
         .map_err(|error| {
             error.with_mend(
@@ -154,9 +154,9 @@ fn keep_private_ranges_out(nat: &NatPlan) -> std::result::Result<(), LaunchError
         })
 }
 
-fn closed() -> std::result::Result<InsideNetwork, LaunchError> {
+fn closed(rules: Option<Socket>) -> std::result::Result<InsideNetwork, LaunchError> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM).during(STEP)?;
-    with_namespaces(Front::Closed, Vec::new(), Vec::new(), None, socket.as_fd())
+    with_namespaces(Front::Closed, Vec::new(), Vec::new(), rules, socket.as_fd())
 }
 
 fn listen(proxy: &ProxyPlan) -> std::result::Result<InsideNetwork, LaunchError> {

@@ -1,7 +1,9 @@
 //! Packet rules of a sandbox's own network namespace.
 //!
 //! The command has no capability there, so it can not change them. They never let a packet out: the namespace
-//! has no way out but the listeners, or a NAT helper's link.
+//! has no way out but the listeners, or a NAT's link. Which interface a packet leaves by is up to the command
+//! (`SO_BINDTODEVICE` and `IP_PKTINFO` need no privilege): where there is such a link, no destination is loopback by
+//! its address alone.
 
 use crate::nft::{ConnectionKey, FIRST, Family, Lifetime, Place, Rule, Table, Version};
 use crate::route::Families;
@@ -21,8 +23,10 @@ const MOST_DESTINATIONS: u32 = 4096;
 
 const REWRITE: &str = "rewrite";
 const FILTER: &str = "filter";
+const ENTER: &str = "enter";
 const REFUSE: &str = "refuse";
 
+const IGMP: u8 = 2;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMPV6: u8 = 58;
@@ -75,8 +79,8 @@ fn fence_table(family: Family, fence: &Fence) -> Table {
     let mut table = Table::new(family, TABLE, Lifetime::Namespace);
     table.chain(REWRITE, Place::REWRITE_OUTPUT);
     table.chain(FILTER, Place::FILTER_OUTPUT);
-    add_refusal(&mut table);
-    table.counter(REFUSED);
+    let versions: Vec<Version> = fence.addresses().into_iter().map(Version::of).collect();
+    add_refusal(&mut table, &versions);
     leave_loopback(&mut table, REWRITE);
     table
         .rule(FILTER, Rule::new().connection(ConnectionKey::State, ESTABLISHED | RELATED).accept());
@@ -90,20 +94,8 @@ fn fence_table(family: Family, fence: &Fence) -> Table {
             .rule(REWRITE, of_version().protocol(UDP).port(DNS).redirect(listener, fence.dns_port));
         // The one destination that needs no rewriting, and so is not known by it.
         table.rule(FILTER, Rule::new().to(listener, whole(listener)).protocol(TCP).accept());
-        let (set, address_length) = match version {
-            Version::V4 => (REFUSED_V4, 4),
-            Version::V6 => (REFUSED_V6, 16),
-        };
-        table.counting_set(set, 4 + address_length + 4, MOST_DESTINATIONS);
-        let port = key_port(version);
-        let key = |rule: Rule| rule.load_protocol(FIRST).load_destination(version, FIRST + 1);
-        table.rule(FILTER, key(of_version().protocol(UDP)).load_port(port).count_in(set, FIRST));
-        table.rule(
-            FILTER,
-            key(of_version().not_protocol(UDP)).load(port, &[0; 2]).count_in(set, FIRST),
-        );
     }
-    table.rule(FILTER, Rule::new().count(REFUSED).jump(REFUSE));
+    table.rule(FILTER, Rule::new().jump(REFUSE));
     table
 }
 
@@ -115,8 +107,8 @@ fn key_port(version: Version) -> u32 {
     }
 }
 
-/// For a namespace with a NAT helper: these ranges stay out of reach, but for questions about names to
-/// `resolvers`.
+/// For a namespace with a link that leads out: by this these ranges stay out of reach, but for questions about
+/// names to `resolvers`, and nobody comes in. What is refused is counted.
 pub fn block(socket: &Socket, ranges: &[(IpAddr, u8)], resolvers: &[IpAddr]) -> Result<()> {
     match install(socket, block_table(Family::Inet, ranges, resolvers)) {
         // Only where there is no IPv6 that would get around it.
@@ -135,23 +127,37 @@ fn kernel_has_v6() -> bool {
     !matches!(made, Err(Errno::AFNOSUPPORT))
 }
 
+/// Of IPv6, the kernel's own, without which no address on the link is found: router solicitation to neighbour
+/// advertisement (RFC 4861). They go to addresses of the link, which are among the ranges.
+const NEIGHBOURS: std::ops::RangeInclusive<u8> = 133..=136;
+/// Who listens to which multicast (RFC 3810), the kernel's own too.
+const LISTENER_REPORT: u8 = 143;
+
 fn block_table(family: Family, ranges: &[(IpAddr, u8)], resolvers: &[IpAddr]) -> Table {
-    /// Router solicitation to neighbour advertisement (RFC 4861): the kernel's own, without which no IPv6 address
-    /// on the link is found. They go to addresses of the link, which are among the ranges.
-    const NEIGHBOURS: std::ops::RangeInclusive<u8> = 133..=136;
+    let versions: &[Version] = match family {
+        Family::Inet => &[Version::V4, Version::V6],
+        Family::Ip => &[Version::V4],
+    };
+    let icmpv6 = |kind| Rule::new().version(Version::V6).protocol(ICMPV6).icmp_type(kind);
     let mut table = Table::new(family, TABLE, Lifetime::Namespace);
     table.chain(FILTER, Place::FILTER_OUTPUT);
-    add_refusal(&mut table);
-    table
-        .rule(FILTER, Rule::new().connection(ConnectionKey::State, ESTABLISHED | RELATED).accept());
-    leave_loopback(&mut table, FILTER);
+    table.chain(ENTER, Place::FILTER_INPUT);
+    add_refusal(&mut table, versions);
+    // No rule for what belongs to a known connection: which interface that went by is not known of it.
+    table.rule(FILTER, Rule::new().leaves_by_loopback().accept());
+    table.rule(ENTER, Rule::new().comes_by_loopback().accept());
+    table.rule(ENTER, Rule::new().connection(ConnectionKey::State, ESTABLISHED | RELATED).accept());
     if family == Family::Inet {
         for kind in NEIGHBOURS {
-            table.rule(
-                FILTER,
-                Rule::new().version(Version::V6).protocol(ICMPV6).icmp_type(kind).accept(),
-            );
+            table.rule(FILTER, icmpv6(kind).accept());
+            table.rule(ENTER, icmpv6(kind).accept());
         }
+        table.rule(FILTER, icmpv6(LISTENER_REPORT).drop_it());
+    }
+    // Not the command's, so not counted with what it tried.
+    table.rule(FILTER, Rule::new().protocol(IGMP).drop_it());
+    for version in versions {
+        table.rule(FILTER, Rule::new().has_stops(*version).jump(REFUSE));
     }
     for resolver in resolvers {
         for protocol in [TCP, UDP] {
@@ -162,11 +168,31 @@ fn block_table(family: Family, ranges: &[(IpAddr, u8)], resolvers: &[IpAddr]) ->
     for (address, prefix) in ranges {
         table.rule(FILTER, Rule::new().to(*address, *prefix).jump(REFUSE));
     }
+    table.rule(ENTER, Rule::new().drop_it());
     table
 }
 
-fn add_refusal(table: &mut Table) {
+/// Counts, all of it and by destination, and rejects.
+fn add_refusal(table: &mut Table, versions: &[Version]) {
     table.side_chain(REFUSE);
+    table.counter(REFUSED);
+    for version in versions.iter().copied() {
+        let (set, address_length) = match version {
+            Version::V4 => (REFUSED_V4, 4),
+            Version::V6 => (REFUSED_V6, 16),
+        };
+        table.counting_set(set, 4 + address_length + 4, MOST_DESTINATIONS);
+        let port = key_port(version);
+        let of_version = || Rule::new().version(version);
+        let key = |rule: Rule| rule.load_protocol(FIRST).load_destination(version, FIRST + 1);
+        for protocol in [TCP, UDP] {
+            let rule = key(of_version().protocol(protocol)).load_port(port);
+            table.rule(REFUSE, rule.count_in(set, FIRST));
+        }
+        let without_ports = key(of_version().not_protocol(TCP).not_protocol(UDP));
+        table.rule(REFUSE, without_ports.load(port, &[0; 2]).count_in(set, FIRST));
+    }
+    table.rule(REFUSE, Rule::new().count(REFUSED));
     table.rule(REFUSE, Rule::new().protocol(TCP).reset());
     table.rule(REFUSE, Rule::new().reject());
 }
@@ -176,6 +202,7 @@ fn whole(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
+/// In a namespace that has no other link.
 fn leave_loopback(table: &mut Table, chain: &str) {
     table.rule(chain, Rule::new().to(Ipv4Addr::LOCALHOST.into(), 8).accept());
     if table.family() == Family::Inet {
@@ -190,3 +217,7 @@ pub(crate) fn install(socket: &Socket, table: Table) -> Result<()> {
 #[cfg(test)]
 #[path = "fence_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "block_tests.rs"]
+mod block_tests;

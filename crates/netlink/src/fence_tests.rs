@@ -216,29 +216,6 @@ fn without_capabilities_nothing_of_it_can_be_changed_or_read() {
     });
 }
 
-/// Proves: NET-9 private
-#[test]
-fn blocked_ranges_are_refused_but_for_the_resolver() {
-    in_child(|| {
-        become_namespace_root(CloneFlags::NEWNET);
-        loopback_for_everything(V4, V6).unwrap();
-        let ranges = [("10.0.0.0", 8), ("198.18.0.0", 15), ("fc00::", 7)];
-        let ranges = ranges.map(|(address, prefix)| (address.parse().unwrap(), prefix));
-        block(&Socket::netfilter().unwrap(), &ranges, &[IpAddr::from(V4)]).unwrap();
-        let refused = ErrorKind::ConnectionRefused;
-        let reached = TcpListener::bind("0.0.0.0:0").unwrap();
-        let port = reached.local_addr().unwrap().port();
-        connect(&format!("203.0.113.1:{port}")).unwrap();
-        connect(&format!("127.0.0.1:{port}")).unwrap();
-        assert_eq!(connect(&format!("10.1.2.3:{port}")).unwrap_err().kind(), refused);
-        assert_eq!(connect(&format!("198.18.0.1:{port}")).unwrap_err().kind(), refused);
-        assert_eq!(connect("[fd00::1]:80").unwrap_err().kind(), refused);
-        let resolver = TcpListener::bind("198.18.0.1:53").unwrap();
-        connect("198.18.0.1:53").unwrap();
-        resolver.accept().unwrap();
-    });
-}
-
 /// Proves: NET-5 every-port
 #[test]
 fn a_kernel_without_ipv6_goes_without() {

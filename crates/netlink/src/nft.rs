@@ -85,6 +85,7 @@ impl Place {
     /// Before routes are looked for a second time.
     pub(crate) const REWRITE_OUTPUT: Self = Self { kind: "nat", hook: 3, priority: -100 };
     pub(crate) const FILTER_OUTPUT: Self = Self { kind: "filter", hook: 3, priority: 0 };
+    pub(crate) const FILTER_INPUT: Self = Self { kind: "filter", hook: 1, priority: 0 };
     pub(crate) const REWRITE_LEAVING: Self = Self { kind: "nat", hook: 4, priority: 100 };
 }
 
@@ -197,6 +198,8 @@ pub(crate) fn get_counter(family: Family, table: &str, name: &str) -> Message {
 #[derive(Debug, Default)]
 pub(crate) struct Rule(Vec<Expression>);
 
+/// Of the loopback interface, in every namespace (`LOOPBACK_IFINDEX`).
+const LOOPBACK_INDEX: u32 = 1;
 /// Registers of four bytes each; a value is held by as many as it needs.
 pub(crate) const FIRST: u32 = 8;
 
@@ -224,6 +227,31 @@ impl Rule {
 
     pub(crate) fn icmp_type(self, kind: u8) -> Self {
         self.payload(2, 0, 1, FIRST).equals(FIRST, &[kind])
+    }
+
+    /// It leaves by the loopback interface, and so comes back in.
+    pub(crate) fn leaves_by_loopback(self) -> Self {
+        self.meta(5, FIRST).equals(FIRST, &LOOPBACK_INDEX.to_ne_bytes())
+    }
+
+    pub(crate) fn comes_by_loopback(self) -> Self {
+        self.meta(4, FIRST).equals(FIRST, &LOOPBACK_INDEX.to_ne_bytes())
+    }
+
+    /// It names stops on its way besides its destination: the address that is looked at is not the last one.
+    pub(crate) fn has_stops(self, version: Version) -> Self {
+        const PLAIN_HEADER: u8 = 0x45;
+        const ROUTING: u8 = 43;
+        match version {
+            // Source routes are options, and nothing that is sent without privileges needs any.
+            Version::V4 => self.version(version).payload(1, 0, 1, FIRST).compares(
+                FIRST,
+                NOT_EQUAL,
+                &[PLAIN_HEADER],
+            ),
+            // Only the privileged can put another header before it (ipv6(7), IPV6_RTHDR).
+            Version::V6 => self.version(version).payload(1, 6, 1, FIRST).equals(FIRST, &[ROUTING]),
+        }
     }
 
     /// Sent to an address of this range.
@@ -286,6 +314,11 @@ impl Rule {
     pub(crate) fn accept(self) -> Self {
         const NF_ACCEPT: u32 = 1;
         self.verdict(|verdict| verdict.number(1, NF_ACCEPT))
+    }
+
+    pub(crate) fn drop_it(self) -> Self {
+        const NF_DROP: u32 = 0;
+        self.verdict(|verdict| verdict.number(1, NF_DROP))
     }
 
     pub(crate) fn jump(self, chain: &'static str) -> Self {

@@ -68,11 +68,11 @@ fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer) {
             }
         }
         Layer::EnvScrub => give_back_environment(plan, facts),
-        Layer::PacketRules => {
-            if let Some(Egress::Proxy(proxy)) = &mut plan.egress {
-                proxy.packet_rules = false;
-            }
-        }
+        Layer::PacketRules => match &mut plan.egress {
+            Some(Egress::Proxy(proxy)) => proxy.packet_rules = false,
+            Some(Egress::Nat(nat)) => nat.packet_rules = false,
+            None => {}
+        },
         Layer::EgressRules
         | Layer::AddressCheck
         | Layer::NamesAgree

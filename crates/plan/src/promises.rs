@@ -233,7 +233,7 @@ fn network(plan: &Plan) -> Vec<Promise> {
         Some(Egress::Nat(_)) => vec![
             Promise::new("NET-1", NETWORK).absent("any host may be reached: nat was approved"),
             loopback,
-            Promise::new("NET-9", SPECIAL).held(&[Layer::NetNamespace]),
+            Promise::new("NET-9", SPECIAL).held(&[Layer::PacketRules]),
         ],
     };
     if !plan.publish.is_empty() {

@@ -60,6 +60,7 @@ pub fn facts() -> Result<HostFacts, FactsError> {
         own_paths: Vec::new(),
         canary: None,
         registries: BTreeMap::new(),
+        registry_notes: Vec::new(),
         nat: NatFacts::default(),
         authority: None,
     })

@@ -2,6 +2,7 @@
 
 use palisade_plan::facts::{HostFacts, NatFacts};
 use std::ffi::OsStr;
+use std::fs::Metadata;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -24,14 +25,22 @@ pub fn nat_facts(facts: &HostFacts) -> NatFacts {
     }
 }
 
-/// It runs outside of the sandbox: only root's own programs count, not what an earlier run may have left.
+/// It runs outside of the sandbox: only root's own programs count, not what an earlier run may have left. What was looked
+/// at is what runs: the file itself, where nobody else can put another one.
 fn program(path: &Path) -> Option<PathBuf> {
     let real = path.canonicalize().ok()?;
     let metadata = real.metadata().ok()?;
     let mode = metadata.permissions().mode();
     let is_sound =
         metadata.is_file() && metadata.uid() == 0 && mode & 0o111 != 0 && mode & 0o022 == 0;
-    is_sound.then(|| path.to_owned())
+    let stays =
+        real.ancestors().skip(1).all(|place| place.metadata().is_ok_and(|place| is_roots(&place)));
+    (is_sound && stays).then_some(real)
+}
+
+/// A group may have been given it: Debian's `/usr/local` is the group staff's.
+fn is_roots(place: &Metadata) -> bool {
+    place.uid() == 0 && place.mode() & 0o002 == 0
 }
 
 #[cfg(test)]
@@ -43,8 +52,15 @@ mod tests {
     #[test]
     fn only_programs_that_nobody_else_can_change_count() {
         let shell = std::path::Path::new("/bin/sh");
-        assert_eq!(program(shell).as_deref(), Some(shell));
+        assert_eq!(program(shell), shell.canonicalize().ok());
         let directory = tempfile::tempdir().unwrap();
+        // Whoever can change the link has no say in what runs.
+        let link = directory.path().join("slirp4netns");
+        std::os::unix::fs::symlink(shell, &link).unwrap();
+        assert_eq!(program(&link), shell.canonicalize().ok());
+        let movable = directory.path().join("sh");
+        fs::copy(shell, &movable).unwrap();
+        assert_eq!(program(&movable), None, "in a place that is everybody's");
         let planted = directory.path().join("pasta");
         fs::write(&planted, "").unwrap();
         fs::set_permissions(&planted, fs::Permissions::from_mode(0o777)).unwrap();

@@ -9,6 +9,7 @@ use crate::facts::HostFacts;
 use crate::host::Host;
 use crate::model::{Note, Weight};
 use crate::paths::Scope;
+use ipnet::Ipv6Net;
 use palisade_hosts::registry::Tool;
 use palisade_hosts::{
     Entry, Host as Place, INSIDE_V4, IpNet, Rules, always_blocked, blocked_ranges,
@@ -16,7 +17,7 @@ use palisade_hosts::{
 use palisade_policy::model::{Mode, Network, NetworkMode, OnAsk, Policy};
 use palisade_policy::network::{Credential, SecretSource};
 use std::ffi::OsStr;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 
 /// Connections at any moment, where the policy names no number.
@@ -28,6 +29,9 @@ pub(crate) const PROXY_VARIABLES: [&str; 6] =
     ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 /// Where systemd-resolved writes down the servers that it asks itself.
 const RESOLVED_SERVERS: &str = "/run/systemd/resolve/resolv.conf";
+/// IPv4 inside of IPv6 (RFC 4291). Who judges addresses takes it for the one it is; packet rules do not.
+const MAPPED: IpNet =
+    IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96));
 
 #[derive(Debug, Default)]
 pub(crate) struct Chosen {
@@ -87,6 +91,7 @@ fn proxy(
         }
         allowed.extend(hosts.iter().filter(|host| !network.allowed_hosts.contains(host)).cloned());
     }
+    facts.registry_notes.iter().cloned().for_each(&mut note);
     let on_unknown = match (policy.mode, policy.on_ask) {
         (Mode::Static, _) | (_, OnAsk::Deny) => OnUnknown::Deny,
         (Mode::Dynamic, OnAsk::Ask | OnAsk::Wait | OnAsk::Allow) => OnUnknown::Ask,
@@ -219,11 +224,10 @@ fn nat(network: &Network, facts: &HostFacts, host: &Host<'_>) -> Result<NatPlan,
         NatHelper::Veth => servers(host),
     };
     let denied = network.denied_hosts.iter().filter_map(|entry| entry.pattern.range());
-    let is_elsewhere = |range: &IpNet| !range.addr().is_loopback();
     let own = found.own_addresses.iter().filter(|address| always_blocked(**address).is_none());
     let own = own.map(|address| IpNet::from(*address));
-    let blocked = blocked_ranges().filter(is_elsewhere).chain(denied).chain(own).collect();
-    Ok(NatPlan { helper, blocked, resolvers })
+    let blocked = blocked_ranges().chain([MAPPED]).chain(denied).chain(own).collect();
+    Ok(NatPlan { helper, blocked, resolvers, packet_rules: true })
 }
 
 /// The host's name servers, as far as another network namespace can reach them.

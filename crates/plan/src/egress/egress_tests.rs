@@ -129,10 +129,12 @@ fn hosts_of_tools_are_those_of_their_settings() {
     let mut facts = user();
     facts.registries.insert(Tool::Npm, vec![entry("registry.example:4873")]);
     facts.registries.insert(Tool::Cargo, vec![entry("crates.example")]);
+    facts.registry_notes.push("this was not followed".to_owned());
     let plan = plan(&policy, &facts, &tree()).unwrap();
     assert!(is_allowed(&plan, "registry.example", 4873));
     assert!(!is_allowed(&plan, "crates.example", 443), "not asked for");
     assert!(noted(&plan, "no host is allowed for pip"));
+    assert!(noted(&plan, "this was not followed"));
 }
 
 /// Proves: NET-3 special-addresses
@@ -272,7 +274,10 @@ fn whoever_is_here_forwards_and_private_ranges_stay_blocked() {
     for range in ["10.0.0.0/8", "169.254.0.0/16", "fc00::/7", "203.0.113.0/24"] {
         assert!(blocked.contains(&range.parse().unwrap()), "{range}");
     }
-    assert!(!blocked.contains(&"127.0.0.0/8".parse().unwrap()), "the sandbox's own");
+    for loopback in ["127.0.0.0/8", "::1/128", "::ffff:0:0/96"] {
+        assert!(blocked.contains(&loopback.parse().unwrap()), "a link leads to no {loopback}");
+    }
+    assert!(nat_plan(&pasta).packet_rules);
 
     let mut privileged = root();
     privileged.nat = facts.nat.clone();

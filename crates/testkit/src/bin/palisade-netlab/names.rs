@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 
 pub(crate) const RESOLVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 53);
 /// Where datagrams are answered.
-pub(crate) const DATAGRAMS: [&str; 2] = ["203.0.113.10", "2001:db8::10"];
+pub(crate) const DATAGRAMS: [&str; 4] = ["203.0.113.10", "2001:db8::10", "127.0.0.1", "::1"];
 
 /// What the loopback holds. A whole network on it is local, whole.
 pub(crate) const ADDRESSES: &[&str] = &[

@@ -54,6 +54,7 @@ mod tests {
         let shell = std::path::Path::new("/bin/sh");
         assert_eq!(program(shell), shell.canonicalize().ok());
         let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
         // Whoever can change the link has no say in what runs.
         let link = directory.path().join("slirp4netns");
         std::os::unix::fs::symlink(shell, &link).unwrap();

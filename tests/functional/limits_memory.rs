@@ -57,6 +57,10 @@ fn memory_of_a_process_is_bounded() {
 #[test]
 fn a_limit_that_set_up_fills_is_told_as_such() {
     const GRANTS: usize = 4000;
+    if !has_control_group() {
+        println!("not tried: who only looks now and then may see set-up or not");
+        return;
+    }
     let world = World::new();
     let mut flags: Vec<String> =
         ["--memory", "4m", "--best-effort-limits"].map(String::from).into();
@@ -65,11 +69,6 @@ fn a_limit_that_set_up_fills_is_told_as_such() {
         flags.extend(["--ro".to_owned(), file.parent().unwrap().display().to_string()]);
     }
     let output = world.sandbox_run(flags, ["true"]).run();
-    if !has_control_group() {
-        // Nobody looks before the command starts, and this one is soon over.
-        output.assert_code(0);
-        return;
-    }
     output.assert_code(137);
     assert_eq!(output.report.as_ref().unwrap()["outcome"], "out-of-memory");
     assert!(ended_the_run(&output, "memory"));

@@ -1,4 +1,4 @@
-//! Published ports when there are too many clients for them (NET-7, NET-9).
+//! Published ports when there are too many clients for them, and at the end of a run (NET-7, NET-9).
 
 use crate::egress_support::Net;
 use crate::inside::eventually;
@@ -55,4 +55,33 @@ fn too_many_clients_neither_close_the_way_out_nor_the_port_for_good() {
     assert!(attempts.iter().any(refused), "{attempts:#?}");
     let is_gone = |one: &serde_json::Value| one["host"] == "(published ports)";
     assert!(!attempts.iter().any(is_gone), "they lead in until the end: {attempts:#?}");
+}
+
+/// Answers once, with more than is under way at any moment, and is gone.
+const LAST_WORDS: &str = "import socket
+s = socket.socket(); s.bind(('127.0.0.1', 8000)); s.listen(); print('ready', flush=True)
+c, _ = s.accept(); c.recv(100); c.sendall(b'x' * 200000); c.close()";
+
+const LISTENER: &str = "import socket
+s = socket.create_connection(('127.0.0.1', 18083), 10); s.sendall(b'hello')
+heard = 0
+while part := s.recv(65536): heard += len(part)
+print(heard)";
+
+/// Proves: NET-9 published
+#[test]
+fn what_was_said_last_arrives_though_who_said_it_has_ended() {
+    const ROUNDS: usize = 10;
+    for _ in 0..ROUNDS {
+        let net = Net::new();
+        let run = net
+            .world
+            .sandbox_run(["--publish", PORT], ["/usr/bin/python3", "-c", LAST_WORDS])
+            .started_by(&net.lab.enter())
+            .spawn();
+        run.wait_for_stdout("ready");
+        let heard = net.lab.bare(&net.world, "/usr/bin/python3").args(["-c", LISTENER]).run();
+        assert_eq!(heard.out(), "200000\n", "{}", heard.err());
+        run.wait().assert_code(0);
+    }
 }

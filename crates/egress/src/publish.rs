@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::error::{EgressError, While as _};
 use crate::events::Events;
 use crate::line::{Line, line};
-use crate::tunnel::{self, Meter};
+use crate::tunnel::{self, Insider, Meter};
 use crate::wire::Told;
 use palisade_record::network::{Action, ConnectionClosed, NetworkAttempt, Via};
 use palisade_sys::fdpass::recv_with_fds;
@@ -273,6 +273,10 @@ impl Meter for Carried {
 
     fn left(&self) -> u64 {
         u64::MAX
+    }
+
+    fn insider(&self) -> Insider {
+        Insider::Upstream
     }
 }
 

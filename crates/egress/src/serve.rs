@@ -24,6 +24,8 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
 
+/// So long the last bytes of those who have ended get to go out.
+const LINGER: Duration = Duration::from_secs(2);
 /// So long the supervisor gets to read what is left, at the end.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -74,6 +76,7 @@ fn run<E: Display>(
         confine().map_err(|error| error.to_string())?;
         engine.events.tell(Told::Ready);
         tasks.run_until(converse(&engine, &line, &mut outbox)).await;
+        let _stuck = tasks.run_until(timeout(LINGER, tunnel::all_is_sent())).await;
         if let Some(counters) = counters {
             counters.tell_new(&engine.events);
         }

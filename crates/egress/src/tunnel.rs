@@ -17,6 +17,8 @@ use tokio::sync::Notify;
 
 /// A peer that vanished without a word is noticed by then.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
+/// At the end of a run only.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 /// For what can not be spliced.
 const BUFFER: usize = 16 * 1024;
 
@@ -27,6 +29,16 @@ pub trait Meter {
     fn received(&self, bytes: u64) -> io::Result<()>;
     /// So many bytes may still be carried.
     fn left(&self) -> u64;
+    fn insider(&self) -> Insider {
+        Insider::Client
+    }
+}
+
+/// Which of the two is in the sandbox, and may end before all it said was passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Insider {
+    Client,
+    Upstream,
 }
 
 impl Meter for Admitted {
@@ -62,17 +74,23 @@ pub async fn relay_after<B: AsRef<[u8]>>(
     meter: &impl Meter,
 ) -> io::Result<()> {
     let ends = Ends::default();
+    let (unsent_out, unsent_back) = match meter.insider() {
+        Insider::Client => (Some(Unsent::begin()), None),
+        Insider::Upstream => (None, Some(Unsent::begin())),
+    };
     let out = async {
         let first = opening(&client, &upstream).await?;
         send(&upstream, first.as_ref(), meter).await?;
         drop(first);
         while pass(&client, &upstream, u64::MAX, meter, |bytes| meter.sent(bytes)).await? > 0 {}
         end_sending(&upstream)?;
+        drop(unsent_out);
         ends.one(&client).await
     };
     let back = async {
         while pass(&upstream, &client, u64::MAX, meter, |bytes| meter.received(bytes)).await? > 0 {}
         end_sending(&client)?;
+        drop(unsent_back);
         ends.one(&upstream).await
     };
     let ended = tokio::try_join!(out, back);
@@ -81,6 +99,34 @@ pub async fn relay_after<B: AsRef<[u8]>>(
         reset(upstream);
     }
     ended.map(drop)
+}
+
+/// An insider may have said more than was passed on. The last of it outlives who said it, as in any network.
+#[derive(Debug)]
+struct Unsent;
+
+thread_local! {
+    static UNSENT: Cell<usize> = const { Cell::new(0) };
+}
+
+impl Unsent {
+    fn begin() -> Self {
+        UNSENT.set(UNSENT.get() + 1);
+        Self
+    }
+}
+
+impl Drop for Unsent {
+    fn drop(&mut self) {
+        UNSENT.set(UNSENT.get().saturating_sub(1));
+    }
+}
+
+/// Returns when everything was passed on that was said inside. That is for when nobody is left there to say more.
+pub(crate) async fn all_is_sent() {
+    while UNSENT.get() > 0 {
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+    }
 }
 
 /// The same for streams that are no bare sockets.

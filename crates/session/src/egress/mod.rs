@@ -34,7 +34,7 @@ use tally::Tally;
 /// Heard in one turn of the loop: clock and signals must not wait for the end of a flood.
 const MESSAGES_A_TURN: usize = 256;
 /// So long the process may take to say what is yet untold, when all is over.
-const FAREWELL: Duration = Duration::from_secs(1);
+const FAREWELL: Duration = Duration::from_secs(3);
 
 /// What went out, and what people answered.
 #[derive(Debug, Default)]

@@ -76,8 +76,9 @@ impl Redactor {
                 }
                 return MASK.to_owned();
             }
-            Next::Credentials => return mask_password(argument),
-            Next::Plain => {}
+            // An option in their place is one, and may announce a secret itself.
+            Next::Credentials if !argument.starts_with('-') => return mask_password(argument),
+            Next::Credentials | Next::Plain => {}
         }
         let name = leading_name(argument);
         let after_name = &argument[name.len()..];
@@ -98,7 +99,9 @@ impl Redactor {
         while let Some(first) = rest.chars().next()
             && shown.len() < self.enough
         {
-            if self.next != Next::Plain {
+            if self.next == Next::Credentials && rest.trim_start().starts_with('-') {
+                self.next = Next::Plain;
+            } else if self.next != Next::Plain {
                 let value = Value::split(rest, self.next);
                 shown.push_str(value.lead);
                 if value.body.is_empty() && value.tail.is_empty() {

@@ -30,6 +30,9 @@ fn secrets_are_masked_and_the_rest_stays() {
         (&["sshpass", "-p", "hunter2", "ssh", "h"], "sshpass -p [redacted] ssh h"),
         (&["mysql", "-phunter2!x", "db"], "mysql -p[redacted] db"),
         (&["curl", "-u", "me:hunter2", "h"], "curl -u me:[redacted] h"),
+        (&["x", "-u", "--password=hunter2"], "x -u --password=[redacted]"),
+        (&["x", "-u", "--token", "abc", "y"], "x -u --token [redacted] y"),
+        (&["sh", "-c", "x -u --password=hunter2 y"], "sh -c x -u --password=[redacted] y"),
         // Variables.
         (&["env", "PGPASSWORD=hunter2", "psql"], "env PGPASSWORD=[redacted] psql"),
         (&["env", "AWS_SECRET_ACCESS_KEY=a/b+c", "x"], "env AWS_SECRET_ACCESS_KEY=[redacted] x"),

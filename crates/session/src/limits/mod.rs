@@ -210,7 +210,7 @@ impl<'p> Limits<'p> {
 
     /// Remembers for what the run is ended.
     pub(crate) fn exceeded(&mut self, over: Over) {
-        self.tally.reached(over.what, over.usage, None);
+        self.tally.exceeded(over.what, over.usage);
     }
 
     /// Remembers that the command was asked to end at its time limit.

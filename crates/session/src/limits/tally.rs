@@ -133,6 +133,12 @@ impl Tally {
         reached.times = reached.times.max(times);
     }
 
+    /// It ended the run: what counts is what was used then, not when it was only just reached.
+    pub(crate) fn exceeded(&mut self, what: Limited, usage: Option<u64>) {
+        let reached = self.reached.entry(what).or_default();
+        reached.usage = usage.max(reached.usage);
+    }
+
     pub(crate) fn note(&mut self, note: String) {
         self.notes.push(note);
     }
@@ -182,5 +188,22 @@ impl Tally {
             reads: self.io.map(|io| io.reads),
             writes: self.io.map(|io| io.writes),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Limited, Tally};
+
+    #[test]
+    fn what_ended_the_run_is_told_with_what_was_used_then() {
+        let mut tally = Tally::default();
+        tally.reached(Limited::Inodes, Some(60), None);
+        tally.exceeded(Limited::Inodes, Some(73));
+        let told = tally.told(Limited::Inodes, true).unwrap();
+        assert_eq!((told.usage, told.ended_the_run), (Some(73), true));
+        // Not counted then, it is what was known before.
+        tally.exceeded(Limited::Inodes, None);
+        assert_eq!(tally.told(Limited::Inodes, true).unwrap().usage, Some(73));
     }
 }

@@ -2,7 +2,7 @@
 //! NAT, what goes to addresses that it must not reach.
 //! The kernel counts; here it is only read and told, a sum for each destination (N12).
 
-use crate::events::Events;
+use crate::events::{Events, OTHERS};
 use crate::wire::Told;
 use palisade_hosts::{Reason, always_blocked};
 use palisade_netlink::{Refusals, Socket};
@@ -91,7 +91,7 @@ fn attempt(refused: Refused, destination: Option<Destination>, count: u64) -> Ne
     NetworkAttempt {
         action: Action::ProxyDenied,
         via,
-        host: address.map_or_else(|| "(others)".to_owned(), |address| address.to_string()),
+        host: address.map_or_else(|| OTHERS.to_owned(), |address| address.to_string()),
         address,
         port,
         rule: None,

@@ -36,7 +36,7 @@ const LONGEST_TEXT: usize = 300;
 /// Longer than it takes to make a connection, and too short for a person to notice.
 const GATHERED_WITHIN: Duration = Duration::from_millis(5);
 /// Stands for the hosts that were too many to be kept apart.
-const OTHERS: &str = "(others)";
+pub(crate) const OTHERS: &str = "(others)";
 /// Stands for what was said of each of them.
 const SUSPICIOUS: &str = "data in names";
 

@@ -5,9 +5,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use palisade_testkit::{Attack, Demonstration, World, pin, tries};
+use palisade_testkit::{Attack, Demonstration, World, patiently, pin, tries};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::host::probe;
@@ -22,6 +22,8 @@ const WALKS: u32 = 20_000;
 /// its look to its mount.
 const STEP: Duration = Duration::from_micros(60);
 const STEPS: u32 = 8;
+/// How long a program without a sandbox may take to be fooled.
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// A failed test must not leave the other thread at work.
 struct StopOnDrop<'a>(&'a AtomicBool);
@@ -41,6 +43,17 @@ pub(crate) fn while_swapping(name: &Path, target: &Path, attempt: impl FnMut() -
 /// The same, for as long as it takes.
 pub(crate) fn swap_while(name: &Path, target: &Path, attempt: impl FnMut() -> Seen) {
     swap(name, target, u32::MAX, attempt);
+}
+
+/// Whether it happens while `name` is swapped. Whoever swaps has no CPU for a while on a busy machine.
+fn happens_while_swapping(name: &Path, target: &Path, mut it: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + patiently(LONGEST);
+    let mut happened = false;
+    swap_while(name, target, || {
+        happened = it();
+        if happened || Instant::now() > until { Seen::Enough } else { Seen::NotYet }
+    });
+    happened
 }
 
 fn swap(name: &Path, target: &Path, enough: u32, mut attempt: impl FnMut() -> Seen) {
@@ -84,12 +97,10 @@ fn looks_like_a_directory(name: &Path) -> bool {
 
 /// Shows that the swap is a race: whoever looks first and then reads gets what is denied.
 fn a_reader_is_fooled(swapped: &Path, denied: &Path) {
-    let mut won = false;
-    while_swapping(swapped, denied, || {
+    let won = happens_while_swapping(swapped, denied, || {
         let file = swapped.join("file");
         let content = looks_like_a_directory(swapped).then(|| fs::read_to_string(file));
-        won |= content.is_some_and(|content| content.is_ok_and(|content| content == SECRET));
-        if won { Seen::Enough } else { Seen::NotYet }
+        content.is_some_and(|content| content.is_ok_and(|content| content == SECRET))
     });
     assert!(won, "the race is not one");
 }
@@ -147,13 +158,13 @@ fn f07_starts_at_once_make_nothing_outside() {
     fs::create_dir(&shared).unwrap();
     let made_outside = || fs::read_dir(world.outside()).unwrap().count() > 0;
 
-    while_swapping(&shared, &world.outside(), || {
+    let won = happens_while_swapping(&shared, &world.outside(), || {
         if looks_like_a_directory(&shared) {
             let _ = fs::create_dir(shared.join("new"));
         }
-        if made_outside() { Seen::Enough } else { Seen::NotYet }
+        made_outside()
     });
-    assert!(made_outside(), "the race is not one");
+    assert!(won, "the race is not one");
     fs::remove_dir(world.outside().join("new")).unwrap();
     shown.worked_bare();
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use palisade_testkit::{Attack, World, tries};
+use palisade_testkit::{Attack, World, patiently, tries};
 
 use crate::answering::{Answered, WAIT, Word, answer, yes_to};
 use crate::host::{probe, strings};
@@ -104,10 +104,12 @@ fn f02_what_is_granted_is_what_was_shown() {
             world.write("outside/swapped/file", HARMLESS);
         })
         .command(move |world| {
-            let script =
-                r#"i=0; while [ $i -lt "$1" ]; do i=$((i + 1)); cat "$0"; stat "$0"; done; true"#;
+            let script = r#"i=0; end=$(($(date +%s) + $2))
+                while [ $i -lt "$1" ] && [ "$(date +%s)" -lt $end ]; do
+                i=$((i + 1)); cat "$0"; stat "$0"; done; true"#;
             let file = text(&swapped(world).join("file"));
-            strings(&["sh", "-c", script, &file, &tries(SWAPPED_READS).to_string()])
+            let bounds = [tries(SWAPPED_READS).to_string(), seconds(LONGEST)];
+            strings(&["sh", "-c", script, &file, &bounds[0], &bounds[1]])
         })
         .company(move |world, over| {
             std::thread::scope(|scope| {
@@ -137,14 +139,23 @@ rewriter = os.fork()
 while rewriter == 0:
     how[1] = 0o4755; how[0] = os.O_CREAT | os.O_WRONLY
     how[0] = os.O_RDONLY; how[1] = 0
-left, end = int(sys.argv[1]), time.monotonic() + 2
-# As often as said, and until the other process had its turns.
-while libc.syscall(437, -100, b"left", how, 24) < 0 and (left > 0 or time.monotonic() < end): left -= 1
+left, seconds, start = int(sys.argv[1]), int(sys.argv[2]), time.monotonic()
+def goes_on():
+    # As often as said, and until the other process had its turns; on a busy machine no longer than said.
+    passed = time.monotonic() - start
+    return passed < 2 or left > 0 and passed < seconds
+while libc.syscall(437, -100, b"left", how, 24) < 0 and goes_on(): left -= 1
 os.kill(rewriter, signal.SIGKILL)
 os.waitpid(rewriter, 0)
 print("over")
 "#;
 const OPENINGS: u32 = 20_000;
+/// On a busy machine each try can take a thousand times as long: no race goes on for longer.
+const LONGEST: Duration = Duration::from_secs(40);
+
+fn seconds(time: Duration) -> String {
+    patiently(time).as_secs().to_string()
+}
 
 /// Without the guard, which would perform what creates a file, only the look at the flags stands against it.
 ///
@@ -158,7 +169,10 @@ fn f14_flags_rewritten_while_they_are_looked_at_create_nothing() {
         .prepare(|world| {
             world.write_in_project("race.py", OTHER_FLAGS);
         })
-        .command(|_| strings(&["python3", "race.py", &tries(OPENINGS).to_string()]))
+        .command(|_| {
+            let bounds = [tries(OPENINGS).to_string(), seconds(LONGEST)];
+            strings(&["python3", "race.py", &bounds[0], &bounds[1]])
+        })
         .succeeded(|world, _| {
             let left = fs::metadata(world.project().join("left"));
             left.is_ok_and(|left| left.mode() & 0o4000 != 0)

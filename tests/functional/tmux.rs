@@ -10,6 +10,8 @@ use palisade_testkit::{World, patiently, sandbox_program};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+/// Longer than the supervisor takes a second Ctrl-C for an echo of the first.
+const BETWEEN_TRIES: Duration = Duration::from_millis(400);
 /// What the shell asks with; unlikely in anything else on the screen.
 pub(crate) const PROMPT: &str = "ready>";
 
@@ -74,7 +76,7 @@ impl<'a> Tmux<'a> {
     /// Waits for a line that is this and blanks, so that the typed command does not count.
     #[track_caller]
     pub(crate) fn wait_for_line(&self, line: &str) {
-        self.wait_until(line, |screen| screen.lines().any(|shown| shown.trim() == line));
+        self.wait_until(line, |screen| has_line(screen, line));
     }
 
     /// Waits for the shell to ask again. What is typed while a command still has the terminal is the
@@ -90,6 +92,17 @@ impl<'a> Tmux<'a> {
         self.wait_for_prompt();
         self.line("echo ended $?");
         self.wait_for_line(&format!("ended {status}"));
+    }
+
+    /// Repeats what a person would type again if nothing happened, until the screen shows this line.
+    #[track_caller]
+    pub(crate) fn insist(&self, typed: impl Fn(&Self), line: &str) {
+        let end = Instant::now() + patiently(PATIENCE);
+        while !has_line(&self.screen(), line) {
+            assert!(Instant::now() < end, "the screen never showed `{line}`:\n{}", self.screen());
+            typed(self);
+            std::thread::sleep(BETWEEN_TRIES);
+        }
     }
 
     #[track_caller]
@@ -136,4 +149,9 @@ impl Drop for Tmux<'_> {
             std::thread::sleep(BETWEEN_LOOKS);
         }
     }
+}
+
+/// Whether there is a line that is this and blanks.
+fn has_line(screen: &str, line: &str) -> bool {
+    screen.lines().any(|shown| shown.trim() == line)
 }

@@ -21,7 +21,7 @@ use crate::setup::TestUser;
 use crate::stage::Stage;
 use crate::tree;
 
-const DEADLINE: Duration = Duration::from_secs(180);
+const DEADLINE: Duration = Duration::from_secs(300);
 /// What a long run needs more, and a factor for slow machines by the tests' own knob.
 const LONG_FACTOR: u32 = 40;
 const LONG_RACES: &str = "PALISADE_LONG_RACES";

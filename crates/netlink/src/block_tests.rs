@@ -107,8 +107,12 @@ fn ranges_are_refused_by_a_link_but_for_the_resolver() {
         send("0.0.0.0:0", "198.18.0.1:53").unwrap();
         send("0.0.0.0:0", "203.0.113.1:53").unwrap();
         let Refusals { destinations, packets } = refusals(&linked.socket).unwrap();
+        let counted: u64 = destinations.iter().map(|refusal| refusal.packets).sum();
+        assert_eq!(packets, counted, "nothing that the kernel sends by itself");
+        // A refusal that comes to nothing, as the link is new, has TCP try again: how often is not ours to say.
+        let once = destinations.into_iter().map(|refusal| Refusal { packets: 1, ..refusal });
         assert_eq!(
-            destinations,
+            once.collect::<Vec<_>>(),
             [
                 refusal("10.1.2.3", 9, UDP),
                 refusal("10.1.2.3", 80, TCP),
@@ -116,7 +120,6 @@ fn ranges_are_refused_by_a_link_but_for_the_resolver() {
                 refusal("fd00::1", 443, TCP),
             ]
         );
-        assert_eq!(packets, 4, "nothing that the kernel sends by itself");
     });
 }
 

@@ -16,7 +16,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::{binaries, must, patiently};
 
-const DEFAULT_DEADLINE: Duration = Duration::from_secs(60);
+const DEFAULT_DEADLINE: Duration = Duration::from_secs(120);
 /// How long output may stay open once the program has ended.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 

@@ -20,12 +20,12 @@ pub(crate) const PROBES: &[Probe] = &[
     ("race-name", "open|mkdir|rename|link|symlink TRIES HARMLESS WANTED", race_name),
 ];
 
-/// How long the slower of the two threads is waited for.
+/// How long a race goes on at most: on a busy machine each try can take a thousand times as long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Lets `change` go on in another thread while `attempt` is tried this often, and on until there were
-/// enough tries with a change in them for it to be a race at all: on a busy machine the other thread may have no
-/// CPU for as long as thousands of tries take.
+/// enough tries with a change in them for it to be a race at all: the other thread may have no CPU for as long as
+/// thousands of tries take.
 pub(crate) fn race(
     tries: u32,
     change: impl Fn() -> io::Result<()> + Sync,
@@ -46,7 +46,7 @@ pub(crate) fn race(
         let _ = pin(0);
         let (mut done, mut races) = (0, 0);
         let won = loop {
-            if done >= tries && (races >= enough || Instant::now() > until) {
+            if done >= tries && races >= enough || Instant::now() > until {
                 break None;
             }
             let before = changes.load(Ordering::Relaxed);

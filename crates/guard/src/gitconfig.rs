@@ -4,10 +4,10 @@
 //! stays: git writes the whole file anew for every change. What git would read and we can not is
 //! refused.
 
-use crate::gitconfig_parse::{Entry, beginning_of, parse};
 use crate::gitconfig_values::{objection_to_subsection, objection_to_value, objection_to_worktree};
 use crate::list;
 use crate::lists::Listed;
+use palisade_gitconfig::{Entry, beginning_of, parse};
 use std::collections::HashMap;
 use std::path::Path;
 use thiserror::Error;
@@ -60,10 +60,10 @@ fn judge_with(old: Option<&[u8]>, new: &[u8], place: Option<&Place<'_>>) -> Resu
 }
 
 /// All values of a key, in order; `key` as the list of harmless ones has it, with `*` for any
-/// subsection. Of a file that was cut off, those before the cut.
+/// subsection. Of a file that git would not read to the end, those before that.
 pub fn values(config: &[u8], key: &str) -> Vec<Vec<u8>> {
     let entries = beginning_of(config).into_iter();
-    entries.filter(|entry| names(key, &entry.key)).filter_map(|entry| entry.value).collect()
+    entries.filter(|entry| names(key, entry)).filter_map(|entry| entry.value).collect()
 }
 
 fn judge_entry(entry: &Entry, place: Option<&Place<'_>>) -> Result<(), Refused> {
@@ -72,10 +72,11 @@ fn judge_entry(entry: &Entry, place: Option<&Place<'_>>) -> Result<(), Refused> 
     let objection = if let (b"core.worktree", Some(place)) = (entry.key.as_slice(), place) {
         objection_to_worktree(value, place)
     } else {
-        let Some(harmless) = HARMLESS.iter().find(|line| names(line.name, &entry.key)) else {
+        let Some(harmless) = HARMLESS.iter().find(|line| names(line.name, entry)) else {
             return Err(Refused::Key { key, line });
         };
-        Parts::of(&entry.key)
+        entry
+            .parts()
             .and_then(|parts| objection_to_subsection(parts.section, parts.subsection?))
             .or_else(|| objection_to_value(harmless.tags, value))
     };
@@ -87,8 +88,8 @@ fn judge_entry(entry: &Entry, place: Option<&Place<'_>>) -> Result<(), Refused> 
 
 /// Whether a key is meant by a line of the list: `section.key`, `section.*.key` with any subsection,
 /// `section.*` for every key of a section, `section.*.*` for those in a subsection.
-fn names(pattern: &str, key: &[u8]) -> bool {
-    let Some(parts) = Parts::of(key) else { return false };
+fn names(pattern: &str, entry: &Entry) -> bool {
+    let Some(parts) = entry.parts() else { return false };
     let mut pattern = pattern.split('.');
     let (section, second, third) = (pattern.next(), pattern.next(), pattern.next());
     let is = |wanted: Option<&str>, found: &[u8]| {
@@ -99,22 +100,6 @@ fn names(pattern: &str, key: &[u8]) -> bool {
             Some(_) => parts.subsection.is_some() && is(third, parts.name),
             None => parts.subsection.is_none() && is(second, parts.name),
         }
-}
-
-/// As git takes a key apart: up to the first dot, from the last one, and what is between.
-struct Parts<'k> {
-    section: &'k [u8],
-    subsection: Option<&'k [u8]>,
-    name: &'k [u8],
-}
-
-impl<'k> Parts<'k> {
-    fn of(key: &'k [u8]) -> Option<Self> {
-        let first = key.iter().position(|byte| *byte == b'.')?;
-        let last = key.iter().rposition(|byte| *byte == b'.')?;
-        let subsection = (first < last).then(|| &key[first + 1..last]);
-        Some(Self { section: &key[..first], subsection, name: &key[last + 1..] })
-    }
 }
 
 #[cfg(test)]

@@ -225,6 +225,7 @@ fn values_of_a_key_are_all_there() {
     assert_eq!(values(more, "include.path"), [b"a".to_vec()]);
     assert_eq!(values(more, "includeif.*.path"), [b"b".to_vec()]);
     assert_eq!(values(b"[core]hooksPath = a\n[co", "core.hookspath"), [b"a".to_vec()]);
+    assert_eq!(values(b"# \0\n[core]hooksPath = a\0b\n", "core.hookspath"), [b"a".to_vec()]);
 }
 
 fn git(dir: &Path, arguments: &[&str]) {

@@ -7,7 +7,6 @@
 
 mod fold;
 pub mod gitconfig;
-mod gitconfig_parse;
 mod gitconfig_values;
 pub mod lists;
 mod matcher;

@@ -1,8 +1,8 @@
 //! git: the public forges, and the hosts that `url.BASE.insteadOf` puts in their place (git-config(1)).
 
-use super::git_settings::{self, Setting};
-use super::{Look, Setup, Tool, url};
+use super::{LONGEST_TEXT, Look, Setup, Tool, url};
 use crate::Entry;
+use palisade_gitconfig::{Parts, beginning_of};
 use std::path::{Component, Path, PathBuf};
 
 /// With a reason beside each.
@@ -44,10 +44,33 @@ fn settings_files(look: &Look<'_>) -> Vec<PathBuf> {
 fn of_variables(look: &Look<'_>) -> Vec<Setting> {
     let count = look.var("GIT_CONFIG_COUNT").and_then(|count| count.parse::<usize>().ok());
     let settings = (0..count.unwrap_or(0).min(MOST_VARIABLES)).filter_map(|number| {
-        let name = look.var(&format!("GIT_CONFIG_KEY_{number}"))?;
-        Setting::named(name, look.var(&format!("GIT_CONFIG_VALUE_{number}"))?)
+        let key = look.var(&format!("GIT_CONFIG_KEY_{number}"))?;
+        let value = look.var(&format!("GIT_CONFIG_VALUE_{number}"))?;
+        Setting::of(key.as_bytes(), value.as_bytes())
     });
     settings.collect()
+}
+
+/// A setting with a value. Variables name section and key in any case.
+struct Setting {
+    section: String,
+    subsection: Option<String>,
+    key: String,
+    value: String,
+}
+
+impl Setting {
+    /// What is not UTF-8 names no host.
+    fn of(key: &[u8], value: &[u8]) -> Option<Self> {
+        let Parts { section, subsection, name } = Parts::of(key)?;
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec());
+        Some(Self {
+            section: text(section).ok()?.to_ascii_lowercase(),
+            subsection: subsection.map(text).transpose().ok()?,
+            key: text(name).ok()?.to_ascii_lowercase(),
+            value: text(value).ok()?,
+        })
+    }
 }
 
 /// Where settings stand.
@@ -59,21 +82,25 @@ struct Place<'p> {
 
 /// Whether the file may be believed is decided where it is read, whoever names it.
 fn read_file(look: &Look<'_>, file: &Path, depth: usize, setup: &mut Setup) {
-    if let Some(text) = look.text(file) {
-        add(look, git_settings::read(&text), &Place { file: Some(file), depth }, setup);
-    }
+    let Some(content) = look.read(file, LONGEST_TEXT) else { return };
+    let entries = beginning_of(&content).into_iter();
+    // A key without a value is true for git, and no place.
+    let settings = entries.filter_map(|entry| Setting::of(&entry.key, entry.value.as_deref()?));
+    add(look, settings.collect(), &Place { file: Some(file), depth }, setup);
 }
 
 fn add(look: &Look<'_>, settings: Vec<Setting>, place: &Place<'_>, setup: &mut Setup) {
     for Setting { section, subsection, key, value } in settings {
-        match (section.as_str(), key.as_str()) {
-            ("url", "insteadof" | "pushinsteadof") => setup.hosts.extend(base_entry(&subsection)),
-            ("include", "path") => {
+        match (section.as_str(), subsection, key.as_str()) {
+            ("url", Some(base), "insteadof" | "pushinsteadof") => {
+                setup.hosts.extend(base_entry(&base));
+            }
+            ("include", None, "path") => {
                 if let Some(file) = included(look, &value, place) {
                     read_file(look, &file, place.depth + 1, setup);
                 }
             }
-            ("includeif", "path") => {
+            ("includeif", Some(_), "path") => {
                 if let Some(file) = included(look, &value, place) {
                     let mut conditional = Setup::default();
                     read_file(look, &file, place.depth + 1, &mut conditional);

@@ -38,8 +38,20 @@ fn git_settings_are_read_as_git_writes_them() {
         ("[url \"https://no.example/\"]\n[user]\n insteadOf = x\n", &[]),
         ("[url \"https://no.example/\"\ninsteadOf = x\n", &[]),
         ("insteadOf = x\n", &[]),
+        // Where git gives up, reading ends; what stood before counts.
+        (
+            "[url \"https://a.example/\"] insteadOf=x\n[a]b=\\x\n[url \"https://no.example/\"]insteadOf=x",
+            &["a.example:443"],
+        ),
+        ("[a] b c\n[url \"https://no.example/\"] insteadOf=x", &[]),
+        // Git wants a value.
+        ("[url \"https://no.example/\"] insteadOf\n", &[]),
+        ("[include \"x\"] path = more\n", &[]),
+        ("[include] path\n[url \"https://a.example/\"] insteadOf =\n", &["a.example:443"]),
     ] {
-        let files = Invented::default().with("/home/u/.gitconfig", text);
+        let files = Invented::default()
+            .with("/home/u/.gitconfig", text)
+            .with("/home/u/more", "[url \"https://no.example/\"] insteadOf = x\n");
         assert_eq!(replaced(&files, &[]), expected, "{text}");
     }
     let env = [
@@ -53,6 +65,16 @@ fn git_settings_are_read_as_git_writes_them() {
     ];
     let files = Invented::default().with("/home/u/more", "[url \"ssh://m.example\"] insteadOf=x");
     assert_eq!(replaced(&files, &env), ["env.example:443", "m.example:22"]);
+}
+
+/// Proves: NET-3 default-hosts
+#[test]
+fn bytes_that_are_no_text_hide_no_other_setting_of_git() {
+    let mut files = Invented::default();
+    let content = b"# \0\n[user]\n name = Ren\xe9\n[url \"https://\xff.example/\"] insteadOf = x\n\
+        [url \"https://a.example/\"] insteadOf = x\n";
+    files.0.insert("/home/u/.gitconfig".into(), content.to_vec());
+    assert_eq!(replaced(&files, &[]), ["a.example:443"]);
 }
 
 /// Proves: NET-3 default-hosts

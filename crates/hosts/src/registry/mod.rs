@@ -6,7 +6,6 @@
 
 mod cargo;
 mod git;
-mod git_settings;
 mod npm;
 mod pip;
 mod url;

@@ -1,29 +1,44 @@
 //! Git's configuration syntax, byte for byte as git's own reader has it (config.c, `git_parse_source`):
 //! whatever git would see in a file must be seen here.
 
+use crate::Parts;
+
 /// One setting as git sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub struct Entry {
     /// Section and name in lower case; a quoted subsection as it is written.
-    pub(crate) key: Vec<u8>,
+    pub key: Vec<u8>,
     /// `None` for a name alone, which git reads as true.
-    pub(crate) value: Option<Vec<u8>>,
-    pub(crate) line: usize,
+    pub value: Option<Vec<u8>>,
+    pub line: usize,
 }
 
+impl Entry {
+    pub fn parts(&self) -> Option<Parts<'_>> {
+        Parts::of(&self.key)
+    }
+}
+
+/// Where a file can not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bad {
-    pub(crate) line: usize,
-    pub(crate) why: &'static str,
+pub struct Bad {
+    pub line: usize,
+    pub why: &'static str,
 }
 
-pub(crate) fn parse(text: &[u8]) -> Result<Vec<Entry>, Bad> {
+/// The whole of a file, if there is no doubt about any of it.
+pub fn parse(text: &[u8]) -> Result<Vec<Entry>, Bad> {
+    if let Some(at) = text.iter().position(|byte| *byte == 0) {
+        // Git reads on behind it; other programs that read such files may not.
+        let line = 1 + text[..at].iter().filter(|byte| **byte == b'\n').count();
+        return Err(Bad { line, why: "it has a NUL in it" });
+    }
     let mut entries = Vec::new();
     read(text, &mut entries).map(|()| entries)
 }
 
-/// As far as it can be read.
-pub(crate) fn beginning_of(text: &[u8]) -> Vec<Entry> {
+/// What git sees in a file up to where it would give up.
+pub fn beginning_of(text: &[u8]) -> Vec<Entry> {
     let mut entries = Vec::new();
     let _cut_off_here = read(text, &mut entries);
     entries
@@ -31,11 +46,6 @@ pub(crate) fn beginning_of(text: &[u8]) -> Vec<Entry> {
 
 fn read(text: &[u8], entries: &mut Vec<Entry>) -> Result<(), Bad> {
     let mut reader = Reader { text, at: 0, line: 1 };
-    if let Some(at) = text.iter().position(|byte| *byte == 0) {
-        // Git cuts a value off there, and goes on behind it.
-        let line = 1 + text[..at].iter().filter(|byte| **byte == b'\n').count();
-        return Err(Bad { line, why: "it has a NUL in it" });
-    }
     if text.starts_with("\u{feff}".as_bytes()) {
         reader.at = 3;
     }
@@ -55,7 +65,7 @@ fn read(text: &[u8], entries: &mut Vec<Entry>) -> Result<(), Bad> {
                 let mut key = section.clone();
                 key.push(first.to_ascii_lowercase());
                 let value = reader.name_and_value(&mut key)?;
-                entries.push(Entry { key, value, line });
+                entries.push(Entry { key: c_string(key), value: value.map(c_string), line });
             }
             Byte::Of(_) => return Err(Bad { line, why: "no setting starts like this" }),
         }
@@ -206,10 +216,17 @@ impl Reader<'_> {
     }
 }
 
+/// Git hands keys and values around as strings that a NUL ends.
+fn c_string(mut bytes: Vec<u8>) -> Vec<u8> {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    bytes.truncate(end);
+    bytes
+}
+
 fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-'
 }
 
 #[cfg(test)]
-#[path = "gitconfig_parse_tests.rs"]
+#[path = "parse_tests.rs"]
 mod tests;

@@ -59,6 +59,21 @@ fn what_git_refuses_is_refused() {
     assert_eq!(parse(b"[a]\nb = c\0d").unwrap_err().line, 2);
 }
 
+#[test]
+fn what_stands_before_an_error_is_read() {
+    for (text, expected) in [
+        ("[a] b = c\n[d", &["a.b"][..]),
+        ("[a] b = c\nd = \"e\n", &["a.b"]),
+        ("[a] b = c\n\0\nd = e\n", &["a.b"]),
+        ("[a] # \0\nb = c\n", &["a.b"]),
+        ("[a \"b\0\"] c = d\n", &["a.b"]),
+        ("]\n[a] b = c\n", &[]),
+    ] {
+        let keys: Vec<_> = beginning_of(text.as_bytes()).into_iter().map(|it| it.key).collect();
+        assert_eq!(keys, expected.iter().map(|key| key.as_bytes()).collect::<Vec<_>>(), "{text:?}");
+    }
+}
+
 fn pieces() -> impl Strategy<Value = String> {
     let words = [
         "[",
@@ -92,12 +107,15 @@ fn pieces() -> impl Strategy<Value = String> {
         "\nk = v\n",
         "[r \"o\\\\\"]",
         "1",
+        "\0",
+        "#\0\n",
+        "[a \"b\0c\"]",
     ];
     proptest::collection::vec(select(words.to_vec()), 0..14).prop_map(|words| words.concat())
 }
 
-/// What git itself sees in a file, or nothing if it refuses the file.
-fn seen_by_git(text: &str) -> Option<Vec<u8>> {
+/// What git itself sees in a file, and whether it reads it to the end.
+fn seen_by_git(text: &str) -> (Vec<u8>, bool) {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("config");
     std::fs::write(&file, text).unwrap();
@@ -108,7 +126,7 @@ fn seen_by_git(text: &str) -> Option<Vec<u8>> {
         .current_dir(dir.path())
         .output()
         .expect("git");
-    output.status.success().then_some(output.stdout)
+    (output.stdout, output.status.success())
 }
 
 fn as_git_prints(entries: &[Entry]) -> Vec<u8> {
@@ -130,13 +148,14 @@ proptest! {
     /// Proves: FS-9 git-parser
     #[test]
     fn git_sees_exactly_what_is_seen_here(text in pieces()) {
-        let here = parse(text.as_bytes());
-        match seen_by_git(&text) {
-            Some(there) => {
-                let here = here.map(|entries| as_git_prints(&entries));
-                prop_assert_eq!(here, Ok(there), "{:?}", text);
+        let (there, to_the_end) = seen_by_git(&text);
+        prop_assert_eq!(as_git_prints(&beginning_of(text.as_bytes())), there.clone(), "{:?}", text);
+        match parse(text.as_bytes()) {
+            Ok(entries) => {
+                prop_assert!(to_the_end, "git refuses {:?}", text);
+                prop_assert_eq!(as_git_prints(&entries), there, "{:?}", text);
             }
-            None => prop_assert!(here.is_err(), "git refuses {:?}", text),
+            Err(_) => prop_assert!(!to_the_end || text.contains('\0'), "git reads {:?}", text),
         }
     }
 }

@@ -32,6 +32,7 @@ fn the_connection_waits_and_a_yes_lets_it_through() {
     let run = waiting(&net, &format!("{FETCH}; {FETCH}"));
     let asked = &questions(&net, 1)[0];
     assert_eq!((&asked["host"], &asked["port"]), (&"other.example".into(), &80.into()), "{asked}");
+    assert_eq!(asked["processes"][0]["args"][0], "curl", "{asked}");
     assert!(
         net.lab.journal().is_empty(),
         "nothing left before the answer: {:#?}",

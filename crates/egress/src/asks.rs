@@ -8,6 +8,7 @@ use crate::wire::{Holds, Told};
 use palisade_hosts::Host;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
 use std::time::Instant;
 use tokio::sync::watch;
 
@@ -74,6 +75,19 @@ struct Waiting<'a> {
     ask: u64,
 }
 
+tokio::task_local! {
+    /// Whose connection this task serves, by the address it has inside.
+    static CLIENT: Option<SocketAddr>;
+}
+
+/// Whatever is asked meanwhile is asked for this client.
+pub(crate) async fn on_behalf_of<T>(
+    client: Option<SocketAddr>,
+    serving: impl Future<Output = T>,
+) -> T {
+    CLIENT.scope(client, serving).await
+}
+
 impl Asks {
     pub(crate) fn new(events: Events) -> Self {
         let state = State {
@@ -112,7 +126,8 @@ impl Asks {
         let ask = state.asked;
         let (answer, answered) = watch::channel(None);
         state.open.insert(ask, Open { host: host.clone(), port, waiting: 1, answer });
-        self.events.tell(Told::Asked { ask, host: host.to_string(), port });
+        let client = CLIENT.try_with(|client| *client).ok().flatten();
+        self.events.tell(Told::Asked { ask, host: host.to_string(), port, client });
         Ok((ask, answered))
     }
 

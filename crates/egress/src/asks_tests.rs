@@ -21,7 +21,24 @@ fn yes() -> Answer {
 }
 
 fn asked(ask: u64, name: &str) -> Told {
-    Told::Asked { ask, host: name.to_owned(), port: 443 }
+    Told::Asked { ask, host: name.to_owned(), port: 443, client: None }
+}
+
+/// Proves: NET-8 asked
+#[test]
+fn the_first_who_waits_is_told() {
+    run(async {
+        let (asks, mut outbox) = asks();
+        let client = |port| Some(SocketAddr::from(([198, 18, 0, 1], port)));
+        for port in [4001, 4002] {
+            let asks = Rc::clone(&asks);
+            let ask = async move { asks.ask(&host("a.example"), 443).await };
+            spawn_local(on_behalf_of(client(port), ask));
+            yield_now().await;
+        }
+        let Told::Asked { client: told, .. } = &outbox.rest()[0] else { panic!("no question") };
+        assert_eq!(*told, client(4001));
+    });
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use crate::engine::{Engine, Refused, Wanted};
 use crate::peek::{First, Kind};
-use crate::{accept, dns, explicit, http, passage, tunnel, turned_away};
+use crate::{accept, asks, dns, explicit, http, passage, tunnel, turned_away};
 use palisade_hosts::inside::is_ours;
 use palisade_hosts::{Host, INSIDE_V4, INSIDE_V6, PROXY_PORT};
 use palisade_record::network::Via;
@@ -52,7 +52,7 @@ async fn serve_meant(engine: Rc<Engine>, client: TcpStream, meant: SocketAddr) {
         return tunnel::reset(client);
     };
     let via = if whom == Meant::Proxy { Via::Http } else { Via::Transparent };
-    let serving = async {
+    let serving = asks::on_behalf_of(client.peer_addr().ok(), async {
         match whom {
             Meant::Proxy => explicit::serve(Rc::clone(&engine), client).await,
             Meant::Resolver => dns::serve_tcp(Rc::clone(&engine), client).await,
@@ -63,7 +63,7 @@ async fn serve_meant(engine: Rc<Engine>, client: TcpStream, meant: SocketAddr) {
             }
             Meant::Host(host, port) => go(Rc::clone(&engine), client, host, port).await,
         }
-    };
+    });
     if seat.hold(serving).await.is_none() {
         turned_away::tell(&engine, via, destination, engine.load.pushed_out());
     }

@@ -160,7 +160,7 @@ fn what_was_said_while_waiting_for_an_answer_is_not_lost() {
         let Told::Asked { ask, .. } = outbox.next().await else { panic!("no question") };
         tokio::task::yield_now().await;
         let source = "terminal".to_owned();
-        engine.answered(ask, crate::asks::Answer { allowed: true, source }, Holds::Once);
+        engine.answered(ask, asks::Answer { allowed: true, source }, Holds::Once);
         let (mut server, _) = listener.accept().await.unwrap();
         let mut heard = [0; 6];
         server.read_exact(&mut heard).await.unwrap();

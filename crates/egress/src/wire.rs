@@ -5,6 +5,7 @@
 
 use palisade_record::network::{ConnectionClosed, NameQueried, NetworkAttempt};
 use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
 
 /// No packet is longer.
 pub const LONGEST_PACKET: usize = 16 * 1024;
@@ -22,6 +23,8 @@ pub enum Told {
         ask: u64,
         host: String,
         port: u16,
+        /// Who connected first, by the address of its socket inside.
+        client: Option<SocketAddr>,
     },
     /// Nobody waits for it any more.
     Withdrawn {

@@ -25,6 +25,7 @@ mod limits;
 mod normalize;
 mod output;
 mod places;
+mod process;
 pub mod proxy;
 mod relay;
 mod reporting;

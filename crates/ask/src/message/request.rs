@@ -88,6 +88,9 @@ pub struct HostRequest {
     pub host: String,
     pub port: u16,
     pub reason: String,
+    /// Those who wait, as far as they could be found.
+    #[serde(default)]
+    pub processes: Vec<WaitingProcess>,
     pub requests: Vec<u64>,
     pub asked_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,6 +105,7 @@ impl HostRequest {
             host: host.host.clone(),
             port: host.port,
             reason: question.reason.clone(),
+            processes: question.processes.iter().map(WaitingProcess::from).collect(),
             requests: question.requests.clone(),
             asked_at: question.asked_at,
             expires_at: question.expires_at,
@@ -116,7 +120,7 @@ impl From<HostRequest> for Question {
             session: wire.session,
             subject: Subject::Host(HostSubject { host: wire.host, port: wire.port }),
             reason: wire.reason,
-            processes: Vec::new(),
+            processes: wire.processes.into_iter().map(Process::from).collect(),
             requests: wire.requests,
             is_secret: false,
             asked_at: wire.asked_at,

@@ -8,7 +8,8 @@ use super::tally::Tally;
 use crate::answers::HostAnswer;
 use crate::asking::{Moment, People, who};
 use palisade_ask::{
-    Asked, Decided, HostSubject, Lifetime, NewQuestion, Now, QuestionId, Source, Store, Subject,
+    Asked, Decided, HostSubject, Lifetime, NewQuestion, Now, Process, QuestionId, Source, Store,
+    Subject,
 };
 use palisade_egress::wire::{Holds, Order, Told};
 use palisade_gate::Effect;
@@ -17,6 +18,7 @@ use palisade_policy::model::OnAsk;
 use palisade_record::network::HostDecided;
 use palisade_record::{Decision, Kind};
 use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// The source of a no to what is not a host at all.
@@ -75,7 +77,13 @@ impl Hub {
         self.on_ask
     }
 
-    pub(super) fn told(&mut self, told: Told, at: &mut Moment<'_>) {
+    /// `asker` finds the program that has a connection, if a person is to see it.
+    pub(super) fn told(
+        &mut self,
+        told: Told,
+        asker: impl FnOnce(SocketAddr) -> Option<Process>,
+        at: &mut Moment<'_>,
+    ) {
         match told {
             Told::Ready => {}
             Told::Attempt(attempt) => {
@@ -90,9 +98,12 @@ impl Hub {
                 self.tally.queried(&queried);
                 self.record(Kind::NameQueried(Box::new(queried)));
             }
-            Told::Asked { ask, host, port } => match Host::parse(&host) {
-                // As our own parser spells it, so that what a person reads and what is saved is one host.
-                Ok(host) => self.asked(ask, HostSubject { host: host.to_string(), port }, at),
+            Told::Asked { ask, host, port, client } => match Host::parse(&host) {
+                Ok(host) => {
+                    // As our own parser spells it, so that what a person reads and what is saved is one host.
+                    let host = HostSubject { host: host.to_string(), port };
+                    self.asked(ask, host, || client.and_then(asker), at);
+                }
                 // No host, so no question: a yes would save something else, a pattern even.
                 Err(_) => self.decide(ask, &HostSubject { host, port }, Decision::Denied, NO_HOST),
             },
@@ -158,7 +169,13 @@ impl Hub {
     }
 
     /// The policy's `onAsk`, or a person.
-    fn asked(&mut self, ask: u64, host: HostSubject, at: &mut Moment<'_>) {
+    fn asked(
+        &mut self,
+        ask: u64,
+        host: HostSubject,
+        asker: impl FnOnce() -> Option<Process>,
+        at: &mut Moment<'_>,
+    ) {
         // A number is asked once; a second time is a process that is out of its mind, and gets no second answer.
         if self.waiting.contains_key(&ask) {
             return;
@@ -175,7 +192,7 @@ impl Hub {
             request: ask,
             subject: Subject::Host(host.clone()),
             reason: "no rule names it".to_owned(),
-            process: None,
+            process: asker(),
             is_secret: false,
             patience: Some(self.patience),
         };

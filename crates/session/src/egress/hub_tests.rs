@@ -7,6 +7,7 @@ use palisade_gate::Effect;
 use palisade_policy::model::OnAsk;
 use palisade_record::network::{Action as Verdict, NetworkAttempt, Via};
 use palisade_record::{Decision, Kind};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 const YES: Answer = Answer::Allow { scope: Scope::File, lifetime: Lifetime::Once };
@@ -30,11 +31,25 @@ impl Scene {
 
     fn tell(&mut self, told: Told) {
         let (queue, people) = (&mut self.queue, self.people);
-        self.hub.told(told, &mut Moment { queue, people, now: Now::read() });
+        self.hub.told(told, |_| None, &mut Moment { queue, people, now: Now::read() });
+    }
+
+    /// Whether the program was looked for that asks.
+    fn looks_for_the_asker(&mut self, ask: u64, host: &str) -> bool {
+        let (queue, people) = (&mut self.queue, self.people);
+        let client = Some(SocketAddr::from(([198, 18, 0, 1], 4001)));
+        let told = Told::Asked { ask, host: host.to_owned(), port: 443, client };
+        let mut looked = false;
+        let asker = |_| {
+            looked = true;
+            None
+        };
+        self.hub.told(told, asker, &mut Moment { queue, people, now: Now::read() });
+        looked
     }
 
     fn ask(&mut self, ask: u64, host: &str) {
-        self.tell(Told::Asked { ask, host: host.to_owned(), port: 443 });
+        self.tell(Told::Asked { ask, host: host.to_owned(), port: 443, client: None });
     }
 
     fn answer(&mut self, id: u64, answer: Answer) -> Result<(), AnswerError> {
@@ -276,4 +291,15 @@ fn every_attempt_is_recorded_as_it_was_told() {
     scene.tell(Told::Attempt(attempt.clone()));
     let recorded = scene.done().recorded;
     assert_eq!(recorded, [Kind::NetworkAttempt(Box::new(attempt))]);
+}
+
+/// Proves: NET-8 asked
+#[test]
+fn the_program_is_looked_for_only_if_somebody_will_read_it() {
+    let mut scene = Scene::new(OnAsk::Ask);
+    assert!(scene.looks_for_the_asker(1, "a.example"));
+    assert!(!scene.looks_for_the_asker(2, "no host"));
+    scene.people = People::Nobody;
+    assert!(!scene.looks_for_the_asker(3, "b.example"));
+    assert!(!Scene::new(OnAsk::Allow).looks_for_the_asker(1, "a.example"));
 }

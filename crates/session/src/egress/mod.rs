@@ -4,6 +4,7 @@
 //! judges connections; nothing here does. A run whose way out has gone wrong is ended: it must not go on with nobody
 //! logging what it tries.
 
+mod asker;
 mod config;
 mod facts;
 mod hub;
@@ -51,6 +52,8 @@ pub(crate) struct WayOut<'p> {
     /// Until the process is started with it.
     config: Option<Config>,
     outlet: Option<Outlet>,
+    /// Pid 1 inside, as the host numbers it.
+    top: Option<u32>,
     stores: Stores,
     /// Answers that could not be kept.
     notes: Vec<String>,
@@ -72,11 +75,12 @@ impl<'p> WayOut<'p> {
             None => Duration::ZERO,
         };
         let hub = Hub::new(plan.on_ask, patience, tally);
-        Some(Self { plan, hub, config, outlet: None, stores, notes: Vec::new() })
+        Some(Self { plan, hub, config, outlet: None, top: None, stores, notes: Vec::new() })
     }
 
     /// The namespace is there, and its listeners came out of it.
-    pub(crate) fn start(&mut self, inside: InsideNetwork) -> Result<(), SessionError> {
+    pub(crate) fn start(&mut self, inside: InsideNetwork, top: u32) -> Result<(), SessionError> {
+        self.top = Some(top);
         if !matches!(self.plan.egress, Some(Egress::Nat(_))) {
             self.hub.tally.front(inside.front.name());
         }
@@ -111,7 +115,9 @@ impl<'p> WayOut<'p> {
                 Told::Asked { .. } => asking.people(terminal, self.hub.on_ask()),
                 _ => People::Nobody,
             };
-            self.hub.told(told, &mut asking.moment(people));
+            let top = self.top;
+            let asker = |client| asker::asker(top?, client);
+            self.hub.told(told, asker, &mut asking.moment(people));
         }
         Ok(())
     }
@@ -174,7 +180,10 @@ impl<'p> WayOut<'p> {
     fn hear_the_rest(&mut self, outlet: &Outlet, asking: &mut Asking, until: Instant) {
         loop {
             match outlet.receive() {
-                Heard::Told(told) => self.hub.told(told, &mut asking.moment(People::Nobody)),
+                Heard::Told(told) => {
+                    // Nobody is left who could have asked.
+                    self.hub.told(told, |_| None, &mut asking.moment(People::Nobody));
+                }
                 Heard::Nothing => {
                     let left = until.saturating_duration_since(Instant::now());
                     let mut set = [PollFd::from_borrowed_fd(outlet.socket(), PollFlags::IN)];

@@ -9,9 +9,9 @@ mod outcome;
 
 use super::grants::Grants;
 use super::inquiry::{Found, Inquiry, Need, Stage};
-use super::process::{Held, Known};
 use super::tally::Tally;
 use crate::asking::Moment;
+use crate::process::{Held, Known};
 use palisade_ask::{Answer, Decided, Lifetime, Now, QuestionId, Queue, Source};
 use palisade_broker::{Reply, Touch};
 use palisade_gate::{Access, Decider, Rule};

@@ -6,7 +6,6 @@
 mod grants;
 mod hub;
 mod inquiry;
-mod process;
 mod tally;
 mod verdict;
 

@@ -7,7 +7,7 @@ impl Watch<'_> {
     /// The network namespace is made and its listeners have come: they are served from now on.
     pub(super) fn open_way_out(&mut self) -> Result<(), SessionError> {
         match (&mut self.way_out, self.running.take_network()) {
-            (Some(way_out), Some(inside)) => way_out.start(inside),
+            (Some(way_out), Some(inside)) => way_out.start(inside, self.running.pid()),
             _ => Ok(()),
         }
     }

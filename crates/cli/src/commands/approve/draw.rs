@@ -184,8 +184,8 @@ fn detail(row: &Row, theme: Theme, width: usize, now: Timestamp) -> Vec<Line<'st
         sheet.add("directory", &format!("{}/**", path(directory)), plain);
     }
     sheet.add("why asked", &escape::text(&question.reason), plain);
-    if let (Some(file), Some(process)) = (file, question.processes.first()) {
-        sheet.process(process, &file.operation);
+    if let Some(process) = question.processes.first() {
+        sheet.process(process, file.map(|file| file.operation.as_str()));
     }
     let waiting = question.requests.len();
     if waiting > 1 && file.is_some() {
@@ -221,14 +221,12 @@ impl Sheet {
         }
     }
 
-    fn process(&mut self, process: &Process, operation: &str) {
+    fn process(&mut self, process: &Process, operation: Option<&str>) {
         let plain = Style::new();
-        let by = format!(
-            "{} (process {}), by {}",
-            escape::text(&process.executable),
-            process.pid,
-            escape::text(operation)
-        );
+        let mut by = format!("{} (process {})", escape::text(&process.executable), process.pid);
+        if let Some(operation) = operation {
+            by = format!("{by}, by {}", escape::text(operation));
+        }
         self.add("wanted by", &by, plain);
         let arguments: Vec<String> =
             process.arguments.iter().map(|argument| escape::quoted(argument)).collect();

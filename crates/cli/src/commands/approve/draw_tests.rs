@@ -291,11 +291,15 @@ fn a_host_is_shown_whole_and_escaped() {
     let mut asked = question(4, "/");
     let host = "reg\u{1b}istry.example".to_owned();
     asked.subject = Subject::Host(HostSubject { host, port: 8443 });
-    asked.processes.clear();
     asked.reason = "no rule names it".to_owned();
+    let mut unknown = asked.clone();
+    unknown.processes.clear();
     let mut terminal = terminal(60, 14);
-    let mut board = board(vec![row(asked)]);
-    let drawn = drawn(&mut terminal, &mut board, COLOURED);
+    let mut shown = |asked| drawn(&mut terminal, &mut board(vec![row(asked)]), COLOURED);
+    let known = shown(asked);
+    let by = "wanted by   /usr/bin/cc (process 4242)";
+    assert!(known.lines().any(|line| line.trim_end().ends_with(by)), "{known}");
+    let drawn = shown(unknown);
     assert!(drawn.contains("1c9e0a55:4  connect reg\\x1bistry.example:8443"), "{drawn}");
     assert!(drawn.contains("why asked   no rule names it"), "{drawn}");
     assert!(!drawn.contains("directory") && !drawn.contains("wanted by"), "{drawn}");

@@ -3,8 +3,8 @@
 use super::{Action, Fresh, Hub};
 use crate::gate::grants::{Lasting, Part, refusal, takes_descriptor};
 use crate::gate::inquiry::Found;
-use crate::gate::process::{Held, Known};
 use crate::gate::verdict::{Verdict, asked_access, rule_of};
+use crate::process::{Held, Known};
 use palisade_ask::{Decided, Lifetime, Now, Scope, Subject};
 use palisade_broker::{Reply, Touch, Wants};
 use palisade_gate::Access;

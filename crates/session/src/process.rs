@@ -16,7 +16,7 @@ const MOST_ANCESTORS: usize = 8;
 const LONGEST_TEXT: usize = 4096;
 
 /// `thread` and `top` (pid 1 of the sandbox) as the host numbers them.
-pub(super) fn describe(thread: u32, top: u32, executable: &[u8], cwd: &[u8]) -> Process {
+pub(crate) fn describe(thread: u32, top: u32, executable: &[u8], cwd: &[u8]) -> Process {
     let status = status(thread);
     let pid = number(&status, "Tgid:").unwrap_or(thread);
     let mut ancestors = Vec::new();
@@ -43,14 +43,14 @@ pub(super) fn describe(thread: u32, top: u32, executable: &[u8], cwd: &[u8]) -> 
 
 /// A process, told apart from a later one that got its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Known {
-    pub(super) pid: u32,
+pub(crate) struct Known {
+    pub(crate) pid: u32,
     /// In ticks since the host booted; none of one that is gone.
     started: Option<u64>,
 }
 
 impl Known {
-    pub(super) fn of_process(pid: u32) -> Self {
+    pub(crate) fn of_process(pid: u32) -> Self {
         let stat = read(pid, "stat");
         Self { pid, started: Stat::of(&stat).and_then(|fields| fields.number(22)) }
     }
@@ -64,27 +64,27 @@ impl Known {
 /// A process by a descriptor. A start is told in hundredths of a second, in which a number can be given anew; while
 /// this one lives its number is nobody else's.
 #[derive(Debug)]
-pub(super) struct Held {
-    pub(super) pid: u32,
+pub(crate) struct Held {
+    pub(crate) pid: u32,
     pidfd: OwnedFd,
 }
 
 impl Held {
-    pub(super) fn of(known: &Known) -> Option<Self> {
+    pub(crate) fn of(known: &Known) -> Option<Self> {
         let pid = Pid::from_raw(i32::try_from(known.pid).ok()?)?;
         let pidfd = pidfd_of(pid).ok()?;
         // In this order: who is held by now is who was known.
         Known::of_process(known.pid).is(known).then_some(Self { pid: known.pid, pidfd })
     }
 
-    pub(super) fn lives(&self) -> bool {
+    pub(crate) fn lives(&self) -> bool {
         let mut ended = [PollFd::new(&self.pidfd, PollFlags::IN)];
         rustix::event::poll(&mut ended, Some(&Timespec::default())) == Ok(0)
     }
 }
 
 /// The process that a thread belongs to.
-pub(super) fn process_of(thread: u32) -> u32 {
+pub(crate) fn process_of(thread: u32) -> u32 {
     number(&status(thread), "Tgid:").unwrap_or(thread)
 }
 

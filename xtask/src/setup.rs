@@ -35,6 +35,7 @@ const NEEDED: &[(Needed, &str)] = &[
     (Needed::Program("time"), "time"),
     (Needed::Program("ps"), "procps"),
     (Needed::Program("ip"), "iproute2"),
+    (Needed::Program("nft"), "nftables"),
     (Needed::Program("su"), "util-linux"),
     (Needed::Program("umount"), "mount"),
     (Needed::Program("ssh"), "openssh-client"),

@@ -177,11 +177,11 @@ fn add_refusal(table: &mut Table, versions: &[Version]) {
     table.side_chain(REFUSE);
     table.counter(REFUSED);
     for version in versions.iter().copied() {
-        let (set, address_length) = match version {
-            Version::V4 => (REFUSED_V4, 4),
-            Version::V6 => (REFUSED_V6, 16),
+        let set = match version {
+            Version::V4 => REFUSED_V4,
+            Version::V6 => REFUSED_V6,
         };
-        table.counting_set(set, 4 + address_length + 4, MOST_DESTINATIONS);
+        table.counting_set(set, version, MOST_DESTINATIONS);
         let port = key_port(version);
         let of_version = || Rule::new().version(version);
         let key = |rule: Rule| rule.load_protocol(FIRST).load_destination(version, FIRST + 1);
@@ -221,3 +221,7 @@ mod tests;
 #[cfg(test)]
 #[path = "block_tests.rs"]
 mod block_tests;
+
+#[cfg(test)]
+#[path = "listing_tests.rs"]
+mod listing_tests;

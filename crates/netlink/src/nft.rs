@@ -43,6 +43,11 @@ impl Family {
             Self::Ip => [NFPROTO_IPV4, 0, 0, 0],
         }
     }
+
+    /// Whether its tables see no other packets.
+    fn is_only(self, version: Version) -> bool {
+        matches!((self, version), (Self::Ip, Version::V4))
+    }
 }
 
 /// Version of addresses.
@@ -133,9 +138,18 @@ impl Table {
         self.message("add a chain", NEWCHAIN, flags::CREATE).text(1, &self.name).text(3, name)
     }
 
-    /// A set that rules add to, each member with a counter of its own.
-    pub(crate) fn counting_set(&mut self, name: &str, key_length: usize, most: u32) {
+    /// A set that rules add to, each member with a counter of its own. A member is protocol, address and port.
+    pub(crate) fn counting_set(&mut self, name: &str, version: Version, most: u32) {
         const EVAL: u32 = 0x20;
+        // As nft numbers types (its datatype.h), six bits each: the kernel does not care, who lists the set does.
+        const PROTOCOL: u32 = 12;
+        const PORT: u32 = 13;
+        let (address, address_length) = match version {
+            Version::V4 => (7, 4),
+            Version::V6 => (8, 16),
+        };
+        let key_type = (PROTOCOL << 12) | (address << 6) | PORT;
+        let key_length = 4 + address_length + 4;
         let message = self.message("add a set", NEWSET, flags::CREATE);
         let id = u32::try_from(self.messages.len()).unwrap_or(u32::MAX);
         self.messages.push(
@@ -143,8 +157,8 @@ impl Table {
                 .text(1, &self.name)
                 .text(2, name)
                 .number(3, EVAL)
-                .number(4, 0)
-                .number(5, u32::try_from(key_length).unwrap_or(u32::MAX))
+                .number(4, key_type)
+                .number(5, key_length)
                 .nested(9, |size| size.number(1, most))
                 .number(10, id),
         );
@@ -159,8 +173,9 @@ impl Table {
 
     pub(crate) fn rule(&mut self, chain: &str, rule: Rule) {
         let message = self.message("add a rule", NEWRULE, flags::CREATE | flags::APPEND);
+        let expressions = rule.expressions(self.family);
         self.messages.push(message.text(1, &self.name).text(2, chain).nested(4, |list| {
-            rule.0.into_iter().fold(list, |list, expression| {
+            expressions.into_iter().fold(list, |list, expression| {
                 list.nested(LIST_ELEM, |item| expression.write(item))
             })
         }));
@@ -196,7 +211,11 @@ pub(crate) fn get_counter(family: Family, table: &str, name: &str) -> Message {
 
 /// What is looked at in a packet, and what becomes of it, from left to right.
 #[derive(Debug, Default)]
-pub(crate) struct Rule(Vec<Expression>);
+pub(crate) struct Rule {
+    /// Looked at first, where a table sees both.
+    version: Option<Version>,
+    expressions: Vec<Expression>,
+}
 
 /// Of the loopback interface, in every namespace (`LOOPBACK_IFINDEX`).
 const LOOPBACK_INDEX: u32 = 1;
@@ -209,7 +228,18 @@ impl Rule {
     }
 
     pub(crate) fn version(self, version: Version) -> Self {
-        self.meta(15, FIRST).equals(FIRST, &[version.protocol()])
+        Self { version: Some(version), ..self }
+    }
+
+    /// In a table that sees one version only, asking for it is more than idle: nft 1.0.6 takes it for another layer
+    /// and aborts in the midst of listing the host's whole ruleset.
+    fn expressions(self, family: Family) -> Vec<Expression> {
+        let asked = self.version.filter(|version| !family.is_only(*version));
+        let mut all = asked.map_or_else(Vec::new, |version| {
+            Self::new().meta(15, FIRST).equals(FIRST, &[version.protocol()]).expressions
+        });
+        all.extend(self.expressions);
+        all
     }
 
     pub(crate) fn protocol(self, protocol: u8) -> Self {
@@ -409,7 +439,7 @@ impl Rule {
     }
 
     fn push(mut self, name: &'static str, data: impl FnOnce(Message) -> Message + 'static) -> Self {
-        self.0.push(Expression { name, data: Box::new(data) });
+        self.expressions.push(Expression { name, data: Box::new(data) });
         self
     }
 }

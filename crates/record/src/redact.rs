@@ -3,7 +3,10 @@
 //! A heuristic for the sake of people who read logs: it errs towards hiding too much, and is never a
 //! reason to treat a log as public. Nothing here may be relied on to protect a secret.
 
+mod login;
+
 use crate::digest::Digest;
+use login::{Form, mask_password};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
@@ -46,8 +49,8 @@ enum Next {
     Plain,
     /// One word, or one quoted string.
     Secret,
-    /// `user:password`.
-    Credentials,
+    /// A login, if it looks like one; any other value is read as it stands.
+    Login(Form),
     /// The rest of an HTTP header.
     Header,
 }
@@ -68,17 +71,13 @@ impl Default for Redactor {
 
 impl Redactor {
     fn argument(&mut self, argument: &str) -> String {
-        match std::mem::take(&mut self.next) {
-            Next::Secret | Next::Header => {
-                // A flag in the place of a value still announces the value after it.
-                if is_secret_flag(argument) {
-                    self.next = Next::Secret;
-                }
-                return MASK.to_owned();
+        let expected = std::mem::take(&mut self.next);
+        if matches!(expected, Next::Secret | Next::Header) {
+            // A flag in the place of a value still announces the value after it.
+            if is_secret_flag(argument) {
+                self.next = Next::Secret;
             }
-            // An option in their place is one, and may announce a secret itself.
-            Next::Credentials if !argument.starts_with('-') => return mask_password(argument),
-            Next::Credentials | Next::Plain => {}
+            return MASK.to_owned();
         }
         let name = leading_name(argument);
         let after_name = &argument[name.len()..];
@@ -88,6 +87,17 @@ impl Redactor {
             && is_secret_name(name)
         {
             return format!("{}{MASK}", &argument[..argument.len() - value.len()]);
+        }
+        if let Next::Login(form) = expected
+            && let Some(masked) = form.mask(argument)
+        {
+            return masked;
+        }
+        if !self.is_joined_password(name)
+            && let Some((form, at)) = Form::attached(argument)
+            && let Some(masked) = form.mask(&argument[at..])
+        {
+            return format!("{}{masked}", &argument[..at]);
         }
         self.text(argument)
     }
@@ -99,19 +109,19 @@ impl Redactor {
         while let Some(first) = rest.chars().next()
             && shown.len() < self.enough
         {
-            if self.next == Next::Credentials && rest.trim_start().starts_with('-') {
+            if let Next::Login(form) = self.next
+                && !rest.trim_start().is_empty()
+            {
                 self.next = Next::Plain;
+                rest = push_login(&mut shown, form, rest).unwrap_or(rest);
             } else if self.next != Next::Plain {
                 let value = Value::split(rest, self.next);
                 shown.push_str(value.lead);
                 if value.body.is_empty() && value.tail.is_empty() {
                     return shown;
                 }
-                match std::mem::take(&mut self.next) {
-                    Next::Credentials => shown.push_str(&mask_password(value.body)),
-                    _ if value.body.is_empty() => {}
-                    _ => shown.push_str(MASK),
-                }
+                self.next = Next::Plain;
+                shown.push_str(if value.body.is_empty() { "" } else { MASK });
                 rest = value.tail;
             } else if let Some(after) = rest.strip_prefix("://") {
                 shown.push_str("://");
@@ -125,16 +135,22 @@ impl Redactor {
                     shown.push(first);
                     rest = &rest[first.len_utf8()..];
                 } else {
-                    rest = self.name(&mut shown, name, &rest[name.len()..]);
+                    rest = self.name(&mut shown, name, rest);
                 }
             }
         }
         shown
     }
 
-    /// Shows one word and returns what is left to read after it.
-    fn name<'t>(&mut self, shown: &mut String, name: &str, after: &'t str) -> &'t str {
-        if self.short_p_is_password && name.starts_with("-p") {
+    /// `-pVALUE`, or `-p` before one.
+    fn is_joined_password(&self, name: &str) -> bool {
+        self.short_p_is_password && name.starts_with("-p")
+    }
+
+    /// Shows the name that the text begins with and returns what is left to read after it.
+    fn name<'t>(&mut self, shown: &mut String, name: &str, text: &'t str) -> &'t str {
+        let after = &text[name.len()..];
+        if self.is_joined_password(name) {
             shown.push_str("-p");
             if name.len() == 2 {
                 self.next = Next::Secret;
@@ -155,11 +171,21 @@ impl Redactor {
             self.next = if is_header_name(name) { Next::Header } else { Next::Secret };
             return &after[separator.len()..];
         }
+        // Only where a word begins: each is looked through once, however long a script is.
+        if shown.chars().next_back().is_none_or(ends_word)
+            && let Some((form, at)) = Form::attached(text)
+        {
+            let mut login = text[..at].to_owned();
+            if let Some(tail) = push_login(&mut login, form, &text[at..]) {
+                shown.push_str(&login);
+                return tail;
+            }
+        }
         let ends_here = after.is_empty() || after.starts_with(char::is_whitespace);
         if ends_here && (is_secret_flag(name) || name.eq_ignore_ascii_case("bearer")) {
             self.next = Next::Secret;
-        } else if ends_here && ["-u", "--user", "--proxy-user"].contains(&name) {
-            self.next = Next::Credentials;
+        } else if ends_here && let Some(form) = Form::behind(name) {
+            self.next = Next::Login(form);
         }
         shown.push_str(if is_token(name) { MASK } else { name });
         after
@@ -190,6 +216,7 @@ impl<'t> Value<'t> {
             (Next::Header, _) => from_value.find(|c| is_quote(c) || c == '\n'),
             (_, Some(quote)) if escaped > 0 => from_value.find(['\\', quote]),
             (_, Some(quote)) => closing_quote(from_value, quote),
+            (Next::Login(_), None) => Some(end_of_login(from_value)),
             (_, None) => Some(end_of_word(from_value)),
         };
         let (body, tail) = from_value.split_at(end.unwrap_or(from_value.len()));
@@ -199,10 +226,25 @@ impl<'t> Value<'t> {
 
 /// Where an unquoted word of a shell ends.
 fn end_of_word(text: &str) -> usize {
-    let ends = |c: char| {
-        c.is_whitespace() || is_quote(c) || matches!(c, ';' | '|' | '&' | '<' | '>' | ')')
+    text.find(ends_word).unwrap_or(text.len())
+}
+
+fn ends_word(c: char) -> bool {
+    c.is_whitespace() || is_quote(c) || matches!(c, ';' | '|' | '&' | '<' | '>' | ')')
+}
+
+/// The same, and a password in quotes of its own, `me:'two words'`, belongs to it.
+fn end_of_login(text: &str) -> usize {
+    let end = end_of_word(text);
+    let closing = |quote: char| {
+        let password = end + quote.len_utf8();
+        closing_quote(&text[password..], quote).map(|at| password + at + quote.len_utf8())
     };
-    text.find(ends).unwrap_or(text.len())
+    let quote = text[end..].chars().next().filter(|c| is_quote(*c) && text[..end].ends_with(':'));
+    match quote.and_then(closing) {
+        Some(after) => after + end_of_word(&text[after..]),
+        None => end,
+    }
 }
 
 fn is_quote(c: char) -> bool {
@@ -225,6 +267,15 @@ fn separator(after: &str) -> Option<&str> {
     sign.starts_with(['=', ':']).then(|| &after[..after.len() - sign.len() + 1])
 }
 
+/// The login that the text begins with, if it does; returns what follows it.
+fn push_login<'t>(shown: &mut String, form: Form, text: &'t str) -> Option<&'t str> {
+    let Value { lead, body, tail } = Value::split(text, Next::Login(form));
+    let masked = form.mask(body)?;
+    shown.push_str(lead);
+    shown.push_str(&masked);
+    Some(tail)
+}
+
 /// The `user:password@` of a URL; returns what follows it.
 fn push_user_info<'t>(shown: &mut String, after_scheme: &'t str) -> &'t str {
     let authority_end = after_scheme
@@ -234,17 +285,6 @@ fn push_user_info<'t>(shown: &mut String, after_scheme: &'t str) -> &'t str {
     let user_info = &after_scheme[..at];
     shown.push_str(&if is_token(user_info) { MASK.to_owned() } else { mask_password(user_info) });
     &after_scheme[at..]
-}
-
-/// `user:password` without the password. Two numbers are a uid and a gid, not credentials.
-fn mask_password(credentials: &str) -> String {
-    let numeric = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
-    match credentials.split_once(':') {
-        Some((user, password)) if !(numeric(user) && numeric(password)) => {
-            format!("{user}:{MASK}")
-        }
-        _ => credentials.to_owned(),
-    }
 }
 
 fn skip_private_key(text: &str) -> Option<&str> {
@@ -293,7 +333,7 @@ fn is_secret_name(name: &str) -> bool {
         "credentials",
         "authorization",
     ];
-    const WORDS: [&str; 6] = ["pass", "pwd", "pw", "auth", "cookie", "pat"];
+    const WORDS: [&str; 7] = ["pass", "pwd", "pw", "auth", "bearer", "cookie", "pat"];
     let words = words(name);
     words.iter().any(|word| {
         ENDINGS.iter().any(|ending| word.ends_with(ending)) || WORDS.contains(&word.as_str())

@@ -115,6 +115,64 @@ fn a_changed_policy_counts_and_a_broken_one_changes_nothing() {
     alone.end().assert_code(0);
 }
 
+/// Three that stay connected: one asks with whole URLs, one does and makes a tunnel then, one asks in a tunnel. What comes
+/// first in an answer is its status.
+const STAYING: &str = r#"
+import socket, sys
+
+def connected():
+    stream = socket.create_connection(("203.0.113.40", 3128), 120)
+    return stream, stream.makefile("rb")
+
+def ask(client, *lines):
+    stream, answers = client
+    stream.sendall("".join(line + "\r\n" for line in (*lines, "")).encode())
+    status = answers.readline().split()[1].decode()
+    length = 0
+    while (field := answers.readline().strip().lower()):
+        if field.startswith(b"content-length:"):
+            length = int(field.split(b":")[1])
+    answers.read(length)
+    return status
+
+whole, later, inner = connected(), connected(), connected()
+url = ["GET http://web.example/ HTTP/1.1", "Host: web.example"]
+path = ["GET / HTTP/1.1", "Host: web.example"]
+tunnel = lambda host: [f"CONNECT {host}:80 HTTP/1.1", f"Host: {host}:80"]
+print("before", ask(whole, *url), ask(later, *url), ask(inner, *tunnel("web.example")), ask(inner, *path), ".", flush=True)
+sys.stdin.readline()
+print("between", ask(whole, *url), ask(inner, *path), ".", flush=True)
+sys.stdin.readline()
+print("after", ask(whole, *url), ask(later, *tunnel("other.example")), ask(inner, *path), ".")
+"#;
+
+/// Proves: NET-10 now, NET-10 reread
+#[test]
+fn whoever_stayed_connected_is_judged_by_the_rules_of_now() {
+    const BOTH: &str =
+        r#"{"allowlist": {"hosts": ["web.example", "other.example"], "ports": [80]}}"#;
+    const NEITHER: &str = r#"{"allowlist": {"hosts": ["four.example"], "ports": [80]},
+        "blocklist": {"hosts": ["web.example", "other.example"]}}"#;
+    let net = Net::new();
+    let alone = Alone::start(&net, BOTH);
+    let python = net.lab.bare(&net.world, "/usr/bin/python3").args(["-c", STAYING]);
+    let mut staying = python.keep_stdin_open().spawn();
+    staying.wait_for_stdout("before 200 200 200 200 .");
+    net.world.write("proxy.json", r#"{"allowlist": {"hosts": ["#);
+    alone.proxy.signal(Signal::HUP);
+    alone.proxy.wait_for_stderr("NOT_REREAD");
+    staying.send(b"\n");
+    staying.wait_for_stdout("between 200 200 .");
+    net.world.write("proxy.json", NEITHER);
+    alone.proxy.signal(Signal::HUP);
+    alone.proxy.wait_for_stderr(r#""REREAD""#);
+    staying.send(b"\n");
+    staying.wait_for_stdout("after 403 403 403 .");
+    staying.wait().assert_code(0);
+    assert!(!net.lab.asked_for("other.example"), "{:#?}", net.lab.journal());
+    alone.end().assert_code(0);
+}
+
 /// Proves: NET-7 limit, NET-7 logged, NET-10 alone, NET-10 reread
 #[test]
 fn past_the_limit_clients_and_the_log_are_told_and_no_signal_resets_it() {

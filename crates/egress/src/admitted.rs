@@ -55,6 +55,16 @@ impl Admitted {
         }
     }
 
+    /// The one that admitted it.
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// What was asked for when it was admitted.
+    pub(crate) fn wanted(&self) -> Wanted {
+        Wanted { via: self.via, host: self.host.clone(), port: self.port }
+    }
+
     /// Counts what went to the host. An error: that was more than may be carried.
     pub fn sent(&self, bytes: u64) -> io::Result<()> {
         self.sent.set(self.sent.get().saturating_add(bytes));

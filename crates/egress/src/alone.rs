@@ -1,7 +1,8 @@
 //! The explicit proxy alone (NET-10): for containers on a network that has no other way out.
 //!
 //! It stands in the host's network, so it must never lead to itself or to the host's loopback (N13). Rules can be
-//! read anew while it serves; connections that are open go on under those they were admitted by.
+//! read anew while it serves: what is carried goes on under those it was admitted by, and every request that comes later must
+//! be judged by those of now, whoever was here before.
 
 use crate::config::Config;
 use crate::engine::Engine;

@@ -2,7 +2,7 @@
 //!
 //! Must never look a name up: what is dialled is what was pinned.
 
-use crate::engine::{Admitted, Cause, Engine, Refused, Wanted};
+use crate::engine::{Admitted, Cause, Engine, Refused};
 use crate::refused::refusal;
 use crate::{tunnel, upstream};
 use std::io;
@@ -24,13 +24,16 @@ pub(crate) async fn dial(engine: &Engine, admitted: &Admitted) -> Result<TcpStre
         }
     })
     .await;
-    let wanted = || Wanted { via: admitted.via, host: admitted.host.clone(), port: admitted.port };
     match connected {
         Ok(Ok(stream)) => Ok(stream),
-        Ok(Err(error)) => Err(refusal(&wanted(), Cause::Unreachable, error.to_string())),
+        Ok(Err(error)) => Err(refusal(&admitted.wanted(), Cause::Unreachable, error.to_string())),
         Err(_late) => {
             let limit = config.limits.dial.as_secs();
-            Err(refusal(&wanted(), Cause::TimedOut, format!("no answer within {limit} seconds")))
+            Err(refusal(
+                &admitted.wanted(),
+                Cause::TimedOut,
+                format!("no answer within {limit} seconds"),
+            ))
         }
     }
 }

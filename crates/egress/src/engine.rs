@@ -16,7 +16,7 @@ use palisade_hosts::{Blocked, Host, Name, Rules, Verdict};
 use palisade_record::network::{Action, NetworkAttempt, Via};
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::time::Duration;
 use tokio::net::TcpStream;
 
@@ -36,28 +36,36 @@ pub struct Engine {
     rules: RefCell<Rules>,
     /// Where a proxy that runs alone listens.
     own: Option<SocketAddr>,
+    /// What was made of it last by [`Engine::renewed`]; whoever serves holds it.
+    newest: Rc<RefCell<Weak<Self>>>,
 }
 
 impl Engine {
     /// Reads what it needs from files: nothing can be opened later.
     pub fn new(config: Config, events: Events) -> Result<Rc<Self>, EgressError> {
         let load = Load::new(&config);
-        Self::made(config, events, None, load)
+        Self::made(config, events, None, load, Rc::default())
     }
 
     /// The same for a proxy that listens there, in the host's own network: nobody gets to it through itself
     /// (N13).
     pub fn alone(config: Config, events: Events, own: SocketAddr) -> Result<Rc<Self>, EgressError> {
         let load = Load::new(&config);
-        Self::made(config, events, Some(own), load)
+        Self::made(config, events, Some(own), load, Rc::default())
     }
 
     /// The same with other rules and limits. What is open counts on, and what was carried.
     pub fn renewed(&self, config: Config) -> Result<Rc<Self>, EgressError> {
-        let load = Rc::clone(&self.load);
-        let renewed = Self::made(config, self.events.clone(), self.own, load)?;
+        let (load, newest) = (Rc::clone(&self.load), Rc::clone(&self.newest));
+        let renewed = Self::made(config, self.events.clone(), self.own, load, newest)?;
         self.load.limit(&renewed.config);
+        self.newest.replace(Rc::downgrade(&renewed));
         Ok(renewed)
+    }
+
+    /// The one whose rules hold now: another than this, if they were read anew since a client came.
+    pub(crate) fn now(self: &Rc<Self>) -> Rc<Self> {
+        self.newest.borrow().upgrade().unwrap_or_else(|| Rc::clone(self))
     }
 
     fn made(
@@ -65,9 +73,11 @@ impl Engine {
         events: Events,
         own: Option<SocketAddr>,
         load: Rc<Load>,
+        newest: Rc<RefCell<Weak<Self>>>,
     ) -> Result<Rc<Self>, EgressError> {
         Ok(Rc::new(Self {
             own,
+            newest,
             lookup: Lookup::new(&config.lookup),
             dns: dns::State::new(&config),
             intercept: intercept::State::new(&config)?,
@@ -150,6 +160,26 @@ impl Engine {
                 None
             }
         }
+    }
+
+    /// Whether a way out may take another request. It may go on as long as the rules are those it was admitted by, and
+    /// after that if they would admit it again. Not told.
+    pub(crate) fn readmit(&self, admitted: &Admitted) -> Result<(), Refused> {
+        let before = admitted.engine();
+        if std::ptr::eq(self, before) {
+            return Ok(());
+        }
+        let wanted = admitted.wanted();
+        let addresses: Vec<IpAddr> = admitted.addresses.iter().map(SocketAddr::ip).collect();
+        let ruled = self.ruled(&wanted, self.judge(&wanted.host, wanted.port));
+        let checked = ruled.and_then(|_rule| self.check_addresses(&wanted, &addresses));
+        checked.map_err(|refused| self.hinted(refused))?;
+        // A login for one proxy is none for another.
+        if self.config.upstream != before.config.upstream {
+            let reason = "there is another way there now: connect anew".to_owned();
+            return Err(refusal(&wanted, Cause::Unreachable, reason));
+        }
+        Ok(())
     }
 
     /// A flag is a hint for who started a run; the clients of a proxy that runs alone did not start it.
@@ -256,12 +286,19 @@ impl Engine {
                 Err(too_many) => unanswered = format!(", and {too_many}"),
             }
         }
-        let refused = match verdict {
-            Verdict::Allowed { rule } => return Ok(rule),
-            Verdict::Denied { rule, reason } => denied(wanted, rule, &reason, &self.rules.borrow()),
-            Verdict::Unknown => self.not_allowed(wanted, "no rule allows it".to_owned()),
-        };
-        Err(Refused { reason: refused.reason + &unanswered, ..refused })
+        self.ruled(wanted, verdict)
+            .map_err(|refused| Refused { reason: refused.reason + &unanswered, ..refused })
+    }
+
+    /// The rule that allows it, where nobody is asked.
+    fn ruled(&self, wanted: &Wanted, verdict: Verdict) -> Result<String, Refused> {
+        match verdict {
+            Verdict::Allowed { rule } => Ok(rule),
+            Verdict::Denied { rule, reason } => {
+                Err(denied(wanted, rule, &reason, &self.rules.borrow()))
+            }
+            Verdict::Unknown => Err(self.not_allowed(wanted, "no rule allows it".to_owned())),
+        }
     }
 
     fn not_allowed(&self, wanted: &Wanted, reason: String) -> Refused {
@@ -273,7 +310,7 @@ impl Engine {
         self.config.checks.addresses && (own.ip() == address.ip() || dial::is_of_this_host(address))
     }
 
-    /// Every address it stands for, each of them checked: one bad address refuses the name (N04, N05).
+    /// Every address it stands for, each of them checked.
     async fn addresses(&self, wanted: &Wanted) -> Result<Vec<SocketAddr>, Refused> {
         let found = match &wanted.host {
             Host::Address(address) => vec![*address],
@@ -284,7 +321,13 @@ impl Engine {
                 pinned.map_err(|error| refusal(wanted, Cause::Lookup, error.to_string()))?.addresses
             }
         };
-        for address in &found {
+        self.check_addresses(wanted, &found)?;
+        Ok(found.into_iter().map(|address| SocketAddr::new(address, wanted.port)).collect())
+    }
+
+    /// One bad address refuses the name (N04, N05).
+    fn check_addresses(&self, wanted: &Wanted, addresses: &[IpAddr]) -> Result<(), Refused> {
+        for address in addresses {
             self.check_address(*address).map_err(|blocked| {
                 let reason = format!("{address} is {} ({})", blocked.what, blocked.range);
                 refusal(wanted, Cause::Address, reason)
@@ -294,7 +337,7 @@ impl Engine {
                 return Err(refusal(wanted, Cause::Address, reason));
             }
         }
-        Ok(found.into_iter().map(|address| SocketAddr::new(address, wanted.port)).collect())
+        Ok(())
     }
 }
 

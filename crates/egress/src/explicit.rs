@@ -1,7 +1,8 @@
 //! The explicit proxy, for programs that know of proxies: `CONNECT`, whole URLs, and SOCKS 5.
 //!
 //! It is one more front of the engine: what may be reached is judged there, and what goes through a tunnel is
-//! looked at as if the program had connected by itself.
+//! looked at as if the program had connected by itself. Rules may be read anew while a client is there: each of its
+//! requests must be judged by those of now.
 
 use crate::engine::{Admitted, Cause, Engine, Refused, Wanted};
 use crate::http::answer::{self, Shape};
@@ -40,6 +41,7 @@ pub async fn serve(engine: Rc<Engine>, client: TcpStream) {
 async fn serve_socks(engine: &Rc<Engine>, mut client: Plain) {
     let read = socks::read(&mut client.incoming, &mut client.outgoing);
     let Some(Ok(Some(request))) = within(&engine.config, read).await else { return };
+    let engine = &engine.now();
     let (host, port) = match request {
         Request::Connect { host, port } => (host, port),
         Request::Refused(reply) => return client.finish(&socks::reply(reply)).await,
@@ -116,20 +118,24 @@ struct Open {
 }
 
 impl Open {
-    fn is_for(&self, engine: &Engine, place: &Place) -> bool {
+    fn may_serve(&self, engine: &Engine, place: &Place) -> bool {
         let host = meant(engine, place.authority.host.clone());
-        self.admitted.host == host && self.admitted.port == place.port()
+        self.admitted.host == host
+            && self.admitted.port == place.port()
+            && engine.readmit(&self.admitted).is_ok()
     }
 }
 
 async fn serve_http(engine: &Rc<Engine>, mut client: Plain) {
     let mut open: Option<Open> = None;
     loop {
-        let head = match next_head(engine, &mut client, &mut open).await {
+        let head = match next_head(&engine.now(), &mut client, &mut open).await {
             Ok(head) => head,
             Err(NoHead::Gone) => return,
             Err(NoHead::Answer(answer)) => return client.finish(&answer).await,
         };
+        // It was waited for any length of time.
+        let engine = &engine.now();
         let place = match &head.target {
             Target::Authority(target) => {
                 return connect(engine, client, &head, target.clone()).await;
@@ -183,7 +189,7 @@ async fn request(
     open: Option<Open>,
 ) -> Result<Option<Open>, Last> {
     let shape = Shape::for_method(&head.method);
-    let mut open = match open.filter(|kept| kept.is_for(engine, place)) {
+    let mut open = match open.filter(|kept| kept.may_serve(engine, place)) {
         Some(kept) => kept,
         None => {
             let (host, port) = (place.authority.host.clone(), place.port());

@@ -52,6 +52,8 @@ pub(crate) async fn follow(
             PERSONAL.iter().for_each(|name| head.fields.remove(name));
         }
         place = next;
+        // The answer was waited for any length of time.
+        let engine = &engine.now();
         head.target = place.target();
         let wanted =
             Wanted { via: Via::Http, host: place.authority.host.clone(), port: place.port() };

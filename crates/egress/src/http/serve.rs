@@ -1,5 +1,6 @@
 //! Plain HTTP on a connection that was admitted for one host: request by request, each of which must be for
-//! that host, and each written anew in the one form that everybody reads alike (NET-4, N10).
+//! that host, and each written anew in the one form that everybody reads alike (NET-4, N10). If the rules were read anew
+//! since it was admitted, those of now must allow the request.
 
 use super::answer::{self, Shape};
 use super::connection::{Connection, Last, NoHead, Plain, Way};
@@ -10,6 +11,7 @@ use crate::config::Secret;
 use crate::credentials;
 use crate::engine::{Admitted, Engine, Refused};
 use crate::tunnel;
+use crate::wire::Told;
 use std::rc::Rc;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -36,9 +38,9 @@ pub async fn serve_plain(
     serve_requests(&engine, client, server, &admitted, Scheme::Http).await;
 }
 
-/// Until one of both ends goes, or a request is not for that host.
+/// Until one of both ends goes, or a request is not for that host or not allowed any more.
 pub(crate) async fn serve_requests<CR, CW, SR, SW>(
-    engine: &Engine,
+    engine: &Rc<Engine>,
     mut client: Connection<CR, CW>,
     mut server: Connection<SR, SW>,
     admitted: &Admitted,
@@ -53,8 +55,9 @@ pub(crate) async fn serve_requests<CR, CW, SR, SW>(
         // Between two requests it may be pushed out, if the connections are too many.
         admitted.wait();
         server.incoming.settle();
+        let before = engine.now();
         let head = tokio::select! {
-            head = client.next_head(&engine.config) => head,
+            head = client.next_head(&before.config) => head,
             // Nothing was asked: whatever it is, a close or bytes, this connection is of no more use.
             _unasked = server.incoming.fill() => return,
         };
@@ -64,7 +67,12 @@ pub(crate) async fn serve_requests<CR, CW, SR, SW>(
             Err(NoHead::Answer(answer)) => return client.finish(&answer).await,
         };
         admitted.resume();
+        let engine = &engine.now();
         let shape = Shape::for_method(&head.method);
+        if let Err(refused) = engine.readmit(admitted) {
+            engine.events.tell(Told::Attempt(refused.attempt(admitted.via)));
+            return client.finish(&answer::refused(&refused, shape)).await;
+        }
         if let Err(refused) = agreement(engine, &head, admitted, scheme) {
             return client.finish(&answer::refused(&refused, shape)).await;
         }

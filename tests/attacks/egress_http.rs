@@ -121,6 +121,26 @@ fn n10_no_spelling_makes_a_request_something_else() {
     }
 }
 
+/// Whatever a server there might make of it.
+///
+/// Proves: NET-4 sni, NET-4 one-reading
+#[test]
+fn n10_another_protocol_hides_no_request_on_ports_of_the_web() {
+    for place in ["web.example:80", "web.example:8080"] {
+        let lab = lab();
+        let seen = Rc::clone(&lab);
+        let request = "*1\\r\\nHost: evil.example\\r\\n\\r\\n";
+        in_lab(&lab, "N10", format!("a request behind the words of another protocol, to {place}"))
+            .proves(&["NET-4 sni", "NET-4 one-reading"])
+            .held_by(&["strict-http"])
+            .flags(|_| strings(&["--allow-host", "web.example:80,8080"]))
+            .command(move |world| probe(world, &["raw", place, request]))
+            .succeeded(move |_, _| seen.requested("evil.example", "*1"))
+            .contained(|_, output| !output.out().contains("HTTP/1.1"))
+            .check();
+    }
+}
+
 /// Proves: NET-4 sni, NET-4 one-reading
 #[test]
 fn n10_a_request_that_ends_with_the_connection_is_one() {

@@ -5,6 +5,7 @@
 
 use crate::engine::{Admitted, Engine};
 use crate::peek::{First, Kind};
+use crate::transparent::{is_usual_for_http, is_usual_for_tls};
 use crate::{http, intercept, tunnel};
 use palisade_hosts::Host;
 use std::io;
@@ -38,7 +39,7 @@ pub async fn carry(
     match kind {
         Kind::Http => http::serve_plain(engine, client, upstream, admitted, first.bytes).await,
         Kind::Unclear => carry_meanwhile(&engine, client, upstream, first, &admitted).await,
-        kind => match agree(&engine, &admitted, &kind).await {
+        kind => match agree(&engine, &admitted, &kind, &first.bytes).await {
             Ok(()) if is_opened(&engine, &admitted, &kind) => {
                 intercept::serve(engine, client, upstream, admitted, first.bytes).await;
             }
@@ -101,6 +102,11 @@ async fn open(
     let mut passed = 0;
     loop {
         let kind = match first.decide(client, engine.head_limit()).await? {
+            // Where only the web is to pass, words wait until they are more than that.
+            Kind::Unclear if is_for_the_web(engine, admitted) => {
+                first.read(client).await?;
+                continue;
+            }
             Kind::Unclear => {
                 let words = first.bytes.get(passed..).unwrap_or_default();
                 tunnel::send(upstream, words, admitted).await?;
@@ -112,7 +118,7 @@ async fn open(
             Kind::Http => Kind::Bad("a request where none was to be expected"),
             kind => kind,
         };
-        if let Err(reason) = agree(engine, admitted, &kind).await {
+        if let Err(reason) = agree(engine, admitted, &kind, &first.bytes).await {
             engine.disagrees(admitted, reason);
             return Err(io::ErrorKind::PermissionDenied.into());
         }
@@ -132,8 +138,40 @@ fn is_opened(engine: &Engine, admitted: &Admitted, kind: &Kind) -> bool {
     matches!(kind, Kind::Tls(_)) && intercept::wanted(&engine.config, &admitted.host)
 }
 
+/// Whether nothing passes that does not name its host. No list of what servers forgive is ever complete, and behind bytes
+/// that one takes for a request, which we did not, nothing is looked at (N10): so it is where servers of the web usually
+/// are. Elsewhere any protocol passes.
+fn is_for_the_web(engine: &Engine, admitted: &Admitted) -> bool {
+    let port = admitted.port;
+    engine.config.checks.strict_http && (is_usual_for_http(port) || is_usual_for_tls(port))
+}
+
+/// The first line of SSH (RFC 4253, 4.2), which people have on port 443 too. With two words and no target it is nothing
+/// that a server of HTTP would answer before it hangs up.
+fn is_ssh(bytes: &[u8]) -> bool {
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let is_text = line.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'/');
+    let words = line.split(|byte| *byte == b' ').count();
+    is_text && words <= 2 && (line.starts_with(b"SSH-2.0-") || line.starts_with(b"SSH-1.99-"))
+}
+
 /// Whether what the client said first fits the host that it was admitted to. An error: why not.
-async fn agree(engine: &Rc<Engine>, admitted: &Admitted, kind: &Kind) -> Result<(), String> {
+async fn agree(
+    engine: &Rc<Engine>,
+    admitted: &Admitted,
+    kind: &Kind,
+    said: &[u8],
+) -> Result<(), String> {
+    if *kind == Kind::Other
+        && is_for_the_web(engine, admitted)
+        && !(said.is_empty() || is_ssh(said))
+    {
+        let port = admitted.port;
+        return Err(format!(
+            "only TLS, HTTP and SSH pass on port {port}, and this is none of them"
+        ));
+    }
     if !engine.config.checks.agreement {
         return Ok(());
     }

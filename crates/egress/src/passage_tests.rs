@@ -5,8 +5,9 @@ use crate::events::Outbox;
 use crate::sni::tests::greeting_of;
 use crate::test_support::{attempts, config, engine, host, listen, pair, run};
 use palisade_record::network::{Action, Via};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 use tokio::task::spawn_local;
 
 /// A client, and the server it was carried to.
@@ -19,7 +20,17 @@ struct Carried {
 /// Carries a connection that was admitted for this host.
 async fn carried(name: &str, change: impl FnOnce(&mut Config)) -> Carried {
     let (listener, address) = listen().await;
-    let port = address.port();
+    carried_to(listener, address, address.port(), name, change).await
+}
+
+/// The same to a port that it only says it is.
+async fn carried_to(
+    listener: TcpListener,
+    address: SocketAddr,
+    port: u16,
+    name: &str,
+    change: impl FnOnce(&mut Config),
+) -> Carried {
     let allowed =
         [format!("a.example:{port}"), format!("203.0.113.7:{port}"), format!("b.example:{port}")];
     let allowed: Vec<&str> = allowed.iter().map(String::as_str).collect();
@@ -140,6 +151,74 @@ fn what_is_neither_tls_nor_http_passes_by_its_name() {
     run(async {
         let (heard, _) = carried("a.example", |_| {}).await.says(b"SSH-2.0-me\r\n").await;
         assert_eq!(heard, b"SSH-2.0-me\r\n");
+    });
+}
+
+/// What a server of the web could take for a request, each for one that does.
+const TAKEN_FOR_REQUESTS: [&[u8]; 5] = [
+    b"GE\rT /x HT\rTP/1.0\nX(y: 1\r\nHost: evil.example\r\n\r\n",
+    b"\x1cGET /\r\nHost: evil.example\r\n\r\n",
+    b"FOO\nBAR / HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+    b"G(ET / \rH\xa0TTP/1.0\r\nHost: evil.example\r\n\r\n",
+    b"SSH-2.0-x / HTTP/1.0\r\nHost: evil.example\r\n\r\n",
+];
+
+async fn on_port(port: u16, change: impl FnOnce(&mut Config)) -> Carried {
+    let (listener, address) = listen().await;
+    carried_to(listener, address, port, "a.example", change).await
+}
+
+/// Proves: NET-4 one-reading
+#[test]
+fn on_ports_of_the_web_nothing_passes_that_does_not_name_its_host() {
+    run(async {
+        for port in [80, 443, 3000, 8080, 8443] {
+            let others: [&[u8]; 3] =
+                [b"*1\r\n$4\r\nPING\r\n", b"\0\0\0\x08\x04\xd2\x16\x2f", b"hi"];
+            for said in TAKEN_FOR_REQUESTS.into_iter().chain(others) {
+                let mut carried = on_port(port, |_| {}).await;
+                carried.client.write_all(said).await.unwrap();
+                carried.client.shutdown().await.unwrap();
+                let mut heard = Vec::new();
+                let _reset = carried.server.read_to_end(&mut heard).await;
+                assert_eq!(heard, b"", "{port}: {}", said.escape_ascii());
+            }
+        }
+    });
+}
+
+/// Proves: NET-4 one-reading
+#[test]
+fn without_the_check_anything_passes_on_ports_of_the_web() {
+    run(async {
+        let unchecked = |config: &mut Config| config.checks.strict_http = false;
+        let said = b"*1\r\n$4\r\nPING\r\n";
+        let (heard, _) = on_port(80, unchecked).await.says(said).await;
+        assert_eq!(heard, said);
+    });
+}
+
+/// Proves: NET-4 one-reading
+#[test]
+fn a_server_that_speaks_first_opens_no_port_of_the_web() {
+    run(async {
+        let mut carried = on_port(8080, |_| {}).await;
+        carried.server.write_all(b"!").await.unwrap();
+        carried.client.read_exact(&mut [0]).await.unwrap();
+        let (heard, mut carried) = carried.says(b"*1\r\n$4\r\nPING\r\n").await;
+        assert_eq!(heard, b"");
+        let reason = carried.denied();
+        assert!(reason.as_ref().is_some_and(|reason| reason.contains("port 8080")), "{reason:?}");
+    });
+}
+
+#[test]
+fn ssh_passes_on_ports_of_the_web() {
+    run(async {
+        for banner in ["SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n", "SSH-2.0-Go\r\n"] {
+            let (heard, _) = on_port(443, |_| {}).await.says(banner.as_bytes()).await;
+            assert_eq!(heard, banner.as_bytes());
+        }
     });
 }
 

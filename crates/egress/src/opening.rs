@@ -1,7 +1,8 @@
 //! Whether the first bytes of a connection could be a request of HTTP, to whichever server is most forgiving.
 //!
-//! Servers take methods nobody knows, blanks of many kinds, NULs, a target without a version and fields behind it. What
-//! one of them could take for a request must never be called none: its host would go unread (N10).
+//! Servers take methods nobody knows, blanks of many kinds, NULs, a target without a version and fields behind it, and do
+//! not agree on what ends a line. What one of them could take for a request must never be called none: its host would go
+//! unread (N10).
 
 use crate::http::fields::is_of_token;
 
@@ -14,73 +15,111 @@ pub(crate) enum Opening {
     Open(SoFar),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The later, the more careful.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SoFar {
+    /// A line that is whole, and whose sender may wait for an answer; or bytes that are no text.
+    MayPass,
     /// A word, or nothing but blanks.
     Word,
     /// A word and a blank: the rest of a line makes a request of it, and to some servers so does the end.
     Line,
-    /// A line that is whole, and whose sender may wait for an answer; or bytes that are no text.
-    MayPass,
 }
 
 /// No line of text that begins another protocol is longer.
 const LONGEST_LINE: usize = 8 * 1024;
-/// Servers that take any bytes for a method read lines up to here (Python's).
+/// No line is looked at beyond. Python's servers read no longer ones, others do.
 const LONGEST_BINARY_LINE: usize = 64 * 1024 + 2;
 /// With a path of the longest kind.
 const LONGEST_GIT: usize = 4 * 1024;
 const VERSION: &[u8] = b"HTTP/";
-/// With these some servers take a target of any kind, without a version, and read fields behind it (Python's).
-const METHODS: [&[u8]; 10] = [
+/// With these some servers take a target of any kind, without a version, and read fields behind it (Python's). `PROXY` is
+/// what load balancers put before a connection: anything may follow.
+const METHODS: [&[u8]; 11] = [
     b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"CONNECT", b"OPTIONS", b"TRACE", b"TRACK",
-    b"PATCH",
+    b"PATCH", b"PROXY",
 ];
+/// The second version of the same (HAProxy's proxy-protocol.txt, 2.2).
+const PROXY_SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 
-/// Empty lines before it are skipped, for servers skip them (RFC 9112, 2.2), and so is what only some of them skip: blanks
-/// and, in older versions of Jetty, all control bytes.
+/// A request in one reading is a request.
 pub(crate) fn look(bytes: &[u8]) -> Opening {
-    let start = bytes.iter().position(|byte| *byte > b' ').unwrap_or(bytes.len());
-    let (skipped, bytes) = bytes.split_at(start);
-    if !skipped.iter().all(|byte| is_space(*byte)) {
-        return if start > LONGEST_BINARY_LINE { Opening::NoRequest } else { binary(bytes) };
+    let enough = bytes.get(..=LONGEST_BINARY_LINE);
+    let bytes = enough.unwrap_or(bytes);
+    if bytes.starts_with(PROXY_SIGNATURE) {
+        return Opening::Request;
     }
+    if PROXY_SIGNATURE.starts_with(bytes) {
+        return Opening::Open(SoFar::Word);
+    }
+    let java = up_to_cr_lf(bytes, CrLf::Odd).or(up_to_cr_lf(bytes, CrLf::Any));
+    if is_git(bytes) {
+        return git(bytes).or(java);
+    }
+    let lines = by_lines(bytes, Ends::Lf).or(by_lines(bytes, Ends::CrOrLf));
+    let has_control = bytes.iter().any(|byte| is_control(*byte));
+    match lines.or(java).or(without_crs(bytes)) {
+        // One server would still take it for the beginning of a method (Java's), but zeros and packed data look the same.
+        Opening::Open(_) if enough.is_some() && has_control => Opening::NoRequest,
+        Opening::Open(_) if enough.is_some() => Opening::Request,
+        Opening::Open(_) if has_control => Opening::Open(SoFar::MayPass),
+        opening => opening,
+    }
+}
+
+impl Opening {
+    fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Request, _) | (_, Self::Request) => Self::Request,
+            (Self::Open(one), Self::Open(two)) => Self::Open(one.max(two)),
+            (open @ Self::Open(_), _) | (_, open @ Self::Open(_)) => open,
+            (Self::NoRequest, Self::NoRequest) => Self::NoRequest,
+        }
+    }
+}
+
+/// The reading of most servers. Empty lines are skipped, for servers skip them (RFC 9112, 2.2), and so is what only some
+/// of them skip: blanks and, in older versions of Jetty, all control bytes.
+fn by_lines(bytes: &[u8], ends: Ends) -> Opening {
+    let start = bytes.iter().position(|byte| *byte > b' ' && !is_blank(*byte));
+    let start = start.unwrap_or(bytes.len());
+    let (skipped, bytes) = bytes.split_at(start);
     if bytes.is_empty() {
         return Opening::Open(SoFar::Word);
     }
-    let line = Line::of(bytes, LONGEST_LINE);
-    let end = line.text.iter().position(|byte| is_blank(*byte) || byte.is_ascii_control());
+    let line = Line::of(bytes, ends);
+    let end = line.text.iter().position(|byte| is_blank(*byte) || is_control(*byte));
     let (word, behind) = line.text.split_at(end.unwrap_or(line.text.len()));
-    if start == 0 && is_git(word) && has_path(behind) {
-        return git(bytes);
-    }
-    if contains(word, VERSION) {
+    let is_text = !skipped.iter().any(|byte| is_control(*byte));
+    if contains(word, VERSION) || is_text && line.is_long_text() {
         return Opening::Request;
     }
     match behind.first() {
-        Some(byte) if is_blank(*byte) => text(&line, word, behind),
         // A NUL or another byte that no text has, before any blank.
-        Some(_) => binary(bytes),
+        Some(byte) if is_control(*byte) => binary(&line),
+        Some(_) if contains(line.text, VERSION) => Opening::Request,
+        Some(_) => text(&line, word, behind, ends),
         None => match line.end {
-            End::TooFar => Opening::Request,
-            End::Unseen => Opening::Open(SoFar::Word),
+            End::TooFar | End::Unseen => Opening::Open(SoFar::Word),
             End::Before(_) => one_word(word),
         },
     }
 }
 
+/// Busybox deletes them, wherever they stand.
+fn without_crs(bytes: &[u8]) -> Opening {
+    let kept = bytes.iter().copied().filter(|byte| *byte != b'\r');
+    by_lines(&kept.collect::<Vec<u8>>(), Ends::Lf)
+}
+
 /// A word and a blank.
-fn text(line: &Line, word: &[u8], behind: &[u8]) -> Opening {
-    if contains(line.text, VERSION) {
-        return Opening::Request;
-    }
+fn text(line: &Line, word: &[u8], behind: &[u8], ends: Ends) -> Opening {
     let target = behind.iter().position(|byte| !is_blank(*byte));
     let target = target.and_then(|start| behind.get(start..)).unwrap_or_default();
     let is_word = word.iter().all(|byte| is_of_token(*byte) || !byte.is_ascii());
-    let asks = is_word
-        && (is_method(word) && !(is_stomp(word) && target.is_empty())
-            || matches!(target.first(), Some(b'/' | b'*'))
-            || contains(target, b"://"));
+    let asks = is_method(word) && !is_of_another_protocol(word, target)
+        || matches!(target.first(), Some(b'/' | b'%'))
+        || is_word && (target.starts_with(b"*") || contains(target, b"://"));
     match line.end {
         _ if asks => Opening::Request,
         End::TooFar => Opening::Request,
@@ -88,45 +127,78 @@ fn text(line: &Line, word: &[u8], behind: &[u8]) -> Opening {
         End::Unseen => Opening::Open(SoFar::Word),
         End::Before(_) if target.is_empty() => one_word(word),
         // RFC 4253, 4.2.
-        End::Before(_) if !is_word || word.starts_with(b"SSH-") => Opening::NoRequest,
-        End::Before(next) => second_line(next),
+        End::Before(_) if word.starts_with(b"SSH-") => Opening::NoRequest,
+        End::Before(next) if is_word => {
+            let words = line.text.split(|byte| is_blank(*byte)).filter(|word| !word.is_empty());
+            second_line(&Line::of(next, ends), words.count())
+        }
+        End::Before(next) => match field(&Line::of(next, ends)) {
+            Field::Seen => Opening::Request,
+            Field::Unseen => Opening::Open(SoFar::MayPass),
+            Field::Empty | Field::None => Opening::NoRequest,
+        },
     }
 }
 
 /// A line of one word is no request, unless the word itself says so.
 fn one_word(word: &[u8]) -> Opening {
-    if is_method(word) && !is_stomp(word) { Opening::Request } else { Opening::NoRequest }
+    if is_method(word) && !is_of_another_protocol(word, b"") {
+        Opening::Request
+    } else {
+        Opening::NoRequest
+    }
 }
 
-/// STOMP has this one alone on its line, with fields behind it; to HTTP it is nothing without a target.
-fn is_stomp(word: &[u8]) -> bool {
-    word.eq_ignore_ascii_case(b"CONNECT")
+/// STOMP has this one alone on its line, with fields behind it, and NATS has an object of JSON there; to HTTP it is
+/// nothing without a target.
+fn is_of_another_protocol(word: &[u8], target: &[u8]) -> bool {
+    word == b"CONNECT" && matches!(target.first(), None | Some(b'{'))
 }
 
-/// Behind `WORD SOMETHING`: a field, or the empty line that ends fields, makes a request of both.
-fn second_line(bytes: &[u8]) -> Opening {
-    let line = Line::of(bytes, LONGEST_LINE);
+/// Behind `WORD SOMETHING`: a field, or the empty line that ends fields, makes a request of both. Behind three words,
+/// which a request has, more is a field.
+fn second_line(line: &Line, words: usize) -> Opening {
+    let text = line.text.split(|byte| is_control(*byte)).next().unwrap_or_default();
+    let is_like_one = words == 3 && text.contains(&b':');
+    let may_be_like_one = words == 3 && text.len() == line.text.len();
+    match (field(line), line.end) {
+        _ if is_like_one || line.is_long_text() => Opening::Request,
+        (Field::Seen | Field::Empty, _) | (_, End::TooFar) => Opening::Request,
+        (Field::None, End::Unseen) if may_be_like_one => Opening::Open(SoFar::MayPass),
+        (Field::Unseen, _) => Opening::Open(SoFar::MayPass),
+        (Field::None, _) => Opening::NoRequest,
+    }
+}
+
+enum Field {
+    Seen,
+    /// The line is whole and has nothing in it.
+    Empty,
+    /// It may become one.
+    Unseen,
+    None,
+}
+
+fn field(line: &Line) -> Field {
     // Some take one that is indented.
     let start = line.text.iter().position(|byte| !is_blank(*byte)).unwrap_or(line.text.len());
     let text = line.text.get(start..).unwrap_or_default();
     let name = text.iter().position(|byte| !is_of_token(*byte)).unwrap_or(text.len());
     let (name, behind) = text.split_at(name);
-    let behind = behind.iter().find(|byte| !is_blank(**byte));
-    match (behind, line.end) {
-        (Some(b':'), _) | (_, End::TooFar) => Opening::Request,
-        (None, End::Before(_)) if name.is_empty() => Opening::Request,
-        (None, End::Unseen) => Opening::Open(SoFar::MayPass),
-        _ => Opening::NoRequest,
+    match (behind.iter().find(|byte| !is_blank(**byte)), line.end) {
+        (Some(b':'), _) => Field::Seen,
+        (None, End::Before(_)) if name.is_empty() => Field::Empty,
+        (None, End::Unseen) => Field::Unseen,
+        _ => Field::None,
     }
 }
 
 /// Bytes that are no text. Some servers skip those before a request, some have them in its method: the first line must
-/// not end as requests do.
-fn binary(bytes: &[u8]) -> Opening {
-    let line = Line::of(bytes, LONGEST_BINARY_LINE);
-    let ends_as_requests_do = line.text.windows(VERSION.len() + 2).any(|part| {
-        matches!(part, [before, version @ .., digit]
-            if is_blank(*before) && version.eq_ignore_ascii_case(VERSION) && digit.is_ascii_digit())
+/// not end as requests do. Python takes numbers with a sign, and others more blanks than there are in one byte.
+fn binary(line: &Line) -> Opening {
+    let ends_as_requests_do = line.text.windows(VERSION.len() + 1).any(|part| {
+        matches!(part, [before, version @ ..]
+            if (is_blank(*before) || !before.is_ascii()) && version.eq_ignore_ascii_case(VERSION))
     });
     match line.end {
         _ if ends_as_requests_do => Opening::Request,
@@ -135,16 +207,70 @@ fn binary(bytes: &[u8]) -> Opening {
     }
 }
 
-/// `git://` begins with its own length in four hexadecimal digits and the name of a service (gitprotocol-pack(5)).
-fn is_git(word: &[u8]) -> bool {
-    word.split_at_checked(4).is_some_and(|(length, service)| {
-        length.iter().all(u8::is_ascii_hexdigit)
-            && matches!(service, b"git-upload-pack" | b"git-receive-pack" | b"git-upload-archive")
-    })
+/// After how many CRs a LF ends a line.
+#[derive(Clone, Copy)]
+enum CrLf {
+    Any,
+    /// Java's `HttpServer` takes a CR and what follows it together.
+    Odd,
 }
 
-fn has_path(behind: &[u8]) -> bool {
-    behind.starts_with(b" /")
+/// The reading of servers to which a lone CR or LF ends no line: any bytes are a method, up to a space, any text is a
+/// version, and a line may have any length (Java's `HttpServer`). They want a path.
+fn up_to_cr_lf(mut bytes: &[u8], cr_lf: CrLf) -> Opening {
+    while let Some(behind) = bytes.strip_prefix(b"\r\n") {
+        bytes = behind;
+    }
+    let mut crs = 0_usize;
+    let end = bytes.iter().position(|byte| {
+        let is_end = *byte == b'\n'
+            && match cr_lf {
+                CrLf::Any => crs > 0,
+                CrLf::Odd => crs % 2 == 1,
+            };
+        crs = if *byte == b'\r' { crs + 1 } else { 0 };
+        is_end
+    });
+    let line = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
+    let mut words = line.splitn(3, |byte| *byte == b' ').skip(1);
+    let (target, version) = (words.next(), words.next());
+    match (target.map_or(Path::Open, path), version, end) {
+        (Path::None, _, _) | (Path::Open, Some(_), _) => Opening::NoRequest,
+        (Path::Seen, Some(_), Some(_)) => Opening::Request,
+        (_, None, Some(_)) => Opening::NoRequest,
+        (Path::Seen, _, None) if bytes.len() >= LONGEST_BINARY_LINE => Opening::Request,
+        (_, _, None) => Opening::Open(SoFar::MayPass),
+    }
+}
+
+enum Path {
+    Seen,
+    /// It may become one.
+    Open,
+    None,
+}
+
+/// What Java's `URI` finds one in: `/x`, `%2Fx`, `scheme:/x`.
+fn path(target: &[u8]) -> Path {
+    if target.iter().any(u8::is_ascii_control) {
+        return Path::None;
+    }
+    let is_of_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+    let behind_scheme = target.iter().position(|byte| !is_of_scheme(byte)).unwrap_or(target.len());
+    match target.split_at(behind_scheme) {
+        ([], [b'/' | b'%', ..]) | ([_, ..], [b':', b'/' | b'%', ..]) => Path::Seen,
+        (_, [] | [b':']) => Path::Open,
+        _ => Path::None,
+    }
+}
+
+/// `git://` begins with its own length in four hexadecimal digits and the name of a service (gitprotocol-pack(5)).
+fn is_git(bytes: &[u8]) -> bool {
+    bytes.split_at_checked(4).is_some_and(|(length, behind)| {
+        let services = [&b"git-upload-pack /"[..], b"git-receive-pack /", b"git-upload-archive /"];
+        length.iter().all(u8::is_ascii_hexdigit)
+            && services.iter().any(|service| behind.starts_with(service))
+    })
 }
 
 /// It has a path, a NUL, the host, and a NUL at the end of its length. What follows is not text, or no request.
@@ -163,7 +289,19 @@ fn git(bytes: &[u8]) -> Opening {
     }
     let mut parts = greeting.split(|byte| *byte == 0).skip(1);
     let names_host = parts.next().is_some_and(|part| part.starts_with(b"host="));
-    if names_host && greeting.ends_with(b"\0") { binary(bytes) } else { Opening::Request }
+    if names_host && greeting.ends_with(b"\0") {
+        binary(&Line::of(bytes, Ends::Lf))
+    } else {
+        Opening::Request
+    }
+}
+
+/// What ends a line.
+#[derive(Clone, Copy)]
+enum Ends {
+    Lf,
+    /// Either, or both in this order (older versions of Jetty).
+    CrOrLf,
 }
 
 struct Line<'a> {
@@ -183,16 +321,27 @@ enum End<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn of(bytes: &'a [u8], longest: usize) -> Self {
-        let seen = bytes.get(..=longest).unwrap_or(bytes);
-        match seen.iter().position(|byte| *byte == b'\n') {
+    fn of(bytes: &'a [u8], ends: Ends) -> Self {
+        let seen = bytes.get(..=LONGEST_BINARY_LINE).unwrap_or(bytes);
+        let is_end = |byte: &u8| match ends {
+            Ends::Lf => *byte == b'\n',
+            Ends::CrOrLf => matches!(byte, b'\r' | b'\n'),
+        };
+        let end = match seen.iter().position(is_end) {
             Some(end) => {
-                let text = seen.get(..end).unwrap_or_default();
-                Self { text, end: End::Before(bytes.get(end + 1..).unwrap_or_default()) }
+                let (text, behind) = bytes.split_at(end);
+                let behind = behind.strip_prefix(b"\r\n").or(behind.get(1..)).unwrap_or_default();
+                return Self { text, end: End::Before(behind) };
             }
-            None if seen.len() <= longest => Self { text: seen, end: End::Unseen },
-            None => Self { text: seen, end: End::TooFar },
-        }
+            None if seen.len() <= LONGEST_BINARY_LINE => End::Unseen,
+            None => End::TooFar,
+        };
+        Self { text: seen, end }
+    }
+
+    fn is_long_text(&self) -> bool {
+        let text = self.text.get(..=LONGEST_LINE);
+        text.is_some_and(|text| !text.iter().any(|byte| is_control(*byte)))
     }
 }
 
@@ -200,8 +349,9 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part))
 }
 
+/// Servers that take small letters want a path with them; memcached has some of these words in small letters.
 fn is_method(word: &[u8]) -> bool {
-    METHODS.iter().any(|method| word.eq_ignore_ascii_case(method))
+    METHODS.contains(&word)
 }
 
 /// What stands between two words, to one server or another: Python splits lines at all of them.
@@ -209,8 +359,9 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | 0x0b | 0x0c | 0x1c..=0x1f | 0x85 | 0xa0)
 }
 
-fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c)
+/// What no text has.
+fn is_control(byte: u8) -> bool {
+    byte.is_ascii_control() && byte != b'\n' && !is_blank(byte)
 }
 
 #[cfg(test)]

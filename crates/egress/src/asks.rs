@@ -11,12 +11,17 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::Instant;
 use tokio::sync::watch;
+use tokio::task::futures::TaskLocalFuture;
 
 /// So many questions can be open: a person would not answer more, and random names would fill memory.
 const MOST_OPEN: usize = 32;
 /// So many new ones in a second, and twice as many at once. Whoever hangs up before the answer opens none for long,
 /// but each is shown to people and written down.
 const NEW_A_SECOND: u32 = 16;
+/// So many of a run come at that pace, and then one a second (unused seconds are saved up): log and terminal would
+/// otherwise grow for as long as it lasts.
+const NEW_AT_FIRST: u32 = 200;
+const NEW_A_SECOND_LATER: u32 = 1;
 /// So many withdrawn ones are remembered: an answer for the session may have crossed the withdrawal.
 const REMEMBERED: usize = 64;
 
@@ -56,7 +61,27 @@ struct State {
     asked: u64,
     open: BTreeMap<u64, Open>,
     withdrawn: VecDeque<(u64, Host, u16)>,
-    bucket: Bucket,
+    pace: Pace,
+}
+
+/// How fast new questions may come.
+#[derive(Debug)]
+struct Pace {
+    at_first: Bucket,
+    in_the_long_run: Bucket,
+}
+
+impl Pace {
+    fn new(now: Instant) -> Self {
+        Self {
+            at_first: Bucket::new(NEW_A_SECOND, now),
+            in_the_long_run: Bucket::with_burst(NEW_A_SECOND_LATER, NEW_AT_FIRST, now),
+        }
+    }
+
+    fn take(&mut self, now: Instant) -> bool {
+        self.at_first.take(now) && self.in_the_long_run.take(now)
+    }
 }
 
 #[derive(Debug)]
@@ -80,12 +105,12 @@ tokio::task_local! {
     static CLIENT: Option<SocketAddr>;
 }
 
-/// Whatever is asked meanwhile is asked for this client.
-pub(crate) async fn on_behalf_of<T>(
+/// Whatever is asked meanwhile is asked for this client. No `async fn`, which would hold what it is given twice.
+pub(crate) fn on_behalf_of<F: Future>(
     client: Option<SocketAddr>,
-    serving: impl Future<Output = T>,
-) -> T {
-    CLIENT.scope(client, serving).await
+    serving: F,
+) -> TaskLocalFuture<Option<SocketAddr>, F> {
+    CLIENT.scope(client, serving)
 }
 
 impl Asks {
@@ -94,7 +119,7 @@ impl Asks {
             asked: 0,
             open: BTreeMap::new(),
             withdrawn: VecDeque::new(),
-            bucket: Bucket::new(NEW_A_SECOND, Instant::now()),
+            pace: Pace::new(Instant::now()),
         };
         Self { events, state: RefCell::new(state) }
     }
@@ -119,7 +144,7 @@ impl Asks {
         if state.open.len() >= MOST_OPEN {
             return Err(TooMany::Open);
         }
-        if !state.bucket.take(Instant::now()) {
+        if !state.pace.take(Instant::now()) {
             return Err(TooMany::New);
         }
         state.asked += 1;

@@ -2,6 +2,7 @@ use super::*;
 use crate::events::Outbox;
 use crate::test_support::{host, run};
 use std::rc::Rc;
+use std::time::Duration;
 use tokio::task::{JoinHandle, spawn_local, yield_now};
 
 fn asks() -> (Rc<Asks>, Outbox) {
@@ -144,4 +145,22 @@ fn a_flood_of_questions_that_nobody_waits_for_is_held_back() {
         assert!(told <= 2 * most, "{told} in {passed} s");
         assert!(refused >= 1000 - most, "{refused} in {passed} s");
     });
+}
+
+/// Each is a line on a terminal and a record.
+///
+/// Proves: NET-7 bounded-log
+#[test]
+fn an_hour_of_new_questions_is_a_few_thousand() {
+    let start = Instant::now();
+    let mut pace = Pace::new(start);
+    let mut asked = |seconds: u64| {
+        let now = start + Duration::from_secs(seconds);
+        (0..100).filter(|_| pace.take(now)).count()
+    };
+    let at_first: usize = (0..10).map(&mut asked).sum();
+    assert!(at_first > 150, "{at_first}");
+    let later: usize = (10..3600).map(&mut asked).sum();
+    assert!(later < 3700, "{later}");
+    assert_eq!(asked(3700), 32, "a quiet time makes up for it");
 }

@@ -2,11 +2,11 @@
 //! NAT, what goes to addresses that it must not reach.
 //! The kernel counts; here it is only read and told, a sum for each destination (N12).
 
-use crate::events::{Events, OTHERS};
+use crate::events::Events;
 use crate::wire::Told;
 use palisade_hosts::{Reason, always_blocked};
 use palisade_netlink::{Refusals, Socket};
-use palisade_record::network::{Action, NetworkAttempt, Via};
+use palisade_record::network::{Action, NetworkAttempt, OTHERS, Via};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -43,4 +43,4 @@ pub mod wire;
 
 pub use config::Config;
 pub use publish::Published;
-pub use serve::{Station, serve};
+pub use serve::{LONGEST_END, Station, serve};

@@ -28,6 +28,8 @@ use tokio::time::timeout;
 const LINGER: Duration = Duration::from_secs(2);
 /// So long the supervisor gets to read what is left, at the end.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// From [`crate::wire::Order::End`] to the end, at most.
+pub const LONGEST_END: Duration = LINGER.saturating_add(FAREWELL);
 
 /// Everything the process holds when it starts.
 #[derive(Debug)]

@@ -33,7 +33,9 @@ pub use event::{
     Executed, Exited, Indicator, Kind, LimitExceeded, LogLevel, PolicyViolation, Run, Severity,
     SignalForwarded, SyscallBlocked, Validated,
 };
-pub use network_report::{DeniedHost, NetworkReport, QueriesReport, ReachedHost, SuspectedName};
+pub use network_report::{
+    DeniedHost, NetworkReport, OtherHosts, QueriesReport, ReachedHost, SuspectedName,
+};
 pub use outcome::{ErrorKind, Failure, Outcome};
 pub use report::{
     BlockedCalls, Identity, LimitReport, Observed, Planned, ProbeReport, PromiseReport,

@@ -7,6 +7,9 @@ use crate::event::Decision;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
+/// Stands for hosts that were too many to be kept apart. No name begins so.
+pub const OTHERS: &str = "(others)";
+
 /// How an attempt ended, before a byte of it went out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -59,6 +62,7 @@ pub struct NetworkAttempt {
     /// The address that was, or would have been, connected to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
+    /// 0 in a sum of several ports.
     pub port: u16,
     /// The rule that decided, as it was written.
     #[serde(skip_serializing_if = "Option::is_none")]

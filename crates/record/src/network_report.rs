@@ -19,6 +19,9 @@ pub struct NetworkReport {
     /// Attempts at hosts beyond those in the lists.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub beyond: u64,
+    /// What of that was reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<OtherHosts>,
     pub queries: QueriesReport,
     /// Anything but TCP and DNS; all of it is refused.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -39,11 +42,21 @@ pub struct ReachedHost {
     pub rule: Option<String>,
 }
 
+/// The hosts that were reached and are not listed, together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OtherHosts {
+    pub connections: u64,
+    /// By the connections that are over, as is the next.
+    pub sent: u64,
+    pub received: u64,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeniedHost {
     pub host: String,
-    /// None if it was only looked up.
+    /// None if it was only looked up, or on more ports than are told apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
     pub action: Action,

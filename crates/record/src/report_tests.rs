@@ -1,6 +1,6 @@
 use super::*;
 use crate::network::Action;
-use crate::network_report::{DeniedHost, QueriesReport, ReachedHost};
+use crate::network_report::{DeniedHost, OtherHosts, QueriesReport, ReachedHost};
 use crate::outcome::ErrorKind;
 
 pub(crate) fn report() -> RunReport {
@@ -138,12 +138,16 @@ fn the_network_is_told_with_what_would_allow_a_denied_host() {
             allow: Some("--allow-host other.example".to_owned()),
         }],
         queries: QueriesReport { answered: 2, refused: 1, ..QueriesReport::default() },
+        beyond: 9,
+        others: Some(OtherHosts { connections: 6, sent: 1 << 20, received: 2 << 20 }),
         ..NetworkReport::default()
     });
     let text = report.to_string();
     for told in [
         "  network    proxy (transparent), 2 names answered, 1 not",
         "  reached    registry.example:443, 2 times, 1.0 MiB sent, 3.0 MiB received",
+        "  reached    other hosts, 6 times, 1.0 MiB sent, 2.0 MiB received",
+        "             9 more attempts at other hosts",
         "  denied     other\\x1b.example:443, 4 times: not allowed; allow with --allow-host other.example",
     ] {
         assert!(text.contains(told), "no `{told}` in\n{text}");

@@ -1,7 +1,7 @@
 //! The report in a few lines for a person. Everything that could come from inside is escaped.
 
 use crate::escape;
-use crate::network_report::{DeniedHost, NetworkReport, QueriesReport, ReachedHost};
+use crate::network_report::{DeniedHost, NetworkReport, OtherHosts, QueriesReport, ReachedHost};
 use crate::outcome::Outcome;
 use crate::report::{
     BlockedCalls, LimitReport, Planned, PromiseReport, ProtectedWrite, Reached, RefusedExecution,
@@ -189,7 +189,8 @@ fn write_walls(f: &mut fmt::Formatter<'_>, walls: &Walls) -> fmt::Result {
 }
 
 fn write_network(f: &mut fmt::Formatter<'_>, network: &NetworkReport) -> fmt::Result {
-    let NetworkReport { mode, front, hosts, denied, beyond, queries, datagrams_rejected } = network;
+    let NetworkReport { mode, front, hosts, denied, beyond, others, queries, datagrams_rejected } =
+        network;
     let QueriesReport { answered, refused, suspicious, .. } = queries;
     let mut text = format!("{mode} ({front}), {answered} names answered, {refused} not");
     if *suspicious > 0 {
@@ -202,6 +203,14 @@ fn write_network(f: &mut fmt::Formatter<'_>, network: &NetworkReport) -> fmt::Re
     for ReachedHost { host, port, connections, sent, received, .. } in hosts {
         let told = format!(
             "{host}:{port}, {connections} times, {} sent, {} received",
+            mebibytes(*sent),
+            mebibytes(*received)
+        );
+        line(f, "reached", &told)?;
+    }
+    if let Some(OtherHosts { connections, sent, received }) = others {
+        let told = format!(
+            "other hosts, {connections} times, {} sent, {} received",
             mebibytes(*sent),
             mebibytes(*received)
         );

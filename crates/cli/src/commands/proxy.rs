@@ -79,7 +79,7 @@ fn line(heard: &Heard<'_>) -> String {
 
 fn attempted(attempt: &NetworkAttempt) -> String {
     let verdict = if attempt.action.is_allowed() { "allowed" } else { "denied" };
-    let mut text = format!("{verdict} {}:{}", attempt.host, attempt.port);
+    let mut text = format!("{verdict} {}", place(&attempt.host, attempt.port));
     if let Some(address) = attempt.address {
         text.push_str(&format!(" at {address}"));
     }
@@ -96,5 +96,11 @@ fn attempted(attempt: &NetworkAttempt) -> String {
 
 fn ended(closed: &ConnectionClosed) -> String {
     let ConnectionClosed { host, port, sent, received, duration_ms, .. } = closed;
-    format!("closed {host}:{port} after {duration_ms} ms, {sent} bytes sent, {received} received")
+    let place = place(host, *port);
+    format!("closed {place} after {duration_ms} ms, {sent} bytes sent, {received} received")
+}
+
+/// A sum of several ports has none.
+fn place(host: &str, port: u16) -> String {
+    if port == 0 { host.to_owned() } else { format!("{host}:{port}") }
 }

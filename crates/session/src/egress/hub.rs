@@ -23,6 +23,9 @@ use std::time::{Duration, Instant};
 
 /// The source of a no to what is not a host at all.
 const NO_HOST: &str = "not-a-host";
+/// So many answers of the policy hold for the session; the process remembers each. What comes later is asked again
+/// each time, and gets the same answer.
+const MOST_STANDING: usize = 1000;
 
 /// What is to be done, in this order.
 #[derive(Debug)]
@@ -55,6 +58,8 @@ pub(super) struct Hub {
     patience: Duration,
     /// By the process' own numbers.
     waiting: HashMap<u64, Waiting>,
+    /// How many answers of the policy hold.
+    standing: usize,
     /// What people answered for the session.
     pub(super) answered: Vec<HostAnswer>,
     pub(super) actions: VecDeque<Action>,
@@ -67,6 +72,7 @@ impl Hub {
             on_ask,
             patience,
             waiting: HashMap::new(),
+            standing: 0,
             answered: Vec::new(),
             actions: VecDeque::new(),
             tally,
@@ -230,7 +236,12 @@ impl Hub {
     /// Without a question.
     fn decide(&mut self, ask: u64, host: &HostSubject, decision: Decision, source: &str) {
         // What the policy answers, it answers for the whole session; a no for want of people may change.
-        let holds = if source == "on-ask" { Holds::Session } else { Holds::Once };
+        let holds = if source == "on-ask" && self.standing < MOST_STANDING {
+            self.standing += 1;
+            Holds::Session
+        } else {
+            Holds::Once
+        };
         self.send(ask, decision == Decision::Allowed, holds, source);
         self.record(Kind::HostDecided(Box::new(HostDecided {
             host: host.host.clone(),

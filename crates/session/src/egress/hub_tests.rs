@@ -1,4 +1,4 @@
-use super::{Action, Hub};
+use super::{Action, Hub, MOST_STANDING};
 use crate::asking::{Moment, People};
 use crate::egress::tally::Tally;
 use palisade_ask::{Answer, AnswerError, Lifetime, Now, QuestionId, Queue, Scope, Source, Store};
@@ -302,4 +302,17 @@ fn the_program_is_looked_for_only_if_somebody_will_read_it() {
     scene.people = People::Nobody;
     assert!(!scene.looks_for_the_asker(3, "b.example"));
     assert!(!Scene::new(OnAsk::Allow).looks_for_the_asker(1, "a.example"));
+}
+
+/// Proves: NET-8 asked
+#[test]
+fn only_so_many_answers_of_the_policy_are_remembered_and_all_are_given() {
+    let mut scene = Scene::new(OnAsk::Allow);
+    for ask in 0..MOST_STANDING as u64 + 7 {
+        scene.ask(ask, &format!("h{ask}.example"));
+    }
+    let sent = scene.done().sent;
+    assert!(sent.iter().all(|(_, allowed, ..)| *allowed));
+    let standing = sent.iter().filter(|(_, _, holds, _)| *holds == Holds::Session).count();
+    assert_eq!((sent.len(), standing), (MOST_STANDING + 7, MOST_STANDING));
 }

@@ -2,12 +2,14 @@
 
 use palisade_hosts::{Host, Reason};
 use palisade_record::network::{Action, ConnectionClosed, NameQueried, NetworkAttempt, Via};
-use palisade_record::{DeniedHost, NetworkReport, ReachedHost, SuspectedName};
+use palisade_record::{DeniedHost, NetworkReport, OtherHosts, ReachedHost, SuspectedName};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// So many different hosts are told apart, of each kind.
 const MOST_HOSTS: usize = 500;
+/// And so many ports of a host that was denied: one that tries them all must not fill the list.
+const MOST_PORTS: usize = 16;
 const MOST_SUSPECTED: usize = 20;
 
 #[derive(Debug, Default)]
@@ -37,22 +39,23 @@ impl Tally {
         if attempt.via == Via::Published {
             return;
         }
-        if stands_for_many(&attempt.host) {
-            self.report.beyond += attempt.count;
-            return;
-        }
         if attempt.action.is_allowed() {
             if let Some(reached) = self.reached(&attempt.host, attempt.port) {
                 reached.connections += attempt.count;
                 reached.rule.clone_from(&attempt.rule);
             } else {
                 self.report.beyond += attempt.count;
+                self.others().connections += attempt.count;
             }
+            return;
+        }
+        if stands_for_many(&attempt.host) {
+            self.report.beyond += attempt.count;
             return;
         }
         self.denied(DeniedHost {
             host: attempt.host.clone(),
-            port: Some(attempt.port),
+            port: Some(attempt.port).filter(|port| *port != 0),
             action: attempt.action,
             reason: attempt.reason.clone(),
             rule: attempt.rule.clone(),
@@ -62,13 +65,18 @@ impl Tally {
     }
 
     pub(super) fn closed(&mut self, closed: &ConnectionClosed) {
-        if closed.via == Via::Published || stands_for_many(&closed.host) {
+        if closed.via == Via::Published {
             return;
         }
-        if let Some(reached) = self.reached(&closed.host, closed.port) {
-            reached.sent = reached.sent.saturating_add(closed.sent);
-            reached.received = reached.received.saturating_add(closed.received);
-        }
+        let (sent, received) = match self.reached(&closed.host, closed.port) {
+            Some(reached) => (&mut reached.sent, &mut reached.received),
+            None => {
+                let others = self.others();
+                (&mut others.sent, &mut others.received)
+            }
+        };
+        *sent = sent.saturating_add(closed.sent);
+        *received = received.saturating_add(closed.received);
     }
 
     pub(super) fn queried(&mut self, queried: &NameQueried) {
@@ -137,7 +145,15 @@ impl Tally {
         report
     }
 
+    fn others(&mut self) -> &mut OtherHosts {
+        self.report.others.get_or_insert_default()
+    }
+
+    /// None if it is one of many.
     fn reached(&mut self, host: &str, port: u16) -> Option<&mut ReachedHost> {
+        if stands_for_many(host) {
+            return None;
+        }
         let hosts = &mut self.report.hosts;
         let known = hosts.iter().position(|known| known.host == host && known.port == port);
         let index = match known {
@@ -159,18 +175,24 @@ impl Tally {
     }
 
     fn denied(&mut self, denied: DeniedHost) {
+        let is_same =
+            |known: &&mut DeniedHost| known.host == denied.host && known.port == denied.port;
+        if let Some(known) = self.report.denied.iter_mut().find(is_same) {
+            let count = known.count.saturating_add(denied.count);
+            // Once somebody has said no, the next refusal is for that; what allows it stays the same.
+            let allow = denied.allow.clone().or_else(|| known.allow.take());
+            *known = DeniedHost { count, allow, ..denied };
+            return;
+        }
         let list = &mut self.report.denied;
-        let is_full = list.len() >= MOST_HOSTS;
-        let mut known = list.iter_mut();
-        match known.find(|known| known.host == denied.host && known.port == denied.port) {
-            Some(known) => {
-                let count = known.count.saturating_add(denied.count);
-                // Once somebody has said no, the next refusal is for that; what allows it stays the same.
-                let allow = denied.allow.clone().or_else(|| known.allow.take());
-                *known = DeniedHost { count, allow, ..denied };
+        let ports = list.iter().filter(|known| known.host == denied.host).count();
+        match denied.port {
+            // Its option would allow one of them.
+            Some(_) if ports >= MOST_PORTS => {
+                self.denied(DeniedHost { port: None, allow: None, ..denied });
             }
-            None if is_full => self.report.beyond += denied.count,
-            None => list.push(denied),
+            _ if list.len() >= MOST_HOSTS => self.report.beyond += denied.count,
+            _ => list.push(denied),
         }
     }
 }

@@ -1,4 +1,5 @@
-use super::{MOST_HOSTS, Tally};
+use super::{MOST_HOSTS, MOST_PORTS, Tally};
+use palisade_record::OtherHosts;
 use palisade_record::network::{Action, ConnectionClosed, NameQueried, NetworkAttempt, Via};
 
 fn attempt(action: Action, host: &str) -> NetworkAttempt {
@@ -186,4 +187,50 @@ fn who_comes_from_outside_and_what_stands_for_many_is_no_host() {
     let report = tally.into_report(|_| None);
     assert!(report.hosts.is_empty() && report.denied.is_empty(), "{report:?}");
     assert_eq!(report.beyond, 14);
+    assert_eq!(report.others, Some(OtherHosts { connections: 7, sent: 1, received: 1 }));
+}
+
+/// Proves: NET-7 logged
+#[test]
+fn hosts_that_are_not_listed_are_counted_with_their_bytes() {
+    let mut tally = Tally::new("proxy");
+    for number in 0..MOST_HOSTS + 7 {
+        let host = format!("n{number}.example");
+        tally.attempt(&attempt(Action::ProxyAllowed, &host));
+        tally.closed(&ConnectionClosed {
+            via: Via::Transparent,
+            host,
+            address: None,
+            port: 443,
+            sent: 2,
+            received: 3,
+            duration_ms: 1,
+            count: 1,
+        });
+    }
+    let report = tally.into_report(|_| None);
+    assert_eq!((report.hosts.len(), report.beyond), (MOST_HOSTS, 7));
+    assert_eq!(report.others, Some(OtherHosts { connections: 7, sent: 14, received: 21 }));
+}
+
+/// Proves: NET-7 summary
+#[test]
+fn one_host_does_not_fill_the_list_with_its_ports() {
+    let mut tally = Tally::new("proxy");
+    for port in 1..=1000 {
+        tally.attempt(&NetworkAttempt { port, ..attempt(Action::ProxyDenied, "203.0.113.200") });
+    }
+    // As a sum of several ports is told.
+    tally.attempt(&NetworkAttempt {
+        port: 0,
+        count: 50,
+        allow: None,
+        ..attempt(Action::ProxyDenied, "203.0.113.200")
+    });
+    tally.attempt(&attempt(Action::ProxyDenied, "203.0.113.201"));
+    let report = tally.into_report(|_| None);
+    assert_eq!((report.denied.len(), report.beyond), (MOST_PORTS + 2, 0));
+    assert_eq!(report.denied.iter().map(|denied| denied.count).sum::<u64>(), 1051);
+    let together = report.denied.iter().find(|denied| denied.port.is_none()).unwrap();
+    assert_eq!((together.place().as_str(), &together.allow), ("203.0.113.200", &None));
 }

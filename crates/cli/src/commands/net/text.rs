@@ -44,9 +44,6 @@ pub(super) fn sums(view: &View, paint: Paint) -> String {
     } else {
         text += &table(&view.hosts, paint);
     }
-    if view.beyond > 0 {
-        text += &format!("{} more attempts at other hosts\n", view.beyond);
-    }
     let names = view.names;
     if names.answered + names.refused > 0 {
         text += &format!("names: {} answered, {} not", names.answered, names.refused);
@@ -66,7 +63,9 @@ fn table(hosts: &[HostSums], paint: Paint) -> String {
         "{:<wide$}  {:>5}  {:>11}  {:>10}  {:>10}  {:>6}\n",
         "HOST", "OPEN", "CONNECTIONS", "SENT", "RECEIVED", "DENIED"
     );
-    for host in hosts {
+    // What was reached must not be looked for below a thousand refusals.
+    let (reached, others): (Vec<_>, Vec<_>) = hosts.iter().partition(|host| host.connections > 0);
+    for host in reached.into_iter().chain(others) {
         let denied = format!("{:>6}", count(host.denied));
         let denied = if host.denied > 0 { paint.with(Style::Red, &denied) } else { denied };
         text += &format!(

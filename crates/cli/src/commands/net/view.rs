@@ -1,7 +1,7 @@
 //! What a run did on the network, from its records: sums for each host, and what happened last.
 
 use jiff::Timestamp;
-use palisade_record::network::{HostDecided, NameQueried, NetworkAttempt, Via};
+use palisade_record::network::{HostDecided, NameQueried, NetworkAttempt, OTHERS, Via};
 use palisade_record::{Decision, Event, Kind};
 use serde::Serialize;
 use std::collections::{BTreeSet, VecDeque};
@@ -10,6 +10,8 @@ use std::collections::{BTreeSet, VecDeque};
 const MOST_REMEMBERED: usize = 100;
 /// So many hosts are told apart.
 const MOST_HOSTS: usize = 2000;
+/// And of those that are only refused, fewer: they must not take the place of what was reached.
+const MOST_REFUSED: usize = 1500;
 
 /// The document of `--json`.
 #[derive(Clone, Debug, Serialize)]
@@ -23,7 +25,7 @@ pub(super) struct View {
     pub(super) network: String,
     pub(super) is_over: bool,
     pub(super) hosts: Vec<HostSums>,
-    /// Attempts at hosts beyond those in the list.
+    /// Attempts at hosts that have no name in the list.
     pub(super) beyond: u64,
     pub(super) names: NameSums,
     /// The oldest first.
@@ -39,7 +41,7 @@ pub(super) struct View {
 #[serde(rename_all = "camelCase")]
 pub(super) struct HostSums {
     pub(super) host: String,
-    /// None if it was only looked up.
+    /// None if it was only looked up, or for a sum of several ports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) port: Option<u16>,
     /// At this moment.
@@ -113,14 +115,15 @@ impl View {
             }
             Kind::NetworkAttempt(attempt) => self.attempt(attempt),
             Kind::ConnectionClosed(closed) => {
-                if let Some(host) = self.host(&closed.host, Some(closed.port)) {
-                    host.open = host.open.saturating_sub(closed.count);
-                    host.sent = host.sent.saturating_add(closed.sent);
-                    host.received = host.received.saturating_add(closed.received);
-                }
+                let port = one_port(closed.port);
+                let host = self.host(&closed.host, port, MOST_HOSTS);
+                host.open = host.open.saturating_sub(closed.count);
+                host.sent = host.sent.saturating_add(closed.sent);
+                host.received = host.received.saturating_add(closed.received);
                 let text = format!(
-                    "{}, {} sent, {} received in {}",
-                    place(&closed.host, Some(closed.port)),
+                    "{}{}, {} sent, {} received in {}",
+                    place(&closed.host, port),
+                    times(closed.count),
                     bytes(closed.sent),
                     bytes(closed.received),
                     duration(closed.duration_ms)
@@ -148,27 +151,26 @@ impl View {
         let is_allowed = attempt.action.is_allowed();
         let is_forbidden = self.forbidden.contains(&(attempt.host.clone(), attempt.port));
         let allow = attempt.allow.as_ref().filter(|_| !is_forbidden);
-        match self.host(&attempt.host, Some(attempt.port)) {
-            Some(host) if is_allowed => {
-                host.connections += attempt.count;
-                host.open += attempt.count;
-            }
-            Some(host) => {
-                host.denied += attempt.count;
-                if let Some(flag) = allow {
-                    host.allow = Some(flag.clone());
-                }
-            }
-            None => self.beyond += attempt.count,
+        let port = one_port(attempt.port);
+        let host =
+            self.host(&attempt.host, port, if is_allowed { MOST_HOSTS } else { MOST_REFUSED });
+        if is_allowed {
+            host.connections += attempt.count;
+            host.open += attempt.count;
+        } else {
+            host.denied += attempt.count;
         }
-        let mut text = place(&attempt.host, Some(attempt.port));
+        if host.host == OTHERS {
+            self.beyond += attempt.count;
+        } else if let Some(flag) = allow {
+            host.allow = Some(flag.clone());
+        }
+        let mut text = place(&attempt.host, port);
         if let Some(address) = attempt.address.filter(|address| attempt.host != address.to_string())
         {
             text += &format!(" ({address})");
         }
-        if attempt.count > 1 {
-            text += &format!(", {} times", attempt.count);
-        }
+        text += &times(attempt.count);
         match attempt.via {
             Via::Transparent => {}
             Via::Connect => text += " by CONNECT",
@@ -202,36 +204,36 @@ impl View {
             self.names.suspicious += count;
             text += &format!(" (looks like tunnelling: {suspicion})");
         }
-        if *count > 1 {
-            text += &format!(", {count} times");
-        }
+        text += &times(*count);
         // Nobody allowed it: without an address no connection follows that would be counted.
         if queried.reason.is_some() && queried.rule.is_none() {
-            match self.host(name, None) {
-                Some(host) => {
-                    host.denied += count;
-                    let is_plain = queried.suspicion.is_none();
-                    host.allow = is_plain.then(|| format!("--allow-host {name}"));
-                }
-                None => self.beyond += count,
+            let host = self.host(name, None, MOST_REFUSED);
+            host.denied += count;
+            if host.host == OTHERS {
+                self.beyond += count;
+            } else {
+                let is_plain = queried.suspicion.is_none();
+                host.allow = is_plain.then(|| format!("--allow-host {name}"));
             }
         }
         (if queried.is_ordinary() { Mark::Plain } else { Mark::Bad }, "name", text)
     }
 
-    fn host(&mut self, host: &str, port: Option<u16>) -> Option<&mut HostSums> {
+    /// Its sums, or those of the others if it is new and there are so many already.
+    fn host(&mut self, host: &str, port: Option<u16>, most: usize) -> &mut HostSums {
         let hosts = &mut self.hosts;
-        let known = hosts.iter().position(|known| known.host == host && known.port == port);
-        let index = match known {
-            Some(index) => index,
-            None if hosts.len() >= MOST_HOSTS => return None,
-            None => {
-                hosts.push(HostSums { host: host.to_owned(), port, ..HostSums::default() });
-                hosts.len() - 1
-            }
-        };
-        hosts.get_mut(index)
+        let has_room = hosts.len() < most || position(hosts, host, port).is_some();
+        let (host, port) = if has_room { (host, port) } else { (OTHERS, None) };
+        let index = position(hosts, host, port).unwrap_or_else(|| {
+            hosts.push(HostSums { host: host.to_owned(), port, ..HostSums::default() });
+            hosts.len() - 1
+        });
+        &mut hosts[index]
     }
+}
+
+fn position(hosts: &[HostSums], host: &str, port: Option<u16>) -> Option<usize> {
+    hosts.iter().position(|known| known.host == host && known.port == port)
 }
 
 fn answered(decided: &HostDecided) -> (Mark, &'static str, String) {
@@ -241,6 +243,15 @@ fn answered(decided: &HostDecided) -> (Mark, &'static str, String) {
         Decision::Denied => (Mark::Bad, "denied"),
     };
     (mark, "answered", format!("{} {word} ({lifetime}) by {source}", place(host, Some(*port))))
+}
+
+fn times(count: u64) -> String {
+    if count > 1 { format!(", {count} times") } else { String::new() }
+}
+
+/// None for what stands for several.
+fn one_port(port: u16) -> Option<u16> {
+    Some(port).filter(|port| *port != 0)
 }
 
 pub(super) fn place(host: &str, port: Option<u16>) -> String {

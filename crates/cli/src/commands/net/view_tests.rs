@@ -142,6 +142,44 @@ fn no_option_is_told_for_what_an_answer_denies_for_good() {
     }
 }
 
+/// Proves: NET-7 shown
+#[test]
+fn what_was_refused_does_not_take_the_place_of_what_was_reached() {
+    let mut view = View::of("s");
+    for number in 0..2100 {
+        hear(&mut view, attempt(Action::ProxyDenied, &format!("n{number}.example"), None));
+    }
+    hear(&mut view, attempt(Action::ProxyAllowed, "evil.example", None));
+    hear(&mut view, closed("evil.example"));
+    let evil = view.hosts.iter().find(|host| host.host == "evil.example").unwrap();
+    assert_eq!((evil.connections, evil.sent), (1, 100));
+    let others = view.hosts.iter().find(|host| host.host == "(others)").unwrap();
+    assert_eq!((others.port, others.denied, view.beyond), (None, 600, 600));
+    assert_eq!(view.hosts.iter().map(|host| host.denied).sum::<u64>(), 2100);
+    let page = text::page(&view, Paint::none());
+    assert!(page.lines().nth(2).unwrap().starts_with("evil.example:443 "), "{page}");
+}
+
+/// Proves: NET-7 shown
+#[test]
+fn a_sum_of_several_hosts_or_ports_names_no_port() {
+    let mut view = View::of("s");
+    for (action, host) in [(Action::ProxyAllowed, "(others)"), (Action::ProxyDenied, "a.example")] {
+        let Kind::NetworkAttempt(mut sum) = attempt(action, host, None) else {
+            panic!("not an attempt")
+        };
+        (sum.port, sum.count, sum.address) = (0, 5, None);
+        let told = hear(&mut view, Kind::NetworkAttempt(sum)).unwrap();
+        assert!(told.contains(&format!("{host}, 5 times")), "{told}");
+    }
+    let Kind::ConnectionClosed(mut sum) = closed("(others)") else { panic!("not a close") };
+    (sum.port, sum.count) = (0, 5);
+    let told = hear(&mut view, Kind::ConnectionClosed(sum)).unwrap();
+    assert!(told.starts_with("closed (others), 5 times, 100 B sent"), "{told}");
+    let others = &view.hosts[0];
+    assert_eq!((others.port, others.open, others.connections, others.sent), (None, 0, 5, 100));
+}
+
 #[test]
 fn nothing_tried_is_said_so() {
     let mut view = View::of("s");

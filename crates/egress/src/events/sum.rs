@@ -1,0 +1,161 @@
+//! Many events of one kind, told as one: which belong together, and what is said of them.
+//!
+//! A sum must never say of all what holds for some: what they do not have in common is left out.
+
+use crate::wire::Told;
+use palisade_record::network::{
+    Action, ConnectionClosed, NameQueried, NetworkAttempt, OTHERS, Via,
+};
+
+/// Stands for what was said of each of them.
+const SUSPICIOUS: &str = "data in names";
+
+/// What makes two events alike.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Key {
+    Reached {
+        via: Via,
+        host: String,
+        port: u16,
+    },
+    /// By host alone: somebody who tries every port of it is told in one line.
+    Refused {
+        action: Action,
+        via: Via,
+        host: String,
+    },
+    Closed {
+        via: Via,
+        host: String,
+        port: u16,
+    },
+    Queried {
+        name: String,
+        record: String,
+        answer: String,
+        suspicion: Option<String>,
+    },
+}
+
+impl Key {
+    /// `None` for what is always told alone.
+    pub(super) fn of(told: &Told) -> Option<Self> {
+        Some(match told {
+            Told::Attempt(NetworkAttempt { action, via, host, port, .. }) => {
+                let (via, host) = (*via, host.clone());
+                match action.is_allowed() {
+                    true => Self::Reached { via, host, port: *port },
+                    false => Self::Refused { action: *action, via, host },
+                }
+            }
+            Told::Closed(closed) => {
+                Self::Closed { via: closed.via, host: closed.host.clone(), port: closed.port }
+            }
+            Told::Queried(queried) => Self::Queried {
+                name: queried.name.clone(),
+                record: queried.record.clone(),
+                answer: queried.answer.clone(),
+                suspicion: queried.suspicion.clone(),
+            },
+            Told::Ready | Told::Asked { .. } | Told::Withdrawn { .. } | Told::Unable { .. } => {
+                return None;
+            }
+        })
+    }
+
+    /// Whether something went out. Who comes in by a published port is another matter.
+    pub(super) fn is_of_way_out(&self) -> bool {
+        match self {
+            Self::Reached { via, .. } | Self::Closed { via, .. } => *via != Via::Published,
+            Self::Refused { .. } | Self::Queried { .. } => false,
+        }
+    }
+
+    /// Host and port of what was, or had been, reached.
+    pub(super) fn place(&self) -> Option<(&str, u16)> {
+        match self {
+            Self::Reached { host, port, .. } | Self::Closed { host, port, .. } => {
+                Some((host, *port))
+            }
+            Self::Refused { .. } | Self::Queried { .. } => None,
+        }
+    }
+
+    pub(super) fn among_others(self) -> Self {
+        let host = OTHERS.to_owned();
+        match self {
+            Self::Reached { via, .. } => Self::Reached { via, host, port: 0 },
+            Self::Refused { action, via, .. } => Self::Refused { action, via, host },
+            Self::Closed { via, .. } => Self::Closed { via, host, port: 0 },
+            Self::Queried { answer, suspicion, .. } => Self::Queried {
+                name: host,
+                record: String::new(),
+                answer,
+                suspicion: suspicion.map(|_| SUSPICIOUS.to_owned()),
+            },
+        }
+    }
+}
+
+pub(super) fn among_others(told: Told) -> Told {
+    match told {
+        Told::Attempt(attempt) => Told::Attempt(NetworkAttempt {
+            host: OTHERS.to_owned(),
+            address: None,
+            port: 0,
+            rule: None,
+            reason: None,
+            allow: None,
+            ..attempt
+        }),
+        Told::Closed(closed) => Told::Closed(ConnectionClosed {
+            host: OTHERS.to_owned(),
+            address: None,
+            port: 0,
+            ..closed
+        }),
+        Told::Queried(queried) => Told::Queried(NameQueried {
+            name: OTHERS.to_owned(),
+            record: "any".to_owned(),
+            rule: None,
+            reason: None,
+            suspicion: queried.suspicion.map(|_| SUSPICIOUS.to_owned()),
+            ..queried
+        }),
+        other => other,
+    }
+}
+
+/// Adds an event to the sum of those like it.
+pub(super) fn join(sum: &mut Told, told: Told) {
+    match (sum, told) {
+        (Told::Attempt(sum), Told::Attempt(more)) => {
+            sum.count = sum.count.saturating_add(more.count);
+            if sum.port != more.port {
+                sum.port = 0;
+            }
+            keep_common(&mut sum.address, more.address.as_ref());
+            keep_common(&mut sum.rule, more.rule.as_ref());
+            keep_common(&mut sum.reason, more.reason.as_ref());
+            keep_common(&mut sum.allow, more.allow.as_ref());
+        }
+        (Told::Closed(sum), Told::Closed(more)) => {
+            sum.count = sum.count.saturating_add(more.count);
+            sum.sent = sum.sent.saturating_add(more.sent);
+            sum.received = sum.received.saturating_add(more.received);
+            sum.duration_ms = sum.duration_ms.saturating_add(more.duration_ms);
+            keep_common(&mut sum.address, more.address.as_ref());
+        }
+        (Told::Queried(sum), Told::Queried(more)) => {
+            sum.count = sum.count.saturating_add(more.count);
+        }
+        // Keys of different kinds are never equal.
+        _ => {}
+    }
+}
+
+fn keep_common<T: PartialEq>(sum: &mut Option<T>, more: Option<&T>) {
+    if sum.as_ref() != more {
+        *sum = None;
+    }
+}

@@ -9,8 +9,10 @@ use crate::tree;
 pub(crate) fn deny() -> Result<()> {
     let version = tree::cargo().args(["deny", "--version"]).output().context("cargo")?;
     if !version.status.success() {
-        println!("installing cargo-deny, which takes some minutes");
-        tree::succeed(tree::cargo().args(["install", "--locked", "--quiet", "cargo-deny"]))?;
+        println!("installing cargo-deny, which takes a minute or two");
+        // Unoptimized: it runs for seconds, and optimizing it takes minutes.
+        let install = ["install", "--locked", "--quiet", "--debug", "cargo-deny"];
+        tree::succeed(tree::cargo().args(install))?;
     }
     tree::succeed(tree::cargo().args(["deny", "check", "bans", "licenses", "sources"]))?;
     let advisories =

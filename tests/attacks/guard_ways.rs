@@ -131,16 +131,20 @@ fn h02_removing_what_stands_there_frees_no_name() {
 #[test]
 fn h01_a_descriptor_that_changes_its_file_links_nothing() {
     const SCRIPT: &str = r#"
-import os, threading, ctypes
+import os, threading, time, ctypes
 libc = ctypes.CDLL(None, use_errno=True)
 good, bad = os.open("plain", os.O_PATH), os.open(".git/config", os.O_PATH)
-inode, stop = os.fstat(bad).st_ino, False
+inode, stop, turns, tries = os.fstat(bad).st_ino, False, 0, 0
 os.dup2(good, 50)
 def turn():
+    global turns
     while not stop:
-        os.dup2(good, 50); os.dup2(bad, 50)
+        os.dup2(good, 50); os.dup2(bad, 50); turns += 1
 turning = threading.Thread(target=turn); turning.start()
-for _ in range(5000):
+end = time.monotonic() + 60
+# One of the two threads runs at a time: until both had their turns.
+while (tries < 5000 or turns < 5000) and time.monotonic() < end:
+    tries += 1
     if libc.linkat(-100, b"/proc/self/fd/50", -100, b"out", 0x400) == 0:
         if os.stat("out").st_ino == inode:
             open("out", "w").write("[core]\n\tfsmonitor = evil-program\n")

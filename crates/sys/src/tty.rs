@@ -1,7 +1,7 @@
 //! Terminals: pairs of pseudo-terminals, the controlling terminal, raw mode.
 //! Must never open a terminal so that it becomes the controlling one by accident (`O_NOCTTY`).
 
-#![expect(unsafe_code, reason = "TIOCOUTQ has no wrapper")]
+#![expect(unsafe_code, reason = "TIOCOUTQ and TIOCSIG have no wrappers")]
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
@@ -78,6 +78,15 @@ pub fn unsent(terminal: impl AsFd) -> Result<usize> {
     let asked = unsafe { libc::ioctl(fd, libc::TIOCOUTQ as _, &raw mut count) };
     check(asked.into()).call("ioctl TIOCOUTQ")?;
     Ok(usize::try_from(count).unwrap_or(0))
+}
+
+/// Sends SIGINT to who is in the foreground of a pseudo-terminal, given its master (`TIOCSIG`). At once: a key that is
+/// written there is taken by a thread of the kernel, some time later.
+pub fn interrupt(master: impl AsFd) -> Result<()> {
+    let fd = master.as_fd().as_raw_fd();
+    // SAFETY: the argument is a number (`pty_signal` in drivers/tty/pty.c).
+    let sent = unsafe { libc::ioctl(fd, libc::TIOCSIG as _, libc::SIGINT) };
+    check(sent.into()).call("ioctl TIOCSIG").map(drop)
 }
 
 /// Whether `fd` is a terminal.

@@ -65,3 +65,19 @@ fn a_session_leader_can_take_a_controlling_terminal() {
         File::open("/dev/tty").unwrap();
     });
 }
+
+#[test]
+fn an_interrupt_is_there_at_once() {
+    in_child(|| {
+        block_signals(&[sig::SIGHUP, sig::SIGINT]).unwrap();
+        let (master, slave) = pair();
+        setsid().unwrap();
+        set_controlling_tty(&slave).unwrap();
+        interrupt(&master).unwrap();
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:")).unwrap();
+        let pending = u64::from_str_radix(pending.trim(), 16).unwrap();
+        assert_ne!(pending & 1 << (sig::SIGINT - 1), 0, "{pending:x}");
+        assert!(interrupt(&slave).is_err(), "only the master can");
+    });
+}

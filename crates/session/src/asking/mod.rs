@@ -6,6 +6,8 @@
 mod desk;
 mod prompt;
 
+pub(crate) use prompt::INTERRUPT;
+
 use crate::terminal::HostTerminal;
 use desk::{Desk, approver_is_there};
 use palisade_ask::server::{Introduction, Received, Wish};
@@ -46,6 +48,15 @@ pub(crate) enum Stage {
     Taken,
     /// It only shows, or there is none: a line on standard error does no harm.
     Apart,
+}
+
+/// What keys were, while a question stood in the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Typed {
+    ForTheCommand,
+    Answer,
+    /// Both: no, and Ctrl-C.
+    Interrupt,
 }
 
 /// What people are told of the run that asks.
@@ -180,22 +191,22 @@ impl Asking {
         !self.queue.is_empty()
     }
 
-    /// Takes keys; gives back those that are the command's.
-    pub(crate) fn pressed(&mut self, keys: &[u8]) -> Vec<u8> {
+    /// Takes keys, and says whose they are.
+    pub(crate) fn pressed(&mut self, keys: &[u8]) -> Typed {
         let now = Now::read();
-        let Some(prompt) = &mut self.prompt else { return keys.to_vec() };
+        let Some(prompt) = &mut self.prompt else { return Typed::ForTheCommand };
         let id = prompt.question;
-        let Some(question) = self.queue.get(id) else { return keys.to_vec() };
-        let (answer, passed) = match prompt.press(keys, question, now.monotonic) {
-            Pressed::NotForUs => return keys.to_vec(),
-            Pressed::Answer(answer) => (answer, Vec::new()),
-            Pressed::Interrupt => (Answer::Deny { lifetime: Lifetime::Once }, keys.to_vec()),
+        let Some(question) = self.queue.get(id) else { return Typed::ForTheCommand };
+        let (answer, typed) = match prompt.press(keys, question, now.monotonic) {
+            Pressed::NotForUs => return Typed::ForTheCommand,
+            Pressed::Answer(answer) => (answer, Typed::Answer),
+            Pressed::Interrupt => (Answer::Deny { lifetime: Lifetime::Once }, Typed::Interrupt),
         };
         // Somebody else may have been faster; then there is nothing left to do.
         if let Ok(decided) = self.queue.answer(id, answer, &Source::Terminal, now) {
             self.decided.extend(decided);
         }
-        passed
+        typed
     }
 
     /// What people should be told on standard error.

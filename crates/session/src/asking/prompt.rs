@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 /// Who is typing is faster.
 const PAUSE: Duration = Duration::from_millis(600);
 
-const INTERRUPT: u8 = 0x03;
+/// Ctrl-C.
+pub(crate) const INTERRUPT: u8 = 0x03;
 
 const BOLD: &str = "\x1b[1m";
 const RED: &str = "\x1b[1;31m";

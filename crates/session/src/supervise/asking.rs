@@ -2,11 +2,13 @@
 
 use super::Watch;
 use crate::answers::Answers;
-use crate::asking::Stage;
+use crate::asking::{INTERRUPT, Stage, Typed};
 use crate::egress::WayOut;
 use crate::error::SessionError;
 use palisade_ask::Subject;
 use rustix::event::{PollFd, PollFlags};
+use rustix::termios::{LocalModes, SpecialCodeIndex};
+use std::os::fd::BorrowedFd;
 
 /// How many descriptors of a poll set are whose, in this order; the rest are the desk's.
 #[derive(Clone, Copy, Debug, Default)]
@@ -128,9 +130,12 @@ impl Watch<'_> {
         let Some(terminal) = &self.terminal else { return };
         let mut keys = [0; 256];
         let Ok(count) = rustix::io::read(terminal.input(), &mut keys) else { return };
-        let passed = self.asking.pressed(&keys[..count]);
-        if let Some(pty) = self.running.pty() {
-            self.relay.type_in(&passed, pty);
+        let keys = &keys[..count];
+        match (self.asking.pressed(keys), self.running.pty()) {
+            (Typed::Answer, _) | (_, None) => {}
+            (Typed::ForTheCommand, Some(pty)) => self.relay.type_in(keys, pty),
+            (Typed::Interrupt, Some(pty)) if interrupt(pty) => {}
+            (Typed::Interrupt, Some(pty)) => self.relay.type_in(keys, pty),
         }
         self.carry_out_answers();
     }
@@ -138,4 +143,14 @@ impl Watch<'_> {
     pub(super) fn tell_notices(&mut self, tell: &mut dyn FnMut(&str)) {
         self.asking.take_notices().iter().for_each(|notice| tell(notice));
     }
+}
+
+/// Sends the signal that Ctrl-C stands for, if it does: it is there before the answer, so that the call which waits returns
+/// into it. The key itself could come later, and the command would have ended of the answer.
+fn interrupt(pty: BorrowedFd<'_>) -> bool {
+    let is_signal = rustix::termios::tcgetattr(pty).is_ok_and(|modes| {
+        modes.local_modes.contains(LocalModes::ISIG)
+            && modes.special_codes[SpecialCodeIndex::VINTR] == INTERRUPT
+    });
+    is_signal && palisade_sys::tty::interrupt(pty).is_ok()
 }

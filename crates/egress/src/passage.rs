@@ -27,7 +27,7 @@ pub async fn carry(
     admitted.wait();
     let kind = tokio::select! {
         biased;
-        kind = first.decide(&client, engine.head_limit()) => kind,
+        kind = decide(&engine, &admitted, &mut first, &client) => kind,
         // A protocol in which the server speaks first.
         _ = upstream.readable() => {
             admitted.resume();
@@ -76,6 +76,22 @@ async fn carry_requests(
     tunnel::reset(client);
 }
 
+/// What the client says first. Where only the web is to pass, words wait until they are more than that.
+async fn decide(
+    engine: &Engine,
+    admitted: &Admitted,
+    first: &mut First,
+    client: &TcpStream,
+) -> io::Result<Kind> {
+    loop {
+        let kind = first.decide(client, engine.head_limit()).await?;
+        if kind != Kind::Unclear || !is_for_the_web(engine, admitted) {
+            return Ok(kind);
+        }
+        first.read(client).await?;
+    }
+}
+
 /// The server speaks, or the client waits for it to, while it is not clear yet what the client's first bytes are.
 async fn carry_meanwhile(
     engine: &Rc<Engine>,
@@ -101,12 +117,7 @@ async fn open(
 ) -> io::Result<Vec<u8>> {
     let mut passed = 0;
     loop {
-        let kind = match first.decide(client, engine.head_limit()).await? {
-            // Where only the web is to pass, words wait until they are more than that.
-            Kind::Unclear if is_for_the_web(engine, admitted) => {
-                first.read(client).await?;
-                continue;
-            }
+        let kind = match decide(engine, admitted, first, client).await? {
             Kind::Unclear => {
                 let words = first.bytes.get(passed..).unwrap_or_default();
                 tunnel::send(upstream, words, admitted).await?;

@@ -187,6 +187,21 @@ fn on_ports_of_the_web_nothing_passes_that_does_not_name_its_host() {
     });
 }
 
+/// As somebody types it: the pauses make nothing else of it.
+#[test]
+fn a_request_that_comes_word_by_word_is_one_on_ports_of_the_web() {
+    run(async {
+        let mut carried = on_port(80, |_| {}).await;
+        for piece in ["GE", "T", " / HTTP/1.1\r\nhost: a.example\r\n\r\n"] {
+            carried.client.write_all(piece.as_bytes()).await.unwrap();
+            tokio::time::sleep(std::time::Duration::from_millis(120)).await;
+        }
+        let mut heard = [0; 16];
+        carried.server.read_exact(&mut heard).await.unwrap();
+        assert_eq!(&heard, b"GET / HTTP/1.1\r\n");
+    });
+}
+
 /// Proves: NET-4 one-reading
 #[test]
 fn without_the_check_anything_passes_on_ports_of_the_web() {

@@ -99,7 +99,9 @@ def connect():
         for name in names:
             if name.endswith(".sock"):
                 end = socket.socket(socket.AF_UNIX)
-                end.connect(f"/proc/self/fd/{os.open(sockets, os.O_PATH)}/{name}")
+                # It has its name before it is listened on.
+                try: end.connect(f"/proc/self/fd/{os.open(sockets, os.O_PATH)}/{name}")
+                except ConnectionRefusedError: continue
                 return end
         time.sleep(0.002)
 def answer():

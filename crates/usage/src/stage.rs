@@ -136,14 +136,3 @@ pub(crate) fn as_ordinary_user(directory: &TempDir, body: impl FnOnce()) {
         body();
     });
 }
-
-/// What `work` costs this thread on a processor; others may be busy on it meanwhile.
-pub(crate) fn cpu_cost(work: impl FnOnce()) -> Duration {
-    let on_cpu = || {
-        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-        Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
-    };
-    let before = on_cpu();
-    work();
-    on_cpu() - before
-}

@@ -5,7 +5,7 @@ use palisade_sys::test_child::in_child;
 use rustix::process::getrlimit;
 
 use super::*;
-use crate::stage::{Actor, MIB, cpu_cost, eventually};
+use crate::stage::{Actor, MIB, eventually};
 
 /// Proves: RES-1 rlimits
 #[test]
@@ -368,31 +368,4 @@ fn the_end_of_the_first_process_is_told() {
         matches!(tree.sample(), Err(UsageError::Gone(gone)) if gone == pid.as_raw_nonzero().get())
     );
     assert!(matches!(Tree::new(pid), Err(UsageError::Gone(_))));
-}
-
-#[test]
-#[ignore = "prints what a sample costs: cargo test --release -p palisade-usage -- --ignored --nocapture costs"]
-fn costs_of_a_sample() {
-    for count in [1_u32, 10, 100, 500] {
-        let actor = Actor::ready(&format!(
-            "
-for _ in range({count} - 1):
-    child()
-await_children({count} - 1)
-ready()
-"
-        ));
-        let mut tree = Tree::new(actor.pid()).unwrap();
-        let mut cost = |what: &str, look: &mut dyn FnMut(&mut Tree)| {
-            let times = 4000 / count;
-            let cost = cpu_cost(|| (0..times).for_each(|_| look(&mut tree)));
-            println!("{count} processes: {} us {what}", cost.as_micros() / u128::from(times));
-        };
-        cost("a sample", &mut |tree| {
-            assert_eq!(tree.sample().unwrap().processes, u64::from(count));
-        });
-        cost("a look at descriptors", &mut |tree| drop(tree.held_files().unwrap()));
-        let held = crate::HeldFiles::default();
-        cost("an exact count", &mut |tree| assert!(tree.exact(&held).unwrap().memory_bytes > 0));
-    }
 }

@@ -11,7 +11,7 @@ use palisade_sys::test_child::{become_namespace_root, in_child};
 use tempfile::TempDir;
 
 use super::*;
-use crate::stage::{MIB, as_ordinary_user, cpu_cost};
+use crate::stage::{MIB, as_ordinary_user};
 
 fn tree() -> TempDir {
     tempfile::tempdir_in("/var/tmp").unwrap()
@@ -226,20 +226,4 @@ fn a_closed_directory_is_noticed_if_it_is_ours() {
         assert_eq!(walk.closed, Some(closed.clone()));
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
     });
-}
-
-#[test]
-#[ignore = "prints what a walk costs: cargo test --release -p palisade-usage -- --ignored --nocapture costs"]
-fn costs_of_a_walk() {
-    let tree = tree();
-    for number in 0..20_000 {
-        let directory = tree.path().join(format!("{}/{}", number % 40, number % 1000));
-        fs::create_dir_all(&directory).unwrap();
-        fs::write(directory.join(number.to_string()), "x").unwrap();
-    }
-    for _ in 0..3 {
-        let mut inodes = 0;
-        let cost = cpu_cost(|| inodes = count(&[tree.path()]).inodes);
-        println!("{inodes} inodes walked in {} us", cost.as_micros());
-    }
 }

@@ -102,14 +102,14 @@ struct Waiting<'a> {
 
 tokio::task_local! {
     /// Whose connection this task serves, by the address it has inside.
-    static CLIENT: Option<SocketAddr>;
+    static CLIENT: SocketAddr;
 }
 
 /// Whatever is asked meanwhile is asked for this client. No `async fn`, which would hold what it is given twice.
 pub(crate) fn on_behalf_of<F: Future>(
-    client: Option<SocketAddr>,
+    client: SocketAddr,
     serving: F,
-) -> TaskLocalFuture<Option<SocketAddr>, F> {
+) -> TaskLocalFuture<SocketAddr, F> {
     CLIENT.scope(client, serving)
 }
 
@@ -151,7 +151,7 @@ impl Asks {
         let ask = state.asked;
         let (answer, answered) = watch::channel(None);
         state.open.insert(ask, Open { host: host.clone(), port, waiting: 1, answer });
-        let client = CLIENT.try_with(|client| *client).ok().flatten();
+        let client = CLIENT.try_with(|client| *client).ok();
         self.events.tell(Told::Asked { ask, host: host.to_string(), port, client });
         Ok((ask, answered))
     }

@@ -26,8 +26,8 @@ const DNS_PORT: u16 = 53;
 /// Takes connections until the process ends.
 pub(crate) async fn accept(engine: Rc<Engine>, listener: TcpListener) {
     loop {
-        let (client, _from) = accept::next(&listener).await;
-        tokio::task::spawn_local(serve(Rc::clone(&engine), client));
+        let (client, from) = accept::next(&listener).await;
+        tokio::task::spawn_local(asks::on_behalf_of(from, serve(Rc::clone(&engine), client)));
     }
 }
 
@@ -52,7 +52,7 @@ async fn serve_meant(engine: Rc<Engine>, client: TcpStream, meant: SocketAddr) {
         return tunnel::reset(client);
     };
     let via = if whom == Meant::Proxy { Via::Http } else { Via::Transparent };
-    let serving = asks::on_behalf_of(client.peer_addr().ok(), async {
+    let serving = async {
         match whom {
             Meant::Proxy => explicit::serve(Rc::clone(&engine), client).await,
             Meant::Resolver => dns::serve_tcp(Rc::clone(&engine), client).await,
@@ -63,7 +63,7 @@ async fn serve_meant(engine: Rc<Engine>, client: TcpStream, meant: SocketAddr) {
             }
             Meant::Host(host, port) => go(Rc::clone(&engine), client, host, port).await,
         }
-    });
+    };
     if seat.hold(serving).await.is_none() {
         turned_away::tell(&engine, via, destination, engine.load.pushed_out());
     }

@@ -10,6 +10,11 @@ use std::net::IpAddr;
 /// Stands for hosts that were too many to be kept apart. No name begins so.
 pub const OTHERS: &str = "(others)";
 
+/// The port of an event; none in a sum of several, which has 0.
+pub fn one_port(port: u16) -> Option<u16> {
+    Some(port).filter(|port| *port != 0)
+}
+
 /// How an attempt ended, before a byte of it went out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

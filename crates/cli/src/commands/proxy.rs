@@ -3,7 +3,7 @@
 use crate::output;
 use clap::Args;
 use palisade_record::Kind;
-use palisade_record::network::{ConnectionClosed, NetworkAttempt};
+use palisade_record::network::{ConnectionClosed, NetworkAttempt, one_port};
 use palisade_session::Caller;
 use palisade_session::proxy::{Heard, ProxyRequest, serve};
 use serde_json::{Value, json};
@@ -100,7 +100,6 @@ fn ended(closed: &ConnectionClosed) -> String {
     format!("closed {place} after {duration_ms} ms, {sent} bytes sent, {received} received")
 }
 
-/// A sum of several ports has none.
 fn place(host: &str, port: u16) -> String {
-    if port == 0 { host.to_owned() } else { format!("{host}:{port}") }
+    one_port(port).map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }

@@ -1,7 +1,9 @@
 //! What went out in a run and what did not, for its report: counted in full, listed in part.
 
 use palisade_hosts::{Host, Reason};
-use palisade_record::network::{Action, ConnectionClosed, NameQueried, NetworkAttempt, Via};
+use palisade_record::network::{
+    Action, ConnectionClosed, NameQueried, NetworkAttempt, Via, one_port,
+};
 use palisade_record::{DeniedHost, NetworkReport, OtherHosts, ReachedHost, SuspectedName};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -55,7 +57,7 @@ impl Tally {
         }
         self.denied(DeniedHost {
             host: attempt.host.clone(),
-            port: Some(attempt.port).filter(|port| *port != 0),
+            port: one_port(attempt.port),
             action: attempt.action,
             reason: attempt.reason.clone(),
             rule: attempt.rule.clone(),

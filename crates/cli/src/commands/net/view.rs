@@ -1,7 +1,7 @@
 //! What a run did on the network, from its records: sums for each host, and what happened last.
 
 use jiff::Timestamp;
-use palisade_record::network::{HostDecided, NameQueried, NetworkAttempt, OTHERS, Via};
+use palisade_record::network::{HostDecided, NameQueried, NetworkAttempt, OTHERS, Via, one_port};
 use palisade_record::{Decision, Event, Kind};
 use serde::Serialize;
 use std::collections::{BTreeSet, VecDeque};
@@ -247,11 +247,6 @@ fn answered(decided: &HostDecided) -> (Mark, &'static str, String) {
 
 fn times(count: u64) -> String {
     if count > 1 { format!(", {count} times") } else { String::new() }
-}
-
-/// None for what stands for several.
-fn one_port(port: u16) -> Option<u16> {
-    Some(port).filter(|port| *port != 0)
 }
 
 pub(super) fn place(host: &str, port: Option<u16>) -> String {

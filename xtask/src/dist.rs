@@ -61,12 +61,12 @@ pub(crate) fn build_static(features: &[&str]) -> Result<PathBuf> {
     let mut cargo = tree::cargo();
     cargo
         .env("RUSTFLAGS", rustflags)
-        .args(["build", "--release", "--package", "palisade", "--bin", "sandbox"])
+        .args(["build", "--profile", "dist", "--package", "palisade", "--bin", "sandbox"])
         .args(["--target", &target, "--features", &features.join(",")]);
     tree::succeed(&mut cargo)?;
     let targets = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| tree::root().join("target"), |directory| tree::root().join(directory));
-    let built = targets.join(format!("{target}/release/sandbox"));
+    let built = targets.join(format!("{target}/dist/sandbox"));
     let image = fs::read(&built).with_context(|| built.display().to_string())?;
     elf::check_static(&image).with_context(|| built.display().to_string())?;
     Ok(built)

@@ -17,7 +17,7 @@ use rcgen::{
     ExtendedKeyUsagePurpose, GeneralSubtree, IsCa, Issuer, KeyPair, KeyUsagePurpose,
     NameConstraints,
 };
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::cell::RefCell;
@@ -157,7 +157,7 @@ impl State {
 }
 
 fn provider() -> Arc<CryptoProvider> {
-    Arc::new(aws_lc_rs::default_provider())
+    Arc::new(ring::default_provider())
 }
 
 /// Those of this machine, or of `SSL_CERT_FILE`. What can not be read is not trusted.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// What a real client says first.
 pub(crate) fn greeting_of(server: &str) -> Vec<u8> {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()

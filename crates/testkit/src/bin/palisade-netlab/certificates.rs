@@ -52,7 +52,7 @@ impl Certificates {
         params.use_authority_key_identifier_extension = true;
         let certificate = params.signed_by(&key, &self.issuer)?;
         let private = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let provider = rustls::crypto::aws_lc_rs::default_provider();
+        let provider = rustls::crypto::ring::default_provider();
         let signing = provider.key_provider.load_private_key(private)?;
         let certified = Arc::new(CertifiedKey::new(vec![certificate.der().clone()], signing));
         made.insert(name.to_owned(), Arc::clone(&certified));

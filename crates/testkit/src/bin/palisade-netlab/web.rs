@@ -26,7 +26,7 @@ struct Site {
 }
 
 pub(crate) fn serve(directory: &Path, journal: &Journal, certificates: Certificates) -> Result<()> {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()

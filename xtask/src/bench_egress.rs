@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::bench;
 use crate::bench_network::{BULK_PORT, ECHO_PORT, IPERF_PORT, Network, SERVER, TINYPROXY_PORT};
 use crate::measure::Surroundings;
+use crate::packages::User;
 use crate::setup;
 
 /// Bulk, beside the wire alone.
@@ -87,7 +88,7 @@ pub(crate) fn egress(sandbox: &Path, place: &Path, json: bool, rounds: usize) ->
     if !setup::am_root() {
         bail!("the network of this bench is made by root: run it as root");
     }
-    setup::install_packages_of_the_benches()?;
+    setup::install_for(&[User::Tests, User::HostTests, User::Benches])?;
     let network = Network::new(place)?;
     let mut reports = Vec::new();
     bench::as_each_user(|by, surroundings, _| {

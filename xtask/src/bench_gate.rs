@@ -13,6 +13,7 @@ use crate::bench::{self, one_loop};
 use crate::bench_question::{self, Question};
 use crate::bench_trees::{self, Work};
 use crate::measure::{Surroundings, Times, ratio};
+use crate::packages::User;
 use crate::{programs, setup, stage, tree};
 
 /// Calls on what may be seen, beside bare.
@@ -121,7 +122,7 @@ struct Decisions {
 
 /// Runs the task.
 pub(crate) fn gate(sandbox: &Path, place: &Path, json: bool, rounds: usize) -> Result<()> {
-    setup::install_packages_of_the_benches()?;
+    setup::install_for(&[User::Tests, User::HostTests, User::Benches])?;
     let probe = programs::build_binary("palisade-probe", &["--release"])?;
     let toolchain = stage::reachable_toolchain(place)?;
     let decisions = decisions()?;

@@ -17,6 +17,7 @@ mod elf;
 mod fuzz;
 mod leaks;
 mod measure;
+mod packages;
 mod programs;
 mod proves;
 mod requirements;

@@ -8,83 +8,11 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use crate::packages::{self, User};
 use crate::tree;
 
 /// The ordinary user whose tests prove that nothing needs root.
 const TEST_USER: &str = "palisade-test";
-
-/// What the tests use: a file whose presence shows it, and the package it comes from.
-const NEEDED: &[(Needed, &str)] = &[
-    (Needed::Program("bwrap"), "bubblewrap"),
-    (Needed::Program("tmux"), "tmux"),
-    (Needed::Program("gdb"), "gdb"),
-    (Needed::Program("vim"), "vim"),
-    (Needed::Program("git"), "git"),
-    (Needed::Program("node"), "nodejs"),
-    (Needed::Program("gcc"), "gcc"),
-    (Needed::Program("make"), "make"),
-    (Needed::Program("patch"), "patch"),
-    (Needed::Program("perl"), "perl"),
-    (Needed::Program("sqlite3"), "sqlite3"),
-    (Needed::Program("zip"), "zip"),
-    (Needed::Program("unzip"), "unzip"),
-    (Needed::Program("python3"), "python3"),
-    (Needed::Program("curl"), "curl"),
-    (Needed::Program("less"), "less"),
-    (Needed::Program("strace"), "strace"),
-    (Needed::Program("time"), "time"),
-    (Needed::Program("ps"), "procps"),
-    (Needed::Program("ip"), "iproute2"),
-    (Needed::Program("nft"), "nftables"),
-    (Needed::Program("su"), "util-linux"),
-    (Needed::Program("umount"), "mount"),
-    (Needed::Program("ssh"), "openssh-client"),
-    // The servers without their services: nothing is started on the host.
-    (Needed::Program("dropbear"), "dropbear-bin"),
-    (Needed::Program("tinyproxy"), "tinyproxy-bin"),
-    (Needed::Program("pip3"), "python3-pip"),
-    (Needed::Program("pasta"), "passt"),
-    (Needed::Program("slirp4netns"), "slirp4netns"),
-    (Needed::File("/etc/ssl/certs/ca-certificates.crt"), "ca-certificates"),
-    (Needed::Program("useradd"), "passwd"),
-    (Needed::File("/usr/include/seccomp.h"), "libseccomp-dev"),
-    (Needed::File("/usr/include/stdlib.h"), "libc6-dev"),
-];
-
-/// What some tests use and the emulated machine has no room for: their tests are not run there.
-const NEEDED_ON_THE_HOST: &[(Needed, &str)] =
-    &[(Needed::Program("npm"), "npm"), (Needed::Program("javac"), "default-jdk-headless")];
-
-/// What the emulated machine of `cargo xtask vm-test` is made with.
-const NEEDED_BY_THE_MACHINE: &[(Needed, &str)] = &[
-    (Needed::Program("qemu-system-x86_64"), "qemu-system-x86"),
-    (Needed::Program("busybox"), "busybox-static"),
-    (Needed::Program("mke2fs"), "e2fsprogs"),
-    (Needed::Program("setpriv"), "util-linux"),
-    (Needed::File("/usr/lib/systemd/systemd"), "systemd"),
-    (Needed::File("/usr/lib/systemd/user/dbus.socket"), "dbus-user-session"),
-];
-
-/// What only `cargo xtask bench` runs.
-const NEEDED_BY_THE_BENCHES: &[(Needed, &str)] =
-    &[(Needed::Program("rg"), "ripgrep"), (Needed::Program("iperf3"), "iperf3")];
-
-enum Needed {
-    Program(&'static str),
-    File(&'static str),
-}
-
-impl Needed {
-    /// Looks in the system's directories only: those are the ones the tests see.
-    fn is_present(&self) -> bool {
-        match self {
-            Self::Program(name) => ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"]
-                .iter()
-                .any(|directory| Path::new(directory).join(name).exists()),
-            Self::File(path) => Path::new(path).exists(),
-        }
-    }
-}
 
 /// An ordinary user of this machine.
 #[derive(Debug, Clone)]
@@ -97,8 +25,7 @@ pub(crate) struct TestUser {
 
 /// Runs the task.
 pub(crate) fn setup() -> Result<()> {
-    install_packages_of_the_machine()?;
-    install_packages_of_the_benches()?;
+    install_for(&[User::Tests, User::HostTests, User::Machine, User::Benches, User::Compat])?;
     if am_root() {
         test_user()?;
     }
@@ -106,10 +33,15 @@ pub(crate) fn setup() -> Result<()> {
     Ok(())
 }
 
-/// Installs the missing packages of the tests, with root's rights or `sudo` where that asks nothing.
-pub(crate) fn install_packages() -> Result<()> {
-    install(NEEDED)?;
-    install(NEEDED_ON_THE_HOST)?;
+/// Installs what is missing of the packages that these need, with root's rights or `sudo` where that asks nothing.
+pub(crate) fn install_for(users: &[User]) -> Result<()> {
+    let missing: Vec<&str> = packages::needed_by(users)
+        .filter(|package| !package.is_present())
+        .map(|package| package.name)
+        .collect();
+    if !missing.is_empty() {
+        install(&missing)?;
+    }
     open_link_device()
 }
 
@@ -126,32 +58,8 @@ fn open_link_device() -> Result<()> {
     }
 }
 
-/// The same for the emulated machine, which also needs what the tests need: it runs copies of it.
-pub(crate) fn install_packages_of_the_machine() -> Result<()> {
-    install(NEEDED)?;
-    install(NEEDED_BY_THE_MACHINE)
-}
-
-/// The same for the benches.
-pub(crate) fn install_packages_of_the_benches() -> Result<()> {
-    install_packages()?;
-    install(NEEDED_BY_THE_BENCHES)
-}
-
-/// The packages that the machine has too.
-pub(crate) fn packages_of_the_tests() -> Vec<&'static str> {
-    NEEDED.iter().map(|(_, package)| *package).chain(["busybox-static"]).collect()
-}
-
-fn install(needed: &[(Needed, &'static str)]) -> Result<()> {
-    let missing: Vec<&str> = needed
-        .iter()
-        .filter(|(needed, _)| !needed.is_present())
-        .map(|(_, package)| *package)
-        .collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
+/// Installs these packages.
+pub(crate) fn install(missing: &[&str]) -> Result<()> {
     let by_hand = format!("apt-get install -y --no-install-recommends {}", missing.join(" "));
     if !Path::new("/usr/bin/apt-get").exists() {
         bail!(
@@ -164,7 +72,7 @@ fn install(needed: &[(Needed, &'static str)]) -> Result<()> {
     }
     eprintln!("installing {}", missing.join(", "));
     tree::succeed(apt_get().args(["update", "-q"]))?;
-    tree::succeed(apt_get().args(["install", "-y", "-q", "--no-install-recommends"]).args(&missing))
+    tree::succeed(apt_get().args(["install", "-y", "-q", "--no-install-recommends"]).args(missing))
         .with_context(|| format!("the tests need {}; by hand: {by_hand}", missing.join(", ")))
 }
 

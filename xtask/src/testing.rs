@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
 use crate::leaks::{self, Traces};
+use crate::packages::User;
 use crate::programs::{self, Build, TestExecutable};
 use crate::results::{self, Results, TestResult};
 use crate::setup::{self, TestUser};
@@ -88,7 +89,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Found> {
         bail!("only root can run the tests as root; leave out --as, or use sudo");
     }
     if request.install {
-        setup::install_packages()?;
+        setup::install_for(&[User::Tests, User::HostTests])?;
     }
     let test_user = match (am_root, run_as) {
         (true, RunAs::Root) | (false, _) => None,

@@ -17,6 +17,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use tempfile::TempDir;
 
+use crate::packages::User;
 use crate::programs::{self, TestExecutable};
 use crate::stage::link_or_copy_into;
 use crate::{dist, setup, testing, tree};
@@ -64,7 +65,7 @@ pub(crate) fn vm_test(arguments: &VmArguments) -> Result<()> {
     if !cfg!(target_arch = "x86_64") {
         bail!("the emulated machine is an x86-64 one and runs this host's programs: only there");
     }
-    setup::install_packages_of_the_machine()?;
+    setup::install_for(&[User::Tests, User::Machine])?;
     let directory = tree::root().join("target/vm");
     fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
     let _only_one = lock(&directory)?;

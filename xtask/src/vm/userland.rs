@@ -10,6 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::image;
+use crate::packages::{self, User};
 use crate::{setup, tree};
 
 /// What no program needs to run.
@@ -74,7 +75,8 @@ const GROUP_LINE: &str = "palisade-test:x:4242:\n";
 pub(crate) fn image(directory: &Path, work: &Path) -> Result<PathBuf> {
     let image = directory.join("userland.ext4");
     let list = directory.join("userland.packages");
-    let wanted = [setup::packages_of_the_tests(), OF_THE_MACHINE.to_vec()].concat();
+    let of_the_tests = packages::needed_by(&[User::Tests]).map(|package| package.name);
+    let wanted: Vec<&str> = of_the_tests.chain(OF_THE_MACHINE).collect();
     let packages = closure(&installed()?, &wanted);
     let versions: String =
         packages.iter().map(|(name, version)| format!("{name} {version}\n")).collect();

@@ -10,6 +10,7 @@ mod bench_limits;
 mod bench_network;
 mod bench_question;
 mod bench_trees;
+mod compat;
 mod conformance;
 mod deny;
 mod dist;
@@ -58,6 +59,8 @@ enum Task {
     Conformance(tree::CheckArguments),
     /// Make the static binary, completions and man pages.
     Dist(tree::CheckArguments),
+    /// Run other projects' tests and everyday work, bare and inside, and compare test by test.
+    Compat(compat::CompatArguments),
     /// Measure, side by side, as ratios.
     Bench(bench::BenchArguments),
     /// Let libFuzzer try the targets in fuzz/, each for some time.
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Task::VmGuest => vm::guest(),
         Task::Conformance(arguments) => conformance::conformance(arguments),
         Task::Dist(arguments) => dist::dist(arguments),
+        Task::Compat(arguments) => compat::compat(&arguments),
         Task::Bench(arguments) => bench::bench(&arguments),
         Task::Fuzz(arguments) => fuzz::fuzz(&arguments),
         Task::Deny => deny::deny(),

@@ -230,12 +230,14 @@ pub(crate) fn names(executables: &[TestExecutable]) -> Result<BTreeSet<String>> 
     Ok(names)
 }
 
-enum Ended {
+/// How a process came to its end.
+pub(crate) enum Ended {
     With(std::process::ExitStatus),
     Killed,
 }
 
-fn wait_until(child: &mut Child, deadline: Duration) -> Result<Ended> {
+/// Waits up to the deadline, and then kills the process group.
+pub(crate) fn wait_until(child: &mut Child, deadline: Duration) -> Result<Ended> {
     let pid = Pid::from_child(child);
     let pidfd = pidfd_open(pid, PidfdFlags::empty()).context("pidfd_open")?;
     let timeout = Timespec { tv_sec: i64::try_from(deadline.as_secs())?, tv_nsec: 0 };
@@ -247,7 +249,8 @@ fn wait_until(child: &mut Child, deadline: Duration) -> Result<Ended> {
     Ok(Ended::Killed)
 }
 
-fn read_back(log: File) -> Result<String> {
+/// What a log says, as text.
+pub(crate) fn read_back(log: File) -> Result<String> {
     use std::io::{Read, Seek};
     let mut log = log;
     log.rewind()?;

@@ -37,7 +37,7 @@ pub(crate) struct TestArguments {
     /// Who runs the tests; by default everyone the caller can be.
     #[arg(long = "as", value_enum)]
     run_as: Option<RunAs>,
-    /// Test the static release binary that people get, in place of a debug build; conformance is left as it is.
+    /// Test the static binary that people get, in place of a debug build; conformance is left as it is.
     #[arg(long)]
     shipped: bool,
 }

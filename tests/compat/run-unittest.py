@@ -1,0 +1,61 @@
+"""Runs one module of CPython's tests and writes a line for each test into the file that RECORDS names.
+
+Written as tests end, so that a module that hangs or dies still tells what it did.
+"""
+import importlib
+import os
+import sys
+import unittest
+
+from test import support
+
+module_name = sys.argv[1]
+records = open(os.environ["RECORDS"], "a", buffering=1, encoding="utf-8", errors="replace")
+owner = os.getpid()
+
+
+def write(word, test):
+    # A test may fork, and its child return to here.
+    if os.getpid() == owner:
+        name = test.id().removeprefix("test.").removeprefix(module_name + ".")
+        records.write(f"{word} {name}\n".replace("\n", " ").rstrip() + "\n")
+
+
+class Result(unittest.TextTestResult):
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        write("passed", test)
+
+    def addError(self, test, error):
+        super().addError(test, error)
+        write("failed", test)
+
+    def addFailure(self, test, error):
+        super().addFailure(test, error)
+        write("failed", test)
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        write("skipped", test)
+
+    def addExpectedFailure(self, test, error):
+        super().addExpectedFailure(test, error)
+        write("skipped", test)
+
+    def addUnexpectedSuccess(self, test):
+        super().addUnexpectedSuccess(test)
+        write("failed", test)
+
+    def addSubTest(self, test, subtest, error):
+        super().addSubTest(test, subtest, error)
+        if error is not None:
+            write("failed", test)
+
+
+# No network, no large files, no sound.
+support.use_resources = []
+support.verbose = False
+if __name__ == "__main__":
+    module = importlib.import_module("test." + module_name)
+    suite = unittest.defaultTestLoader.loadTestsFromModule(module)
+    unittest.TextTestRunner(verbosity=2, resultclass=Result).run(suite)

@@ -1,0 +1,126 @@
+//! Runs one unit on one side, up to its deadline. What differs between the sides is `sandbox run` and nothing else.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::parse::{Found, Output};
+use super::place::{Place, Places, Side};
+use super::suites::{Home, Suite, Unit};
+use crate::suite::{self, Ended};
+
+const PATHS: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
+
+/// Changes into the directory to work in; the project around it is where `sandbox run` starts.
+const IN_WORK: &str = "cd w && exec \"$@\"";
+
+/// Runs the unit once and reads what came of its tests. `kept` is where the log goes if somebody wants it.
+pub(crate) fn run(
+    places: &Places<'_>,
+    place: &Place,
+    unit: &Unit,
+    side: Side,
+) -> Result<(Found, String)> {
+    let suite = places.needs.suite;
+    places.clear(place)?;
+    let log = tempfile::tempfile().context("cannot make a log file")?;
+    let mut command = command(places, place, unit, side);
+    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?).process_group(0);
+    let mut child =
+        command.spawn().with_context(|| format!("cannot start {}", crate::tree::show(&command)))?;
+    let ended = suite::wait_until(&mut child, Duration::from_secs(suite.deadline))?;
+    let log = suite::read_back(log)?;
+    let records = fs::read_to_string(&place.records).unwrap_or_default();
+    let status = match ended {
+        Ended::With(status) => Some(status),
+        Ended::Killed => None,
+    };
+    let output = Output { unit: &unit.name, log: &log, records: &records, status };
+    Ok((suite.parser.parse(&output, &suite.skipped), log))
+}
+
+fn command(places: &Places<'_>, place: &Place, unit: &Unit, side: Side) -> Command {
+    let suite = places.needs.suite;
+    let mut words: Vec<String> = Vec::new();
+    if side == Side::Inside {
+        words.push(places.needs.sandbox.display().to_string());
+        words.push("run".to_owned());
+        words.extend(["--ro".to_owned(), places.needs.toolchain.display().to_string()]);
+        for package in places.needs.unpacked {
+            words.extend(["--ro".to_owned(), package.display().to_string()]);
+        }
+        words.extend(suite.options.iter().chain(&unit.options).cloned());
+        words.push("--".to_owned());
+    }
+    words.extend(["/usr/bin/env".to_owned()]);
+    words.extend(environment(places, place, suite));
+    words.extend(["sh", "-c", IN_WORK, "sh"].map(str::to_owned));
+    words.extend(suite.command.iter().map(|word| expand(word, place, unit)));
+
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).current_dir(&place.project);
+    if let Some(user) = places.needs.user {
+        command.env_clear().uid(user.uid).gid(user.gid);
+        command.env("USER", &user.name).env("LOGNAME", &user.name).env("SHELL", "/bin/bash");
+    }
+    if suite.home == Home::Own {
+        command.env_clear();
+    }
+    command.env("HOME", &place.home).env("PATH", path(places, place)).env("LANG", "C.UTF-8");
+    command.env_remove("TMPDIR").env_remove("XDG_RUNTIME_DIR");
+    command
+}
+
+/// Set by env(1), so that both sides have it whatever a sandbox makes of its caller's variables.
+fn environment(places: &Places<'_>, place: &Place, suite: &Suite) -> Vec<String> {
+    let mut variables = vec![
+        format!("PATH={}", path(places, place)),
+        format!("TMPDIR={}", place.work.join("t").display()),
+        format!("RECORDS={}", place.records.display()),
+        format!("DATA={}", place.data.display()),
+    ];
+    let more = suite.environment.iter();
+    let unit = Unit { name: String::new(), options: Vec::new(), needs: Vec::new() };
+    variables.extend(more.map(|(name, value)| format!("{name}={}", expand(value, place, &unit))));
+    variables
+}
+
+fn path(places: &Places<'_>, place: &Place) -> String {
+    let caller = std::env::var("PATH").unwrap_or_default();
+    let rest = match (places.needs.suite.home, places.needs.user) {
+        (Home::Machine, None) => caller.as_str(),
+        _ => PATHS,
+    };
+    let postgres: String = std::iter::once(Path::new("/"))
+        .chain(places.needs.unpacked.iter().map(AsRef::as_ref))
+        .flat_map(|root| {
+            fs::read_dir(root.join("usr/lib/postgresql")).into_iter().flatten().flatten()
+        })
+        .map(|version| format!("{}:", version.path().join("bin").display()))
+        .collect();
+    let own = place.project.join("bin");
+    let toolchain = places.needs.toolchain.join("bin");
+    format!("{}:{}:{postgres}{rest}", own.display(), toolchain.display())
+}
+
+fn expand(word: &str, place: &Place, unit: &Unit) -> String {
+    word.replace("{test}", &unit.name)
+        .replace("{source}", &place.source.display().to_string())
+        .replace("{data}", &place.data.display().to_string())
+        .replace("{work}", &place.work.display().to_string())
+        .replace("{worker}", &place.worker.to_string())
+}
+
+/// Keeps a log for who looks for the cause.
+pub(crate) fn keep_log(name: &str, text: &str) -> Result<()> {
+    use std::io::Write as _;
+    let directory = crate::tree::result_file("compat-logs")?;
+    fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
+    let path = directory.join(name.replace('/', "_"));
+    let mut file = File::create(&path).with_context(|| path.display().to_string())?;
+    file.write_all(text.as_bytes()).with_context(|| path.display().to_string())
+}

@@ -7,9 +7,10 @@
 
 use crate::error::{During, LaunchError};
 use crate::idmap::OwnerMaps;
+use crate::overlay::OverlayParts;
 use crate::scratch::Shared;
 use crate::sources::{self, Pieces};
-use palisade_plan::model::{Hardening, MountOp, NodeKind, Scratch};
+use palisade_plan::model::{Access, Hardening, MountOp, NodeKind, Scratch};
 use palisade_sys::beneath::{create_file_beneath, mkdir_p_beneath, open_beneath, symlink_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, CWD, Errno, Mode, OFlags, SysError};
@@ -102,7 +103,10 @@ impl Builder {
         pieces: &[Option<OwnedFd>],
     ) -> Result<(), LaunchError> {
         ops.iter().zip(pieces).try_for_each(|(op, piece)| self.place(op, piece.as_ref()))?;
-        let frames = ops.iter().zip(pieces).filter(|(op, _)| matches!(op, MountOp::Frame { .. }));
+        let is_sealed = |op: &MountOp| {
+            matches!(op, MountOp::Frame { .. } | MountOp::Overlay { access: Access::ReadOnly, .. })
+        };
+        let frames = ops.iter().zip(pieces).filter(|(op, _)| is_sealed(op));
         let sealed = MountAttr { set: MountAttrs::RDONLY, ..MountAttr::default() };
         for mount in frames.filter_map(|(_, piece)| piece.as_ref()).chain([&self.root]) {
             mounts::mount_setattr(mount, Recursion::Single, &sealed).during(STEP)?;
@@ -117,9 +121,10 @@ impl Builder {
         room: &Room<'_>,
     ) -> Result<Option<OwnedFd>, LaunchError> {
         match op {
-            MountOp::Overlay { target, hidden, .. } => {
+            MountOp::Overlay { target, hidden, access, exec, .. } => {
                 let lower = source.ok_or_else(|| no_piece(op))?;
-                self.overlay(&lower, target, hidden, room.shared).map(Some)
+                let parts = OverlayParts { target, hidden, access: *access, exec: *exec };
+                self.overlay(&lower, &parts, room.shared).map(Some)
             }
             MountOp::Tmpfs { mode, exec, .. }
                 if op.is_part_of_scratch() && room.shared.is_some() =>

@@ -1,4 +1,5 @@
-//! Trees that look writable and forget (FS-5): overlays whose upper layer is a tmpfs.
+//! Trees that look writable and forget (FS-5), and large read-only ones less a few names: overlays whose upper
+//! layer is a tmpfs.
 //!
 //! The upper layer lives and dies with the mount namespace, whatever happens to us. No name of a
 //! layer is ever parsed by the kernel: layers are given by descriptor.
@@ -6,10 +7,10 @@
 use crate::error::{During, LaunchError};
 use crate::mounts::{Builder, STAGE};
 use crate::scratch::Shared;
-use palisade_plan::model::NodeKind;
+use palisade_plan::model::{Access, NodeKind};
 use palisade_sys::beneath::{mkdir_p_beneath, mknod_whiteout, open_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttrs};
-use palisade_sys::{At as _, Mode, OFlags};
+use palisade_sys::{At as _, Errno, Mode, OFlags, SysError};
 use rustix::fs::{AtFlags, Dir, FileType};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -19,19 +20,30 @@ const DIR_MODE: Mode = Mode::from_raw_mode(0o755);
 /// Enough for `/usr/local` or a language's library directory; a whole `/usr` is a mistake.
 const MOST_MIRRORED: usize = 20_000;
 
+/// What an overlay is to be.
+pub(crate) struct OverlayParts<'a> {
+    /// For words only.
+    pub(crate) target: &'a Path,
+    /// To be absent, relative paths.
+    pub(crate) hidden: &'a [PathBuf],
+    /// Read-only ones become so when everything stands in its place: what is mounted in them may need a name there.
+    pub(crate) access: Access,
+    pub(crate) exec: bool,
+}
+
 impl Builder {
-    /// An overlay of `lower`, without the paths of `hidden`; `target` is for words only.
+    /// An overlay of `lower`.
     pub(crate) fn overlay(
         &self,
         lower: &OwnedFd,
-        target: &Path,
-        hidden: &[PathBuf],
+        parts: &OverlayParts<'_>,
         shared: Option<&Shared>,
     ) -> Result<OwnedFd, LaunchError> {
+        let is_writable = parts.access == Access::ReadWrite;
         // The kernel takes only attached mounts as layers before 6.15.
         self.attach(lower, &stage("lower"), NodeKind::Dir)?;
-        let attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
-        let scratch = match shared {
+        let mut attrs = MountAttrs::NOSUID | MountAttrs::NODEV;
+        let scratch = match shared.filter(|_| is_writable) {
             Some(shared) => shared.part(0o755, true)?,
             None => {
                 mounts::new_fs("tmpfs", &[FsOption::Text("mode", "0755")], attrs).during(STEP)?
@@ -41,13 +53,13 @@ impl Builder {
         let lower = open_beneath(&self.root, &stage("lower"), OFlags::PATH).during(STEP)?;
         let upper = mkdir_p_beneath(&self.root, &stage("scratch/upper"), DIR_MODE).during(STEP)?;
         let work = mkdir_p_beneath(&self.root, &stage("scratch/work"), DIR_MODE).during(STEP)?;
-        if owned_by_another(&lower)? {
+        if is_writable && owned_by_another(&lower)? {
             let mut left = MOST_MIRRORED;
-            mirror(&lower, &upper, target, &mut left)?;
+            mirror(&lower, &upper, parts.target, &mut left)?;
         }
-        for path in hidden {
+        for path in parts.hidden {
             let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { continue };
-            let parent = mkdir_p_beneath(&upper, parent, DIR_MODE).during(STEP)?;
+            let parent = make_layer_dirs(&lower, &upper, parent)?;
             remove_mirrored(&parent, name);
             mknod_whiteout(&parent, name).during(STEP)?;
         }
@@ -58,6 +70,9 @@ impl Builder {
             FsOption::Text("workdir", &work_path),
             FsOption::Flag("userxattr"),
         ];
+        if !parts.exec {
+            attrs |= MountAttrs::NOEXEC;
+        }
         let mount = mounts::new_fs("overlay", &options, attrs).during(STEP)?;
         drop((lower, upper, work));
         self.clear_stage()?;
@@ -83,6 +98,39 @@ fn stage(name: &str) -> PathBuf {
 
 fn by_fd(fd: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd())
+}
+
+/// The directories on the way to a hidden name, in the upper layer. An overlay shows a directory as its uppermost
+/// layer has it, so each lets in whom the lower one lets in, and nobody else.
+fn make_layer_dirs(lower: &OwnedFd, upper: &OwnedFd, path: &Path) -> Result<OwnedFd, LaunchError> {
+    let mut at = PathBuf::new();
+    let mut made = open_beneath(upper, Path::new("."), OFlags::PATH).during(STEP)?;
+    for name in path {
+        at.push(name);
+        match rustix::fs::mkdirat(&made, name, layer_mode(lower, &at)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => {
+                return Err(SysError::new("mkdir", at.display().to_string(), errno)).during(STEP);
+            }
+        }
+        made =
+            open_beneath(&made, Path::new(name), OFlags::PATH | OFlags::DIRECTORY).during(STEP)?;
+    }
+    Ok(made)
+}
+
+/// Of a directory that is to stand in for one of the lower layer. What it becomes is owned by us, so another's
+/// directory opens to us as far as it does to everybody.
+fn layer_mode(lower: &OwnedFd, path: &Path) -> Mode {
+    let found = open_beneath(lower, path, OFlags::PATH | OFlags::DIRECTORY)
+        .ok()
+        .and_then(|found| rustix::fs::fstat(found).ok());
+    let Some(found) = found else { return DIR_MODE };
+    let mode = found.st_mode & 0o777;
+    let is_ours = found.st_uid == rustix::process::geteuid().as_raw();
+    // We have to enter it ourselves to put a name into it.
+    let for_us = if is_ours { mode & 0o700 } else { (mode & 0o7) << 6 };
+    Mode::from_raw_mode(for_us | mode & 0o077)
 }
 
 fn owned_by_another(directory: &OwnedFd) -> Result<bool, LaunchError> {

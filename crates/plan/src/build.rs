@@ -16,7 +16,7 @@ use crate::seccomp::Unheld;
 use crate::see::{self, Outside, Seen};
 use crate::selfcheck::{self, Walls};
 use crate::{environment, gate, guard, identity, landlock, namespaces, project, promises, seccomp};
-use palisade_policy::model::{Level, Mode, NetworkMode, Policy};
+use palisade_policy::model::{Level, Mode, NetworkMode, Policy, View};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -371,6 +371,20 @@ fn notes(policy: &Policy, facts: &HostFacts, home: Option<&Path>, kept: &Kept) -
         has_private_home,
         Weight::Routine,
         "what is written to the home directory outside a grant is private to the run and thrown away",
+    );
+    note(
+        isolated && policy.mode == Mode::Static && policy.view == View::Host,
+        Weight::Routine,
+        "mode static: of home directories only what is granted in yours is in the view, and of /var what is \
+         listed; name more with --ro",
+    );
+    let filesystem = &policy.filesystem;
+    let names_trees =
+        !filesystem.read_only_paths.is_empty() || !filesystem.overlay_paths.is_empty();
+    note(
+        isolated && names_trees && filesystem.hide_secrets,
+        Weight::Routine,
+        "what --ro and --overlay name is shown with the .env files in it",
     );
     note(
         isolated && policy.network.mode == NetworkMode::Host,

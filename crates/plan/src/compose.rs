@@ -2,12 +2,13 @@
 //!
 //! Hidden means not bound. A directory that holds something denied is never bound and masked, since a
 //! rename on the host detaches a mask; it becomes a directory of our own with its other children bound
-//! one by one. A writable directory can not be taken apart like that, so there a denied path is an
-//! error.
+//! one by one, or, where those are many, an overlay in which the denied names are whiteouts: what a start
+//! costs never depends on how many files lie beside a secret. A writable directory can not be taken apart
+//! like that, so there a denied path is an error.
 
 use crate::denied::{Class, Denial, Denied};
 use crate::error::PlanError;
-use crate::facts::EntryKind;
+use crate::facts::{EntryKind, HostMount};
 use crate::grant::{Grant, Kind, Origin};
 use crate::host::{Host, Link};
 use crate::model::{Access, MountOp, NodeKind};
@@ -17,11 +18,16 @@ use palisade_policy::model::Approval;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// More mounts than this are not worth their time at every start.
-const MAX_BINDS: usize = 2000;
+/// A directory with more to show than this is not taken apart: one overlay costs less.
+const MAX_CHILDREN: usize = 64;
+/// Mounts of directories that were taken apart, in one view. Each is a descriptor while the view is made, and
+/// processes commonly have 1024.
+const MAX_BINDS: usize = 400;
+/// What the host has mounted below a directory and an overlay of it would lack.
+const MAX_MOUNTS_WITHIN: usize = 8;
 
 /// All that the view is made of.
-pub(crate) struct Parts {
+pub(crate) struct Parts<'a> {
     pub(crate) own: BTreeMap<PathBuf, MountOp>,
     pub(crate) grants: Vec<Grant>,
     /// Links to recreate wherever their place is on our own root.
@@ -30,28 +36,41 @@ pub(crate) struct Parts {
     pub(crate) dirs: Vec<PathBuf>,
     /// Not writable inside, though what they stand in is.
     pub(crate) seals: Vec<PathBuf>,
+    pub(crate) technique: Technique,
+    /// The host's.
+    pub(crate) mounts: &'a [HostMount],
+}
+
+/// What becomes of the view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Technique {
+    Mounts,
+    /// Landlock rules, which know no overlay and can leave nothing out.
+    Rules,
 }
 
 pub(crate) fn compose(
-    parts: Parts,
+    parts: Parts<'_>,
     denied: &Denied,
     host: &Host<'_>,
 ) -> Result<Composition, PlanError> {
     // Only what comes from another path can lack a mount point.
     let moves = parts.grants.iter().any(|grant| grant.source != grant.target);
-    let mut composer = Composer { host, denied, moves, view: Composition::default(), binds: 0 };
+    let (technique, mounts) = (parts.technique, parts.mounts);
+    let view = Composition::default();
+    let mut composer = Composer { host, denied, moves, technique, mounts, view, binds: 0 };
     let mut links = parts.links;
     let mut kept: BTreeMap<PathBuf, Grant> = BTreeMap::new();
     for (target, grant) in settle(parts.grants)? {
         links.extend(grant.links.iter().cloned());
         if composer.may_show(&grant)? && !composer.is_redundant(&grant, &kept) {
-            composer.make_room(&target);
+            composer.make_room(&target)?;
             composer.place(&grant)?;
             kept.insert(target, grant);
         }
     }
     for (target, op) in parts.own {
-        composer.make_room(&target);
+        composer.make_room(&target)?;
         composer.view.ops.insert(target, op);
     }
     for dir in parts.dirs {
@@ -96,10 +115,9 @@ fn settle(grants: Vec<Grant>) -> Result<BTreeMap<PathBuf, Grant>, PlanError> {
 
 /// Whether a directory that is taken apart leaves this out: its own grant is then the only one.
 fn is_left_out(target: &Path, above: &Grant) -> bool {
-    let own_area = OWN_AREAS
+    OWN_AREAS
         .into_iter()
-        .any(|area| Path::new(area).starts_with(&above.target) && target.starts_with(area));
-    own_area || (above.origin == Origin::Tree && target.ancestors().any(own::holds_homes))
+        .any(|area| Path::new(area).starts_with(&above.target) && target.starts_with(area))
 }
 
 struct Composer<'a> {
@@ -107,6 +125,8 @@ struct Composer<'a> {
     denied: &'a Denied,
     /// Whether anything stands at another path than on the host.
     moves: bool,
+    technique: Technique,
+    mounts: &'a [HostMount],
     view: Composition,
     binds: usize,
 }
@@ -186,7 +206,7 @@ impl Composer<'_> {
     fn place(&mut self, grant: &Grant) -> Result<(), PlanError> {
         let (source, target) = (&grant.source, &grant.target);
         match grant.kind {
-            Kind::ReadOnly => self.place_read_only(source, target, grant.node, grant),
+            Kind::ReadOnly => self.place_read_only(source, target, grant.node, grant)?,
             Kind::ReadWrite => match self.obstacle(grant)? {
                 None => self.bind(source, target, grant.node, grant),
                 Some(denied) => {
@@ -197,23 +217,36 @@ impl Composer<'_> {
                         denied.display()
                     ));
                     let read_only = Grant { kind: Kind::ReadOnly, ..grant.clone() };
-                    self.place_read_only(source, target, grant.node, &read_only);
+                    self.place_read_only(source, target, grant.node, &read_only)?;
                 }
             },
             Kind::Overlay => {
                 self.refuse_own_area_inside(grant)?;
-                let hidden = self
-                    .denied
-                    .below(source)
-                    .filter(|(path, denial)| self.could_show(path, *denial))
-                    .filter_map(|(path, _)| path.strip_prefix(source).ok().map(Path::to_owned))
-                    .collect();
-                let (lower, target) = (source.clone(), target.clone());
-                let op = MountOp::Overlay { lower, target, hidden, idmap: grant.idmap };
-                self.view.ops.insert(grant.target.clone(), op);
+                self.overlay(source, target, grant);
             }
         }
         Ok(())
+    }
+
+    /// One mount, whatever is in it, less what is denied.
+    fn overlay(&mut self, source: &Path, target: &Path, grant: &Grant) {
+        let hidden = self
+            .denied
+            .below(source)
+            .filter(|(path, denial)| self.could_show(path, *denial))
+            .filter_map(|(path, _)| path.strip_prefix(source).ok().map(Path::to_owned))
+            .collect();
+        let access = if grant.kind == Kind::Overlay { Access::ReadWrite } else { Access::ReadOnly };
+        let op = MountOp::Overlay {
+            lower: source.to_owned(),
+            target: target.to_owned(),
+            hidden,
+            access,
+            exec: grant.exec,
+            idmap: grant.idmap,
+            why: grant.why(),
+        };
+        self.view.ops.insert(target.to_owned(), op);
     }
 
     /// What keeps a grant from being writable. For one that was asked for by name that is an error.
@@ -258,11 +291,18 @@ impl Composer<'_> {
         }
     }
 
-    fn place_read_only(&mut self, source: &Path, target: &Path, node: NodeKind, grant: &Grant) {
+    fn place_read_only(
+        &mut self,
+        source: &Path,
+        target: &Path,
+        node: NodeKind,
+        grant: &Grant,
+    ) -> Result<(), PlanError> {
         if node == NodeKind::Dir && self.must_expand(source, target, grant) {
-            self.expand(source, target, grant);
+            self.expand(source, target, grant)
         } else {
             self.bind(source, target, node, grant);
+            Ok(())
         }
     }
 
@@ -292,25 +332,25 @@ impl Composer<'_> {
     }
 
     /// A directory of our own with the children of the host's, but for what is denied.
-    fn expand(&mut self, source: &Path, target: &Path, grant: &Grant) {
+    fn expand(&mut self, source: &Path, target: &Path, grant: &Grant) -> Result<(), PlanError> {
         let children = self.host.children(source);
-        self.make_dir(target);
-        if self.binds + children.len() > MAX_BINDS {
-            self.note(format!(
-                "{} is left empty: showing it without what is denied in it would take too many mounts",
-                target.display()
-            ));
-            return;
+        let shown: Vec<_> = children
+            .into_iter()
+            .map(|(name, kind)| (source.join(&name), target.join(&name), kind))
+            .filter(|(source, target, _)| {
+                let is_own = OWN_AREAS.into_iter().any(|area| Path::new(area) == target);
+                !is_own && !self.is_hidden(source, grant)
+            })
+            .collect();
+        let is_root = target == Path::new("/");
+        let is_large = shown.len() > MAX_CHILDREN && self.technique == Technique::Mounts;
+        if self.binds + shown.len() > MAX_BINDS || (is_large && !is_root) {
+            return self.show_large(source, target, grant, shown.len());
         }
-        for (name, kind) in children {
-            let (source, target) = (source.join(&name), target.join(&name));
-            let is_own = OWN_AREAS.into_iter().any(|area| Path::new(area) == target);
-            let other_home = grant.origin == Origin::Tree && own::holds_homes(&target);
-            if is_own || other_home || self.is_hidden(&source, grant) {
-                continue;
-            }
+        self.make_dir(target);
+        for (source, target, kind) in shown {
             match kind {
-                EntryKind::Dir => self.place_read_only(&source, &target, NodeKind::Dir, grant),
+                EntryKind::Dir => self.place_read_only(&source, &target, NodeKind::Dir, grant)?,
                 EntryKind::File => self.bind(&source, &target, NodeKind::File, grant),
                 EntryKind::Symlink => {
                     if let Some(points_to) = self.host.read_link(&source) {
@@ -322,6 +362,48 @@ impl Composer<'_> {
                 EntryKind::Other => {}
             }
         }
+        Ok(())
+    }
+
+    /// A directory that would take too many mounts to take apart.
+    fn show_large(
+        &mut self,
+        source: &Path,
+        target: &Path,
+        grant: &Grant,
+        children: usize,
+    ) -> Result<(), PlanError> {
+        let holds_own_area = OWN_AREAS.into_iter().any(|area| Path::new(area).starts_with(target));
+        let is_within = |mount: &&HostMount| {
+            mount.mount_point.starts_with(source) && mount.mount_point != source
+        };
+        let within = self.mounts.iter().filter(is_within).count();
+        let can_overlay =
+            self.technique == Technique::Mounts && !holds_own_area && within <= MAX_MOUNTS_WITHIN;
+        if can_overlay {
+            if within > 0 {
+                self.note(format!(
+                    "what is mounted on the host below {} is not in the view: name it with --ro",
+                    source.display()
+                ));
+            }
+            self.overlay(source, target, grant);
+            return Ok(());
+        }
+        let mut denied = self.denied.below(source).map(|(path, _)| path.to_owned());
+        let denied = denied.next().unwrap_or_else(|| source.to_owned());
+        if grant.origin == Origin::Asked {
+            let (what, path) = (grant.why(), source.to_owned());
+            return Err(PlanError::TooManyMounts { what, path, denied, children });
+        }
+        self.note(format!(
+            "{} is left empty: {} is hidden in it, and its {children} other entries are too many to mount \
+             one by one; name what you need with --ro",
+            target.display(),
+            denied.display()
+        ));
+        self.make_dir(target);
+        Ok(())
     }
 
     /// Whether a child of an expanded directory stays out; its parents were asked about before.
@@ -356,17 +438,18 @@ impl Composer<'_> {
 
     /// A mount point inside a bound tree must exist there; where it does not, the tree is taken apart
     /// on the way to it.
-    fn make_room(&mut self, target: &Path) {
+    fn make_room(&mut self, target: &Path) -> Result<(), PlanError> {
         while self.moves
             && let Some((source, above, grant)) = self.bound_above(target)
         {
-            let Ok(rest) = target.strip_prefix(&above) else { return };
+            let Ok(rest) = target.strip_prefix(&above) else { return Ok(()) };
             if self.host.kind(&source.join(rest)).is_some() {
-                return;
+                return Ok(());
             }
             self.view.ops.remove(&above);
-            self.expand(&source, &above, &grant);
+            self.expand(&source, &above, &grant)?;
         }
+        Ok(())
     }
 
     /// The read-only bind from another path that a target would stand on.

@@ -276,20 +276,87 @@ fn a_root_path_stands_below_everything_else() {
     assert!(plan_none.notes.iter().any(|note| note.text.contains("/images/none does not exist")));
 }
 
-#[test]
-fn a_directory_that_would_take_too_many_mounts_is_hidden_whole() {
+/// A directory with so many files beside a denied one.
+fn crowded(files: usize) -> FakeTree {
     let mut tree = FakeTree::new();
-    for number in 0..2100 {
+    for number in 0..files {
         tree.file(format!("/srv/data/{number}"), "");
     }
-    tree.file("/srv/data/secret", "").file("/srv/other", "");
-    let policy = with(|fs| {
+    tree.file("/srv/data/secret", "").file("/srv/other", "").socket("/srv/data/agent.sock");
+    tree
+}
+
+fn showing_srv() -> Policy {
+    with(|fs| {
         fs.read_only_paths = strings(&["/srv"]);
         fs.denied_paths = strings(&["/srv/data/secret"]);
-    });
-    let plan = plan(&policy, &user(), &tree).unwrap();
-    assert!(!shows(&plan, "/srv/data/7"));
-    assert!(!shows(&plan, "/srv/data/secret"));
-    assert!(shows(&plan, "/srv/other"));
-    assert!(plan.notes.iter().any(|note| note.text.contains("too many mounts")));
+    })
+}
+
+/// Proves: FS-2 flat-start
+#[test]
+fn many_files_beside_a_denied_one_take_one_mount() {
+    let few = plan(&showing_srv(), &user(), &crowded(3)).unwrap();
+    assert!(matches!(op_at(&few, "/srv/data"), Some(MountOp::Dir { .. })));
+    assert!(!shows(&few, "/srv/data/agent.sock"));
+    let many = plan(&showing_srv(), &user(), &crowded(5000)).unwrap();
+    assert!(inside(&many).mounts.len() < inside(&few).mounts.len());
+    let overlay = op_at(&many, "/srv/data");
+    let Some(MountOp::Overlay { hidden, access: Access::ReadOnly, .. }) = overlay else {
+        panic!("{overlay:?}")
+    };
+    assert_eq!(*hidden, [PathBuf::from("secret")]);
+    for plan in [few, many] {
+        assert!(shows(&plan, "/srv/data/2"));
+        assert!(shows(&plan, "/srv/other"));
+        assert!(!shows(&plan, "/srv/data/secret"));
+        assert_eq!(access(&plan, "/srv/data/2"), Some(Access::ReadOnly));
+    }
+}
+
+/// A tree that an overlay would show without what is mounted in it is refused, with what to do.
+#[test]
+fn a_directory_that_can_neither_be_taken_apart_nor_overlaid_is_refused() {
+    let mounted = |number: usize| crate::facts::HostMount {
+        device: format!("9:{number}"),
+        root: "/".into(),
+        mount_point: format!("/srv/data/{number}").into(),
+        fs_type: "ext4".to_owned(),
+        read_only: false,
+    };
+    let facts = HostFacts { mounts: (0..20).map(mounted).collect(), ..user() };
+    let error = plan(&showing_srv(), &facts, &crowded(5000)).unwrap_err();
+    assert!(error.refused_by_policy());
+    assert_eq!(
+        error.to_string(),
+        "--ro /srv/data: /srv/data/secret stays hidden in it, and its 5001 other entries are too many to \
+         mount one by one; name the directories you need, or use --overlay /srv/data"
+    );
+}
+
+/// Proves: GATE-7 flat-start
+#[test]
+fn a_static_view_has_the_same_mounts_whatever_the_home_and_the_host_hold() {
+    let targets = |tree: &FakeTree, facts: &HostFacts| -> Vec<PathBuf> {
+        let plan = plan(&Policy { mode: Mode::Static, ..policy() }, facts, tree).unwrap();
+        inside(&plan).mounts.iter().map(|op| op.target().to_owned()).collect()
+    };
+    let few = targets(&FakeTree::new(), &user());
+    let mut tree = FakeTree::new();
+    let mut facts = user();
+    for number in 0..300 {
+        tree.file(format!("/home/u/project{number}/.env"), "");
+        tree.file(format!("/home/u/project{number}/node_modules/x/index.js"), "");
+        tree.dir(format!("/home/other{number}/.ssh")).dir(format!("/var/lib/app{number}"));
+        tree.dir(format!("/srv/data/{number}"));
+        facts.homes.push(format!("/home/other{number}").into());
+        facts.mounts.push(crate::facts::HostMount {
+            device: "0:40".to_owned(),
+            root: "/".into(),
+            mount_point: format!("/var/lib/docker/overlay2/{number}/merged").into(),
+            fs_type: "overlay".to_owned(),
+            read_only: false,
+        });
+    }
+    assert_eq!(targets(&tree, &facts), few);
 }

@@ -3,8 +3,9 @@
 //! A name is denied together with what it links to and with its aliases through other mounts of the
 //! same file system (F24). Never decides what to do about a denied path: that is the view's part.
 
+use crate::aliases::Mounts;
 use crate::error::PlanError;
-use crate::facts::{HostFacts, HostMount};
+use crate::facts::HostFacts;
 use crate::host::{Host, join};
 use crate::lists::{self, Listed};
 use crate::paths::Scope;
@@ -66,15 +67,60 @@ impl Denied {
                     denied.add(&path, class, host, &mounts);
                 }
             }
-            for home in facts.homes.iter().filter(|home| is_shown(home, granted, host)) {
-                let below =
-                    lists::SECRETS.iter().filter_map(|listed| listed.name.strip_prefix("~/"));
-                for name in below.filter(|name| !name.ends_with('*')) {
-                    denied.add(&home.join(name), Class::Secret, host, &mounts);
-                }
-            }
+            denied.add_other_homes(granted, facts, host, &mounts);
         }
         Ok(denied)
+    }
+
+    /// Home directories that are not `$HOME`. One that something is granted in has its secrets hidden; one that
+    /// merely lies in a granted directory is absent, and nobody looks into it.
+    fn add_other_homes(
+        &mut self,
+        granted: &HashSet<&Path>,
+        facts: &HostFacts,
+        host: &Host<'_>,
+        mounts: &Mounts<'_>,
+    ) {
+        let text = |path: &'_ Path| path.as_os_str().to_owned();
+        let above_grants: HashSet<_> = granted
+            .iter()
+            .copied()
+            .chain(host.home())
+            .flat_map(Path::ancestors)
+            .map(text)
+            .collect();
+        let granted_text: HashSet<_> = granted.iter().copied().map(text).collect();
+        for home in host.real_homes(&facts.homes) {
+            if Some(home.as_path()) == host.home() {
+                continue;
+            }
+            if above_grants.contains(home.as_os_str()) {
+                self.add_secrets_of(home, granted, host, mounts);
+            } else if home.ancestors().any(|above| granted_text.contains(above.as_os_str())) {
+                let denial = Denial { class: Class::Secret, exists: true };
+                for alias in mounts.aliases(home) {
+                    self.insert(alias, denial);
+                }
+                self.insert(home.clone(), denial);
+            }
+        }
+    }
+
+    /// What the list names in a home directory, as far as a grant comes near it.
+    fn add_secrets_of(
+        &mut self,
+        home: &Path,
+        granted: &HashSet<&Path>,
+        host: &Host<'_>,
+        mounts: &Mounts<'_>,
+    ) {
+        let below = lists::SECRETS.iter().filter_map(|listed| listed.name.strip_prefix("~/"));
+        for name in below.filter(|name| !name.ends_with('*')) {
+            let path = home.join(name);
+            if granted.iter().any(|grant| path.starts_with(grant) || grant.starts_with(&path)) {
+                self.add(&path, Class::Secret, host, mounts);
+            }
+        }
     }
 
     /// Denies a path as a secret, with its aliases.
@@ -143,11 +189,6 @@ pub(crate) fn listed_paths(listed: &Listed, scope: &Scope<'_>, host: &Host<'_>) 
     }
 }
 
-/// Whether a home directory that is not `$HOME` could show anything of its own.
-fn is_shown(home: &Path, granted: &HashSet<&Path>, host: &Host<'_>) -> bool {
-    Some(home) != host.home() && granted.iter().any(|source| home.starts_with(source))
-}
-
 /// Tells which secrets matter: one that does not exist only where it could appear in the view; one that
 /// exists also through links and other mounts.
 struct Relevance<'a> {
@@ -191,71 +232,6 @@ impl<'a> Relevance<'a> {
             dir.is_some_and(|dir| dir.ancestors().any(|above| self.granted.contains(above)))
         })
     }
-}
-
-/// The host's mounts, asked where else a path shows.
-struct Mounts<'a> {
-    all: &'a [HostMount],
-    /// Those whose file system is mounted more than once.
-    shared: Vec<&'a HostMount>,
-}
-
-impl<'a> Mounts<'a> {
-    fn new(all: &'a [HostMount]) -> Self {
-        let mut counts: HashMap<&str, usize> = HashMap::with_capacity(all.len());
-        for mount in all {
-            *counts.entry(&mount.device).or_default() += 1;
-        }
-        let is_shared =
-            |mount: &&HostMount| counts.get(mount.device.as_str()).is_some_and(|n| *n > 1);
-        Self { all, shared: all.iter().filter(is_shared).collect() }
-    }
-
-    fn has_aliases(&self) -> bool {
-        !self.shared.is_empty()
-    }
-
-    /// Other places of the same files: the path itself, and what is mounted below it.
-    fn aliases(&self, path: &Path) -> Vec<PathBuf> {
-        if !self.has_aliases() {
-            return Vec::new();
-        }
-        let covering = self
-            .all
-            .iter()
-            .filter(|mount| path.starts_with(&mount.mount_point))
-            // The last one mounted at a place is the one that shows.
-            .max_by_key(|mount| mount.mount_point.components().count());
-        let below = self
-            .all
-            .iter()
-            .filter(|mount| mount.mount_point.starts_with(path) && mount.mount_point != path);
-        let own = covering.map(|mount| (mount, place_in(mount, path)));
-        let mounted = below.map(|mount| (mount, mount.root.clone()));
-        let mut aliases = Vec::new();
-        for (mount, place) in own.into_iter().chain(mounted) {
-            for other in self.shared.iter().filter(|other| other.device == mount.device) {
-                let alias = if let Ok(rest) = place.strip_prefix(&other.root) {
-                    join(&other.mount_point, rest)
-                } else if other.root.starts_with(&place) {
-                    // A part of what is denied, mounted elsewhere.
-                    other.mount_point.clone()
-                } else {
-                    continue;
-                };
-                if !alias.starts_with(path) {
-                    aliases.push(alias);
-                }
-            }
-        }
-        aliases
-    }
-}
-
-/// Where in its file system a path lies.
-fn place_in(mount: &HostMount, path: &Path) -> PathBuf {
-    path.strip_prefix(&mount.mount_point)
-        .map_or_else(|_| mount.root.clone(), |rest| join(&mount.root, rest))
 }
 
 #[cfg(test)]

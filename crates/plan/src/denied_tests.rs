@@ -74,70 +74,77 @@ fn a_directory_in_which_a_secret_could_appear_is_never_bound_whole() {
 
 /// Proves: GATE-7 read-only-view
 #[test]
-fn static_mode_shows_the_home_directory_without_secrets() {
+fn static_mode_shows_the_host_in_large_pieces_and_of_homes_what_is_granted() {
     let mut tree = FakeTree::new();
     tree.file("/home/u/.ssh/id", "").file("/home/u/.bash_history", "").file("/home/u/notes", "");
-    tree.dir("/home/u/.config/gh").dir("/home/u/.config/app").dir("/home/u/.local/state/palisade");
-    tree.dir("/home/u/.config/google-chrome-beta").socket("/home/u/agent.sock");
-    tree.link("/home/u/link", "notes");
-    let mut policy = policy();
-    policy.mode = Mode::Static;
-    let plan = plan(&policy, &user(), &tree).unwrap();
+    tree.dir("/home/u/.config/gh").dir("/home/u/.config/uv").dir("/home/u/.rustup/toolchains");
+    tree.dir("/var/lib/lxd").link("/data", "srv/data").dir("/people/v/.ssh").dir("/mnt/disk");
+    let facts = HostFacts { homes: vec!["/people/v".into(), "/home/u".into()], ..user() };
+    let policy = Policy { mode: Mode::Static, ..policy() };
+    let plan = plan(&policy, &facts, &tree).unwrap();
     for hidden in [
         "/home/u/.ssh/id",
         "/home/u/.bash_history",
         "/home/u/.config/gh",
-        "/home/u/.config/google-chrome-beta",
-        "/home/u/.local/state/palisade",
-        "/home/u/agent.sock",
+        "/home/u/notes",
         "/home/other",
+        "/people/v",
         "/root",
+        "/var/lib/lxd",
     ] {
         assert!(!shows(&plan, hidden), "{hidden}");
     }
-    for shown in
-        ["/home/u/notes", "/home/u/.config/app", "/srv/data", "/var/log", "/usr/bin", "/opt"]
-    {
+    for shown in [
+        "/home/u/.config/uv",
+        "/home/u/.rustup/toolchains",
+        "/srv/data",
+        "/var/log",
+        "/usr",
+        "/mnt/disk",
+    ] {
         assert_eq!(access(&plan, shown), Some(Access::ReadOnly), "{shown}");
     }
-    let link = op_at(&plan, "/home/u/link");
+    let link = op_at(&plan, "/data");
     assert!(
-        matches!(link, Some(MountOp::Symlink { points_to, .. }) if points_to == Path::new("notes"))
+        matches!(link, Some(MountOp::Symlink { points_to, .. }) if points_to == Path::new("srv/data"))
     );
     assert_eq!(access(&plan, "/home/u/project/src"), Some(Access::ReadWrite));
+    let note =
+        "/people is not in the view: home directories lie in it; name what you need with --ro";
+    assert!(plan.notes.iter().any(|told| told.text == note), "{:?}", plan.notes);
 }
 
+/// Proves: FS-2 env-file
 #[test]
-fn dotenv_files_outside_the_project_are_hidden() {
+fn dotenv_files_outside_the_project_are_hidden_unless_their_directory_is_named() {
     let mut tree = FakeTree::new();
-    tree.file("/home/u/src/site/.env", "").file("/home/u/src/site/.env.local", "");
-    tree.file("/home/u/src/site/.env.example", "").file("/home/u/src/site/index.js", "");
+    tree.file("/home/u/src/site/.env", "").file("/home/u/src/site/index.js", "");
     tree.file("/home/u/project/.env", "");
-    let mut statically = policy();
-    statically.mode = Mode::Static;
-    for policy in [statically, showing(&["~/src"])] {
-        let plan = plan(&policy, &user(), &tree).unwrap();
+    for mode in [Mode::Static, Mode::Dynamic] {
+        let plan = plan(&Policy { mode, ..policy() }, &user(), &tree).unwrap();
         assert!(!shows(&plan, "/home/u/src/site/.env"));
-        assert!(!shows(&plan, "/home/u/src/site/.env.local"));
-        assert!(shows(&plan, "/home/u/src/site/.env.example"));
-        assert!(shows(&plan, "/home/u/src/site/index.js"));
         assert!(shows(&plan, "/home/u/project/.env"));
     }
+    let named = plan(&showing(&["~/src"]), &user(), &tree).unwrap();
+    assert!(shows(&named, "/home/u/src/site/.env"));
+    let note = "what --ro and --overlay name is shown with the .env files in it";
+    assert!(named.notes.iter().any(|told| told.text == note), "{:?}", named.notes);
 }
 
+/// Proves: FS-2 hidden
 #[test]
-fn what_is_too_much_to_search_is_hidden() {
+fn homes_of_other_accounts_in_a_granted_directory_are_absent_until_they_are_named() {
     let mut tree = FakeTree::new();
-    for number in 0..100_100 {
-        tree.file(format!("/home/u/many/{number}"), "");
+    tree.dir("/home/v/.ssh").file("/home/v/notes", "").dir("/home/shared").dir("/home/u/.ssh");
+    let facts = HostFacts { homes: vec!["/home/v".into(), "/root".into()], ..user() };
+    let above = plan(&showing(&["/home"]), &facts, &tree).unwrap();
+    for hidden in ["/home/v/notes", "/home/v/.ssh", "/home/u/.ssh"] {
+        assert!(!shows(&above, hidden), "{hidden}");
     }
-    tree.dir("/home/u/many/deep/.env").file("/home/u/few/x", "");
-    let mut policy = policy();
-    policy.mode = Mode::Static;
-    let plan = plan(&policy, &user(), &tree).unwrap();
-    assert!(!shows(&plan, "/home/u/many/deep"));
-    assert!(shows(&plan, "/home/u/few/x"));
-    assert!(plan.notes.iter().any(|note| note.text.contains("too many files")), "{:?}", plan.notes);
+    assert!(shows(&above, "/home/shared"));
+    let named = plan(&showing(&["/home/v"]), &facts, &tree).unwrap();
+    assert!(shows(&named, "/home/v/notes"));
+    assert!(!shows(&named, "/home/v/.ssh"));
 }
 
 #[test]

@@ -29,6 +29,11 @@ pub enum PlanError {
          on the host; use --ro or --overlay for it"
     )]
     DeniedInsideWritable { what: &'static str, path: PathBuf, denied: PathBuf },
+    #[error(
+        "{what} {path}: {denied} stays hidden in it, and its {children} other entries are too many to mount \
+         one by one; name the directories you need, or use --overlay {path}"
+    )]
+    TooManyMounts { what: &'static str, path: PathBuf, denied: PathBuf, children: usize },
     #[error("{what} {path} is denied by {denied}; deny or grant it, not both")]
     Contradiction { what: &'static str, path: PathBuf, denied: PathBuf },
     #[error("{path} is asked for as {first} and as {second}; choose one")]
@@ -115,6 +120,7 @@ impl PlanError {
         match self {
             Self::CouldBeMade { .. }
             | Self::DeniedInsideWritable { .. }
+            | Self::TooManyMounts { .. }
             | Self::Contradiction { .. }
             | Self::GrantedTwice { .. }
             | Self::PlantedLink { .. }

@@ -6,12 +6,12 @@
 use crate::build::Missing;
 use crate::denied::listed_paths;
 use crate::error::PlanError;
-use crate::facts::{EntryKind, HostFacts};
+use crate::facts::{EntryKind, HostFacts, HostMount};
 use crate::host::{Host, Link, Resolved};
 use crate::lists::{self, Listed};
 use crate::model::{NodeKind, Owner};
 use crate::paths::Scope;
-use crate::project;
+use crate::{own, project};
 use palisade_policy::model::{Filesystem, Mode, NetworkMode, ProjectAccess};
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,6 @@ pub(crate) enum Origin {
     /// Static mode: the host's tree.
     Tree,
     System,
-    Home,
     Toolchain,
     Cache,
     Git,
@@ -58,7 +57,6 @@ impl Grant {
             (Origin::RootPath, _) => "rootPath",
             (Origin::Tree, _) => "host tree",
             (Origin::System, _) => "system",
-            (Origin::Home, _) => "home",
             (Origin::Toolchain, _) => "toolchain",
             (Origin::Cache, _) => "cache",
             (Origin::Git, _) => "git directory of the project",
@@ -95,6 +93,19 @@ pub(crate) struct RootPath {
     pub(crate) note: Option<String>,
 }
 
+/// Static mode: what is shown of the host beyond the lists.
+#[derive(Debug, Default)]
+pub(crate) struct HostTree {
+    pub(crate) grants: Vec<Grant>,
+    pub(crate) links: Vec<Link>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// Right below the root; directories come first.
+const MAX_TOP: usize = 64;
+/// Each is copied with the directory it stands in, at every start.
+const MAX_MOUNTS_BELOW: usize = 64;
+
 impl<'a> Granter<'a> {
     pub(crate) fn new(facts: &'a HostFacts, host: &'a Host<'a>) -> Self {
         Self { facts, host, scope: Scope::new(facts), system: Vec::new() }
@@ -123,12 +134,50 @@ impl<'a> Granter<'a> {
         needed.then(|| self.shipped(found, false, Origin::System)).flatten()
     }
 
-    /// Static mode: everything else of the host's tree, and the home directory.
-    pub(crate) fn host_tree(&self) -> Vec<Grant> {
-        let root = Resolved { path: PathBuf::from("/"), kind: EntryKind::Dir, links: Vec::new() };
-        let home = self.facts.home.as_deref().and_then(|home| self.host.resolve(home).ok());
-        let home = home.and_then(|home| self.shipped(home, true, Origin::Home));
-        self.shipped(root, true, Origin::Tree).into_iter().chain(home).collect()
+    /// Static mode: what else stands right below the root, each in one piece. Not in it: what holds home
+    /// directories or is the sandbox's own, and `/var`, of which the system list names the parts; in these lie
+    /// secrets, and what containers have mounted.
+    pub(crate) fn host_tree(&self) -> HostTree {
+        let mut tree = HostTree::default();
+        let homes = self.host.real_homes(&self.facts.homes);
+        let holds_homes = |path: &Path| homes.iter().any(|home| home.starts_with(path));
+        let mut children = self.host.children(Path::new("/"));
+        children.sort_by_key(|(_, kind)| *kind != EntryKind::Dir);
+        for (name, kind) in children.into_iter().take(MAX_TOP) {
+            let path = Path::new("/").join(name);
+            let is_own = own::OWN_AREAS.into_iter().any(|area| Path::new(area).starts_with(&path));
+            let is_home = own::holds_homes(&path)
+                || self.host.home().is_some_and(|home| home.starts_with(&path));
+            if is_own || is_home || self.system.contains(&path) {
+                continue;
+            }
+            if kind == EntryKind::Symlink {
+                let points_to = self.host.read_link(&path);
+                tree.links.extend(points_to.map(|points_to| Link { place: path, points_to }));
+                continue;
+            }
+            if let Some(why) = self.why_not_whole(&path, holds_homes(&path)) {
+                tree.notes.push(format!(
+                    "{} is not in the view: {why}; name what you need with --ro",
+                    path.display()
+                ));
+                continue;
+            }
+            let found = Resolved { path, kind, links: Vec::new() };
+            tree.grants.extend(self.shipped(found, true, Origin::Tree));
+        }
+        tree
+    }
+
+    fn why_not_whole(&self, path: &Path, holds_homes: bool) -> Option<&'static str> {
+        let is_below = |mount: &&HostMount| mount.mount_point.starts_with(path);
+        if holds_homes {
+            Some("home directories lie in it")
+        } else if self.facts.mounts.iter().filter(is_below).nth(MAX_MOUNTS_BELOW).is_some() {
+            Some("too much is mounted below it")
+        } else {
+            None
+        }
     }
 
     /// Toolchains, or caches, that exist.

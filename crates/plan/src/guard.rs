@@ -196,7 +196,11 @@ fn surroundings(mounts: &[MountOp], trees: &[PathBuf], mounted: Mounted) -> Vec<
     let holds_a_tree =
         |place: &Path| trees.iter().any(|tree| tree.starts_with(place) && tree != place);
     let of_the_run = mounts.iter().filter(|op| {
-        matches!(op, MountOp::Tmpfs { .. } | MountOp::Overlay { .. }) && mounted == Mounted::Yes
+        let is_writable = matches!(
+            op,
+            MountOp::Tmpfs { .. } | MountOp::Overlay { access: Access::ReadWrite, .. }
+        );
+        is_writable && mounted == Mounted::Yes
     });
     of_the_run
         .map(MountOp::target)
@@ -214,7 +218,7 @@ fn homes(facts: &HostFacts, host: &Host<'_>, trees: &Trees) -> Vec<PathBuf> {
     let touches = |home: &Path| {
         trees.0.iter().any(|tree| home.starts_with(&tree.target) || tree.target.starts_with(home))
     };
-    let others = facts.homes.iter().filter_map(|home| Some(host.resolve(home).ok()?.path));
+    let others = host.real_homes(&facts.homes).iter().cloned();
     let mut homes: Vec<PathBuf> =
         host.home().map(Path::to_owned).into_iter().chain(others).collect();
     homes.retain(|home| home != Path::new("/") && touches(home));

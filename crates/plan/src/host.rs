@@ -6,7 +6,7 @@
 use crate::facts::{EntryKind, HostTree};
 use crate::model::Owner;
 use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -16,6 +16,8 @@ use std::rc::Rc;
 pub(crate) const MAX_LINKS: usize = 40;
 /// Directories this deep below the home directory are listed rather than asked name by name.
 const LISTED_DEPTH: usize = 2;
+/// So many home directories in one place are looked up by name.
+const FEW_HOMES: usize = 4;
 
 /// All names of a directory, and of those below it that were looked into.
 #[derive(Debug, Default)]
@@ -32,6 +34,7 @@ pub(crate) struct Host<'a> {
     home: Option<PathBuf>,
     /// Made when it is first asked for.
     home_listing: OnceCell<Rc<Listing>>,
+    real_homes: OnceCell<Vec<PathBuf>>,
 }
 
 /// A link crossed on the way.
@@ -70,8 +73,13 @@ impl Missing {
 
 impl<'a> Host<'a> {
     pub(crate) fn new(tree: &'a dyn HostTree, home: Option<&Path>) -> Self {
-        let home_listing = OnceCell::new();
-        let mut host = Self { tree, kinds: RefCell::default(), home: None, home_listing };
+        let mut host = Self {
+            tree,
+            kinds: RefCell::default(),
+            home: None,
+            home_listing: OnceCell::new(),
+            real_homes: OnceCell::new(),
+        };
         host.home = home.and_then(|home| host.resolve(home).ok()).map(|home| home.path);
         host
     }
@@ -79,6 +87,44 @@ impl<'a> Host<'a> {
     /// The home directory, resolved.
     pub(crate) fn home(&self) -> Option<&Path> {
         self.home.as_deref()
+    }
+
+    /// The home directories of accounts, with no link left in their paths; the accounts are always the same. Where
+    /// many stand in one directory, a listing of it tells which are links, and nobody's own is looked at.
+    pub(crate) fn real_homes(&self, accounts: &[PathBuf]) -> &[PathBuf] {
+        self.real_homes.get_or_init(|| {
+            let mut by_parent: BTreeMap<&OsStr, Vec<&Path>> = BTreeMap::new();
+            for home in accounts {
+                if let Some((parent, _)) = split_last(home) {
+                    by_parent.entry(parent.as_os_str()).or_default().push(home);
+                }
+            }
+            let mut real = Vec::with_capacity(accounts.len());
+            for (parent, homes) in by_parent {
+                real.extend(self.real_homes_in(Path::new(parent), &homes));
+            }
+            real
+        })
+    }
+
+    fn real_homes_in(&self, parent: &Path, homes: &[&Path]) -> Vec<PathBuf> {
+        let resolved = |home: &Path| self.resolve(home).map_or(home.to_owned(), |home| home.path);
+        let is_few = homes.len() <= FEW_HOMES;
+        let Ok(parent) = self.resolve(parent).map(|parent| parent.path) else { return Vec::new() };
+        let listing = if is_few { Vec::new() } else { self.tree.children(&parent) };
+        let links: HashSet<OsString> = listing
+            .into_iter()
+            .filter(|(_, kind)| *kind == EntryKind::Symlink)
+            .map(|(name, _)| name)
+            .collect();
+        let real = |home: &Path| {
+            let (_, name) = split_last(home)?;
+            Some(match is_few || links.contains(name) {
+                true => resolved(home),
+                false => parent.join(name),
+            })
+        };
+        homes.iter().filter_map(|home| real(home)).collect()
     }
 
     /// Does not follow a final link; the path must have no other link in it.

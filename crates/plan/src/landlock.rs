@@ -86,8 +86,10 @@ fn device_nodes() -> impl Iterator<Item = &'static str> {
 
 fn is_writable(op: &MountOp) -> bool {
     match op {
-        MountOp::Bind { access, .. } => *access == Access::ReadWrite,
-        MountOp::Overlay { .. } | MountOp::Mqueue { .. } => true,
+        MountOp::Bind { access, .. } | MountOp::Overlay { access, .. } => {
+            *access == Access::ReadWrite
+        }
+        MountOp::Mqueue { .. } => true,
         MountOp::Tmpfs { mode, .. } => mode & 0o200 != 0,
         _ => false,
     }

@@ -253,7 +253,8 @@ pub enum MountOp {
         target: PathBuf,
         optional: bool,
     },
-    /// Writable to the eye, thrown away at the end; `hidden` are absent (relative paths).
+    /// A tree of the host with another layer on it: writable to the eye, and what is written is thrown away at
+    /// the end; or read-only, where only the `hidden` names (relative paths) are in that layer, to be absent.
     Overlay {
         #[serde(serialize_with = "crate::text::path")]
         lower: PathBuf,
@@ -261,8 +262,12 @@ pub enum MountOp {
         target: PathBuf,
         #[serde(serialize_with = "crate::text::paths")]
         hidden: Vec<PathBuf>,
+        access: Access,
+        exec: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         idmap: Option<Owner>,
+        /// For people.
+        why: &'static str,
     },
     /// A directory that stands on a writable tmpfs and must not be written itself: a small tmpfs of
     /// its own, read-only once everything is in its place.
@@ -307,7 +312,7 @@ impl MountOp {
     pub fn is_part_of_scratch(&self) -> bool {
         match self {
             Self::Tmpfs { mode, size, .. } => size.is_none() && mode & 0o200 != 0,
-            Self::Overlay { .. } => true,
+            Self::Overlay { access, .. } => *access == Access::ReadWrite,
             _ => false,
         }
     }

@@ -62,7 +62,7 @@ pub(crate) fn area_of_grant(target: &Path) -> Option<&'static str> {
     })
 }
 
-/// Where the home directories of all users are: static mode shows the caller's own only.
+/// Where the home directories of all users are: never in a view as such.
 pub(crate) fn holds_homes(target: &Path) -> bool {
     target == Path::new("/home") || target == Path::new("/root")
 }

@@ -428,8 +428,8 @@ fn the_rest_of_the_home_directory_is_the_runs_own() {
     let mut fixed = policy();
     fixed.mode = Mode::Static;
     let fixed = plan(&fixed, &user(), &developer()).unwrap();
-    assert!(!matches!(home(&fixed), Some(MountOp::Tmpfs { .. })), "static mode shows the host's");
-    assert!(!fixed.notes.iter().any(|note| note.text.contains("thrown away")));
+    assert!(matches!(home(&fixed), Some(MountOp::Tmpfs { mode: 0o700, .. })));
+    assert!(fixed.notes.iter().any(|note| note.text.starts_with("mode static: of home")));
 }
 
 /// Proves: ESC-2 stops

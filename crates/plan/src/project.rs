@@ -80,8 +80,9 @@ fn too_much(root: &Path, granter: &Granter<'_>) -> Option<String> {
     if granter.host.home().is_some_and(|home| home.starts_with(root)) {
         return Some("it is or holds your home directory".to_owned());
     }
-    let is_home = |home: &PathBuf| host_home(home, granter.host).starts_with(root);
-    if granter.facts.homes.iter().any(is_home) || root.parent() == Some(Path::new("/home")) {
+    let homes = granter.host.real_homes(&granter.facts.homes);
+    if homes.iter().any(|home| home.starts_with(root)) || root.parent() == Some(Path::new("/home"))
+    {
         return Some("it is or holds somebody's home directory".to_owned());
     }
     let kernel = ["/proc", "/sys", "/dev", "/run"];
@@ -95,10 +96,6 @@ fn too_much(root: &Path, granter: &Granter<'_>) -> Option<String> {
     };
     let system = granter.system.iter().find(|system| holds(system))?;
     Some(format!("{} belongs to the system", system.display()))
-}
-
-fn host_home(home: &Path, host: &Host<'_>) -> PathBuf {
-    host.resolve(home).map_or_else(|_| home.to_owned(), |found| found.path)
 }
 
 #[cfg(test)]

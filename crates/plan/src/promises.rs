@@ -4,7 +4,7 @@
 
 use crate::layer::{Layer, Promise, Strength};
 use crate::limit::{Grip, Limit, Limited};
-use crate::model::{Confinement, Egress, MountOp, OnUnknown, Plan, Probe, ProxyPlan};
+use crate::model::{Access, Confinement, Egress, MountOp, OnUnknown, Plan, Probe, ProxyPlan};
 use palisade_policy::model::{EnvMode, Mode, NetworkMode, OnAsk, Policy};
 
 /// The promises of a plan that is complete but for them.
@@ -115,7 +115,11 @@ fn with_namespaces(plan: &Plan) -> Vec<Promise> {
             Layer::MountView,
         ]),
     ];
-    if inside.mounts.iter().any(|op| matches!(op, MountOp::Overlay { .. })) {
+    if inside
+        .mounts
+        .iter()
+        .any(|op| matches!(op, MountOp::Overlay { access: Access::ReadWrite, .. }))
+    {
         promises.push(Promise::new("FS-5", OVERLAY).held(&[Layer::MountView]));
     }
     promises.extend(gate(plan));

@@ -193,8 +193,9 @@ impl<'a> Reach<'a> {
 
 fn is_writable(op: &MountOp) -> bool {
     match op {
-        MountOp::Bind { access, .. } => *access == Access::ReadWrite,
-        MountOp::Overlay { .. } => true,
+        MountOp::Bind { access, .. } | MountOp::Overlay { access, .. } => {
+            *access == Access::ReadWrite
+        }
         MountOp::Tmpfs { mode, .. } => mode & 0o200 != 0,
         _ => false,
     }

@@ -120,12 +120,13 @@ fn row(op: &MountOp) -> [String; 4] {
             let source = if source == at { no() } else { source.display().to_string() };
             [format!("{access} {exec}"), target, source, (*why).to_owned()]
         }
-        MountOp::Overlay { hidden, .. } => {
+        MountOp::Overlay { hidden, access, why, .. } => {
             let why = match hidden.len() {
-                0 => "--overlay".to_owned(),
-                count => format!("--overlay, {count} paths hidden"),
+                0 => (*why).to_owned(),
+                count => format!("{why}, {count} paths hidden"),
             };
-            ["overlay".to_owned(), target, no(), why]
+            let kind = if *access == Access::ReadWrite { "overlay" } else { "overlay ro" };
+            [kind.to_owned(), target, no(), why]
         }
         MountOp::Symlink { points_to, .. } => {
             ["link".to_owned(), target, points_to.display().to_string(), no()]

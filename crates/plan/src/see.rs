@@ -1,7 +1,7 @@
 //! What the command will see: gathers grants and denials, and has the view composed of them.
 
 use crate::build::Missing;
-use crate::compose::{Parts, compose};
+use crate::compose::{Parts, Technique, compose};
 use crate::denied::Denied;
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
@@ -11,7 +11,7 @@ use crate::model::MountOp;
 use crate::paths::Scope;
 use crate::project::{self, Project, WORKSPACE};
 use crate::view::Composition;
-use crate::{credentials, dotenv, lists, own, planted};
+use crate::{credentials, lists, own, planted};
 use palisade_policy::model::{Mode, Policy, View};
 use palisade_policy::network::SecretSource;
 use std::collections::{BTreeMap, HashSet};
@@ -91,11 +91,15 @@ pub(crate) fn see(
     let filesystem = &policy.filesystem;
     let is_minimal = policy.view == View::Minimal;
     let mut granter = Granter::new(facts, host);
+    let (mut links, mut notes) = (links_on_the_way(facts, host), Vec::new());
     let mut grants = granter.system(policy.mode);
     grants.extend(granter.resolver(policy.network.mode));
     if !is_minimal {
         if policy.mode == Mode::Static {
-            grants.extend(granter.host_tree());
+            let tree = granter.host_tree();
+            grants.extend(tree.grants);
+            links.extend(tree.links);
+            notes.extend(tree.notes);
         }
         if filesystem.toolchains {
             grants.extend(granter.listed(lists::TOOLCHAINS, Origin::Toolchain));
@@ -104,14 +108,14 @@ pub(crate) fn see(
             grants.extend(granter.listed(lists::CACHES, Origin::Cache));
         }
     }
-    let Project { root, grants: project, seals, mut notes } =
+    let Project { root, grants: project, seals, notes: about_project } =
         project::find(filesystem.project, policy.view, &granter);
+    notes.extend(about_project);
     let mut asked = granter.asked(filesystem, missing)?;
     notes.extend(asked.notes);
     if is_minimal && !project.is_empty() {
         put_in_workspace(&mut asked.grants, &root);
     }
-    let mut links = links_on_the_way(facts, host);
     if let Some(text) = &filesystem.root_path {
         let contents = granter.root_path(text)?;
         links.extend(contents.links);
@@ -128,7 +132,7 @@ pub(crate) fn see(
         Outside::Shared | Outside::Everything => BTreeMap::new(),
     };
     let home = is_minimal.then(|| PathBuf::from(MINIMAL_HOME));
-    let private_home = home.as_deref().or_else(|| home_to_replace(policy, &grants, host));
+    let private_home = home.as_deref().or_else(|| home_to_replace(&grants, host));
     let private_home = private_home.filter(|_| outside == Outside::Absent);
     let parts = Parts {
         own: with_home(own, private_home, filesystem.tmp_size),
@@ -136,6 +140,8 @@ pub(crate) fn see(
         dirs: dirs(is_minimal || private_home.is_some(), host),
         grants,
         seals,
+        technique: if outside == Outside::Absent { Technique::Mounts } else { Technique::Rules },
+        mounts: &facts.mounts,
     };
     let own_targets: HashSet<PathBuf> = parts.own.keys().cloned().collect();
     let has_workspace = parts.grants.iter().any(|grant| grant.origin == Origin::Project);
@@ -176,11 +182,6 @@ fn deny(
     ));
     let mut denied = Denied::gather(&asked, filesystem.hide_secrets, &granted, facts, host)?;
     if filesystem.hide_secrets {
-        let found = dotenv::look(grants, &denied, host);
-        for path in found.secrets {
-            denied.add_secret(&path, facts, host);
-        }
-        notes.extend(found.notes);
         for path in credentials::look(&Scope::new(facts), host) {
             if !is_asked(grants, &path) {
                 denied.add_secret(&path, facts, host);
@@ -215,12 +216,8 @@ fn dirs(is_there_anyway: bool, host: &Host<'_>) -> Vec<PathBuf> {
 
 /// Where only the allow-list shows, the rest of the home directory is an empty one of the run's own:
 /// tools that make a cache or a history file there go on working, and nothing of it stays.
-fn home_to_replace<'host>(
-    policy: &Policy,
-    grants: &[Grant],
-    host: &'host Host<'_>,
-) -> Option<&'host Path> {
-    let home = host.home().filter(|_| policy.mode == Mode::Dynamic)?;
+fn home_to_replace<'host>(grants: &[Grant], host: &'host Host<'_>) -> Option<&'host Path> {
+    let home = host.home()?;
     let is_granted = grants.iter().any(|grant| home.starts_with(&grant.target));
     let is_own = own::OWN_AREAS.into_iter().any(|area| home.starts_with(area));
     (!is_granted && !is_own && home != Path::new("/")).then_some(home)

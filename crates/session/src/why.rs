@@ -163,10 +163,13 @@ impl Asked<'_> {
                 let writable = *access == model::Access::ReadWrite && !sealed;
                 Some(self.visible(why, writable, *exec, keys_of(why)))
             }
-            MountOp::Overlay { target, hidden, .. } => {
+            MountOp::Overlay { target, hidden, access, exec, why, .. } => {
                 let below = path.strip_prefix(target).unwrap_or(path);
                 if hidden.iter().any(|hidden| below.starts_with(hidden)) {
                     return Some(self.hidden("it is denied", &["filesystem.deniedPaths"]));
+                }
+                if *access == model::Access::ReadOnly {
+                    return Some(self.visible(why, false, *exec, keys_of(why)));
                 }
                 let key = &["filesystem.overlayPaths"];
                 Some(self.visible("an overlay: what is written is thrown away", true, true, key))

@@ -11,7 +11,7 @@ use crate::error::SessionError;
 use crate::output::Capped;
 use palisade_launch::{Ending, Group, Hits, Running, Usage};
 use palisade_plan::limit::{Holder, Limit, Limited};
-use palisade_plan::model::{Confinement, MountOp, Plan};
+use palisade_plan::model::{Access, Confinement, MountOp, Plan};
 use palisade_sys::Pid;
 use palisade_usage::{
     Bounds, Collected, Effort, Exceeded, Held, Places, Seen, Unseen, UsageError, Verdict, Watchdog,
@@ -136,7 +136,9 @@ impl<'p> Limits<'p> {
             let is_own = match op {
                 MountOp::Tmpfs { mode, .. } => mode & 0o200 != 0,
                 // With common room it is counted with the others.
-                MountOp::Overlay { .. } => self.plan.scratch.is_none(),
+                MountOp::Overlay { access, .. } => {
+                    *access == Access::ReadWrite && self.plan.scratch.is_none()
+                }
                 _ => false,
             };
             if is_own {

@@ -9,11 +9,16 @@
 //! than was found, the lesser of the two counts. So nobody pays for what others write alone, but who writes
 //! much and deletes it pays for others that fill the disk meanwhile. What is allocated without being written,
 //! and hidden, is not found, nor is it where free space is not told at once ([`crate::space`]).
+//!
+//! What was there before the command is walked, too, and nobody waits for it: a small tree is counted before the
+//! command starts, a large one while it runs. What changed meanwhile is known by its times, which a command can not
+//! set back; of that, as much is taken for growth as the file systems have lost. Until that walk is complete, free
+//! space alone tells of trees. Where it is not told at once, or times are another machine's, the walk comes first.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use palisade_sys::beneath::open_beneath;
 use palisade_sys::{Mode, OFlags, Pid, SysError};
@@ -35,8 +40,14 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How often free space is looked at, and the shortest pause before a round that it brings forward.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// How long the first walk may take: nobody waits longer for a command to start.
+/// How long the first walk may take where the command waits for it: nobody waits longer.
 const BASELINE_BUDGET: Duration = Duration::from_secs(10);
+
+/// So many entries are counted before the command starts: a few milliseconds.
+const ENTRIES_BEFORE_START: u32 = 1024;
+
+/// Times of files come from a clock that ticks no slower than this (`CONFIG_HZ=100`).
+const TICK: Duration = Duration::from_millis(10);
 
 /// How long the last one may take.
 const FINISH_BUDGET: Duration = Duration::from_millis(500);
@@ -80,7 +91,7 @@ pub struct Unseen {
 #[derive(Debug)]
 pub struct Places {
     roots: Vec<Root>,
-    baseline: Held,
+    baseline: Baseline,
     mounts: Vec<Mount>,
     space: Space,
     limits: Option<Held>,
@@ -100,6 +111,14 @@ pub struct Places {
     had_closed: bool,
 }
 
+/// What the trees held before the command.
+#[derive(Debug)]
+enum Baseline {
+    Known(Held),
+    /// The walk that will tell.
+    Walking(Box<Walk>),
+}
+
 /// A tmpfs, held so that it answers after the last process that saw it has gone.
 #[derive(Debug)]
 struct Mount {
@@ -116,13 +135,17 @@ struct Round {
 }
 
 impl Places {
-    /// Walks the trees whole, before the command starts. Links are not followed: give resolved paths.
-    /// [`UsageError::TooLarge`] if that takes more than ten seconds.
+    /// To be called before the command starts: begins to count what is there. Links are not followed: give resolved
+    /// paths. [`UsageError::TooLarge`] if the trees have to be counted whole and that takes more than ten seconds.
     pub fn baseline(trees: &[PathBuf]) -> Result<Self, UsageError> {
-        Self::baseline_within(trees, BASELINE_BUDGET)
+        Self::baseline_within(trees, ENTRIES_BEFORE_START, BASELINE_BUDGET)
     }
 
-    fn baseline_within(trees: &[PathBuf], budget: Duration) -> Result<Self, UsageError> {
+    fn baseline_within(
+        trees: &[PathBuf],
+        entries: u32,
+        budget: Duration,
+    ) -> Result<Self, UsageError> {
         let began = Instant::now();
         let mut roots: Vec<Root> = Vec::new();
         for tree in trees {
@@ -132,15 +155,8 @@ impl Places {
                 roots.push(root);
             }
         }
-        let mut walk = Walk::new(roots.len(), HashMap::new());
-        let Some(baseline) = walk.advance(&roots, Some(began + budget))? else {
-            let root = walk.came_to(&roots).map(|root| root.path.clone());
-            return Err(UsageError::TooLarge(root.unwrap_or_default()));
-        };
-        if let Some(closed) = walk.closed {
-            return Err(UsageError::Unreadable(closed));
-        }
         let space = Space::baseline(&roots)?;
+        let baseline = first_walk(&roots, &space, entries, began + budget)?;
         let now = Instant::now();
         Ok(Self {
             roots,
@@ -199,9 +215,9 @@ impl Places {
 
     /// How long until [`Self::step`] has something to do; zero in the middle of a round.
     pub fn due_in(&self, now: Instant) -> Duration {
-        match self.round {
-            Some(_) => Duration::ZERO,
-            None => {
+        match (&self.round, &self.baseline) {
+            (Some(_), _) | (_, Baseline::Walking(_)) => Duration::ZERO,
+            (None, Baseline::Known(_)) => {
                 let glance = self.limits.map(|_| self.next_glance);
                 let next = glance.map_or(self.next_round, |glance| glance.min(self.next_round));
                 next.saturating_duration_since(now)
@@ -223,6 +239,9 @@ impl Places {
         if self.glance(began)? {
             return Ok(Some(self.told()));
         }
+        let Baseline::Known(baseline) = self.baseline else {
+            return self.go_on_with_baseline(began + budget);
+        };
         if self.round.is_none() && began < self.next_round {
             return Ok(None);
         }
@@ -239,11 +258,9 @@ impl Places {
         let now = Instant::now();
         self.next_round = now + pause_after(round.spent);
         self.earliest_round = now + early_pause_after(round.spent);
-        let mut held = walked.plus(round.deleted).minus(self.baseline);
+        let mut held = walked.plus(round.deleted).minus(baseline);
         let mut grown = held.bytes;
-        for mount in &self.mounts {
-            held = held.plus(mount.held()?);
-        }
+        held = held.plus(self.own()?);
         // Programs close directories for a moment, tests above all. Not for two rounds, and what was
         // there stays counted meanwhile.
         if let Some(closed) = round.walk.closed {
@@ -263,6 +280,25 @@ impl Places {
         Ok(Some(self.told()))
     }
 
+    /// The walk that tells what was there before the command, while that runs.
+    fn go_on_with_baseline(&mut self, deadline: Instant) -> Result<Option<Held>, UsageError> {
+        let Baseline::Walking(walk) = &mut self.baseline else { return Ok(None) };
+        let Some(walked) = walk.advance(&self.roots, Some(deadline))? else { return Ok(None) };
+        if let Some(closed) = walk.closed.take() {
+            return Err(UsageError::Unreadable(closed));
+        }
+        let changed = walk.changed();
+        self.space.look(&self.roots)?;
+        let lost = self.space.lost();
+        let grown =
+            Held { bytes: changed.bytes.min(lost.bytes), inodes: changed.inodes.min(lost.inodes) };
+        self.baseline = Baseline::Known(walked.minus(grown));
+        self.grown = grown.bytes;
+        self.last = grown.plus(self.own()?);
+        self.unexplained = self.hidden().saturating_sub(self.grown);
+        Ok(Some(self.told()))
+    }
+
     /// Looks at free space if it is time to. Whether it tells of more than was told before.
     fn glance(&mut self, now: Instant) -> Result<bool, UsageError> {
         let Some(limits) = self.limits.filter(|_| now >= self.next_glance) else {
@@ -275,9 +311,13 @@ impl Places {
         if lost.bytes > rest.bytes || lost.inodes > rest.inodes {
             self.next_round = self.next_round.min(self.earliest_round);
         }
-        let before = self.unexplained;
+        let before = self.told();
+        if matches!(self.baseline, Baseline::Walking(_)) {
+            // No round tells of them yet.
+            self.last = self.own()?;
+        }
         self.unexplained = self.hidden().saturating_sub(self.grown);
-        Ok(self.unexplained > before)
+        Ok(self.told().bytes > before.bytes || self.told().inodes > before.inodes)
     }
 
     /// What is held at least, wherever it is: the processes wrote so much, and so much is missing.
@@ -291,7 +331,7 @@ impl Places {
 
     /// What the run's own file systems hold, without walking anything.
     pub fn own_bytes(&self) -> Result<u64, UsageError> {
-        self.mounts.iter().try_fold(0_u64, |sum, mount| Ok(sum.saturating_add(mount.held()?.bytes)))
+        Ok(self.own()?.bytes)
     }
 
     /// A whole round at once, when nobody is left who could add to it. What was known last, if that would
@@ -301,14 +341,20 @@ impl Places {
     }
 
     fn finish_within(&mut self, budget: Duration) -> Result<Held, UsageError> {
+        let Baseline::Known(baseline) = self.baseline else {
+            self.last = self.own()?;
+            return Ok(self.told());
+        };
         let mut walk = Walk::new(self.roots.len(), HashMap::new());
         let Some(walked) = walk.advance(&self.roots, Some(Instant::now() + budget))? else {
             return Ok(self.told());
         };
-        let own = self.mounts.iter().try_fold(Held::default(), |sum, mount| {
-            Ok::<Held, UsageError>(sum.plus(mount.held()?))
-        })?;
-        Ok(walked.minus(self.baseline).plus(own))
+        Ok(walked.minus(baseline).plus(self.own()?))
+    }
+
+    /// What the run's own file systems hold.
+    fn own(&self) -> Result<Held, UsageError> {
+        self.mounts.iter().try_fold(Held::default(), |sum, mount| Ok(sum.plus(mount.held()?)))
     }
 
     /// Deleted files first: one that gets a name later is passed over by the walk, one that loses its name
@@ -352,6 +398,29 @@ impl Mount {
             bytes: stat.f_blocks.saturating_sub(stat.f_bfree).saturating_mul(block),
             inodes: stat.f_files.saturating_sub(stat.f_ffree),
         })
+    }
+}
+
+/// Counts a small tree now, and begins with a large one. Others are walked to the end before `deadline`.
+fn first_walk(
+    roots: &[Root],
+    space: &Space,
+    entries: u32,
+    deadline: Instant,
+) -> Result<Baseline, UsageError> {
+    let mut walk = Walk::since(roots.len(), SystemTime::now() - TICK);
+    let walked = match walk.advance_entries(roots, entries)? {
+        None if space.is_prompt() => return Ok(Baseline::Walking(Box::new(walk))),
+        None => walk.advance(roots, Some(deadline))?,
+        walked => walked,
+    };
+    let Some(walked) = walked else {
+        let root = walk.came_to(roots).map(|root| root.path.clone());
+        return Err(UsageError::TooLarge(root.unwrap_or_default()));
+    };
+    match walk.closed {
+        Some(closed) => Err(UsageError::Unreadable(closed)),
+        None => Ok(Baseline::Known(walked)),
     }
 }
 

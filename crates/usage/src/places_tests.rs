@@ -204,8 +204,13 @@ fn the_first_and_the_last_walk_have_an_end() {
     for number in 0..100 {
         fs::write(tree.path().join(number.to_string()), "x").unwrap();
     }
-    let trees = [tree.path().to_owned()];
-    let error = Places::baseline_within(&trees, Duration::ZERO).unwrap_err();
+    let error = first_walk(
+        &[Root::open(tree.path()).unwrap()],
+        &Space::of_a_slow_kind(),
+        0,
+        Instant::now(),
+    )
+    .unwrap_err();
     assert!(matches!(&error, UsageError::TooLarge(path) if path == tree.path()), "{error}");
     let mut places = places(&[tree.path()]);
     fs::write(tree.path().join("new"), vec![1; 1 << 20]).unwrap();
@@ -236,4 +241,58 @@ ready()
         round(&mut places, Some(&mut tree)).unwrap();
         assert_eq!(places.unseen(), Unseen { processes: 1, files: 0 });
     });
+}
+
+/// A tree with more entries than are counted before a start, and whether it is on a file system that tells
+/// of its free space at once.
+fn large_tree() -> (TempDir, bool) {
+    let tree = tree();
+    for directory in 0..20 {
+        let directory = tree.path().join(directory.to_string());
+        fs::create_dir(&directory).unwrap();
+        for file in 0..100 {
+            fs::write(directory.join(file.to_string()), "x").unwrap();
+        }
+    }
+    let roots = [Root::open(tree.path()).unwrap()];
+    let is_prompt = Space::baseline(&roots).unwrap().is_prompt();
+    (tree, is_prompt)
+}
+
+fn is_known(places: &Places) -> bool {
+    matches!(places.baseline, Baseline::Known(_))
+}
+
+/// Proves: FS-6 flat-start
+#[test]
+fn a_start_waits_for_a_few_entries_only() {
+    let (large, is_prompt) = large_tree();
+    let small = tree();
+    assert!(is_known(&places(&[small.path()])));
+    assert_eq!(is_known(&places(&[large.path()])), !is_prompt);
+}
+
+/// Proves: FS-6 flat-start, FS-6 space, FS-6 gives-back
+#[test]
+fn growth_counts_the_same_when_the_first_walk_ends_after_the_start() {
+    let (tree, _) = large_tree();
+    let mut places = places(&[tree.path()]);
+    while !is_known(&places) {
+        places.step(Duration::from_micros(50), None).unwrap();
+    }
+    let before = round(&mut places, None).unwrap();
+    fs::write(tree.path().join("new"), vec![1; 3 << 20]).unwrap();
+    let after = round(&mut places, None).unwrap();
+    assert_eq!(after.minus(before), Held { bytes: 3 * MIB, inodes: 1 });
+    fs::remove_file(tree.path().join("new")).unwrap();
+    assert_eq!(round(&mut places, None).unwrap(), before);
+}
+
+/// Nobody waits at the end for what nobody waited for at the start.
+#[test]
+fn the_end_of_a_short_run_does_not_wait_for_the_first_walk() {
+    let (tree, is_prompt) = large_tree();
+    let mut places = places(&[tree.path()]);
+    assert_eq!(places.finish().unwrap(), Held::default());
+    assert_eq!(is_known(&places), !is_prompt);
 }

@@ -68,6 +68,17 @@ impl Space {
         Ok(())
     }
 
+    /// Whether all of them tell at once what is free.
+    pub(crate) fn is_prompt(&self) -> bool {
+        self.systems.iter().all(|system| system.is_prompt)
+    }
+
+    /// How much less is free than at first, at the last look.
+    pub(crate) fn lost(&self) -> Held {
+        let lost = self.systems.iter().map(|system| system.at_baseline.minus(system.now));
+        lost.fold(Held::default(), Held::plus)
+    }
+
     /// A round begins: it will find what is there now.
     pub(crate) fn mark(&mut self) {
         for system in &mut self.systems {

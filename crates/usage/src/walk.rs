@@ -7,11 +7,11 @@ use std::ffi::{CStr, OsStr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use palisade_sys::beneath::open_on_mount;
 use palisade_sys::{Errno, OFlags, SysError};
-use rustix::fs::{AtFlags, Dir, FileType, Statx, StatxAttributes, StatxFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Statx, StatxAttributes, StatxFlags, StatxTimestamp};
 
 use crate::error::UsageError;
 use crate::held::{BLOCK, FileId};
@@ -62,6 +62,9 @@ pub(crate) struct Walk {
     /// Counted elsewhere: files without a name that could get one before we come by.
     counted: HashMap<FileId, u64>,
     sum: Held,
+    /// Of a walk that others began to change the tree in: when, and how much of the sum they may have made.
+    since: Option<SystemTime>,
+    changed: Held,
     /// A directory of the command's own that it closed.
     pub(crate) closed: Option<PathBuf>,
 }
@@ -90,8 +93,36 @@ impl Walk {
             linked: HashSet::new(),
             counted,
             sum: Held::default(),
+            since: None,
+            changed: Held::default(),
             closed: None,
         }
+    }
+
+    /// A walk that tells what has changed since a moment from what was there before. Everything is remembered by
+    /// its number, files with one name too: what is moved ahead of the walk must not count twice.
+    pub(crate) fn since(roots: usize, since: SystemTime) -> Self {
+        Self { since: Some(since), ..Self::new(roots, HashMap::new()) }
+    }
+
+    /// What may have been made or filled since then, out of the whole sum: all of a file that was changed, and
+    /// those inodes that are not known to be older.
+    pub(crate) fn changed(&self) -> Held {
+        self.changed
+    }
+
+    /// Goes on for so many entries, or to the end.
+    pub(crate) fn advance_entries(
+        &mut self,
+        roots: &[Root],
+        entries: u32,
+    ) -> Result<Option<Held>, UsageError> {
+        for _ in 0..entries {
+            if !self.step(roots)? {
+                return Ok(Some(self.sum));
+            }
+        }
+        Ok(None)
     }
 
     /// Goes on until `deadline`, or to the end. The sum when everything was walked.
@@ -102,12 +133,9 @@ impl Walk {
     ) -> Result<Option<Held>, UsageError> {
         let mut until_clock = ENTRIES_A_LOOK;
         loop {
-            if self.listing.is_none() {
-                let Some(place) = self.pending.pop() else { return Ok(Some(self.sum)) };
-                self.pending_bytes = self.pending_bytes.saturating_sub(place.size());
-                self.listing = self.open(roots, place)?;
+            if !self.step(roots)? {
+                return Ok(Some(self.sum));
             }
-            self.next_entry(roots)?;
             until_clock -= 1;
             if until_clock == 0 {
                 until_clock = ENTRIES_A_LOOK;
@@ -116,6 +144,17 @@ impl Walk {
                 }
             }
         }
+    }
+
+    /// One entry, or the next directory. Whether there was one.
+    fn step(&mut self, roots: &[Root]) -> Result<bool, UsageError> {
+        if self.listing.is_none() {
+            let Some(place) = self.pending.pop() else { return Ok(false) };
+            self.pending_bytes = self.pending_bytes.saturating_sub(place.size());
+            self.listing = self.open(roots, place)?;
+        }
+        self.next_entry(roots)?;
+        Ok(true)
     }
 
     /// The root that a walk which is not complete has come to.
@@ -196,8 +235,12 @@ impl Walk {
                 return Err(SysError::new("statx", path, errno).into());
             }
         };
+        let was_walked = self.since.is_some() && self.linked.contains(&id_of(&stat));
         // What is mounted on demand is another mount, or will be.
-        if is_directory(&stat) && !stat.stx_attributes.contains(StatxAttributes::AUTOMOUNT) {
+        if is_directory(&stat)
+            && !was_walked
+            && !stat.stx_attributes.contains(StatxAttributes::AUTOMOUNT)
+        {
             let mut path = listing.place.path.clone();
             if !path.is_empty() {
                 path.push(b'/');
@@ -216,23 +259,45 @@ impl Walk {
     }
 
     fn count(&mut self, stat: &Statx) {
-        let device = rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor);
-        let file = FileId { device, inode: stat.stx_ino };
+        let file = id_of(stat);
+        let is_changed = self.since.is_some_and(|since| !is_before(stat.stx_ctime, since));
         // A directory has one name; its link count tells of its subdirectories.
-        if !is_directory(stat) && stat.stx_nlink > 1 {
+        if self.since.is_some() || !is_directory(stat) && stat.stx_nlink > 1 {
             if self.linked.contains(&file) {
                 return;
             }
             if self.linked.len() < MAX_LINKED {
                 self.linked.insert(file);
+            } else if is_changed {
+                // Moved, perhaps, from where it was counted.
+                return;
             }
         }
         if self.counted.contains_key(&file) {
             return;
         }
-        self.sum.bytes = self.sum.bytes.saturating_add(stat.stx_blocks.saturating_mul(BLOCK));
-        self.sum.inodes = self.sum.inodes.saturating_add(1);
+        let held = Held { bytes: stat.stx_blocks.saturating_mul(BLOCK), inodes: 1 };
+        self.sum = self.sum.plus(held);
+        if is_changed {
+            let tells_birth = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
+            let is_older =
+                tells_birth && self.since.is_some_and(|since| is_before(stat.stx_btime, since));
+            let inodes = u64::from(!is_older);
+            self.changed = self.changed.plus(Held { inodes, ..held });
+        }
     }
+}
+
+fn id_of(stat: &Statx) -> FileId {
+    let device = rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor);
+    FileId { device, inode: stat.stx_ino }
+}
+
+/// A moment that can not be told is not before anything.
+fn is_before(time: StatxTimestamp, moment: SystemTime) -> bool {
+    let Ok(moment) = moment.duration_since(SystemTime::UNIX_EPOCH) else { return false };
+    let seconds = i64::try_from(moment.as_secs()).unwrap_or(i64::MAX);
+    (time.tv_sec, time.tv_nsec) < (seconds, moment.subsec_nanos())
 }
 
 impl Place {
@@ -262,7 +327,12 @@ fn look(
         };
     }
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
-    let stat = rustix::fs::statx(directory, name, flags, StatxFlags::BASIC_STATS)?;
+    let stat = rustix::fs::statx(
+        directory,
+        name,
+        flags,
+        StatxFlags::BASIC_STATS.union(StatxFlags::BTIME),
+    )?;
     // Since 5.8; a file that is a mount before that is taken for one of the tree.
     let is_mount = stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT);
     Ok((!is_mount).then_some(stat))
@@ -270,7 +340,7 @@ fn look(
 
 fn stat_open(file: &OwnedFd) -> rustix::io::Result<Statx> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    rustix::fs::statx(file, c"", flags, StatxFlags::BASIC_STATS)
+    rustix::fs::statx(file, c"", flags, StatxFlags::BASIC_STATS.union(StatxFlags::BTIME))
 }
 
 /// Whether the command could have put something into a directory that we can not list: it is our user's, who

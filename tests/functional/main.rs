@@ -41,6 +41,7 @@ mod gate_screen;
 mod gate_terminal;
 mod gate_unattended;
 mod guarded_programs;
+mod helper_death;
 mod identity;
 mod inside;
 mod lifecycle;

@@ -3,16 +3,16 @@
 
 use crate::error::{During, LaunchError};
 use crate::filter;
+use crate::helper::{Helper, HelperKind, Helpers};
 use crate::init::close_all_but;
 use crate::streams;
 use palisade_bpf::{Arch, Listening, broker_spec};
 use palisade_broker::{Duties, Identity, LONGEST_MESSAGE, Message, Reply, Seat, Trigger, occupy};
 use palisade_plan::model::{Confinement, Mapping, Plan, Seccomp};
-use palisade_sys::clone::{Forked, fork};
 use palisade_sys::fdpass::{reveal_senders, send_with_fds, socketpair};
-use palisade_sys::proc::{self, Status, sig};
+use palisade_sys::proc;
 use palisade_sys::seccomp::SeccompFlags;
-use palisade_sys::{At as _, Errno, Pid};
+use palisade_sys::{At as _, Errno};
 use rustix::net::RecvFlags;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -55,23 +55,14 @@ impl Ends {
 /// The running broker, seen from the supervisor.
 #[derive(Debug)]
 pub(crate) struct Broker {
-    pid: Pid,
-    pidfd: OwnedFd,
+    helper: Helper,
     news: OwnedFd,
-    state: State,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Serving,
-    /// Killed, but not waited for.
-    Dismissed,
-    Reaped,
 }
 
 impl Broker {
     /// Forks it; it waits to be called. Gives the command's end of its socket too.
     pub(crate) fn start(
+        helpers: &Helpers,
         plan: &Plan,
         seccomp: &Seccomp,
         ends: Ends,
@@ -79,74 +70,61 @@ impl Broker {
     ) -> Result<(Self, OwnedFd), LaunchError> {
         let Ends { usher, usher_of_broker, news, news_of_broker } = ends;
         let supervisor_pid = rustix::process::getpid();
-        match fork().during(STEP)? {
-            Forked::Child => {
-                drop(usher);
-                // Nothing of the caller's: a pipe must close when the command closes it.
-                let kept = [&usher_of_broker, &news_of_broker, &lock].map(AsRawFd::as_raw_fd);
-                if streams::release().and_then(|()| close_all_but(kept.to_vec())).is_err() {
-                    proc::exit_now(1);
-                }
-                let identity = identity(plan);
-                occupy(Seat {
-                    supervisor_pid,
-                    usher: usher_of_broker,
-                    supervisor: news_of_broker,
-                    lock,
-                    duties: Duties {
-                        guard: plan.guard.as_ref(),
-                        executables: plan
-                            .landlock
-                            .as_ref()
-                            .and_then(|landlock| landlock.executables.as_ref()),
-                        gate: plan.gate.as_ref(),
-                        filter: &seccomp.filter,
-                        identity,
-                    },
-                    confine,
-                })
+        let helper = helpers.start(HelperKind::Broker, STEP, || {
+            // Nothing of the caller's: a pipe must close when the command closes it.
+            let kept = [&usher_of_broker, &news_of_broker, &lock].map(AsRawFd::as_raw_fd);
+            if streams::release().and_then(|()| close_all_but(kept.to_vec())).is_err() {
+                proc::exit_now(1);
             }
-            Forked::Parent { pid, pidfd } => {
-                Ok((Self { pid, pidfd, news, state: State::Serving }, usher))
-            }
-        }
+            let identity = identity(plan);
+            occupy(Seat {
+                supervisor_pid,
+                usher: usher_of_broker,
+                supervisor: news_of_broker,
+                lock,
+                duties: Duties {
+                    guard: plan.guard.as_ref(),
+                    executables: plan
+                        .landlock
+                        .as_ref()
+                        .and_then(|landlock| landlock.executables.as_ref()),
+                    gate: plan.gate.as_ref(),
+                    filter: &seccomp.filter,
+                    identity,
+                },
+                confine,
+            })
+        })?;
+        Ok((Self { helper, news }, usher))
     }
 
     /// Ends it, if it has not ended by itself.
-    pub(crate) fn dismiss(&mut self) -> Result<(), LaunchError> {
-        if self.state != State::Serving {
-            return Ok(());
-        }
-        self.state = State::Dismissed;
-        proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL).during("ending the broker")
+    pub(crate) fn dismiss(&self) {
+        self.helper.dismiss();
     }
 
     /// Readable when there is a message, or the broker is gone. None once that is known: its end would be
     /// news for ever.
     pub(crate) fn news(&self) -> Option<BorrowedFd<'_>> {
-        (self.state == State::Serving).then(|| self.news.as_fd())
+        self.helper.is_serving().then(|| self.news.as_fd())
     }
 
     /// The next message, without waiting for one.
-    pub(crate) fn receive(&mut self) -> Result<News, LaunchError> {
+    pub(crate) fn receive(&self) -> Result<News, LaunchError> {
         const STEP: &str = "listening to the broker";
         let mut packet = [0; LONGEST_MESSAGE];
         match rustix::net::recv(&self.news, packet.as_mut_slice(), RecvFlags::DONTWAIT) {
-            Ok((_, 0)) | Err(Errno::CONNRESET) if self.state != State::Serving => Ok(News::None),
-            Ok((_, 0)) | Err(Errno::CONNRESET) => self.ended(),
+            Ok((_, 0)) | Err(Errno::CONNRESET) => {
+                // Whether it left in order or died is for the register to know.
+                self.helper.has_closed();
+                Ok(News::None)
+            }
             Ok((_, length)) => Message::decode(&packet[..length])
                 .map(News::Message)
                 .ok_or_else(|| LaunchError::new(STEP, "a message that does not parse")),
             Err(Errno::AGAIN | Errno::INTR) => Ok(News::None),
             Err(errno) => Err(errno).call("recv").during(STEP),
         }
-    }
-
-    /// It leaves in order when nobody is left whose calls could arrive; pid 1 tells the rest.
-    fn ended(&mut self) -> Result<News, LaunchError> {
-        let reaped = proc::wait_pid_rusage(self.pid).during("waiting for the broker")?;
-        self.state = State::Reaped;
-        Ok(if reaped.status == Status::Exited(0) { News::None } else { News::Gone })
     }
 }
 
@@ -155,21 +133,9 @@ impl Trigger for Broker {
 
     fn reply(&self, reply: Reply, file: Option<BorrowedFd<'_>>) -> Result<(), LaunchError> {
         match send_with_fds(&self.news, &reply.encode(), file.as_slice()) {
-            // Its end is told as news.
+            // Its end is seen by its pidfd.
             Err(error) if matches!(error.errno, Errno::PIPE | Errno::CONNRESET) => Ok(()),
             sent => sent.during("answering the broker"),
-        }
-    }
-}
-
-impl Drop for Broker {
-    /// It has no life of its own: nobody is left to serve, or nobody to tell.
-    fn drop(&mut self) {
-        if self.state == State::Serving {
-            let _ = proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL);
-        }
-        if self.state != State::Reaped {
-            let _ = proc::wait_pid_rusage(self.pid);
         }
     }
 }
@@ -179,8 +145,6 @@ impl Drop for Broker {
 pub enum News {
     Message(Message),
     None,
-    /// It ended, though nobody asked it to.
-    Gone,
 }
 
 fn identity(plan: &Plan) -> Identity {

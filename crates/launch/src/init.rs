@@ -222,8 +222,8 @@ fn unchecked() -> FromInit {
     ))
 }
 
-/// Our children now; orphans of theirs become ours, since we are their subreaper.
-fn children() -> Vec<Pid> {
+/// Our children now; orphans of theirs become ours, where we are their subreaper.
+pub(crate) fn children() -> Vec<Pid> {
     let own = rustix::process::getpid().as_raw_nonzero();
     let list = std::fs::read_to_string(format!("/proc/{own}/task/{own}/children"));
     list.unwrap_or_default()

@@ -3,6 +3,7 @@
 
 use crate::error::{During, LaunchError};
 use crate::filter;
+use crate::helper::{Helper, HelperKind};
 use crate::idmap;
 use crate::init::close_all_but;
 use crate::parent::{Running, host_owner};
@@ -10,11 +11,10 @@ use crate::streams;
 use palisade_bpf::{Arch, Listening, keeper_spec};
 use palisade_keeper::{Ask, Identity, LONGEST_PACKET, Layout, Root, Station, Told, keep};
 use palisade_plan::model::{Confinement, Gate, Mapping, MountOp, Namespaced, Plan};
-use palisade_sys::clone::{Forked, fork};
 use palisade_sys::fdpass::{recv_with_fds, socketpair};
-use palisade_sys::proc::{self, PollFd, PollFlags, sig};
+use palisade_sys::proc::{self, PollFd, PollFlags};
 use palisade_sys::seccomp::SeccompFlags;
-use palisade_sys::{At as _, Errno, Mode, OFlags, Pid};
+use palisade_sys::{At as _, Errno, Mode, OFlags};
 use rustix::net::SendFlags;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -22,15 +22,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const STEP: &str = "starting the keeper";
-/// How long a killed keeper is waited for: one that hangs in a dead network file system dies when that
-/// lets it, and must not keep us.
-const FAREWELL: Duration = Duration::from_millis(500);
 
 /// The running keeper, seen from the supervisor.
 #[derive(Debug)]
 pub struct Keeper {
-    pid: Pid,
-    pidfd: OwnedFd,
+    helper: Helper,
     socket: OwnedFd,
 }
 
@@ -43,25 +39,23 @@ impl Keeper {
         let [user_namespace, mount_namespace] = namespaces(running)?;
         let (socket, supervisor) = socketpair().during(STEP)?;
         let supervisor_pid = rustix::process::getpid();
-        match fork().during(STEP)? {
-            Forked::Child => {
-                let kept = [&supervisor, &user_namespace, &mount_namespace];
-                let kept = kept.map(AsRawFd::as_raw_fd).to_vec();
-                if streams::release().and_then(|()| close_all_but(kept)).is_err() {
-                    proc::exit_now(1);
-                }
-                keep(Station {
-                    supervisor_pid,
-                    supervisor,
-                    user_namespace,
-                    mount_namespace,
-                    layout: layout(gate),
-                    identity: identity(inside),
-                    confine,
-                })
+        let helper = running.helpers().start(HelperKind::Keeper, STEP, || {
+            let kept = [&supervisor, &user_namespace, &mount_namespace];
+            let kept = kept.map(AsRawFd::as_raw_fd).to_vec();
+            if streams::release().and_then(|()| close_all_but(kept)).is_err() {
+                proc::exit_now(1);
             }
-            Forked::Parent { pid, pidfd } => Ok(Self { pid, pidfd, socket }),
-        }
+            keep(Station {
+                supervisor_pid,
+                supervisor,
+                user_namespace,
+                mount_namespace,
+                layout: layout(gate),
+                identity: identity(inside),
+                confine,
+            })
+        })?;
+        Ok(Self { helper, socket })
     }
 
     /// Readable when there is an answer, or the keeper is gone.
@@ -90,22 +84,14 @@ impl Keeper {
         let mut packet = vec![0; LONGEST_PACKET];
         let (length, mut files) = recv_with_fds(&self.socket, &mut packet).during(STEP)?;
         if length == 0 {
+            // What became of it is for the register to know.
+            self.helper.has_closed();
             return Err(LaunchError::new(STEP, "it has ended"));
         }
         match Told::decode(&packet[..length]) {
             Some(Told::Unable { why }) => Err(LaunchError::new(STEP, why)),
             Some(told) => Ok(Some((told, files.pop()))),
             None => Err(LaunchError::new(STEP, "a message that does not parse")),
-        }
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        let _ = proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL);
-        let mut watched = [PollFd::new(&self.pidfd, PollFlags::IN)];
-        if matches!(proc::poll(&mut watched, Some(FAREWELL)), Ok(1)) {
-            let _ = proc::wait_pid_rusage(self.pid);
         }
     }
 }

@@ -5,58 +5,43 @@
 //! or `6`, it answers with a socket of that family.
 
 use crate::error::{During, LaunchError};
+use crate::helper::{Helper, HelperKind, Helpers};
 use crate::init::close_all_but;
 use crate::network::InsideNetwork;
 use crate::outlet::{end_with, keep_to, take_identity};
 use crate::streams;
 use palisade_bpf::{Arch, maker_spec};
 use palisade_plan::model::Identity;
-use palisade_sys::clone::{Forked, fork};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
-use palisade_sys::proc::{self, sig};
+use palisade_sys::proc;
 use palisade_sys::{Pid, SysError, creds, net, other};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
 const STEP: &str = "starting the maker of sockets";
 
-/// The running maker, seen from the supervisor.
-#[derive(Debug)]
-pub(crate) struct Maker {
-    pid: Pid,
-    pidfd: OwnedFd,
-}
-
 /// Forks it. Gives the other end of its line too.
 pub(crate) fn start(
+    helpers: &Helpers,
     inside: &InsideNetwork,
     identity: Option<&Identity>,
-) -> Result<(Maker, OwnedFd), LaunchError> {
+) -> Result<(Helper, OwnedFd), LaunchError> {
     let (line, own_line) = socketpair().during(STEP)?;
     let supervisor = rustix::process::getpid();
-    match fork().during(STEP)? {
-        Forked::Child => {
-            let kept = [&own_line, &inside.user, &inside.network].map(|fd| fd.as_raw_fd());
-            let ready = streams::release()
-                .and_then(|()| close_all_but(kept.to_vec()))
-                .and_then(|()| settle(supervisor, inside, identity).during(STEP))
-                .and_then(|()| close_all_but(vec![own_line.as_raw_fd()]))
-                .and_then(|()| keep_to(&maker_spec(Arch::native())));
-            match ready {
-                Ok(()) => serve(&own_line),
-                // Who asks next hears nothing, and says so.
-                Err(_) => proc::exit_now(1),
-            }
+    let helper = helpers.start(HelperKind::PublishedPorts, STEP, || {
+        let kept = [&own_line, &inside.user, &inside.network].map(|fd| fd.as_raw_fd());
+        let ready = streams::release()
+            .and_then(|()| close_all_but(kept.to_vec()))
+            .and_then(|()| settle(supervisor, inside, identity).during(STEP))
+            .and_then(|()| close_all_but(vec![own_line.as_raw_fd()]))
+            .and_then(|()| keep_to(&maker_spec(Arch::native())));
+        match ready {
+            Ok(()) => serve(&own_line),
+            // Its end is noticed, and ends the run.
+            Err(_) => proc::exit_now(1),
         }
-        Forked::Parent { pid, pidfd } => Ok((Maker { pid, pidfd }, line)),
-    }
-}
-
-impl Drop for Maker {
-    fn drop(&mut self) {
-        let _ = proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL);
-        let _ = proc::wait_pid_rusage(self.pid);
-    }
+    })?;
+    Ok((helper, line))
 }
 
 fn settle(

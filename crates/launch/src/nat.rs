@@ -7,6 +7,7 @@
 //! outlive the run.
 
 use crate::error::{During, LaunchError};
+use crate::helper::{self, HelperKind, Helpers};
 use crate::init::close_all_but;
 use crate::landlock;
 use crate::network::InsideNetwork;
@@ -26,7 +27,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use std::convert::Infallible;
 use std::ffi::CString;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -47,26 +48,26 @@ pub(crate) enum Nat {
 impl Nat {
     /// Connects the namespace.
     pub(crate) fn start(
+        helpers: &Helpers,
         helper: &NatHelper,
         inside: &InsideNetwork,
         identity: Option<&Identity>,
     ) -> Result<Self, LaunchError> {
         match helper {
             NatHelper::Pasta(path) => {
-                Helper::start(path, Kind::Pasta, inside, identity).map(Self::Helper)
+                Helper::start(helpers, path, Kind::Pasta, inside, identity).map(Self::Helper)
             }
             NatHelper::Slirp4netns(path) => {
-                Helper::start(path, Kind::Slirp4netns, inside, identity).map(Self::Helper)
+                Helper::start(helpers, path, Kind::Slirp4netns, inside, identity).map(Self::Helper)
             }
             NatHelper::Veth => forward(inside).map(Self::Veth),
         }
     }
 
-    /// Readable when a helper is gone, and the way out with it.
-    pub(crate) fn pidfd(&self) -> Option<BorrowedFd<'_>> {
-        match self {
-            Self::Helper(helper) => Some(helper.pidfd.as_fd()),
-            Self::Veth(_) => None,
+    /// Ends a helper, without waiting for it.
+    pub(crate) fn dismiss(&self) {
+        if let Self::Helper(helper) = self {
+            helper.process.dismiss();
         }
     }
 }
@@ -225,8 +226,7 @@ impl Kind {
 /// A helper under way.
 #[derive(Debug)]
 pub(crate) struct Helper {
-    pid: Pid,
-    pidfd: OwnedFd,
+    process: helper::Helper,
     /// Closed, the helper would die of saying anything.
     words: OwnedFd,
 }
@@ -246,6 +246,7 @@ struct Said {
 
 impl Helper {
     fn start(
+        helpers: &Helpers,
         path: &Path,
         kind: Kind,
         inside: &InsideNetwork,
@@ -260,20 +261,16 @@ impl Helper {
         };
         let said = Said { words: said_words, ready: said_ready };
         let supervisor = rustix::process::getpid();
-        match fork().during(STEP)? {
-            Forked::Child => {
-                let Err(error) = become_helper(kind, &program, inside, identity, &said, supervisor);
-                let _ = rustix::io::write(&said.words, error.to_string().as_bytes());
-                proc::exit_now(1)
-            }
-            Forked::Parent { pid, pidfd } => {
-                drop(said);
-                rustix::io::ioctl_fionbio(&words, true).call("ioctl FIONBIO").during(STEP)?;
-                let helper = Self { pid, pidfd, words };
-                helper.wait_until_ready(path, &ready)?;
-                Ok(helper)
-            }
-        }
+        let process = helpers.start(HelperKind::Nat, STEP, || {
+            let Err(error) = become_helper(kind, &program, inside, identity, &said, supervisor);
+            let _ = rustix::io::write(&said.words, error.to_string().as_bytes());
+            proc::exit_now(1)
+        })?;
+        drop(said);
+        rustix::io::ioctl_fionbio(&words, true).call("ioctl FIONBIO").during(STEP)?;
+        let helper = Self { process, words };
+        helper.wait_until_ready(path, &ready)?;
+        Ok(helper)
     }
 
     fn wait_until_ready(&self, path: &Path, ready: &OwnedFd) -> Result<(), LaunchError> {
@@ -314,13 +311,6 @@ fn failed(path: &Path, what: &str, heard: &[u8]) -> LaunchError {
             .with_mend("it needs /dev/net/tun: sudo modprobe tun; sudo chmod 0666 /dev/net/tun");
     }
     error
-}
-
-impl Drop for Helper {
-    fn drop(&mut self) {
-        let _ = proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL);
-        let _ = proc::wait_pid_rusage(self.pid);
-    }
 }
 
 fn c_strings(name: &str, arguments: Vec<String>) -> Result<Vec<CString>, LaunchError> {

@@ -168,7 +168,8 @@ fn a_socket_made_by_the_maker_leads_inside() {
             }
         },
         |made| {
-            let (maker, line) = maker::start(&made, None).unwrap();
+            let (maker, line) =
+                maker::start(&crate::helper::Helpers::default(), &made, None).unwrap();
             send_with_fds(&line, b"4", &[]).unwrap();
             let (_, mut sockets) = recv_with_fds(&line, &mut [0]).unwrap();
             let socket = sockets.pop().unwrap();

@@ -6,36 +6,32 @@
 
 use crate::error::{During, LaunchError};
 use crate::filter;
+use crate::helper::{Helper, HelperKind, Helpers};
 use crate::init::close_all_but;
-use crate::maker::{self, Maker};
+use crate::maker;
 use crate::network::InsideNetwork;
 use crate::streams;
 use palisade_bpf::{Arch, FilterSpec, Listening, egress_spec, proxy_spec};
 use palisade_egress::wire::{LONGEST_PACKET, Order, Told};
 use palisade_egress::{Config, Published, Station, serve};
 use palisade_plan::model::{Confinement, Identity, Mapping, Plan, Publish};
-use palisade_sys::clone::{Forked, fork};
 use palisade_sys::fdpass::socketpair;
-use palisade_sys::proc::{self, PollFd, PollFlags, sig};
+use palisade_sys::proc::{self, sig};
 use palisade_sys::seccomp::SeccompFlags;
 use palisade_sys::{At as _, Errno, Pid, SysError, creds, other};
 use rustix::net::{RecvFlags, SendFlags};
 use std::net::TcpListener;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
 
 const STEP: &str = "starting the egress process";
-/// How long a killed one is waited for.
-const FAREWELL: Duration = Duration::from_millis(500);
 
 /// The running egress process, seen from the supervisor.
 #[derive(Debug)]
 pub struct Outlet {
-    pid: Pid,
-    pidfd: OwnedFd,
+    helper: Helper,
     socket: OwnedFd,
     /// Ends with this.
-    _maker: Option<Maker>,
+    maker: Option<Helper>,
 }
 
 /// What the process had to say.
@@ -43,17 +39,25 @@ pub struct Outlet {
 pub enum Heard {
     Told(Told),
     Nothing,
-    /// It has ended, or is no longer to be understood.
+    /// It can no longer be understood.
+    Garbled,
+    /// It has ended.
     Gone,
 }
 
 impl Outlet {
     /// Forks it. The caller must be single-threaded.
-    pub fn start(plan: &Plan, config: Config, inside: InsideNetwork) -> Result<Self, LaunchError> {
-        Self::start_as(given_identity(plan), config, inside)
+    pub fn start(
+        helpers: &Helpers,
+        plan: &Plan,
+        config: Config,
+        inside: InsideNetwork,
+    ) -> Result<Self, LaunchError> {
+        Self::start_as(helpers, given_identity(plan), config, inside)
     }
 
     fn start_as(
+        helpers: &Helpers,
         identity: Option<&Identity>,
         config: Config,
         inside: InsideNetwork,
@@ -61,38 +65,36 @@ impl Outlet {
         let (maker, maker_line) = if inside.published.is_empty() {
             (None, None)
         } else {
-            let (maker, line) = maker::start(&inside, identity)?;
+            let (maker, line) = maker::start(helpers, &inside, identity)?;
             (Some(maker), Some(line))
         };
         let (socket, supervisor) = socketpair().during(STEP)?;
         let supervisor_pid = rustix::process::getpid();
-        match fork().during(STEP)? {
-            Forked::Child => {
-                let InsideNetwork { tcp, udp, counters, published, network, user, .. } = inside;
-                // Nothing of it may be dropped once everything else was closed.
-                drop(network);
-                std::mem::forget(maker);
-                let station = Station {
-                    supervisor,
-                    tcp,
-                    udp,
-                    counters,
-                    published,
-                    maker: maker_line,
-                    config,
-                };
-                let mut kept = descriptors(&station);
-                kept.push(user.as_raw_fd());
-                if streams::release().and_then(|()| close_all_but(kept)).is_err() {
-                    proc::exit_now(1);
-                }
-                let settled = settle(supervisor_pid, identity, user);
-                serve(station, move || {
-                    settled.map_err(|error| error.to_string()).and_then(|()| confine())
-                })
+        let helper = helpers.start(HelperKind::Egress, STEP, || {
+            let InsideNetwork { tcp, udp, counters, published, network, user, .. } = inside;
+            // Nothing of it may be dropped once everything else was closed.
+            drop(network);
+            let station =
+                Station { supervisor, tcp, udp, counters, published, maker: maker_line, config };
+            let mut kept = descriptors(&station);
+            kept.push(user.as_raw_fd());
+            if streams::release().and_then(|()| close_all_but(kept)).is_err() {
+                proc::exit_now(1);
             }
-            Forked::Parent { pid, pidfd } => Ok(Self { pid, pidfd, socket, _maker: maker }),
-        }
+            let settled = settle(supervisor_pid, identity, user);
+            serve(station, move || {
+                settled.map_err(|error| error.to_string()).and_then(|()| confine())
+            })
+        })?;
+        Ok(Self { helper, socket, maker })
+    }
+
+    /// Tells it that nobody inside is left: it says what is yet untold, and ends.
+    pub fn end(&self) -> Result<(), LaunchError> {
+        // That of published ports ends when its line does.
+        self.maker.as_ref().map(Helper::dismiss);
+        self.helper.expect_end();
+        self.send(&Order::End)
     }
 
     /// Readable when there is something to hear, or the process is gone.
@@ -115,20 +117,13 @@ impl Outlet {
         match rustix::net::recv(&self.socket, packet.as_mut_slice(), RecvFlags::DONTWAIT) {
             Err(Errno::AGAIN | Errno::INTR) => Heard::Nothing,
             Ok((length @ 1.., _)) => {
-                Told::decode(&packet[..length]).map_or(Heard::Gone, Heard::Told)
+                Told::decode(&packet[..length]).map_or(Heard::Garbled, Heard::Told)
             }
-            Ok(_) | Err(_) => Heard::Gone,
-        }
-    }
-}
-
-impl Drop for Outlet {
-    /// It has no life of its own.
-    fn drop(&mut self) {
-        let _ = proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL);
-        let mut watched = [PollFd::new(&self.pidfd, PollFlags::IN)];
-        if matches!(proc::poll(&mut watched, Some(FAREWELL)), Ok(1)) {
-            let _ = proc::wait_pid_rusage(self.pid);
+            Ok(_) | Err(_) => {
+                // Whether it left in order or died is for the register to know.
+                self.helper.has_closed();
+                Heard::Gone
+            }
         }
     }
 }

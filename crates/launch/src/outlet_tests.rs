@@ -2,9 +2,11 @@ use super::*;
 use crate::network::tests::with_network_of;
 use palisade_egress::config::{Checks, Limits, Lookup, OnUnknown};
 use palisade_hosts::{Entry, Rules};
+use palisade_sys::clone::{Forked, fork};
+use palisade_sys::proc::{PollFd, PollFlags};
 use std::io::Read as _;
 use std::net::TcpStream;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -54,27 +56,28 @@ fn the_process_judges_what_comes_from_inside_and_its_end_is_heard() {
     with_network_of(
         |_| knock(),
         |made| {
-            let outlet = Outlet::start_as(None, config(), made).unwrap();
+            let outlet = Outlet::start_as(&Helpers::default(), None, config(), made).unwrap();
             hear(&outlet, |heard| match heard {
                 Heard::Told(Told::Ready) => Some(()),
                 Heard::Told(other) => panic!("before it is ready: {other:?}"),
                 Heard::Nothing => None,
-                Heard::Gone => panic!("it died"),
+                Heard::Gone | Heard::Garbled => panic!("it died"),
             });
             let attempt = hear(&outlet, |heard| match heard {
                 Heard::Told(Told::Attempt(attempt)) => Some(attempt),
                 Heard::Told(Told::Unable { why }) => panic!("{why}"),
-                Heard::Gone => panic!("it died"),
+                Heard::Gone | Heard::Garbled => panic!("it died"),
                 _ => None,
             });
             assert_eq!((attempt.host.as_str(), attempt.port), ("203.0.113.9", 22));
             assert!(attempt.reason.is_some(), "{attempt:?}");
-            let filter = std::fs::read_to_string(format!("/proc/{}/status", outlet.pid)).unwrap();
+            let filter =
+                std::fs::read_to_string(format!("/proc/{}/status", outlet.helper.pid())).unwrap();
             assert!(
                 filter.contains("Seccomp:\t2") && filter.contains("NoNewPrivs:\t1"),
                 "{filter}"
             );
-            proc::pidfd_send_signal(&outlet.pidfd, sig::SIGKILL).unwrap();
+            proc::pidfd_send_signal(outlet.helper.pidfd(), sig::SIGKILL).unwrap();
             hear(&outlet, |heard| matches!(heard, Heard::Gone).then_some(()));
             outlet.send(&Order::End).unwrap();
         },

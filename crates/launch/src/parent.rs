@@ -5,7 +5,9 @@
 use crate::broker::{self, Broker, News};
 use crate::control::{FromInit, LONGEST_PACKET, ToInit};
 use crate::error::{During, LaunchError};
+use crate::helper::Helpers;
 use crate::idmap::OwnerMaps;
+use crate::init::children as children_of_ours;
 use crate::nat::Nat;
 use crate::network::InsideNetwork;
 use crate::outlet;
@@ -42,6 +44,7 @@ pub struct Running {
     outputs: Vec<OutputPipe>,
     /// What the self-check aims at; closed when the command has started.
     listener: Option<OwnedFd>,
+    helpers: Helpers,
     broker: Option<Broker>,
     group: Option<Held>,
     network: Option<InsideNetwork>,
@@ -52,6 +55,8 @@ pub struct Running {
     nat: Option<Nat>,
     /// Whether everybody inside ends with pid 1.
     pid_namespace: bool,
+    /// Children of this process that have nothing to do with the run.
+    strangers: Vec<Pid>,
     /// Whether pid 1's stand-in was told to end everybody.
     told_to_end: Cell<bool>,
     reaped: bool,
@@ -98,6 +103,12 @@ pub fn launch(plan: &Plan, streams: &Streams, lock: OwnedFd) -> Result<Running, 
         // Before there is a child: afterwards the command could be faster than we are.
         creds::set_dumpable(false).during("closing the supervisor to inspection")?;
     }
+    let pid_namespace = clone_flags(plan).contains(CloneFlags::NEWPID);
+    let strangers = children_of_ours();
+    if !pid_namespace {
+        // If pid 1's stand-in dies, its orphans come to us.
+        creds::set_child_subreaper().during("adopting what pid 1's stand-in may leave")?;
+    }
     // Before there is a child: our own group can be divided only while we are alone in it.
     let group = plan
         .group
@@ -107,9 +118,10 @@ pub fn launch(plan: &Plan, streams: &Streams, lock: OwnedFd) -> Result<Running, 
         .map_err(|error| LaunchError::new("making the control group", error.to_string()))?;
     // Before the sandbox and not beside it, where it would keep a processor from one of the two processes that
     // set the sandbox up.
+    let helpers = Helpers::default();
     let (broker, usher) = match (ends, &plan.seccomp) {
         (Some(ends), Some(seccomp)) => {
-            let (broker, usher) = Broker::start(plan, seccomp, ends, lock)?;
+            let (broker, usher) = Broker::start(&helpers, plan, seccomp, ends, lock)?;
             (Some(broker), Some(usher))
         }
         _ => (None, None),
@@ -147,6 +159,7 @@ pub fn launch(plan: &Plan, streams: &Streams, lock: OwnedFd) -> Result<Running, 
                 pty: None,
                 outputs,
                 listener: listener.map(|(listener, _)| listener),
+                helpers,
                 broker,
                 group,
                 network: None,
@@ -158,7 +171,8 @@ pub fn launch(plan: &Plan, streams: &Streams, lock: OwnedFd) -> Result<Running, 
                     _ => None,
                 },
                 nat: None,
-                pid_namespace: clone_flags(plan).contains(CloneFlags::NEWPID),
+                pid_namespace,
+                strangers,
                 told_to_end: Cell::new(false),
                 reaped: false,
             };
@@ -193,13 +207,14 @@ impl Running {
         self.broker.as_ref().and_then(Broker::news)
     }
 
-    /// What the broker says, without waiting; once it is gone it is not asked again.
-    pub fn news(&mut self) -> Result<News, LaunchError> {
-        let news = self.broker.as_mut().map_or(Ok(News::None), Broker::receive)?;
-        if matches!(news, News::Gone) {
-            self.broker = None;
-        }
-        Ok(news)
+    /// Every process beside the sandbox.
+    pub fn helpers(&self) -> &Helpers {
+        &self.helpers
+    }
+
+    /// What the broker says, without waiting.
+    pub fn news(&self) -> Result<News, LaunchError> {
+        self.broker.as_ref().map_or(Ok(News::None), Broker::receive)
     }
 
     /// Who notices first touches, and carries out what was decided about them.
@@ -212,9 +227,11 @@ impl Running {
         self.broker.as_ref().map_or(Ok(()), |broker| broker.reply(reply, file))
     }
 
-    /// Ends the broker, without waiting for it: what it has said can still be heard.
-    pub fn dismiss_broker(&mut self) -> Result<(), LaunchError> {
-        self.broker.as_mut().map_or(Ok(()), Broker::dismiss)
+    /// The command has ended: ends who served it, without waiting for them. What the broker has said can still
+    /// be heard.
+    pub fn dismiss_helpers(&self) {
+        self.broker.as_ref().map(Broker::dismiss);
+        self.nat.as_ref().map(Nat::dismiss);
     }
 
     /// The control group, if the plan has one.
@@ -252,11 +269,6 @@ impl Running {
     /// helper does it, and nothing is published.
     pub fn take_network(&mut self) -> Option<InsideNetwork> {
         self.network.take()
-    }
-
-    /// Readable when a NAT helper is gone.
-    pub fn nat_helper(&self) -> Option<BorrowedFd<'_>> {
-        self.nat.as_ref().and_then(Nat::pidfd)
     }
 
     /// What the command writes to, where the plan caps it.
@@ -297,7 +309,7 @@ impl Running {
 
     fn connect(&mut self, inside: InsideNetwork) -> Result<(), LaunchError> {
         if let Some((helper, identity)) = self.nat_plan.take() {
-            self.nat = Some(Nat::start(&helper, &inside, identity.as_ref())?);
+            self.nat = Some(Nat::start(&self.helpers, &helper, &inside, identity.as_ref())?);
             self.tell(ToInit::Connected)?;
         }
         if inside.is_to_be_served() {
@@ -330,10 +342,31 @@ impl Running {
         }
     }
 
+    /// Ends what a stand-in for pid 1 left behind when it was killed: by then it is ours.
+    fn end_orphans(&self) {
+        if self.pid_namespace {
+            return;
+        }
+        let known: Vec<Pid> = self.strangers.iter().copied().chain(self.helpers.pids()).collect();
+        // Each death may hand us more.
+        loop {
+            let mut orphans = children_of_ours();
+            orphans.retain(|pid| *pid != self.pid && !known.contains(pid));
+            if orphans.is_empty() {
+                return;
+            }
+            for pid in orphans {
+                let _ = proc::kill(pid, sig::SIGKILL);
+                let _ = proc::wait_pid_rusage(pid);
+            }
+        }
+    }
+
     /// Waits for the end and tells what the run used.
     pub fn wait(&mut self) -> Result<Usage, LaunchError> {
         let usage = proc::wait_pid_rusage(self.pid).during("waiting for the sandbox")?.usage;
         self.reaped = true;
+        self.end_orphans();
         Ok(Usage {
             user: usage.user_time,
             system: usage.system_time,
@@ -375,6 +408,7 @@ impl Drop for Running {
                 let _ = self.kill();
             }
             let _ = proc::wait_pid_rusage(self.pid);
+            self.end_orphans();
         }
     }
 }

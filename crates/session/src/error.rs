@@ -1,8 +1,8 @@
 //! Why a run could not be prepared, started or watched to its end.
 //! Each error knows its class (ERR-1) and the exit code `sandbox run` ends with.
 
-use palisade_launch::LaunchError;
 use palisade_launch::probe::FactsError;
+use palisade_launch::{Death, LaunchError};
 use palisade_plan::PlanError;
 use palisade_plan::limit::Limited;
 use palisade_policy::{Diagnostic, Problem};
@@ -101,25 +101,15 @@ pub enum SessionError {
     #[error("there is no layer `{name}` to switch off")]
     NoSuchLayer { name: String },
 
-    #[error("the sandbox's pid 1 went away while setting up; was it killed from outside?")]
-    InitVanished,
-
-    #[error(
-        "the broker went away, and without it nothing can be written; was it killed from outside?"
-    )]
-    BrokerVanished,
+    /// A run without one of its helpers is not the run that was planned.
+    #[error("{0}")]
+    HelperDied(Death),
 
     #[error("the broker could not go on: {0}")]
     BrokerFailed(String),
 
     #[error("the gate could not go on: {0}")]
     GateFailed(String),
-
-    #[error("the egress process went away, and with it the way out; was it killed from outside?")]
-    EgressVanished,
-
-    #[error("the NAT helper went away, and with it the way out; was it killed from outside?")]
-    NatVanished,
 
     #[error("the egress process could not go on: {0}")]
     EgressFailed(String),

@@ -6,6 +6,7 @@
 mod asking;
 mod draining;
 mod hearing;
+mod helpers;
 mod way_out;
 
 use crate::asking::Asking;
@@ -21,6 +22,7 @@ use crate::runs::Herald;
 use crate::signals::{self, Signals, Wish};
 use crate::stores::Stores;
 use crate::terminal::HostTerminal;
+use helpers::DEATH_OF_INIT;
 use palisade_launch::{Checked, Ending, FromInit, Group, Running, TO_END_EVERYBODY};
 use palisade_plan::limit::Limited;
 use palisade_record::{Kind, SignalForwarded};
@@ -213,11 +215,11 @@ impl<'p> Watch<'p> {
                     return Ok(checked);
                 }
                 Turn::Message(FromInit::Failed(error)) => {
-                    return Err(if self.ran_out_of_memory() {
-                        SessionError::OutOfMemory
-                    } else {
-                        error.into()
-                    });
+                    if self.ran_out_of_memory() {
+                        return Err(SessionError::OutOfMemory);
+                    }
+                    let death = self.died_while_starting()?;
+                    return Err(death.map_or_else(|| error.into(), SessionError::HelperDied));
                 }
                 Turn::Message(FromInit::Stopped(_) | FromInit::Exited(_)) | Turn::Gone => {
                     return Err(self.why_not_started());
@@ -227,7 +229,7 @@ impl<'p> Watch<'p> {
         }
     }
 
-    fn why_not_started(&self) -> SessionError {
+    fn why_not_started(&mut self) -> SessionError {
         let asked = self.forwarded.iter().find(|signal| signal.fatal);
         match (self.killed, asked) {
             (Some(Killed::Timeout), _) => SessionError::TimedOut,
@@ -235,7 +237,10 @@ impl<'p> Watch<'p> {
                 SessionError::Cancelled { number: asked.signal, name: asked.name.clone() }
             }
             _ if self.ran_out_of_memory() => SessionError::OutOfMemory,
-            _ => SessionError::InitVanished,
+            _ => match self.died_while_starting() {
+                Ok(death) => SessionError::HelperDied(death.unwrap_or(DEATH_OF_INIT)),
+                Err(error) => error,
+            },
         }
     }
 
@@ -281,7 +286,7 @@ impl<'p> Watch<'p> {
                     self.deadlines.forget();
                     self.limits.forget();
                     // Nobody is left to serve; the sandbox's mounts go with the last of the two.
-                    self.running.dismiss_broker()?;
+                    self.running.dismiss_helpers();
                 }
                 Turn::Message(FromInit::Stopped(_)) => self.suspend()?,
                 Turn::Message(_) | Turn::Nothing => {}
@@ -298,6 +303,7 @@ impl<'p> Watch<'p> {
         if let Some(terminal) = &mut self.terminal {
             terminal.give_back();
         }
+        self.check_that_nobody_died(ending)?;
         let usage = self.running.wait()?;
         let group = self.running.take_group();
         let Self { killed, forwarded, forwarded_beyond, incidents, signals, limits, .. } = self;
@@ -354,6 +360,9 @@ impl<'p> Watch<'p> {
         self.outputs.interests(&mut set, &mut pipes);
         let piped = set.len();
         Limits::interests(&self.running, &mut set);
+        let limited = set.len();
+        let helpers = self.running.helpers().serving();
+        set.extend(helpers.iter().map(|it| PollFd::from_borrowed_fd(it.pidfd(), PollFlags::IN)));
         let fixed = set.len();
         let mut order = Vec::with_capacity(3);
         let is_asking = self.asking.has_prompt();
@@ -382,7 +391,7 @@ impl<'p> Watch<'p> {
                 self.obey(Wish::End(Signal::HUP))?;
             }
         }
-        self.enforce_limits(&ready[piped..fixed])?;
+        self.enforce_limits(&ready[piped..limited])?;
         self.herald.as_mut().map(Herald::act);
         if is_asking && ready[fixed..].iter().any(|keys| !keys.is_empty()) {
             self.hear_keys();
@@ -396,6 +405,7 @@ impl<'p> Watch<'p> {
             self.hear_broker(MESSAGES_A_TURN)?;
         }
         self.serve_questions(polled, &ready[heard..asked])?;
+        self.check_helpers()?;
         if ready[0].is_empty() {
             return Ok(Turn::Nothing);
         }

@@ -21,10 +21,11 @@ use crate::error::{At, Result, check, last_errno};
 
 pub use command_line::replace_command_line;
 pub use jobs::{JobId, foreground_group, kill_own_group, own_group, session_of};
-pub use rlimit::{Limit, Resource, run_only_on, set_rlimit, usable_cpus};
+pub use rlimit::{Limit, Resource, get_rlimit, run_only_on, set_rlimit, usable_cpus};
 pub use rustix::event::{PollFd, PollFlags};
 pub use signals::{
-    SigInfo, block_signals, is_ignored, read_signalfd, reset_action, sig, signalfd, unblock_all,
+    SigInfo, block_signals, ignore, is_ignored, read_signalfd, reset_action, sig, signalfd,
+    unblock_all, unblock_signals,
 };
 pub use wait::{Reaped, Status, Usage, WaitFlags, wait_any, wait_pid_rusage};
 
@@ -92,6 +93,11 @@ pub fn setsid() -> Result<Pid> {
 /// Moves `pid` (`None`: us) into the process group `group` (`None`: one of its own).
 pub fn setpgid(pid: Option<Pid>, group: Option<Pid>) -> Result<()> {
     rustix::process::setpgid(pid, group).call("setpgid")
+}
+
+/// Names this process as ps(1) and `/proc/PID/comm` show it; more than 15 bytes are cut.
+pub fn set_name(name: &CStr) -> Result<()> {
+    rustix::thread::set_name(name).call("prctl PR_SET_NAME")
 }
 
 /// Names the host of this UTS namespace.

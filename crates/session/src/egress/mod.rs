@@ -22,9 +22,9 @@ use crate::terminal::HostTerminal;
 use hub::{Action, Hub};
 use palisade_ask::{Decided, Now};
 use palisade_egress::config::Config;
-use palisade_egress::wire::{Order, Told};
+use palisade_egress::wire::Told;
 use palisade_gate::Effect;
-use palisade_launch::{Heard, InsideNetwork, Outlet};
+use palisade_launch::{Heard, InsideNetwork, Outlet, Running};
 use palisade_plan::model::{Egress, Plan};
 use palisade_record::{Kind, NetworkReport};
 use rustix::event::{PollFd, PollFlags};
@@ -80,13 +80,17 @@ impl<'p> WayOut<'p> {
     }
 
     /// The namespace is there, and its listeners came out of it.
-    pub(crate) fn start(&mut self, inside: InsideNetwork, top: u32) -> Result<(), SessionError> {
-        self.top = Some(top);
+    pub(crate) fn start(
+        &mut self,
+        inside: InsideNetwork,
+        running: &Running,
+    ) -> Result<(), SessionError> {
+        self.top = Some(running.pid());
         if !matches!(self.plan.egress, Some(Egress::Nat(_))) {
             self.hub.tally.front(inside.front.name());
         }
         let Some(config) = self.config.take() else { return Ok(()) };
-        self.outlet = Some(Outlet::start(self.plan, config, inside)?);
+        self.outlet = Some(Outlet::start(running.helpers(), self.plan, config, inside)?);
         Ok(())
     }
 
@@ -106,10 +110,15 @@ impl<'p> WayOut<'p> {
             let told = match outlet.receive() {
                 Heard::Told(told) => told,
                 Heard::Nothing => return Ok(()),
+                Heard::Garbled => {
+                    let why = "a message that does not parse".to_owned();
+                    return Err(SessionError::EgressFailed(why));
+                }
                 Heard::Gone => {
                     self.outlet = None;
+                    // Whether it died is known by its status.
                     self.hub.process_is_gone(&mut asking.moment(People::Nobody));
-                    return Err(SessionError::EgressVanished);
+                    return Ok(());
                 }
             };
             let people = match &told {
@@ -168,7 +177,7 @@ impl<'p> WayOut<'p> {
     pub(crate) fn finish(&mut self, asking: &mut Asking, log: &mut dyn FnMut(Kind)) {
         let until = Instant::now() + FAREWELL;
         if let Some(outlet) = self.outlet.take()
-            && outlet.send(&Order::End).is_ok()
+            && outlet.end().is_ok()
         {
             self.hear_the_rest(&outlet, asking, until);
         }
@@ -193,7 +202,7 @@ impl<'p> WayOut<'p> {
                         return;
                     }
                 }
-                Heard::Gone => return,
+                Heard::Gone | Heard::Garbled => return,
             }
         }
     }

@@ -15,7 +15,6 @@ use std::os::fd::BorrowedFd;
 pub(super) struct Polled {
     keeper: usize,
     egress: usize,
-    nat: usize,
 }
 
 impl Watch<'_> {
@@ -28,15 +27,8 @@ impl Watch<'_> {
         let egress = self.way_out.as_ref().and_then(WayOut::socket);
         set.extend(egress.map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN)));
         let with_egress = set.len();
-        let nat = self.running.nat_helper();
-        set.extend(nat.map(|pidfd| PollFd::from_borrowed_fd(pidfd, PollFlags::IN)));
-        let with_nat = set.len();
         self.asking.interests(set);
-        Polled {
-            keeper: with_keeper - before,
-            egress: with_egress - with_keeper,
-            nat: with_nat - with_egress,
-        }
+        Polled { keeper: with_keeper - before, egress: with_egress - with_keeper }
     }
 
     /// What was asked and answered in this turn, and what it leads to.
@@ -46,8 +38,7 @@ impl Watch<'_> {
         ready: &[PollFlags],
     ) -> Result<(), SessionError> {
         let (keeper, rest) = ready.split_at(polled.keeper);
-        let (egress, rest) = rest.split_at(polled.egress);
-        let (nat, desk) = rest.split_at(polled.nat);
+        let (egress, desk) = rest.split_at(polled.egress);
         self.asking.serve(desk);
         self.asking.pass();
         // Before anybody joins a question that is answered already.
@@ -66,9 +57,6 @@ impl Watch<'_> {
             // What was told before it went is recorded first.
             way_out.act(asking, terminal, &mut |kind| unlogged.push(kind))?;
             heard?;
-        }
-        if nat.iter().any(|gone| !gone.is_empty()) {
-            self.nat_helper_is_gone()?;
         }
         self.save_answers();
         self.asking.flush();

@@ -14,10 +14,6 @@ impl Watch<'_> {
             let message = match self.running.news()? {
                 News::Message(message) => message,
                 News::None => break,
-                // It goes with a launch that fails or is given up; pid 1 tells why.
-                News::Gone if !self.started || self.killed.is_some() => return Ok(()),
-                // Without it the command could write nothing more, and nobody would know why.
-                News::Gone => return Err(SessionError::BrokerVanished),
             };
             let message = match (message, &mut self.gate) {
                 (Message::Touch(touch), Some(gate)) => {

@@ -7,17 +7,9 @@ impl Watch<'_> {
     /// The network namespace is made and its listeners have come: they are served from now on.
     pub(super) fn open_way_out(&mut self) -> Result<(), SessionError> {
         match (&mut self.way_out, self.running.take_network()) {
-            (Some(way_out), Some(inside)) => way_out.start(inside, self.running.pid()),
+            (Some(way_out), Some(inside)) => way_out.start(inside, &self.running),
             _ => Ok(()),
         }
-    }
-
-    /// A run whose way out has gone is ended, as it is for the egress process; one that ends anyway needs none.
-    pub(super) fn nat_helper_is_gone(&self) -> Result<(), SessionError> {
-        if self.killed.is_some() || self.running.has_ended()? {
-            return Ok(());
-        }
-        Err(SessionError::NatVanished)
     }
 
     /// Nobody inside is left: what the egress process has not told yet is heard and recorded.

@@ -15,6 +15,12 @@ pub struct Limit {
     pub hard: Option<u64>,
 }
 
+/// The limits of this process.
+pub fn get_rlimit(resource: Resource) -> Limit {
+    let Rlimit { current, maximum } = rustix::process::getrlimit(resource);
+    Limit { soft: current, hard: maximum }
+}
+
 /// Sets a limit of this process and of what it will start.
 pub fn set_rlimit(resource: Resource, limit: Limit) -> Result<()> {
     rustix::process::setrlimit(resource, Rlimit { current: limit.soft, maximum: limit.hard })

@@ -16,6 +16,7 @@ pub mod sig {
     pub use libc::{
         SIGABRT, SIGALRM, SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGPIPE, SIGQUIT, SIGSEGV,
         SIGSTOP, SIGSYS, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2, SIGWINCH, SIGXCPU,
+        SIGXFSZ,
     };
 }
 
@@ -38,6 +39,11 @@ pub fn block_signals(signals: &[i32]) -> Result<()> {
     set_mask(libc::SIG_BLOCK, &signal_set(signals)?)
 }
 
+/// Lets `signals` through, whatever the caller had blocked.
+pub fn unblock_signals(signals: &[i32]) -> Result<()> {
+    set_mask(libc::SIG_UNBLOCK, &signal_set(signals)?)
+}
+
 /// Blocks nothing any more.
 pub fn unblock_all() -> Result<()> {
     set_mask(libc::SIG_SETMASK, &signal_set(&[])?)
@@ -47,6 +53,12 @@ pub fn unblock_all() -> Result<()> {
 pub fn reset_action(signal: i32) {
     // SAFETY: the default action runs no code of ours.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
+}
+
+/// Ignores a signal; exec(2) leaves it so.
+pub fn ignore(signal: i32) {
+    // SAFETY: ignoring runs no code of ours.
+    unsafe { libc::signal(signal, libc::SIG_IGN) };
 }
 
 /// Whether this process ignores a signal, which is how nohup(1) and a shell's `&` ask for it: by

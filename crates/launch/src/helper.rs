@@ -1,0 +1,296 @@
+//! The processes beside the sandbox: how each is forked, asked to leave, and told apart from one that died.
+//!
+//! One register knows all helpers of a run from their fork on. A run without one of its helpers is not the run that was
+//! planned, so a death that nobody asked for is remembered here, whoever sees it first, and nothing here forgets it.
+
+use crate::error::{During as _, LaunchError};
+use palisade_sys::Pid;
+use palisade_sys::clone::{Forked, fork};
+use palisade_sys::proc::{self, PollFd, PollFlags, Status, sig};
+use std::cell::{Cell, RefCell};
+use std::ffi::CStr;
+use std::fmt;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Asks a helper to leave. Not SIGKILL: the first fatal signal decides the wait status (`complete_signal` in the kernel's
+/// signal.c), so one that somebody else killed a moment before shows as killed. Real-time, as nobody sends it by accident.
+const LEAVE: i32 = 50;
+
+/// How long a helper is waited for: one that hangs in a dead network file system dies when that lets it, and must
+/// not keep us.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// Which process it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HelperKind {
+    Broker,
+    Keeper,
+    Egress,
+    PublishedPorts,
+    Nat,
+    /// Pid 1, or what stands in for it where there is no pid namespace. Not forked here.
+    Init,
+}
+
+impl HelperKind {
+    /// In `ps`, while it is a process of ours.
+    fn process_name(self) -> &'static CStr {
+        match self {
+            Self::Broker => c"sandbox-broker",
+            Self::Keeper => c"sandbox-keeper",
+            Self::Egress => c"sandbox-egress",
+            Self::PublishedPorts => c"sandbox-ports",
+            Self::Nat => c"sandbox-nat",
+            Self::Init => c"sandbox",
+        }
+    }
+
+    /// What it is, and what a run cannot do without it.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Broker => ("the broker", "without it nothing can be written"),
+            Self::Keeper => ("the keeper", "without it nothing can be granted"),
+            Self::Egress => ("the egress process", "with it the way out"),
+            Self::PublishedPorts => {
+                ("the process for published ports", "with it the way in (--publish)")
+            }
+            Self::Nat => ("the NAT helper", "with it the way out"),
+            Self::Init => ("the sandbox's pid 1", "with it everything inside"),
+        }
+    }
+
+    /// Whether it ends by itself in the course of things, and says so by its exit code. The broker does when the last
+    /// process is gone whose calls could arrive, and the keeper when it cannot enter a sandbox that has ended.
+    fn may_leave_with(self, code: i32) -> bool {
+        match self {
+            Self::Broker => code == 0,
+            Self::Keeper => true,
+            Self::Egress | Self::PublishedPorts | Self::Nat | Self::Init => false,
+        }
+    }
+}
+
+/// A helper that ended, though nobody asked it to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Death {
+    pub helper: HelperKind,
+    /// None where somebody else has collected it.
+    pub status: Option<Status>,
+}
+
+impl fmt::Display for Death {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (who, without) = self.helper.words();
+        let how = match self.status {
+            Some(Status::Signaled { signal: sig::SIGKILL, .. }) => "killed by SIGKILL".to_owned(),
+            Some(Status::Signaled { signal, .. }) => format!("killed by signal {signal}"),
+            Some(Status::Exited(code)) => format!("exit code {code}"),
+            Some(Status::Stopped(_) | Status::Continued) | None => "status unknown".to_owned(),
+        };
+        write!(out, "{who} went away ({how}), and {without}; was it killed from outside?")
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Serving,
+    /// It was told that it is no longer needed.
+    Dismissed,
+    Collected,
+}
+
+#[derive(Debug)]
+struct Member {
+    kind: HelperKind,
+    pid: Pid,
+    pidfd: OwnedFd,
+    phase: Cell<Phase>,
+    /// Of all helpers of the run.
+    death: Rc<Cell<Option<Death>>>,
+}
+
+/// Every helper of one run.
+#[derive(Clone, Debug, Default)]
+pub struct Helpers {
+    members: Rc<RefCell<Vec<Rc<Member>>>>,
+    death: Rc<Cell<Option<Death>>>,
+}
+
+impl Helpers {
+    /// Forks a helper, which ends with `serve`; what it must not inherit it closes itself.
+    pub(crate) fn start(
+        &self,
+        kind: HelperKind,
+        step: &str,
+        serve: impl FnOnce(),
+    ) -> Result<Helper, LaunchError> {
+        match fork().during(step)? {
+            Forked::Child => {
+                // The caller may have blocked or ignored it; a name is for people only.
+                proc::reset_action(LEAVE);
+                let _ = proc::unblock_signals(&[LEAVE]);
+                let _ = proc::set_name(kind.process_name());
+                serve();
+                proc::exit_now(1)
+            }
+            Forked::Parent { pid, pidfd } => {
+                let phase = Cell::new(Phase::Serving);
+                let death = Rc::clone(&self.death);
+                let member = Rc::new(Member { kind, pid, pidfd, phase, death });
+                let mut members = self.members.borrow_mut();
+                members.retain(|member| member.phase.get() != Phase::Collected);
+                members.push(Rc::clone(&member));
+                Ok(Helper(member))
+            }
+        }
+    }
+
+    /// Those whose end would be news, to be polled for it.
+    pub fn serving(&self) -> Vec<Watched> {
+        let members = self.members.borrow();
+        let serving = members.iter().filter(|member| member.phase.get() == Phase::Serving);
+        serving.map(|member| Watched(Rc::clone(member))).collect()
+    }
+
+    /// The first that ended though nobody asked it to, as far as can be seen now.
+    pub fn death(&self) -> Option<Death> {
+        for member in self.members.borrow().iter() {
+            member.look();
+        }
+        self.death.get()
+    }
+
+    /// Dismisses everybody, waits for them, and says who had died before that.
+    pub fn collect(&self) -> Option<Death> {
+        let members = self.members.take();
+        members.iter().for_each(|member| member.dismiss());
+        members.iter().for_each(|member| member.collect());
+        self.death.get()
+    }
+
+    /// The pids of all that may still be there.
+    pub(crate) fn pids(&self) -> Vec<Pid> {
+        self.members.borrow().iter().map(|member| member.pid).collect()
+    }
+}
+
+/// The end of a helper, as something to wait for.
+#[derive(Debug)]
+pub struct Watched(Rc<Member>);
+
+impl Watched {
+    pub fn pidfd(&self) -> BorrowedFd<'_> {
+        self.0.pidfd.as_fd()
+    }
+}
+
+/// One helper. It has no life of its own: dropped, it is ended.
+#[derive(Debug)]
+pub(crate) struct Helper(Rc<Member>);
+
+impl Helper {
+    /// Tells it to leave, without waiting: what it has said can still be heard.
+    pub(crate) fn dismiss(&self) {
+        self.0.dismiss();
+    }
+
+    /// It was told in its own way that it is no longer needed, and will end by itself.
+    pub(crate) fn expect_end(&self) {
+        self.0.look();
+        if self.0.phase.get() == Phase::Serving {
+            self.0.phase.set(Phase::Dismissed);
+        }
+    }
+
+    pub(crate) fn is_serving(&self) -> bool {
+        self.0.phase.get() == Phase::Serving
+    }
+
+    #[cfg(test)]
+    pub(crate) fn pid(&self) -> Pid {
+        self.0.pid
+    }
+
+    #[cfg(test)]
+    pub(crate) fn pidfd(&self) -> BorrowedFd<'_> {
+        self.0.pidfd.as_fd()
+    }
+
+    /// Its other end has closed: waits for its status, which comes a moment later.
+    pub(crate) fn has_closed(&self) {
+        if self.0.ends_within(FAREWELL) {
+            self.0.look();
+        } else if self.0.phase.get() == Phase::Serving {
+            // It lives and serves nobody.
+            self.0.died(None);
+        }
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        self.0.dismiss();
+        self.0.collect();
+    }
+}
+
+impl Member {
+    fn ends_within(&self, patience: Duration) -> bool {
+        let mut watched = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        matches!(proc::poll(&mut watched, Some(patience)), Ok(1..))
+    }
+
+    /// Collects it if it has ended.
+    fn look(&self) {
+        if self.phase.get() == Phase::Collected || !self.ends_within(Duration::ZERO) {
+            return;
+        }
+        let was = self.phase.replace(Phase::Collected);
+        let status = proc::wait_pid_rusage(self.pid).ok().map(|reaped| reaped.status);
+        let in_order = match status {
+            Some(Status::Signaled { signal, .. }) => was == Phase::Dismissed && signal == LEAVE,
+            Some(Status::Exited(code)) => was == Phase::Dismissed || self.kind.may_leave_with(code),
+            Some(Status::Stopped(_) | Status::Continued) | None => false,
+        };
+        if !in_order {
+            self.died(status);
+        }
+    }
+
+    /// The first is the one to tell of: the others may have followed it.
+    fn died(&self, status: Option<Status>) {
+        if self.death.get().is_none() {
+            self.death.set(Some(Death { helper: self.kind, status }));
+        }
+    }
+
+    fn dismiss(&self) {
+        self.look();
+        if self.phase.get() == Phase::Serving {
+            self.phase.set(Phase::Dismissed);
+            let _ = proc::pidfd_send_signal(&self.pidfd, LEAVE);
+        }
+    }
+
+    fn collect(&self) {
+        if self.phase.get() == Phase::Collected {
+            return;
+        }
+        if !self.ends_within(FAREWELL) {
+            // It is stuck; how it dies from here on says nothing.
+            let _ = proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL);
+            if self.ends_within(FAREWELL) {
+                let _ = proc::wait_pid_rusage(self.pid);
+            }
+            self.phase.set(Phase::Collected);
+            return;
+        }
+        self.look();
+    }
+}
+
+#[cfg(test)]
+#[path = "helper_tests.rs"]
+mod tests;

@@ -1,12 +1,13 @@
 //! Questions, answers, the one queue they meet in, and the protocol that carries them.
 //!
-//! It decides nothing and grants nothing: whoever asks carries out what was answered. Only `client`
-//! and `sessions` touch a socket; everything else is values in, values out.
+//! It decides nothing and grants nothing: whoever asks carries out what was answered. Only `client`,
+//! `sessions` and `leftover` touch a socket; everything else is values in, values out.
 #![forbid(unsafe_code)]
 
 mod answer;
 pub mod client;
 mod json;
+pub mod leftover;
 mod lines;
 pub mod message;
 mod question;

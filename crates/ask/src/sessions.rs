@@ -5,6 +5,7 @@
 
 use crate::answer::{Answer, Store};
 use crate::client::{Client, ClientError};
+use crate::leftover;
 use crate::message::{Audit, Command, Event, Hello, PROTOCOL, Refused};
 use crate::question::{Question, QuestionId};
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -17,9 +18,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-const SUFFIX: &str = ".sock";
-/// Sockets that are looked at; a directory with more is not one of ours.
-const MOST_SESSIONS: usize = 1024;
+pub(crate) const SUFFIX: &str = ".sock";
 
 /// Where sessions put their sockets: in the user's runtime directory, which only that user can enter
 /// and which is gone when the user is; without one, below the product's own state.
@@ -234,7 +233,7 @@ impl Sessions {
         };
         self.check_directory()?;
         let mut found = BTreeMap::new();
-        for entry in entries.take(MOST_SESSIONS) {
+        for entry in entries {
             let entry = entry.map_err(unreadable)?;
             let name = entry.file_name();
             let session = name.to_str().and_then(|name| name.strip_suffix(SUFFIX));
@@ -252,13 +251,17 @@ impl Sessions {
                 Ok(session) => {
                     self.connected.insert(name, session);
                 }
-                // Left behind by a session that was killed, or it is stopped: that may change.
+                // Left behind by a session that was killed, or it is about to listen.
+                Err(ClientError::Connect { source, .. })
+                    if source.kind() == io::ErrorKind::ConnectionRefused =>
+                {
+                    leftover::remove_if_dead(&socket_path(&self.directory, &name));
+                }
+                // It has just gone, or it is stopped: that may change.
                 Err(ClientError::Connect { source, .. })
                     if matches!(
                         source.kind(),
-                        io::ErrorKind::ConnectionRefused
-                            | io::ErrorKind::NotFound
-                            | io::ErrorKind::WouldBlock
+                        io::ErrorKind::NotFound | io::ErrorKind::WouldBlock
                     ) => {}
                 Err(ClientError::Gone) => {}
                 Err(error) => {

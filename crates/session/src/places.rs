@@ -11,10 +11,16 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use uuid::Uuid;
 
 /// No honest policy comes near this; a device or an endless pipe would.
 const LARGEST_DOCUMENT: u64 = 1 << 20;
+
+/// A temporary file is renamed within milliseconds; one of this age was left by a kill.
+const UNFINISHED: Duration = Duration::from_secs(3600);
+/// Tidying up must not take long in a directory that holds very much.
+const MOST_SWEPT_THROUGH: usize = 10_000;
 
 /// The directories of one caller. A library user may point them anywhere; the command line always
 /// takes [`Places::of_caller`].
@@ -156,7 +162,27 @@ pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<(), SessionErr
         // If it can not be removed either, the first error says why.
         let _ = fs::remove_file(&temporary);
         SessionError::io("write", path, source)
-    })
+    })?;
+    sweep_temporaries(parent);
+    Ok(())
+}
+
+/// Removes what writers left in a directory of the product's own that were killed before they could rename it. Only
+/// tidies up: what can not be seen or removed stays.
+fn sweep_temporaries(directory: &Path) {
+    let is_ours = |name: &OsStr| {
+        let id = name.to_str().and_then(|name| name.strip_suffix(".tmp")?.rsplit('.').next());
+        id.is_some_and(|id| id.len() == 32 && Uuid::try_parse(id).is_ok())
+    };
+    let is_old = |found: &fs::Metadata| {
+        let written = found.modified().ok().and_then(|written| written.elapsed().ok());
+        found.is_file() && written.is_some_and(|age| age > UNFINISHED)
+    };
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten().take(MOST_SWEPT_THROUGH) {
+        if is_ours(&entry.file_name()) && entry.metadata().is_ok_and(|found| is_old(&found)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 #[cfg(test)]

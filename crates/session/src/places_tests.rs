@@ -1,5 +1,6 @@
 use super::{Places, read_document, replace_file};
 use crate::error::SessionError;
+use std::fs::File;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -69,4 +70,24 @@ fn only_small_regular_files_are_read() {
     std::fs::remove_file(&path).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).unwrap();
     assert!(matches!(read_document(&path), Err(SessionError::NotRegular { .. })));
+}
+
+/// Proves: LIFE-4 crash
+#[test]
+fn what_a_killed_writer_left_goes_with_the_next_write() {
+    let directory = tempfile::tempdir().unwrap();
+    let id = uuid::Uuid::now_v7().simple().to_string();
+    let [old, young, other] =
+        [format!("a.json.{id}.tmp"), format!("b.json.{id}.tmp"), "notes.tmp".to_owned()]
+            .map(|name| directory.path().join(name));
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(7200);
+    for path in [&old, &young, &other] {
+        let file = File::create(path).unwrap();
+        if path != &young {
+            file.set_modified(long_ago).unwrap();
+        }
+    }
+    replace_file(&directory.path().join("c.json"), b"{}").unwrap();
+    assert!(!old.exists());
+    assert!(young.exists() && other.exists());
 }

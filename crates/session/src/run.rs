@@ -43,6 +43,9 @@ use std::time::{Duration, Instant};
 /// Open at once, where the plan has no gate that says it. A person answers none of more than this.
 const MOST_QUESTIONS: usize = 256;
 
+/// Sockets of other sessions that a run looks at when it starts, to remove dead ones: enough that they never pile up.
+const MOST_SWEPT: usize = 32;
+
 /// What to run and under which policy.
 #[derive(Clone, Debug)]
 pub struct RunRequest {
@@ -250,6 +253,8 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
         let (what, reason) = (approval.what.clone(), approval.reason.clone());
         journal.add(Kind::ApprovalRecorded(Approval { what, reason }));
     }
+    // What killed runs left; in a directory that is not there, one call.
+    palisade_ask::leftover::sweep(&caller.places.runtime, MOST_SWEPT);
     // From here on a signal ends the run in order, with its end in the log.
     let signals = Signals::take()?;
     journal.commit()?;

@@ -21,8 +21,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const SUFFIX: &str = ".json";
-/// Files that are looked at; a directory with more is not one of ours.
-const MOST_RUNS: usize = 4096;
 /// So many a run looks at when it ends, to sweep: enough that files never pile up.
 const SWEPT_AT_THE_END: usize = 8;
 const LARGEST_FILE: u64 = 64 << 10;
@@ -175,8 +173,7 @@ pub fn list(places: &Places) -> Result<Vec<Announced>, SessionError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(SessionError::io("read", &directory, error)),
     };
-    let mut runs: Vec<Announced> =
-        entries.take(MOST_RUNS).flatten().filter_map(|entry| look(&entry)).collect();
+    let mut runs: Vec<Announced> = entries.flatten().filter_map(|entry| look(&entry)).collect();
     runs.sort_by(|a, b| (a.started_at, &a.session).cmp(&(b.started_at, &b.session)));
     Ok(runs)
 }

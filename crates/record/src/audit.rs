@@ -8,6 +8,7 @@ use crate::error::RecordError;
 use crate::event::Event;
 use crate::files;
 use crate::head::{Head, Lock, Position};
+use crate::rotation::{self, Rotation};
 use crate::verify;
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -39,45 +40,53 @@ pub struct AuditLog {
     log_path: PathBuf,
     head: File,
     head_path: PathBuf,
+    rotation: Rotation,
+    /// The number of the file that was put aside last, when ours was opened.
+    put_aside: u64,
 }
 
 impl AuditLog {
     /// Opens the log, or begins one where neither file exists.
     pub fn open(log_path: &Path, head_path: &Path) -> Result<AuditLog, RecordError> {
         let head = files::open_or_create(head_path, OFlags::RDWR)?;
-        let flags = OFlags::RDWR | OFlags::APPEND;
-        let log = match files::open_existing(log_path, flags)? {
-            Some(log) => log,
-            None => {
-                // Another process may be beginning the same log.
-                let _lock = Lock::exclusive(&head, head_path)?;
-                match Head::read(&head, head_path)? {
-                    None => files::open_or_create(log_path, flags)?,
-                    Some(_) => match files::open_existing(log_path, flags)? {
-                        Some(log) => log,
-                        None => {
-                            return Err(RecordError::LogMissing {
-                                log: log_path.to_owned(),
-                                head: head_path.to_owned(),
-                            });
-                        }
-                    },
-                }
-            }
-        };
-        Ok(AuditLog { log, log_path: log_path.to_owned(), head, head_path: head_path.to_owned() })
+        // Another process may be beginning the same log, or putting it aside.
+        let lock = Lock::exclusive(&head, head_path)?;
+        let known = Head::read(&head, head_path)?;
+        let (log, known) = open_current(log_path, known, (&head, head_path))?;
+        drop(lock);
+        Ok(AuditLog {
+            log,
+            log_path: log_path.to_owned(),
+            head,
+            head_path: head_path.to_owned(),
+            rotation: Rotation::default(),
+            put_aside: last_put_aside(known),
+        })
+    }
+
+    /// Puts the log aside at another size than the usual one.
+    #[must_use]
+    pub fn rotating(mut self, rotation: Rotation) -> AuditLog {
+        self.rotation = rotation;
+        self
     }
 
     /// Appends all of the events by one write; on an error none of them is acknowledged. Refuses to
     /// add to a log that does not end the way its head says. What is acknowledged survives our crash;
     /// the machine's only once the kernel has written it back.
     pub fn append_batch(&mut self, events: &[Event]) -> Result<Appended, RecordError> {
-        let _lock = Lock::exclusive(&self.head, &self.head_path)?;
-        let (head, recovery) = self.settle()?;
-        let start = head.committed;
+        // Not by a borrow of ours: the log may become another file below.
+        let head_file = self.head.try_clone().map_err(RecordError::io("open", &self.head_path))?;
+        let _lock = Lock::exclusive(&head_file, &self.head_path)?;
+        self.follow()?;
+        let (mut head, recovery) = self.settle()?;
         if events.is_empty() {
-            return Ok(Appended { records: start.records, recovery });
+            return Ok(Appended { records: head.committed.records, recovery });
         }
+        if head.committed.bytes >= self.rotation.full_at {
+            head = self.rotate(head)?;
+        }
+        let start = head.committed;
 
         let mut lines = Vec::with_capacity(events.len() * 1024);
         let mut end = start;
@@ -94,8 +103,27 @@ impl AuditLog {
             let _ = self.log.set_len(start.bytes);
             return Err(RecordError::io("append to", &self.log_path)(source));
         }
-        Head::settled(end).write(&self.head, &self.head_path)?;
+        head.settled(end).write(&self.head, &self.head_path)?;
         Ok(Appended { records: end.records, recovery })
+    }
+
+    /// Opens the file that is written to by now, if another process has put ours aside.
+    fn follow(&mut self) -> Result<(), RecordError> {
+        let known = Head::read(&self.head, &self.head_path)?;
+        if last_put_aside(known) != self.put_aside {
+            let (log, known) = open_current(&self.log_path, known, (&self.head, &self.head_path))?;
+            self.log = log;
+            self.put_aside = last_put_aside(known);
+        }
+        Ok(())
+    }
+
+    fn rotate(&mut self, head: Head) -> Result<Head, RecordError> {
+        let at = (&self.head, self.head_path.as_path());
+        let (log, head) = rotation::rotate(&self.log_path, head, at, self.rotation)?;
+        self.log = log;
+        self.put_aside = last_put_aside(Some(head));
+        Ok(head)
     }
 
     /// Brings log and head into agreement after a writer that died, and checks that they agree.
@@ -104,7 +132,7 @@ impl AuditLog {
         let length = files::length_of_only_link(&self.log, &self.log_path)?;
         let head = match Head::read(&self.head, &self.head_path)? {
             Some(head) => head,
-            None if length == 0 => Head::settled(Position::START),
+            None if length == 0 => Head::start(),
             None => {
                 return Err(RecordError::HeadMissing {
                     log: self.log_path.clone(),
@@ -133,7 +161,7 @@ impl AuditLog {
             }
         };
         self.check_last_record(settled)?;
-        Ok((Head::settled(settled), recovery))
+        Ok((head.settled(settled), recovery))
     }
 
     fn holds_batch(&self, from: Position, to: Position) -> Result<bool, RecordError> {
@@ -146,7 +174,8 @@ impl AuditLog {
 
     /// The whole chain is `audit verify`'s business; this much is cheap enough for every append.
     fn check_last_record(&self, end: Position) -> Result<(), RecordError> {
-        if end.records == 0 {
+        // The last record is in the file before.
+        if end.bytes == 0 {
             return Ok(());
         }
         let expected = chain::ending(end.hash);
@@ -161,6 +190,30 @@ impl AuditLog {
             Err(RecordError::LastRecordDisagrees(self.log_path.clone()))
         }
     }
+}
+
+/// The file that is written to now. Under the exclusive lock.
+fn open_current(
+    log_path: &Path,
+    known: Option<Head>,
+    head: (&File, &Path),
+) -> Result<(File, Option<Head>), RecordError> {
+    let flags = OFlags::RDWR | OFlags::APPEND;
+    let log = files::open_existing(log_path, flags)?;
+    match (log, known) {
+        (None, None) => Ok((files::open_or_create(log_path, flags)?, None)),
+        (Some(log), None) => Ok((log, None)),
+        (log, Some(known)) => {
+            let (log, known) = rotation::finish_interrupted(log, log_path, known, head)?;
+            let (log_path, head) = (log_path.to_owned(), head.1.to_owned());
+            let log = log.ok_or(RecordError::LogMissing { log: log_path, head })?;
+            Ok((log, Some(known)))
+        }
+    }
+}
+
+fn last_put_aside(head: Option<Head>) -> u64 {
+    head.and_then(|head| head.put_aside).map_or(0, |aside| aside.last)
 }
 
 #[cfg(test)]

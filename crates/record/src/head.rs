@@ -14,7 +14,8 @@ use std::path::Path;
 
 /// One sector, which a disk writes whole.
 const SIZE: usize = 512;
-const VERSION: u32 = 1;
+/// The second knows of files that were put aside.
+const VERSIONS: [u32; 2] = [1, 2];
 
 /// A place between two records of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,19 +31,44 @@ impl Position {
     pub(crate) const START: Position = Position { records: 0, bytes: 0, hash: Digest::NONE };
 }
 
+/// The files of the log that are full, by their numbers, and what comes before the first record of the oldest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(crate) struct PutAside {
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    pub(crate) records: u64,
+    pub(crate) hash: Digest,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Head {
     version: u32,
     /// Everything before it was written and acknowledged.
     pub(crate) committed: Position,
     /// Where the log will end once the batch in progress is written.
     pub(crate) announced: Option<Position>,
+    /// None while the log is one file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) put_aside: Option<PutAside>,
 }
 
 impl Head {
-    pub(crate) fn settled(committed: Position) -> Head {
-        Head { version: VERSION, committed, announced: None }
+    /// Of a log that has nothing in it.
+    pub(crate) fn start() -> Head {
+        let [version, _] = VERSIONS;
+        Head { version, committed: Position::START, announced: None, put_aside: None }
+    }
+
+    pub(crate) fn settled(self, committed: Position) -> Head {
+        Head { committed, announced: None, ..self }
+    }
+
+    /// One that names such files is of the second version.
+    pub(crate) fn with_put_aside(self, aside: PutAside) -> Head {
+        let [_, version] = VERSIONS;
+        Head { version, put_aside: Some(aside), ..self }
     }
 
     pub(crate) fn announcing(self, end: Position) -> Head {
@@ -60,8 +86,9 @@ impl Head {
         let block = &block[..length];
         let head: Head =
             serde_json::from_slice(block).map_err(|error| malformed(error.to_string()))?;
-        if head.version != VERSION {
-            return Err(malformed(format!("its version is {}, not {VERSION}", head.version)));
+        if !VERSIONS.contains(&head.version) {
+            let [_, newest] = VERSIONS;
+            return Err(malformed(format!("its version is {}, not {newest}", head.version)));
         }
         if head.block()? != block {
             return Err(malformed("it is not written the way this program writes it".to_owned()));

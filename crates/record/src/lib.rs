@@ -17,10 +17,12 @@ pub mod network;
 mod network_report;
 mod outcome;
 mod place;
+mod reading;
 pub mod redact;
 mod report;
 mod report_file;
 mod report_text;
+mod rotation;
 mod state;
 mod verify;
 
@@ -37,10 +39,12 @@ pub use network_report::{
     DeniedHost, NetworkReport, OtherHosts, QueriesReport, ReachedHost, SuspectedName,
 };
 pub use outcome::{ErrorKind, Failure, Outcome};
+pub use reading::{Records, read, sandboxes};
 pub use report::{
     BlockedCalls, Identity, LimitReport, Observed, Planned, ProbeReport, PromiseReport,
     ProtectedWrite, Reached, RefusedExecution, RunReport, TouchedPath, Usage, Versions, Walls,
 };
 pub use report_file::ReportFile;
+pub use rotation::Rotation;
 pub use state::State;
-pub use verify::{Fault, Records, Verified, VerifyError, read, sandboxes, verify};
+pub use verify::{Fault, Verified, VerifyError, verify};

@@ -2,15 +2,13 @@
 //!
 //! Never changes a file, not even to mend what a crash left.
 
-use crate::chain::{self, Record};
+use crate::chain;
 use crate::digest::Digest;
 use crate::error::RecordError;
 use crate::files;
 use crate::head::{Head, Lock, Position};
+use crate::rotation;
 use rustix::fs::OFlags;
-use serde::Deserialize;
-use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
@@ -28,7 +26,7 @@ pub struct Verified {
 /// The first place where the log is not what was written.
 #[derive(Debug)]
 pub struct VerifyError {
-    /// Counts from 1; none where it is not one line that is wrong.
+    /// The record's number, from 1; none where it is not one record that is wrong.
     pub line: Option<u64>,
     pub what: Fault,
 }
@@ -37,6 +35,8 @@ pub struct VerifyError {
 pub enum Fault {
     #[error("the audit log is missing")]
     LogMissing,
+    #[error("{} is missing, which its head says was put aside", .0.display())]
+    PartMissing(PathBuf),
     #[error("the head of the audit log is missing or empty")]
     HeadMissing,
     #[error("{0}")]
@@ -58,7 +58,7 @@ pub enum Fault {
 impl fmt::Display for VerifyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
-            Some(line) => write!(f, "line {line}: {}", self.what),
+            Some(line) => write!(f, "record {line}: {}", self.what),
             None => write!(f, "{}", self.what),
         }
     }
@@ -87,20 +87,30 @@ impl From<RecordError> for VerifyError {
 /// Checks every record of the log against the one before it, and the last one against the head.
 pub fn verify(log_path: &Path, head_path: &Path) -> Result<Verified, VerifyError> {
     let head_file = files::open_existing(head_path, OFlags::RDONLY)?.ok_or(Fault::HeadMissing)?;
-    let (head, log, length) = {
+    let (head, parts, log, length) = {
         // No writer is between its two writes while this is held. What is acknowledged by then never
         // changes again, so the long part needs no lock.
         let _lock = Lock::shared(&head_file, head_path)?;
-        let log = files::open_existing(log_path, OFlags::RDONLY)?.ok_or(Fault::LogMissing)?;
-        let length = files::length_of_only_link(&log, log_path)?;
-        (Head::read(&head_file, head_path)?, log, length)
+        let head = Head::read(&head_file, head_path)?;
+        let parts = open_parts(log_path, head.as_ref())?;
+        let (log, at) = open_current(log_path, head.as_ref())?;
+        let length = files::length_of_only_link(&log, &at)?;
+        (head, parts, log, length)
     };
     let head = match head {
         Some(head) => head,
-        None if length == 0 => Head::settled(Position::START),
+        None if length == 0 => Head::start(),
         None => return Err(Fault::HeadMissing.into()),
     };
-    walk(&log, log_path, Position::START, head.committed)?;
+    let mut start = head.put_aside.map_or(Position::START, |aside| Position {
+        records: aside.records,
+        bytes: 0,
+        hash: aside.hash,
+    });
+    for (part, path) in &parts {
+        start = Position { bytes: 0, ..walk_to_end(part, path, start)? };
+    }
+    walk(&log, log_path, start, head.committed)?;
     let verified = |end: Position| Verified {
         records: end.records,
         head: end.hash,
@@ -113,6 +123,51 @@ pub fn verify(log_path: &Path, head_path: &Path) -> Result<Verified, VerifyError
         }
         Some(end) if length <= end.bytes => Ok(verified(head.committed)),
         _ => Err(VerifyError::at_line(head.committed.records + 1, Fault::TailAdded)),
+    }
+}
+
+/// The files that were put aside, the oldest first. All are opened under the lock: the oldest may go at any time.
+fn open_parts(log_path: &Path, head: Option<&Head>) -> Result<Vec<(File, PathBuf)>, VerifyError> {
+    let Some(aside) = head.and_then(|head| head.put_aside) else { return Ok(Vec::new()) };
+    let open = |number| {
+        let path = rotation::path_of(log_path, number);
+        let file = files::open_existing(&path, OFlags::RDONLY)?;
+        Ok((file.ok_or_else(|| Fault::PartMissing(path.clone()))?, path))
+    };
+    (aside.first..=aside.last).map(open).collect()
+}
+
+/// The file that the head's end is in: the log, or that which a writer was about to put aside when it was killed.
+fn open_current(log_path: &Path, head: Option<&Head>) -> Result<(File, PathBuf), VerifyError> {
+    let log = files::open_existing(log_path, OFlags::RDONLY)?;
+    let length = log.as_ref().map(|log| files::length_of_only_link(log, log_path)).transpose()?;
+    if let Some(head) = head.filter(|head| head.committed.bytes > 0 && length.unwrap_or(0) == 0) {
+        let path = rotation::path_of(log_path, head.next_number());
+        if let Some(aside) = files::open_existing(&path, OFlags::RDONLY)? {
+            return Ok((aside, path));
+        }
+    }
+    Ok((log.ok_or(Fault::LogMissing)?, log_path.to_owned()))
+}
+
+/// Checks that nothing but sound records is in a file that is full. Gives the place after them.
+fn walk_to_end(part: &File, path: &Path, from: Position) -> Result<Position, VerifyError> {
+    let mut reader = BufReader::with_capacity(64 * 1024, part);
+    let mut at = from;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = reader.read_until(b'\n', &mut line).map_err(RecordError::io("read", path))?;
+        if read == 0 {
+            return Ok(at);
+        }
+        let number = at.records + 1;
+        let content = line.strip_suffix(b"\n");
+        let content = content.ok_or(VerifyError::at_line(number, Fault::Malformed))?;
+        at.hash = chain::check(content, number, at.hash)
+            .map_err(|fault| VerifyError::at_line(number, fault))?;
+        at.records = number;
+        at.bytes += read as u64;
     }
 }
 
@@ -141,93 +196,6 @@ pub(crate) fn walk(
         at.bytes += read as u64;
     }
     if at == to { Ok(()) } else { Err(VerifyError::at_line(at.records, Fault::HeadDisagrees)) }
-}
-
-/// The records of one sandbox, or of all, oldest first. It does not check the chain.
-pub fn read(log_path: &Path, sandbox_id: Option<&str>) -> Result<Records, RecordError> {
-    let log = files::open_existing(log_path, OFlags::RDONLY)?.ok_or_else(|| {
-        RecordError::io("open", log_path)(std::io::Error::from(std::io::ErrorKind::NotFound))
-    })?;
-    Ok(Records {
-        lines: BufReader::new(log),
-        path: log_path.to_owned(),
-        unread: Vec::new(),
-        line_number: 0,
-        sandbox_id: sandbox_id.map(str::to_owned),
-    })
-}
-
-/// Every sandbox that the log tells of. It does not check the chain.
-pub fn sandboxes(log_path: &Path) -> Result<BTreeSet<String>, RecordError> {
-    let mut records = read(log_path, None)?;
-    let mut found = BTreeSet::new();
-    while let Some(line) = records.next_line()? {
-        match serde_json::from_slice::<Owner<'_>>(&line) {
-            Ok(owner) if found.contains(&*owner.sandbox_id) => {}
-            Ok(owner) => drop(found.insert(owner.sandbox_id.into_owned())),
-            Err(source) => return Err(records.not_a_record(source)),
-        }
-    }
-    Ok(found)
-}
-
-/// Whose a record is, and nothing else of it: a log is long, and most of it is about others.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Owner<'line> {
-    #[serde(borrow)]
-    sandbox_id: Cow<'line, str>,
-}
-
-/// Asked again after its end, it goes on with what was written since.
-#[derive(Debug)]
-pub struct Records {
-    lines: BufReader<File>,
-    /// The beginning of a line whose end is yet to be written.
-    unread: Vec<u8>,
-    path: PathBuf,
-    line_number: u64,
-    sandbox_id: Option<String>,
-}
-
-impl Records {
-    /// None at the end, as far as it is written: a line without its end is being written at this moment, or was never
-    /// finished.
-    fn next_line(&mut self) -> Result<Option<Vec<u8>>, RecordError> {
-        let read = self.lines.read_until(b'\n', &mut self.unread);
-        read.map_err(RecordError::io("read", &self.path))?;
-        if self.unread.pop_if(|last| *last == b'\n').is_none() {
-            return Ok(None);
-        }
-        self.line_number += 1;
-        Ok(Some(std::mem::take(&mut self.unread)))
-    }
-
-    fn is_wanted(&self, line: &[u8]) -> bool {
-        let Some(wanted) = &self.sandbox_id else { return true };
-        // What is no record at all is told of, whosesoever it is.
-        serde_json::from_slice::<Owner<'_>>(line).map_or(true, |owner| owner.sandbox_id == *wanted)
-    }
-
-    fn not_a_record(&self, source: serde_json::Error) -> RecordError {
-        RecordError::NotARecord { path: self.path.clone(), line: self.line_number, source }
-    }
-}
-
-impl Iterator for Records {
-    type Item = Result<Record, RecordError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let line = match self.next_line() {
-                Ok(line) => line?,
-                Err(error) => return Some(Err(error)),
-            };
-            if self.is_wanted(&line) {
-                return Some(serde_json::from_slice(&line).map_err(|why| self.not_a_record(why)));
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
-use super::{Fault, read, sandboxes, verify};
+use super::{Fault, verify};
 use crate::audit::tests::{Fixture, events};
 use crate::error::RecordError;
+use crate::reading::{read, sandboxes};
 use proptest::prelude::*;
 use std::fs;
 

@@ -1,0 +1,157 @@
+//! Hands out the records of the log, over all of its files. It does not check the chain: that is `verify`'s.
+//!
+//! Never changes a file, and needs no lock: what is written stays, and a file that is put aside keeps its place in the
+//! order.
+
+use crate::chain::Record;
+use crate::error::RecordError;
+use crate::files;
+use crate::rotation::{numbers, path_of};
+use rustix::fs::OFlags;
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// The records of one sandbox, or of all, oldest first.
+pub fn read(log_path: &Path, sandbox_id: Option<&str>) -> Result<Records, RecordError> {
+    let (lines, path, number) = match numbers(log_path).first() {
+        Some(first) => open_part(log_path, *first)?,
+        None => open_current(log_path)?,
+    };
+    Ok(Records {
+        lines,
+        path,
+        number,
+        log_path: log_path.to_owned(),
+        unread: Vec::new(),
+        line_number: 0,
+        sandbox_id: sandbox_id.map(str::to_owned),
+    })
+}
+
+/// A file of the log, where it is, and under which number it was put aside.
+type Part = (BufReader<File>, PathBuf, Option<u64>);
+
+fn open_current(log_path: &Path) -> Result<Part, RecordError> {
+    let log = files::open_existing(log_path, OFlags::RDONLY)?.ok_or_else(|| {
+        RecordError::io("open", log_path)(std::io::Error::from(std::io::ErrorKind::NotFound))
+    })?;
+    Ok((BufReader::new(log), log_path.to_owned(), None))
+}
+
+/// One that is gone by now was the oldest of too many: the next one follows.
+fn open_part(log_path: &Path, number: u64) -> Result<Part, RecordError> {
+    for number in numbers(log_path).into_iter().filter(|other| *other >= number) {
+        let path = path_of(log_path, number);
+        if let Some(file) = files::open_existing(&path, OFlags::RDONLY)? {
+            return Ok((BufReader::new(file), path, Some(number)));
+        }
+    }
+    open_current(log_path)
+}
+
+/// Every sandbox that the log tells of. It does not check the chain.
+pub fn sandboxes(log_path: &Path) -> Result<BTreeSet<String>, RecordError> {
+    let mut records = read(log_path, None)?;
+    let mut found = BTreeSet::new();
+    while let Some(line) = records.next_line()? {
+        match serde_json::from_slice::<Owner<'_>>(&line) {
+            Ok(owner) if found.contains(&*owner.sandbox_id) => {}
+            Ok(owner) => drop(found.insert(owner.sandbox_id.into_owned())),
+            Err(source) => return Err(records.not_a_record(source)),
+        }
+    }
+    Ok(found)
+}
+
+/// Whose a record is, and nothing else of it: a log is long, and most of it is about others.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Owner<'line> {
+    #[serde(borrow)]
+    sandbox_id: Cow<'line, str>,
+}
+
+/// Asked again after its end, it goes on with what was written since.
+#[derive(Debug)]
+pub struct Records {
+    lines: BufReader<File>,
+    /// The beginning of a line whose end is yet to be written.
+    unread: Vec<u8>,
+    path: PathBuf,
+    /// Under which number the file that is read was put aside; none of the one that is written to.
+    number: Option<u64>,
+    log_path: PathBuf,
+    line_number: u64,
+    sandbox_id: Option<String>,
+}
+
+impl Records {
+    /// None at the end, as far as it is written: a line without its end is being written at this moment, or was never
+    /// finished.
+    fn next_line(&mut self) -> Result<Option<Vec<u8>>, RecordError> {
+        loop {
+            let read = self.lines.read_until(b'\n', &mut self.unread);
+            read.map_err(RecordError::io("read", &self.path))?;
+            if self.unread.pop_if(|last| *last == b'\n').is_some() {
+                self.line_number += 1;
+                return Ok(Some(std::mem::take(&mut self.unread)));
+            }
+            match self.number {
+                Some(number) => self.go_on_with(open_part(&self.log_path, number + 1)?),
+                // Put aside meanwhile, it may have got more before that: it is read to its end once more.
+                None => match self.number_by_now()? {
+                    Some(number) => self.number = Some(number),
+                    None => return Ok(None),
+                },
+            }
+        }
+    }
+
+    fn go_on_with(&mut self, (lines, path, number): Part) {
+        (self.lines, self.path, self.number) = (lines, path, number);
+        self.line_number = 0;
+        self.unread.clear();
+    }
+
+    /// Under which number the file that we read as the log was put aside since.
+    fn number_by_now(&self) -> Result<Option<u64>, RecordError> {
+        let inode = |found: std::io::Result<std::fs::Metadata>| found.map(|found| found.ino()).ok();
+        let own = inode(self.lines.get_ref().metadata());
+        if inode(std::fs::symlink_metadata(&self.log_path)) == own {
+            return Ok(None);
+        }
+        let mut numbers = numbers(&self.log_path).into_iter().rev();
+        Ok(numbers.find(|number| inode(path_of(&self.log_path, *number).symlink_metadata()) == own))
+    }
+
+    fn is_wanted(&self, line: &[u8]) -> bool {
+        let Some(wanted) = &self.sandbox_id else { return true };
+        // What is no record at all is told of, whosesoever it is.
+        serde_json::from_slice::<Owner<'_>>(line).map_or(true, |owner| owner.sandbox_id == *wanted)
+    }
+
+    fn not_a_record(&self, source: serde_json::Error) -> RecordError {
+        RecordError::NotARecord { path: self.path.clone(), line: self.line_number, source }
+    }
+}
+
+impl Iterator for Records {
+    type Item = Result<Record, RecordError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let line = match self.next_line() {
+                Ok(line) => line?,
+                Err(error) => return Some(Err(error)),
+            };
+            if self.is_wanted(&line) {
+                return Some(serde_json::from_slice(&line).map_err(|why| self.not_a_record(why)));
+            }
+        }
+    }
+}

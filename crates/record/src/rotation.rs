@@ -1,0 +1,155 @@
+//! The files of one audit log. The youngest has the log's own name; when it is full it is put aside under the next
+//! number, and the chain goes on in a new one. The oldest go when there are too many.
+//!
+//! Everything here happens under the exclusive lock on the head. A rotation that was interrupted is finished by who
+//! comes next: numbers are never used twice, so what was meant shows.
+
+use crate::digest::Digest;
+use crate::error::RecordError;
+use crate::files;
+use crate::head::{Head, Position, PutAside};
+use rustix::fs::{CWD, OFlags, RenameFlags};
+use serde::Deserialize;
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+
+/// When a file is full, and how many of them are kept beside the one that is written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rotation {
+    pub full_at: u64,
+    pub kept: u64,
+}
+
+impl Default for Rotation {
+    /// A gigabyte in all: a record has about 500 bytes, a run about ten records.
+    fn default() -> Self {
+        Self { full_at: 64 << 20, kept: 15 }
+    }
+}
+
+/// The file that was put aside under this number; a smaller one is older.
+pub(crate) fn path_of(log_path: &Path, number: u64) -> PathBuf {
+    let mut path = log_path.as_os_str().to_owned();
+    path.push(format!(".{number}"));
+    path.into()
+}
+
+/// The numbers in the log's directory, the oldest first.
+pub(crate) fn numbers(log_path: &Path) -> Vec<u64> {
+    let Some((directory, name)) = log_path.parent().zip(log_path.file_name()) else {
+        return Vec::new();
+    };
+    let number = |entry: fs::DirEntry| -> Option<u64> {
+        let entry = entry.file_name();
+        let digits = entry.to_str()?.strip_prefix(name.to_str()?)?.strip_prefix('.')?;
+        digits.parse().ok().filter(|number: &u64| number.to_string() == digits)
+    };
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut numbers: Vec<u64> = entries.filter_map(number).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// The log as it is to be written to, and its head. `log` is None where there is no file of its name.
+pub(crate) fn finish_interrupted(
+    log: Option<File>,
+    log_path: &Path,
+    head: Head,
+    (head_file, head_path): (&File, &Path),
+) -> Result<(Option<File>, Head), RecordError> {
+    let length = match &log {
+        Some(log) => files::length_of_only_link(log, log_path)?,
+        None => 0,
+    };
+    let aside = path_of(log_path, head.next_number());
+    if length > 0 || head.committed.bytes == 0 || !is_there(&aside, head.committed.bytes)? {
+        return Ok((log, head));
+    }
+    let log = match log {
+        Some(log) => log,
+        None => files::open_or_create(log_path, OFlags::RDWR | OFlags::APPEND)?,
+    };
+    let head = head.rotated();
+    head.write(head_file, head_path)?;
+    Ok((Some(log), head))
+}
+
+fn is_there(path: &Path, length: u64) -> Result<bool, RecordError> {
+    match files::open_existing(path, OFlags::RDONLY)? {
+        Some(file) => Ok(files::length_of_only_link(&file, path)? == length),
+        None => Ok(false),
+    }
+}
+
+/// Puts a full file aside and begins a new one. The head is settled, and agrees with the file.
+pub(crate) fn rotate(
+    log_path: &Path,
+    head: Head,
+    (head_file, head_path): (&File, &Path),
+    rotation: Rotation,
+) -> Result<(File, Head), RecordError> {
+    let aside = path_of(log_path, head.next_number());
+    rustix::fs::renameat_with(CWD, log_path, CWD, &aside, RenameFlags::NOREPLACE)
+        .map_err(RecordError::io("put the full audit log aside as", &aside))?;
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::EXCL;
+    let log = files::open_or_create(log_path, flags)?;
+    let mut head = head.rotated();
+    head.write(head_file, head_path)?;
+    while let Some(shorter) = without_oldest(log_path, &head, rotation.kept) {
+        let oldest = head.put_aside.map_or(0, |aside| aside.first);
+        // First the head: a file that it does not name any more is missed by nobody.
+        shorter.write(head_file, head_path)?;
+        head = shorter;
+        let _ = fs::remove_file(path_of(log_path, oldest));
+    }
+    // One that was forgotten by who was killed right there.
+    if let Some(gone) = head.put_aside.and_then(|aside| aside.first.checked_sub(1)) {
+        let _ = fs::remove_file(path_of(log_path, gone));
+    }
+    Ok((log, head))
+}
+
+/// The head without the oldest file, if there are more than are kept. None too where the next one can not be read: then
+/// nothing is removed, and `audit verify` tells.
+fn without_oldest(log_path: &Path, head: &Head, kept: u64) -> Option<Head> {
+    let aside = head.put_aside.filter(|aside| aside.last - aside.first >= kept)?;
+    let next = aside.first + 1;
+    let (records, hash) = before(&path_of(log_path, next))?;
+    Some(head.with_put_aside(PutAside { first: next, records, hash, ..aside }))
+}
+
+/// What comes before the first record of a file.
+fn before(path: &Path) -> Option<(u64, Digest)> {
+    #[derive(Deserialize)]
+    struct Link {
+        seq: u64,
+        prev: Digest,
+    }
+    let file = files::open_existing(path, OFlags::RDONLY).ok()??;
+    let mut line = Vec::new();
+    BufReader::new(file).read_until(b'\n', &mut line).ok()?;
+    let Link { seq, prev } = serde_json::from_slice(&line).ok()?;
+    Some((seq.checked_sub(1)?, prev))
+}
+
+impl Head {
+    /// As it is once the file that it ends in was put aside.
+    fn rotated(self) -> Head {
+        let last = self.next_number();
+        let put_aside = match self.put_aside {
+            Some(aside) => PutAside { last, ..aside },
+            None => PutAside { first: last, last, records: 0, hash: Digest::NONE },
+        };
+        let committed = Position { bytes: 0, ..self.committed };
+        self.settled(committed).with_put_aside(put_aside)
+    }
+
+    pub(crate) fn next_number(&self) -> u64 {
+        self.put_aside.map_or(1, |aside| aside.last + 1)
+    }
+}
+
+#[cfg(test)]
+#[path = "rotation_tests.rs"]
+mod tests;

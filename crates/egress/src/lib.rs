@@ -42,5 +42,5 @@ mod upstream;
 pub mod wire;
 
 pub use config::Config;
-pub use publish::Published;
+pub use publish::{FILES_A_CONNECTION, Published};
 pub use serve::{LONGEST_END, Station, serve};

@@ -28,8 +28,8 @@ use tokio::time::timeout;
 
 /// The loopback inside answers at once, or is full.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// Of one connection: two sockets, and a pipe each way.
-const DESCRIPTORS: u64 = 6;
+/// Files that one connection holds open: two sockets, and a pipe each way.
+pub const FILES_A_CONNECTION: u64 = 6;
 
 /// A port of the host that leads to one inside.
 #[derive(Debug)]
@@ -131,7 +131,8 @@ impl Inbound {
         maker: OwnedFd,
         config: &Config,
     ) -> Result<Self, EgressError> {
-        let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / DESCRIPTORS;
+        let descriptors =
+            getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / FILES_A_CONNECTION;
         let descriptors = usize::try_from(descriptors).unwrap_or(usize::MAX);
         let share = (config.limits.connections.min(descriptors) / 2).max(1);
         let most = config.checks.bounded.then_some(share);

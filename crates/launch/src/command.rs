@@ -9,6 +9,7 @@ use crate::control::{Checked, FromInit, LONGEST_PACKET, Milestone};
 use crate::error::{During, LaunchError};
 use crate::exec;
 use crate::filter;
+use crate::inherited::Inherited;
 use crate::landlock;
 use crate::mounts::detach_old_root;
 use crate::network;
@@ -33,6 +34,7 @@ pub(crate) struct Start<'a> {
     pub(crate) chosen: &'a Chosen,
     pub(crate) terminal: Option<BorrowedFd<'a>>,
     pub(crate) targets: Targets,
+    pub(crate) inherited: &'a Inherited,
     /// To and from pid 1; closes by itself when exec succeeds.
     pub(crate) report: OwnedFd,
     /// To the broker; closes by itself as well.
@@ -75,6 +77,7 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
         tty::tcsetpgrp(terminal, rustix::process::getpid()).during("taking the terminal")?;
     }
     start.chosen.connect(start.terminal)?;
+    start.inherited.give_back().during("giving the command the caller's limits")?;
     limit(plan)?;
     // As the command itself would: a directory it may not enter is no working directory.
     enter_directory(&plan.command.cwd)?;

@@ -91,8 +91,8 @@ impl Outlet {
 
     /// Tells it that nobody inside is left: it says what is yet untold, and ends.
     pub fn end(&self) -> Result<(), LaunchError> {
-        // That of published ports ends when its line does.
-        self.maker.as_ref().map(Helper::dismiss);
+        // The one for published ports ends when its line does.
+        self.maker.as_ref().map(Helper::expect_end);
         self.helper.expect_end();
         self.send(&Order::End)
     }

@@ -7,6 +7,7 @@ use crate::control::{FromInit, LONGEST_PACKET, ToInit};
 use crate::error::{During, LaunchError};
 use crate::helper::Helpers;
 use crate::idmap::OwnerMaps;
+use crate::inherited::Inherited;
 use crate::init::children as children_of_ours;
 use crate::nat::Nat;
 use crate::network::InsideNetwork;
@@ -74,7 +75,12 @@ pub struct Usage {
 /// Starts what the plan says. `lock` is for the broker, and open nowhere else (`flock` counts by open
 /// file). The caller must be single-threaded, and can not be traced or looked into
 /// from here on.
-pub fn launch(plan: &Plan, streams: &Streams, lock: OwnedFd) -> Result<Running, LaunchError> {
+pub fn launch(
+    plan: &Plan,
+    streams: &Streams,
+    inherited: &Inherited,
+    lock: OwnedFd,
+) -> Result<Running, LaunchError> {
     const STEP: &str = "preparing the launch";
     // Who ignores it, by inheritance, has no children to wait for.
     proc::reset_action(sig::SIGCHLD);
@@ -147,6 +153,7 @@ pub fn launch(plan: &Plan, streams: &Streams, lock: OwnedFd) -> Result<Running, 
                 chosen,
                 pty: streams.pty,
                 targets,
+                inherited,
                 prepared,
                 usher,
             })

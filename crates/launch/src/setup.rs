@@ -5,6 +5,7 @@
 use crate::command;
 use crate::control::{FromInit, LONGEST_PACKET, Milestone, ToInit};
 use crate::error::{During, LaunchError};
+use crate::inherited::Inherited;
 use crate::init::{self, Init};
 use crate::mounts::{self, Builder};
 use crate::network;
@@ -33,6 +34,7 @@ pub(crate) struct Launch<'plan> {
     pub(crate) chosen: Chosen,
     pub(crate) pty: Option<Winsize>,
     pub(crate) targets: Targets,
+    pub(crate) inherited: &'plan Inherited,
     pub(crate) prepared: Option<Pieces>,
     /// To the broker, for the command.
     pub(crate) usher: Option<OwnedFd>,
@@ -155,6 +157,7 @@ fn start_command(
                 chosen: &launch.chosen,
                 terminal: terminal.map(AsFd::as_fd),
                 targets: launch.targets,
+                inherited: launch.inherited,
                 report: command_report,
                 usher: launch.usher.as_ref().map(AsFd::as_fd),
                 umask,

@@ -26,7 +26,7 @@ use crate::terminal::HostTerminal;
 use palisade_egress::config::Authority;
 use palisade_gate::Rule;
 use palisade_launch::probe::{RealTree, limit_facts};
-use palisade_launch::{Checked, Streams};
+use palisade_launch::{Checked, Inherited, Streams};
 use palisade_plan::limit::Limited;
 use palisade_plan::model::{Confinement, Plan, Weight};
 use palisade_policy::LayerKind;
@@ -125,10 +125,12 @@ pub fn new_session_id() -> String {
 /// person should know before the command starts.
 pub fn run(mut caller: Caller, request: &RunRequest, tell: &mut dyn FnMut(&str)) -> Finished {
     let clock = Instant::now();
+    let inherited = Inherited::take();
     let session = new_session_id();
     let mut report = RunReport::begin(&session, &request.command, reporting::versions());
     let mut metrics = Metrics::default();
-    let error = attempt(&mut caller, request, clock, (&mut report, &mut metrics), tell).err();
+    let began = Began { clock, inherited };
+    let error = attempt(&mut caller, request, &began, (&mut report, &mut metrics), tell).err();
     if let Some(error) = &error {
         report.exit_code = i32::from(error.exit_code());
         report.outcome = match (error, error.kind()) {
@@ -149,21 +151,28 @@ pub fn run(mut caller: Caller, request: &RunRequest, tell: &mut dyn FnMut(&str))
     Finished { report, metrics, error }
 }
 
+/// The beginning of a run: when, and what the caller had set for itself.
+#[derive(Clone, Copy, Debug)]
+struct Began {
+    clock: Instant,
+    inherited: Inherited,
+}
+
 fn attempt(
     caller: &mut Caller,
     request: &RunRequest,
-    clock: Instant,
+    began: &Began,
     (report, metrics): (&mut RunReport, &mut Metrics),
     tell: &mut dyn FnMut(&str),
 ) -> Result<(), SessionError> {
     let mut journal = Journal::open(&caller.places, &report.session_id)?;
     let outcome = prepare(caller, request, report, tell).and_then(|prepared| {
-        carry_out(prepared, Scene { caller, request, journal: &mut journal, clock, report, tell })
+        carry_out(prepared, Scene { caller, request, journal: &mut journal, began, report, tell })
     });
     let recorded = match &outcome {
         Ok(()) => Ok(()),
         Err(error) => {
-            let destroyed = Destroyed { duration_ms: millis(clock.elapsed()) };
+            let destroyed = Destroyed { duration_ms: millis(began.clock.elapsed()) };
             journal.fail(Failure::of(error.kind(), error), destroyed)
         }
     };
@@ -232,7 +241,7 @@ struct Scene<'a> {
     caller: &'a Caller,
     request: &'a RunRequest,
     journal: &'a mut Journal,
-    clock: Instant,
+    began: &'a Began,
     report: &'a mut RunReport,
     tell: &'a mut dyn FnMut(&str),
 }
@@ -240,7 +249,8 @@ struct Scene<'a> {
 fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     let Prepared { plan, rules, authority } = prepared;
     let plan = &plan;
-    let Scene { caller, request, journal, clock, report, tell } = scene;
+    let Scene { caller, request, journal, began, report, tell } = scene;
+    let Began { clock, inherited } = *began;
     let project = palisade_plan::project_root(&caller.facts, &RealTree);
     let run = describe(plan, request.policy.tool.as_deref(), project.clone());
     journal.add(Kind::SandboxCreated(Box::new(Created {
@@ -263,9 +273,14 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     let streams = Streams { pty: terminal.as_ref().map(HostTerminal::size_for_pty) };
     let limits = Limits::prepare(plan)?;
     let deadlines = Deadlines::of(plan, Instant::now());
-    let mut running = palisade_launch::launch(plan, &streams, caller.places.open_lock()?)?;
+    let mut running =
+        palisade_launch::launch(plan, &streams, &inherited, caller.places.open_lock()?)?;
     // Reads secrets: pid 1 and the broker were forked before, and have them in no memory of theirs.
-    let egress = egress::config(plan, &caller.facts, authority)?;
+    let mut egress = egress::config(plan, &caller.facts, authority)?;
+    if let Some(note) = egress.as_mut().and_then(egress::bound_by_descriptors) {
+        tell(&note);
+        report.notes.push(note);
+    }
     let outputs = Outputs::of(running.take_outputs(), plan.max_output)?;
     release_streams();
     let incidents = Incidents::new(plan.seccomp.as_ref());

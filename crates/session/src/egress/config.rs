@@ -16,6 +16,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+/// Files of the egress process that belong to no connection: listeners, the runtime, look-ups.
+const OWN_FILES: u64 = 32;
+
 /// Longer ones are no tokens, and no server takes such a header.
 const LONGEST_SECRET: u64 = 16 * 1024;
 
@@ -32,6 +35,27 @@ pub(crate) fn config(
         None if !plan.publish.is_empty() => Ok(Some(closed())),
         None => Ok(None),
     }
+}
+
+/// Every connection takes descriptors of the egress process, and a connection that gets none only waits. So no more are
+/// promised than fit; what to do about it is said.
+pub(crate) fn bound_by_descriptors(config: &mut Config) -> Option<String> {
+    let files = palisade_sys::proc::get_rlimit(palisade_sys::proc::Resource::Nofile).soft?;
+    let asked = config.limits.connections;
+    let fits = fitting(files);
+    if !config.checks.bounded || asked <= fits {
+        return None;
+    }
+    config.limits.connections = fits;
+    Some(format!(
+        "at most {fits} connections at once instead of {asked} (--max-connections): this process may open {files} files; \
+         raise that where you start from (ulimit -Hn), or ask for fewer"
+    ))
+}
+
+fn fitting(files: u64) -> usize {
+    let fits = files.saturating_sub(OWN_FILES) / palisade_egress::FILES_A_CONNECTION;
+    usize::try_from(fits).unwrap_or(usize::MAX).max(1)
 }
 
 fn closed() -> Config {

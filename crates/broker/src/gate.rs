@@ -200,22 +200,32 @@ impl Desk<'_> {
         gate.parked.park(&self.teller.supervisor, touch, waiting);
     }
 
-    /// While calls wait: until one more arrives, or there is something to do for those.
-    /// True if a call can be received.
+    /// While calls wait, or git configuration is written: until one more call arrives, or there is something to do for
+    /// those. True if a call can be received.
     pub(crate) fn attend(&mut self, helpers: &mut Helpers) -> bool {
-        let Some(gate) = &mut self.gate else { return true };
-        let room = if gate.parked.has_mail() { PollFlags::OUT } else { PollFlags::empty() };
-        let mut set = [
+        let parked = self.gate.as_ref().map(|gate| &gate.parked);
+        let has_mail = parked.is_some_and(Parked::has_mail);
+        let room = if has_mail { PollFlags::OUT } else { PollFlags::empty() };
+        let mut set = vec![
             PollFd::new(self.listener, PollFlags::IN),
             PollFd::new(&self.teller.supervisor, PollFlags::IN | room),
         ];
-        if proc::poll(&mut set, gate.parked.patience()).is_err() {
+        let closed = self.workshop.staged.events();
+        set.extend(closed.map(|events| PollFd::from_borrowed_fd(events, PollFlags::IN)));
+        if proc::poll(&mut set, parked.and_then(Parked::patience)).is_err() {
             return true;
         }
-        let [calls, mail] = set.map(|fd| fd.revents());
-        gate.parked.tend(&self.teller.supervisor);
-        if mail.contains(PollFlags::OUT) {
-            gate.parked.flush(&self.teller.supervisor);
+        let (calls, mail) = (set[0].revents(), set[1].revents());
+        if calls.contains(PollFlags::HUP) {
+            // Before 6.11 the kernel would let us wait for ever for a call that nobody is left to make.
+            self.leave();
+        }
+        self.settle();
+        if let Some(gate) = &mut self.gate {
+            gate.parked.tend(&self.teller.supervisor);
+            if mail.contains(PollFlags::OUT) {
+                gate.parked.flush(&self.teller.supervisor);
+            }
         }
         if mail.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
             self.hear(helpers);
@@ -236,8 +246,9 @@ impl Desk<'_> {
                     self.obey(helpers, reply, &files);
                 }
             }
-            // Nobody is left who could answer, or an answer is lost; with us all calls end.
-            Ok((0, _)) | Err(_) => proc::exit_now(1),
+            Ok((0, _)) => self.leave(),
+            // An answer is lost; with us all calls end.
+            Err(_) => proc::exit_now(1),
         }
     }
 

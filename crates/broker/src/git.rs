@@ -3,7 +3,8 @@
 //! A directory is guarded as a git directory because of what is in it, not of what it is called: a moved
 //! `.git`, a submodule's, a worktree's, a bare one, and one that a `gitdir:` file or `commondir` points at
 //! all look the same. In such a directory no hook appears, and configuration changes only by a copy
-//! that was read and judged: whoever still holds the original open for writing holds something else.
+//! that was read and judged: a descriptor that is still open on the original leads to another file. What is written in
+//! place is written to a staging file first (`staging.rs`).
 //! A directory that is about to become one is judged first, whatever part of it comes last.
 
 use crate::NO_MODE;
@@ -11,7 +12,8 @@ use crate::judge::Denied;
 use palisade_guard::gitconfig;
 use palisade_sys::{Errno, Mode, OFlags};
 use rustix::fs::{
-    AtFlags, Dir, FileType, RenameFlags, fstat, openat, renameat_with, statat, unlinkat,
+    AtFlags, Dir, FileType, RenameFlags, Timespec, Timestamps, fstat, openat, renameat_with,
+    statat, unlinkat,
 };
 use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -118,6 +120,39 @@ pub(crate) fn config_denied() -> Denied {
     Denied { rule: "git config".to_owned(), why: WHY_CONFIG.to_owned() }
 }
 
+/// A configuration file as it was read: what may be judged, and then written anew.
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) content: Vec<u8>,
+    pub(crate) attributes: Attributes,
+}
+
+/// What a copy takes over beside the content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Attributes {
+    pub(crate) mode: Mode,
+    pub(crate) accessed: Timespec,
+    pub(crate) modified: Timespec,
+}
+
+impl Attributes {
+    pub(crate) fn of(found: &rustix::fs::Stat) -> Self {
+        let time = |seconds, nanoseconds: u64| Timespec {
+            tv_sec: seconds,
+            tv_nsec: nanoseconds.try_into().unwrap_or_default(),
+        };
+        Self {
+            mode: Mode::from_raw_mode(found.st_mode & 0o777),
+            accessed: time(found.st_atime, found.st_atime_nsec),
+            modified: time(found.st_mtime, found.st_mtime_nsec),
+        }
+    }
+
+    pub(crate) fn times(&self) -> Timestamps {
+        Timestamps { last_access: self.accessed, last_modification: self.modified }
+    }
+}
+
 /// Judges a directory that is about to become a git directory, and makes its configuration a copy that
 /// nobody else holds open.
 pub(crate) fn adopt(dir: BorrowedFd<'_>, place: &gitconfig::Place<'_>) -> Result<(), Denied> {
@@ -137,34 +172,44 @@ pub(crate) fn adopt(dir: BorrowedFd<'_>, place: &gitconfig::Place<'_>) -> Result
     }
     for name in ["config", "config.worktree"] {
         if exists(dir, name) {
-            let (content, mode) = read(dir, OsStr::new(name)).map_err(|_| config_denied())?;
-            judge(None, &content, place)?;
-            replace(dir, OsStr::new(name), &content, mode).map_err(|_| config_denied())?;
+            let config = read(dir, OsStr::new(name)).map_err(|_| config_denied())?;
+            judge(None, &config.content, place)?;
+            replace(dir, OsStr::new(name), &config).map_err(|_| config_denied())?;
         }
     }
     Ok(())
 }
 
-/// Puts `source` in the place of the configuration `name` in `dir`, as a copy.
+/// Puts `source` in the place of the configuration `name` in `dir`, as a copy, as rename(2) would.
 pub(crate) fn commit_config(
     source: (BorrowedFd<'_>, &OsStr),
     dir: BorrowedFd<'_>,
     name: &OsStr,
     place: &gitconfig::Place<'_>,
 ) -> Result<Result<(), Errno>, Denied> {
-    let (content, mode) = match read(source.0, source.1) {
+    let copied = copy_config(source, dir, name, place)?;
+    Ok(copied.and_then(|()| unlinkat(source.0, source.1, AtFlags::empty())))
+}
+
+/// The same, and leaves the source where it is.
+pub(crate) fn copy_config(
+    source: (BorrowedFd<'_>, &OsStr),
+    dir: BorrowedFd<'_>,
+    name: &OsStr,
+    place: &gitconfig::Place<'_>,
+) -> Result<Result<(), Errno>, Denied> {
+    let config = match read(source.0, source.1) {
         Ok(found) => found,
         Err(Errno::NOENT) => return Ok(Err(Errno::NOENT)),
         Err(_) => return Err(config_denied()),
     };
     let old = match read(dir, name) {
-        Ok((old, _)) => Some(old),
+        Ok(old) => Some(old.content),
         Err(Errno::NOENT) => None,
         Err(_) => return Err(config_denied()),
     };
-    judge(old.as_deref(), &content, place)?;
-    Ok(replace(dir, name, &content, mode)
-        .and_then(|()| unlinkat(source.0, source.1, AtFlags::empty())))
+    judge(old.as_deref(), &config.content, place)?;
+    Ok(replace(dir, name, &config))
 }
 
 fn is_empty(dir: &OwnedFd) -> bool {
@@ -194,24 +239,32 @@ pub(crate) fn holds_samples_only(dir: &OwnedFd) -> bool {
 const DIRECTORY_ITSELF: OFlags =
     OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
 
-fn judge(old: Option<&[u8]>, new: &[u8], place: &gitconfig::Place<'_>) -> Result<(), Denied> {
+pub(crate) fn judge(
+    old: Option<&[u8]>,
+    new: &[u8],
+    place: &gitconfig::Place<'_>,
+) -> Result<(), Denied> {
     gitconfig::judge_at(old, new, place)
         .map_err(|refused| Denied { rule: "git config".to_owned(), why: refused.to_string() })
 }
 
 /// A regular file, no link, of bearable length.
-fn read(dir: BorrowedFd<'_>, name: &OsStr) -> Result<(Vec<u8>, Mode), Errno> {
+pub(crate) fn read(dir: BorrowedFd<'_>, name: &OsStr) -> Result<Config, Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = openat(dir, name, flags, NO_MODE)?;
-    let found = fstat(&file)?;
+    read_open(&openat(dir, name, flags, NO_MODE)?)
+}
+
+/// From its beginning, wherever others have read to.
+pub(crate) fn read_open(file: &OwnedFd) -> Result<Config, Errno> {
+    let found = fstat(file)?;
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
         return Err(Errno::INVAL);
     }
     let mut content = Vec::new();
     let mut part = [0; 8192];
     loop {
-        match rustix::io::read(&file, &mut part)? {
-            0 => return Ok((content, Mode::from_raw_mode(found.st_mode & 0o777))),
+        match rustix::io::pread(file, &mut part, content.len() as u64)? {
+            0 => return Ok(Config { content, attributes: Attributes::of(&found) }),
             length => content.extend_from_slice(&part[..length]),
         }
         if content.len() > LONGEST_CONFIG {
@@ -220,13 +273,16 @@ fn read(dir: BorrowedFd<'_>, name: &OsStr) -> Result<(Vec<u8>, Mode), Errno> {
     }
 }
 
-fn replace(dir: BorrowedFd<'_>, name: &OsStr, content: &[u8], mode: Mode) -> Result<(), Errno> {
+/// Writes a new file and renames it into place: nobody but us ever had it open for writing.
+pub(crate) fn replace(dir: BorrowedFd<'_>, name: &OsStr, config: &Config) -> Result<(), Errno> {
     // One left behind by a broker that was killed here.
     let _ = unlinkat(dir, COPY, AtFlags::empty());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Attributes { mode, .. } = config.attributes;
     let copy = openat(dir, COPY, flags, mode)?;
-    let written = write_all(&copy, content)
+    let written = write_all(&copy, &config.content)
         .and_then(|()| rustix::fs::fchmod(&copy, mode))
+        .and_then(|()| rustix::fs::futimens(&copy, &config.attributes.times()))
         .and_then(|()| renameat_with(dir, COPY, dir, name, RenameFlags::empty()));
     if written.is_err() {
         let _ = unlinkat(dir, COPY, AtFlags::empty());
@@ -234,7 +290,7 @@ fn replace(dir: BorrowedFd<'_>, name: &OsStr, content: &[u8], mode: Mode) -> Res
     written
 }
 
-fn write_all(file: &OwnedFd, mut content: &[u8]) -> Result<(), Errno> {
+pub(crate) fn write_all(file: &OwnedFd, mut content: &[u8]) -> Result<(), Errno> {
     while !content.is_empty() {
         let written = rustix::io::write(file.as_fd(), content)?;
         content = &content[written..];

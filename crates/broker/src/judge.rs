@@ -34,8 +34,10 @@ pub(crate) enum Coming<'a> {
     Directory,
     /// A file, socket or pipe, new or old.
     Written,
-    /// A symbolic link, or a second name of something.
+    /// A second name of something.
     Link,
+    /// A new symbolic link.
+    SymbolicLink,
     /// A directory from elsewhere, with all that is in it.
     MovedDirectory(BorrowedFd<'a>),
     /// Something else from elsewhere.
@@ -52,7 +54,7 @@ pub(crate) enum Allowed {
     AsNewborn,
     /// Afterwards, the directory around it counts as one that was there before.
     AsOldRepository,
-    /// Only as a copy that is judged by its content.
+    /// Only as a copy that is judged by its content; what is written in place, by a staging file.
     AsGitConfig,
 }
 
@@ -75,7 +77,10 @@ impl Judge {
             return Err(Denied::by(hit));
         }
         // On the way to a listed name: a directory that has it, or a link to where it is free.
-        if matches!(coming, Coming::MovedDirectory(_) | Coming::Link | Coming::MovedLink) {
+        if matches!(
+            coming,
+            Coming::MovedDirectory(_) | Coming::Link | Coming::SymbolicLink | Coming::MovedLink
+        ) {
             for below in self.matcher.below(tree, &place.path, &mut is_old) {
                 let counts = match coming {
                     Coming::MovedDirectory(source) => is_there(source, &below),
@@ -134,10 +139,10 @@ impl Judge {
         let is_git_directory =
             Part::of(dir_name) == Some(Part::Itself) || git::is_git_directory(dir, None);
         match (part, coming) {
-            (Part::Config, Coming::Moved) if is_git_directory => Ok(Allowed::AsGitConfig),
-            (Part::Config, Coming::Written | Coming::Link | Coming::MovedLink)
-                if is_git_directory =>
-            {
+            (Part::Config, Coming::Moved | Coming::Written | Coming::Link) if is_git_directory => {
+                Ok(Allowed::AsGitConfig)
+            }
+            (Part::Config, Coming::SymbolicLink | Coming::MovedLink) if is_git_directory => {
                 Err(git::config_denied())
             }
             (Part::Hooks, Coming::MovedDirectory(source)) if is_git_directory => {
@@ -148,11 +153,14 @@ impl Judge {
                     Err(git::hook_denied())
                 }
             }
-            (Part::Hooks, Coming::Written | Coming::Link | Coming::Moved | Coming::MovedLink)
-                if is_git_directory =>
-            {
-                Err(git::hook_denied())
-            }
+            (
+                Part::Hooks,
+                Coming::Written
+                | Coming::Link
+                | Coming::SymbolicLink
+                | Coming::Moved
+                | Coming::MovedLink,
+            ) if is_git_directory => Err(git::hook_denied()),
             (Part::OldRemotes, Coming::Directory) => Ok(Allowed::Plainly),
             (Part::OldRemotes, _) if is_git_directory => Err(git::config_denied()),
             (Part::Marker(marker), _) if !is_git_directory => {

@@ -4,6 +4,8 @@
 use super::*;
 use crate::ground::Ground;
 use crate::place::{Found, Map, Start};
+use crate::staging::tests::WORKING_DIRECTORY;
+use crate::staging::{StagedConfigs, Writer};
 use palisade_guard::Grounds;
 use palisade_plan::model::Guard;
 use palisade_sys::Mode;
@@ -31,6 +33,8 @@ enum Step {
     Remove(String),
     /// Through a descriptor that was opened by an earlier `Write`, whatever the file is called by now.
     WriteHeld(usize, &'static str),
+    /// Closes such a descriptor.
+    CloseHeld(usize),
 }
 
 /// The broker without its notifications.
@@ -39,6 +43,7 @@ struct Scene {
     judge: Judge,
     map: Map,
     held: Vec<fs::File>,
+    staged: StagedConfigs,
 }
 
 impl Scene {
@@ -54,6 +59,7 @@ impl Scene {
             judge: Judge::new(Matcher::new(Grounds::default())),
             map,
             held: Vec::new(),
+            staged: StagedConfigs::default(),
         }
     }
 
@@ -75,11 +81,44 @@ impl Scene {
         self.attempt(step).is_some()
     }
 
+    /// The configuration of a git directory: one open file is closed at once, another one is held.
+    fn write_staged(&mut self, place: &Place, content: &str) -> Option<()> {
+        let alone = WORKING_DIRECTORY.lock().unwrap();
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW;
+        drop(openat(&place.parent, &place.name, flags, Mode::from_raw_mode(0o644)).ok()?);
+        let name = (place.parent.as_fd(), place.name.as_os_str());
+        let writer = || Writer { pid: 1, executable: Vec::new() };
+        let mut open = |flags| self.staged.open(self.map.proc, name, flags, writer).ok();
+        let (written, held) = (open(OFlags::WRONLY | OFlags::TRUNC)?, open(OFlags::RDWR)?);
+        drop(alone);
+        rustix::io::write(&written, content.as_bytes()).ok()?;
+        self.held.push(held.into());
+        drop(written);
+        self.settle()
+    }
+
+    /// Whether nothing was refused.
+    fn settle(&mut self) -> Option<()> {
+        let mut refused = 0;
+        if self.staged.hear() {
+            for staged in self.staged.closed() {
+                let git_dir = self.map.path_of(staged.dir.as_fd()).ok()?;
+                let place = gitconfig::Place { git_dir: &git_dir, tree: &git_dir };
+                refused += usize::from(staged.commit(&place).is_err());
+            }
+        }
+        self.staged.forget_unwritten();
+        (refused == 0).then_some(())
+    }
+
     fn attempt(&mut self, step: &Step) -> Option<()> {
         match step {
             Step::Write(path, content) => {
                 let place = self.place(path)?;
                 let allowed = self.judge.may_come(&place, Coming::Written).ok()?;
+                if allowed == Allowed::AsGitConfig {
+                    return self.write_staged(&place, content);
+                }
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
                 let mode = Mode::from_raw_mode(0o755);
                 let file = openat(&place.parent, &place.name, flags, mode).ok()?;
@@ -95,13 +134,18 @@ impl Scene {
             }
             Step::SymbolicLink(target, path) => {
                 let place = self.place(path)?;
-                let allowed = self.judge.may_come(&place, Coming::Link).ok()?;
+                let allowed = self.judge.may_come(&place, Coming::SymbolicLink).ok()?;
                 symlinkat(target.as_str(), &place.parent, &place.name).ok()?;
                 self.note(&place, allowed);
             }
             Step::Link(from, to) => {
                 let (from, to) = (self.place(from)?, self.place(to)?);
-                self.judge.may_come(&to, Coming::Link).ok()?;
+                if self.judge.may_come(&to, Coming::Link).ok()? == Allowed::AsGitConfig {
+                    let source = (from.parent.as_fd(), from.name.as_os_str());
+                    let place = setting(&to, to.directory());
+                    let copied = git::copy_config(source, to.parent.as_fd(), &to.name, &place);
+                    return copied.ok()?.ok();
+                }
                 self.judge.may_be_linked(&from).ok()?;
                 linkat(&from.parent, &from.name, &to.parent, &to.name, AtFlags::empty()).ok()?;
             }
@@ -137,6 +181,13 @@ impl Scene {
                 file.rewind().ok()?;
                 file.set_len(0).ok()?;
                 file.write_all(content.as_bytes()).ok()?;
+            }
+            Step::CloseHeld(index) => {
+                let count = self.held.len().max(1);
+                if index % count < self.held.len() {
+                    drop(self.held.remove(index % count));
+                }
+                return self.settle();
             }
         }
         Some(())
@@ -432,7 +483,8 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => (any_path(), any_path()).prop_map(|(from, to)| Step::Link(from, to)),
         1 => (any_path(), any_path()).prop_map(|(from, to)| Step::SymbolicLink(format!("../{from}"), to)),
         2 => any_path().prop_map(Step::Remove),
-        1 => (any::<usize>(), any_content()).prop_map(|(index, content)| Step::WriteHeld(index, content)),
+        2 => (any::<usize>(), any_content()).prop_map(|(index, content)| Step::WriteHeld(index, content)),
+        1 => any::<usize>().prop_map(Step::CloseHeld),
     ]
 }
 

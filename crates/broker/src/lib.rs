@@ -16,6 +16,7 @@
 mod absent;
 mod call;
 mod caller;
+mod config_calls;
 mod descriptor;
 mod executing;
 mod gate;
@@ -40,6 +41,7 @@ mod signals;
 mod slow;
 #[cfg(test)]
 mod stage;
+mod staging;
 mod touch;
 
 pub use message::{Blocked, LONGEST_MESSAGE, Message, NotExecuted, Protected};

@@ -24,6 +24,9 @@ pub enum Message {
     NotExecuted(NotExecuted),
     /// A socket was put into a tree of the host's: somebody there may connect to it.
     Socket { path: Vec<u8>, pid: u32 },
+    /// Whether git configuration is being written whose content is yet to be judged: until then the broker is not to be
+    /// ended.
+    Staging { is_open: bool },
     /// A call that waits for a [`Reply`](crate::Reply).
     Touch(Touch),
     /// A call that was let go on for once is over.
@@ -118,6 +121,10 @@ impl Message {
                 packet.add(path);
                 packet.number(u64::from(*pid));
             }
+            Self::Staging { is_open } => {
+                packet.add(b"staging");
+                packet.number(u64::from(*is_open));
+            }
             Self::Lost { count, suspicious } => {
                 packet.add(b"lost");
                 packet.number(*count);
@@ -165,6 +172,7 @@ impl Message {
                 executable: fields.next()?.to_vec(),
             }),
             b"socket" => Self::Socket { path: fields.next()?.to_vec(), pid: fields.number()? },
+            b"staging" => Self::Staging { is_open: fields.number::<u8>()? == 1 },
             b"touch" => Self::Touch(Touch::decode(&mut fields)?),
             b"returned" => Self::Returned { touch: fields.number()? },
             b"withdrawn" => Self::Withdrawn { touch: fields.number()? },

@@ -9,6 +9,7 @@ use crate::judge::{Allowed, Coming, Denied, Judge};
 use crate::lock::{Company, Lock};
 use crate::place::{Found, Map, Place, Start};
 use crate::slow;
+use crate::staging::StagedConfigs;
 use crate::{DIRECTORY, NO_MODE};
 use palisade_sys::notify::Response;
 use palisade_sys::{Errno, Mode, OFlags};
@@ -48,6 +49,8 @@ pub(crate) struct Workshop {
     pub(crate) company: Company,
     pub(crate) map: Map,
     pub(crate) judge: Judge,
+    /// Git configuration that is being written.
+    pub(crate) staged: StagedConfigs,
     pub(crate) umasks: Umasks,
     /// What was set last.
     pub(crate) own_umask: Mode,
@@ -148,6 +151,10 @@ impl Workshop {
         }
         let allowed = self.judged(&place, Coming::Written)?;
         self.take_umask(caller)?;
+        if allowed == Allowed::AsGitConfig {
+            let mode = Mode::from_raw_mode(mode & 0o7777);
+            return self.open_config(caller, &place, flags, mode);
+        }
         let is_new = flags.contains(OFlags::CREATE | OFlags::EXCL);
         // A pipe without a reader, or a file with a lease, would keep us; a new file has neither.
         let waiting = if is_new { OFlags::empty() } else { OFlags::NONBLOCK };
@@ -191,6 +198,9 @@ impl Workshop {
         let bytes = caller.path(path.address)?;
         let place = self.file_place(Start::Caller(caller, path.dir), &bytes)?;
         let allowed = self.judged(&place, Coming::Written)?;
+        if allowed == Allowed::AsGitConfig && kind != FileType::RegularFile {
+            return Err(Stop::Denied(place.path, git::config_denied()));
+        }
         self.take_umask(caller)?;
         caller.confirm()?;
         mknodat(&place.parent, &place.name, kind, Mode::from_raw_mode(mode & 0o7777), 0)?;
@@ -286,6 +296,7 @@ impl Workshop {
         }
         let new = self.file_place(Start::Caller(caller, to.dir), &new)?;
         let allowed = self.judged(&new, Coming::Link)?;
+        let is_config = allowed == Allowed::AsGitConfig;
         let number = if old.is_empty() && flags.contains(AtFlags::EMPTY_PATH) {
             Some(from.dir)
         } else if flags.contains(AtFlags::SYMLINK_FOLLOW) {
@@ -294,6 +305,9 @@ impl Workshop {
             None
         };
         if let Some(number) = number {
+            if is_config {
+                return Err(Stop::Denied(new.path, git::config_denied()));
+            }
             return self.link_descriptor(caller, number, &new);
         }
         let start = Start::Caller(caller, from.dir);
@@ -303,6 +317,9 @@ impl Workshop {
             self.map.locate(start, &old)?
         };
         let old = ours(found)?;
+        if is_config {
+            return self.link_config(caller, &old, &new);
+        }
         self.judge.may_be_linked(&old).map_err(|denied| Stop::Denied(old.path.clone(), denied))?;
         caller.confirm()?;
         linkat(&old.parent, &old.name, &new.parent, &new.name, AtFlags::empty())?;
@@ -317,7 +334,7 @@ impl Workshop {
         }
         let bytes = caller.path(path.address)?;
         let place = self.file_place(Start::Caller(caller, path.dir), &bytes)?;
-        let allowed = self.judged(&place, Coming::Link)?;
+        let allowed = self.judged(&place, Coming::SymbolicLink)?;
         caller.confirm()?;
         symlinkat(OsStr::from_bytes(&target), &place.parent, &place.name)?;
         self.note(&place, allowed);
@@ -334,8 +351,12 @@ impl Workshop {
             Some(number) => self.held_for_writing(caller, number)?,
             None => self.map.open_to_truncate(Start::Caller(caller, path.dir), &bytes)?,
         };
-        if let Some(place) = self.present_place(&file)? {
-            self.judge.may_be_linked(&place).map_err(|denied| Stop::Denied(place.path, denied))?;
+        let place = self.present_place(&file)?;
+        let mut config = None;
+        if let Some(place) = &place {
+            let judged = self.judge.may_come(place, Coming::Written);
+            let allowed = judged.map_err(|denied| Stop::Denied(place.path.clone(), denied))?;
+            config = (allowed == Allowed::AsGitConfig).then_some(place);
         }
         let limit = caller.largest_file().ok_or(Errno::SRCH)?;
         caller.confirm()?;
@@ -343,6 +364,9 @@ impl Workshop {
         // setrlimit(2): for the caller's limit it is the broker that would be asked.
         if length > limit && length > found.st_size.cast_unsigned() {
             return Err(Errno::FBIG.into());
+        }
+        if let Some(place) = config {
+            return self.truncate_config(caller, place, length);
         }
         rustix::fs::ftruncate(&file, length)?;
         Ok(done())
@@ -373,6 +397,9 @@ impl Workshop {
         }
         let place = self.file_place(Start::Caller(caller, CWD), path)?;
         let allowed = self.judged(&place, Coming::Written)?;
+        if allowed == Allowed::AsGitConfig {
+            return Err(Stop::Denied(place.path, git::config_denied()));
+        }
         let socket = caller.take(socket)?;
         self.take_umask(caller)?;
         caller.confirm()?;

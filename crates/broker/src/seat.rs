@@ -14,6 +14,7 @@ use crate::message::Message;
 use crate::perform::Workshop;
 use crate::place::Map;
 use crate::serve::{Desk, Teller, serve};
+use crate::staging::StagedConfigs;
 use crate::{DIRECTORY, NO_MODE};
 use palisade_bpf::FilterSpec;
 use palisade_guard::{Grounds, Matcher};
@@ -180,6 +181,7 @@ fn desk<'p>(
             company: Company::Shared,
             map: Map { ground: Ground::of(duties.guard), proc: host_proc },
             judge: Judge::new(matcher),
+            staged: StagedConfigs::default(),
             umasks: Umasks::default(),
             own_umask: cleared_umask(),
         },

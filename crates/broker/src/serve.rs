@@ -7,7 +7,6 @@ use crate::judge::Denied;
 use crate::message::{Blocked, Message, NotExecuted, Protected};
 use crate::perform::{Done, Workshop};
 use crate::program::{self, Meant};
-use crate::seat::nobody_left;
 use crate::slow::Helpers;
 use palisade_bpf::{Answer, Arch, FilterSpec, Notice, SeccompData, table};
 use palisade_plan::model::Executables;
@@ -57,12 +56,14 @@ pub(crate) fn serve(mut desk: Desk<'_>) -> ! {
             }
         }
         let received = desk.listener.receive();
+        // What a caller closed before this call is in place when it is answered.
+        desk.settle();
         helpers.tidy(desk.listener);
         desk.teller.tell_of_lost();
         match received {
             Ok(notification) => desk.answer(&calls, &mut helpers, &notification),
             // Once the last caller is gone this is the answer for ever: not to be asked for again.
-            Err(Errno::NOENT) if has_hung_up(desk.listener) => nobody_left(),
+            Err(Errno::NOENT) if has_hung_up(desk.listener) => desk.leave(),
             // The caller died before it was received, or we were woken for nothing.
             Err(Errno::NOENT | Errno::INTR) => {}
             Err(errno) => {
@@ -133,7 +134,7 @@ impl Desk<'_> {
 
     /// Whether nothing is to be done but to receive calls.
     fn is_idle(&self) -> bool {
-        self.gate.as_ref().is_none_or(Gate::is_idle)
+        self.gate.as_ref().is_none_or(Gate::is_idle) && self.workshop.staged.is_empty()
     }
 
     pub(crate) fn perform(
@@ -144,7 +145,10 @@ impl Desk<'_> {
         call: Call,
     ) {
         let id = notification.id;
-        match self.workshop.perform(caller, call) {
+        let was_staging = !self.workshop.staged.is_empty();
+        let performed = self.workshop.perform(caller, call);
+        self.tell_of_staging(was_staging);
+        match performed {
             Done::Answer(response) => self.respond(id, response),
             Done::File(file) => {
                 let close_on_exec = call.wants_close_on_exec();

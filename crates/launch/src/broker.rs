@@ -14,6 +14,7 @@ use palisade_sys::proc;
 use palisade_sys::seccomp::SeccompFlags;
 use palisade_sys::{At as _, Errno};
 use rustix::net::RecvFlags;
+use std::cell::Cell;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
@@ -21,6 +22,9 @@ const STEP: &str = "starting the broker";
 
 /// It has room for hundreds of answers, and takes microseconds for each.
 const LONGEST_SEND: Duration = Duration::from_secs(5);
+
+/// For a few small files to be written, on a slow disk.
+const LONGEST_COMMIT: Duration = Duration::from_secs(5);
 
 /// The ends of its sockets, made before anybody is forked.
 #[derive(Debug)]
@@ -57,6 +61,8 @@ impl Ends {
 pub(crate) struct Broker {
     helper: Helper,
     news: OwnedFd,
+    /// Whether it has git configuration to judge that was written and not closed.
+    is_staging: Cell<bool>,
 }
 
 impl Broker {
@@ -95,12 +101,19 @@ impl Broker {
                 confine,
             })
         })?;
-        Ok((Self { helper, news }, usher))
+        Ok((Self { helper, news, is_staging: Cell::new(false) }, usher))
     }
 
     /// Ends it, if it has not ended by itself.
     pub(crate) fn dismiss(&self) {
-        self.helper.dismiss();
+        if self.is_staging.get() && self.helper.is_serving() {
+            // It commits what was written last, and leaves. If it cannot, that is not committed.
+            self.helper.expect_end();
+            let _ = rustix::net::shutdown(&self.news, rustix::net::Shutdown::Write);
+            self.helper.ends_within(LONGEST_COMMIT);
+        } else {
+            self.helper.dismiss();
+        }
     }
 
     /// Readable when there is a message, or the broker is gone. None once that is known: its end would be
@@ -113,17 +126,26 @@ impl Broker {
     pub(crate) fn receive(&self) -> Result<News, LaunchError> {
         const STEP: &str = "listening to the broker";
         let mut packet = [0; LONGEST_MESSAGE];
-        match rustix::net::recv(&self.news, packet.as_mut_slice(), RecvFlags::DONTWAIT) {
-            Ok((_, 0)) | Err(Errno::CONNRESET) => {
-                // Whether it left in order or died is for the register to know.
-                self.helper.has_closed();
-                Ok(News::None)
-            }
-            Ok((_, length)) => Message::decode(&packet[..length])
-                .map(News::Message)
-                .ok_or_else(|| LaunchError::new(STEP, "a message that does not parse")),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(News::None),
-            Err(errno) => Err(errno).call("recv").during(STEP),
+        loop {
+            let received =
+                rustix::net::recv(&self.news, packet.as_mut_slice(), RecvFlags::DONTWAIT);
+            return match received {
+                Ok((_, 0)) | Err(Errno::CONNRESET) => {
+                    // Whether it left in order or died is for the register to know.
+                    self.helper.has_closed();
+                    Ok(News::None)
+                }
+                Ok((_, length)) => match Message::decode(&packet[..length]) {
+                    Some(Message::Staging { is_open }) => {
+                        self.is_staging.set(is_open);
+                        continue;
+                    }
+                    Some(message) => Ok(News::Message(message)),
+                    None => Err(LaunchError::new(STEP, "a message that does not parse")),
+                },
+                Err(Errno::AGAIN | Errno::INTR) => Ok(News::None),
+                Err(errno) => Err(errno).call("recv").during(STEP),
+            };
         }
     }
 }

@@ -204,6 +204,11 @@ impl Helper {
         }
     }
 
+    /// Waits for its end, no longer than `patience`.
+    pub(crate) fn ends_within(&self, patience: Duration) -> bool {
+        self.0.ends_within(patience)
+    }
+
     pub(crate) fn is_serving(&self) -> bool {
         self.0.phase.get() == Phase::Serving
     }

@@ -61,8 +61,11 @@ impl Incidents {
     /// Counts a message, and tells `log` what of it belongs in the audit log.
     pub(crate) fn hear(&mut self, message: Message, log: &mut dyn FnMut(Kind)) -> Verdict {
         match message {
-            // The gate's; without one nothing is notified that would be told so.
-            Message::Touch(_) | Message::Returned { .. } | Message::Withdrawn { .. } => {}
+            // The gate's; without one nothing is notified that would be told so. The launcher's.
+            Message::Touch(_)
+            | Message::Returned { .. }
+            | Message::Withdrawn { .. }
+            | Message::Staging { .. } => {}
             Message::Blocked(blocked) => return self.blocked(blocked, log),
             Message::Protected(protected) => self.protected(protected, log),
             Message::NotExecuted(refused) => self.not_executed(refused, log),

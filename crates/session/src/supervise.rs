@@ -285,7 +285,9 @@ impl<'p> Watch<'p> {
                     ending = Some(how);
                     self.deadlines.forget();
                     self.limits.forget();
-                    // Nobody is left to serve; the sandbox's mounts go with the last of the two.
+                    // Nobody is left to serve; the sandbox's mounts go with the last of the two. What the broker
+                    // said so far tells whether it has something to finish.
+                    self.hear_broker(usize::MAX)?;
                     self.running.dismiss_helpers();
                 }
                 Turn::Message(FromInit::Stopped(_)) => self.suspend()?,

@@ -9,6 +9,7 @@ mod error;
 pub mod fdpass;
 mod flags;
 pub mod landlock;
+pub mod lease;
 pub mod mounts;
 pub mod net;
 pub mod notify;

@@ -1,0 +1,177 @@
+//! Calls that write the configuration of a git directory in place, by name: performed on staging files, and committed
+//! when those are closed.
+
+use crate::caller::Caller;
+use crate::git;
+use crate::ground::Standing;
+use crate::judge::Denied;
+use crate::lock::Company;
+use crate::message::{Message, Protected};
+use crate::perform::{Done, Stop, Workshop, done};
+use crate::place::Place;
+use crate::seat::nobody_left;
+use crate::serve::{Desk, number_of};
+use crate::slow;
+use crate::staging::Writer;
+use palisade_guard::gitconfig;
+use palisade_sys::{Errno, Mode, OFlags};
+use rustix::fs::{FileType, fstat, openat};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
+
+/// What was written and not committed.
+#[derive(Debug)]
+pub(crate) struct NotCommitted {
+    pub(crate) path: PathBuf,
+    pub(crate) denied: Denied,
+    pub(crate) writer: Writer,
+}
+
+impl Workshop {
+    /// The umask is the caller's by now.
+    pub(crate) fn open_config(
+        &mut self,
+        caller: &Caller,
+        place: &Place,
+        flags: OFlags,
+        mode: Mode,
+    ) -> Result<Done, Stop> {
+        // Makes it if that is asked for, and finds the kernel's answer if it may not be opened.
+        let untouched = flags.difference(OFlags::TRUNC)
+            | OFlags::NOFOLLOW
+            | OFlags::CLOEXEC
+            | OFlags::NOCTTY
+            | OFlags::NONBLOCK;
+        caller.confirm()?;
+        let present = openat(&place.parent, &place.name, untouched, mode)?;
+        if FileType::from_raw_mode(fstat(&present)?.st_mode) != FileType::RegularFile {
+            return Err(Stop::Denied(place.path.clone(), git::config_denied()));
+        }
+        if flags & OFlags::RWMODE != OFlags::RDONLY {
+            return self.stage(caller, place, flags).map(Done::File);
+        }
+        if flags.contains(OFlags::TRUNC) {
+            self.stage(caller, place, OFlags::WRONLY | OFlags::TRUNC)?;
+        }
+        rustix::fs::fcntl_setfl(&present, flags & slow::SETTABLE)?;
+        Ok(Done::File(present))
+    }
+
+    pub(crate) fn truncate_config(
+        &mut self,
+        caller: &Caller,
+        place: &Place,
+        length: u64,
+    ) -> Result<Done, Stop> {
+        let file = self.stage(caller, place, OFlags::WRONLY)?;
+        rustix::fs::ftruncate(&file, length)?;
+        Ok(done())
+    }
+
+    /// Gives the configuration that a link would be to: a copy, since what has two names could be written by the other.
+    pub(crate) fn link_config(
+        &mut self,
+        caller: &Caller,
+        old: &Place,
+        new: &Place,
+    ) -> Result<Done, Stop> {
+        if self.company == Company::Shared {
+            return Err(Stop::NotAlone);
+        }
+        if git::exists(new.parent.as_fd(), &new.name) {
+            return Err(Errno::EXIST.into());
+        }
+        caller.confirm()?;
+        let source = (old.parent.as_fd(), old.name.as_os_str());
+        let setting = gitconfig::Place {
+            git_dir: new.directory(),
+            tree: new.tree.as_deref().unwrap_or(new.directory()),
+        };
+        match git::copy_config(source, new.parent.as_fd(), &new.name, &setting) {
+            Ok(result) => result?,
+            Err(denied) => return Err(Stop::Denied(new.path.clone(), denied)),
+        }
+        Ok(done())
+    }
+
+    fn stage(&mut self, caller: &Caller, place: &Place, flags: OFlags) -> Result<OwnedFd, Stop> {
+        let writer = || Writer { pid: number_of(caller.thread), executable: caller.program() };
+        let name = (place.parent.as_fd(), place.name.as_os_str());
+        Ok(self.staged.open(self.map.proc, name, flags, writer)?)
+    }
+
+    /// Commits what was closed since the last time, and gives what could not be.
+    pub(crate) fn settle(&mut self) -> Vec<NotCommitted> {
+        let mut refused = Vec::new();
+        if self.staged.is_empty() {
+            return refused;
+        }
+        if self.staged.hear() {
+            if self.lock.take(Company::Alone).is_err() {
+                // Tried again with the next call.
+                return refused;
+            }
+            for staged in self.staged.closed() {
+                let Ok(git_dir) = self.map.path_of(staged.dir.as_fd()) else { continue };
+                let path = git_dir.join(&staged.name);
+                let tree = match self.map.ground.standing(&path) {
+                    Standing::In(tree) => tree,
+                    Standing::Unjudged | Standing::Elsewhere => &git_dir,
+                };
+                let place = gitconfig::Place { git_dir: &git_dir, tree };
+                if let Err(denied) = staged.commit(&place) {
+                    refused.push(NotCommitted { path, denied, writer: staged.writer.clone() });
+                }
+            }
+            self.lock.release();
+        }
+        self.staged.forget_unwritten();
+        refused
+    }
+
+    /// The same when nobody is left who could write.
+    pub(crate) fn settle_all(&mut self) -> Vec<NotCommitted> {
+        self.staged.close_all();
+        self.settle()
+    }
+}
+
+impl Desk<'_> {
+    /// Asked before every answer, so that a caller finds in place what it, or anybody before it, has closed.
+    pub(crate) fn settle(&mut self) {
+        if !self.workshop.staged.is_empty() {
+            let refused = self.workshop.settle();
+            self.tell_of_refused(refused);
+            self.tell_of_staging(true);
+        }
+    }
+
+    /// Nobody is left to serve, or the supervisor says so.
+    pub(crate) fn leave(&mut self) -> ! {
+        let refused = self.workshop.settle_all();
+        self.tell_of_refused(refused);
+        nobody_left()
+    }
+
+    /// The supervisor waits for us at the end only if there is something to wait for.
+    pub(crate) fn tell_of_staging(&mut self, was_open: bool) {
+        let is_open = !self.workshop.staged.is_empty();
+        if is_open != was_open {
+            self.teller.tell(&Message::Staging { is_open });
+        }
+    }
+
+    fn tell_of_refused(&mut self, refused: Vec<NotCommitted>) {
+        for NotCommitted { path, denied, writer } in refused {
+            self.teller.tell(&Message::Protected(Protected {
+                call: "close".to_owned(),
+                path: path.into_os_string().into_vec(),
+                rule: denied.rule,
+                why: denied.why,
+                pid: writer.pid,
+                executable: writer.executable,
+            }));
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Git configuration that is written in place: by `cp`, `tar`, libgit2, a shell's redirection.
+//!
+//! A descriptor that is open for writing can be written to after its content was judged, and git on the host may read
+//! the file at any moment. So a caller never gets the file that has the name: it gets a staging file without a name, which
+//! holds what the configuration holds. When a descriptor of it is closed for the last time (inotify tells), its content
+//! is read, judged, and written to a new file that is renamed into place, as `git::replace` does. A descriptor or a
+//! mapping that is kept leads to the staging file and nowhere else.
+//!
+//! What stands in place meanwhile is what was judged last. Content that is refused is not committed, and told.
+
+use crate::git::{self, Attributes, Config};
+use crate::judge::Denied;
+use crate::{DIRECTORY, NO_MODE};
+use palisade_guard::gitconfig;
+use palisade_sys::lease::has_writers;
+use palisade_sys::{Errno, Mode, OFlags};
+use rustix::fs::{AtFlags, Stat, fstat, inotify, openat, statat, unlinkat};
+use std::ffi::{OsStr, OsString};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+
+/// As many repositories have their configuration open at a time; each takes four descriptors of ours.
+const MOST: usize = 64;
+/// Ours until it is unlinked, where the file system makes no file without a name.
+const NAMED: &str = "config.palisade-staging";
+/// What a caller's descriptor is opened with.
+const PASSED_ON: OFlags = OFlags::RWMODE
+    .union(OFlags::APPEND)
+    .union(OFlags::TRUNC)
+    .union(OFlags::SYNC)
+    .union(OFlags::DSYNC)
+    .union(OFlags::DIRECT)
+    .union(OFlags::NOATIME);
+
+/// The caller that opened a staging file first, for the message if its content is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Writer {
+    pub(crate) pid: u32,
+    pub(crate) executable: Vec<u8>,
+}
+
+/// The staging files that may still be written to.
+#[derive(Debug, Default)]
+pub(crate) struct StagedConfigs {
+    /// Made with the first of them.
+    events: Option<OwnedFd>,
+    open: Vec<StagedConfig>,
+}
+
+#[derive(Debug)]
+pub(crate) struct StagedConfig {
+    /// What callers write to, open for reading.
+    file: OwnedFd,
+    watch: i32,
+    pub(crate) dir: OwnedFd,
+    pub(crate) name: OsString,
+    /// What has the name now, held so that its number cannot come to another file.
+    present: OwnedFd,
+    /// Of `present`, as we left it.
+    left: Attributes,
+    pub(crate) writer: Writer,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// No descriptor was closed so far.
+    Open,
+    /// One was closed since the last look.
+    Closed,
+    /// What it held then was judged.
+    Judged,
+    /// Its content has no place any more.
+    Superseded,
+}
+
+impl StagedConfigs {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Readable when a descriptor was closed.
+    pub(crate) fn events(&self) -> Option<BorrowedFd<'_>> {
+        self.events.as_ref().filter(|_| !self.is_empty()).map(OwnedFd::as_fd)
+    }
+
+    /// A descriptor to write to instead of the configuration `name`, which exists in `dir`. `proc` is where our own
+    /// descriptors can be opened once more.
+    pub(crate) fn open(
+        &mut self,
+        proc: &OwnedFd,
+        (dir, name): (BorrowedFd<'_>, &OsStr),
+        flags: OFlags,
+        writer: impl FnOnce() -> Writer,
+    ) -> Result<OwnedFd, Errno> {
+        let present = pinned(dir, name)?;
+        let found = fstat(&present)?;
+        let is_same = |staged: &&StagedConfig| staged.name == name && staged.stands_for(&found);
+        if let Some(staged) = self.open.iter().find(is_same) {
+            return reopened(proc, &staged.file, flags & PASSED_ON);
+        }
+        if self.open.len() >= MOST {
+            self.forget_unwritten();
+            if self.open.len() >= MOST {
+                return Err(Errno::NFILE);
+            }
+        }
+        let old = git::read(dir, name)?;
+        let made = unnamed(dir)?;
+        git::write_all(&made, &old.content)?;
+        let file = reopened(proc, &made, OFlags::RDONLY)?;
+        // A descriptor of ours that is closed must not count as the caller's.
+        drop(made);
+        let watch = self.watch(proc, &file)?;
+        let handed_out = reopened(proc, &file, flags & PASSED_ON)?;
+        // Last, since it may be a mode that nobody could open.
+        rustix::fs::fchmod(&handed_out, old.attributes.mode)?;
+        if !flags.contains(OFlags::TRUNC) {
+            rustix::fs::futimens(&handed_out, &old.attributes.times())?;
+        }
+        let dir = openat(dir, ".", DIRECTORY, NO_MODE)?;
+        self.open.push(StagedConfig {
+            file,
+            watch,
+            dir,
+            name: name.to_owned(),
+            present,
+            left: Attributes::of(&found),
+            writer: writer(),
+            state: State::Open,
+        });
+        Ok(handed_out)
+    }
+
+    fn watch(&mut self, proc: &OwnedFd, file: &OwnedFd) -> Result<i32, Errno> {
+        let events = match self.events.take() {
+            Some(events) => events,
+            None => inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC)?,
+        };
+        let events = self.events.insert(events);
+        // inotify_add_watch(2) knows no directory descriptors. Nothing else here depends on the working directory.
+        rustix::process::fchdir(proc)?;
+        let path = format!("self/fd/{}", file.as_raw_fd());
+        let watch = inotify::add_watch(events, path, inotify::WatchFlags::CLOSE_WRITE);
+        let _ = rustix::process::chdir("/");
+        watch
+    }
+
+    /// Takes note of what was closed. True if there is something to commit.
+    pub(crate) fn hear(&mut self) -> bool {
+        let Some(events) = &self.events else { return false };
+        let mut buffer = [MaybeUninit::uninit(); 1024];
+        let mut reader = inotify::Reader::new(events, &mut buffer);
+        while let Ok(event) = reader.next() {
+            let is_lost = event.events().contains(inotify::ReadFlags::QUEUE_OVERFLOW);
+            for staged in &mut self.open {
+                if is_lost || staged.watch == event.wd() {
+                    staged.state = State::Closed;
+                }
+            }
+        }
+        self.open.iter().any(|staged| staged.state == State::Closed)
+    }
+
+    /// As if all of them were closed: nobody is left who could write.
+    pub(crate) fn close_all(&mut self) {
+        for staged in self.open.iter_mut().filter(|staged| staged.state == State::Open) {
+            staged.state = State::Closed;
+        }
+    }
+
+    /// What was closed and is yet to be judged.
+    pub(crate) fn closed(&mut self) -> impl Iterator<Item = &mut StagedConfig> {
+        self.open.iter_mut().filter(|staged| staged.state == State::Closed)
+    }
+
+    /// Lets go of what nobody can write to any more.
+    pub(crate) fn forget_unwritten(&mut self) {
+        let events = self.events.as_ref();
+        self.open.retain(|staged| {
+            let is_needed = match staged.state {
+                State::Superseded => false,
+                State::Closed => true,
+                // Where that cannot be known, the first close is taken for the last.
+                state => has_writers(&staged.file).unwrap_or(state == State::Open),
+            };
+            if !is_needed && let Some(events) = events {
+                let _ = inotify::remove_watch(events, staged.watch);
+            }
+            is_needed
+        });
+    }
+}
+
+impl StagedConfig {
+    /// Whether it is written instead of the file that `found` tells of.
+    fn stands_for(&self, found: &Stat) -> bool {
+        fstat(&self.present)
+            .is_ok_and(|own| (own.st_dev, own.st_ino) == (found.st_dev, found.st_ino))
+    }
+
+    /// Judges what was written, and puts a copy of it in place. Nothing happens if something else has the name by now, or
+    /// nothing has: so it is with any file that is removed while it is open.
+    pub(crate) fn commit(&mut self, place: &gitconfig::Place<'_>) -> Result<(), Denied> {
+        let found = statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW);
+        let Some(found) = found.ok().filter(|found| self.stands_for(found)) else {
+            self.state = State::Superseded;
+            return Ok(());
+        };
+        self.state = State::Judged;
+        let mut new = git::read_open(&self.file).map_err(|_| git::config_denied())?;
+        let old = git::read(self.dir.as_fd(), &self.name).map_err(|_| git::config_denied())?;
+        git::judge(Some(&old.content), &new.content, place)?;
+        // What was set by the name meanwhile, by `os.utime(path)` say, is newer.
+        let now = Attributes::of(&found);
+        if now.mode != self.left.mode {
+            new.attributes.mode = now.mode;
+        }
+        if now.modified != self.left.modified {
+            (new.attributes.accessed, new.attributes.modified) = (now.accessed, now.modified);
+        }
+        self.put(&old, &new).map_err(|errno| Denied {
+            rule: "git config".to_owned(),
+            why: format!("what was written cannot be put in place: {errno}"),
+        })
+    }
+
+    fn put(&mut self, old: &Config, new: &Config) -> Result<(), Errno> {
+        let (dir, name) = (self.dir.as_fd(), self.name.as_os_str());
+        if old.content != new.content {
+            git::replace(dir, name, new)?;
+            self.present = pinned(dir, name)?;
+        } else if old.attributes != new.attributes {
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let present = openat(dir, name, flags, NO_MODE)?;
+            rustix::fs::fchmod(&present, new.attributes.mode)?;
+            rustix::fs::futimens(&present, &new.attributes.times())?;
+        }
+        self.left = Attributes::of(&fstat(&self.present)?);
+        Ok(())
+    }
+}
+
+fn pinned(dir: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+    openat(dir, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, NO_MODE)
+}
+
+/// The same file once more, as another open file.
+fn reopened(proc: &OwnedFd, file: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let path = format!("self/fd/{}", file.as_raw_fd());
+    openat(proc, path, flags | OFlags::CLOEXEC, NO_MODE)
+}
+
+/// A file that has no name and can get none, beside the one it stands for: of the same file system and owner.
+fn unnamed(dir: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    const OURS: Mode = Mode::RUSR.union(Mode::WUSR);
+    let flags = OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC;
+    let made = match openat(dir, ".", flags | OFlags::TMPFILE, OURS) {
+        Err(Errno::OPNOTSUPP | Errno::ISDIR) => {
+            let _ = unlinkat(dir, NAMED, AtFlags::empty());
+            let made = openat(dir, NAMED, flags | OFlags::CREATE | OFlags::NOFOLLOW, OURS)?;
+            unlinkat(dir, NAMED, AtFlags::empty())?;
+            made
+        }
+        made => made?,
+    };
+    // The umask that is set is a caller's.
+    rustix::fs::fchmod(&made, OURS)?;
+    Ok(made)
+}
+
+#[cfg(test)]
+#[path = "staging_tests.rs"]
+pub(crate) mod tests;

@@ -61,6 +61,9 @@ pub(crate) struct CompatArguments {
     /// How often each workload runs on each side [default: 1; 20 with --long].
     #[arg(long)]
     rounds: Option<NonZeroU32>,
+    /// How often a difference is tried again on both sides before it counts.
+    #[arg(long, default_value_t = 3)]
+    retries: u32,
     /// Processes that keep a CPU busy meanwhile [default: 0; 2 with --long].
     #[arg(long)]
     load: Option<usize>,
@@ -153,7 +156,9 @@ pub(crate) fn compat(arguments: &CompatArguments) -> Result<()> {
                 suite,
                 places: &places,
                 rounds: rounds(arguments, form, suite),
+                retries: arguments.retries,
                 by: by(user.as_ref()),
+                differences: &differences,
             };
             records.add(comparison.run(&units)?);
         }

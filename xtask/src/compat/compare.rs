@@ -4,18 +4,16 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 
+use super::differences::Differences;
 use super::parse::{Found, Status};
 use super::place::{Place, Places, Side};
 use super::records::{Outcome, Record};
 use super::run;
 use super::suites::{Suite, Unit};
-
-/// How often a difference is tried again on both sides.
-const RETRIES: u32 = 3;
 
 /// One suite, run by one user.
 #[derive(Debug)]
@@ -23,7 +21,11 @@ pub(crate) struct Comparison<'a> {
     pub(crate) suite: &'a Suite,
     pub(crate) places: &'a Places<'a>,
     pub(crate) rounds: u32,
+    /// How often a difference is tried again on both sides.
+    pub(crate) retries: u32,
     pub(crate) by: &'static str,
+    /// What is known to differ is not tried again.
+    pub(crate) differences: &'a Differences,
 }
 
 /// What became of one test in all its tries.
@@ -90,8 +92,11 @@ impl Comparison<'_> {
         for _ in 0..self.rounds {
             self.round(unit, pair, &mut tallies)?;
         }
-        if tallies.values().any(Tally::may_differ) {
-            for _ in 0..RETRIES {
+        let is_new = |(test, tally): (&String, &Tally)| {
+            tally.may_differ() && !self.differences.mean(&self.suite.name, test, self.by)
+        };
+        if tallies.iter().any(is_new) {
+            for _ in 0..self.retries {
                 self.round(unit, pair, &mut tallies)?;
             }
         }
@@ -119,8 +124,12 @@ impl Comparison<'_> {
         [bare_place, inside_place]: &[Place; 2],
         tallies: &mut BTreeMap<String, Tally>,
     ) -> Result<()> {
-        let (bare, bare_log) = run::run(self.places, bare_place, unit, Side::Bare)?;
-        let (inside, inside_log) = run::run(self.places, inside_place, unit, Side::Inside)?;
+        let whole = Duration::from_secs(self.suite.deadline);
+        let bare = run::run(self.places, bare_place, unit, (Side::Bare, whole))?;
+        let deadline = run::deadline_inside(self.suite, bare.took);
+        let inside = run::run(self.places, inside_place, unit, (Side::Inside, deadline))?;
+        let (bare_log, inside_log) = (bare.log, inside.log);
+        let (bare, inside) = (bare.found, inside.found);
         let differs = |test: &String| {
             bare.status(test) == Status::Passed && inside.status(test) != Status::Passed
         };
@@ -194,7 +203,7 @@ impl Tally {
             (bare, _) if bare.passed == 0 => Outcome::NotCompared,
             (bare, _) if bare.failed() > 0 => Outcome::FlakyBare,
             (_, 0) => Outcome::Same,
-            (_, 1) => Outcome::FlakyInside,
+            (_, 1) if self.inside.tried > 1 => Outcome::FlakyInside,
             _ => Outcome::Differs,
         }
     }

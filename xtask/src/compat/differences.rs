@@ -6,7 +6,7 @@ use std::fs;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use super::records::{Outcome, Record, Records};
+use super::records::{Outcome, Records};
 use super::suites::{self, Suite};
 use crate::requirements::{self, Clause};
 
@@ -60,11 +60,18 @@ impl Differences {
         Ok(Self(list))
     }
 
+    /// Whether a difference of this test is intended.
+    pub(crate) fn mean(&self, suite: &str, test: &str, by: &str) -> bool {
+        self.0
+            .iter()
+            .any(|known| known.tests.iter().any(|pattern| known.names(pattern, (suite, test, by))))
+    }
+
     /// Marks what is intended, and counts what is not.
     pub(crate) fn judge(&self, records: &mut Records, suites: &[Suite]) -> Verdict {
         for record in &mut records.tests {
-            if record.outcome == Outcome::Differs && self.0.iter().any(|known| known.means(record))
-            {
+            let differs = matches!(record.outcome, Outcome::Differs | Outcome::FlakyInside);
+            if differs && self.mean(&record.suite, &record.test, &record.by) {
                 record.outcome = Outcome::Intended;
             }
         }
@@ -79,7 +86,9 @@ impl Differences {
                 let mut ran = records
                     .tests
                     .iter()
-                    .filter(|record| difference.names(pattern, record))
+                    .filter(|record| {
+                        difference.names(pattern, (&record.suite, &record.test, &record.by))
+                    })
                     .peekable();
                 let has_run = ran.peek().is_some();
                 if has_run && !ran.any(|record| record.outcome != Outcome::Same) {
@@ -92,14 +101,10 @@ impl Differences {
 }
 
 impl Difference {
-    fn means(&self, record: &Record) -> bool {
-        self.tests.iter().any(|pattern| self.names(pattern, record))
-    }
-
-    fn names(&self, pattern: &str, record: &Record) -> bool {
-        record.suite == self.suite
-            && self.by.as_ref().is_none_or(|by| *by == record.by)
-            && suites::matches(pattern, &record.test)
+    fn names(&self, pattern: &str, (suite, test, by): (&str, &str, &str)) -> bool {
+        suite == self.suite
+            && self.by.as_ref().is_none_or(|only| only == by)
+            && suites::matches(pattern, test)
     }
 }
 

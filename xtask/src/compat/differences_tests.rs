@@ -1,6 +1,7 @@
 use super::super::parse::Status;
+use super::super::records::Record;
 use super::super::suites::Form;
-use super::{Difference, Differences, Outcome, Record, Records};
+use super::{Difference, Differences, Outcome, Records};
 
 fn record(test: &str, by: &str, outcome: Outcome) -> Record {
     Record {

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
@@ -18,21 +18,39 @@ const PATHS: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 /// Changes into the directory to work in; the project around it is where `sandbox run` starts.
 const IN_WORK: &str = "cd w && exec \"$@\"";
 
-/// Runs the unit once and reads what came of its tests. `kept` is where the log goes if somebody wants it.
+/// How much longer than bare a unit may take inside before it is said to hang.
+const SLOWER: u32 = 5;
+const AT_LEAST: Duration = Duration::from_secs(60);
+
+/// One run of a unit on one side.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) found: Found,
+    pub(crate) log: String,
+    pub(crate) took: Duration,
+}
+
+/// The time inside for a unit that took so long bare: what hangs there must not hold up the rest.
+pub(crate) fn deadline_inside(suite: &Suite, bare: Duration) -> Duration {
+    Duration::from_secs(suite.deadline).min(AT_LEAST + bare * SLOWER)
+}
+
+/// Runs the unit once and reads what came of its tests.
 pub(crate) fn run(
     places: &Places<'_>,
     place: &Place,
     unit: &Unit,
-    side: Side,
-) -> Result<(Found, String)> {
+    (side, deadline): (Side, Duration),
+) -> Result<Ran> {
     let suite = places.needs.suite;
     places.clear(place)?;
     let log = tempfile::tempfile().context("cannot make a log file")?;
     let mut command = command(places, place, unit, side);
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?).process_group(0);
+    let start = Instant::now();
     let mut child =
         command.spawn().with_context(|| format!("cannot start {}", crate::tree::show(&command)))?;
-    let ended = suite::wait_until(&mut child, Duration::from_secs(suite.deadline))?;
+    let ended = suite::wait_until(&mut child, deadline)?;
     let log = suite::read_back(log)?;
     let records = fs::read_to_string(&place.records).unwrap_or_default();
     let status = match ended {
@@ -40,7 +58,8 @@ pub(crate) fn run(
         Ended::Killed => None,
     };
     let output = Output { unit: &unit.name, log: &log, records: &records, status };
-    Ok((suite.parser.parse(&output, &suite.skipped), log))
+    let found = suite.parser.parse(&output, &suite.skipped);
+    Ok(Ran { found, took: start.elapsed(), log })
 }
 
 fn command(places: &Places<'_>, place: &Place, unit: &Unit, side: Side) -> Command {

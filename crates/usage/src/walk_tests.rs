@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::time::Duration;
 
 use palisade_sys::clone::CloneFlags;
 use palisade_sys::mounts::{
@@ -230,18 +231,9 @@ fn a_closed_directory_is_noticed_if_it_is_ours() {
 
 fn change_time(path: &Path) -> SystemTime {
     let stat = fs::metadata(path).unwrap();
-    let time = std::time::Duration::new(stat.ctime().unsigned_abs(), stat.ctime_nsec() as u32);
+    let time =
+        Duration::new(stat.ctime().unsigned_abs(), u32::try_from(stat.ctime_nsec()).unwrap());
     SystemTime::UNIX_EPOCH + time
-}
-
-/// The clock that files have their times from ticks slowly: writes until it has moved on.
-fn write_after(moment: SystemTime, path: &Path, size: usize) {
-    loop {
-        fs::write(path, vec![1; size]).unwrap();
-        if change_time(path) > moment {
-            return;
-        }
-    }
 }
 
 /// Proves: FS-6 flat-start, FS-6 space
@@ -252,43 +244,46 @@ fn what_changed_since_a_moment_is_told_from_what_was_there() {
         (tree.path().join("old"), tree.path().join("grown"), tree.path().join("new"));
     fs::write(&old, vec![1; 1 << 20]).unwrap();
     fs::write(&grown, vec![1; 1 << 20]).unwrap();
-    let before = change_time(&grown).max(change_time(tree.path()));
-    write_after(before, &new, 2 << 20);
-    let since = change_time(&new);
-    write_after(before, &grown, 3 << 20);
+    let since = change_time(&grown).max(change_time(tree.path())) + Duration::from_nanos(1);
+    // The clock that files have their times from ticks slowly.
+    while !fs::metadata(&new).is_ok_and(|new| new.created().unwrap() >= since) {
+        let _ = fs::remove_file(&new);
+        fs::write(&new, vec![1; 2 << 20]).unwrap();
+    }
+    while change_time(&grown) < since {
+        fs::write(&grown, vec![1; 3 << 20]).unwrap();
+    }
     let roots = [Root::open(tree.path()).unwrap()];
     let mut walk = Walk::since(1, since);
     let walked = walk.advance(&roots, None).unwrap().unwrap();
     assert_eq!(walked, count(&[tree.path()]));
-    let directory = fs::metadata(tree.path()).unwrap().blocks() * BLOCK;
-    let changed = walk.changed();
     // The whole of both files, and the directory that the new one was made in.
-    assert_eq!(changed.bytes, 5 * MIB + directory);
-    assert!((1..=3).contains(&changed.inodes), "{changed:?}");
+    let directory = fs::metadata(tree.path()).unwrap().blocks() * BLOCK;
+    assert_eq!(walk.changed(), Held { bytes: 5 * MIB + directory, inodes: 1 });
 }
 
 /// Otherwise a command could have what was there counted twice, and fill as much in its place.
 /// Proves: FS-6 flat-start, FS-6 space
 #[test]
 fn what_is_moved_ahead_of_the_first_walk_counts_once() {
-    for moved in ["directory", "directory/file"] {
-        for entries in 0..12 {
-            let tree = tree();
-            for name in ["directory", "a", "b", "c"] {
-                fs::create_dir(tree.path().join(name)).unwrap();
-                fs::write(tree.path().join(name).join("file"), vec![1; 64 << 10]).unwrap();
-            }
-            let whole = count(&[tree.path()]);
-            let roots = [Root::open(tree.path()).unwrap()];
-            let mut walk = Walk::since(1, SystemTime::UNIX_EPOCH);
-            assert_eq!(walk.advance_entries(&roots, entries).unwrap(), None);
-            for place in ["a/x", "b/x", "c/x"] {
-                fs::rename(tree.path().join(moved), tree.path().join(place)).unwrap();
-                assert_eq!(walk.advance_entries(&roots, 2).unwrap_or(None).is_some(), false);
-                fs::rename(tree.path().join(place), tree.path().join(moved)).unwrap();
-            }
-            let walked = walk.advance(&roots, None).unwrap().unwrap();
-            assert!(walked.bytes <= whole.bytes && walked.inodes <= whole.inodes, "{walked:?}");
+    let cases = ["directory", "directory/file"].into_iter().flat_map(|moved| {
+        ["a/x", "b/x", "c/x"]
+            .into_iter()
+            .flat_map(move |to| (0..14).map(move |entries| (moved, to, entries)))
+    });
+    for (moved, to, entries) in cases {
+        let tree = tree();
+        for name in ["directory", "a", "b", "c"] {
+            fs::create_dir(tree.path().join(name)).unwrap();
+            fs::write(tree.path().join(name).join("file"), vec![1; 64 << 10]).unwrap();
         }
+        let whole = count(&[tree.path()]);
+        let roots = [Root::open(tree.path()).unwrap()];
+        let mut walk = Walk::since(1, SystemTime::UNIX_EPOCH);
+        assert_eq!(walk.advance_entries(&roots, entries).unwrap(), None);
+        fs::rename(tree.path().join(moved), tree.path().join(to)).unwrap();
+        let walked = walk.advance(&roots, None).unwrap().unwrap();
+        let is_once = walked.bytes <= whole.bytes && walked.inodes <= whole.inodes;
+        assert!(is_once, "{moved} to {to} after {entries} entries: {walked:?} of {whole:?}");
     }
 }

@@ -13,6 +13,8 @@ use std::path::Path;
 use thiserror::Error;
 
 static HARMLESS: &[Listed] = list!("../../../resources/guard/git-config.txt");
+/// Of what is not harmless, all that git documents, to say why.
+static REFUSED: &[Listed] = list!("../../../resources/guard/git-config-refused.txt");
 
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refused {
@@ -20,6 +22,8 @@ pub enum Refused {
     Unreadable { line: usize, why: &'static str },
     #[error("`{key}` in line {line} is not known to be harmless")]
     Key { key: String, line: usize },
+    #[error("`{key}` in line {line} {why}")]
+    Harmful { key: String, line: usize, why: &'static str },
     #[error("`{key}` in line {line}: {why}")]
     Value { key: String, line: usize, why: &'static str },
 }
@@ -73,7 +77,10 @@ fn judge_entry(entry: &Entry, place: Option<&Place<'_>>) -> Result<(), Refused> 
         objection_to_worktree(value, place)
     } else {
         let Some(harmless) = HARMLESS.iter().find(|line| names(line.name, entry)) else {
-            return Err(Refused::Key { key, line });
+            return Err(match REFUSED.iter().find(|line| names(line.name, entry)) {
+                Some(refused) => Refused::Harmful { key, line, why: refused.why },
+                None => Refused::Key { key, line },
+            });
         };
         entry
             .parts()
@@ -86,8 +93,8 @@ fn judge_entry(entry: &Entry, place: Option<&Place<'_>>) -> Result<(), Refused> 
     }
 }
 
-/// Whether a key is meant by a line of the list: `section.key`, `section.*.key` with any subsection,
-/// `section.*` for every key of a section, `section.*.*` for those in a subsection.
+/// Whether a key is meant by a line of the list: `section.key`, `section.subsection.key`, and `*` for any subsection or
+/// any name.
 fn names(pattern: &str, entry: &Entry) -> bool {
     let Some(parts) = entry.parts() else { return false };
     let mut pattern = pattern.split('.');
@@ -97,7 +104,9 @@ fn names(pattern: &str, entry: &Entry) -> bool {
     };
     is(section, parts.section)
         && match third {
-            Some(_) => parts.subsection.is_some() && is(third, parts.name),
+            Some(_) => {
+                parts.subsection.is_some_and(|found| is(second, found)) && is(third, parts.name)
+            }
             None => parts.subsection.is_none() && is(second, parts.name),
         }
 }

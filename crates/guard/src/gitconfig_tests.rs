@@ -82,7 +82,8 @@ fn what_runs_a_program_is_refused() {
         assert!(refused(text).is_some(), "{text}");
     }
     let said = refused("[core]\n\tbare = false\n\thooksPath = x\n").unwrap();
-    assert_eq!(said, Refused::Key { key: "core.hookspath".into(), line: 3 });
+    let why = "says where the hooks are that git runs";
+    assert_eq!(said, Refused::Harmful { key: "core.hookspath".into(), line: 3, why });
 }
 
 /// Proves: FS-9 git-keys
@@ -317,5 +318,116 @@ proptest! {
         git(dir.path(), &["config", "--file", "config", "--add", &key, &value]);
         let written = std::fs::read(dir.path().join("config")).unwrap();
         prop_assert_eq!(judge(None, &written), Ok(()), "{:?}", String::from_utf8_lossy(&written));
+    }
+}
+
+/// The keys of git's documentation, with `x` for what may be any name.
+fn documented() -> impl Iterator<Item = (&'static str, Entry)> {
+    let lines = include_str!("../testdata/git-keys.txt").lines();
+    lines.filter(|line| !line.starts_with('#')).map(|key| {
+        let entry = Entry { key: key.replace('*', "x").into_bytes(), value: None, line: 1 };
+        (key, entry)
+    })
+}
+
+/// A key that a new version of git brings is in neither list, and has to be decided.
+///
+/// Proves: FS-9 git-keys
+#[test]
+fn every_key_that_git_documents_is_decided() {
+    assert!(documented().count() > 700);
+    for (key, entry) in documented() {
+        let mut harmless = HARMLESS.iter().filter(|line| names(line.name, &entry));
+        let mut refused = REFUSED.iter().filter(|line| names(line.name, &entry));
+        match (harmless.next(), refused.next()) {
+            (Some(_), None) | (None, Some(_)) => {}
+            // One of a section whose other keys are refused.
+            (Some(exact), Some(section)) => {
+                assert!(
+                    exact.name == key && section.name.ends_with(".*"),
+                    "{key} is in both lists"
+                );
+            }
+            (None, None) => panic!("{key} is in neither list"),
+        }
+    }
+}
+
+/// Proves: FS-9 git-keys, FS-9 list
+#[test]
+fn the_lists_name_nothing_twice_and_nothing_else() {
+    // Of git-lfs, Git for Windows, GitHub's and Microsoft's programs.
+    let own = ["lfs.", "core.longpaths", "branch.*.vscode-", "branch.*.g", "remote.*.gh-"];
+    let known: Vec<Entry> = documented().map(|(_, entry)| entry).collect();
+    for list in [HARMLESS, REFUSED] {
+        for (index, line) in list.iter().enumerate() {
+            let earlier = list[..index].iter().any(|other| other.name == line.name);
+            assert!(!earlier, "{} is there twice", line.name);
+            let is_known = known.iter().any(|entry| names(line.name, entry))
+                || own.iter().any(|section| line.name.starts_with(section));
+            assert!(is_known, "git does not document {}", line.name);
+        }
+    }
+    let kinds = ["program", "file", "place", "connect", "trust"];
+    for line in REFUSED {
+        assert!(kinds.contains(&line.tags), "{}: {}", line.name, line.tags);
+    }
+}
+
+/// Proves: FS-9 git-keys
+#[test]
+fn a_refused_key_says_why() {
+    for (text, words) in [
+        ("[core]\n\tfsmonitor = x\n", "names a program that git runs"),
+        ("[maintenance \"prefetch\"]\n\tenabled\n", "lets git fetch by itself"),
+        ("[gc]\n\trecentObjectsHook = x\n", "is a command that git runs"),
+        ("[hook \"x\"]\n\tcommand = x\n", "is a command that git runs"),
+        ("[of]\n\tnobody = x\n", "is not known to be harmless"),
+    ] {
+        let refused = judge(None, text.as_bytes()).unwrap_err().to_string();
+        assert!(refused.contains(words), "{refused}");
+    }
+}
+
+/// Proves: FS-9 git-keys
+#[test]
+fn values_are_judged_by_their_kind() {
+    for (text, expected) in [
+        ("[format]\n\tpretty = oneline\n", true),
+        ("[format]\n\tpretty = \"format:%h%x09%an %C(auto)%d\"\n", true),
+        ("[format]\n\tpretty = \"%G?\"\n", false),
+        ("[format]\n\tpretty = \"%+GS\"\n", false),
+        ("[format]\n\tpretty = \"% GS\"\n", false),
+        ("[format]\n\tpretty = \"%x1b]52;c;x\"\n", false),
+        ("[format]\n\tpretty = \"%x9b\"\n", false),
+        ("[pretty]\n\tmine = \"%x1B[2J\"\n", false),
+        ("[pretty]\n\tmine = \"%h %s\"\n", true),
+        ("[branch]\n\tsort = -committerdate\n", true),
+        ("[tag]\n\tsort = version:refname\n", true),
+        ("[tag]\n\tsort = \"-signature:grade\"\n", false),
+        ("[tag]\n\tsort = \"%(x)\"\n", false),
+        ("[blame]\n\tignoreRevsFile = .git-blame-ignore-revs\n", true),
+        ("[blame]\n\tignoreRevsFile = ../../secret\n", false),
+        ("[blame]\n\tignoreRevsFile = ~/secret\n", false),
+        ("[blame]\n\tignoreRevsFile = /etc/shadow\n", false),
+        ("[remotes]\n\tall = origin other\n", true),
+        ("[remotes]\n\tall = origin ext::sh\n", false),
+        ("[remotes]\n\tall = origin --upload-pack=x\n", false),
+        ("[pager]\n\tbranch = false\n", true),
+        ("[pager]\n\tbranch = evil\n", false),
+        ("[core]\n\tcommentChar = \";\"\n", true),
+        ("[i18n]\n\tcommitEncoding = latin1\n", true),
+        ("[core]\n\tsharedRepository = 1\n", true),
+        ("[core]\n\tsharedRepository = 0666\n", false),
+        ("[commit]\n\tgpgSign = false\n", true),
+        ("[commit]\n\tgpgSign = true\n", false),
+        ("[status \"color\"]\n\tadded = green\n", true),
+        ("[status \"other\"]\n\tadded = green\n", false),
+        ("[maintenance \"gc\"]\n\tenabled = false\n", true),
+        ("[http]\n\tpostBuffer = 524288000\n", true),
+        ("[http]\n\tproxy = evil.example\n", false),
+        ("[http \"https://x.example\"]\n\tpostBuffer = 1\n", false),
+    ] {
+        assert_eq!(judge(None, text.as_bytes()).is_ok(), expected, "{text}");
     }
 }

@@ -21,9 +21,17 @@ pub(crate) fn objection_to_value(kind: &str, value: Option<&[u8]>) -> Objection 
     match (kind, value) {
         ("any", _) => None,
         // Git itself has no use for them without a value.
-        ("url" | "ref", None) => None,
+        ("url" | "remotes" | "ref" | "text" | "format" | "sort" | "relative", None) => None,
         ("url", Some(url)) => objection_to_url(url),
+        ("remotes", Some(names)) => names
+            .split(u8::is_ascii_whitespace)
+            .filter(|name| !name.is_empty())
+            .find_map(objection_to_url),
         ("ref", Some(value)) => objection_to_argument(value),
+        ("text", Some(value)) => objection_to_text(value),
+        ("format", Some(value)) => objection_to_text(value).or_else(|| objection_to_format(value)),
+        ("sort", Some(value)) => objection_to_sort(value),
+        ("relative", Some(value)) => objection_to_path(value),
         (words, Some(value)) => {
             let is_listed = words.split('|').any(|word| word.as_bytes() == value);
             (!is_listed).then_some("only the plain words that git knows for it are harmless")
@@ -55,7 +63,56 @@ fn objection_to_argument(text: &[u8]) -> Objection {
     if text.starts_with(b"-") {
         return Some(OPTION);
     }
+    objection_to_text(text)
+}
+
+fn objection_to_text(text: &[u8]) -> Objection {
     text.iter().any(u8::is_ascii_control).then_some(CONTROL)
+}
+
+/// PRETTY FORMATS in git-log(1): `%G…` has a signature checked by gpg, `%x…` is any byte, an escape sequence of the
+/// terminal's with it. A sign between the `%` and the letter does not change that.
+fn objection_to_format(format: &[u8]) -> Objection {
+    const HARMLESS_BYTES: [&[u8]; 3] = [b"00", b"09", b"0a"];
+    let is_printable = |digits: &[u8]| {
+        let digits = std::str::from_utf8(digits).unwrap_or_default();
+        u8::from_str_radix(digits, 16).is_ok_and(|byte| matches!(byte, 0x20..=0x7e))
+    };
+    for rest in format.split(|byte| *byte == b'%').skip(1) {
+        let rest = if let [b'+' | b'-' | b' ', rest @ ..] = rest { rest } else { rest };
+        match rest {
+            [b'G', ..] => return Some("git would run gpg for it"),
+            [b'x', digits @ ..] => {
+                let digits = digits.get(..2).unwrap_or_default().to_ascii_lowercase();
+                if !HARMLESS_BYTES.contains(&digits.as_slice()) && !is_printable(&digits) {
+                    return Some(CONTROL);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// FIELD NAMES in git-for-each-ref(1); for `signature` git would run gpg.
+fn objection_to_sort(field: &[u8]) -> Objection {
+    let name = field.strip_prefix(b"-").unwrap_or(field);
+    let is_field = name.iter().all(|byte| byte.is_ascii_alphanumeric() || b":*=,-".contains(byte));
+    if !is_field {
+        return Some("it is not the name of a field");
+    }
+    let has_signature = name.windows(9).any(|part| part.eq_ignore_ascii_case(b"signature"));
+    has_signature.then_some("git would run gpg for it")
+}
+
+fn objection_to_path(path: &[u8]) -> Objection {
+    if let Some(why) = objection_to_argument(path) {
+        return Some(why);
+    }
+    // git_config_pathname(): `~`, `%(prefix)` and `:(optional)` at its beginning are not names.
+    let leads_out = matches!(path.first(), Some(b'/' | b'~' | b'%' | b':'))
+        || parts(path).any(|part| part == b"..");
+    leads_out.then_some("it leads out of the repository")
 }
 
 fn is_remote(name: &[u8]) -> bool {

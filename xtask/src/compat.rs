@@ -20,6 +20,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
+use tempfile::TempDir;
 
 use crate::packages::User;
 use crate::setup::{self, TestUser};
@@ -29,7 +30,7 @@ use crate::{dist, programs};
 use compare::Comparison;
 use differences::Differences;
 use load::Load;
-use place::Places;
+use place::{Needs, Places};
 use records::Records;
 use suites::{Form, Suite};
 
@@ -118,47 +119,24 @@ pub(crate) fn compat(arguments: &CompatArguments) -> Result<()> {
         install(form)?;
     }
     let users = users(arguments)?;
-    let sandbox = match arguments.build {
-        WhichBuild::Dist => dist::static_binary()?,
-        WhichBuild::Debug => programs::build_binary("sandbox", &[])?,
-    };
-    let public = stage::public_directory()?;
-    let sandbox = stage::link_or_copy_into(&sandbox, public.path())?;
-    let toolchain = stage::reachable_toolchain(public.path())?;
-    let sources = wanted
-        .iter()
-        .filter_map(|suite| suite.source.as_ref())
-        .map(|source| Ok((source.package.clone(), fetch::source(source)?)))
-        .collect::<Result<Vec<_>>>()?;
-    let unpacked = fetch::unpacked()?;
-
+    let tools = Tools::new(arguments.build)?;
     let _load = Load::start(arguments.load.unwrap_or(form.busy_processes()))?;
     let mut records = Records::new(form, arguments.filter.is_none() && arguments.suite.is_empty());
-    for user in &users {
-        for suite in &wanted {
-            let places = Places::new(place::Needs {
-                suite,
-                user: user.as_ref(),
-                source: suite
-                    .source
-                    .as_ref()
-                    .and_then(|wanted| {
-                        sources.iter().find(|(package, _)| *package == wanted.package)
-                    })
-                    .map(|(_, directory)| directory.as_path()),
-                toolchain: &toolchain,
-                sandbox: &sandbox,
-                unpacked: &unpacked,
-                keep: arguments.keep,
-            })?;
-            let units = suite.units(form, places.source(), arguments.filter.as_deref())?;
+    for suite in wanted {
+        let source = suite.source.as_ref().map(fetch::source).transpose()?;
+        let units = suite.units(form, source.as_deref(), arguments.filter.as_deref())?;
+        if units.is_empty() {
+            continue;
+        }
+        for user in &users {
+            let needs =
+                Needs { suite, user: user.as_ref(), source: source.as_deref(), tools: &tools };
             let comparison = Comparison {
-                suite,
-                places: &places,
+                places: &Places::new(needs, arguments.keep)?,
+                differences: &differences,
                 rounds: rounds(arguments, form, suite),
                 retries: arguments.retries,
                 by: by(user.as_ref()),
-                differences: &differences,
             };
             records.add(comparison.run(&units)?);
         }
@@ -167,6 +145,41 @@ pub(crate) fn compat(arguments: &CompatArguments) -> Result<()> {
     records.save()?;
     report::print(&records, &verdict, arguments.json, start)?;
     verdict.into_result()
+}
+
+/// What both sides run, where every user can read it.
+#[derive(Debug)]
+struct Tools {
+    sandbox: PathBuf,
+    toolchain: PathBuf,
+    /// Packages that are not installed.
+    unpacked: Vec<PathBuf>,
+    /// Removes all of it in the end.
+    _directory: TempDir,
+}
+
+impl Tools {
+    fn new(build: WhichBuild) -> Result<Self> {
+        let built = match build {
+            WhichBuild::Dist => dist::static_binary()?,
+            WhichBuild::Debug => programs::build_binary("sandbox", &[])?,
+        };
+        let directory = stage::public_directory()?;
+        let unpacked = fetch::unpacked()?
+            .iter()
+            .map(|package| {
+                let copy = directory.path().join(package.file_name().unwrap_or_default());
+                place::copy_tree(package, &copy)?;
+                Ok(copy)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Self {
+            sandbox: stage::link_or_copy_into(&built, directory.path())?,
+            toolchain: stage::reachable_toolchain(directory.path())?,
+            unpacked,
+            _directory: directory,
+        })
+    }
 }
 
 fn chosen<'a>(suites: &'a [Suite], names: &[String]) -> Result<Vec<&'a Suite>> {

@@ -18,7 +18,6 @@ use super::suites::{Suite, Unit};
 /// One suite, run by one user.
 #[derive(Debug)]
 pub(crate) struct Comparison<'a> {
-    pub(crate) suite: &'a Suite,
     pub(crate) places: &'a Places<'a>,
     pub(crate) rounds: u32,
     /// How often a difference is tried again on both sides.
@@ -45,6 +44,10 @@ pub(crate) struct Tries {
 }
 
 impl Comparison<'_> {
+    fn suite(&self) -> &Suite {
+        self.places.needs.suite
+    }
+
     /// Compares these units, as many at once as there are CPUs.
     pub(crate) fn run(&self, units: &[Unit]) -> Result<Vec<Record>> {
         let (able, unable): (Vec<&Unit>, Vec<&Unit>) =
@@ -56,7 +59,12 @@ impl Comparison<'_> {
                 .filter(|program| !is_there(program))
                 .map(String::as_str)
                 .collect();
-            eprintln!("{} {} not run: {} missing", self.suite.name, unit.name, missing.join(", "));
+            eprintln!(
+                "{} {} not run: {} missing",
+                self.suite().name,
+                unit.name,
+                missing.join(", ")
+            );
         }
         let next = AtomicUsize::new(0);
         let records = Mutex::new(Vec::new());
@@ -93,7 +101,7 @@ impl Comparison<'_> {
             self.round(unit, pair, &mut tallies)?;
         }
         let is_new = |(test, tally): (&String, &Tally)| {
-            tally.may_differ() && !self.differences.mean(&self.suite.name, test, self.by)
+            tally.may_differ() && !self.differences.mean(&self.suite().name, test, self.by)
         };
         if tallies.iter().any(is_new) {
             for _ in 0..self.retries {
@@ -107,7 +115,7 @@ impl Comparison<'_> {
         eprintln!(
             "{:4} {} {} … {} same, {} differ, {} not compared, {:.1}s",
             self.by,
-            self.suite.name,
+            self.suite().name,
             unit.name,
             count(Outcome::Same),
             count(Outcome::Differs),
@@ -124,23 +132,23 @@ impl Comparison<'_> {
         [bare_place, inside_place]: &[Place; 2],
         tallies: &mut BTreeMap<String, Tally>,
     ) -> Result<()> {
-        let whole = Duration::from_secs(self.suite.deadline);
+        let whole = Duration::from_secs(self.suite().deadline);
         let bare = run::run(self.places, bare_place, unit, (Side::Bare, whole))?;
-        let deadline = run::deadline_inside(self.suite, bare.took);
+        let deadline = run::deadline_inside(self.suite(), bare.took);
         let inside = run::run(self.places, inside_place, unit, (Side::Inside, deadline))?;
         let (bare_log, inside_log) = (bare.log, inside.log);
         let (bare, inside) = (bare.found, inside.found);
         let differs = |test: &String| {
             bare.status(test) == Status::Passed && inside.status(test) != Status::Passed
         };
-        let name = format!("{}-{}-{}", self.suite.name, unit.name, self.by);
+        let name = format!("{}-{}-{}", self.suite().name, unit.name, self.by);
         if bare.tests.keys().any(differs) {
             run::keep_log(&format!("{name}-bare"), &bare_log)?;
             run::keep_log(&format!("{name}-inside"), &inside_log)?;
         }
         if bare.tests.is_empty() {
             run::keep_log(&format!("{name}-bare"), &bare_log)?;
-            eprintln!("{} {} reports no test, bare", self.suite.name, unit.name);
+            eprintln!("{} {} reports no test, bare", self.suite().name, unit.name);
             // A record all the same: what does not run is seen in the figures.
             tallies.entry(unit.name.clone()).or_default();
         }
@@ -150,7 +158,7 @@ impl Comparison<'_> {
 
     fn record(&self, unit: &Unit, test: &str, tally: &Tally) -> Record {
         Record {
-            suite: self.suite.name.clone(),
+            suite: self.suite().name.clone(),
             unit: unit.name.clone(),
             test: test.to_owned(),
             by: self.by.to_owned(),

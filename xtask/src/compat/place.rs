@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
+use super::Tools;
 use super::suites::{Home, Suite};
 use crate::setup::TestUser;
 use crate::tree;
@@ -28,10 +29,7 @@ pub(crate) struct Needs<'a> {
     pub(crate) suite: &'a Suite,
     pub(crate) user: Option<&'a TestUser>,
     pub(crate) source: Option<&'a Path>,
-    pub(crate) toolchain: &'a Path,
-    pub(crate) sandbox: &'a Path,
-    pub(crate) unpacked: &'a [PathBuf],
-    pub(crate) keep: bool,
+    pub(super) tools: &'a Tools,
 }
 
 /// The places of one suite and one user; removed when dropped.
@@ -55,7 +53,7 @@ pub(crate) struct Place {
 }
 
 impl<'a> Places<'a> {
-    pub(crate) fn new(needs: Needs<'a>) -> Result<Self> {
+    pub(crate) fn new(needs: Needs<'a>, keep: bool) -> Result<Self> {
         let caller = std::env::var_os("HOME").map(PathBuf::from).context("HOME is not set")?;
         let machine_home = needs.user.map_or(caller, |user| user.home.clone());
         // Short: names of sockets have little room.
@@ -64,16 +62,11 @@ impl<'a> Places<'a> {
             .permissions(fs::Permissions::from_mode(0o755))
             .tempdir_in(&machine_home)
             .with_context(|| format!("cannot make a directory in {}", machine_home.display()))?;
-        if needs.keep {
+        if keep {
             directory.disable_cleanup(true);
             eprintln!("kept: {}", directory.path().display());
         }
         Ok(Self { directory, needs, machine_home })
-    }
-
-    /// The unpacked tests, where they are looked up by name.
-    pub(crate) fn source(&self) -> Option<&Path> {
-        self.needs.source
     }
 
     /// A new place.
@@ -142,7 +135,8 @@ fn remove(path: &Path) -> Result<()> {
     tree::succeed(Command::new("rm").arg("-rf").arg(path))
 }
 
-fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+/// Copies a tree with its modes and links; it belongs to the caller then.
+pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     let mut copy = Command::new("cp");
     tree::succeed(
         copy.args(["-R", "--preserve=mode,links", "--no-target-directory"]).arg(from).arg(to),

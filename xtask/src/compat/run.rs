@@ -66,10 +66,10 @@ fn command(places: &Places<'_>, place: &Place, unit: &Unit, side: Side) -> Comma
     let suite = places.needs.suite;
     let mut words: Vec<String> = Vec::new();
     if side == Side::Inside {
-        words.push(places.needs.sandbox.display().to_string());
+        words.push(places.needs.tools.sandbox.display().to_string());
         words.push("run".to_owned());
-        words.extend(["--ro".to_owned(), places.needs.toolchain.display().to_string()]);
-        for package in places.needs.unpacked {
+        words.extend(["--ro".to_owned(), places.needs.tools.toolchain.display().to_string()]);
+        for package in &places.needs.tools.unpacked {
             words.extend(["--ro".to_owned(), package.display().to_string()]);
         }
         words.extend(suite.options.iter().chain(&unit.options).cloned());
@@ -115,14 +115,14 @@ fn path(places: &Places<'_>, place: &Place) -> String {
         _ => PATHS,
     };
     let postgres: String = std::iter::once(Path::new("/"))
-        .chain(places.needs.unpacked.iter().map(AsRef::as_ref))
+        .chain(places.needs.tools.unpacked.iter().map(AsRef::as_ref))
         .flat_map(|root| {
             fs::read_dir(root.join("usr/lib/postgresql")).into_iter().flatten().flatten()
         })
         .map(|version| format!("{}:", version.path().join("bin").display()))
         .collect();
     let own = place.project.join("bin");
-    let toolchain = places.needs.toolchain.join("bin");
+    let toolchain = places.needs.tools.toolchain.join("bin");
     format!("{}:{}:{postgres}{rest}", own.display(), toolchain.display())
 }
 

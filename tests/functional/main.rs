@@ -31,6 +31,7 @@ mod egress_support;
 mod egress_told;
 mod environment;
 mod explain_syscall;
+mod faults;
 mod first_run;
 mod gate;
 mod gate_answers;

@@ -84,7 +84,7 @@ fn a_command_can_not_lead_the_report_elsewhere() {
     let script = "rm -f report.json; ln -s ~/victim report.json";
     let victim = world.write("home/victim", "untouched");
     let output = world.sandbox(["run", "--report", "report.json", "--", "sh", "-c", script]).run();
-    output.assert_code(125);
+    output.assert_code(0);
     assert!(output.err().contains("symbolic link"), "{}", output.err());
     assert_eq!(fs::read_to_string(victim).unwrap(), "untouched");
 }

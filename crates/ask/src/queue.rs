@@ -44,15 +44,25 @@ pub struct Queue {
     most_open: usize,
     open: BTreeMap<QuestionId, Open>,
     waiting: usize,
+    /// Questions that found no room.
+    refused: u64,
 }
 
 impl Queue {
     pub fn new(session: &str, most_open: usize) -> Self {
-        Self { session: session.to_owned(), next: 1, most_open, open: BTreeMap::new(), waiting: 0 }
+        Self {
+            session: session.to_owned(),
+            next: 1,
+            most_open,
+            open: BTreeMap::new(),
+            waiting: 0,
+            refused: 0,
+        }
     }
 
     pub fn ask(&mut self, new: NewQuestion, now: Now) -> Asked {
         if self.waiting >= MOST_WAITING {
+            self.refused += 1;
             return Asked::Full;
         }
         let same = self.open.values_mut().find(|open| open.question.is_same(&new));
@@ -63,6 +73,7 @@ impl Queue {
             return Asked::Joined(open.question.id);
         }
         if self.open.len() >= self.most_open {
+            self.refused += 1;
             return Asked::Full;
         }
         let id = QuestionId(self.next);
@@ -145,6 +156,11 @@ impl Queue {
 
     pub fn get(&self, id: QuestionId) -> Option<&Question> {
         self.open.get(&id).map(|open| &open.question)
+    }
+
+    /// How many questions found no room, and how many there is room for.
+    pub fn refused(&self) -> (u64, usize) {
+        (self.refused, self.most_open)
     }
 
     pub fn is_empty(&self) -> bool {

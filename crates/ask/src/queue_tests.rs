@@ -180,7 +180,9 @@ fn a_flood_finds_an_end() {
             Asked::New(_)
         ));
     }
+    assert_eq!(queue.refused(), (0, MOST_OPEN));
     assert_eq!(queue.ask(call(999, "/opt/sdk/one-more"), now), Asked::Full);
+    assert_eq!(queue.refused(), (1, MOST_OPEN));
     // Who joins an open question still may, up to a number.
     for request in MOST_OPEN as u64..MOST_WAITING as u64 {
         assert_eq!(queue.ask(call(request, "/opt/sdk/0"), now), Asked::Joined(QuestionId(1)));

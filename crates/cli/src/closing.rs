@@ -5,7 +5,7 @@ use palisade_policy::units;
 use palisade_record::network::Action;
 use palisade_record::{
     BlockedCalls, DeniedHost, LimitReport, NetworkReport, Outcome, ProtectedWrite,
-    RefusedExecution, RunReport, TouchedPath,
+    RefusedExecution, RunReport, TouchedPath, UnaskedQuestions,
 };
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,7 +19,7 @@ const MOST_HOSTS: usize = 20;
 pub(crate) fn words(report: &RunReport, cwd: &Path) -> Vec<String> {
     let denied = of_denied(&report.denied_paths);
     let writes = of_writes(&report.protected_writes, cwd);
-    [denied, writes, of_forks(report), of_calls(report), of_limits(report)]
+    [denied, of_unasked(report), writes, of_forks(report), of_calls(report), of_limits(report)]
         .into_iter()
         .flatten()
         .chain(of_executions(&report.refused_executions))
@@ -37,6 +37,17 @@ fn of_denied(denied: &[TouchedPath]) -> Option<String> {
     let count = u64::try_from(denied.len()).unwrap_or(u64::MAX);
     let were = if count == 1 { "was" } else { "were" };
     Some(format!("{} {were} denied: {}", counted(count, "path"), listed(named)))
+}
+
+/// Nobody was asked, so nobody knows of them otherwise.
+fn of_unasked(report: &RunReport) -> Option<String> {
+    let UnaskedQuestions { count, limit } = report.unasked_questions?;
+    let were = if count == 1 { "was" } else { "were" };
+    Some(format!(
+        "{} {were} denied without asking: {limit} were open already; answer them (sandbox approve), or allow what the \
+         command needs beforehand (--ro, --allow-host)",
+        counted(count, "question")
+    ))
 }
 
 fn of_writes(writes: &[ProtectedWrite], cwd: &Path) -> Option<String> {

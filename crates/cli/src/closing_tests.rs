@@ -178,3 +178,13 @@ fn many_denied_hosts_have_a_line_each_and_the_rest_a_place_where_they_are() {
     assert_eq!(lines[20], "  n19.example:443 (allow with --allow-host n19.example)");
     assert_eq!(lines[21], "  7 more: sandbox net s");
 }
+
+/// Proves: GATE-5 denials-told
+#[test]
+fn questions_that_found_no_room_are_counted_with_what_to_do() {
+    let mut report = report();
+    report.unasked_questions = Some(UnaskedQuestions { count: 3, limit: 256 });
+    let told = said(&report);
+    assert!(told[0].starts_with("3 questions were denied without asking: 256 were open"), "{told:?}");
+    assert!(told[0].contains("sandbox approve") && told[0].contains("--ro"), "{told:?}");
+}

@@ -119,7 +119,8 @@ fn told(error: &io::Error) -> String {
         Errno::EXIST => ("EEXIST", ""),
         Errno::BUSY => ("EBUSY", ""),
         Errno::IO => ("EIO", ""),
-        Errno::MFILE => ("EMFILE", ""),
+        Errno::FBIG => ("EFBIG", "; raise the limit on the size of files (ulimit -f)"),
+        Errno::MFILE => ("EMFILE", "; raise the limit on open files (ulimit -n)"),
         Errno::NFILE => ("ENFILE", ""),
         other => return format!("{words} (errno {})", other.raw_os_error()),
     };

@@ -42,7 +42,8 @@ pub use outcome::{ErrorKind, Failure, Outcome};
 pub use reading::{Records, read, sandboxes};
 pub use report::{
     BlockedCalls, Identity, LimitReport, Observed, Planned, ProbeReport, PromiseReport,
-    ProtectedWrite, Reached, RefusedExecution, RunReport, TouchedPath, Usage, Versions, Walls,
+    ProtectedWrite, Reached, RefusedExecution, RunReport, TouchedPath, UnaskedQuestions, Usage,
+    Versions, Walls,
 };
 pub use report_file::ReportFile;
 pub use rotation::Rotation;

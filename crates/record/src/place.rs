@@ -72,6 +72,14 @@ impl Place {
             .map_err(RecordError::io("create a file beside", &self.path))
     }
 
+    /// Fails unless so much could be written there.
+    pub(crate) fn try_to_write(&self, content: &[u8]) -> Result<(), RecordError> {
+        let temporary = self.hidden_name(&Uuid::now_v7().simple().to_string());
+        let written = self.write_temporary(&temporary, content, Mode::RUSR | Mode::WUSR);
+        let _ = rustix::fs::unlinkat(&self.directory, &temporary, AtFlags::empty());
+        written
+    }
+
     /// What is there now, never through a link and without waiting for it.
     pub(crate) fn open(&self, flags: OFlags, mode: Mode) -> Result<Option<File>, RecordError> {
         self.refuse_what_is_not_regular()?;

@@ -65,6 +65,9 @@ pub struct RunReport {
     /// What was touched and not granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied_paths: Vec<TouchedPath>,
+    /// Denied, though somebody could have been asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unasked_questions: Option<UnaskedQuestions>,
     /// None where there was no way out that could be told of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkReport>,
@@ -102,6 +105,7 @@ impl RunReport {
             refused_executions: Vec::new(),
             granted_paths: Vec::new(),
             denied_paths: Vec::new(),
+            unasked_questions: None,
             network: None,
             sockets_made: Vec::new(),
             approvals: Vec::new(),
@@ -145,6 +149,15 @@ pub struct Usage {
     pub reads: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writes: Option<u64>,
+}
+
+/// Questions that were denied because too many were open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnaskedQuestions {
+    pub count: u64,
+    /// Open at once.
+    pub limit: u64,
 }
 
 /// A limit and what became of it.

@@ -5,15 +5,25 @@ use crate::place::Place;
 use crate::report::RunReport;
 use rustix::fs::Mode;
 use std::path::Path;
+use std::time::Duration;
+
+/// A report has 10 to 60 KiB.
+const USUAL_SIZE: usize = 64 * 1024;
+/// A report is written within milliseconds; what is older was left by a kill.
+const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// A place for a report, fixed before the command starts.
 #[derive(Debug)]
 pub struct ReportFile(Place);
 
 impl ReportFile {
-    /// Fails now if the report could not be written there later.
+    /// Fails now if the report could not be written there later, as far as that can be known: a file of its size is
+    /// written beside it, and removed.
     pub fn prepare(path: &Path) -> Result<ReportFile, RecordError> {
-        Place::prepare(path).map(ReportFile)
+        let place = Place::prepare(path)?;
+        place.try_to_write(&[0; USUAL_SIZE])?;
+        place.sweep_temporaries(ABANDONED);
+        Ok(ReportFile(place))
     }
 
     /// Replaces the file by the report, mode 0600. Whoever reads it sees the old one or the new one.

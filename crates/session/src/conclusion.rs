@@ -1,11 +1,11 @@
 //! How a run ended, in the words of the report (RES-4, LIFE-3). Pure: everything it needs was seen before.
 
-use crate::error::{SIGNAL_BASE, SessionError, TIMED_OUT};
+use crate::error::{OWN_FAILURE, SIGNAL_BASE, SessionError, TIMED_OUT};
 use crate::supervise::{Ended, Killed};
 use palisade_launch::Ending;
 use palisade_plan::limit::Limited;
 use palisade_record::Outcome;
-use palisade_sys::proc::sig::SIGKILL;
+use palisade_sys::proc::sig::{SIGKILL, SIGPIPE};
 
 /// What is told of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,11 @@ pub(crate) fn conclude(ended: &Ended) -> Conclusion {
     let asked_for =
         |signal: i32| ended.forwarded.iter().any(|forwarded| forwarded.signal == signal);
     let (outcome, exit_code, signal) = match ended.ending {
-        Some(Ending::Code(0)) => (completed(ended), 0, None),
+        // Hit, a limit is told by the code too: a caller that looks at nothing else must not take this for a success.
+        Some(Ending::Code(0)) if let Some(outcome) = failed(ended) => {
+            (outcome, SIGNAL_BASE + SIGKILL, None)
+        }
+        Some(Ending::Code(0)) => undelivered(ended).unwrap_or((completed(ended), 0, None)),
         Some(Ending::Code(code)) => (failed(ended).unwrap_or(completed(ended)), code, None),
         Some(Ending::Signal(signal)) if asked_for(signal) => {
             (Outcome::Killed, SIGNAL_BASE + signal, Some(signal))
@@ -85,6 +89,16 @@ fn failed(ended: &Ended) -> Option<Outcome> {
         .into_iter()
         .find(|what| ended.tally.has_reached(*what))
         .map(outcome_of)
+}
+
+/// What becomes of a command that says that all is well, though not all of its output reached its reader. Without us
+/// between the two it would have met that error itself.
+fn undelivered(ended: &Ended) -> Option<(Outcome, i32, Option<i32>)> {
+    let lost = ended.output.lost.first()?;
+    Some(match lost.reader_is_gone() {
+        true => (Outcome::Signalled, SIGNAL_BASE + SIGPIPE, Some(SIGPIPE)),
+        false => (Outcome::Failed, i32::from(OWN_FAILURE), None),
+    })
 }
 
 fn completed(ended: &Ended) -> Outcome {

@@ -1,7 +1,7 @@
 use super::conclude;
 use crate::incidents::Incidents;
 use crate::limits::Tally;
-use crate::output::{Capped, Stream};
+use crate::output::{Capped, Lost, Stream};
 use crate::supervise::{Ended, Killed};
 use palisade_launch::Ending;
 use palisade_plan::limit::Limited;
@@ -22,6 +22,7 @@ fn ended(ending: Option<Ending>, killed: Option<Killed>) -> Ended {
         incidents: Incidents::default(),
         touched: crate::gate::Touched::default(),
         went_out: None,
+        unasked: None,
         notes: Vec::new(),
         output: crate::output::Delivered::default(),
     }
@@ -84,13 +85,13 @@ fn out_of_memory_is_told_though_the_command_says_that_all_is_well() {
 
 /// Proves: RES-4 fork, RES-4 disk
 #[test]
-fn a_limit_that_was_reached_explains_a_failure_and_takes_nothing_from_a_success() {
+fn a_limit_that_was_hit_explains_a_failure_and_leaves_no_success() {
     for (what, outcome) in
         [(Limited::Processes, Outcome::TooManyProcesses), (Limited::Disk, Outcome::DiskFull)]
     {
         assert_eq!(concluded(&reached(Ending::Code(2), what)), (outcome, 2, None));
         assert_eq!(concluded(&reached(Ending::Signal(6), what)), (outcome, 134, Some(6)));
-        assert_eq!(concluded(&reached(Ending::Code(0), what)), (Outcome::Completed, 0, None));
+        assert_eq!(concluded(&reached(Ending::Code(0), what)), (outcome, 137, None));
     }
 }
 
@@ -101,4 +102,19 @@ fn output_that_was_cut_is_told_with_the_commands_own_code() {
     let (stream, limit) = (Stream::Stdout, 10);
     capped.output.capped.push(Capped { stream, limit, seen_bytes: 20, cut_bytes: 10 });
     assert_eq!(concluded(&capped), (Outcome::OutputCapped, 3, None));
+}
+
+/// Proves: RES-2 output, LIFE-3 own-exit-codes
+#[test]
+fn output_that_its_reader_did_not_get_leaves_no_success() {
+    use rustix::io::Errno;
+    let lost = |errno, code| {
+        let mut lost = ended(Some(Ending::Code(code)), None);
+        lost.output.lost.push(Lost { stream: Stream::Stdout, errno });
+        concluded(&lost)
+    };
+    assert_eq!(lost(Errno::NOSPC, 0), (Outcome::Failed, 125, None));
+    // As it would have ended had it written to that pipe itself.
+    assert_eq!(lost(Errno::PIPE, 0), (Outcome::Signalled, 141, Some(13)));
+    assert_eq!(lost(Errno::NOSPC, 3), (Outcome::Completed, 3, None));
 }

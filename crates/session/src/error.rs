@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The code for a failure of ours; see `env(1)` and `timeout(1)`.
-const OWN_FAILURE: u8 = 125;
+pub(crate) const OWN_FAILURE: u8 = 125;
 const REFUSED: u8 = 126;
 pub(crate) const TIMED_OUT: u8 = 124;
 /// The exit code of a command that a signal ended, less the signal, as shells have it.

@@ -10,6 +10,7 @@ mod caller;
 pub mod check_path;
 mod conclusion;
 pub mod config;
+mod core_file;
 mod deadlines;
 mod egress;
 mod ending;

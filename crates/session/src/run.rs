@@ -8,6 +8,7 @@ use crate::asking::{self, Asking};
 use crate::caller::Caller;
 use crate::conclusion::{self, Conclusion};
 use crate::config::{self, PolicyRequest};
+use crate::core_file;
 use crate::deadlines::Deadlines;
 use crate::egress::{self, WayOut, WentOut};
 use crate::error::SessionError;
@@ -320,6 +321,15 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     conclude(report, plan, &ended, times);
     record_end(journal, run, report, times.total())?;
     ended.incidents.report(report);
+    report.unasked_questions = ended.unasked;
+    for line in ended.output.losses() {
+        tell(&line);
+    }
+    let crash = report.signal.filter(|_| report.outcome == Outcome::Signalled);
+    if let Some(note) = crash.and_then(|signal| core_file::note(plan, signal)) {
+        tell(&note);
+        report.notes.push(note);
+    }
     let Ended { touched, went_out, notes, .. } = ended;
     report.notes.extend(notes);
     let mut answered = Answers::from(touched.answered.clone());

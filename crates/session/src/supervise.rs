@@ -25,7 +25,7 @@ use crate::terminal::HostTerminal;
 use helpers::DEATH_OF_INIT;
 use palisade_launch::{Checked, Ending, FromInit, Group, Running, TO_END_EVERYBODY};
 use palisade_plan::limit::Limited;
-use palisade_record::{Kind, SignalForwarded};
+use palisade_record::{Kind, SignalForwarded, UnaskedQuestions};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::OFlags;
 use rustix::process::Signal;
@@ -70,6 +70,8 @@ pub(crate) struct Ended {
     pub(crate) touched: Touched,
     /// None where there was no way out.
     pub(crate) went_out: Option<WentOut>,
+    /// None if everything that was to be asked was.
+    pub(crate) unasked: Option<UnaskedQuestions>,
     /// What did not go well with asking.
     pub(crate) notes: Vec<String>,
     pub(crate) output: Delivered,
@@ -311,6 +313,7 @@ impl<'p> Watch<'p> {
         let Self { killed, forwarded, forwarded_beyond, incidents, signals, limits, .. } = self;
         let touched = self.gate.map(Gate::end).unwrap_or_default();
         let went_out = self.way_out.map(WayOut::end);
+        let unasked = self.asking.unasked();
         let notes = self.asking.into_notes();
         let mut output = self.outputs.end();
         output.capped.extend(self.relay.capped());
@@ -324,6 +327,7 @@ impl<'p> Watch<'p> {
             incidents,
             touched,
             went_out,
+            unasked,
             notes,
             output,
         };

@@ -78,7 +78,7 @@ pub(crate) fn perform(
     let cwd = caller.facts.cwd.clone();
     let finished = run(caller, &request, &mut tell);
     closing::words(&finished.report, &cwd).iter().for_each(|line| tell(line));
-    let mut exit_code = u8::try_from(finished.report.exit_code).unwrap_or(crate::OWN_FAILURE);
+    let exit_code = u8::try_from(finished.report.exit_code).unwrap_or(crate::OWN_FAILURE);
     match finished.error {
         Some(error) => output::complain(&error.into()),
         None if finished.report.outcome == Outcome::Timeout => {
@@ -89,13 +89,14 @@ pub(crate) fn perform(
         }
         None => {}
     }
+    // The command has run: nothing that is written about it changes what became of it.
     if let Some(file) = report_file
         && let Err(error) = file.write(&finished.report)
     {
-        output::complain(&error.into());
-        exit_code = crate::OWN_FAILURE;
+        output::complain(&anyhow::anyhow!(
+            "{error}; the report is lost, and exit code {exit_code} is the run's own"
+        ));
     }
-    // Numbers for a fleet are not worth the command's own result.
     if let Some(file) = metrics_file
         && let Err(error) = file.add(&finished.metrics)
     {

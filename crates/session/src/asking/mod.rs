@@ -13,6 +13,7 @@ use desk::{Desk, approver_is_there};
 use palisade_ask::server::{Introduction, Received, Wish};
 use palisade_ask::{Answer, Decided, Lifetime, Now, QuestionId, Queue, Source, Store};
 use palisade_policy::model::OnAsk;
+use palisade_record::UnaskedQuestions;
 use prompt::{Delivery, Page, Pressed, Prompt};
 use rustix::event::{PollFd, PollFlags};
 use std::collections::VecDeque;
@@ -212,6 +213,13 @@ impl Asking {
     /// What people should be told on standard error.
     pub(crate) fn take_notices(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notices)
+    }
+
+    /// Questions that were never put to anybody, as too many were open.
+    pub(crate) fn unasked(&self) -> Option<UnaskedQuestions> {
+        let (count, limit) = self.queue.refused();
+        let limit = u64::try_from(limit).unwrap_or(u64::MAX);
+        (count > 0).then_some(UnaskedQuestions { count, limit })
     }
 
     /// What the report should say.

@@ -25,6 +25,8 @@ use std::time::{Duration, Instant};
 const FIRST_LOOK: Duration = Duration::from_millis(100);
 const SOON: Duration = Duration::from_millis(10);
 const LAZIEST: Duration = Duration::from_secs(1);
+/// Nobody counts forks that a limit of the process refuses; that as many as it allows are there has to be seen.
+const TASKS_CHECK: Duration = Duration::from_millis(20);
 /// So long a turn may count files; questions and keys wait meanwhile.
 const COUNTING_A_TURN: Duration = Duration::from_millis(2);
 /// The kernel says that memory is short a moment before it ends somebody for it.
@@ -196,7 +198,8 @@ impl<'p> Limits<'p> {
             return Ok(Some(self.over(exceeded)));
         }
         let mut pause = self.lazily;
-        self.lazily = (self.lazily * 2).min(LAZIEST);
+        let laziest = if self.limit_on_tasks().is_some() { TASKS_CHECK } else { LAZIEST };
+        self.lazily = (self.lazily * 2).min(laziest);
         for found in [self.look_at_group(running)?, self.look_at_processes()?] {
             match found {
                 Verdict::Over(exceeded) => return Ok(Some(self.over(exceeded))),

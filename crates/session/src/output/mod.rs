@@ -72,8 +72,24 @@ impl Capped {
 #[derive(Debug, Default)]
 pub(crate) struct Delivered {
     pub(crate) capped: Vec<Capped>,
+    /// What could not be written to its reader.
+    pub(crate) lost: Vec<Lost>,
     /// What a reader did not get for other reasons.
     pub(crate) notes: Vec<String>,
+}
+
+/// Output that the command wrote and its reader did not get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub(crate) stream: Stream,
+    pub(crate) errno: Errno,
+}
+
+impl Lost {
+    /// A reader that went away, as the end of a pipeline does.
+    pub(crate) fn reader_is_gone(&self) -> bool {
+        matches!(self.errno, Errno::PIPE | Errno::CONNRESET)
+    }
 }
 
 impl Delivered {
@@ -84,7 +100,17 @@ impl Delivered {
             let name = stream.name();
             format!("{cut_bytes} of {seen_bytes} bytes of {name} were cut: its limit is {limit}")
         });
-        capped.chain(self.notes.iter().cloned())
+        capped.chain(self.losses()).chain(self.notes.iter().cloned())
+    }
+
+    /// For people: a reader that has gone is nothing to tell of.
+    pub(crate) fn losses(&self) -> impl Iterator<Item = String> {
+        let lost = self.lost.iter().filter(|lost| !lost.reader_is_gone());
+        lost.map(|Lost { stream, errno }| {
+            let name = stream.name();
+            let errno = errno_name(*errno);
+            format!("{name} could not be written ({errno}), and what the command wrote is lost")
+        })
     }
 }
 
@@ -105,7 +131,15 @@ struct Pipe {
     outlet: Outlet,
     /// What was in the pipe when its last writer of ours died.
     last_words: Option<u64>,
-    trouble: Option<Errno>,
+    /// Why the reader did not get all of it.
+    lost: Option<Errno>,
+}
+
+/// Whether bytes were on their way to a reader when it took no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owed {
+    Something,
+    Nothing,
 }
 
 /// Which descriptor of a poll set stands for which end of which pipe.
@@ -192,12 +226,8 @@ impl Outputs {
         let mut delivered = Delivered::default();
         for pipe in self.pipes {
             let name = pipe.stream.name();
-            if let Some(errno) = pipe.trouble {
-                delivered.notes.push(format!(
-                    "{name} could not be written ({}): the command was told that its reader is gone",
-                    errno_name(errno)
-                ));
-            }
+            let stream = pipe.stream;
+            delivered.lost.extend(pipe.lost.map(|errno| Lost { stream, errno }));
             if pipe.sink.is_some() && !pipe.outlet.is_empty() {
                 let owed = pipe.outlet.owed();
                 let note = format!("{owed} bytes of {name} were not taken by their reader");
@@ -218,7 +248,7 @@ impl Pipe {
             sink: Some(sink),
             outlet: Outlet::new(CAPACITY, Some(limit), Style::Plain),
             last_words: None,
-            trouble: None,
+            lost: None,
         }
     }
 
@@ -240,7 +270,8 @@ impl Pipe {
 
     fn write(&mut self, ready: PollFlags) {
         if ready.intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL) {
-            self.lose_reader(Errno::PIPE);
+            let owed = if self.outlet.is_empty() { Owed::Nothing } else { Owed::Something };
+            self.lose_reader(Errno::PIPE, owed);
         } else {
             self.drain();
         }
@@ -252,15 +283,17 @@ impl Pipe {
             // Its reader sees the end when the command closes its output, though it goes on running.
             Drained::Empty if self.source.is_none() => self.sink = None,
             Drained::Empty | Drained::Waits => {}
-            Drained::Refused(errno) => self.lose_reader(errno),
+            Drained::Refused(errno) => self.lose_reader(errno, Owed::Something),
         }
     }
 
     /// The command's next write fails as if it had written to the reader itself. Nothing was cut for a reader
     /// that did not want it.
-    fn lose_reader(&mut self, errno: Errno) {
-        if !matches!(errno, Errno::PIPE | Errno::CONNRESET) {
-            self.trouble = Some(errno);
+    fn lose_reader(&mut self, errno: Errno, owed: Owed) {
+        let unread =
+            self.source.as_ref().and_then(|source| rustix::io::ioctl_fionread(source).ok());
+        if owed == Owed::Something || unread.is_some_and(|unread| unread > 0) {
+            self.lost = Some(errno);
         }
         self.source = None;
         self.sink = None;

@@ -10,6 +10,7 @@ pub mod fdpass;
 mod flags;
 pub mod landlock;
 pub mod lease;
+pub mod lock;
 pub mod mounts;
 pub mod net;
 pub mod notify;

@@ -1,0 +1,93 @@
+//! Locks on single bytes of a file, held by the open file and not by the process (fcntl(2), "Open file description
+//! locks"): a fork shares them, and closing some other descriptor of the file does not drop them. Never waits.
+
+#![expect(unsafe_code, reason = "rustix has only the locks that belong to a process")]
+
+use crate::error::check;
+use rustix::io::Errno;
+use std::os::fd::{AsFd, AsRawFd as _};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ByteLock {
+    Shared,
+    Exclusive,
+}
+
+/// Takes the lock, or changes the one that is held. False if somebody else has it.
+pub fn try_lock_byte(file: impl AsFd, byte: i64, lock: ByteLock) -> Result<bool, Errno> {
+    let kind = match lock {
+        ByteLock::Shared => libc::F_RDLCK,
+        ByteLock::Exclusive => libc::F_WRLCK,
+    };
+    match control(file, libc::F_OFD_SETLK, byte, kind) {
+        Ok(_) => Ok(true),
+        Err(Errno::AGAIN | Errno::ACCESS) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+pub fn unlock_byte(file: impl AsFd, byte: i64) -> Result<(), Errno> {
+    control(file, libc::F_OFD_SETLK, byte, libc::F_UNLCK).map(drop)
+}
+
+/// Whether another open file holds any lock on it.
+pub fn is_byte_locked(file: impl AsFd, byte: i64) -> Result<bool, Errno> {
+    let found = control(file, libc::F_OFD_GETLK, byte, libc::F_WRLCK)?;
+    Ok(i32::from(found.l_type) != libc::F_UNLCK)
+}
+
+fn control(file: impl AsFd, command: i32, byte: i64, kind: i32) -> Result<libc::flock, Errno> {
+    let short = |number: i32| i16::try_from(number).map_err(|_| Errno::INVAL);
+    let mut lock = libc::flock {
+        l_type: short(kind)?,
+        l_whence: short(libc::SEEK_SET)?,
+        l_start: byte,
+        l_len: 1,
+        // Must be zero for this kind of lock.
+        l_pid: 0,
+    };
+    // SAFETY: the kernel reads and writes one `struct flock`, which outlives the call.
+    check(unsafe { libc::fcntl(file.as_fd().as_raw_fd(), command, &raw mut lock) }.into())?;
+    Ok(lock)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    fn twice() -> (tempfile::TempDir, File, File) {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || {
+            let path = dir.path().join("lock");
+            File::options().read(true).write(true).create(true).truncate(false).open(path).unwrap()
+        };
+        let (one, other) = (open(), open());
+        (dir, one, other)
+    }
+
+    #[test]
+    fn shared_locks_stand_together_and_an_exclusive_one_alone() {
+        let (_dir, one, other) = twice();
+        assert_eq!(try_lock_byte(&one, 1, ByteLock::Shared), Ok(true));
+        assert_eq!(try_lock_byte(&other, 1, ByteLock::Shared), Ok(true));
+        assert_eq!(try_lock_byte(&other, 1, ByteLock::Exclusive), Ok(false));
+        unlock_byte(&one, 1).unwrap();
+        assert_eq!(try_lock_byte(&other, 1, ByteLock::Exclusive), Ok(true));
+        assert_eq!(try_lock_byte(&one, 1, ByteLock::Shared), Ok(false));
+        assert_eq!(try_lock_byte(&one, 0, ByteLock::Shared), Ok(true), "another byte");
+    }
+
+    #[test]
+    fn a_lock_shows_to_others_and_goes_with_its_open_file() {
+        let (_dir, one, other) = twice();
+        assert_eq!(try_lock_byte(&one, 0, ByteLock::Shared), Ok(true));
+        let copy = one.try_clone().unwrap();
+        assert_eq!(is_byte_locked(&other, 0), Ok(true));
+        assert_eq!(is_byte_locked(&one, 0), Ok(false), "not to itself");
+        drop(one);
+        assert_eq!(is_byte_locked(&other, 0), Ok(true), "a copy still holds it");
+        drop(copy);
+        assert_eq!(is_byte_locked(&other, 0), Ok(false));
+    }
+}

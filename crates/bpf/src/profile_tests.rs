@@ -70,7 +70,7 @@ fn what_ordinary_programs_try_is_quiet_or_at_least_not_suspicious() {
             ("move_pages", [0, 0, 0], quietly(EPERM)),
             ("kcmp", [0, 0, 0], quietly(EPERM)),
             ("io_uring_setup", [0, 0, 0], logged(EPERM)),
-            ("fchmod", [0, 0o2755, 0], logged(EPERM)),
+            ("fchmod", [0, 0o4755, 0], logged(EPERM)),
         ] {
             assert_eq!(answer(&strict, name, &args), expected, "{name}");
         }

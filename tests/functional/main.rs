@@ -13,6 +13,7 @@ mod audit;
 mod bad_input;
 mod blocked_calls;
 mod broker;
+mod broker_threads;
 mod check_path;
 mod delegation;
 mod doctor;

@@ -29,12 +29,14 @@ pub(crate) enum Asked {
 pub(crate) enum Call {
     Open { path: PathArg, flags: u32, mode: u32 },
     MakeDirectory { path: PathArg, mode: u32 },
-    MakeNode { path: PathArg, mode: u32 },
+    MakeNode { path: PathArg, mode: u32, device: u64 },
     Rename { from: PathArg, to: PathArg, flags: u32 },
     Link { from: PathArg, to: PathArg, flags: u32 },
     SymbolicLink { target: u64, path: PathArg },
     Bind { socket: i32, address: u64, length: u64 },
     Truncate { path: PathArg, length: u64 },
+    ChangeMode { path: PathArg, mode: u32, flags: u32 },
+    ChangeModeOf { file: i32, mode: u32 },
     Umask,
 }
 
@@ -67,12 +69,16 @@ enum Kind {
     SymbolicLinkAt,
     Bind,
     Truncate,
+    ChangeMode,
+    ChangeModeOf,
+    ChangeModeAt,
+    ChangeModeAt2,
     Umask,
     Exec,
     ExecAt,
 }
 
-const KINDS: [(&str, Kind); 19] = [
+const KINDS: [(&str, Kind); 23] = [
     ("open", Kind::Open),
     ("openat", Kind::OpenAt),
     ("creat", Kind::Create),
@@ -89,6 +95,10 @@ const KINDS: [(&str, Kind); 19] = [
     ("symlinkat", Kind::SymbolicLinkAt),
     ("bind", Kind::Bind),
     ("truncate", Kind::Truncate),
+    ("chmod", Kind::ChangeMode),
+    ("fchmod", Kind::ChangeModeOf),
+    ("fchmodat", Kind::ChangeModeAt),
+    ("fchmodat2", Kind::ChangeModeAt2),
     ("umask", Kind::Umask),
     ("execve", Kind::Exec),
     ("execveat", Kind::ExecAt),
@@ -114,8 +124,12 @@ impl Calls {
             }
             Kind::MakeDirectory => Call::MakeDirectory { path: here(0), mode: int(args[1]) },
             Kind::MakeDirectoryAt => Call::MakeDirectory { path: at(0), mode: int(args[2]) },
-            Kind::MakeNode => Call::MakeNode { path: here(0), mode: int(args[1]) },
-            Kind::MakeNodeAt => Call::MakeNode { path: at(0), mode: int(args[2]) },
+            Kind::MakeNode => {
+                Call::MakeNode { path: here(0), mode: int(args[1]), device: device(args[2]) }
+            }
+            Kind::MakeNodeAt => {
+                Call::MakeNode { path: at(0), mode: int(args[2]), device: device(args[3]) }
+            }
             Kind::Rename => Call::Rename { from: here(0), to: here(1), flags: 0 },
             Kind::RenameAt => Call::Rename { from: at(0), to: at(2), flags: 0 },
             Kind::RenameAt2 => Call::Rename { from: at(0), to: at(2), flags: int(args[4]) },
@@ -128,11 +142,24 @@ impl Calls {
                 Call::Bind { socket, address: args[1], length: args[2] }
             }
             Kind::Truncate => Call::Truncate { path: here(0), length: args[1] },
+            Kind::ChangeMode => Call::ChangeMode { path: here(0), mode: int(args[1]), flags: 0 },
+            Kind::ChangeModeOf => {
+                Call::ChangeModeOf { file: int(args[0]).cast_signed(), mode: int(args[1]) }
+            }
+            Kind::ChangeModeAt => Call::ChangeMode { path: at(0), mode: int(args[2]), flags: 0 },
+            Kind::ChangeModeAt2 => {
+                Call::ChangeMode { path: at(0), mode: int(args[2]), flags: int(args[3]) }
+            }
             Kind::Umask => Call::Umask,
             Kind::Exec => return Some(Asked::Exec(here(0))),
             Kind::ExecAt => return Some(Asked::Exec(at(0))),
         }))
     }
+}
+
+/// The kernel reads an unsigned int.
+fn device(argument: u64) -> u64 {
+    u64::from(int(argument))
 }
 
 /// What creat(2) means.

@@ -76,9 +76,7 @@ impl Workshop {
         old: &Place,
         new: &Place,
     ) -> Result<Done, Stop> {
-        if self.company == Company::Shared {
-            return Err(Stop::NotAlone);
-        }
+        self.hold(new.tree.as_deref(), Company::Alone)?;
         if git::exists(new.parent.as_fd(), &new.name) {
             return Err(Errno::EXIST.into());
         }
@@ -108,10 +106,6 @@ impl Workshop {
             return refused;
         }
         if self.staged.hear() {
-            if self.lock.take(Company::Alone).is_err() {
-                // Tried again with the next call.
-                return refused;
-            }
             for staged in self.staged.closed() {
                 let Ok(git_dir) = self.map.path_of(staged.dir.as_fd()) else { continue };
                 let path = git_dir.join(&staged.name);
@@ -119,12 +113,17 @@ impl Workshop {
                     Standing::In(tree) => tree,
                     Standing::Unjudged | Standing::Elsewhere => &git_dir,
                 };
+                let needed = self.locks.missing_for(Some(tree), Company::Alone);
+                if needed.is_some_and(|needed| self.locks.take(needed).is_err()) {
+                    // Tried again with the next call.
+                    continue;
+                }
                 let place = gitconfig::Place { git_dir: &git_dir, tree };
                 if let Err(denied) = staged.commit(&place) {
                     refused.push(NotCommitted { path, denied, writer: staged.writer.clone() });
                 }
+                self.locks.release();
             }
-            self.lock.release();
         }
         self.staged.forget_unwritten();
         refused

@@ -5,21 +5,20 @@
 //! resolved: for the kernel, `self` would be the broker.
 
 use crate::caller::Caller;
+use crate::git;
 use crate::ground::Standing;
+use crate::judge::{Allowed, Coming};
 use crate::perform::{Done, Stop, Workshop, done};
 use crate::place::Place;
 use crate::slow;
 use crate::{DIRECTORY, NO_MODE};
 use palisade_sys::{Errno, OFlags};
-use rustix::fs::{AtFlags, FileType, fcntl_getfl, fstat, linkat, openat, statat};
+use rustix::fs::{AtFlags, FileType, fcntl_getfl, fstat, linkat, openat};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::PathBuf;
 
 const OWN_DIRECTORIES: [&[u8]; 3] = [b"/proc/self/fd/", b"/proc/thread-self/fd/", b"/dev/fd/"];
 const STREAMS: [&[u8]; 3] = [b"/dev/stdin", b"/dev/stdout", b"/dev/stderr"];
-const WORKING_DIRECTORIES: [&[u8]; 2] = [b"/proc/self/cwd/", b"/proc/thread-self/cwd/"];
-/// `AT_FDCWD`.
-const CWD: i32 = -100;
 
 /// The number in `/proc/self/fd/N`, the usual way to name an open file.
 pub(crate) fn own_descriptor(path: &[u8]) -> Option<i32> {
@@ -27,19 +26,20 @@ pub(crate) fn own_descriptor(path: &[u8]) -> Option<i32> {
     stream.map(|(_, number)| number).or_else(|| number(below(path)?))
 }
 
-/// A path that goes on from a directory the caller names so: its descriptor, and the rest of the path.
-pub(crate) fn from_own_directory(path: &[u8]) -> Option<(i32, &[u8])> {
-    let (directory, rest) =
-        match WORKING_DIRECTORIES.iter().find_map(|prefix| path.strip_prefix(*prefix)) {
-            Some(rest) => (CWD, rest),
-            None => {
-                let path = below(path)?;
-                let end = path.iter().position(|byte| *byte == b'/')?;
-                (number(&path[..end])?, &path[end..])
-            }
-        };
-    let start = rest.iter().position(|byte| *byte != b'/')?;
-    Some((directory, &rest[start..]))
+/// The same, also where the caller wrote its own process number.
+pub(crate) fn numbered_descriptor(path: &[u8], caller: &Caller) -> Option<i32> {
+    let by_number = || {
+        let (who, rest) = split(path.strip_prefix(b"/proc/")?)?;
+        let digits = rest.strip_prefix(b"fd/")?;
+        let (who, found) = (number(who)?, number(digits)?);
+        caller.numbers_inside().contains(&who).then_some(found)
+    };
+    own_descriptor(path).or_else(by_number)
+}
+
+fn split(path: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = path.iter().position(|byte| *byte == b'/')?;
+    Some((&path[..end], &path[end + 1..]))
 }
 
 fn below(path: &[u8]) -> Option<&[u8]> {
@@ -59,25 +59,40 @@ impl Workshop {
         number: i32,
         flags: OFlags,
     ) -> Result<Done, Stop> {
+        // No such descriptor: nothing that Landlock could be asked about.
         let Ok(file) = caller.take(number) else { return Err(Stop::Continue) };
         caller.confirm()?;
-        if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
-            // Pipes, terminals, sockets, memory: Landlock has nothing to say of them.
-            return Err(Stop::Continue);
+        let found = fstat(&file)?;
+        let path = self.map.path_of(file.as_fd())?;
+        match FileType::from_raw_mode(found.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Fifo if self.map.ground.standing(&path) != Standing::Elsewhere => {}
+            // Pipes without a name, terminals, sockets, memory: Landlock grants those by what they are. Directories
+            // are not written (EISDIR, before it is asked).
+            _ => return Err(Stop::Continue),
         }
         if !is_held(fcntl_getfl(&file)?, flags) {
-            let place = self.present_place(&file)?.ok_or(Stop::Continue)?;
-            self.judge.may_be_linked(&place).map_err(|denied| Stop::Denied(place.path, denied))?;
+            match self.present_place(&file)? {
+                Some(place) => self.may_be_written(&place)?,
+                // Without a name it is the caller's own, and a link to it will be judged.
+                None if found.st_nlink == 0 => {}
+                // Outside of the trees, or by another name than it was opened by, which cannot be judged: Landlock
+                // knows by which, and no thread can change that.
+                None => return Err(Stop::Continue),
+            }
         }
         let created = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let flags = flags.difference(created) | OFlags::CLOEXEC | OFlags::NOCTTY;
         let path = format!("self/fd/{}", file.as_raw_fd());
-        match openat(self.map.proc, path, flags | OFlags::NONBLOCK, NO_MODE) {
+        match openat(self.map.proc, &*path, flags | OFlags::NONBLOCK, NO_MODE) {
             Ok(again) => {
                 rustix::fs::fcntl_setfl(&again, flags & slow::SETTABLE)?;
                 Ok(Done::File(again))
             }
-            Err(Errno::AGAIN) if !flags.contains(OFlags::NONBLOCK) => {
+            Err(Errno::AGAIN | Errno::NXIO) if !flags.contains(OFlags::NONBLOCK) => {
+                // Not by the caller's own open file, which would stay open for as long as this takes.
+                let pin = OFlags::PATH | OFlags::CLOEXEC;
+                let file = openat(self.map.proc, &*path, pin, NO_MODE)?;
                 Ok(Done::Later(slow::Opening { file, flags }))
             }
             Err(errno) => Err(errno.into()),
@@ -92,13 +107,18 @@ impl Workshop {
         new: &Place,
     ) -> Result<Done, Stop> {
         let file = caller.file(number)?;
+        let allowed = self.judged_new(new, Coming::Link)?;
+        if allowed == Allowed::AsGitConfig {
+            return Err(Stop::Denied(new.path.clone(), git::config_denied()));
+        }
         if let Some(old) = self.present_place(&file)? {
-            self.judge.may_be_linked(&old).map_err(|denied| Stop::Denied(old.path, denied))?;
+            self.may_be_written(&old)?;
         }
         caller.confirm()?;
         // By our own descriptor: the caller's may be another file by now.
         let source = format!("self/fd/{}", file.as_raw_fd());
         linkat(self.map.proc, source, &new.parent, &new.name, AtFlags::SYMLINK_FOLLOW)?;
+        self.note(new, allowed);
         Ok(done())
     }
 
@@ -112,6 +132,10 @@ impl Workshop {
     /// Where the file stands now. None outside the trees, and for a file without a name, which nobody
     /// will find.
     pub(crate) fn present_place(&self, file: &OwnedFd) -> Result<Option<Place>, Errno> {
+        let held = fstat(file)?;
+        if held.st_nlink == 0 {
+            return Ok(None);
+        }
         let path: PathBuf = self.map.path_of(file.as_fd())?;
         let tree = match self.map.ground.standing(&path) {
             Standing::In(tree) => Some(tree.to_owned()),
@@ -124,12 +148,9 @@ impl Workshop {
         let Ok(parent) = openat(rustix::fs::CWD, parent, DIRECTORY, NO_MODE) else {
             return Ok(None);
         };
-        let (held, found) = (fstat(file)?, statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW));
-        if !found.is_ok_and(|found| (found.st_dev, found.st_ino) == (held.st_dev, held.st_ino)) {
-            return Ok(None);
-        }
         let name = name.to_owned();
-        Ok(Some(Place { parent, name, path, tree, is_directory_meant: false }))
+        let place = Place { parent, name, path, tree, is_directory_meant: false };
+        Ok(Some(place).filter(|place| place.is(file)))
     }
 }
 

@@ -25,19 +25,6 @@ fn descriptors_are_known_by_every_usual_name() {
 }
 
 #[test]
-fn a_path_goes_on_from_an_own_directory() {
-    let from = |path: &'static str| from_own_directory(path.as_bytes());
-    assert_eq!(from("/proc/self/cwd/a/b"), Some((CWD, &b"a/b"[..])));
-    assert_eq!(from("/proc/self/fd/5//a"), Some((5, &b"a"[..])));
-    assert_eq!(from("/dev/fd/5/../a"), Some((5, &b"../a"[..])));
-    for path in
-        ["/proc/self/cwd", "/proc/self/cwd/", "/proc/self/fd/5", "/proc/self/fd/x/a", "/tmp/a"]
-    {
-        assert_eq!(from(path), None, "{path}");
-    }
-}
-
-#[test]
 fn only_what_the_descriptor_can_do_itself_is_held() {
     let (read, write, both) = (OFlags::RDONLY, OFlags::WRONLY, OFlags::RDWR);
     for (held, wanted, expected) in [

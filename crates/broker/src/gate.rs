@@ -14,7 +14,7 @@ use crate::missing::Grounds;
 use crate::parked::{Parked, Then, Waiting};
 use crate::path_call::{PathCall, PathCalls};
 use crate::remote::Remote;
-use crate::serve::{Desk, name_of, number_of};
+use crate::serve::{Desk, hand_out, name_of, number_of};
 use crate::slow::Helpers;
 use crate::touch::{Reply, Touch, Wants};
 use palisade_bpf::{Arch, table};
@@ -24,7 +24,7 @@ use palisade_sys::fdpass::recv_with_fds;
 use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::proc::{self, PollFd, PollFlags};
 use rustix::fs::AtFlags;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 
 /// More than any reply has.
 const LONGEST_REPLY: usize = 128;
@@ -243,7 +243,7 @@ impl Desk<'_> {
         match recv_with_fds(&self.teller.supervisor, &mut packet) {
             Ok((length @ 1.., files)) => {
                 if let Some(reply) = Reply::decode(&packet[..length]) {
-                    self.obey(helpers, reply, &files);
+                    self.obey(helpers, reply, files);
                 }
             }
             Ok((0, _)) => self.leave(),
@@ -252,7 +252,7 @@ impl Desk<'_> {
         }
     }
 
-    fn obey(&mut self, helpers: &mut Helpers, reply: Reply, files: &[OwnedFd]) {
+    fn obey(&mut self, helpers: &mut Helpers, reply: Reply, files: Vec<OwnedFd>) {
         let Some(gate) = &mut self.gate else { return };
         let touch = reply.touch();
         match reply {
@@ -305,7 +305,7 @@ impl Desk<'_> {
         }
     }
 
-    fn give(&self, waiting: &Waiting, files: &[OwnedFd]) {
+    fn give(&self, waiting: &Waiting, files: Vec<OwnedFd>) {
         let id = waiting.notification.id;
         let call = self.gate.as_ref().and_then(|gate| gate.parse(&waiting.notification));
         let close_on_exec = match (waiting.then, call) {
@@ -315,11 +315,10 @@ impl Desk<'_> {
             }
             _ => None,
         };
-        let (Some(file), Some(close_on_exec)) = (files.first(), close_on_exec) else {
+        let (Some(file), Some(close_on_exec)) = (files.into_iter().next(), close_on_exec) else {
             return self.respond(id, Response::Fail(Errno::ACCESS));
         };
-        let given = self.listener.respond_with(id, file.as_fd(), close_on_exec);
-        if let Err(errno) = given {
+        if let Err(errno) = hand_out(self.listener, id, file, close_on_exec) {
             self.respond(id, Response::Fail(errno));
         }
     }

@@ -72,7 +72,7 @@ impl Scene {
         let root = openat(rustix::fs::CWD, "/", DIRECTORY, NO_MODE).unwrap();
         match self.map.locate(Start::Directory(root.as_fd()), path.as_os_str().as_bytes()).ok()? {
             Found::Ours(place) => Some(place),
-            Found::Descriptor(_) | Found::Elsewhere => None,
+            Found::Descriptor(_) | Found::NoName | Found::Elsewhere => None,
         }
     }
 

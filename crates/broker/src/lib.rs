@@ -4,7 +4,8 @@
 //! What creates, writes or renames there arrives here; the broker copies the arguments once, resolves the
 //! path itself, judges what would come to stand where, performs the call and hands back the result. It
 //! never lets the kernel do a call that Landlock would not refuse if its arguments had changed meanwhile:
-//! that is what makes `Continue` harmless here.
+//! that is what makes `Continue` harmless here. Nor does it let the kernel go on where Landlock would refuse what
+//! the caller may do: such a call is performed, or answered with the errno that was seen.
 //!
 //! Programs about to be executed arrive where a policy says which may be: forbidden ones are refused here, unlisted ones
 //! by Landlock.
@@ -17,6 +18,7 @@ mod absent;
 mod call;
 mod caller;
 mod config_calls;
+mod deep;
 mod descriptor;
 mod executing;
 mod gate;
@@ -27,7 +29,10 @@ mod judge;
 mod lock;
 mod message;
 mod missing;
+mod modes;
+mod moving;
 mod openat2;
+mod opening;
 mod own_path;
 mod parked;
 mod path_call;
@@ -39,11 +44,13 @@ mod seat;
 mod serve;
 mod signals;
 mod slow;
+mod socket;
 #[cfg(test)]
 mod stage;
 mod staging;
 mod touch;
 
+pub use lock::{PRESENCE, TreeLock, TreeLocks};
 pub use message::{Blocked, LONGEST_MESSAGE, Message, NotExecuted, Protected};
 pub use seat::{Duties, Identity, Seat, occupy};
 pub use touch::{Reply, Touch, Trigger, Wants};

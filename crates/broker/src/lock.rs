@@ -1,18 +1,46 @@
-//! Keeps the brokers of one user from stepping between each other's judging and performing.
+//! Keeps the brokers of several runs from stepping between each other's judging and performing.
 //!
 //! Two runs in one project have a broker each, and what one judges the other could change: make a plain
-//! directory a git directory, say, between the look at it and the writing into it. So every call is
-//! performed under a lock that all of them share; what changes the meaning of other names (a rename, a
-//! part that makes a git directory) is performed alone.
+//! directory a git directory, say, between the look at it and the writing into it. So every call is performed
+//! under the lock of the tree it is in; what changes the meaning of other names (a rename, a part that makes a
+//! git directory) is performed alone.
+//!
+//! A lock belongs to one tree: runs that share no tree share no lock. And nobody waits for it without bound: a run
+//! that was stopped in the middle of a call costs others in the same tree a moment and then an EBUSY, never more.
 
 use palisade_sys::Errno;
-use rustix::fs::{FlockOperation, flock};
+use palisade_sys::lock::{ByteLock, try_lock_byte, unlock_byte};
+use palisade_sys::proc;
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+/// Locked, shared, for as long as a run lives.
+pub const PRESENCE: i64 = 0;
+/// Locked while a call is judged and performed.
+const CALLS: i64 = 1;
+
+/// A call takes microseconds; who has not finished one in this time was stopped in it.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// The same, once that is known.
+const SHORT_TIMEOUT: Duration = Duration::from_millis(20);
+const FIRST_PAUSE: Duration = Duration::from_micros(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(2);
+
+/// The lock files of a run's trees, opened for this broker alone: the kernel counts by open file.
+#[derive(Debug, Default)]
+pub struct TreeLocks {
+    pub files: Vec<OwnedFd>,
+    pub trees: Vec<TreeLock>,
+}
+
+/// What a call in a tree has to lock: the tree's own file, and those of trees of other runs that overlap it.
 #[derive(Debug)]
-pub(crate) struct Lock {
-    /// Opened for this broker alone: the kernel counts by open file.
-    file: OwnedFd,
+pub struct TreeLock {
+    /// As the sandbox has it.
+    pub tree: PathBuf,
+    /// Numbers into the files.
+    pub files: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,21 +49,130 @@ pub(crate) enum Company {
     Alone,
 }
 
-impl Lock {
-    pub(crate) fn new(file: OwnedFd) -> Self {
-        Self { file }
+/// What a call needs; found out on the way, so that it is tried again with more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Needed {
+    files: Vec<usize>,
+    pub(crate) company: Company,
+}
+
+#[derive(Debug)]
+pub(crate) struct Locks {
+    locks: TreeLocks,
+    held: Needed,
+    /// Those of the held ones that the call at hand turned out to need.
+    used: Vec<usize>,
+    /// What the last call needed: most often the next one is in the same tree.
+    likely: Vec<usize>,
+    patience: Duration,
+}
+
+impl Locks {
+    pub(crate) fn new(locks: TreeLocks) -> Self {
+        let held = Needed { files: Vec::new(), company: Company::Shared };
+        Self { locks, held, used: Vec::new(), likely: Vec::new(), patience: LOCK_TIMEOUT }
     }
 
-    pub(crate) fn take(&self, company: Company) -> Result<(), Errno> {
-        let operation = match company {
-            Company::Shared => FlockOperation::LockShared,
-            Company::Alone => FlockOperation::LockExclusive,
+    /// What a call is begun with.
+    pub(crate) fn guess(&self, company: Company) -> Needed {
+        Needed { files: self.likely.clone(), company }
+    }
+
+    /// What has to be held to judge something in `tree`, if more than what is.
+    pub(crate) fn missing_for(&mut self, tree: Option<&Path>, company: Company) -> Option<Needed> {
+        let tree = tree?;
+        let wanted = &self.locks.trees.iter().find(|lock| lock.tree == tree)?.files;
+        let is_held = wanted.iter().all(|file| self.held.files.contains(file));
+        let is_alone = self.held.company == Company::Alone;
+        for file in wanted {
+            if !self.used.contains(file) {
+                self.used.push(*file);
+            }
+        }
+        if is_held && (is_alone || company == Company::Shared) {
+            return None;
+        }
+        let mut files = self.used.clone();
+        // Everybody takes them in one order.
+        files.sort_unstable();
+        Some(Needed { files, company: if is_alone { Company::Alone } else { company } })
+    }
+
+    pub(crate) fn take(&mut self, needed: Needed) -> Result<(), LockError> {
+        let lock = match needed.company {
+            Company::Shared => ByteLock::Shared,
+            Company::Alone => ByteLock::Exclusive,
         };
-        rustix::io::retry_on_intr(|| flock(&self.file, operation))
+        self.used.clear();
+        let mut since = None;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.try_all(&needed.files, lock) {
+                Ok(None) => {
+                    self.held = needed;
+                    if since.is_some() {
+                        self.patience = LOCK_TIMEOUT;
+                    }
+                    return Ok(());
+                }
+                Ok(Some(busy)) => {
+                    let since = *since.get_or_insert_with(Instant::now);
+                    if since.elapsed() >= self.patience {
+                        let is_first = self.patience == LOCK_TIMEOUT;
+                        self.patience = SHORT_TIMEOUT;
+                        return Err(LockError::Busy { tree: self.tree_of(busy), is_first });
+                    }
+                    let _ = proc::poll(&mut [], Some(pause));
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+                Err(errno) => return Err(LockError::Failed(errno)),
+            }
+        }
     }
 
-    pub(crate) fn release(&self) {
-        // Of a lock that is held this can not fail.
-        let _ = flock(&self.file, FlockOperation::Unlock);
+    /// All of them or none; the one that somebody else has.
+    fn try_all(&self, files: &[usize], lock: ByteLock) -> Result<Option<usize>, Errno> {
+        for (count, number) in files.iter().enumerate() {
+            let Some(file) = self.locks.files.get(*number) else { continue };
+            let taken = try_lock_byte(file, CALLS, lock);
+            if taken != Ok(true) {
+                self.unlock(&files[..count]);
+                return taken.map(|_| Some(*number));
+            }
+        }
+        Ok(None)
+    }
+
+    pub(crate) fn release(&mut self) {
+        if !self.used.is_empty() {
+            self.likely.clone_from(&self.used);
+        }
+        let held = std::mem::take(&mut self.held.files);
+        self.held.company = Company::Shared;
+        self.unlock(&held);
+    }
+
+    fn unlock(&self, files: &[usize]) {
+        for file in files.iter().filter_map(|number| self.locks.files.get(*number)) {
+            // Of a lock that is held this cannot fail.
+            let _ = unlock_byte(file, CALLS);
+        }
+    }
+
+    fn tree_of(&self, file: usize) -> PathBuf {
+        let trees = &self.locks.trees;
+        let tree = trees.iter().find(|lock| lock.files.contains(&file));
+        tree.map(|lock| lock.tree.clone()).unwrap_or_default()
     }
 }
+
+/// Why a lock was not had.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum LockError {
+    Busy { tree: PathBuf, is_first: bool },
+    Failed(Errno),
+}
+
+#[cfg(test)]
+#[path = "lock_tests.rs"]
+mod tests;

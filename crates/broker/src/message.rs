@@ -27,6 +27,8 @@ pub enum Message {
     /// Whether git configuration is being written whose content is yet to be judged: until then the broker is not to be
     /// ended.
     Staging { is_open: bool },
+    /// A call in this tree failed with EBUSY: another run that shares the tree does not finish one of its own.
+    Busy { tree: Vec<u8> },
     /// A call that waits for a [`Reply`](crate::Reply).
     Touch(Touch),
     /// A call that was let go on for once is over.
@@ -125,6 +127,10 @@ impl Message {
                 packet.add(b"staging");
                 packet.number(u64::from(*is_open));
             }
+            Self::Busy { tree } => {
+                packet.add(b"busy");
+                packet.add(tree);
+            }
             Self::Lost { count, suspicious } => {
                 packet.add(b"lost");
                 packet.number(*count);
@@ -173,6 +179,7 @@ impl Message {
             }),
             b"socket" => Self::Socket { path: fields.next()?.to_vec(), pid: fields.number()? },
             b"staging" => Self::Staging { is_open: fields.number::<u8>()? == 1 },
+            b"busy" => Self::Busy { tree: fields.next()?.to_vec() },
             b"touch" => Self::Touch(Touch::decode(&mut fields)?),
             b"returned" => Self::Returned { touch: fields.number()? },
             b"withdrawn" => Self::Withdrawn { touch: fields.number()? },

@@ -30,6 +30,7 @@ fn every_message_comes_back_as_it_was() {
         Message::Socket { path: b"/p/s".to_vec(), pid: 9 },
         Message::Staging { is_open: true },
         Message::Staging { is_open: false },
+        Message::Busy { tree: b"/p".to_vec() },
         Message::Lost { count: 12, suspicious: 3 },
         Message::Failed("setns: EPERM".into()),
     ] {

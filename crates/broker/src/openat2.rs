@@ -4,12 +4,13 @@
 //! What is out of the ordinary answers `ENOSYS`, as on a kernel that has no such call: writing, `O_PATH` (no such descriptor can
 //! be handed over), what is no file or directory, and file systems where the caller is somebody else than we are.
 
+use crate::NO_MODE;
 use crate::call::{CWD, PathArg};
 use crate::caller::Caller;
 use crate::glance::{Glance, OWN, is_below};
 use crate::path_call::{PathCall, opening};
+use crate::serve::{Desk, hand_out};
 use crate::slow::SETTABLE;
-use crate::{NO_MODE, serve::Desk};
 use crate::{gate::Unseen, parked::Then};
 use palisade_sys::notify::{Notification, Response};
 use palisade_sys::{Errno, OFlags, mounts};
@@ -168,7 +169,7 @@ impl Desk<'_> {
         // Whoever was read meanwhile may be another thread that got the number.
         let given = opened.and_then(|file| {
             caller.confirm()?;
-            self.hand_out(id, file, reading.close_on_exec())
+            hand_out(self.listener, id, file, reading.close_on_exec())
         });
         if let Err(errno) = given {
             self.respond(id, Response::Fail(errno));

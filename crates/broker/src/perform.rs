@@ -1,27 +1,26 @@
 //! The brokered calls, performed: each resolves, asks the judge, acts through descriptors it holds, and
 //! says what the caller gets.
+//!
+//! `Continue` is for what Landlock does not answer, whatever other threads do meanwhile; each one says why. Everything
+//! else is performed here, or gets the errno that was seen here: between our look and the kernel's another thread may
+//! have made the missing directory, and Landlock would refuse what the caller may do.
 
-use crate::call::{CWD, Call, PathArg};
+use crate::call::{Call, PathArg};
 use crate::caller::{Caller, Umasks};
-use crate::descriptor::own_descriptor;
+use crate::descriptor::numbered_descriptor;
 use crate::git;
 use crate::judge::{Allowed, Coming, Denied, Judge};
-use crate::lock::{Company, Lock};
+use crate::lock::{Company, LockError, Locks, Needed};
 use crate::place::{Found, Map, Place, Start};
 use crate::slow;
 use crate::staging::StagedConfigs;
-use crate::{DIRECTORY, NO_MODE};
 use palisade_sys::notify::Response;
-use palisade_sys::{Errno, Mode, OFlags};
-use rustix::fs::{
-    AtFlags, FileType, RenameFlags, linkat, mkdirat, mknodat, openat, renameat_with, statat,
-    symlinkat,
-};
-use rustix::net::{SocketAddrUnix, bind};
+use palisade_sys::{Errno, Mode};
+use rustix::fs::{FileType, mkdirat, mknodat, symlinkat};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What becomes of a brokered call.
 #[derive(Debug)]
@@ -37,16 +36,24 @@ pub(crate) enum Done {
     },
     /// Done, and worth telling.
     Socket(PathBuf),
+    /// Refused as the filter would refuse it, and told like that.
+    Refused(Errno),
+    /// Another run in the same tree does not finish its call.
+    Busy {
+        tree: PathBuf,
+        is_first: bool,
+    },
 }
 
-const CONTINUE: Done = Done::Answer(Response::Continue);
+pub(crate) const CONTINUE: Done = Done::Answer(Response::Continue);
+
+/// A call in two trees finds out what it needs one after the other, each first shared and then alone.
+const MOST_ATTEMPTS: usize = 8;
 
 /// Everything the broker works with between two calls.
 #[derive(Debug)]
 pub(crate) struct Workshop {
-    pub(crate) lock: Lock,
-    /// How the lock is held in this call.
-    pub(crate) company: Company,
+    pub(crate) locks: Locks,
     pub(crate) map: Map,
     pub(crate) judge: Judge,
     /// Git configuration that is being written.
@@ -59,9 +66,10 @@ pub(crate) struct Workshop {
 /// How a call ends that is not performed.
 pub(crate) enum Stop {
     Fail(Errno),
-    /// It has to be tried again with nobody else at work.
-    NotAlone,
+    /// It has to be tried again with more locks.
+    Lock(Needed),
     Denied(PathBuf, Denied),
+    /// Left to the kernel, which reads the arguments anew: only where Landlock will not be the one to answer.
     Continue,
 }
 
@@ -73,113 +81,54 @@ impl From<Errno> for Stop {
 
 impl Workshop {
     pub(crate) fn perform(&mut self, caller: &Caller, call: Call) -> Done {
-        let is_rename = matches!(call, Call::Rename { .. });
-        let mut company = if is_rename { Company::Alone } else { Company::Shared };
-        loop {
-            if let Err(errno) = self.lock.take(company) {
-                return Done::Answer(Response::Fail(errno));
+        let company = match call {
+            Call::Rename { .. } => Company::Alone,
+            _ => Company::Shared,
+        };
+        let mut needed = self.locks.guess(company);
+        for _ in 0..MOST_ATTEMPTS {
+            match self.locks.take(needed) {
+                Ok(()) => {}
+                Err(LockError::Busy { tree, is_first }) => return Done::Busy { tree, is_first },
+                Err(LockError::Failed(errno)) => return Done::Answer(Response::Fail(errno)),
             }
-            self.company = company;
             let outcome = self.attempt(caller, call);
-            self.lock.release();
-            return match outcome {
-                Ok(done) => done,
-                Err(Stop::Fail(errno)) => Done::Answer(Response::Fail(errno)),
-                Err(Stop::Denied(path, denied)) => Done::Denied { path, denied },
-                Err(Stop::Continue) => CONTINUE,
-                Err(Stop::NotAlone) => {
-                    company = Company::Alone;
-                    continue;
-                }
+            self.locks.release();
+            needed = match outcome {
+                Ok(done) => return done,
+                Err(Stop::Fail(errno)) => return Done::Answer(Response::Fail(errno)),
+                Err(Stop::Denied(path, denied)) => return Done::Denied { path, denied },
+                Err(Stop::Continue) => return CONTINUE,
+                Err(Stop::Lock(more)) => more,
             };
         }
+        Done::Answer(Response::Fail(Errno::BUSY))
     }
 
     fn attempt(&mut self, caller: &Caller, call: Call) -> Result<Done, Stop> {
         match call {
             Call::Open { path, flags, mode } => self.open(caller, path, flags, mode),
             Call::MakeDirectory { path, mode } => self.make_directory(caller, path, mode),
-            Call::MakeNode { path, mode } => self.make_node(caller, path, mode),
+            Call::MakeNode { path, mode, device } => self.make_node(caller, path, mode, device),
             Call::Rename { from, to, flags } => self.rename(caller, from, to, flags),
             Call::Link { from, to, flags } => self.link(caller, from, to, flags),
             Call::SymbolicLink { target, path } => self.symbolic_link(caller, target, path),
             Call::Bind { socket, address, length } => self.bind(caller, socket, address, length),
             Call::Truncate { path, length } => self.truncate(caller, path, length),
+            Call::ChangeMode { path, mode, flags } => self.change_mode(caller, path, mode, flags),
+            Call::ChangeModeOf { file, mode } => self.change_mode_of(caller, file, mode),
             Call::Umask => {
                 self.umasks.forget();
+                // It names no file.
                 Ok(CONTINUE)
             }
         }
     }
 
-    fn open(
-        &mut self,
-        caller: &Caller,
-        path: PathArg,
-        flags: u32,
-        mode: u32,
-    ) -> Result<Done, Stop> {
-        let flags = OFlags::from_bits_retain(flags);
-        let bytes = caller.path(path.address)?;
-        let start = Start::Caller(caller, path.dir);
-        if flags.contains(OFlags::TMPFILE) {
-            // A file without a name, which a link could give one later. Callers know how to do without.
-            let inside = [bytes.as_slice(), b"/x"].concat();
-            self.place(start, &inside)?;
-            return Err(Errno::OPNOTSUPP.into());
-        }
-        if flags.intersects(OFlags::PATH | OFlags::DIRECTORY) {
-            return Err(Stop::Continue);
-        }
-        if bytes.ends_with(b"/") {
-            // Only a directory can be meant, and those are not written.
-            return Err(Stop::Continue);
-        }
-        let stays =
-            flags.contains(OFlags::NOFOLLOW) || flags.contains(OFlags::CREATE | OFlags::EXCL);
-        let found = if stays {
-            self.map.locate(start, &bytes)?
-        } else {
-            self.map.locate_target(start, &bytes)?
-        };
-        if let Found::Descriptor(number) = found {
-            return self.open_descriptor(caller, number, flags);
-        }
-        let place = ours(found)?;
-        if place.is_directory_meant {
-            return Err(Stop::Continue);
-        }
-        let allowed = self.judged(&place, Coming::Written)?;
-        self.take_umask(caller)?;
-        if allowed == Allowed::AsGitConfig {
-            let mode = Mode::from_raw_mode(mode & 0o7777);
-            return self.open_config(caller, &place, flags, mode);
-        }
-        let is_new = flags.contains(OFlags::CREATE | OFlags::EXCL);
-        // A pipe without a reader, or a file with a lease, would keep us; a new file has neither.
-        let waiting = if is_new { OFlags::empty() } else { OFlags::NONBLOCK };
-        let safely = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY | waiting;
-        let mode = Mode::from_raw_mode(mode & 0o7777);
-        caller.confirm()?;
-        let file = match openat(&place.parent, &place.name, safely, mode) {
-            Ok(file) => file,
-            Err(Errno::NXIO | Errno::AGAIN) if !flags.contains(OFlags::NONBLOCK) => {
-                return Ok(slow::Opening::of(&place, flags)
-                    .map_or_else(|errno| Done::Answer(Response::Fail(errno)), Done::Later));
-            }
-            Err(errno) => return Err(errno.into()),
-        };
-        if !waiting.is_empty() && !flags.contains(OFlags::NONBLOCK) {
-            rustix::fs::fcntl_setfl(&file, flags & slow::SETTABLE)?;
-        }
-        self.note(&place, allowed);
-        Ok(Done::File(file))
-    }
-
     fn make_directory(&mut self, caller: &Caller, path: PathArg, mode: u32) -> Result<Done, Stop> {
         let bytes = caller.path(path.address)?;
         let place = self.place(Start::Caller(caller, path.dir), &bytes)?;
-        let allowed = self.judged(&place, Coming::Directory)?;
+        let allowed = self.judged_new(&place, Coming::Directory)?;
         self.take_umask(caller)?;
         caller.confirm()?;
         mkdirat(&place.parent, &place.name, Mode::from_raw_mode(mode & 0o7777))?;
@@ -187,143 +136,47 @@ impl Workshop {
         Ok(done())
     }
 
-    fn make_node(&mut self, caller: &Caller, path: PathArg, mode: u32) -> Result<Done, Stop> {
+    /// A pipe is judged like a file: one called `.git/config` or `.envrc` would feed a program of the host whatever
+    /// somebody inside writes into it. So is a socket: git takes a directory for a repository if something executable
+    /// in it is called `objects` and `refs`, and does not ask what.
+    fn make_node(
+        &mut self,
+        caller: &Caller,
+        path: PathArg,
+        mode: u32,
+        device: u64,
+    ) -> Result<Done, Stop> {
         let kind = FileType::from_raw_mode(mode);
+        let is_whiteout = kind == FileType::CharacterDevice && device == 0;
+        // As may_mknod() has it.
         let kind = match kind {
-            FileType::RegularFile | FileType::Fifo | FileType::Socket => kind,
-            FileType::Unknown if mode & 0o170_000 == 0 => FileType::RegularFile,
-            // Devices: the kernel refuses them itself.
-            _ => return Err(Stop::Continue),
+            FileType::RegularFile
+            | FileType::Fifo
+            | FileType::Socket
+            | FileType::CharacterDevice
+            | FileType::BlockDevice => kind,
+            _ if mode & 0o170_000 == 0 => FileType::RegularFile,
+            FileType::Directory => return Err(Errno::PERM.into()),
+            _ => return Err(Errno::INVAL.into()),
         };
         let bytes = caller.path(path.address)?;
-        let place = self.file_place(Start::Caller(caller, path.dir), &bytes)?;
-        let allowed = self.judged(&place, Coming::Written)?;
+        let place = self.place(Start::Caller(caller, path.dir), &bytes)?;
+        if place.is_directory_meant {
+            return Err(nothing_is_made(&place).into());
+        }
+        let allowed = self.judged_new(&place, Coming::Written)?;
         if allowed == Allowed::AsGitConfig && kind != FileType::RegularFile {
             return Err(Stop::Denied(place.path, git::config_denied()));
+        }
+        if matches!(kind, FileType::CharacterDevice | FileType::BlockDevice) && !is_whiteout {
+            // Nobody inside has CAP_MKNOD, and we do not try whether we have.
+            let exists = git::exists(place.parent.as_fd(), &place.name);
+            return Err(if exists { Errno::EXIST } else { Errno::PERM }.into());
         }
         self.take_umask(caller)?;
         caller.confirm()?;
         mknodat(&place.parent, &place.name, kind, Mode::from_raw_mode(mode & 0o7777), 0)?;
         self.note(&place, allowed);
-        Ok(done())
-    }
-
-    fn rename(
-        &mut self,
-        caller: &Caller,
-        from: PathArg,
-        to: PathArg,
-        flags: u32,
-    ) -> Result<Done, Stop> {
-        let flags = RenameFlags::from_bits_retain(flags);
-        if flags.contains(RenameFlags::WHITEOUT) {
-            return Err(Errno::INVAL.into());
-        }
-        let (old, new) = (caller.path(from.address)?, caller.path(to.address)?);
-        let old = self.place(Start::Caller(caller, from.dir), &old)?;
-        let new = self.place(Start::Caller(caller, to.dir), &new)?;
-        // As in do_renameat2(): a slash is for directories, and behind the new name it is about what comes
-        // to stand there.
-        let into_new = if flags.contains(RenameFlags::EXCHANGE) { &new } else { &old };
-        if (old.is_directory_meant && directory_at(&old).is_none())
-            || (new.is_directory_meant && directory_at(into_new).is_none())
-        {
-            return Err(Stop::Continue);
-        }
-        let allowed = self.judge_move(&old, &new)?;
-        if flags.contains(RenameFlags::EXCHANGE) {
-            let back = self.judge_move(&new, &old)?;
-            if [allowed, back].contains(&Allowed::AsGitConfig) {
-                return Err(Stop::Denied(new.path, git::config_denied()));
-            }
-        }
-        caller.confirm()?;
-        if allowed == Allowed::AsGitConfig {
-            if is_same_file(&old, &new) {
-                // rename(2): two names of one file stay as they are.
-                return Ok(done());
-            }
-            if flags.contains(RenameFlags::NOREPLACE) && git::exists(new.parent.as_fd(), &new.name)
-            {
-                return Err(Errno::EXIST.into());
-            }
-            // As the caller itself would: what it may not remove it may not rename.
-            self.set_umask(Mode::empty());
-            let source = (old.parent.as_fd(), old.name.as_os_str());
-            let setting = palisade_guard::gitconfig::Place {
-                git_dir: new.directory(),
-                tree: new.tree.as_deref().unwrap_or(new.directory()),
-            };
-            match git::commit_config(source, new.parent.as_fd(), &new.name, &setting) {
-                Ok(result) => result?,
-                Err(denied) => return Err(Stop::Denied(new.path, denied)),
-            }
-        } else {
-            renameat_with(&old.parent, &old.name, &new.parent, &new.name, flags)?;
-            self.note(&new, allowed);
-        }
-        Ok(done())
-    }
-
-    fn judge_move(&self, from: &Place, to: &Place) -> Result<Allowed, Stop> {
-        let directory = directory_at(from);
-        let coming = match &directory {
-            Some(directory) => Coming::MovedDirectory(directory.as_fd()),
-            None if from.link_target().is_some() => Coming::MovedLink,
-            None => Coming::Moved,
-        };
-        if directory.is_some() && git::is_among_modules(&from.path) {
-            return Err(Stop::Denied(from.path.clone(), git::config_denied()));
-        }
-        self.judged(to, coming)
-    }
-
-    fn link(
-        &mut self,
-        caller: &Caller,
-        from: PathArg,
-        to: PathArg,
-        flags: u32,
-    ) -> Result<Done, Stop> {
-        let flags = AtFlags::from_bits_retain(flags);
-        if !flags.difference(AtFlags::EMPTY_PATH | AtFlags::SYMLINK_FOLLOW).is_empty() {
-            return Err(Errno::INVAL.into());
-        }
-        let (old, new) = (caller.path(from.address)?, caller.path(to.address)?);
-        if old.ends_with(b"/") {
-            // A directory, which gets no second name, or nothing at all.
-            return Err(Stop::Continue);
-        }
-        let new = self.file_place(Start::Caller(caller, to.dir), &new)?;
-        let allowed = self.judged(&new, Coming::Link)?;
-        let is_config = allowed == Allowed::AsGitConfig;
-        let number = if old.is_empty() && flags.contains(AtFlags::EMPTY_PATH) {
-            Some(from.dir)
-        } else if flags.contains(AtFlags::SYMLINK_FOLLOW) {
-            own_descriptor(&old)
-        } else {
-            None
-        };
-        if let Some(number) = number {
-            if is_config {
-                return Err(Stop::Denied(new.path, git::config_denied()));
-            }
-            return self.link_descriptor(caller, number, &new);
-        }
-        let start = Start::Caller(caller, from.dir);
-        let found = if flags.contains(AtFlags::SYMLINK_FOLLOW) {
-            self.map.locate_target(start, &old)?
-        } else {
-            self.map.locate(start, &old)?
-        };
-        let old = ours(found)?;
-        if is_config {
-            return self.link_config(caller, &old, &new);
-        }
-        self.judge.may_be_linked(&old).map_err(|denied| Stop::Denied(old.path.clone(), denied))?;
-        caller.confirm()?;
-        linkat(&old.parent, &old.name, &new.parent, &new.name, AtFlags::empty())?;
-        self.note(&new, allowed);
         Ok(done())
     }
 
@@ -333,8 +186,11 @@ impl Workshop {
             return Err(Errno::NOENT.into());
         }
         let bytes = caller.path(path.address)?;
-        let place = self.file_place(Start::Caller(caller, path.dir), &bytes)?;
-        let allowed = self.judged(&place, Coming::SymbolicLink)?;
+        let place = self.place(Start::Caller(caller, path.dir), &bytes)?;
+        if place.is_directory_meant {
+            return Err(nothing_is_made(&place).into());
+        }
+        let allowed = self.judged_new(&place, Coming::SymbolicLink)?;
         caller.confirm()?;
         symlinkat(OsStr::from_bytes(&target), &place.parent, &place.name)?;
         self.note(&place, allowed);
@@ -347,15 +203,22 @@ impl Workshop {
             return Err(Errno::INVAL.into());
         }
         let bytes = caller.path(path.address)?;
-        let file = match own_descriptor(&bytes) {
+        let start = Start::Caller(caller, path.dir);
+        let file = match numbered_descriptor(&bytes, caller) {
             Some(number) => self.held_for_writing(caller, number)?,
-            None => self.map.open_to_truncate(Start::Caller(caller, path.dir), &bytes)?,
+            None => self.map.open_to_truncate(start, &bytes)?,
         };
-        let place = self.present_place(&file)?;
+        let place = match self.present_place(&file) {
+            // Too deep to be told by its file: by the directory it is in.
+            Err(Errno::NAMETOOLONG) => match self.map.locate_target(start, &bytes)? {
+                Found::Ours(place) if place.is(&file) => Some(place),
+                _ => return Err(Errno::NAMETOOLONG.into()),
+            },
+            place => place?,
+        };
         let mut config = None;
         if let Some(place) = &place {
-            let judged = self.judge.may_come(place, Coming::Written);
-            let allowed = judged.map_err(|denied| Stop::Denied(place.path.clone(), denied))?;
+            let allowed = self.judged(place, Coming::Written)?;
             config = (allowed == Allowed::AsGitConfig).then_some(place);
         }
         let limit = caller.largest_file().ok_or(Errno::SRCH)?;
@@ -372,67 +235,48 @@ impl Workshop {
         Ok(done())
     }
 
-    fn bind(
-        &mut self,
-        caller: &Caller,
-        socket: i32,
-        address: u64,
-        length: u64,
-    ) -> Result<Done, Stop> {
-        // `struct sockaddr_un`: a family and a path that need not end in NUL.
-        const FAMILY: usize = 2;
-        const LONGEST: u64 = 110;
-        let Some(length) = usize::try_from(length.min(LONGEST)).ok().filter(|len| *len > FAMILY)
-        else {
-            return Err(Stop::Continue);
-        };
-        let bytes = caller.bytes(address, length)?;
-        let family = u16::from_ne_bytes([bytes[0], bytes[1]]);
-        let path = bytes[FAMILY..].split(|byte| *byte == 0).next().unwrap_or_default();
-        // Another family, or a name that is not in the file system.
-        if u32::from(family) != u32::from(rustix::net::AddressFamily::UNIX.as_raw())
-            || path.is_empty()
-        {
-            return Err(Stop::Continue);
-        }
-        let place = self.file_place(Start::Caller(caller, CWD), path)?;
-        let allowed = self.judged(&place, Coming::Written)?;
-        if allowed == Allowed::AsGitConfig {
-            return Err(Stop::Denied(place.path, git::config_denied()));
-        }
-        let socket = caller.take(socket)?;
-        self.take_umask(caller)?;
-        caller.confirm()?;
-        // bind(2) knows no directory descriptors. Nothing else here depends on the working directory.
-        rustix::process::fchdir(&place.parent)?;
-        let bound =
-            SocketAddrUnix::new(place.name.as_os_str()).and_then(|address| bind(&socket, &address));
-        let _ = rustix::process::chdir("/");
-        bound?;
-        self.note(&place, allowed);
-        Ok(Done::Socket(place.path))
-    }
-
-    fn place(&self, start: Start<'_>, path: &[u8]) -> Result<Place, Stop> {
+    pub(crate) fn place(&self, start: Start<'_>, path: &[u8]) -> Result<Place, Stop> {
         ours(self.map.locate(start, path)?)
     }
 
-    /// For something that is no directory: with a slash behind its name it is none of ours.
-    fn file_place(&self, start: Start<'_>, path: &[u8]) -> Result<Place, Stop> {
-        let place = self.place(start, path)?;
-        if place.is_directory_meant { Err(Stop::Continue) } else { Ok(place) }
+    /// Holds what a judgement about `tree` depends on until the call is performed.
+    pub(crate) fn hold(&mut self, tree: Option<&Path>, company: Company) -> Result<(), Stop> {
+        self.locks.missing_for(tree, company).map_or(Ok(()), |needed| Err(Stop::Lock(needed)))
     }
 
-    pub(crate) fn judged(&self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Stop> {
-        if self.company == Company::Shared && git::makes_git_directory(&place.name) {
-            return Err(Stop::NotAlone);
-        }
+    pub(crate) fn judged(&mut self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Stop> {
+        let company = match coming {
+            Coming::Moved | Coming::MovedLink | Coming::MovedDirectory(_) => Company::Alone,
+            _ if git::makes_git_directory(&place.name) => Company::Alone,
+            _ => Company::Shared,
+        };
+        self.hold(place.tree.as_deref(), company)?;
         self.judge
             .may_come(place, coming)
             .map_err(|denied| Stop::Denied(place.path.clone(), denied))
     }
 
-    fn note(&mut self, place: &Place, allowed: Allowed) {
+    /// For what only makes something new: that a name is taken is said before whether it may be had.
+    pub(crate) fn judged_new(
+        &mut self,
+        place: &Place,
+        coming: Coming<'_>,
+    ) -> Result<Allowed, Stop> {
+        match self.judged(place, coming) {
+            Err(Stop::Denied(..)) if git::exists(place.parent.as_fd(), &place.name) => {
+                Err(Errno::EXIST.into())
+            }
+            judged => judged,
+        }
+    }
+
+    /// Whether what stands there may be written by another name than its own, or without one.
+    pub(crate) fn may_be_written(&mut self, place: &Place) -> Result<(), Stop> {
+        self.hold(place.tree.as_deref(), Company::Shared)?;
+        self.judge.may_be_linked(place).map_err(|denied| Stop::Denied(place.path.clone(), denied))
+    }
+
+    pub(crate) fn note(&mut self, place: &Place, allowed: Allowed) {
         match allowed {
             Allowed::AsNewborn => self.judge.remember(place.parent.as_fd(), &place.name),
             Allowed::AsOldRepository => self.judge.forget(place.parent.as_fd()),
@@ -441,13 +285,13 @@ impl Workshop {
     }
 
     /// What is made gets the modes the caller would have given it.
-    fn take_umask(&mut self, caller: &Caller) -> Result<(), Errno> {
+    pub(crate) fn take_umask(&mut self, caller: &Caller) -> Result<(), Errno> {
         let umask = self.umasks.of(caller)?;
         self.set_umask(umask);
         Ok(())
     }
 
-    fn set_umask(&mut self, umask: Mode) {
+    pub(crate) fn set_umask(&mut self, umask: Mode) {
         if umask != self.own_umask {
             rustix::process::umask(umask);
             self.own_umask = umask;
@@ -459,26 +303,15 @@ pub(crate) fn done() -> Done {
     Done::Answer(Response::Value(0))
 }
 
-fn ours(found: Found) -> Result<Place, Stop> {
+pub(crate) fn ours(found: Found) -> Result<Place, Stop> {
     match found {
         Found::Ours(place) => Ok(place),
-        Found::Descriptor(_) | Found::Elsewhere => Err(Stop::Continue),
+        // Of each kind the definition says why the kernel may answer.
+        Found::Descriptor(_) | Found::NoName | Found::Elsewhere => Err(Stop::Continue),
     }
 }
 
-fn directory_at(place: &Place) -> Option<OwnedFd> {
-    let found = statat(&place.parent, &place.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
-        return None;
-    }
-    openat(&place.parent, &place.name, DIRECTORY | OFlags::NOFOLLOW, NO_MODE).ok()
-}
-
-fn is_same_file(one: &Place, other: &Place) -> bool {
-    let inode = |place: &Place| {
-        statat(&place.parent, &place.name, AtFlags::SYMLINK_NOFOLLOW)
-            .ok()
-            .map(|found| (found.st_dev, found.st_ino))
-    };
-    inode(one).is_some_and(|found| inode(other) == Some(found))
+/// With a slash behind its name nothing but a directory is made (filename_create()).
+pub(crate) fn nothing_is_made(place: &Place) -> Errno {
+    if git::exists(place.parent.as_fd(), &place.name) { Errno::EXIST } else { Errno::NOENT }
 }

@@ -3,13 +3,21 @@
 //! The broker stands in the sandbox's mount namespace and root, so the kernel resolves for it as for the
 //! caller. Only the last name is left, for the judge to see before anything happens to it. Links in
 //! `/proc` that are not names but other processes' files are never followed.
+//!
+//! A directory on the way that cannot be entered is an answer, not a reason to let the kernel look again: another
+//! thread may make that directory in between, and then Landlock would refuse with EACCES what two threads that make the
+//! same tree may do.
 
 use crate::caller::Caller;
-use crate::descriptor::{from_own_directory, own_descriptor};
+use crate::deep::path_beyond_limit;
+use crate::descriptor::{numbered_descriptor, own_descriptor};
+use crate::glance::is_below;
 use crate::ground::{Ground, Standing};
-use crate::{DIRECTORY, NO_MODE};
-use palisade_sys::{Errno, OFlags};
-use rustix::fs::{ResolveFlags, openat2, readlinkat};
+use crate::{DIRECTORY, NO_MODE, own_path};
+use palisade_sys::{Errno, OFlags, mounts};
+use rustix::fs::{AtFlags, ResolveFlags, fstat, openat, openat2, readlinkat, statat};
+use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -17,6 +25,8 @@ use std::path::{Path, PathBuf};
 
 /// As many as the kernel follows.
 const MOST_LINKS: usize = 40;
+/// `PROC_SUPER_MAGIC`.
+const PROC: i64 = 0x9fa0;
 
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -36,7 +46,11 @@ pub(crate) enum Found {
     Ours(Place),
     /// To a file the caller holds open, by its number there.
     Descriptor(i32),
-    /// Where nothing is brokered, or nowhere: the kernel answers, and Landlock stands behind it.
+    /// To `/`, `.` or `..`: there is no last name that anything could get. The kernel sees that in the text and
+    /// answers before it asks Landlock (EEXIST, EBUSY, EISDIR), whatever other threads do.
+    NoName,
+    /// Where nothing is brokered: an island, the run's own file systems, devices, `/proc`. The directory is there,
+    /// and Landlock grants or refuses all of it by its place alone, so no thread can change the answer.
     Elsewhere,
 }
 
@@ -57,35 +71,28 @@ pub(crate) struct Map {
 impl Map {
     /// Resolves everything but the last name.
     pub(crate) fn locate(&self, start: Start<'_>, path: &[u8]) -> Result<Found, Errno> {
-        let (start, path) = match (start, from_own_directory(path)) {
-            (Start::Caller(caller, _), Some((number, rest))) => {
-                (Start::Caller(caller, number), rest)
-            }
-            _ => (start, path),
-        };
-        let Some((directory, name, is_directory_meant)) = split(path) else {
+        if path.is_empty() {
+            return Err(Errno::NOENT);
+        }
+        let (start, path) = enter_own(start, path);
+        if is_below(path, b"/proc") {
+            // What is there depends on who looks.
             return Ok(Found::Elsewhere);
+        }
+        let Some((directory, name, is_directory_meant)) = split(path) else {
+            return Ok(Found::NoName);
         };
-        let base = match start {
-            _ if path.starts_with(b"/") => None,
-            Start::Caller(caller, number) => Some(caller.directory(number)?),
-            Start::Directory(fd) => {
-                Some(fd.try_clone_to_owned().map_err(|error| errno_of(&error))?)
-            }
-        };
-        let parent = match (base, directory) {
+        let parent = match (base_of(start, path)?, directory) {
             (Some(base), b"") => base,
             (base, directory) => {
-                let at = base.as_ref().map_or(rustix::fs::CWD, AsFd::as_fd);
-                let resolve = ResolveFlags::NO_MAGICLINKS;
-                match openat2(at, OsStr::from_bytes(directory), DIRECTORY, NO_MODE, resolve) {
-                    Ok(parent) => parent,
-                    // The kernel will say why, in its own words.
-                    Err(_) => return Ok(Found::Elsewhere),
+                let base = base.as_ref().map(AsFd::as_fd);
+                match open_at(base, directory, DIRECTORY) {
+                    Err(_) if enters_proc(base, directory) => return Ok(Found::Elsewhere),
+                    opened => opened?,
                 }
             }
         };
-        let mut path = self.path_of(parent.as_fd())?;
+        let mut path = self.path_of_directory(parent.as_fd())?;
         path.push(OsStr::from_bytes(name));
         let tree = match self.ground.standing(&path) {
             Standing::In(tree) => Some(tree.to_owned()),
@@ -98,14 +105,18 @@ impl Map {
 
     /// The same, and on through links in the last place.
     pub(crate) fn locate_target(&self, start: Start<'_>, path: &[u8]) -> Result<Found, Errno> {
-        if let Some(number) = own_descriptor(path) {
+        let own = |path: &[u8]| match start {
+            Start::Caller(caller, _) => numbered_descriptor(path, caller),
+            Start::Directory(_) => own_descriptor(path),
+        };
+        if let Some(number) = own(path) {
             return Ok(Found::Descriptor(number));
         }
         let mut found = self.locate(start, path)?;
         for _ in 0..MOST_LINKS {
             let Found::Ours(place) = &found else { return Ok(found) };
             let Some(target) = place.link_target() else { return Ok(found) };
-            if let Some(number) = own_descriptor(&target) {
+            if let Some(number) = own(&target) {
                 return Ok(Found::Descriptor(number));
             }
             found = self.locate(Start::Directory(place.parent.as_fd()), &target)?;
@@ -115,21 +126,44 @@ impl Map {
 
     /// Opens what a path means, wherever in the view that is.
     pub(crate) fn open_to_truncate(&self, start: Start<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
-        let base = match start {
-            Start::Caller(caller, number) if !path.starts_with(b"/") => {
-                Some(caller.directory(number)?)
-            }
-            _ => None,
-        };
-        let at = base.as_ref().map_or(rustix::fs::CWD, AsFd::as_fd);
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let opened =
-            openat2(at, OsStr::from_bytes(path), flags, NO_MODE, ResolveFlags::NO_MAGICLINKS);
-        match opened {
-            // A pipe nobody reads, which can not be truncated anyway.
+        let base = base_of(start, path)?;
+        match open_at(base.as_ref().map(AsFd::as_fd), path, flags) {
+            // A pipe nobody reads, which cannot be truncated anyway.
             Err(Errno::NXIO) => Err(Errno::INVAL),
             opened => opened,
         }
+    }
+
+    /// Holds what a path means without opening it. None in `/proc`, where it is not for us to say.
+    pub(crate) fn pin(
+        &self,
+        start: Start<'_>,
+        path: &[u8],
+        flags: OFlags,
+    ) -> Result<Option<OwnedFd>, Errno> {
+        if path.is_empty() {
+            return Err(Errno::NOENT);
+        }
+        let (start, path) = enter_own(start, path);
+        let base = base_of(start, path)?;
+        let base = base.as_ref().map(AsFd::as_fd);
+        let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
+        match open_at(base, path, flags) {
+            Err(_) if enters_proc(base, path) => Ok(None),
+            opened => opened.map(Some),
+        }
+    }
+
+    /// The directory that a whole path means, held open, with its real path. None in `/proc`.
+    pub(crate) fn directory(
+        &self,
+        start: Start<'_>,
+        path: &[u8],
+    ) -> Result<Option<(OwnedFd, PathBuf)>, Errno> {
+        let Some(found) = self.pin(start, path, OFlags::DIRECTORY)? else { return Ok(None) };
+        let path = self.path_of_directory(found.as_fd())?;
+        Ok(Some((found, path)))
     }
 
     /// The real path of something we hold open.
@@ -138,6 +172,82 @@ impl Map {
         let path = readlinkat(self.proc, own, Vec::new())?;
         Ok(PathBuf::from(OsString::from_vec(path.into_bytes())))
     }
+
+    /// The same for a directory, however long its path is.
+    fn path_of_directory(&self, fd: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
+        match self.path_of(fd) {
+            Err(Errno::NAMETOOLONG) => path_beyond_limit(fd, |fd| self.path_of(fd)),
+            found => found,
+        }
+    }
+}
+
+/// Where a path through the caller's own entry in `/proc` goes on from.
+fn enter_own<'s, 'p>(start: Start<'s>, path: &'p [u8]) -> (Start<'s>, &'p [u8]) {
+    let Start::Caller(caller, _) = start else { return (start, path) };
+    let is_own = |number| caller.numbers_inside().contains(&number);
+    match own_path::leave(path, is_own) {
+        Some((number, length)) => (Start::Caller(caller, number), &path[length..]),
+        None => (start, path),
+    }
+}
+
+/// None for a whole path, which starts at the root.
+fn base_of(start: Start<'_>, path: &[u8]) -> Result<Option<OwnedFd>, Errno> {
+    match start {
+        _ if path.starts_with(b"/") => Ok(None),
+        Start::Caller(caller, number) => caller.directory(number).map(Some),
+        Start::Directory(fd) => fd.try_clone_to_owned().map(Some).map_err(|e| errno_of(&e)),
+    }
+}
+
+fn open_at(base: Option<BorrowedFd<'_>>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
+    let at = base.unwrap_or(rustix::fs::CWD);
+    openat2(at, OsStr::from_bytes(path), flags, NO_MODE, ResolveFlags::NO_MAGICLINKS)
+}
+
+/// Whether a path that could not be followed leads through `/proc`: there the caller finds other things than we do
+/// (`self`, its descriptors), and only the kernel can answer it.
+fn enters_proc(base: Option<BorrowedFd<'_>>, path: &[u8]) -> bool {
+    const PASSED: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+    let names = |path: &[u8]| -> Vec<Vec<u8>> {
+        path.split(|byte| *byte == b'/')
+            .filter(|name| !name.is_empty())
+            .map(<[u8]>::to_vec)
+            .collect()
+    };
+    let root = || openat(rustix::fs::CWD, "/", DIRECTORY, NO_MODE);
+    let started = match base {
+        Some(base) if !path.starts_with(b"/") => openat(base, ".", DIRECTORY, NO_MODE),
+        _ => root(),
+    };
+    let Ok(mut at) = started else { return false };
+    let mut left: VecDeque<Vec<u8>> = names(path).into();
+    let mut links = 0;
+    loop {
+        if mounts::fstatfs_magic(&at).is_ok_and(|magic| magic == PROC) {
+            return true;
+        }
+        let Some(name) = left.pop_front() else { return false };
+        let name = OsStr::from_bytes(&name);
+        if let Ok(target) = readlinkat(&at, name, Vec::new()) {
+            links += 1;
+            if links > MOST_LINKS {
+                return false;
+            }
+            let target = target.into_bytes();
+            for name in names(&target).into_iter().rev() {
+                left.push_front(name);
+            }
+            if target.starts_with(b"/") {
+                let Ok(root) = root() else { return false };
+                at = root;
+            }
+            continue;
+        }
+        let Ok(next) = openat(&at, name, PASSED, NO_MODE) else { return false };
+        at = next;
+    }
 }
 
 impl Place {
@@ -145,6 +255,25 @@ impl Place {
     pub(crate) fn link_target(&self) -> Option<Vec<u8>> {
         let target = readlinkat(&self.parent, &self.name, Vec::new()).ok()?;
         Some(target.into_bytes())
+    }
+
+    /// The name with the slash that the caller wrote behind it: the kernel then answers for a directory only.
+    pub(crate) fn name_as_written(&self) -> Cow<'_, OsStr> {
+        if !self.is_directory_meant {
+            return Cow::Borrowed(&self.name);
+        }
+        let mut name = self.name.clone();
+        name.push("/");
+        Cow::Owned(name)
+    }
+
+    /// Whether this is where `file` stands.
+    pub(crate) fn is(&self, file: &OwnedFd) -> bool {
+        let found = statat(&self.parent, &self.name, AtFlags::SYMLINK_NOFOLLOW);
+        let held = fstat(file);
+        found.is_ok_and(|found| {
+            held.is_ok_and(|held| (found.st_dev, found.st_ino) == (held.st_dev, held.st_ino))
+        })
     }
 
     /// The directory's own path.

@@ -9,7 +9,7 @@ use crate::caller::Umasks;
 use crate::gate;
 use crate::ground::Ground;
 use crate::judge::Judge;
-use crate::lock::{Company, Lock};
+use crate::lock::{Locks, TreeLocks};
 use crate::message::Message;
 use crate::perform::Workshop;
 use crate::place::Map;
@@ -58,8 +58,8 @@ pub struct Seat<'p> {
     pub usher: OwnedFd,
     /// Takes [`Message`]s.
     pub supervisor: OwnedFd,
-    /// Held while a call is judged and performed; all runs of one user have it open, each for itself.
-    pub lock: OwnedFd,
+    /// Held while a call is judged and performed.
+    pub locks: TreeLocks,
     pub duties: Duties<'p>,
     /// Installs the broker's own filter; the launcher knows how.
     pub confine: fn() -> Result<(), String>,
@@ -78,8 +78,8 @@ pub fn occupy(seat: Seat<'_>) -> ! {
     match take_listener(&seat.usher, &command) {
         Ok(listener) => {
             drop(command);
-            let lock = Lock::new(seat.lock);
-            serve(desk(&seat.duties, lock, seat.usher, (listener, host_proc), teller))
+            let locks = Locks::new(seat.locks);
+            serve(desk(&seat.duties, locks, seat.usher, (listener, host_proc), teller))
         }
         Err(error) => fail(&mut teller, error.to_string()),
     }
@@ -160,7 +160,7 @@ fn end_with(supervisor: Pid) -> Result<(), SysError> {
 
 fn desk<'p>(
     duties: &Duties<'p>,
-    lock: Lock,
+    locks: Locks,
     usher: OwnedFd,
     (listener, host_proc): (Listener, OwnedFd),
     teller: Teller,
@@ -177,8 +177,7 @@ fn desk<'p>(
         executables: duties.executables,
         gate: duties.gate.map(|gate| gate::Gate::new(gate, listener, host_proc)),
         workshop: Workshop {
-            lock,
-            company: Company::Shared,
+            locks,
             map: Map { ground: Ground::of(duties.guard), proc: host_proc },
             judge: Judge::new(matcher),
             staged: StagedConfigs::default(),

@@ -102,14 +102,7 @@ impl Desk<'_> {
         match self.filter.answer(&data) {
             Answer::Refuse(refusal) => {
                 let errno = Errno::from_raw_os_error(refusal.errno.into());
-                self.teller.tell(&Message::Blocked(Blocked {
-                    number: notification.number,
-                    arguments: notification.args,
-                    pid: number_of(caller.thread),
-                    executable: caller.program(),
-                    errno: refusal.errno,
-                    suspicious: refusal.notice == Notice::Suspicious,
-                }));
+                self.tell_of_blocked(notification, &caller, errno, refusal.notice);
                 self.respond(id, Response::Fail(errno));
             }
             Answer::Broker => match calls.parse(notification) {
@@ -152,7 +145,7 @@ impl Desk<'_> {
             Done::Answer(response) => self.respond(id, response),
             Done::File(file) => {
                 let close_on_exec = call.wants_close_on_exec();
-                if let Err(errno) = self.hand_out(id, file, close_on_exec) {
+                if let Err(errno) = hand_out(self.listener, id, file, close_on_exec) {
                     self.respond(id, Response::Fail(errno));
                 }
             }
@@ -171,6 +164,17 @@ impl Desk<'_> {
                     executable: caller.program(),
                 }));
                 self.respond(id, Response::Fail(Errno::ACCESS));
+            }
+            Done::Refused(errno) => {
+                self.tell_of_blocked(notification, caller, errno, Notice::Logged);
+                self.respond(id, Response::Fail(errno));
+            }
+            Done::Busy { tree, is_first } => {
+                if is_first {
+                    let tree = tree.into_os_string().into_vec();
+                    self.teller.tell(&Message::Busy { tree });
+                }
+                self.respond(id, Response::Fail(Errno::BUSY));
             }
             Done::Socket(path) => {
                 let path = path.into_os_string().into_vec();
@@ -211,6 +215,23 @@ impl Desk<'_> {
         }
     }
 
+    fn tell_of_blocked(
+        &mut self,
+        notification: &Notification,
+        caller: &Caller,
+        errno: Errno,
+        notice: Notice,
+    ) {
+        self.teller.tell(&Message::Blocked(Blocked {
+            number: notification.number,
+            arguments: notification.args,
+            pid: number_of(caller.thread),
+            executable: caller.program(),
+            errno: u16::try_from(errno.raw_os_error()).unwrap_or_default(),
+            suspicious: notice == Notice::Suspicious,
+        }));
+    }
+
     fn tell_of_program(
         &mut self,
         notification: &Notification,
@@ -225,23 +246,6 @@ impl Desk<'_> {
             pid: number_of(caller.thread),
             executable: caller.program(),
         }));
-    }
-
-    /// A program that is open for writing can not be executed (ETXTBSY): our own copy has to be
-    /// closed before the caller goes on. For everything else one step is half the cost.
-    pub(crate) fn hand_out(
-        &self,
-        id: u64,
-        file: OwnedFd,
-        close_on_exec: bool,
-    ) -> Result<(), Errno> {
-        let is_program = rustix::fs::fstat(&file).is_ok_and(|found| found.st_mode & 0o111 != 0);
-        if !is_program {
-            return self.listener.respond_with(id, file.as_fd(), close_on_exec);
-        }
-        let number = self.listener.give(id, file.as_fd(), close_on_exec)?;
-        drop(file);
-        self.listener.respond(id, Response::Value(number))
     }
 
     /// A caller that is gone needs no answer.
@@ -288,6 +292,19 @@ impl Teller {
             sent => sent.is_ok(),
         }
     }
+}
+
+/// Our own copy is closed before the caller goes on: it would keep a program from being executed (ETXTBSY), a lock held
+/// after its owner let go (flock(2)), and a watcher from hearing of the end (`IN_CLOSE_WRITE`).
+pub(crate) fn hand_out(
+    listener: &Listener,
+    id: u64,
+    file: OwnedFd,
+    close_on_exec: bool,
+) -> Result<(), Errno> {
+    let number = listener.give(id, file.as_fd(), close_on_exec)?;
+    drop(file);
+    listener.respond(id, Response::Value(number))
 }
 
 pub(crate) fn name_of(notification: &Notification) -> String {

@@ -3,12 +3,13 @@
 
 use crate::NO_MODE;
 use crate::place::Place;
+use crate::serve::hand_out;
 use palisade_sys::clone::{Forked, fork};
 use palisade_sys::notify::{Listener, Response};
 use palisade_sys::proc::{self, sig};
 use palisade_sys::{Errno, OFlags, Pid, creds};
 use rustix::fs::openat;
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 
 /// Each is a process; a caller that wants more of them waits for nothing useful.
 const MOST: usize = 32;
@@ -72,7 +73,7 @@ impl Helpers {
                 let _ = match openat(host_proc, path, flags, NO_MODE) {
                     Ok(file) => {
                         let close_on_exec = opening.flags.contains(OFlags::CLOEXEC);
-                        listener.respond_with(id, file.as_fd(), close_on_exec)
+                        hand_out(listener, id, file, close_on_exec)
                     }
                     Err(errno) => listener.respond(id, Response::Fail(errno)),
                 };

@@ -1,7 +1,7 @@
 //! For tests: a command under a real filter, a real broker, and a supervisor whose part the test plays, in a
 //! mount namespace of their own.
 
-use crate::{Duties, Identity, LONGEST_MESSAGE, Message, Reply, Seat, Touch, occupy};
+use crate::{Duties, Identity, LONGEST_MESSAGE, Message, Reply, Seat, Touch, TreeLocks, occupy};
 use palisade_bpf::{Arch, BaselineOptions, FilterSpec, Insn, Listening, Profile, broker_spec};
 use palisade_plan::model::Gate;
 use palisade_policy::model::OnAsk;
@@ -89,7 +89,6 @@ impl Stage {
         let supervisor_pid = rustix::process::getpid();
         let Forked::Parent { pid: broker, .. } = fork().unwrap() else {
             drop((usher, news));
-            let lock = rustix::fs::memfd_create("lock", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
             let duties = Duties {
                 guard: None,
                 executables: None,
@@ -101,7 +100,7 @@ impl Stage {
                 supervisor_pid,
                 usher: usher_of_broker,
                 supervisor: news_of_broker,
-                lock,
+                locks: TreeLocks::default(),
                 duties,
                 confine,
             })

@@ -7,7 +7,9 @@ use crate::helper::{Helper, HelperKind, Helpers};
 use crate::init::close_all_but;
 use crate::streams;
 use palisade_bpf::{Arch, Listening, broker_spec};
-use palisade_broker::{Duties, Identity, LONGEST_MESSAGE, Message, Reply, Seat, Trigger, occupy};
+use palisade_broker::{
+    Duties, Identity, LONGEST_MESSAGE, Message, Reply, Seat, TreeLocks, Trigger, occupy,
+};
 use palisade_plan::model::{Confinement, Mapping, Plan, Seccomp};
 use palisade_sys::fdpass::{reveal_senders, send_with_fds, socketpair};
 use palisade_sys::proc;
@@ -72,14 +74,15 @@ impl Broker {
         plan: &Plan,
         seccomp: &Seccomp,
         ends: Ends,
-        lock: OwnedFd,
+        locks: TreeLocks,
     ) -> Result<(Self, OwnedFd), LaunchError> {
         let Ends { usher, usher_of_broker, news, news_of_broker } = ends;
         let supervisor_pid = rustix::process::getpid();
         let helper = helpers.start(HelperKind::Broker, STEP, || {
             // Nothing of the caller's: a pipe must close when the command closes it.
-            let kept = [&usher_of_broker, &news_of_broker, &lock].map(AsRawFd::as_raw_fd);
-            if streams::release().and_then(|()| close_all_but(kept.to_vec())).is_err() {
+            let ends = [&usher_of_broker, &news_of_broker];
+            let kept = ends.into_iter().chain(&locks.files).map(AsRawFd::as_raw_fd).collect();
+            if streams::release().and_then(|()| close_all_but(kept)).is_err() {
                 proc::exit_now(1);
             }
             let identity = identity(plan);
@@ -87,7 +90,7 @@ impl Broker {
                 supervisor_pid,
                 usher: usher_of_broker,
                 supervisor: news_of_broker,
-                lock,
+                locks,
                 duties: Duties {
                     guard: plan.guard.as_ref(),
                     executables: plan

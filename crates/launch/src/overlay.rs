@@ -185,7 +185,7 @@ fn mirror(
 /// A directory that was mirrored and is to be hidden after all; a failure shows when the whiteout
 /// is made.
 fn remove_mirrored(parent: &OwnedFd, name: &std::ffi::OsStr) {
-    if rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) == Err(rustix::io::Errno::NOTEMPTY) {
+    if rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) == Err(Errno::NOTEMPTY) {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(directory) = rustix::fs::openat(parent, name, flags, Mode::empty()) else { return };
         let Ok(entries) = Dir::read_from(&directory) else { return };

@@ -16,8 +16,7 @@ use crate::selfcheck::Targets;
 use crate::setup::{self, Launch};
 use crate::sources;
 use crate::streams::{Chosen, OutputPipe, Streams};
-use palisade_broker::Reply;
-use palisade_broker::Trigger;
+use palisade_broker::{Reply, TreeLocks, Trigger};
 use palisade_cgroup::{Birth, Held};
 use palisade_egress::Published;
 use palisade_plan::model::{
@@ -72,14 +71,13 @@ pub struct Usage {
     pub max_rss_bytes: u64,
 }
 
-/// Starts what the plan says. `lock` is for the broker, and open nowhere else (`flock` counts by open
-/// file). The caller must be single-threaded, and can not be traced or looked into
-/// from here on.
+/// Starts what the plan says. `locks` are for the broker, and open nowhere else (they count by open file). The caller
+/// must be single-threaded, and cannot be traced or looked into from here on.
 pub fn launch(
     plan: &Plan,
     streams: &Streams,
     inherited: &Inherited,
-    lock: OwnedFd,
+    locks: TreeLocks,
 ) -> Result<Running, LaunchError> {
     const STEP: &str = "preparing the launch";
     // Who ignores it, by inheritance, has no children to wait for.
@@ -127,7 +125,7 @@ pub fn launch(
     let helpers = Helpers::default();
     let (broker, usher) = match (ends, &plan.seccomp) {
         (Some(ends), Some(seccomp)) => {
-            let (broker, usher) = Broker::start(&helpers, plan, seccomp, ends, lock)?;
+            let (broker, usher) = Broker::start(&helpers, plan, seccomp, ends, locks)?;
             (Some(broker), Some(usher))
         }
         _ => (None, None),

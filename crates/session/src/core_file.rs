@@ -56,7 +56,8 @@ mod tests {
     #[test]
     fn a_core_file_is_missed_only_where_it_would_have_been() {
         let guarded = [PathBuf::from("/work")];
-        let told = |signal, pattern: &[u8]| missing(Path::new("/work/p"), &guarded, signal, pattern);
+        let told =
+            |signal, pattern: &[u8]| missing(Path::new("/work/p"), &guarded, signal, pattern);
         let crash = told(11, b"core\n").unwrap();
         assert!(crash.contains("SIGSEGV") && crash.contains("/tmp"), "{crash}");
         assert_eq!(told(15, b"core\n"), None);

@@ -38,6 +38,7 @@ pub(crate) struct Incidents {
     /// Refused executions beyond those in the list.
     executions_beyond: u64,
     sockets: Vec<String>,
+    busy: Vec<String>,
     lost: u64,
 }
 
@@ -74,6 +75,12 @@ impl Incidents {
                     self.sockets.push(text(&path));
                 }
             }
+            Message::Busy { tree } => {
+                let tree = text(&tree);
+                if self.busy.len() < MOST_PATHS && !self.busy.contains(&tree) {
+                    self.busy.push(tree);
+                }
+            }
             Message::Lost { count, suspicious } => {
                 self.lost += count;
                 self.suspicious += suspicious;
@@ -96,6 +103,12 @@ impl Incidents {
         if self.executions_beyond > 0 {
             let more = self.executions_beyond;
             report.notes.push(format!("{more} more programs were refused"));
+        }
+        for tree in self.busy {
+            report.notes.push(format!(
+                "calls in {tree} failed with EBUSY: another sandbox that shares it is stopped in the middle of a call; \
+                 continue or end it (sandbox top)"
+            ));
         }
         if self.lost > 0 {
             let lost = self.lost;

@@ -37,6 +37,7 @@ mod signals;
 pub mod stores;
 mod supervise;
 mod terminal;
+mod tree_locks;
 mod trust;
 pub mod why;
 

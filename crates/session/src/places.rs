@@ -8,7 +8,6 @@ use rustix::fs::{Mode, OFlags};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File};
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -85,14 +84,6 @@ impl Places {
     /// The file that the self-check tries to read from inside (ESC-2).
     pub fn canary(&self) -> PathBuf {
         self.state.join("canary")
-    }
-
-    /// What the brokers of all runs keep out of each other's way with.
-    pub(crate) fn open_lock(&self) -> Result<OwnedFd, SessionError> {
-        let path = self.state.join("writes.lock");
-        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR)
-            .map_err(|source| SessionError::io("open", &path, source.into()))
     }
 
     /// Made once, kept for good.

@@ -24,6 +24,7 @@ use crate::signals::Signals;
 use crate::stores::Stores;
 use crate::supervise::{Clock, Doors, Ears, Ended, Shown, Watch};
 use crate::terminal::HostTerminal;
+use crate::tree_locks;
 use palisade_egress::config::Authority;
 use palisade_gate::Rule;
 use palisade_launch::probe::{RealTree, limit_facts};
@@ -274,8 +275,8 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     let streams = Streams { pty: terminal.as_ref().map(HostTerminal::size_for_pty) };
     let limits = Limits::prepare(plan)?;
     let deadlines = Deadlines::of(plan, Instant::now());
-    let mut running =
-        palisade_launch::launch(plan, &streams, &inherited, caller.places.open_lock()?)?;
+    let locks = tree_locks::register(&caller.places.state, plan)?;
+    let mut running = palisade_launch::launch(plan, &streams, &inherited, locks)?;
     // Reads secrets: pid 1 and the broker were forked before, and have them in no memory of theirs.
     let mut egress = egress::config(plan, &caller.facts, authority)?;
     if let Some(note) = egress.as_mut().and_then(egress::bound_by_descriptors) {

@@ -1,0 +1,210 @@
+//! Renames and links: what gets another name, judged by the name it gets.
+
+use crate::call::{CWD, PathArg};
+use crate::caller::Caller;
+use crate::descriptor::numbered_descriptor;
+use crate::git;
+use crate::judge::{Allowed, Coming};
+use crate::lock::Company;
+use crate::perform::{Done, Stop, Workshop, done, nothing_is_made, ours};
+use crate::place::{Found, Place, Start};
+use crate::{DIRECTORY, NO_MODE};
+use palisade_sys::{Errno, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, RenameFlags, linkat, openat, renameat_with, statat};
+use std::os::fd::{AsFd as _, OwnedFd};
+
+impl Workshop {
+    pub(crate) fn rename(
+        &mut self,
+        caller: &Caller,
+        from: PathArg,
+        to: PathArg,
+        flags: u32,
+    ) -> Result<Done, Stop> {
+        let flags = RenameFlags::from_bits_retain(flags);
+        let known = RenameFlags::NOREPLACE | RenameFlags::EXCHANGE;
+        if !known.contains(flags) || flags == known {
+            // Whiteouts included, which few file systems know.
+            return Err(Errno::INVAL.into());
+        }
+        let (old, new) = (caller.path(from.address)?, caller.path(to.address)?);
+        let old = self.map.locate(Start::Caller(caller, from.dir), &old)?;
+        let new = self.map.locate(Start::Caller(caller, to.dir), &new)?;
+        // One of them elsewhere is on another mount: EXDEV, before Landlock is asked. Where there are no mounts of our
+        // own, Landlock lets nothing into a tree or out of it, at any time.
+        let (old, new) = (ours(old)?, ours(new)?);
+        self.hold(new.tree.as_deref(), Company::Alone)?;
+        self.hold(old.tree.as_deref(), Company::Alone)?;
+        would_fail(&old, &new, flags)?;
+        let allowed = self.judge_move(&old, &new)?;
+        if flags.contains(RenameFlags::EXCHANGE) {
+            let back = self.judge_move(&new, &old)?;
+            if [allowed, back].contains(&Allowed::AsGitConfig) {
+                return Err(Stop::Denied(new.path, git::config_denied()));
+            }
+        }
+        caller.confirm()?;
+        if allowed == Allowed::AsGitConfig {
+            if is_same_file(&old, &new) {
+                // rename(2): two names of one file stay as they are.
+                return Ok(done());
+            }
+            if flags.contains(RenameFlags::NOREPLACE) && git::exists(new.parent.as_fd(), &new.name)
+            {
+                return Err(Errno::EXIST.into());
+            }
+            // As the caller itself would: what it may not remove it may not rename.
+            self.set_umask(Mode::empty());
+            let source = (old.parent.as_fd(), old.name.as_os_str());
+            let setting = palisade_guard::gitconfig::Place {
+                git_dir: new.directory(),
+                tree: new.tree.as_deref().unwrap_or(new.directory()),
+            };
+            match git::commit_config(source, new.parent.as_fd(), &new.name, &setting) {
+                Ok(result) => result?,
+                Err(denied) => return Err(Stop::Denied(new.path, denied)),
+            }
+        } else {
+            renameat_with(&old.parent, &old.name, &new.parent, &new.name, flags)?;
+            self.note(&new, allowed);
+        }
+        Ok(done())
+    }
+
+    fn judge_move(&mut self, from: &Place, to: &Place) -> Result<Allowed, Stop> {
+        let directory = directory_at(from);
+        let coming = match &directory {
+            Some(directory) => Coming::MovedDirectory(directory.as_fd()),
+            None if from.link_target().is_some() => Coming::MovedLink,
+            None => Coming::Moved,
+        };
+        if directory.is_some() && git::is_among_modules(&from.path) {
+            return Err(Stop::Denied(from.path.clone(), git::config_denied()));
+        }
+        self.judged(to, coming)
+    }
+
+    pub(crate) fn link(
+        &mut self,
+        caller: &Caller,
+        from: PathArg,
+        to: PathArg,
+        flags: u32,
+    ) -> Result<Done, Stop> {
+        let flags = AtFlags::from_bits_retain(flags);
+        if !flags.difference(AtFlags::EMPTY_PATH | AtFlags::SYMLINK_FOLLOW).is_empty() {
+            return Err(Errno::INVAL.into());
+        }
+        let (old, new) = (caller.path(from.address)?, caller.path(to.address)?);
+        let start = Start::Caller(caller, from.dir);
+        let old = if old.is_empty() && flags.contains(AtFlags::EMPTY_PATH) && from.dir != CWD {
+            Source::Descriptor(from.dir)
+        } else if flags.contains(AtFlags::SYMLINK_FOLLOW)
+            && let Some(number) = numbered_descriptor(&old, caller)
+        {
+            Source::Descriptor(number)
+        } else {
+            self.source(start, &old, flags)?
+        };
+        let new = ours(self.map.locate(Start::Caller(caller, to.dir), &new)?)?;
+        match old {
+            // On another mount: EXDEV, before Landlock is asked (see `rename`).
+            Source::Elsewhere => Err(Stop::Continue),
+            // A directory gets no second name, but other errors come first.
+            Source::Directory(directory) => {
+                linkat(&directory, ".", &new.parent, &*new.name_as_written(), AtFlags::empty())?;
+                Err(Errno::PERM.into())
+            }
+            _ if new.is_directory_meant => Err(nothing_is_made(&new).into()),
+            Source::Descriptor(number) => self.link_descriptor(caller, number, &new),
+            Source::Place(old) => self.link_place(caller, &old, &new),
+        }
+    }
+
+    /// As do_linkat() has it, that it is missing is said before anything of the new name.
+    fn source(&self, start: Start<'_>, path: &[u8], flags: AtFlags) -> Result<Source, Errno> {
+        let directory = || {
+            let found = self.map.directory(start, path)?;
+            Ok(found.map_or(Source::Elsewhere, |(directory, _)| Source::Directory(directory)))
+        };
+        if path.ends_with(b"/") {
+            return directory();
+        }
+        let found = if flags.contains(AtFlags::SYMLINK_FOLLOW) {
+            self.map.locate_target(start, path)?
+        } else {
+            self.map.locate(start, path)?
+        };
+        match found {
+            // By a link with a slash behind what it leads to.
+            Found::Ours(place) if place.is_directory_meant => directory(),
+            Found::Ours(place) if git::exists(place.parent.as_fd(), &place.name) => {
+                Ok(Source::Place(place))
+            }
+            Found::Ours(_) => Err(Errno::NOENT),
+            Found::NoName => directory(),
+            Found::Descriptor(number) => Ok(Source::Descriptor(number)),
+            Found::Elsewhere => Ok(Source::Elsewhere),
+        }
+    }
+
+    fn link_place(&mut self, caller: &Caller, old: &Place, new: &Place) -> Result<Done, Stop> {
+        let allowed = self.judged_new(new, Coming::Link)?;
+        if allowed == Allowed::AsGitConfig {
+            return self.link_config(caller, old, new);
+        }
+        self.may_be_written(old)?;
+        caller.confirm()?;
+        linkat(&old.parent, &old.name, &new.parent, &new.name, AtFlags::empty())?;
+        self.note(new, allowed);
+        Ok(done())
+    }
+}
+
+/// What a link is made of.
+enum Source {
+    Place(Place),
+    /// A file the caller holds open.
+    Descriptor(i32),
+    Directory(OwnedFd),
+    /// Where nothing is brokered.
+    Elsewhere,
+}
+
+/// What stands in the way of a rename, whatever it is about, in the order of do_renameat2(): nothing is judged that
+/// would not happen.
+fn would_fail(old: &Place, new: &Place, flags: RenameFlags) -> Result<(), Errno> {
+    let exists = |place: &Place| git::exists(place.parent.as_fd(), &place.name);
+    let exchanges = flags.contains(RenameFlags::EXCHANGE);
+    if !exists(old) || (exchanges && !exists(new)) {
+        return Err(Errno::NOENT);
+    }
+    if flags.contains(RenameFlags::NOREPLACE) && exists(new) {
+        return Err(Errno::EXIST);
+    }
+    // A slash is for directories, and behind the new name it is about what comes to stand there.
+    let into_new = if exchanges { new } else { old };
+    let is_wrong =
+        |meant: &Place, found: &Place| meant.is_directory_meant && directory_at(found).is_none();
+    if is_wrong(old, old) || is_wrong(new, into_new) {
+        return Err(Errno::NOTDIR);
+    }
+    Ok(())
+}
+
+fn directory_at(place: &Place) -> Option<OwnedFd> {
+    let found = statat(&place.parent, &place.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
+        return None;
+    }
+    openat(&place.parent, &place.name, DIRECTORY | OFlags::NOFOLLOW, NO_MODE).ok()
+}
+
+fn is_same_file(one: &Place, other: &Place) -> bool {
+    let inode = |place: &Place| {
+        statat(&place.parent, &place.name, AtFlags::SYMLINK_NOFOLLOW)
+            .ok()
+            .map(|found| (found.st_dev, found.st_ino))
+    };
+    inode(one).is_some_and(|found| inode(other) == Some(found))
+}

@@ -1,0 +1,119 @@
+//! Sockets that are bound to a name in a tree of the host's.
+//!
+//! Not left to the kernel, though nobody can run a socket: with the right to make one under any name, a command could give
+//! a directory the `objects` and `refs` by which git takes it for a repository, with a configuration in it that nobody
+//! judged.
+
+use crate::call::CWD;
+use crate::caller::Caller;
+use crate::git;
+use crate::judge::{Allowed, Coming};
+use crate::perform::{Done, Stop, Workshop};
+use crate::place::{Place, Start};
+use crate::{DIRECTORY, NO_MODE};
+use palisade_sys::Errno;
+use rustix::fs::{ResolveFlags, fstat, openat2};
+use rustix::net::{SocketAddrUnix, bind};
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+
+/// `struct sockaddr_un`: a family and a path that need not end in NUL.
+const FAMILY: usize = 2;
+const LONGEST: u64 = 110;
+
+impl Workshop {
+    pub(crate) fn bind(
+        &mut self,
+        caller: &Caller,
+        socket: i32,
+        address: u64,
+        length: u64,
+    ) -> Result<Done, Stop> {
+        let Some(length) = usize::try_from(length.min(LONGEST)).ok().filter(|len| *len > FAMILY)
+        else {
+            // Nothing that names a file.
+            return Err(Stop::Continue);
+        };
+        let bytes = caller.bytes(address, length)?;
+        let family = u16::from_ne_bytes([bytes[0], bytes[1]]);
+        let path = bytes[FAMILY..].split(|byte| *byte == 0).next().unwrap_or_default();
+        if u32::from(family) != u32::from(rustix::net::AddressFamily::UNIX.as_raw())
+            || path.is_empty()
+        {
+            // Another family, or a name that is not in the file system. If it were one by the time the kernel reads it,
+            // Landlock would refuse.
+            return Err(Stop::Continue);
+        }
+        let place = match self.place(Start::Caller(caller, CWD), path) {
+            Err(Stop::Fail(Errno::EXIST)) => return Err(Errno::ADDRINUSE.into()),
+            place => place?,
+        };
+        let allowed = match self.judged_new(&place, Coming::Written) {
+            // bind(2) has a word of its own for it.
+            Err(Stop::Fail(Errno::EXIST)) => return Err(Errno::ADDRINUSE.into()),
+            judged => judged?,
+        };
+        if allowed == Allowed::AsGitConfig {
+            return Err(Stop::Denied(place.path, git::config_denied()));
+        }
+        let socket = caller.take(socket)?;
+        let cwd = caller.directory(CWD)?;
+        self.take_umask(caller)?;
+        caller.confirm()?;
+        let bound = bind_as_written(&socket, &place, &cwd, path);
+        // Nothing else here depends on the working directory.
+        let _ = rustix::process::chdir("/");
+        bound?;
+        self.note(&place, allowed);
+        Ok(Done::Socket(place.path))
+    }
+}
+
+/// bind(2) knows no directory descriptors, and the name it is given is what getsockname(2) and `/proc/net/unix` tell:
+/// servers hand it to their clients. So it is bound under the caller's own words, if these can lead nowhere but to the
+/// place that was judged; else under its real path; and if that is too long, under its last name.
+fn bind_as_written(
+    socket: &OwnedFd,
+    place: &Place,
+    cwd: &OwnedFd,
+    written: &[u8],
+) -> Result<(), Errno> {
+    let address = if leads_there_only(place, cwd, written) {
+        rustix::process::fchdir(cwd)?;
+        SocketAddrUnix::new(OsStr::from_bytes(written))
+    } else {
+        SocketAddrUnix::new(place.path.as_path())
+    };
+    let address = match address {
+        Err(Errno::NAMETOOLONG) => {
+            rustix::process::fchdir(&place.parent)?;
+            SocketAddrUnix::new(&*place.name_as_written())?
+        }
+        address => address?,
+    };
+    bind(socket, &address)
+}
+
+/// Whether every name on the way is that of a directory. Those in a tree, and those that a tree stands in, are made
+/// and moved by brokers alone, and this one is busy with us while others in the tree wait for its lock. A link or a `..`
+/// may lie where the command can change it.
+fn leads_there_only(place: &Place, cwd: &OwnedFd, written: &[u8]) -> bool {
+    let end = written.iter().rposition(|byte| *byte != b'/').map_or(0, |at| at + 1);
+    let start = written[..end].iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+    let directory = &written[..start];
+    if directory.split(|byte| *byte == b'/').any(|name| name == b"..") {
+        return false;
+    }
+    let directory = if directory.is_empty() { b"." } else { directory };
+    let inode = |fd: &OwnedFd| fstat(fd).map(|found| (found.st_dev, found.st_ino));
+    openat2(
+        cwd.as_fd(),
+        OsStr::from_bytes(directory),
+        DIRECTORY,
+        NO_MODE,
+        ResolveFlags::NO_SYMLINKS,
+    )
+    .and_then(|found| Ok(inode(&found)? == inode(&place.parent)?))
+    .unwrap_or(false)
+}

@@ -1,0 +1,185 @@
+//! Finds the locks under which the broker of a run judges and performs its calls: one for every guarded tree.
+//!
+//! Two runs that share a tree, or of which one has a tree inside the other's, must not step between each other's judging
+//! and performing; runs that share nothing must not even wait for each other. So each tree has a lock file, named after
+//! its device and inode, which says for whom it stands. A run takes the file of its own tree, and those of the trees of
+//! runs that were there before and overlap it: of any two, the later one knows both.
+//!
+//! Two paths to one directory, by a bind mount on the host, are seen to be the same only for the tree itself and not
+//! for what is around it.
+
+use crate::error::SessionError;
+use crate::places::make_private_dir;
+use palisade_broker::{PRESENCE, TreeLock, TreeLocks};
+use palisade_plan::model::{Confinement, MountOp, Plan};
+use palisade_sys::Errno;
+use palisade_sys::lock::{ByteLock, is_byte_locked, try_lock_byte};
+use rustix::fs::{Mode, OFlags};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Held while a run finds its files and removes those of runs that are over.
+const REGISTRY: &str = "registry";
+const REGISTRY_TIMEOUT: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// A lock file, and the trees it stands for.
+struct Known {
+    file: File,
+    paths: Vec<PathBuf>,
+}
+
+pub(crate) fn register(state: &Path, plan: &Plan) -> Result<TreeLocks, SessionError> {
+    let Some(guard) = &plan.guard else { return Ok(TreeLocks::default()) };
+    let trees = guard.trees.iter().map(|tree| (tree.clone(), source_of(plan, tree)));
+    register_trees(&state.join("trees"), trees.collect())
+}
+
+/// Where a tree lies on the host.
+fn source_of(plan: &Plan, tree: &Path) -> PathBuf {
+    let mounts = match &plan.confinement {
+        Confinement::Namespaces(inside) => inside.mounts.as_slice(),
+        Confinement::NoNamespaces | Confinement::None => &[],
+    };
+    let bound = mounts.iter().find_map(|op| match op {
+        MountOp::Bind { source, target, .. } if target == tree => Some(source.clone()),
+        _ => None,
+    });
+    bound.unwrap_or_else(|| tree.to_owned())
+}
+
+/// Of trees as the sandbox has them, with their places on the host.
+fn register_trees(dir: &Path, trees: Vec<(PathBuf, PathBuf)>) -> Result<TreeLocks, SessionError> {
+    make_private_dir(dir)?;
+    let registry = dir.join(REGISTRY);
+    let _registry = wait_for(&open(&registry)?, &registry)?;
+    let mut known: BTreeMap<OsString, Known> = BTreeMap::new();
+    let mut own = Vec::new();
+    for (tree, source) in trees {
+        let found = std::fs::metadata(&source)
+            .map_err(|error| SessionError::io("look at", &source, error))?;
+        let name = OsString::from(format!("{:x}-{:x}", found.dev(), found.ino()));
+        if !known.contains_key(&name) {
+            known.insert(name.clone(), known_at(&dir.join(&name))?);
+        }
+        if let Some(lock) = known.get_mut(&name) {
+            lock.stand_for(&source).map_err(|error| SessionError::io("write", dir, error))?;
+        }
+        own.push((tree, source, name));
+    }
+    add_overlapping(dir, &own, &mut known)?;
+    let number = |name: &OsString| known.keys().position(|other| other == name);
+    let trees = own
+        .iter()
+        .map(|(tree, source, name)| TreeLock {
+            tree: tree.clone(),
+            files: known
+                .iter()
+                .filter(|(other, lock)| *other == name || lock.overlaps(source))
+                .filter_map(|(other, _)| number(other))
+                .collect(),
+        })
+        .collect();
+    Ok(TreeLocks { files: known.into_values().map(|lock| lock.file.into()).collect(), trees })
+}
+
+/// The trees of other runs that overlap one of ours. Files of runs that are over go.
+fn add_overlapping(
+    dir: &Path,
+    own: &[(PathBuf, PathBuf, OsString)],
+    known: &mut BTreeMap<OsString, Known>,
+) -> Result<(), SessionError> {
+    let entries = std::fs::read_dir(dir).map_err(|error| SessionError::io("read", dir, error))?;
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if name == REGISTRY || known.contains_key(&name) {
+            continue;
+        }
+        let path = entry.path();
+        let fail = |action| {
+            let path = path.clone();
+            move |error: std::io::Error| SessionError::io(action, &path, error)
+        };
+        let mut file = open(&path)?;
+        if !is_byte_locked(&file, PRESENCE).map_err(|errno| fail("lock")(errno.into()))? {
+            // Nobody can come meanwhile: the registry is ours.
+            std::fs::remove_file(&path).map_err(fail("remove"))?;
+            continue;
+        }
+        let paths = read_paths(&mut file).map_err(fail("read"))?;
+        let lock = Known { file, paths };
+        if own.iter().any(|(_, source, _)| lock.overlaps(source)) {
+            known.insert(name, lock);
+        }
+    }
+    Ok(())
+}
+
+impl Known {
+    fn stand_for(&mut self, path: &Path) -> std::io::Result<()> {
+        if !self.paths.iter().any(|known| known == path) {
+            self.file.write_all(&[path.as_os_str().as_bytes(), b"\0"].concat())?;
+            self.paths.push(path.to_owned());
+        }
+        Ok(())
+    }
+
+    fn overlaps(&self, path: &Path) -> bool {
+        self.paths.iter().any(|known| known.starts_with(path) || path.starts_with(known))
+    }
+}
+
+/// The file of a tree of our own, held for as long as anybody has it open.
+fn known_at(path: &Path) -> Result<Known, SessionError> {
+    let fail = |action| move |error: std::io::Error| SessionError::io(action, path, error);
+    let mut file = open(path)?;
+    if !is_byte_locked(&file, PRESENCE).map_err(|errno| fail("lock")(errno.into()))? {
+        // What an earlier run left says nothing any more.
+        file.set_len(0).map_err(fail("write"))?;
+    }
+    match try_lock_byte(&file, PRESENCE, ByteLock::Shared) {
+        Ok(true) => {}
+        Ok(false) => return Err(fail("lock")(Errno::BUSY.into())),
+        Err(errno) => return Err(fail("lock")(errno.into())),
+    }
+    let paths = read_paths(&mut file).map_err(fail("read"))?;
+    file.seek(std::io::SeekFrom::End(0)).map_err(fail("read"))?;
+    Ok(Known { file, paths })
+}
+
+fn read_paths(file: &mut File) -> std::io::Result<Vec<PathBuf>> {
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)?;
+    let paths = text.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+    Ok(paths.map(|path| PathBuf::from(OsString::from_vec(path.to_vec()))).collect())
+}
+
+fn open(path: &Path) -> Result<File, SessionError> {
+    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
+        .map(File::from)
+        .map_err(|source| SessionError::io("open", path, source.into()))
+}
+
+/// Never without bound: a run that was stopped here must not stop all others from starting.
+fn wait_for(file: &File, path: &Path) -> Result<File, SessionError> {
+    let fail = |source: std::io::Error| SessionError::io("lock", path, source);
+    let begun = Instant::now();
+    while !try_lock_byte(file, 0, ByteLock::Exclusive).map_err(|errno| fail(errno.into()))? {
+        if begun.elapsed() >= REGISTRY_TIMEOUT {
+            return Err(fail(Errno::BUSY.into()));
+        }
+        std::thread::sleep(PAUSE);
+    }
+    file.try_clone().map_err(fail)
+}
+
+#[cfg(test)]
+#[path = "tree_locks_tests.rs"]
+mod tests;

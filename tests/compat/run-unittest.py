@@ -2,6 +2,7 @@
 
 Written as tests end, so that a module that hangs or dies still tells what it did.
 """
+import fnmatch
 import importlib
 import os
 import sys
@@ -14,11 +15,29 @@ records = open(os.environ["RECORDS"], "a", buffering=1, encoding="utf-8", errors
 owner = os.getpid()
 
 
+left_out = [pattern for pattern in os.environ.get("LEFT_OUT", "").split(":") if pattern]
+
+
+def name_of(test):
+    return test.id().removeprefix("test.")
+
+
 def write(word, test):
     # A test may fork, and its child return to here.
     if os.getpid() == owner:
-        name = test.id().removeprefix("test.").removeprefix(module_name + ".")
-        records.write(f"{word} {name}\n".replace("\n", " ").rstrip() + "\n")
+        name = " ".join(name_of(test).removeprefix(module_name + ".").split())
+        records.write(f"{word} {name}\n")
+
+
+def without(suite):
+    """The tests that are to run; a suite of the module's own making keeps its order and its kind."""
+    kept = []
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            kept.append(without(test))
+        elif not any(fnmatch.fnmatchcase(name_of(test), pattern) for pattern in left_out):
+            kept.append(test)
+    return type(suite)(kept)
 
 
 class Result(unittest.TextTestResult):
@@ -58,4 +77,4 @@ support.verbose = False
 if __name__ == "__main__":
     module = importlib.import_module("test." + module_name)
     suite = unittest.defaultTestLoader.loadTestsFromModule(module)
-    unittest.TextTestRunner(verbosity=2, resultclass=Result).run(suite)
+    unittest.TextTestRunner(verbosity=2, resultclass=Result).run(without(suite))

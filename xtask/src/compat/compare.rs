@@ -66,6 +66,7 @@ impl Comparison<'_> {
                 missing.join(", ")
             );
         }
+        run::forget_logs(&self.suite().name, units, self.by)?;
         let next = AtomicUsize::new(0);
         let records = Mutex::new(Vec::new());
         let workers = std::thread::available_parallelism().map_or(1, usize::from).min(able.len());
@@ -141,13 +142,15 @@ impl Comparison<'_> {
         let differs = |test: &String| {
             bare.status(test) == Status::Passed && inside.status(test) != Status::Passed
         };
-        let name = format!("{}-{}-{}", self.suite().name, unit.name, self.by);
+        let keep = |side: &str, log: &str| {
+            run::keep_log(&run::log_name(&self.suite().name, unit, self.by, side), log)
+        };
         if bare.tests.keys().any(differs) {
-            run::keep_log(&format!("{name}-bare"), &bare_log)?;
-            run::keep_log(&format!("{name}-inside"), &inside_log)?;
+            keep("bare", &bare_log)?;
+            keep("inside", &inside_log)?;
         }
         if bare.tests.is_empty() {
-            run::keep_log(&format!("{name}-bare"), &bare_log)?;
+            keep("bare", &bare_log)?;
             eprintln!("{} {} reports no test, bare", self.suite().name, unit.name);
             // A record all the same: what does not run is seen in the figures.
             tallies.entry(unit.name.clone()).or_default();

@@ -1,6 +1,6 @@
 //! Runs one unit on one side, up to its deadline. What differs between the sides is `sandbox run` and nothing else.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -101,6 +101,8 @@ fn environment(places: &Places<'_>, place: &Place, suite: &Suite) -> Vec<String>
         format!("TMPDIR={}", place.work.join("t").display()),
         format!("RECORDS={}", place.records.display()),
         format!("DATA={}", place.data.display()),
+        // For runners of ours: a unit may hold tests that are not run.
+        format!("LEFT_OUT={}", suite.left_out.keys().cloned().collect::<Vec<_>>().join(":")),
     ];
     let more = suite.environment.iter();
     let unit = Unit { name: String::new(), options: Vec::new(), needs: Vec::new() };
@@ -136,10 +138,28 @@ fn expand(word: &str, place: &Place, unit: &Unit) -> String {
 
 /// Keeps a log for who looks for the cause.
 pub(crate) fn keep_log(name: &str, text: &str) -> Result<()> {
-    use std::io::Write as _;
+    let path = log_directory()?.join(name.replace('/', "_"));
+    fs::write(&path, text).with_context(|| path.display().to_string())
+}
+
+/// Removes the logs of an earlier run of these units.
+pub(crate) fn forget_logs(suite: &str, units: &[Unit], by: &str) -> Result<()> {
+    let directory = log_directory()?;
+    for unit in units {
+        for side in ["bare", "inside"] {
+            let name = log_name(suite, unit, by, side).replace('/', "_");
+            let _ = fs::remove_file(directory.join(name));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn log_name(suite: &str, unit: &Unit, by: &str, side: &str) -> String {
+    format!("{suite}-{}-{by}-{side}", unit.name)
+}
+
+fn log_directory() -> Result<std::path::PathBuf> {
     let directory = crate::tree::result_file("compat-logs")?;
     fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
-    let path = directory.join(name.replace('/', "_"));
-    let mut file = File::create(&path).with_context(|| path.display().to_string())?;
-    file.write_all(text.as_bytes()).with_context(|| path.display().to_string())
+    Ok(directory)
 }

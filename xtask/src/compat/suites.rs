@@ -63,7 +63,7 @@ pub(crate) struct Suite {
     /// What the long form has beside the short one.
     #[serde(default)]
     pub(crate) long: Vec<Test>,
-    /// Units of a pattern that are not run, and why.
+    /// Units that are not run, or tests in them where the runner is ours, and why.
     #[serde(default)]
     pub(crate) left_out: BTreeMap<String, String>,
 }

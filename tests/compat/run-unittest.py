@@ -1,16 +1,15 @@
-"""Runs one module of CPython's tests and writes a line for each test into the file that RECORDS names.
+"""Runs one module or class of CPython's tests and writes a line for each test into the file that RECORDS names.
 
 Written as tests end, so that a module that hangs or dies still tells what it did.
 """
 import fnmatch
-import importlib
 import os
 import sys
 import unittest
 
 from test import support
 
-module_name = sys.argv[1]
+unit = sys.argv[1]
 records = open(os.environ["RECORDS"], "a", buffering=1, encoding="utf-8", errors="replace")
 owner = os.getpid()
 
@@ -25,7 +24,7 @@ def name_of(test):
 def write(word, test):
     # A test may fork, and its child return to here.
     if os.getpid() == owner:
-        name = " ".join(name_of(test).removeprefix(module_name + ".").split())
+        name = " ".join(name_of(test).removeprefix(unit + ".").split())
         records.write(f"{word} {name}\n")
 
 
@@ -75,6 +74,5 @@ class Result(unittest.TextTestResult):
 support.use_resources = []
 support.verbose = False
 if __name__ == "__main__":
-    module = importlib.import_module("test." + module_name)
-    suite = unittest.defaultTestLoader.loadTestsFromModule(module)
+    suite = unittest.defaultTestLoader.loadTestsFromName("test." + unit)
     unittest.TextTestRunner(verbosity=2, resultclass=Result).run(without(suite))

@@ -18,7 +18,7 @@ use std::fmt;
 use std::path::Path;
 
 /// A rule, whose it is and where it is written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredRule {
     pub effect: Effect,
@@ -43,6 +43,9 @@ pub struct StoredRule {
     pub(crate) column: usize,
 }
 
+/// Two rules with the same are one: files have thousands, so they are compared by hash.
+pub(crate) type Saying<'a> = (Effect, &'a str, Access, Option<Timestamp>, Store);
+
 impl StoredRule {
     /// As the gate takes it. `home` is what `~/` stands for, links resolved.
     pub fn rule(&self, home: Option<&Path>) -> Result<Rule, PatternError> {
@@ -64,11 +67,9 @@ impl StoredRule {
         }
     }
 
-    /// Whether both say the same, wherever they are written and whoever wrote them.
-    pub(crate) fn says_the_same(&self, other: &Self) -> bool {
-        let says =
-            |rule: &Self| (rule.effect, rule.pattern.clone(), rule.access, rule.until, rule.store);
-        says(self) == says(other)
+    /// What it says, wherever it is written and whoever wrote it.
+    pub(crate) fn saying(&self) -> Saying<'_> {
+        (self.effect, &self.pattern, self.access, self.until, self.store)
     }
 
     /// As a document has it.

@@ -2,9 +2,13 @@ use crate::diagnostic::{Diagnostic, Problem};
 use crate::layers::{Layer, LayerKind, Merged, Subject, Trust, merge};
 use crate::parse::{Format, parse};
 use crate::rules::StoredRule;
+use crate::settings::joined;
 use crate::{Direction, diff, export, not_enforced, show_text};
 use LayerKind::{Organisation, Project, User};
 use palisade_gate::{Access, Effect, Pattern, Store};
+use std::cell::Cell;
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
 use std::path::Path;
 
 fn layer(kind: LayerKind, text: &str) -> Layer {
@@ -168,4 +172,36 @@ fn a_question_waits_five_minutes_or_as_long_as_the_policy_says() {
     assert_eq!(merged(vec![]).policy.ask_timeout, 300_000);
     assert_eq!(merged(vec![layer(User, "askTimeout: 90s")]).policy.ask_timeout, 90_000);
     assert_eq!(complaints("askTimeout: 0")[0].problem, Problem::WrongType);
+}
+
+/// An entry that tells how often it was compared with another.
+#[derive(Clone, Debug)]
+struct Counted<'a>(usize, &'a Cell<usize>);
+
+impl PartialEq for Counted<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.1.set(self.1.get() + 1);
+        self.0 == other.0
+    }
+}
+
+impl Eq for Counted<'_> {}
+
+impl Hash for Counted<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+/// Proves: GATE-4 rules-in-policy
+#[test]
+fn many_rules_are_put_together_without_comparing_each_with_each() {
+    let compared = Cell::new(0);
+    let some = |numbers: Range<usize>| -> Vec<Counted<'_>> {
+        numbers.map(|number| Counted(number, &compared)).collect()
+    };
+    let all = joined(&some(0..2000), &some(1000..20_000));
+    let numbers: Vec<usize> = all.iter().map(|entry| entry.0).collect();
+    assert_eq!(numbers, Vec::from_iter(0..20_000));
+    assert!(compared.get() < 10 * numbers.len(), "{} comparisons", compared.get());
 }

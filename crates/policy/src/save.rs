@@ -14,6 +14,7 @@ use crate::settings::Value;
 use edit::{Edit, Item};
 use palisade_gate::{Rule, Store};
 use palisade_hosts::Entry;
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 const RULES: &str = "filesystem.rules";
@@ -124,12 +125,12 @@ fn is_same_host(one: &str, other: &str) -> bool {
 /// Adds the rules to the text of `file`, whose name tells JSON from YAML.
 pub fn add_rules(text: &str, file: &str, rules: &[Rule]) -> Result<Saved, SaveError> {
     let before = read(text, file)?;
+    let rules = rules.iter().map(|rule| stored(rule, file)).collect::<Result<Vec<_>, _>>()?;
+    let mut known: HashSet<_> = rules_of(&before).iter().map(StoredRule::saying).collect();
     let mut added: Vec<StoredRule> = Vec::new();
-    for rule in rules {
-        let rule = stored(rule, file)?;
-        let is_there = |known: &StoredRule| known.says_the_same(&rule);
-        if !rules_of(&before).iter().chain(&added).any(is_there) {
-            added.push(rule);
+    for rule in &rules {
+        if known.insert(rule.saying()) {
+            added.push(rule.clone());
         }
     }
     if added.is_empty() {

@@ -7,8 +7,9 @@ use crate::network::{Credential, shown_upstream};
 use crate::rules::StoredRule;
 use crate::units;
 use serde_json::{Map, Value as Json, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
+use std::hash::Hash;
 
 /// A decoded value, already in the key's unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +99,7 @@ impl Value {
 
     /// Both lists' entries, in order and once each; the newer one for values that are no lists.
     pub(crate) fn union(&self, newer: &Value) -> Value {
-        fn joined<T: Clone + PartialEq>(old: &[T], new: &[T]) -> Vec<T> {
+        fn few<T: Clone + PartialEq>(old: &[T], new: &[T]) -> Vec<T> {
             let mut all = old.to_vec();
             for item in new {
                 if !all.contains(item) {
@@ -109,11 +110,9 @@ impl Value {
         }
         match (self, newer) {
             (Value::List(old), Value::List(new)) => Value::List(joined(old, new)),
-            (Value::Ports(old), Value::Ports(new)) => Value::Ports(joined(old, new)),
-            (Value::Approvals(old), Value::Approvals(new)) => Value::Approvals(joined(old, new)),
-            (Value::Credentials(old), Value::Credentials(new)) => {
-                Value::Credentials(joined(old, new))
-            }
+            (Value::Ports(old), Value::Ports(new)) => Value::Ports(few(old, new)),
+            (Value::Approvals(old), Value::Approvals(new)) => Value::Approvals(few(old, new)),
+            (Value::Credentials(old), Value::Credentials(new)) => Value::Credentials(few(old, new)),
             (Value::Rules(old), Value::Rules(new)) => Value::Rules(joined(old, new)),
             (Value::Map(old), Value::Map(new)) => {
                 let mut all = old.clone();
@@ -226,4 +225,11 @@ impl fmt::Display for IncompleteSettings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "the layers do not make a full policy: {}", self.0)
     }
+}
+
+/// Both lists' entries, in order and once each. By hash: where programs write them there are thousands.
+pub(crate) fn joined<T: Clone + Eq + Hash>(old: &[T], new: &[T]) -> Vec<T> {
+    let mut known: HashSet<&T> = old.iter().collect();
+    let added = new.iter().filter(|item| known.insert(item));
+    old.iter().chain(added).cloned().collect()
 }

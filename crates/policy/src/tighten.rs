@@ -4,11 +4,11 @@
 //! [`Direction::Neutral`], and whoever may only tighten is refused.
 
 use crate::keys::{Key, Order, USUAL_PORTS};
-use crate::rules::StoredRule;
+use crate::rules::{Saying, StoredRule};
 use crate::settings::Value;
 use palisade_gate::Effect;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -121,13 +121,13 @@ fn rules_of(value: Option<&Value>) -> &[StoredRule] {
 /// More permissions are looser, more denials tighter. The order of the stores is not looked at: a
 /// permission that another store overrules counts all the same.
 fn rules(from: &[StoredRule], to: &[StoredRule]) -> Option<Direction> {
-    let beyond = |some: &[StoredRule], others: &[StoredRule], effect| {
-        some.iter()
-            .filter(|rule| rule.effect == effect)
-            .any(|rule| !others.iter().any(|other| other.says_the_same(rule)))
+    let from: HashSet<Saying<'_>> = from.iter().map(StoredRule::saying).collect();
+    let to: HashSet<Saying<'_>> = to.iter().map(StoredRule::saying).collect();
+    let beyond = |some: &HashSet<Saying<'_>>, others: &HashSet<Saying<'_>>, effect| {
+        some.difference(others).any(|saying| saying.0 == effect)
     };
-    let loosens = beyond(to, from, Effect::Allow) || beyond(from, to, Effect::Deny);
-    let tightens = beyond(to, from, Effect::Deny) || beyond(from, to, Effect::Allow);
+    let loosens = beyond(&to, &from, Effect::Allow) || beyond(&from, &to, Effect::Deny);
+    let tightens = beyond(&to, &from, Effect::Deny) || beyond(&from, &to, Effect::Allow);
     match (loosens, tightens) {
         (false, false) => None,
         (true, false) => Some(Direction::Loosens),

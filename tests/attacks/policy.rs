@@ -144,7 +144,7 @@ fn r06_the_user_policy_can_not_be_written() {
         .proves(&["FS-3 own-root"])
         .held_by(TO_WRITE_OUTSIDE)
         .prepare(put_user_policy)
-        .flags(|_| vec!["--static".into()])
+        .flags(|world| strings(&["--static", "--ro", &world.home().display().to_string()]))
         .command(|world| strings(&[&world.probe(), "write", &user_policy(world)]))
         .succeeded(|world, _| fs::read_to_string(user_policy(world)).unwrap() != ORIGINAL)
         .check();
@@ -157,7 +157,7 @@ fn r06_the_user_policy_can_not_be_seen() {
         .proves(&["FS-2 hidden"])
         .held_by(TO_READ_WHAT_IS_HIDDEN)
         .prepare(put_user_policy)
-        .flags(|_| vec!["--static".into()])
+        .flags(|world| strings(&["--static", "--ro", &world.home().display().to_string()]))
         .command(|world| strings(&[&world.probe(), "read", &user_policy(world)]))
         .succeeded(|_, output| output.out().contains(ORIGINAL.trim()))
         .check();

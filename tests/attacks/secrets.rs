@@ -31,13 +31,13 @@ fn secret_was_read(_: &World, output: &Output) -> bool {
     output.out().contains(SECRET)
 }
 
-/// A reading of the key in static mode, where the rest of the home directory is in the view.
+/// A reading of the key in static mode, with the rest of the home directory in the view.
 fn alias(name: &'static str, command: impl Fn(&World) -> Vec<String> + 'static) -> Attack {
     Attack::new("F24", name)
         .proves(&["FS-2 aliases"])
         .held_by(TO_READ_WHAT_IS_HIDDEN)
         .prepare(put_key)
-        .flags(|_| vec!["--static".into()])
+        .flags(|world| strings(&["--static", "--ro", &world.home().display().to_string()]))
         .command(command)
         .succeeded(secret_was_read)
 }
@@ -49,7 +49,7 @@ fn f24_a_secret_can_not_be_read_in_static_mode() {
     put_key(&world);
     // The home directory as such is in the view, so it is the secret that is hidden.
     let harmless = in_home(&world, "notes/harmless");
-    world.sandbox_run(["--static"], ["cat", &harmless]).run().assert_code(0);
+    world.sandbox_run(["--static", "--ro", "~"], ["cat", &harmless]).run().assert_code(0);
 
     alias("read a key", |world| strings(&[&world.probe(), "read", &in_home(world, KEY)]))
         .proves(&["FS-2 hidden"])
@@ -225,6 +225,7 @@ fn f24_an_environment_file_of_another_project_is_hidden() {
         strings(&[&world.probe(), "read", &in_home(world, "other/.env")])
     })
     .proves(&["FS-2 hidden"])
+    .flags(|_| vec!["--static".into()])
     .prepare(|world| {
         world.write("home/other/.env", SECRET);
     })
@@ -306,25 +307,25 @@ fn f24_a_file_renamed_over_a_secret_stays_hidden_in_a_granted_home() {
 /// Proves: FS-2 host-rename
 #[test]
 fn f24_a_file_renamed_over_a_secret_stays_hidden_in_static_mode() {
-    after_a_rename(&["--static"], ".netrc").check();
+    after_a_rename(&["--static", "--ro", "~"], ".netrc").check();
 }
 
 /// Proves: FS-2 host-rename
 #[test]
 fn f24_a_directory_renamed_over_a_secret_one_stays_hidden_in_static_mode() {
-    after_a_rename(&["--static"], KEY).check();
+    after_a_rename(&["--static", "--ro", "~"], KEY).check();
 }
 
 /// Proves: FS-2 host-rename, FS-1 blacklist, GATE-7 deny-list
 #[test]
 fn f24_a_file_renamed_over_a_denied_one_stays_hidden_in_static_mode() {
-    after_a_rename(&["--static", "--blacklist", "~/diary"], "diary").check();
+    after_a_rename(&["--static", "--ro", "~", "--blacklist", "~/diary"], "diary").check();
 }
 
 /// Proves: FS-2 host-rename, FS-1 blacklist, GATE-7 deny-list
 #[test]
 fn f24_a_directory_renamed_over_a_denied_one_stays_hidden_in_static_mode() {
-    after_a_rename(&["--static", "--blacklist", "~/letters"], "letters/first").check();
+    after_a_rename(&["--static", "--ro", "~", "--blacklist", "~/letters"], "letters/first").check();
 }
 
 /// Proves: FS-2 host-rename
@@ -333,13 +334,57 @@ fn f24_a_file_renamed_over_a_secret_stays_hidden_under_an_overlay() {
     after_a_rename(&["--overlay", "~"], ".netrc").check();
 }
 
+/// A home directory with more in it than is mounted one by one: shown by an overlay that lacks the secrets.
+fn crowd(world: &World) {
+    for number in 0..100 {
+        world.write(format!("home/notes-{number}"), "");
+    }
+}
+
+/// Proves: FS-2 host-rename
+#[test]
+fn f24_a_file_renamed_over_a_secret_stays_hidden_in_a_crowded_home() {
+    for relative in [".netrc", KEY] {
+        after_a_rename(&["--ro", "~"], relative)
+            .prepare(move |world| {
+                crowd(world);
+                world.write(Path::new("home").join(relative), "the former secret");
+            })
+            .check();
+    }
+}
+
+/// Proves: FS-2 host-rename
+#[test]
+fn f24_a_secret_that_the_host_creates_later_is_hidden_in_a_crowded_home() {
+    after_a_rename(&["--ro", "~"], ".netrc")
+        .prepare(crowd)
+        .meanwhile(|world| {
+            world.write("home/.netrc", SECRET);
+        })
+        .check();
+}
+
+/// Proves: FS-2 aliases
+#[test]
+fn f24_a_hidden_name_in_a_crowded_home_can_not_be_had_by_another_way() {
+    alias("read a key through the roots in /proc", |world| {
+        strings(&[&world.probe(), "read-through-proc", &in_home(world, KEY)])
+    })
+    .prepare(|world| {
+        crowd(world);
+        put_key(world);
+    })
+    .check();
+}
+
 /// A secret that did not exist when the run started is as hidden as one that did.
 ///
 /// Proves: FS-2 host-rename
 #[test]
 fn f24_a_secret_that_the_host_creates_later_is_hidden() {
     for relative in [".netrc", KEY, ".config/gh/hosts.yml"] {
-        after_a_rename(&["--static"], relative)
+        after_a_rename(&["--static", "--ro", "~"], relative)
             .prepare(|world| {
                 world.write("home/.config/harmless", "");
             })

@@ -53,9 +53,10 @@ fn every_listed_secret_is_hidden_in_every_mode() {
     assert_eq!(bare.out().matches("top secret").count(), secrets.len());
 
     let mut ways =
-        vec![(vec!["--static"], true), (vec!["--static", "--level", "1"], true), (vec![], false)];
+        vec![(vec!["--static"], false), (vec!["--static", "--ro", "~"], true), (vec![], false)];
+    ways.push((vec!["--static", "--ro", "~", "--level", "1"], true));
     if !am_root() && landlock_abi() > 0 {
-        ways.push((vec!["--static", "--level", "1", "--no-userns"], true));
+        ways.push((vec!["--static", "--ro", "~", "--level", "1", "--no-userns"], true));
     }
     for (flags, shows_rest) in ways {
         let output = inside(&world, &flags, script);
@@ -75,7 +76,7 @@ fn links_do_not_lead_to_secrets() {
     symlink("../.aws/credentials", world.project().join("config")).unwrap();
     let script = "cat ~/.ssh/id ~/real-keys/id ~/.aws/credentials ~/cloud/credentials config";
     assert_eq!(world.bare("sh").args(["-c", script]).run().out().lines().count(), 5);
-    for flags in [&["--static"][..], &[]] {
+    for flags in [&["--static"][..], &["--static", "--ro", "~"], &[]] {
         let output = inside(&world, flags, script);
         assert_eq!(output.out(), "", "{flags:?}");
         output.assert_code(1);
@@ -99,7 +100,7 @@ fn another_mount_of_a_secret_is_hidden_too() {
         mount --bind ~/.ssh ~/alias; mount --bind ~/.ssh/sub ~/part; mount --rbind ~ ~/whole
         look='cat ~/alias/id ~/part/id ~/whole/.ssh/id 2>/dev/null; echo looked'
         sh -c "$look"
-        "$PALISADE" run --static -- sh -c "$look"
+        "$PALISADE" run --static --ro ~ -- sh -c "$look"
         "$PALISADE" run --ro ~/whole -- sh -c "$look"
     "#;
     let output = private_mounts(&world, script).run();
@@ -120,7 +121,8 @@ fn a_rename_on_the_host_uncovers_nothing() {
     world.write("home/notes/letter", "harmless\n");
     let script = "echo ready; read go; cat ~/.ssh/id ~/renamed/id ~/*/id 2>/dev/null; \
                   cat ~/notes/letter";
-    let mut run = world.sandbox_run(["--static"], ["sh", "-c", script]).keep_stdin_open().spawn();
+    let flags = ["--static", "--ro", "~"];
+    let mut run = world.sandbox_run(flags, ["sh", "-c", script]).keep_stdin_open().spawn();
     run.wait_for_stdout("ready");
     fs::rename(world.home().join(".ssh"), world.home().join("renamed")).unwrap();
     eventually("the rename", || world.home().join("renamed/id").exists());
@@ -132,17 +134,19 @@ fn a_rename_on_the_host_uncovers_nothing() {
 
 /// Proves: FS-2 env-file
 #[test]
-fn environment_files_are_hidden_outside_the_project_only() {
+fn environment_files_are_hidden_outside_the_project_until_their_directory_is_named() {
     let world = World::new();
     world.write("home/other/.env", "top secret\n");
     world.write("home/other/deep/.env.local", "top secret\n");
     world.write("home/other/readme", "harmless\n");
     world.write_in_project(".env", "own\n");
-    let script = "cat ~/other/.env ~/other/deep/.env.local 2>/dev/null; cat ~/other/readme .env";
-    for flags in [&["--static"][..], &["--ro", "~/other"]] {
+    let script = "cat ~/other/.env ~/other/deep/.env.local ~/other/readme 2>/dev/null; cat .env";
+    for flags in [&["--static"][..], &["--on-ask", "deny"]] {
         let output = inside(&world, flags, script);
-        assert_eq!(output.out(), "harmless\nown\n", "{flags:?} {}", output.err());
+        assert_eq!(output.out(), "own\n", "{flags:?} {}", output.err());
     }
+    let named = inside(&world, &["--static", "--ro", "~/other"], script);
+    assert_eq!(named.out(), "top secret\ntop secret\nharmless\nown\n", "{}", named.err());
 }
 
 /// Proves: FS-2 hidden

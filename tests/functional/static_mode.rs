@@ -1,4 +1,4 @@
-//! Static mode shows the host read-only, less what is hidden; dynamic mode hides what nobody
+//! Static mode shows the host read-only, less homes and what is hidden; dynamic mode hides what nobody
 //! listed and says so (GATE-7, GATE-1).
 
 use std::fs;
@@ -13,15 +13,20 @@ use crate::inside::inside;
 fn static_mode_shows_what_dynamic_mode_hides() {
     let world = World::new();
     world.write("home/notes/letter", "text\n");
-    let script = "cat ~/notes/letter; ls -d /srv /var/lib";
+    let script = "ls -d /srv /var/log; cat ~/notes/letter 2>/dev/null; true";
     let shown = inside(&world, &["--static"], script);
-    assert_eq!(shown.out(), "text\n/srv\n/var/lib\n", "{}", shown.err());
-    let written = "touch ~/notes/new ~/new /srv/new 2>/dev/null && echo wrote; touch in-project";
-    inside(&world, &["--static"], written).assert_code(0);
+    assert_eq!(shown.out(), "/srv\n/var/log\n", "{}", shown.err());
+    let named = inside(&world, &["--static", "--ro", "~/notes"], script);
+    assert_eq!(named.out(), "/srv\n/var/log\ntext\n", "{}", named.err());
+    let written = "touch ~/notes/new /srv/new 2>/dev/null && echo wrote; touch ~/new in-project";
+    let written = inside(&world, &["--static", "--ro", "~/notes"], written);
+    written.assert_code(0);
+    assert_eq!(written.out(), "");
+    assert!(!world.home().join("new").exists(), "the home directory is the run's own");
     assert_eq!(fs::read_dir(world.home().join("notes")).unwrap().count(), 1);
     assert!(world.project().join("in-project").exists());
 
-    let hidden = inside(&world, &[], "cat ~/notes/letter; ls -d /srv; ls -A ~");
+    let hidden = inside(&world, &[], "cat ~/notes/letter; ls -d /srv /var/log; ls -A ~");
     assert_eq!(hidden.out(), "project\n");
     let report = hidden.report.unwrap();
     assert_eq!(report["walls"]["mode"], "dynamic");
@@ -53,7 +58,7 @@ fn static_mode_denies_overlays_and_asks_nothing() {
     world.write("home/.ssh/id", "key\n");
     let script = "cat ~/diary/today ~/.ssh/id 2>/dev/null; cat ~/notes/letter; \
                   echo changed > ~/notes/letter; cat ~/notes/letter; cat";
-    let flags = ["--static", "--blacklist", "~/diary", "--overlay", "~/notes"];
+    let flags = ["--static", "--ro", "~", "--blacklist", "~/diary", "--overlay", "~/notes"];
     let output = world.sandbox_run(flags, ["sh", "-c", script]).stdin("own input\n").run();
     output.assert_code(0);
     assert_eq!(output.out(), "text\nchanged\nown input\n");

@@ -53,15 +53,24 @@ impl Builder {
         let lower = open_beneath(&self.root, &stage("lower"), OFlags::PATH).during(STEP)?;
         let upper = mkdir_p_beneath(&self.root, &stage("scratch/upper"), DIR_MODE).during(STEP)?;
         let work = mkdir_p_beneath(&self.root, &stage("scratch/work"), DIR_MODE).during(STEP)?;
-        if is_writable && owned_by_another(&lower)? {
+        let is_mirrored = is_writable && owned_by_another(&lower)?;
+        if is_mirrored {
             let mut left = MOST_MIRRORED;
             mirror(&lower, &upper, parts.target, &mut left)?;
         }
+        // Hundreds of names of the lists could appear in a home directory: most stand in the same one.
+        let mut last: Option<(&Path, OwnedFd)> = None;
         for path in parts.hidden {
             let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { continue };
-            let parent = make_layer_dirs(&lower, &upper, parent)?;
-            remove_mirrored(&parent, name);
-            mknod_whiteout(&parent, name).during(STEP)?;
+            let directory = match last.take() {
+                Some((path, directory)) if path == parent => directory,
+                _ => make_layer_dirs(&lower, &upper, parent)?,
+            };
+            if is_mirrored {
+                remove_mirrored(&directory, name);
+            }
+            mknod_whiteout(&directory, name).during(STEP)?;
+            last = Some((parent, directory));
         }
         let (lower_path, upper_path, work_path) = (by_fd(&lower), by_fd(&upper), by_fd(&work));
         let options = [

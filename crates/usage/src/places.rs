@@ -43,8 +43,8 @@ const GLANCE: Duration = Duration::from_millis(100);
 /// How long the first walk may take where the command waits for it: nobody waits longer.
 const BASELINE_BUDGET: Duration = Duration::from_secs(10);
 
-/// So many entries are counted before the command starts: a few milliseconds.
-const ENTRIES_BEFORE_START: u32 = 1024;
+/// So many entries are counted before the command starts: a millisecond.
+const ENTRIES_BEFORE_START: u32 = 256;
 
 /// Times of files come from a clock that ticks no slower than this (`CONFIG_HZ=100`).
 const TICK: Duration = Duration::from_millis(10);

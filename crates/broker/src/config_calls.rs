@@ -4,7 +4,7 @@
 use crate::caller::Caller;
 use crate::git;
 use crate::ground::Standing;
-use crate::judge::Denied;
+use crate::judge::{Denied, setting};
 use crate::lock::Company;
 use crate::message::{Message, Protected};
 use crate::perform::{Done, Stop, Workshop, done};
@@ -13,7 +13,6 @@ use crate::seat::nobody_left;
 use crate::serve::{Desk, number_of};
 use crate::slow;
 use crate::staging::Writer;
-use palisade_guard::gitconfig;
 use palisade_sys::{Errno, Mode, OFlags};
 use rustix::fs::{FileType, fstat, openat};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -82,10 +81,7 @@ impl Workshop {
         }
         caller.confirm()?;
         let source = (old.parent.as_fd(), old.name.as_os_str());
-        let setting = gitconfig::Place {
-            git_dir: new.directory(),
-            tree: new.tree.as_deref().unwrap_or(new.directory()),
-        };
+        let setting = setting(new, new.directory());
         match git::copy_config(source, new.parent.as_fd(), &new.name, &setting) {
             Ok(result) => result?,
             Err(denied) => return Err(Stop::Denied(new.path.clone(), denied)),
@@ -118,8 +114,7 @@ impl Workshop {
                     // Tried again with the next call.
                     continue;
                 }
-                let place = gitconfig::Place { git_dir: &git_dir, tree };
-                if let Err(denied) = staged.commit(&place) {
+                if let Err(denied) = staged.commit(&git::setting(&git_dir, tree)) {
                     refused.push(NotCommitted { path, denied, writer: staged.writer.clone() });
                 }
                 self.locks.release();

@@ -15,10 +15,10 @@ use rustix::fs::{
     AtFlags, Dir, FileType, RenameFlags, Timespec, Timestamps, fstat, openat, renameat_with,
     statat, unlinkat,
 };
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Larger than any configuration a person keeps; what is larger is not judged, and so refused.
 const LONGEST_CONFIG: usize = 1 << 20;
@@ -178,6 +178,28 @@ pub(crate) fn adopt(dir: BorrowedFd<'_>, place: &gitconfig::Place<'_>) -> Result
         }
     }
     Ok(())
+}
+
+/// Where the configuration of a git directory stands, with what its settings are judged by.
+pub(crate) fn setting<'p>(git_dir: &'p Path, tree: &'p Path) -> gitconfig::Place<'p> {
+    gitconfig::Place { git_dir, tree, worktree: worktree_of(tree) }
+}
+
+/// The files of the worktree whose own directory is a tree of its own (`plan/src/git.rs`): each must point at the other.
+fn worktree_of(tree: &Path) -> Option<PathBuf> {
+    if tree.parent()?.file_name()? != "worktrees" {
+        return None;
+    }
+    let pointer = tree.join(line_of(&tree.join("gitdir"))?);
+    let files = pointer.parent().filter(|_| pointer.ends_with(".git"))?.canonicalize().ok()?;
+    let back = line_of(&files.join(".git"))?;
+    let back = files.join(OsStr::from_bytes(back.as_bytes().strip_prefix(b"gitdir: ")?));
+    (back.canonicalize().ok()? == tree).then_some(files)
+}
+
+fn line_of(path: &Path) -> Option<OsString> {
+    let content = read(rustix::fs::CWD, path.as_os_str()).ok()?.content;
+    Some(OsStr::from_bytes(content.trim_ascii_end()).to_owned())
 }
 
 /// Puts `source` in the place of the configuration `name` in `dir`, as a copy, as rename(2) would.

@@ -29,12 +29,12 @@ fn with(files: &[(&str, &str)]) -> TempDir {
 
 fn commit(dir: &TempDir, from: &str, to: &str) -> Result<Result<(), Errno>, Denied> {
     let fd = opened(dir.path());
-    let place = gitconfig::Place { git_dir: dir.path(), tree: dir.path() };
+    let place = setting(dir.path(), dir.path());
     commit_config((fd.as_fd(), OsStr::new(from)), fd.as_fd(), OsStr::new(to), &place)
 }
 
 fn adopted(dir: &TempDir) -> Result<(), Denied> {
-    let place = gitconfig::Place { git_dir: dir.path(), tree: dir.path() };
+    let place = setting(dir.path(), dir.path());
     adopt(opened(dir.path()).as_fd(), &place)
 }
 

@@ -9,6 +9,7 @@ use crate::git::{self, Part};
 use crate::place::Place;
 use crate::{DIRECTORY, NO_MODE};
 use palisade_guard::{Below, Hit, Matcher, NamePattern, gitconfig};
+use palisade_plan::model::Limited;
 use palisade_sys::OFlags;
 use rustix::fs::{AtFlags, Dir, openat, readlinkat, statat};
 use std::collections::HashSet;
@@ -61,13 +62,15 @@ pub(crate) enum Allowed {
 #[derive(Debug)]
 pub(crate) struct Judge {
     matcher: Matcher,
+    /// Directories of which only parts are written.
+    limited: Vec<Limited>,
     /// The directories that were made in this run, by device and inode.
     newborn: HashSet<(u64, u64)>,
 }
 
 impl Judge {
-    pub(crate) fn new(matcher: Matcher) -> Self {
-        Self { matcher, newborn: HashSet::new() }
+    pub(crate) fn new(matcher: Matcher, limited: Vec<Limited>) -> Self {
+        Self { matcher, limited, newborn: HashSet::new() }
     }
 
     pub(crate) fn may_come(&self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Denied> {
@@ -93,6 +96,12 @@ impl Judge {
         }
         if self.matcher.is_opened(&place.path) {
             return Ok(Allowed::Plainly);
+        }
+        if self.limited.iter().any(|limited| !limited.covers(&place.path)) {
+            return Err(Denied {
+                rule: "git directory".to_owned(),
+                why: "a worktree writes only parts of the repository it belongs to".to_owned(),
+            });
         }
         match (self.may_come_for_git(place, coming)?, coming) {
             (Allowed::Plainly, Coming::Directory) => Ok(Allowed::AsNewborn),
@@ -227,8 +236,8 @@ impl Denied {
 }
 
 /// Where the configuration of a git directory will stand.
-fn setting<'p>(place: &'p Place, git_dir: &'p Path) -> gitconfig::Place<'p> {
-    gitconfig::Place { git_dir, tree: place.tree.as_deref().unwrap_or(git_dir) }
+pub(crate) fn setting<'p>(place: &'p Place, git_dir: &'p Path) -> gitconfig::Place<'p> {
+    git::setting(git_dir, place.tree.as_deref().unwrap_or(git_dir))
 }
 
 /// Of the directory whose `hooks` these are.

@@ -56,7 +56,7 @@ impl Scene {
         let map = Map { ground: Ground::of(Some(&guard)), proc: Box::leak(Box::new(proc)) };
         Self {
             directory,
-            judge: Judge::new(Matcher::new(Grounds::default())),
+            judge: Judge::new(Matcher::new(Grounds::default()), guard.limited.clone()),
             map,
             held: Vec::new(),
             staged: StagedConfigs::default(),
@@ -103,7 +103,7 @@ impl Scene {
         if self.staged.hear() {
             for staged in self.staged.closed() {
                 let git_dir = self.map.path_of(staged.dir.as_fd()).ok()?;
-                let place = gitconfig::Place { git_dir: &git_dir, tree: &git_dir };
+                let place = git::setting(&git_dir, &git_dir);
                 refused += usize::from(staged.commit(&place).is_err());
             }
         }
@@ -261,6 +261,7 @@ fn empty_guard() -> Guard {
         stores: Vec::new(),
         opened: Vec::new(),
         more: Vec::new(),
+        limited: Vec::new(),
     }
 }
 

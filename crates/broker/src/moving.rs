@@ -4,7 +4,7 @@ use crate::call::{CWD, PathArg};
 use crate::caller::Caller;
 use crate::descriptor::numbered_descriptor;
 use crate::git;
-use crate::judge::{Allowed, Coming};
+use crate::judge::{Allowed, Coming, setting};
 use crate::lock::Company;
 use crate::perform::{Done, Stop, Workshop, done, nothing_is_made, ours};
 use crate::place::{Found, Place, Start};
@@ -56,10 +56,7 @@ impl Workshop {
             // As the caller itself would: what it may not remove it may not rename.
             self.set_umask(Mode::empty());
             let source = (old.parent.as_fd(), old.name.as_os_str());
-            let setting = palisade_guard::gitconfig::Place {
-                git_dir: new.directory(),
-                tree: new.tree.as_deref().unwrap_or(new.directory()),
-            };
+            let setting = setting(&new, new.directory());
             match git::commit_config(source, new.parent.as_fd(), &new.name, &setting) {
                 Ok(result) => result?,
                 Err(denied) => return Err(Stop::Denied(new.path, denied)),

@@ -179,7 +179,10 @@ fn desk<'p>(
         workshop: Workshop {
             locks,
             map: Map { ground: Ground::of(duties.guard), proc: host_proc },
-            judge: Judge::new(matcher),
+            judge: Judge::new(
+                matcher,
+                duties.guard.map_or_else(Vec::new, |guard| guard.limited.clone()),
+            ),
             staged: StagedConfigs::default(),
             umasks: Umasks::default(),
             own_umask: cleared_umask(),

@@ -50,7 +50,7 @@ impl Scene {
 
     /// As `config_calls.rs` does it; how many were refused.
     fn settle(&mut self) -> usize {
-        let place = gitconfig::Place { git_dir: self.dir.path(), tree: self.dir.path() };
+        let place = git::setting(self.dir.path(), self.dir.path());
         let mut refused = 0;
         if self.staged.hear() {
             for staged in self.staged.closed() {

@@ -9,7 +9,7 @@ use crate::list;
 use crate::lists::Listed;
 use palisade_gitconfig::{Entry, beginning_of, parse};
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 static HARMLESS: &[Listed] = list!("../../../resources/guard/git-config.txt");
@@ -29,12 +29,14 @@ pub enum Refused {
 }
 
 /// Where a configuration file lies, without links.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Place<'p> {
     /// The directory it is in.
     pub git_dir: &'p Path,
     /// The top of the guarded tree around it.
     pub tree: &'p Path,
+    /// Where the files of the worktree are whose own directory `tree` is.
+    pub worktree: Option<PathBuf>,
 }
 
 /// Whether `new` may take the place of `old`, wherever it is.

@@ -205,9 +205,13 @@ pub(crate) fn objection_to_worktree(value: Option<&[u8]>, place: &Place<'_>) -> 
     }
 }
 
-/// The directory whose `.git` has this submodule's below its `modules`.
+/// The directory whose `.git` has this submodule's below its `modules`, or the worktree whose own directory has.
 fn superproject(place: &Place<'_>) -> Option<PathBuf> {
     let below: Vec<&OsStr> = place.git_dir.strip_prefix(place.tree).ok()?.iter().collect();
+    if let Some(worktree) = &place.worktree {
+        let is_in_it = below.len() > 1 && below[0] == "modules";
+        return is_in_it.then(|| worktree.clone());
+    }
     let git = below.iter().position(|name| is_git(name))?;
     let modules = below.iter().skip(git).position(|name| *name == "modules")?;
     let is_in_it = below.len() > git + modules + 1;

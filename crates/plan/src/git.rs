@@ -6,19 +6,40 @@
 use crate::facts::EntryKind;
 use crate::grant::{Grant, Granter, Kind, Origin};
 use crate::host::{Host, Resolved};
+use crate::model::Limited;
 use std::path::{Path, PathBuf};
 
-/// Parts of a common directory that a commit writes to.
-const WRITTEN: [&str; 3] = ["objects", "refs", "logs"];
+/// Parts of a common directory that git writes to from a worktree; its settings are judged.
+const WRITTEN: [&str; 17] = [
+    "objects",
+    "refs",
+    "logs",
+    "reftable",
+    "packed-refs",
+    "packed-refs.lock",
+    "packed-refs.new",
+    "config",
+    "config.lock",
+    "shallow",
+    "shallow.lock",
+    "rr-cache",
+    "lfs",
+    "gc.pid",
+    "gc.pid.lock",
+    "gc.log",
+    "gc.log.lock",
+];
 /// Parts of a worktree's own directory that decide what git runs or where it looks.
 const WORKTREE_SEALED: [&str; 3] = ["commondir", "config.worktree", "gitdir"];
 /// The same for a submodule's directory.
-const SUBMODULE_SEALED: [&str; 4] = ["commondir", "config", "config.worktree", "hooks"];
+const SUBMODULE_SEALED: [&str; 3] = ["commondir", "config.worktree", "hooks"];
 
 #[derive(Debug, Default)]
 pub(crate) struct GitDir {
     pub(crate) grants: Vec<Grant>,
     pub(crate) seals: Vec<PathBuf>,
+    /// Its configuration, which is to be sealed where names are not judged.
+    pub(crate) config: Option<PathBuf>,
     pub(crate) note: Option<String>,
 }
 
@@ -90,31 +111,46 @@ fn follow(base: &Path, path: &str, host: &Host<'_>) -> Option<PathBuf> {
     host.resolve(&base.join(path)).ok().map(|found| found.path)
 }
 
-/// Its own directory and the written parts of the common one; the rest of that read-only.
+/// What is written of the repository that a worktree belongs to, if the directory's `.git` leads to one.
+pub(crate) fn limited(root: &Path, host: &Host<'_>) -> Option<Limited> {
+    let pointer = root.join(".git");
+    let text = (host.kind(&pointer)? == EntryKind::File).then(|| host.read_small(&pointer))??;
+    let own = follow(root, text.trim_end().strip_prefix("gitdir:")?.trim(), host)?;
+    let directory = worktree_of(&own, &pointer, host)?;
+    let mut parts: Vec<PathBuf> = WRITTEN.map(PathBuf::from).to_vec();
+    parts.extend(own.strip_prefix(&directory).map(Path::to_owned));
+    Some(Limited { directory, parts })
+}
+
+/// Its own directory and the written parts of the common one; what else is there stays read-only. The common directory as a
+/// whole is writable (`limited` says how little of it), for git writes some files anew beside the old ones: were it the
+/// run's own, `git pack-refs` would remove references and write them to where nobody finds them.
 fn worktree(own: Resolved, common: &Path, access: Kind, granter: &Granter<'_>) -> GitDir {
     let seals = WORKTREE_SEALED.map(|name| own.path.join(name)).to_vec();
-    let mut grants: Vec<Grant> = granter
-        .host
-        .children(common)
-        .into_iter()
-        .filter_map(|(name, kind)| {
-            let is_written = WRITTEN.iter().any(|written| name == *written);
-            let found = Resolved { path: common.join(name), kind, links: Vec::new() };
-            let kind = if is_written { access } else { Kind::ReadOnly };
-            Some(Grant { kind, ..granter.shipped(found, true, Origin::Git)? })
-        })
-        .collect();
+    let of_common = |path: PathBuf, entry: EntryKind, kind: Kind| {
+        let found = Resolved { path, kind: entry, links: Vec::new() };
+        Some(Grant { kind, ..granter.shipped(found, true, Origin::Git)? })
+    };
+    let mut grants: Vec<Grant> = Vec::new();
+    grants.extend(of_common(common.to_owned(), EntryKind::Dir, access));
+    for (name, entry) in granter.host.children(common) {
+        if !WRITTEN.iter().any(|written| name == *written) {
+            grants.extend(of_common(common.join(name), entry, Kind::ReadOnly));
+        }
+    }
     let own = granter.shipped(own, true, Origin::Git);
     grants.extend(own.map(|grant| Grant { kind: access, ..grant }));
-    GitDir { grants, seals: existing(seals, granter.host), note: None }
+    let config = existing(vec![common.join("config")], granter.host).pop();
+    GitDir { grants, seals: existing(seals, granter.host), config, note: None }
 }
 
 /// Git writes its index beside the configuration, so the directory as a whole is writable.
 fn submodule(own: Resolved, access: Kind, granter: &Granter<'_>) -> GitDir {
     let seals = SUBMODULE_SEALED.map(|name| own.path.join(name)).to_vec();
+    let config = existing(vec![own.path.join("config")], granter.host).pop();
     let own = granter.shipped(own, true, Origin::Git);
     let grants = own.map(|grant| Grant { kind: access, ..grant }).into_iter().collect();
-    GitDir { grants, seals: existing(seals, granter.host), note: None }
+    GitDir { grants, seals: existing(seals, granter.host), config, note: None }
 }
 
 /// Only files and directories can be sealed.

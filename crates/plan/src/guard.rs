@@ -10,7 +10,7 @@ use crate::host::{Host, Resolved, join};
 use crate::model::{Access, Guard, MountOp};
 use crate::own;
 use crate::paths::Scope;
-use crate::{indirect, project, virtualenv};
+use crate::{git, indirect, project, virtualenv};
 use palisade_guard::{Grounds, Matcher};
 use palisade_policy::model::Filesystem;
 use std::path::{Path, PathBuf};
@@ -81,6 +81,10 @@ pub(crate) fn choose(
             .iter()
             .filter(|tree| tree.is_cache)
             .map(|tree| tree.target.clone())
+            .collect(),
+        limited: git::limited(&root, host)
+            .into_iter()
+            .filter(|limited| trees.contains(&limited.directory))
             .collect(),
         trees,
         opened,

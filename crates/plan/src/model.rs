@@ -430,6 +430,28 @@ pub struct Guard {
     /// Guarded in this run beyond the shipped names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub more: Vec<GuardedPath>,
+    /// Directories of which only parts are written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limited: Vec<Limited>,
+}
+
+/// A directory of which only parts are written: the repository that a worktree belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Limited {
+    #[serde(serialize_with = "crate::text::path")]
+    pub directory: PathBuf,
+    /// Below it, each with everything in it.
+    #[serde(serialize_with = "crate::text::paths")]
+    pub parts: Vec<PathBuf>,
+}
+
+impl Limited {
+    /// Whether nothing is said against writing `path`.
+    pub fn covers(&self, path: &Path) -> bool {
+        path.strip_prefix(&self.directory)
+            .map_or(true, |below| self.parts.iter().any(|part| below.starts_with(part)))
+    }
 }
 
 /// Where a path that is missing inside may be asked about.

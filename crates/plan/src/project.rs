@@ -21,6 +21,8 @@ pub(crate) struct Project {
     pub(crate) root: PathBuf,
     pub(crate) grants: Vec<Grant>,
     pub(crate) seals: Vec<PathBuf>,
+    /// Configuration of a git directory elsewhere, which is to be sealed where names are not judged.
+    pub(crate) git_config: Option<PathBuf>,
     pub(crate) notes: Vec<String>,
 }
 
@@ -68,6 +70,7 @@ pub(crate) fn find(access: ProjectAccess, view: View, granter: &Granter<'_>) -> 
     project.grants.push(Grant { target, kind, node: NodeKind::Dir, ..grant });
     project.grants.extend(git.grants);
     project.seals.extend(git.seals);
+    project.git_config = git.config;
     project.notes.extend(git.note);
     project
 }

@@ -130,8 +130,10 @@ fn a_worktree_can_commit_and_plant_no_hook() {
         ("refs/heads", Some(Access::ReadWrite)),
         ("logs/refs", Some(Access::ReadWrite)),
         ("hooks", Some(Access::ReadOnly)),
-        ("config", Some(Access::ReadOnly)),
-        ("packed-refs", Some(Access::ReadOnly)),
+        ("HEAD", Some(Access::ReadOnly)),
+        ("config", Some(Access::ReadWrite)),
+        ("packed-refs", Some(Access::ReadWrite)),
+        ("packed-refs.lock", Some(Access::ReadWrite)),
         ("worktrees/other", Some(Access::ReadOnly)),
     ] {
         assert_eq!(access(&plan, &format!("{git}/{path}")), expected, "{path}");
@@ -141,6 +143,25 @@ fn a_worktree_can_commit_and_plant_no_hook() {
         let op = op_at(&plan, &format!("{git}/worktrees/wt/{sealed}"));
         assert!(matches!(op, Some(MountOp::Seal { .. })), "{sealed}: {op:?}");
     }
+    let limited = &plan.guard.as_ref().unwrap().limited;
+    let may = |path: &str| limited[0].covers(&Path::new(git).join(path));
+    for path in ["config.lock", "packed-refs.new", "objects/ab/cd", "worktrees/wt/index.lock"] {
+        assert!(may(path), "{path}");
+    }
+    for path in ["MERGE_HEAD", "index.lock", "info/attributes", "hooks/x", "worktrees/other/HEAD"] {
+        assert!(!may(path), "{path}");
+    }
+    assert!(limited[0].covers(Path::new("/home/u/wt/x")));
+}
+
+/// Without the judge nothing but a seal keeps it.
+#[test]
+fn the_configuration_of_a_repository_elsewhere_is_sealed_where_names_are_not_protected() {
+    let mut policy = policy();
+    policy.filesystem.protect_names = false;
+    let plan = plan_of(&policy, "/home/u/wt", &worktree());
+    let op = op_at(&plan, "/home/u/main/.git/config");
+    assert!(matches!(op, Some(MountOp::Seal { .. })), "{op:?}");
 }
 
 #[test]
@@ -167,7 +188,7 @@ fn a_git_file_that_nobody_points_back_to_grants_nothing() {
 }
 
 #[test]
-fn a_submodule_writes_its_directory_but_not_its_configuration() {
+fn a_submodule_writes_its_directory_but_not_its_hooks() {
     let mut tree = FakeTree::new();
     let git = "/home/u/super/.git/modules/sub";
     tree.file(format!("{git}/config"), "[core]\n\tworktree = ../../../sub\n")
@@ -176,10 +197,9 @@ fn a_submodule_writes_its_directory_but_not_its_configuration() {
         .file("/home/u/super/sub/.git", "gitdir: ../.git/modules/sub\n");
     let plan = run_in("/home/u/super/sub", &tree).unwrap();
     assert_eq!(access(&plan, &format!("{git}/index")), Some(Access::ReadWrite));
-    for sealed in ["config", "hooks"] {
-        let op = op_at(&plan, &format!("{git}/{sealed}"));
-        assert!(matches!(op, Some(MountOp::Seal { .. })), "{sealed}: {op:?}");
-    }
+    let op = op_at(&plan, &format!("{git}/hooks"));
+    assert!(matches!(op, Some(MountOp::Seal { .. })), "{op:?}");
+    assert_eq!(access(&plan, &format!("{git}/config")), Some(Access::ReadWrite));
     assert!(!shows(&plan, "/home/u/super/.git/hooks"));
 }
 

@@ -108,9 +108,12 @@ pub(crate) fn see(
             grants.extend(granter.listed(lists::CACHES, Origin::Cache));
         }
     }
-    let Project { root, grants: project, seals, notes: about_project } =
+    let Project { root, grants: project, mut seals, git_config, notes: about_project } =
         project::find(filesystem.project, policy.view, &granter);
     notes.extend(about_project);
+    if !filesystem.protect_names {
+        seals.extend(git_config);
+    }
     let mut asked = granter.asked(filesystem, missing)?;
     notes.extend(asked.notes);
     if is_minimal && !project.is_empty() {

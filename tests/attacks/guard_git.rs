@@ -108,24 +108,27 @@ fn h01_no_hook_is_planted_from_a_worktree() {
     let (forget, look) = (Rc::clone(&seen), Rc::clone(&seen));
     Attack::new("H01", "write a hook of the repository that a worktree belongs to")
         .proves(&["FS-9 git-hooks"])
-        // Of that repository only what a commit needs is granted for writing.
-        .held_by(&["read-only-mounts"])
+        // Of that repository only what git writes from there can be written, and hooks nowhere.
+        .held_by(&["guard", "read-only-mounts"])
         .prepare(move |world| {
             forget.set(false);
-            fs::remove_dir(world.project()).unwrap();
-            let main = world.home().join("main").display().to_string();
-            let script = "git init -q \"$0\" && cd \"$0\" && git config user.name T \
-                          && git config user.email t@example.org \
-                          && git commit -q --allow-empty -m first && git worktree add -q ../project";
-            let made = world.bare("sh").args(["-c", script, &main]).cwd(world.home()).run();
-            made.assert_code(0);
+            make_worktree(world);
         })
-        .command(move |world| {
-            staying(&format!("{WRITE_EVIL} cp evil {}", hook(world).display()))
-        })
+        .command(move |world| staying(&format!("{WRITE_EVIL} cp evil {}", hook(world).display())))
         .meanwhile(move |world| look.set(hook(world).exists()))
         .succeeded(move |world, _| seen.get() || hook(world).exists())
         .check();
+}
+
+/// The project is a worktree of another repository.
+fn make_worktree(world: &World) {
+    fs::remove_dir(world.project()).unwrap();
+    let main = world.home().join("main").display().to_string();
+    let script = "git init -q \"$0\" && cd \"$0\" && git config user.name T \
+                  && git config user.email t@example.org \
+                  && git commit -q --allow-empty -m first && git worktree add -q ../project";
+    let made = world.bare("sh").args(["-c", script, &main]).cwd(world.home()).run();
+    made.assert_code(0);
 }
 
 const OBEYS: Harm = Harm::GitObeys(".", "core.fsmonitor");
@@ -180,6 +183,154 @@ fn h01_no_setting_of_git_is_planted() {
         planting("H01", name, OBEYS)
             .proves(&["FS-9 git-config", "FS-9 created-names"])
             .command(move |_| staying(&way))
+            .check();
+    }
+}
+
+/// A descriptor that is open for writing is written to after what it leads to was judged.
+///
+/// Proves: FS-9 git-config, FS-9 created-names
+#[test]
+fn h01_no_setting_of_git_is_planted_by_what_is_kept_open() {
+    const NAME: &str = r"printf '[user]\n\tname = Somebody\n'";
+    const PYTHON: &str = "/usr/bin/python3 -c '\nimport mmap, os, threading, time\n";
+    const EVIL: &str = "evil = b\"[core]\\n\\tfsmonitor = evil-program\\n\"\n";
+    let ways = [
+        (
+            "by a duplicate, after the first descriptor was closed",
+            format!("exec 5>>.git/config 6>&5; {NAME} >&5; exec 5>&-; {EVIL_SECTION} >&6"),
+        ),
+        (
+            "by a child that has inherited it",
+            format!(
+                "exec 5>>.git/config; (read line; {EVIL_SECTION} >&5) < /dev/null & exec 5>&-; wait"
+            ),
+        ),
+        (
+            "by another open file, after one was judged",
+            format!(
+                "exec 5>>.git/config; {NAME} >> .git/config; git status -s; {EVIL_SECTION} >&5"
+            ),
+        ),
+        (
+            "by a descriptor opened once more from the one that is open",
+            format!(
+                "exec 5>>.git/config; exec 6>>/proc/self/fd/5; exec 5>&-; {EVIL_SECTION} >&6; exec 6>&-"
+            ),
+        ),
+        (
+            "by a mapping, after the descriptor was closed",
+            format!(
+                "{PYTHON}{EVIL}fd = os.open(\".git/config\", os.O_RDWR)\nos.ftruncate(fd, len(evil))\n\
+                 shared = mmap.mmap(fd, len(evil))\nos.close(fd)\nshared[:] = evil\nshared.flush()\n\
+                 print(\"ready\", flush=True)\ninput()'"
+            ),
+        ),
+        (
+            "by a name for the file that is open",
+            format!(
+                "exec 5>>.git/config; ln -L /proc/self/fd/5 x; {EVIL_SECTION} >> x; mv x .git/config"
+            ),
+        ),
+        (
+            "in a repository that git makes anew",
+            format!(
+                "rm -rf .git; git init -q; exec 5>>.git/config; {NAME} >> .git/config; {EVIL_SECTION} >&5"
+            ),
+        ),
+        (
+            "in a repository that is copied",
+            format!("cp -r .git g; rm -rf .git; {EVIL_SECTION} >> g/config; cp -r g .git"),
+        ),
+        (
+            "while the repository has another name",
+            format!("exec 5>>.git/config; mv .git g; {EVIL_SECTION} >&5; exec 5>&-; mv g .git"),
+        ),
+        (
+            "by a link to a file that holds it",
+            format!("{EVIL_SECTION} > c; rm .git/config; ln c .git/config"),
+        ),
+        (
+            "and removed and made again meanwhile",
+            format!(
+                "exec 5>>.git/config; rm .git/config; : > .git/config; {EVIL_SECTION} >&5; exec 5>&-; \
+                     {EVIL_SECTION} >> .git/config"
+            ),
+        ),
+        (
+            "while it is judged, by two threads",
+            format!(
+                "{PYTHON}{EVIL}good = b\"#\" * (len(evil) - 1) + b\"\\n\"\n\
+                 kept = os.open(\".git/config\", os.O_WRONLY | os.O_TRUNC)\ngoing = True\n\
+                 def write():\n    while going:\n        os.pwrite(kept, good, 0)\n        os.pwrite(kept, evil, 0)\n\
+                 thread = threading.Thread(target=write)\nthread.start()\n\
+                 for _ in range(300):\n    os.close(os.open(\".git/config\", os.O_WRONLY))\n\
+                 going = False\nthread.join()\nos.pwrite(kept, evil, 0)\n\
+                 print(\"ready\", flush=True)\ninput()'"
+            ),
+        ),
+    ];
+    for (name, way) in ways {
+        planting("H01", format!("write the configuration {name}"), OBEYS)
+            .proves(&["FS-9 git-config", "FS-9 created-names"])
+            .deadline(std::time::Duration::from_secs(60))
+            .command(move |_| staying(&way))
+            .check();
+    }
+}
+
+/// Git of the host is called while the command still holds the file open, and later again.
+///
+/// Proves: FS-9 git-config
+#[test]
+fn h01_git_on_the_host_runs_nothing_that_was_written() {
+    let ran = |world: &World| world.project().join("ran").exists();
+    let seen = Rc::new(Cell::new(false));
+    let (forget, look) = (Rc::clone(&seen), Rc::clone(&seen));
+    let status = |world: &World| world.bare("git").args(["status", "--short"]).run();
+    Attack::new("H01", "have git status run a program that the configuration names")
+        .proves(&["FS-9 git-config"])
+        .held_by(&["guard"])
+        .prepare(move |world| {
+            forget.set(false);
+            world.git_init();
+        })
+        .command(|_| {
+            staying(
+                "printf '#!/bin/sh\\ntouch ran\\n' > evil; chmod +x evil; exec 5>>.git/config; \
+                 printf \"[core]\\n\\tfsmonitor = $PWD/evil\\n\" >&5",
+            )
+        })
+        .meanwhile(move |world| {
+            status(world);
+            look.set(ran(world));
+        })
+        .succeeded(move |world, _| {
+            status(world);
+            seen.get() || ran(world)
+        })
+        .check();
+}
+
+/// The configuration that a worktree shares with the others.
+///
+/// Proves: FS-9 git-config
+#[test]
+fn h01_no_setting_is_planted_from_a_worktree() {
+    let config = |world: &World| world.home().join("main/.git/config");
+    for way in [
+        "git config core.fsmonitor evil-program",
+        "printf '[core]\\n\\tfsmonitor = evil-program\\n' >> $c",
+    ] {
+        Attack::new("H01", "set core.fsmonitor of the repository that a worktree belongs to")
+            .proves(&["FS-9 git-config"])
+            .held_by(&["guard", "read-only-mounts"])
+            .prepare(|world| make_worktree(world))
+            .command(move |world| staying(&format!("c={}; {way}", config(world).display())))
+            .meanwhile(|_| ())
+            .succeeded(move |world, _| {
+                fs::read_to_string(config(world)).is_ok_and(|text| text.contains("evil-program"))
+            })
             .check();
     }
 }

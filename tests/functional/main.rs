@@ -43,6 +43,7 @@ mod gate_programs;
 mod gate_screen;
 mod gate_terminal;
 mod gate_unattended;
+mod git_in_place;
 mod guarded_programs;
 mod helper_death;
 mod identity;

@@ -48,8 +48,8 @@ fn a_worktree_can_plant_nothing_in_the_repository() {
     let world = world_with_worktree();
     let hook = "cd ../project/.git && touch new; \
                 for f in hooks/pre-commit config info/attributes HEAD \
-                worktrees/tree/commondir worktrees/tree/gitdir; do \
-                (echo planted > $f) 2>/dev/null && echo wrote $f; done; \
+                worktrees/tree/commondir worktrees/tree/gitdir MERGE_HEAD index.lock; do \
+                (echo planted > $f) 2>/dev/null && [ $f != config ] && echo wrote $f; done; \
                 git config core.fsmonitor evil 2>/dev/null && echo configured; \
                 cat ../first 2>/dev/null; ls -A ..";
     let tree = world.home().join("tree");
@@ -57,6 +57,57 @@ fn a_worktree_can_plant_nothing_in_the_repository() {
     assert_eq!(output.out(), ".git\n", "{}", output.err());
     assert!(!world.project().join(".git/hooks/pre-commit").exists());
     assert!(!world.project().join(".git/new").exists());
+    let config = fs::read_to_string(world.project().join(".git/config")).unwrap();
+    assert!(!config.contains("planted") && !config.contains("evil"), "{config}");
+}
+
+/// Proves: FS-1 worktree
+#[test]
+fn what_git_packs_in_a_worktree_is_there_on_the_host() {
+    for mode in [&[][..], &["--static"]] {
+        let world = world_with_worktree();
+        git(&world, "home/project", &["branch", "kept"]);
+        git(&world, "home/project", &["branch", "packed"]);
+        let tree = world.home().join("tree");
+        let script = "git branch new; git pack-refs --all; git branch -D packed; git gc --quiet; git fsck --strict";
+        let output = world.sandbox_run(mode, ["sh", "-euc", script]).cwd(&tree).run();
+        output.assert_code(0);
+        let branches = world.bare("git").args(["branch", "--format=%(refname:short)"]).run();
+        assert_eq!(branches.out(), "kept\nmain\nnew\ntree\n");
+        world.bare("git").args(["fsck", "--strict"]).run().assert_code(0);
+    }
+}
+
+/// Proves: FS-1 worktree, FS-9 git-works
+#[test]
+fn a_worktree_can_have_its_submodules() {
+    for mode in [&[][..], &["--static"]] {
+        let world = World::new();
+        world.git_init();
+        fs::create_dir_all(world.home().join("library")).unwrap();
+        git(&world, "home/library", &["init", "--quiet", "--initial-branch=main"]);
+        git(&world, "home/library", &["commit", "--quiet", "--allow-empty", "-m", "library"]);
+        git(&world, "home/project", &["submodule", "--quiet", "add", "../library", "sub"]);
+        git(&world, "home/project", &["commit", "--quiet", "-m", "outside"]);
+        git(&world, "home/project", &["submodule", "--quiet", "deinit", "--force", "--all"]);
+        git(&world, "home/project", &["worktree", "add", "--quiet", "../tree"]);
+        let script = "git -c protocol.file.allow=always submodule --quiet update --init; cd sub
+            git -c user.name=T -c user.email=t@example.org commit --quiet --allow-empty -m inside; git log --format=%s";
+        let flags = [mode, &["--ro", "~/library"]].concat();
+        let run = world.sandbox_run(&flags, ["sh", "-euc", script]).cwd(world.home().join("tree"));
+        let output = run.run();
+        output.assert_code(0);
+        assert_eq!(output.out(), "inside\nlibrary\n");
+        let sub = world.home().join("tree/sub");
+        let log = world.bare("git").args(["log", "--format=%s"]).cwd(&sub).run();
+        assert_eq!(log.out(), "inside\nlibrary\n");
+        // Where its files are is all that it may say.
+        let lead = "cd sub; git config core.worktree ../../../../../../other 2>&1 || true";
+        let run = world.sandbox_run(&flags, ["sh", "-euc", lead]).cwd(world.home().join("tree"));
+        assert!(run.run().err().contains("core.worktree"));
+        let log = world.bare("git").args(["status", "--short"]).cwd(&sub).run();
+        log.assert_code(0);
+    }
 }
 
 /// Proves: FS-1 worktree
@@ -95,9 +146,11 @@ fn a_submodule_can_commit_and_plant_nothing() {
     let output = world.sandbox_run([""; 0], ["sh", "-c", COMMIT]).cwd(&sub).run();
     output.assert_code(0);
     assert_eq!(output.out(), "inside\noutside\n");
-    let hook = "cd ../.git/modules/sub && for f in hooks/pre-commit config; do \
-                (echo planted >> $f) 2>/dev/null && echo wrote $f; done; true";
+    let hook = "cd ../.git/modules/sub && (echo planted >> hooks/pre-commit) 2>/dev/null && echo wrote; \
+                echo planted >> config; git config i18n.commitEncoding latin1; true";
     let output = world.sandbox_run([""; 0], ["sh", "-c", hook]).cwd(&sub).run();
     output.assert_code(0);
     assert_eq!(output.out(), "");
+    let config = fs::read_to_string(world.project().join(".git/modules/sub/config")).unwrap();
+    assert!(!config.contains("planted") && config.contains("latin1"), "{config}");
 }

@@ -77,6 +77,7 @@ const ALL: &[Package] = &[
     program(Tests, "dropbear", "dropbear-bin"),
     program(Tests, "tinyproxy", "tinyproxy-bin"),
     program(Tests, "pip3", "python3-pip"),
+    file(Tests, "/usr/lib/python3/dist-packages/pygit2/__init__.py", "python3-pygit2"),
     program(Tests, "pasta", "passt"),
     program(Tests, "slirp4netns", "slirp4netns"),
     file(Tests, "/etc/ssl/certs/ca-certificates.crt", "ca-certificates"),

@@ -159,7 +159,7 @@ fn the_name_of_a_section_is_judged_with_its_keys() {
 #[test]
 fn only_a_submodule_says_where_its_files_are_and_only_beside_its_repository() {
     let judge = |git_dir: &str, value: &str| {
-        let place = Place { git_dir: Path::new(git_dir), tree: Path::new("/p") };
+        let place = Place { git_dir: Path::new(git_dir), tree: Path::new("/p"), worktree: None };
         judge_at(None, format!("[core]\n\tworktree = {value}\n").as_bytes(), &place)
     };
     for (git_dir, value) in [
@@ -192,7 +192,8 @@ fn only_a_submodule_says_where_its_files_are_and_only_beside_its_repository() {
         assert!(judge(git_dir, value).is_err(), "{git_dir} {value}");
     }
     assert!(refused("[core] worktree = ../../../sm").is_some(), "of an unknown place");
-    let place = Place { git_dir: Path::new("/p/.git/modules/sm"), tree: Path::new("/p") };
+    let place =
+        Place { git_dir: Path::new("/p/.git/modules/sm"), tree: Path::new("/p"), worktree: None };
     assert!(judge_at(None, b"[core] hooksPath = ../../../sm", &place).is_err());
 }
 
@@ -292,7 +293,7 @@ fn submodules_are_added_and_cloned() {
         for git_dir in [".git", ".git/modules/third party/lib"] {
             let git_dir = base.join(name).join(git_dir);
             let config = std::fs::read(git_dir.join("config")).unwrap();
-            let place = Place { git_dir: &git_dir, tree: &base };
+            let place = Place { git_dir: &git_dir, tree: &base, worktree: None };
             assert_eq!(judge_at(None, &config, &place), Ok(()), "{git_dir:?}");
         }
     }
@@ -429,5 +430,30 @@ fn values_are_judged_by_their_kind() {
         ("[http \"https://x.example\"]\n\tpostBuffer = 1\n", false),
     ] {
         assert_eq!(judge(None, text.as_bytes()).is_ok(), expected, "{text}");
+    }
+}
+
+/// The submodules of a worktree are below the worktree's own directory, not below `.git/modules`.
+///
+/// Proves: FS-9 git-keys
+#[test]
+fn a_submodule_of_a_worktree_says_where_its_files_are() {
+    let tree = Path::new("/main/.git/worktrees/wt");
+    for (git_dir, value, expected) in [
+        ("modules/sm", "../../../../../../home/wt/sm", true),
+        ("modules/sm", "../../../../../../home/wt", false),
+        ("modules/sm", "../../../../../../home/wt/.git/x", false),
+        ("modules/sm", "../../../../../../home/other", false),
+        ("modules/sm", "/home/wt/sm", false),
+        ("", "../../../../home/wt/sm", false),
+        ("other/sm", "../../../../../../home/wt/sm", false),
+    ] {
+        let git_dir = tree.join(git_dir);
+        let worktree = Some(PathBuf::from("/home/wt"));
+        let place = Place { git_dir: &git_dir, tree, worktree };
+        let text = format!("[core]\n\tworktree = {value}\n");
+        assert_eq!(judge_at(None, text.as_bytes(), &place).is_ok(), expected, "{value}");
+        let place = Place { worktree: None, ..place };
+        assert!(judge_at(None, text.as_bytes(), &place).is_err(), "{value}");
     }
 }

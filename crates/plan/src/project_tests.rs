@@ -159,7 +159,8 @@ fn a_worktree_can_commit_and_plant_no_hook() {
 fn the_configuration_of_a_repository_elsewhere_is_sealed_where_names_are_not_protected() {
     let mut policy = policy();
     policy.filesystem.protect_names = false;
-    let plan = plan_of(&policy, "/home/u/wt", &worktree());
+    let facts = HostFacts { cwd: "/home/u/wt".into(), ..user() };
+    let plan = plan(&policy, &facts, &worktree()).unwrap();
     let op = op_at(&plan, "/home/u/main/.git/config");
     assert!(matches!(op, Some(MountOp::Seal { .. })), "{op:?}");
 }

@@ -394,3 +394,29 @@ fn f24_a_secret_that_the_host_creates_later_is_hidden() {
             .check();
     }
 }
+
+const NPMRC: &str = "registry=https://npm.example/\n//npm.example/:_authToken=the secret itself\n";
+
+fn put_settings(world: &World) {
+    world.write("home/.npmrc", NPMRC);
+    world.write(
+        "home/.m2/settings.xml",
+        format!("<settings><server><password>{SECRET}</password></server></settings>"),
+    );
+    world.write("home/.gradle/gradle.properties", format!("# old: aPassword={SECRET}\nb.c=d\n"));
+}
+
+/// Proves: FS-2 settings-credentials
+#[test]
+fn f24_credentials_are_left_out_of_the_settings_that_are_carried_in() {
+    Attack::new("F24", "read a token in the settings of a package manager")
+        .proves(&["FS-2 settings-credentials"])
+        .held_by(&["filtered-settings"])
+        .prepare(put_settings)
+        .command(|_| {
+            strings(&["sh", "-c", "cat ~/.npmrc ~/.m2/settings.xml ~/.gradle/gradle.properties"])
+        })
+        .contained(|_, output| output.out().contains("registry=https://npm.example/"))
+        .succeeded(secret_was_read)
+        .check();
+}

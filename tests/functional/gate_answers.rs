@@ -163,7 +163,7 @@ attempt("above", lambda: os.open("..", os.O_RDONLY, dir_fd=fd))
 attempt("again", lambda: os.open(path, os.O_WRONLY))
 "#;
 
-/// Proves: GATE-4 once, GATE-4 session, GATE-1 writes-unasked
+/// Proves: GATE-4 once, GATE-4 session, GATE-1 writes-wait
 #[test]
 fn a_granted_file_can_not_be_reopened_for_writing() {
     for lifetime in ["once", "session"] {

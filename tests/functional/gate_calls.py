@@ -183,14 +183,22 @@ LEGACY = {
     "link": lambda d: call("link", d + "/file", HERE + "/linked-too"),
     "rename": lambda d: call("rename", d + "/file", HERE + "/renamed-too"),
 }
-# Never asked about, whatever the answers would be.
-SILENT = {
-    "openat2-write": lambda d: call("openat2", CWD, d + "/file", how(os.O_WRONLY), 24),
+# Asked about like the others, and granted for reading.
+WRITING = {
     "create": lambda d: content(call("openat", CWD, d + "/made", os.O_WRONLY | os.O_CREAT, 0o600)),
     "create-over": lambda d: content(call("openat", CWD, d + "/file", os.O_RDWR | os.O_CREAT, 0o600)),
     "write": lambda d: content(call("openat", CWD, d + "/file", os.O_WRONLY, 0)),
-    "truncate": lambda d: content(call("openat", CWD, d + "/file", os.O_RDONLY | os.O_TRUNC, 0)),
+    "open-truncate": lambda d: content(call("openat", CWD, d + "/file", os.O_RDONLY | os.O_TRUNC, 0)),
     "mkdir": lambda d: os.mkdir(d + "/made"),
+    "mkdir-deep": lambda d: os.mkdir(d + "/made/deep"),
+    "symlink": lambda d: os.symlink("x", d + "/made"),
+    "mkfifo": lambda d: os.mkfifo(d + "/made"),
+    "rename-into": lambda d: os.rename(HERE + "/calls.py", d + "/made"),
+    "link-into": lambda d: os.link(HERE + "/calls.py", d + "/made"),
+}
+# Never asked about, whatever the answers would be.
+SILENT = {
+    "openat2-write": lambda d: call("openat2", CWD, d + "/file", how(os.O_WRONLY), 24),
     "unlink": lambda d: os.unlink(d + "/file"),
     "absent": lambda d: succeeded(call("newfstatat", CWD, d + "/no-such-file", buffer, 0)),
     "absent-below-file": lambda d: succeeded(call("newfstatat", CWD, "/usr/bin/env/x", buffer, 0)),
@@ -222,6 +230,11 @@ def main():
     cases = CASES | (LEGACY if platform.machine() == "x86_64" else {})
     if ONLY == ["--silent"]:
         cases = SILENT
+    elif ONLY == ["--writing"]:
+        cases = WRITING
+    elif ONLY == ["--writing-names"]:
+        print("\n".join(WRITING))
+        return
     elif ONLY == ["--names"]:
         print("\n".join(cases))
         return

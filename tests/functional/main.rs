@@ -69,6 +69,7 @@ mod overlay;
 mod own_root;
 mod pipes;
 mod policy;
+mod private_home;
 mod processes;
 mod programs;
 mod readme;

@@ -28,7 +28,9 @@ fn home_full_of_secrets(world: &World) -> Vec<PathBuf> {
     for (number, path) in listed().into_iter().enumerate() {
         let as_file = number % 2 == 0 && !has_below(&path);
         let place = if as_file || path.contains(".env") { path } else { format!("{path}/inner") };
-        made.push(world.write(PathBuf::from("home").join(place), "top secret\n"));
+        // Of settings only that much is hidden.
+        let content = if as_file { "password = top secret\n" } else { "top secret\n" };
+        made.push(world.write(PathBuf::from("home").join(place), content));
     }
     world.write("home/notes/letter", "harmless\n");
     made

@@ -4,6 +4,7 @@
 use palisade_bpf::{Arch, table};
 use palisade_sys::OFlags;
 use palisade_sys::notify::Notification;
+use rustix::fs::AtFlags;
 use std::collections::HashMap;
 
 /// `AT_FDCWD`.
@@ -41,6 +42,32 @@ pub(crate) enum Call {
 }
 
 impl Call {
+    /// Where it makes or writes something.
+    pub(crate) fn target(self) -> Option<PathArg> {
+        match self {
+            Self::Open { path, .. }
+            | Self::MakeDirectory { path, .. }
+            | Self::MakeNode { path, .. }
+            | Self::SymbolicLink { path, .. }
+            | Self::Truncate { path, .. }
+            | Self::ChangeMode { path, .. }
+            | Self::Rename { to: path, .. }
+            | Self::Link { to: path, .. } => Some(path),
+            Self::Bind { .. } | Self::ChangeModeOf { .. } | Self::Umask => None,
+        }
+    }
+
+    /// Whether a link in the last place of [`Self::target`] is followed.
+    pub(crate) fn follows_target(self) -> bool {
+        const STAYS: u32 = OFlags::NOFOLLOW.bits() | OFlags::EXCL.bits();
+        match self {
+            Self::Open { flags, .. } => flags & STAYS == 0,
+            Self::ChangeMode { flags, .. } => flags & AtFlags::SYMLINK_NOFOLLOW.bits() == 0,
+            Self::Truncate { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Of the file that it opens.
     pub(crate) fn wants_close_on_exec(self) -> bool {
         matches!(self, Self::Open { flags, .. } if flags & OFlags::CLOEXEC.bits() != 0)

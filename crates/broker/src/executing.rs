@@ -5,7 +5,7 @@
 
 use crate::NO_MODE;
 use crate::caller::Caller;
-use crate::missing::Grounds;
+use crate::missing::{Grounds, Missing};
 use crate::path_call::PathCall;
 use palisade_plan::program::{Needs, needs};
 use palisade_sys::{Errno, OFlags};
@@ -26,13 +26,13 @@ pub(crate) fn unseen(
     call: &PathCall,
     path: &[u8],
     grounds: &Grounds,
-) -> Option<Vec<u8>> {
+) -> Option<Missing> {
     let is_whole = path.starts_with(b"/");
     let base = if is_whole { None } else { Some(caller.directory(call.path.dir).ok()?) };
     let mut program = open(base.as_ref(), path).ok()?;
     for _ in 0..MOST_INTERPRETERS {
         if let Some(path) = grounds.unexecutable(&program) {
-            return Some(path);
+            return Some(Missing { path, existing: 0 });
         }
         let next = match needs_of(caller, &program)? {
             Needs::Nothing => return None,

@@ -5,14 +5,16 @@
 //! meanwhile can so find nothing that was not granted.
 
 use crate::absent::Absent;
-use crate::call::Call;
+use crate::call::{Call, PathArg};
 use crate::caller::Caller;
 use crate::executing;
 use crate::glance::{Glance, PathText};
 use crate::message::Message;
-use crate::missing::Grounds;
+use crate::missing::{Grounds, Missing};
 use crate::parked::{Parked, Then, Waiting};
 use crate::path_call::{PathCall, PathCalls};
+use crate::perform::Done;
+use crate::place::Place;
 use crate::remote::Remote;
 use crate::serve::{Desk, hand_out, name_of, number_of};
 use crate::slow::Helpers;
@@ -24,7 +26,8 @@ use palisade_sys::fdpass::recv_with_fds;
 use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::proc::{self, PollFd, PollFlags};
 use rustix::fs::AtFlags;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 
 /// More than any reply has.
 const LONGEST_REPLY: usize = 128;
@@ -43,7 +46,7 @@ pub(crate) struct Gate {
 /// What is missing, and may be asked about.
 pub(crate) struct Unseen {
     wants: Wants,
-    path: Vec<u8>,
+    missing: Missing,
     follow: bool,
     /// As the caller wrote it, if that was the whole path.
     typed: Option<Vec<u8>>,
@@ -102,8 +105,8 @@ impl Gate {
     fn unseen(&mut self, caller: &Caller, mut call: PathCall) -> Option<Unseen> {
         match self.glance(caller, &mut call) {
             Glance::GoOn if call.wants == Wants::Execute => {
-                let path = executing::unseen(caller, &call, self.text.bytes(), &self.grounds)?;
-                Some(Unseen { wants: Wants::Execute, path, follow: true, typed: None })
+                let missing = executing::unseen(caller, &call, self.text.bytes(), &self.grounds)?;
+                Some(Unseen { wants: Wants::Execute, missing, follow: true, typed: None })
             }
             Glance::GoOn | Glance::Remote => None,
             Glance::Missing => self.missing(caller, &call),
@@ -116,11 +119,33 @@ impl Gate {
         if typed.is_some_and(|typed| self.absent.has(typed, follow)) {
             return None;
         }
-        let path = self.grounds.missing(|| caller.directory(call.path.dir), text, follow)?;
-        if self.absent.has(&path, follow) {
+        let missing = self.grounds.missing(|| caller.directory(call.path.dir), text, follow)?;
+        if self.absent.has(&missing.path, follow) {
             return None;
         }
-        Some(Unseen { wants: call.wants, path, follow, typed: typed.map(<[u8]>::to_vec) })
+        Some(Unseen { wants: call.wants, missing, follow, typed: typed.map(<[u8]>::to_vec) })
+    }
+
+    /// A call would make this name in scaffolding of ours: whether the host has something there.
+    pub(crate) fn unseen_name(&self, place: &Place, follow: bool) -> Option<Unseen> {
+        let missing = self.grounds.told(place.parent.as_fd(), place.name.as_bytes())?;
+        self.to_write(missing, follow)
+    }
+
+    /// A call found no directory to make something in: whether the host has it.
+    pub(crate) fn unseen_parent(&mut self, caller: &Caller, path: PathArg) -> Option<Unseen> {
+        let mut call = PathCall::looking(path, true, Wants::Write);
+        if self.glance(caller, &mut call) != Glance::Missing {
+            return None;
+        }
+        let base = || caller.directory(call.path.dir);
+        let missing = self.grounds.missing(base, self.text.bytes(), true)?;
+        self.to_write(missing, true)
+    }
+
+    fn to_write(&self, missing: Missing, follow: bool) -> Option<Unseen> {
+        let is_known = self.absent.has(&missing.path, follow);
+        (!is_known).then_some(Unseen { wants: Wants::Write, missing, follow, typed: None })
     }
 }
 
@@ -164,6 +189,29 @@ impl Desk<'_> {
         true
     }
 
+    /// Whether a call that writes has to wait, because the host has something where it would: every call on one thing
+    /// waits for the same question. `done` is how the call would end now; nothing has been made yet.
+    pub(crate) fn waits_for_target(
+        &mut self,
+        notification: &Notification,
+        caller: &Caller,
+        call: Call,
+        done: &Done,
+    ) -> bool {
+        let Some(gate) = &mut self.gate else { return false };
+        let unseen = match (done, call.target()) {
+            (Done::Unseen(place), _) => gate.unseen_name(place, call.follows_target()),
+            (Done::Answer(Response::Continue | Response::Fail(Errno::NOENT)), Some(path)) => {
+                gate.unseen_parent(caller, path)
+            }
+            _ => None,
+        };
+        let Some(unseen) = unseen else { return false };
+        gate.parked.notice(&self.teller.supervisor, caller.thread);
+        self.park(notification, caller, unseen, Then::Broker(call));
+        true
+    }
+
     pub(crate) fn park(
         &mut self,
         notification: &Notification,
@@ -174,12 +222,13 @@ impl Desk<'_> {
         let Some(gate) = self.gate.as_mut().filter(|gate| !gate.parked.is_full()) else {
             return self.respond(notification.id, Response::Fail(Errno::ACCESS));
         };
-        let Unseen { wants, path, follow, typed } = unseen;
+        let Unseen { wants, missing: Missing { path, existing }, follow, typed } = unseen;
         let touch = Touch {
             touch: notification.id,
             call: name_of(notification),
             wants,
             path: path.clone(),
+            existing,
             follow,
             pid: number_of(caller.thread),
             executable: caller.program(),
@@ -297,7 +346,7 @@ impl Desk<'_> {
     fn go_on(&mut self, helpers: &mut Helpers, notification: &Notification, then: Then) {
         match (then, self.caller(notification)) {
             (Then::Broker(call), Some(caller)) => {
-                self.perform(helpers, notification, &caller, call);
+                self.perform_now(helpers, notification, &caller, call);
             }
             (Then::Read(reading), Some(caller)) => self.open_for(notification, &caller, reading),
             (Then::Read(_), None) => self.respond(notification.id, Response::Fail(Errno::ACCESS)),

@@ -120,9 +120,49 @@ fn nothing_is_asked_about_what_is_there_or_missing_where_the_host_shows() {
     });
 }
 
-/// Proves: GATE-1 writes-unasked
+/// Proves: GATE-1 writes-wait
 #[test]
-fn nothing_is_asked_about_what_is_to_be_written() {
+fn what_is_to_be_made_is_told_with_the_directory_that_is_there() {
+    in_child(|| {
+        let stage = Stage::set();
+        let ours = stage.ours.as_os_str().len();
+        let options =
+            BaselineOptions { guard_writes: true, ..BaselineOptions::new(Arch::native()) };
+        let mode = Mode::from_raw_mode(0o700);
+        let run = stage.play_under(options, || {
+            let new = OFlags::WRONLY | OFlags::CREATE;
+            assert_eq!(rustix::fs::mkdir(stage.ours.join("d"), mode), Err(Errno::ACCESS));
+            rustix::fs::mkdir(stage.ours.join("d"), mode).unwrap();
+            // Made by the command, and known to be missing a moment ago.
+            open(stage.ours.join("d/f"), new, mode).unwrap();
+            assert_eq!(open(stage.ours.join("e/f/g"), new, mode).unwrap_err(), Errno::NOENT);
+            rustix::fs::symlink("x", stage.theirs.join("link")).unwrap();
+            open(stage.theirs.join("new"), new, mode).unwrap();
+            assert_eq!(open(stage.theirs.join("x/y"), new, mode).unwrap_err(), Errno::NOENT);
+            assert_eq!(
+                rustix::fs::rename(stage.theirs.join("new"), stage.ours.join("r")),
+                Err(Errno::ACCESS)
+            );
+        });
+        let told = |name: &str, existing: usize| {
+            let touch = run.touch();
+            assert_eq!(touch.wants, Wants::Write, "{touch:?}");
+            assert_eq!(touch.path, stage.ours.join(name).as_os_str().as_bytes(), "{touch:?}");
+            assert_eq!(touch.existing, existing, "{touch:?}");
+            touch.touch
+        };
+        let refused = |touch| Reply::Fail { touch, errno: 13 };
+        run.reply(refused(told("d", ours)));
+        run.reply(Reply::Absent { touch: told("d", ours) });
+        run.reply(Reply::Absent { touch: told("d/f", ours + 2) });
+        run.reply(Reply::Absent { touch: told("e/f/g", ours) });
+        run.reply(refused(told("r", ours)));
+        run.end();
+    });
+}
+
+#[test]
+fn where_writes_are_not_brokered_nothing_is_asked_about_them() {
     in_child(|| {
         let stage = Stage::set();
         let run = stage.play(|| {
@@ -360,6 +400,10 @@ fn what_is_to_get_another_name_is_told_before_it_is_renamed_or_linked() {
                 run.reply(Reply::Fail { touch, errno: 13 });
             }
         }
+        // The new name as well, where the old one is there.
+        let touch = run.touch();
+        assert_eq!(told(&touch), (stage.ours.join("newer").as_path(), Wants::Write, false));
+        run.reply(Reply::Absent { touch: touch.touch });
         run.end();
         assert!(stage.ours.join("newer").exists());
     });

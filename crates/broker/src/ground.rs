@@ -1,11 +1,16 @@
 //! Where calls are performed and where they are judged as well, by paths as the sandbox has them: the
 //! longest mount that a path is below decides.
 
-use palisade_plan::model::Guard;
+use palisade_plan::model::{Gate, Guard};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
-pub(crate) struct Ground(Vec<Piece>);
+pub(crate) struct Ground {
+    pieces: Vec<Piece>,
+    /// Where nothing of those is: every mount of the view, and whether it is scaffolding of ours. What the host has
+    /// behind that may be asked about, so calls are performed there too.
+    scaffolding: Vec<(PathBuf, bool)>,
+}
 
 #[derive(Debug)]
 struct Piece {
@@ -33,7 +38,7 @@ pub(crate) enum Standing<'g> {
 }
 
 impl Ground {
-    pub(crate) fn of(guard: Option<&Guard>) -> Self {
+    pub(crate) fn of(guard: Option<&Guard>, gate: Option<&Gate>) -> Self {
         let piece = |kind| move |top: &PathBuf| Piece { top: top.clone(), kind };
         let mut pieces: Vec<Piece> = Vec::new();
         if let Some(guard) = guard {
@@ -42,12 +47,15 @@ impl Ground {
             pieces.extend(guard.islands.iter().map(piece(Kind::Island)));
         }
         pieces.sort_by_key(|piece| std::cmp::Reverse(piece.top.as_os_str().len()));
-        Self(pieces)
+        let scaffolding = gate.map(scaffolding).unwrap_or_default();
+        Self { pieces, scaffolding }
     }
 
     pub(crate) fn standing(&self, path: &Path) -> Standing<'_> {
-        let Some(piece) = self.0.iter().find(|piece| path.starts_with(&piece.top)) else {
-            return Standing::Elsewhere;
+        let Some(piece) = self.pieces.iter().find(|piece| path.starts_with(&piece.top)) else {
+            let above = self.scaffolding.iter().find(|(top, _)| path.starts_with(top));
+            let is_ours = above.is_some_and(|(_, is_ours)| *is_ours);
+            return if is_ours { Standing::Unjudged } else { Standing::Elsewhere };
         };
         match piece.kind {
             Kind::Tree => Standing::In(&piece.top),
@@ -55,4 +63,14 @@ impl Ground {
             Kind::Island => Standing::Elsewhere,
         }
     }
+}
+
+fn scaffolding(gate: &Gate) -> Vec<(PathBuf, bool)> {
+    let ours = gate.grounds.iter().map(|top| (top.clone(), true));
+    let others = gate.mounted.iter().filter(|top| !gate.grounds.contains(top));
+    let never = gate.never.iter();
+    let mut tops: Vec<(PathBuf, bool)> =
+        ours.chain(others.chain(never).map(|top| (top.clone(), false))).collect();
+    tops.sort_by_key(|(top, _)| std::cmp::Reverse(top.as_os_str().len()));
+    tops
 }

@@ -10,7 +10,7 @@ use rustix::fs::{
     FileType, ResolveFlags, StatVfsMountFlags, fstat, fstatvfs, openat, openat2, readlinkat,
 };
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
@@ -32,6 +32,14 @@ pub(crate) struct Grounds {
     never: Vec<PathBuf>,
     /// The host's `/proc`, where our own descriptors tell their paths.
     proc: &'static OwnedFd,
+}
+
+/// Something that is not there, by the whole path: without links as far as it leads, then as it was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    pub(crate) path: Vec<u8>,
+    /// How many bytes of it lead to a directory that is there.
+    pub(crate) existing: usize,
 }
 
 /// Where the walk is, and what is still to go.
@@ -78,17 +86,16 @@ impl Grounds {
         (*is_granted && !self.is_never(&path)).then_some(path)
     }
 
-    /// The whole path of what is missing, if it may be asked about: without links as far as it leads, then as
-    /// it was typed. `base` is where a relative path starts.
+    /// What is missing, if it may be asked about. `base` is where a relative path starts.
     pub(crate) fn missing(
         &self,
         base: impl Fn() -> Result<OwnedFd, Errno>,
         path: &[u8],
         follow: bool,
-    ) -> Option<Vec<u8>> {
+    ) -> Option<Missing> {
         for _ in 0..MOST_WALKS {
             let (directory, rest) = self.last_directory(&base, path, follow)?;
-            let told = self.told(&directory, &rest)?;
+            let told = self.told(directory.as_fd(), &rest)?;
             // Of a directory that is gone `/proc` tells no path that leads anywhere.
             if fstat(&directory).ok()?.st_nlink > 0 {
                 return Some(told);
@@ -131,16 +138,18 @@ impl Grounds {
         }
     }
 
-    fn told(&self, directory: &OwnedFd, rest: &[u8]) -> Option<Vec<u8>> {
+    /// What is missing in a directory, if that is one of ours.
+    pub(crate) fn told(&self, directory: BorrowedFd<'_>, rest: &[u8]) -> Option<Missing> {
         let mount = mounts::mount_id(directory).ok()?;
         if !self.mounts.contains(&mount) {
             return None;
         }
         let mut path = self.path_of(directory)?;
+        let existing = path.as_os_str().len();
         path.push(OsStr::from_bytes(rest));
         let path = path.into_os_string().into_vec();
         let is_told = path.len() < crate::touch::LONGEST_PATH && !self.is_never(&path);
-        is_told.then_some(path)
+        is_told.then_some(Missing { path, existing })
     }
 
     fn is_never(&self, path: &[u8]) -> bool {

@@ -22,6 +22,9 @@ fn grounds(top: &std::path::Path) -> Grounds {
         on_ask: OnAsk::Ask,
         ask_timeout_ms: 0,
         most_questions: 0,
+        above_project: Vec::new(),
+        private_home: None,
+        directories: Vec::new(),
         known_callers: true,
     };
     let proc = openat(CWD, "/proc", DIRECTORY, NO_MODE).unwrap();
@@ -55,6 +58,7 @@ fn directories_that_come_and_go_change_nothing_in_what_is_missing() {
             begun.store(round, Ordering::Release);
             let told = grounds.missing(no_base, file.as_os_str().as_bytes(), true);
             wait_for(&removed, round);
+            let told = told.map(|missing| missing.path);
             others.extend(
                 Some(told).filter(|told| told.as_deref() != Some(file.as_os_str().as_bytes())),
             );

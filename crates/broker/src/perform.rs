@@ -34,6 +34,8 @@ pub(crate) enum Done {
         path: PathBuf,
         denied: Denied,
     },
+    /// It would make a name in scaffolding of ours, where the host may have something.
+    Unseen(Place),
     /// Done, and worth telling.
     Socket(PathBuf),
     /// Refused as the filter would refuse it, and told like that.
@@ -58,6 +60,8 @@ pub(crate) struct Workshop {
     pub(crate) judge: Judge,
     /// Git configuration that is being written.
     pub(crate) staged: StagedConfigs,
+    /// Whether what the host has behind our scaffolding is to be asked about before something is made there.
+    pub(crate) asks_first: bool,
     pub(crate) umasks: Umasks,
     /// What was set last.
     pub(crate) own_umask: Mode,
@@ -69,6 +73,8 @@ pub(crate) enum Stop {
     /// It has to be tried again with more locks.
     Lock(Needed),
     Denied(PathBuf, Denied),
+    /// To be asked about first.
+    Unseen(Box<Place>),
     /// Left to the kernel, which reads the arguments anew: only where Landlock will not be the one to answer.
     Continue,
 }
@@ -98,6 +104,7 @@ impl Workshop {
                 Ok(done) => return done,
                 Err(Stop::Fail(errno)) => return Done::Answer(Response::Fail(errno)),
                 Err(Stop::Denied(path, denied)) => return Done::Denied { path, denied },
+                Err(Stop::Unseen(place)) => return Done::Unseen(*place),
                 Err(Stop::Continue) => return CONTINUE,
                 Err(Stop::Lock(more)) => more,
             };
@@ -251,6 +258,12 @@ impl Workshop {
             _ => Company::Shared,
         };
         self.hold(place.tree.as_deref(), company)?;
+        if self.asks_first
+            && place.tree.is_none()
+            && !git::exists(place.parent.as_fd(), &place.name)
+        {
+            return Err(Stop::Unseen(Box::new(place.duplicate()?)));
+        }
         self.judge
             .may_come(place, coming)
             .map_err(|denied| Stop::Denied(place.path.clone(), denied))

@@ -276,6 +276,12 @@ impl Place {
         })
     }
 
+    pub(crate) fn duplicate(&self) -> Result<Self, Errno> {
+        let parent = self.parent.try_clone().map_err(|error| errno_of(&error))?;
+        let (name, path, tree) = (self.name.clone(), self.path.clone(), self.tree.clone());
+        Ok(Self { parent, name, path, tree, is_directory_meant: self.is_directory_meant })
+    }
+
     /// The directory's own path.
     pub(crate) fn directory(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("/"))

@@ -178,12 +178,13 @@ fn desk<'p>(
         gate: duties.gate.map(|gate| gate::Gate::new(gate, listener, host_proc)),
         workshop: Workshop {
             locks,
-            map: Map { ground: Ground::of(duties.guard), proc: host_proc },
+            map: Map { ground: Ground::of(duties.guard, duties.gate), proc: host_proc },
             judge: Judge::new(
                 matcher,
                 duties.guard.map_or_else(Vec::new, |guard| guard.limited.clone()),
             ),
             staged: StagedConfigs::default(),
+            asks_first: false,
             umasks: Umasks::default(),
             own_umask: cleared_umask(),
         },

@@ -137,11 +137,49 @@ impl Desk<'_> {
         caller: &Caller,
         call: Call,
     ) {
-        let id = notification.id;
+        self.workshop.asks_first = self.gate.is_some();
+        let done = self.attempt(caller, call);
+        if self.waits_for_target(notification, caller, call, &done) {
+            return;
+        }
+        match done {
+            Done::Unseen(_) => self.perform_now(helpers, notification, caller, call),
+            done => self.finish(helpers, notification, caller, call, done),
+        }
+    }
+
+    fn attempt(&mut self, caller: &Caller, call: Call) -> Done {
         let was_staging = !self.workshop.staged.is_empty();
-        let performed = self.workshop.perform(caller, call);
+        let done = self.workshop.perform(caller, call);
         self.tell_of_staging(was_staging);
-        match performed {
+        done
+    }
+
+    /// Asks about nothing any more.
+    pub(crate) fn perform_now(
+        &mut self,
+        helpers: &mut Helpers,
+        notification: &Notification,
+        caller: &Caller,
+        call: Call,
+    ) {
+        self.workshop.asks_first = false;
+        let done = self.attempt(caller, call);
+        self.finish(helpers, notification, caller, call, done);
+    }
+
+    fn finish(
+        &mut self,
+        helpers: &mut Helpers,
+        notification: &Notification,
+        caller: &Caller,
+        call: Call,
+        done: Done,
+    ) {
+        let id = notification.id;
+        match done {
+            // Nobody asks for that any more.
+            Done::Unseen(_) => self.respond(id, Response::Fail(Errno::NOENT)),
             Done::Answer(response) => self.respond(id, response),
             Done::File(file) => {
                 let close_on_exec = call.wants_close_on_exec();

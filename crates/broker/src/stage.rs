@@ -69,6 +69,9 @@ impl Stage {
             on_ask: OnAsk::Wait,
             ask_timeout_ms: 1000,
             most_questions: 1,
+            above_project: Vec::new(),
+            private_home: None,
+            directories: Vec::new(),
             known_callers: true,
         }
     }

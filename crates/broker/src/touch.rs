@@ -3,7 +3,10 @@
 //! everything behind them is the same.
 
 use crate::message::{Fields, Packet};
+use std::ffi::OsStr;
 use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 /// The most a path can have in a touch; what is longer no system call takes either (`PATH_MAX`).
 pub(crate) const LONGEST_PATH: usize = 4096;
@@ -18,6 +21,8 @@ pub struct Touch {
     pub wants: Wants,
     /// Absolute: as far as it leads inside without a link left in it, then the rest as it was typed.
     pub path: Vec<u8>,
+    /// How many bytes of the path lead to a directory that is there inside; 0 where that is not known.
+    pub existing: usize,
     /// Whether a link in the last place is followed.
     pub follow: bool,
     /// The thread, on the host.
@@ -41,6 +46,8 @@ pub enum Wants {
     Execute,
     /// To give it another name.
     Source,
+    /// To write it, to make it, or to make something below it.
+    Write,
 }
 
 /// What becomes of a touch.
@@ -81,12 +88,19 @@ pub trait Trigger {
 }
 
 impl Touch {
+    /// The deepest directory on the way that is there inside, if that is known.
+    pub fn existing_directory(&self) -> Option<&Path> {
+        let existing = self.path.get(..self.existing).filter(|path| !path.is_empty())?;
+        Some(Path::new(OsStr::from_bytes(existing)))
+    }
+
     pub(crate) fn encode(&self, packet: &mut Packet) {
         packet.add(b"touch");
         packet.number(self.touch);
         packet.add(self.call.as_bytes());
         packet.add(self.wants.word());
         packet.add_up_to(LONGEST_PATH, &self.path);
+        packet.number(self.existing as u64);
         packet.number(u64::from(self.follow));
         packet.number(u64::from(self.pid));
         packet.add(&self.executable);
@@ -100,6 +114,7 @@ impl Touch {
             call: fields.text()?,
             wants: Wants::of_word(fields.next()?)?,
             path: fields.next()?.to_vec(),
+            existing: fields.number()?,
             follow: fields.number::<u8>()? == 1,
             pid: fields.number()?,
             executable: fields.next()?.to_vec(),
@@ -109,7 +124,7 @@ impl Touch {
 }
 
 impl Wants {
-    const WORDS: [(&'static [u8], Self); 8] = [
+    const WORDS: [(&'static [u8], Self); 9] = [
         (b"open", Self::Open { directory: false, path_only: false }),
         (b"open-directory", Self::Open { directory: true, path_only: false }),
         (b"open-path", Self::Open { directory: false, path_only: true }),
@@ -118,6 +133,7 @@ impl Wants {
         (b"enter", Self::Enter),
         (b"execute", Self::Execute),
         (b"source", Self::Source),
+        (b"write", Self::Write),
     ];
 
     fn word(self) -> &'static [u8] {

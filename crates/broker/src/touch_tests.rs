@@ -7,6 +7,7 @@ fn touch(wants: Wants) -> Touch {
         call: "openat".into(),
         wants,
         path: b"/opt/\xff\n/x".to_vec(),
+        existing: 4,
         follow: true,
         pid: 77,
         executable: b"/usr/bin/cat".to_vec(),

@@ -4,7 +4,7 @@
 use palisade_policy::units;
 use palisade_record::network::Action;
 use palisade_record::{
-    BlockedCalls, DeniedHost, LimitReport, NetworkReport, Outcome, ProtectedWrite,
+    BlockedCalls, DeniedHost, DiscardedFiles, LimitReport, NetworkReport, Outcome, ProtectedWrite,
     RefusedExecution, RunReport, TouchedPath, UnaskedQuestions,
 };
 use std::collections::BTreeSet;
@@ -19,7 +19,9 @@ const MOST_HOSTS: usize = 20;
 pub(crate) fn words(report: &RunReport, cwd: &Path) -> Vec<String> {
     let denied = of_denied(&report.denied_paths);
     let writes = of_writes(&report.protected_writes, cwd);
-    [denied, of_unasked(report), writes, of_forks(report), of_calls(report), of_limits(report)]
+    let discarded = report.discarded_files.as_ref().and_then(of_discarded);
+    let unasked = of_unasked(report);
+    [denied, unasked, discarded, writes, of_forks(report), of_calls(report), of_limits(report)]
         .into_iter()
         .flatten()
         .chain(of_executions(&report.refused_executions))
@@ -32,6 +34,9 @@ fn of_denied(denied: &[TouchedPath]) -> Option<String> {
     denied.first()?;
     let named = denied.iter().map(|touched| match touched {
         TouchedPath { is_secret: true, path, .. } => format!("{path} (a secret)"),
+        TouchedPath { path, access, .. } if access == "write" => {
+            format!("{path} (allow writing with --rw {path})")
+        }
         TouchedPath { path, .. } => format!("{path} (allow with --ro {path})"),
     });
     let count = u64::try_from(denied.len()).unwrap_or(u64::MAX);
@@ -48,6 +53,45 @@ fn of_unasked(report: &RunReport) -> Option<String> {
          command needs beforehand (--ro, --allow-host)",
         counted(count, "question")
     ))
+}
+
+/// Below these every program has a directory of its own.
+const SHARED: [&str; 6] =
+    [".config", ".local/share", ".local/state", ".local/lib", ".local", ".var/app"];
+
+/// What went with the private home, by the directory that would have kept it.
+fn of_discarded(discarded: &DiscardedFiles) -> Option<String> {
+    let DiscardedFiles { home, count, leftovers, paths, .. } = discarded;
+    let mut kept: Vec<(String, bool)> = Vec::new();
+    for path in paths {
+        let below = Path::new(path).strip_prefix(home).unwrap_or(Path::new(path));
+        let top = kept_by(below);
+        let is_file = top == below;
+        let named = (format!("~/{}", top.display()), is_file);
+        if !kept.contains(&named) {
+            kept.push(named);
+        }
+    }
+    kept.first()?;
+    let named = kept.iter().map(|(path, is_file)| match is_file {
+        true => format!("{path} (keep with --rw {path} once it exists outside)"),
+        false => format!("{path}/… (keep with --rw {path})"),
+    });
+    let count = count.saturating_sub(*leftovers);
+    let were = if count == 1 { "was" } else { "were" };
+    Some(format!(
+        "{} written to the private home {were} discarded: {}",
+        counted(count, "file"),
+        listed(named)
+    ))
+}
+
+/// The directory that holds what belongs to the same program as this file.
+fn kept_by(below_home: &Path) -> &Path {
+    let shared = SHARED.iter().find(|shared| below_home.starts_with(shared));
+    let depth = shared.map_or(0, |shared| Path::new(shared).components().count()) + 1;
+    let above = below_home.components().count().saturating_sub(depth);
+    below_home.ancestors().nth(above).unwrap_or(below_home)
 }
 
 fn of_writes(writes: &[ProtectedWrite], cwd: &Path) -> Option<String> {

@@ -82,6 +82,45 @@ fn denied_paths_are_told_with_the_flag_that_grants_them() {
     assert!(said(&report)[0].ends_with("(allow with --ro /a) and 1 more"));
 }
 
+/// Proves: FS-3 discarded-told
+#[test]
+fn what_went_with_the_private_home_is_told_with_the_option_that_keeps_it() {
+    let mut report = report();
+    let discarded = |paths: &[&str], leftovers| DiscardedFiles {
+        home: "/home/u".into(),
+        count: paths.len() as u64 + leftovers,
+        leftovers,
+        paths: paths.iter().map(|path| format!("/home/u/{path}")).collect(),
+        is_complete: true,
+    };
+    report.discarded_files =
+        Some(discarded(&[".foorc", ".local/share/x/a", ".local/share/x/b/c"], 4));
+    assert_eq!(
+        said(&report),
+        ["3 files written to the private home were discarded: \
+          ~/.foorc (keep with --rw ~/.foorc once it exists outside), \
+          ~/.local/share/x/… (keep with --rw ~/.local/share/x)"]
+    );
+    report.discarded_files = Some(discarded(&["notes/today"], 0));
+    assert_eq!(
+        said(&report),
+        ["1 file written to the private home was discarded: ~/notes/… (keep with --rw ~/notes)"]
+    );
+    report.discarded_files = Some(discarded(&[], 7));
+    assert_eq!(said(&report), [""; 0]);
+}
+
+/// Proves: GATE-5 denials-told
+#[test]
+fn who_wanted_to_write_is_told_the_flag_for_writing() {
+    let mut report = report();
+    report.denied_paths.push(TouchedPath { access: "write".into(), ..denied("/home/u/.e", false) });
+    assert_eq!(
+        said(&report),
+        ["1 path was denied: /home/u/.e (allow writing with --rw /home/u/.e)"]
+    );
+}
+
 /// Proves: PROC-2 refusals-told
 #[test]
 fn refused_programs_and_processes_are_told_with_the_key_that_refused_them() {

@@ -33,6 +33,9 @@ pub struct Checked {
 pub enum FromInit {
     /// The terminal inside is made; [`crate::Running::pty`] has its other end from now on.
     Terminal,
+    /// The private home directory is made, and so many inodes of its file system are in use;
+    /// [`crate::Running::take_private_home`] has it from now on.
+    PrivateHome { inodes: u64 },
     /// The network inside is made; [`crate::Running::take_network`] has what is to be served.
     Network(Handed),
     /// The self-check passed.
@@ -105,6 +108,7 @@ impl FromInit {
                 text
             }
             Self::Terminal => "terminal".to_owned(),
+            Self::PrivateHome { inodes } => format!("private-home{UNIT}{inodes}"),
             Self::Network(Handed { front, tcp, udp }) => {
                 format!("network{UNIT}{}{UNIT}{tcp}{UNIT}{udp}", front.name())
             }
@@ -138,6 +142,7 @@ impl FromInit {
                 Self::Checked(Checked { took, observations })
             }
             "terminal" => Self::Terminal,
+            "private-home" => Self::PrivateHome { inodes: fields.next()?.parse().ok()? },
             "network" => Self::Network(Handed {
                 front: Front::from_name(fields.next()?)?,
                 tcp: fields.next()?.parse().ok()?,

@@ -178,7 +178,7 @@ impl Builder {
                 let (parent, name) = self.parent_of(target)?;
                 symlink_beneath(&*parent, points_to, Path::new(name)).during(STEP)
             }
-            MountOp::File { target, content } => self.file(target, content),
+            MountOp::File { target, content, mode } => self.file(target, content, *mode),
             MountOp::Seal { target, optional } => self.seal(target, *optional),
             MountOp::Blank { target, optional } => self.blank(target, *optional),
             MountOp::Bind { target, kind, .. } => attach(target, *kind),
@@ -272,10 +272,10 @@ impl Builder {
     }
 
     /// A file of ours with this content; where the target lies in a bound tree, mounted over it.
-    fn file(&self, target: &Path, content: &str) -> Result<(), LaunchError> {
+    fn file(&self, target: &Path, content: &str, mode: u32) -> Result<(), LaunchError> {
         let written = |path: &Path| -> Result<(), LaunchError> {
             let file =
-                create_file_beneath(&self.root, path, Mode::from_raw_mode(0o444)).during(STEP)?;
+                create_file_beneath(&self.root, path, Mode::from_raw_mode(mode)).during(STEP)?;
             std::fs::File::from(file).write_all(content.as_bytes()).map_err(|error| {
                 LaunchError::new(STEP, format!("write {}: {error}", target.display()))
             })

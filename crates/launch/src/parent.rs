@@ -6,6 +6,7 @@ use crate::broker::{self, Broker, News};
 use crate::control::{FromInit, LONGEST_PACKET, ToInit};
 use crate::error::{During, LaunchError};
 use crate::helper::Helpers;
+use crate::home::PrivateHome;
 use crate::idmap::OwnerMaps;
 use crate::inherited::Inherited;
 use crate::init::children as children_of_ours;
@@ -41,6 +42,7 @@ pub struct Running {
     pidfd: OwnedFd,
     control: OwnedFd,
     pty: Option<OwnedFd>,
+    private_home: Option<PrivateHome>,
     outputs: Vec<OutputPipe>,
     /// What the self-check aims at; closed when the command has started.
     listener: Option<OwnedFd>,
@@ -162,6 +164,7 @@ pub fn launch(
                 pidfd,
                 control,
                 pty: None,
+                private_home: None,
                 outputs,
                 listener: listener.map(|(listener, _)| listener),
                 helpers,
@@ -270,6 +273,11 @@ impl Running {
         self.pty.as_ref().map(AsFd::as_fd)
     }
 
+    /// What the command wrote to, where its home directory is its own, after [`FromInit::PrivateHome`].
+    pub fn take_private_home(&mut self) -> Option<PrivateHome> {
+        self.private_home.take()
+    }
+
     /// What is to be served for the command, after [`FromInit::Network`]: see [`crate::Outlet`]. None where a NAT
     /// helper does it, and nothing is published.
     pub fn take_network(&mut self) -> Option<InsideNetwork> {
@@ -298,6 +306,10 @@ impl Running {
             .ok_or_else(|| LaunchError::new(STEP, "a message that does not parse"))?;
         match message {
             FromInit::Terminal => self.pty = descriptors.pop(),
+            FromInit::PrivateHome { inodes } => {
+                let home = |directory| PrivateHome { directory, inodes_at_start: inodes };
+                self.private_home = descriptors.pop().map(home);
+            }
             FromInit::Network(handed) => {
                 let made = InsideNetwork::from_descriptors(
                     handed,

@@ -5,6 +5,7 @@
 use crate::command;
 use crate::control::{FromInit, LONGEST_PACKET, Milestone, ToInit};
 use crate::error::{During, LaunchError};
+use crate::home;
 use crate::inherited::Inherited;
 use crate::init::{self, Init};
 use crate::mounts::{self, Builder};
@@ -13,7 +14,7 @@ use crate::selfcheck::Targets;
 use crate::sources::Pieces;
 use crate::streams::Chosen;
 use palisade_cgroup::ToJoin;
-use palisade_plan::model::{Confinement, Egress, Identity, Mapping, Namespaced, Plan};
+use palisade_plan::model::{Confinement, Egress, Identity, Mapping, MountOp, Namespaced, Plan};
 use palisade_sys::clone::{CloneFlags, Forked, fork, unshare};
 use palisade_sys::creds::{self, IdKind, MapLine};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
@@ -178,7 +179,25 @@ fn build_view(
         view.collect(&inside.mounts, launch.prepared.take(), devpts, launch.plan.scratch.as_ref())?;
     view.change_root()?;
     say(report, Milestone::RootChanged)?;
-    view.furnish(&inside.mounts, &pieces)
+    view.furnish(&inside.mounts, &pieces)?;
+    hand_over_home(launch, inside, &pieces)
+}
+
+/// The supervisor tells at the end what was written there. Nothing of it is read before everything inside has ended.
+fn hand_over_home(
+    launch: &Launch<'_>,
+    inside: &Namespaced,
+    pieces: &[Option<OwnedFd>],
+) -> Result<(), LaunchError> {
+    const STEP: &str = "handing the private home to the supervisor";
+    let home = launch.plan.gate.as_ref().and_then(|gate| gate.private_home.as_deref());
+    let mut steps = inside.mounts.iter().zip(pieces);
+    let is_home = |op: &MountOp| matches!(op, MountOp::Tmpfs { target, .. } if Some(target.as_path()) == home);
+    let piece = steps.find(|(op, _)| is_home(op)).and_then(|(_, piece)| piece.as_ref());
+    let Some(piece) = piece else { return Ok(()) };
+    let inodes = home::inodes_in_use(piece).unwrap_or(0);
+    let message = FromInit::PrivateHome { inodes }.encode();
+    send_with_fds(&launch.control, &message, &[piece.as_fd()]).during(STEP)
 }
 
 /// Tells the command's process how far we are; one that is gone has left word why.

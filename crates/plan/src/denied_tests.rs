@@ -158,3 +158,74 @@ fn secrets_show_only_where_the_policy_says_so_and_own_records_never() {
     assert!(shows(&plan, "/home/u/.config/gh"));
     assert!(!shows(&plan, "/home/u/.config/palisade"));
 }
+
+fn npmrc(content: &str) -> FakeTree {
+    let mut tree = FakeTree::new();
+    tree.file("/home/u/.npmrc", content);
+    tree
+}
+
+fn carried<'p>(plan: &'p crate::model::Plan, path: &str) -> Option<&'p str> {
+    match op_at(plan, path) {
+        Some(MountOp::File { content, .. }) => Some(content),
+        _ => None,
+    }
+}
+
+const NPMRC: &str = "registry=https://npm.example/\n//npm.example/:_authToken=abc123\n";
+
+/// Proves: FS-2 settings-carried
+#[test]
+fn settings_of_tools_are_carried_in_without_their_credentials() {
+    let plan = plan(&policy(), &user(), &npmrc(NPMRC)).unwrap();
+    assert_eq!(carried(&plan, "/home/u/.npmrc"), Some("registry=https://npm.example/\n"));
+    let note = plan.notes.iter().find(|note| note.text.contains("/home/u/.npmrc")).unwrap();
+    assert!(note.text.contains("//npm.example/:_authToken"), "{}", note.text);
+    assert!(!serde_json::to_string(&plan).unwrap().contains("abc123"));
+    assert!(plan.gate.unwrap().secrets.contains(&"/home/u/.npmrc".into()));
+}
+
+#[test]
+fn settings_that_are_named_are_shown_or_hidden_as_they_are() {
+    let shown = plan(&showing(&["~/.npmrc"]), &user(), &npmrc(NPMRC)).unwrap();
+    assert!(matches!(op_at(&shown, "/home/u/.npmrc"), Some(MountOp::Bind { .. })));
+    let mut denying = policy();
+    denying.filesystem.denied_paths = vec!["~/.npmrc".into()];
+    let hidden = plan(&denying, &user(), &npmrc(NPMRC)).unwrap();
+    assert_eq!(op_at(&hidden, "/home/u/.npmrc"), None);
+}
+
+#[test]
+fn settings_behind_a_link_that_a_command_could_have_made_stay_out() {
+    let mut tree = FakeTree::new();
+    tree.file("/home/u/.ssh/config", "a=b\n").link("/home/u/.npmrc", "project/npmrc");
+    tree.link("/home/u/project/npmrc", "../.ssh/config");
+    let plan = plan(&policy(), &user(), &tree).unwrap();
+    assert_eq!(op_at(&plan, "/home/u/.npmrc"), None);
+}
+
+/// Proves: FS-2 settings-carried
+#[test]
+fn a_directory_is_not_shown_with_the_credentials_in_its_settings() {
+    let mut tree = FakeTree::new();
+    let uv = "[[index]]\nurl = \"https://me:pw@pypi.example/simple\"\n";
+    tree.file("/home/u/.config/uv/uv.toml", uv).file("/home/u/.config/uv/other", "");
+    let plan = plan(&policy(), &user(), &tree).unwrap();
+    let left = "[[index]]\nurl = \"https://pypi.example/simple\"\n";
+    assert_eq!(carried(&plan, "/home/u/.config/uv/uv.toml"), Some(left));
+    assert!(!shows(&plan, "/home/u/.config/uv/uv.toml"));
+    assert!(shows(&plan, "/home/u/.config/uv/other"));
+}
+
+/// What is made beside the host's files is the run's own; a directory that was named to be read stays as it is.
+///
+/// Proves: FS-3 home-writable
+#[test]
+fn directories_taken_apart_in_a_private_home_can_be_written_unless_somebody_named_them() {
+    let mut tree = FakeTree::new();
+    tree.file("/home/u/.gem/credentials", "").file("/home/u/.gem/ruby", "");
+    let plan = plan(&policy(), &user(), &tree).unwrap();
+    assert!(matches!(op_at(&plan, "/home/u/.gem"), Some(MountOp::Dir { .. })));
+    let named = crate::fake::plan(&showing(&["~/.gem"]), &user(), &tree).unwrap();
+    assert!(matches!(op_at(&named, "/home/u/.gem"), Some(MountOp::Frame { .. })));
+}

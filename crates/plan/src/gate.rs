@@ -9,10 +9,10 @@ use crate::facts::HostFacts;
 use crate::host::Host;
 use crate::lists::{self, Listed};
 use crate::model::{Gate, MountOp, Nature};
-use crate::own;
 use crate::paths::Scope;
+use crate::{own, project};
 use palisade_policy::model::{Mode, Policy, View};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Questions that are open at once. A person answers none of more than this.
 const MOST_QUESTIONS: usize = 256;
@@ -41,6 +41,13 @@ pub(crate) fn choose(
         secrets,
         homes,
         mounted: mounts.iter().filter(|op| is_mounted(op)).map(|op| op.target().into()).collect(),
+        above_project: above_project(facts, host),
+        private_home: private_home(mounts, host),
+        directories: mounts
+            .iter()
+            .filter(|op| is_directory(op))
+            .map(|op| op.target().into())
+            .collect(),
         executes: policy.process.allow_exec && policy.process.allowed_executables.is_empty(),
         on_ask: policy.on_ask,
         ask_timeout_ms: policy.ask_timeout,
@@ -99,6 +106,39 @@ impl Gate {
         })
     }
 
+    /// Whether tools look for something of this name above every project: it is then absent unless it is granted.
+    pub fn is_probe(&self, path: &Path) -> bool {
+        let above =
+            self.above_project.iter().filter_map(|dir| Some((dir, path.strip_prefix(dir).ok()?)));
+        let Some((dir, rest)) = above.max_by_key(|(dir, _)| dir.as_os_str().len()) else {
+            return false;
+        };
+        let Some(Component::Normal(name)) = rest.components().next() else { return false };
+        let is_home = Some(dir) == self.private_home.as_ref();
+        lists::PROBES.iter().any(|listed| {
+            let name = name.as_encoded_bytes();
+            let is_meant = match listed.name.strip_suffix('*') {
+                Some(start) => name.starts_with(start.as_bytes()),
+                None => name == listed.name.as_bytes(),
+            };
+            is_meant && !(is_home && listed.has("below-home"))
+        })
+    }
+
+    /// Whether the command made this directory itself, in its private home: what is missing there is missing, whatever the
+    /// host has. `granted` is what was put into the view since.
+    pub fn is_made_by_command<'g>(
+        &self,
+        directory: &Path,
+        mut granted: impl Iterator<Item = &'g Path>,
+    ) -> bool {
+        let Some(home) = &self.private_home else { return false };
+        let mut planned = self.mounted.iter().chain(&self.directories);
+        directory.starts_with(home)
+            && !planned.any(|path| path.starts_with(directory))
+            && !granted.any(|path| path.starts_with(directory))
+    }
+
     fn below_homes<'p>(&self, path: &'p Path) -> Vec<&'p Path> {
         self.homes.iter().filter_map(|home| path.strip_prefix(home).ok()).collect()
     }
@@ -126,9 +166,24 @@ fn grounds(mounts: &[MountOp], host: &Host<'_>) -> Vec<PathBuf> {
     std::iter::once(PathBuf::from("/")).chain(on_root).collect()
 }
 
+/// The project itself is in the view, or not granted as a whole.
+fn above_project(facts: &HostFacts, host: &Host<'_>) -> Vec<PathBuf> {
+    let root = project::root_of(&facts.cwd, host);
+    root.ancestors().skip(1).map(Path::to_owned).collect()
+}
+
+fn private_home(mounts: &[MountOp], host: &Host<'_>) -> Option<PathBuf> {
+    let is_home = |op: &&MountOp| matches!(op, MountOp::Tmpfs { target, .. } if Some(target.as_path()) == host.home());
+    mounts.iter().find(is_home).map(|op| op.target().to_owned())
+}
+
 /// Directories and links are parts of the scaffolding itself.
 fn is_mounted(op: &MountOp) -> bool {
     !matches!(op, MountOp::Dir { .. } | MountOp::Symlink { .. })
+}
+
+fn is_directory(op: &MountOp) -> bool {
+    matches!(op, MountOp::Dir { .. })
 }
 
 fn homes(facts: &HostFacts, host: &Host<'_>) -> Vec<PathBuf> {

@@ -128,3 +128,39 @@ fn where_the_policy_says_which_programs_start_none_is_asked_about() {
     policy.process.allow_exec = false;
     assert!(!gate_of(&policy).unwrap().executes);
 }
+
+/// Proves: GATE-1 above-project
+#[test]
+fn the_directories_above_the_project_are_known_with_what_tools_look_for_there() {
+    let gate = gate();
+    assert_eq!(gate.above_project, ["/home/u", "/home", "/"].map(PathBuf::from));
+    assert_eq!(gate.private_home, Some("/home/u".into()));
+    for probe in
+        ["/home/u/pyproject.toml", "/home/u/.git/config", "/tox.ini", "/home/.eslintrc.json"]
+    {
+        assert!(gate.is_probe(Path::new(probe)), "{probe}");
+    }
+    for other in [
+        "/home/u/notes",
+        "/home/u/.cargo/env",
+        "/home/u/other/pyproject.toml",
+        "/usr/pyproject.toml",
+    ] {
+        assert!(!gate.is_probe(Path::new(other)), "{other}");
+    }
+}
+
+/// Proves: GATE-1 own-directories
+#[test]
+fn only_directories_that_nobody_planned_or_granted_are_the_commands() {
+    let gate = gate();
+    let granted = [PathBuf::from("/home/u/a/b/c")];
+    let is_own =
+        |path: &str| gate.is_made_by_command(Path::new(path), granted.iter().map(PathBuf::as_path));
+    for own in ["/home/u/.e", "/home/u/.cargo/made", "/home/u/a/other"] {
+        assert!(is_own(own), "{own}");
+    }
+    for other in ["/home/u", "/home/u/.cargo", "/home/u/a", "/home/u/a/b", "/opt", "/"] {
+        assert!(!is_own(other), "{other}");
+    }
+}

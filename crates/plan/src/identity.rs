@@ -4,7 +4,7 @@ use crate::environment::SANDBOX_USER;
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::Host;
-use crate::model::{Identity, Mapping, MountOp};
+use crate::model::{Identity, Mapping, MountOp, READ_ONLY};
 use palisade_policy::model::Process;
 use std::path::Path;
 
@@ -100,7 +100,7 @@ pub(crate) fn name_files(
     [("/etc/passwd", passwd), ("/etc/group", group)]
         .into_iter()
         .filter(|(target, _)| host.kind(Path::new(target)) == Some(EntryKind::File))
-        .map(|(target, content)| MountOp::File { target: target.into(), content })
+        .map(|(target, content)| MountOp::File { target: target.into(), content, mode: READ_ONLY })
         .collect()
 }
 

@@ -56,6 +56,8 @@ pub enum Layer {
     BoundedQuestions,
     /// Names from inside are spelt out before a person sees them.
     EscapedText,
+    /// Credentials are left out of the settings that are carried in.
+    FilteredSettings,
     /// Names and ports on the way out are judged by rules: connections, look-ups, redirects.
     EgressRules,
     /// Addresses that names stand for, or that are given themselves, are judged too.
@@ -71,7 +73,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 36] = [
         Self::MountView,
         Self::ReadOnlyMounts,
         Self::MountFlags,
@@ -101,6 +103,7 @@ impl Layer {
         Self::KnownCallers,
         Self::BoundedQuestions,
         Self::EscapedText,
+        Self::FilteredSettings,
         Self::EgressRules,
         Self::AddressCheck,
         Self::NamesAgree,
@@ -141,6 +144,7 @@ impl Layer {
             Self::KnownCallers => "known-callers",
             Self::BoundedQuestions => "bounded-questions",
             Self::EscapedText => "escaped-text",
+            Self::FilteredSettings => "filtered-settings",
             Self::EgressRules => "egress-rules",
             Self::AddressCheck => "address-check",
             Self::NamesAgree => "names-agree",

@@ -6,7 +6,7 @@
 use crate::facts::{EntryKind, HostFacts, HostTree};
 use crate::layer::Layer;
 use crate::model::{
-    Access, Checks, Confinement, Egress, Gate, MountOp, Namespaced, NodeKind, Plan, Watch,
+    Access, CARRIED, Checks, Confinement, Egress, Gate, MountOp, Namespaced, NodeKind, Plan, Watch,
 };
 use palisade_bpf::{Answer, FilterSpec};
 use std::path::Path;
@@ -24,6 +24,8 @@ pub fn without(mut plan: Plan, facts: &HostFacts, tree: &dyn HostTree, layers: &
                 gate.grounds.clear();
             }
             show_whole_host(&mut plan, tree, layers);
+        } else if layer == Layer::FilteredSettings {
+            carry_whole_settings(&mut plan, tree);
         } else {
             take_out(&mut plan, facts, layer);
         }
@@ -83,6 +85,7 @@ fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer) {
             }
         }
         Layer::MountView
+        | Layer::FilteredSettings
         | Layer::ReadOnlyMounts
         | Layer::PrivateProc
         | Layer::MinimalDev
@@ -192,6 +195,18 @@ fn take_out_of_namespaces(inside: &mut Namespaced, layer: Layer) {
             inside.identity.host_gid = 0;
         }
         _ => {}
+    }
+}
+
+/// Of every file that is carried in, what the host has at that place.
+fn carry_whole_settings(plan: &mut Plan, tree: &dyn HostTree) {
+    let Confinement::Namespaces(inside) = &mut plan.confinement else { return };
+    for op in &mut inside.mounts {
+        if let MountOp::File { target, content, mode: CARRIED } = op
+            && let Some(text) = tree.read_small(target)
+        {
+            *content = text;
+        }
     }
 }
 

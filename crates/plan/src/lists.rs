@@ -8,6 +8,12 @@ pub(crate) static SYSTEM: &[Listed] = list!("../../../resources/view/system.txt"
 pub(crate) static TOOLCHAINS: &[Listed] = list!("../../../resources/view/toolchains.txt");
 pub(crate) static CACHES: &[Listed] = list!("../../../resources/view/caches.txt");
 pub(crate) static SECRETS: &[Listed] = list!("../../../resources/view/secrets.txt");
+/// Carried in without credentials.
+pub(crate) static SETTINGS: &[Listed] = list!("../../../resources/view/settings.txt");
+/// What tools leave in every home directory.
+pub(crate) static LEFTOVERS: &[Listed] = list!("../../../resources/view/leftovers.txt");
+/// What tools look for in the directories above the project.
+pub(crate) static PROBES: &[Listed] = list!("../../../resources/view/probes.txt");
 pub(crate) static SECRET_ENV: &[Listed] = list!("../../../resources/view/secret-env.txt");
 /// Programs that run what they read.
 pub(crate) static INTERPRETERS: &[Listed] = list!("../../../resources/programs/interpreters.txt");

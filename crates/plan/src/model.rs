@@ -203,6 +203,12 @@ pub enum NodeKind {
     File,
 }
 
+/// The mode of a file of ours that nobody changes.
+pub(crate) const READ_ONLY: u32 = 0o444;
+
+/// The mode of a file that stands for one of the caller's.
+pub(crate) const CARRIED: u32 = 0o644;
+
 /// One step in building the view. Targets are absolute paths inside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "op")]
@@ -220,11 +226,12 @@ pub enum MountOp {
         #[serde(serialize_with = "crate::text::path")]
         points_to: PathBuf,
     },
-    /// A read-only file with this content, on the sandbox's own root or over an existing file.
+    /// A file with this content, on the sandbox's own root or over an existing file, where it is read-only.
     File {
         #[serde(serialize_with = "crate::text::path")]
         target: PathBuf,
         content: String,
+        mode: u32,
     },
     /// A part of the host's tree, with everything mounted below it. Always nosuid and nodev.
     Bind {
@@ -315,6 +322,11 @@ impl MountOp {
             Self::Overlay { access, .. } => *access == Access::ReadWrite,
             _ => false,
         }
+    }
+
+    /// Whether it stands for a settings file of the caller's, without the credentials in it.
+    pub fn is_carried(&self) -> bool {
+        matches!(self, Self::File { mode: CARRIED, .. })
     }
 
     /// Where the step puts something.
@@ -473,6 +485,16 @@ pub struct Gate {
     /// What the view is made of: no tree is put over one of these.
     #[serde(serialize_with = "crate::text::paths")]
     pub mounted: Vec<PathBuf>,
+    /// The directories above the project: what tools look for there on their own is absent, and not asked about.
+    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
+    pub above_project: Vec<PathBuf>,
+    /// The home directory, where it is the run's own.
+    #[serde(serialize_with = "crate::text::maybe_path", skip_serializing_if = "Option::is_none")]
+    pub private_home: Option<PathBuf>,
+    /// Directories that the plan makes: what is missing in one was not granted. In others of the private home the
+    /// command has what it made itself.
+    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<PathBuf>,
     /// Whether programs are asked about too; not where the policy says which may start.
     pub executes: bool,
     pub on_ask: OnAsk,

@@ -74,6 +74,14 @@ fn limited(what: Limited) -> (&'static str, &'static str) {
     }
 }
 
+/// Where settings are carried in, what was left out of them is a part of it.
+fn secrets_held(mounts: &[MountOp]) -> &'static [Layer] {
+    match mounts.iter().any(MountOp::is_carried) {
+        true => &[Layer::MountView, Layer::FilteredSettings],
+        false => &[Layer::MountView],
+    }
+}
+
 const HIDDEN: &str = "what is not granted can not be read";
 const WRITES: &str = "nothing is written but where it was granted";
 const SECRETS: &str = "secrets are hidden at every place";
@@ -107,7 +115,7 @@ fn with_namespaces(plan: &Plan) -> Vec<Promise> {
     let mut promises = vec![
         Promise::new("FS-1", WRITES).held(&floor(&[Layer::ReadOnlyMounts])).remark(no_floor),
         Promise::new("FS-1", HIDDEN).held(&[Layer::MountView]),
-        Promise::new("FS-2", SECRETS).held(&[Layer::MountView]),
+        Promise::new("FS-2", SECRETS).held(secrets_held(&inside.mounts)),
         Promise::new("FS-3", OWN_ROOT).held(&[Layer::MountView]),
         Promise::new("FS-7", OWN_KERNEL_FILES).held(&[
             Layer::PrivateProc,

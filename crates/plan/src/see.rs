@@ -10,6 +10,7 @@ use crate::host::{Host, Link, join};
 use crate::model::MountOp;
 use crate::paths::Scope;
 use crate::project::{self, Project, WORKSPACE};
+use crate::settings::{self, Copies};
 use crate::view::Composition;
 use crate::{credentials, lists, own, planted};
 use palisade_policy::model::{Mode, Policy, View};
@@ -129,7 +130,13 @@ pub(crate) fn see(
     grants.extend(asked.grants);
     let grants = planted::refuse(grants, &mut notes)?;
 
-    let denied = deny(policy, &grants, facts, host, &mut notes)?;
+    let mut denied = deny(policy, &grants, facts, host, &mut notes)?;
+    let carried = if filesystem.toolchains && filesystem.hide_secrets && !is_minimal {
+        let view = if outside == Outside::Absent { Copies::Carried } else { Copies::None };
+        settings::collect(view, &grants, &mut denied, facts, host, &mut notes)
+    } else {
+        Vec::new()
+    };
     let own = match outside {
         Outside::Absent => own::mounts(filesystem, policy.isolation_level, facts, &denied, host),
         Outside::Shared | Outside::Everything => BTreeMap::new(),
@@ -146,10 +153,18 @@ pub(crate) fn see(
         technique: if outside == Outside::Absent { Technique::Mounts } else { Technique::Rules },
         mounts: &facts.mounts,
     };
+    let named = asked_targets(&parts.grants);
     let own_targets: HashSet<PathBuf> = parts.own.keys().cloned().collect();
     let has_workspace = parts.grants.iter().any(|grant| grant.origin == Origin::Project);
     let mut view = compose(parts, &denied, host)?;
-    view.frame_what_stands_on_tmpfs(&own_targets);
+    view.frame_what_stands_on_tmpfs(&own_targets, |target| {
+        // Somebody named it to be read only; the rest of a private home is the run's own.
+        private_home.is_none_or(|home| !target.starts_with(home))
+            || named.iter().any(|named| target.starts_with(named))
+    });
+    if outside == Outside::Absent {
+        settings::place(carried, &mut view);
+    }
 
     let cwd = wanted_cwd(policy, facts)?;
     let cwd = host.resolve(&cwd).map_or(cwd, |found| found.path);
@@ -200,6 +215,11 @@ fn deny(
 
 fn is_asked(grants: &[Grant], path: &Path) -> bool {
     grants.iter().any(|grant| grant.origin == Origin::Asked && grant.source == path)
+}
+
+fn asked_targets(grants: &[Grant]) -> Vec<PathBuf> {
+    let asked = grants.iter().filter(|grant| grant.origin == Origin::Asked);
+    asked.map(|grant| grant.target.clone()).collect()
 }
 
 /// Links that lead to the home directory, and to where the caller says it stands: programs use those

@@ -8,6 +8,13 @@ pub(crate) fn path<S: Serializer>(path: &Path, out: S) -> Result<S::Ok, S::Error
     out.collect_str(&path.display())
 }
 
+pub(crate) fn maybe_path<S: Serializer>(path: &Option<PathBuf>, out: S) -> Result<S::Ok, S::Error> {
+    match path {
+        Some(path) => out.collect_str(&path.display()),
+        None => out.serialize_none(),
+    }
+}
+
 pub(crate) fn paths<S: Serializer>(list: &[PathBuf], out: S) -> Result<S::Ok, S::Error> {
     out.collect_seq(list.iter().map(|path| path.to_string_lossy()))
 }

@@ -23,12 +23,23 @@ impl Composition {
     }
 
     /// A directory that was taken apart stands for a read-only one of the host's. On our own root it
-    /// ends read-only with it; on a writable tmpfs it needs a frame of its own.
-    pub(crate) fn frame_what_stands_on_tmpfs(&mut self, own: &HashSet<PathBuf>) {
-        let stands_on_tmpfs =
-            |target: &Path| matches!(self.standing_above(target), Some(MountOp::Tmpfs { .. }));
+    /// ends read-only with it; on a writable tmpfs it needs a frame of its own, where `is_read_only`. Elsewhere it is a
+    /// part of that tmpfs: what is made beside the host's files is the run's own, and is discarded.
+    pub(crate) fn frame_what_stands_on_tmpfs(
+        &mut self,
+        own: &HashSet<PathBuf>,
+        is_read_only: impl Fn(&Path) -> bool,
+    ) {
+        // Directories on the way that are parts of the tmpfs are no other ground.
+        let is_part = |op: &&MountOp| matches!(op, MountOp::Dir { target, .. } if !own.contains(target) && !is_read_only(target));
+        let stands_on_tmpfs = |target: &Path| {
+            let above = target.ancestors().skip(1).filter_map(|above| self.ops.get(above));
+            matches!(above.skip_while(is_part).next(), Some(MountOp::Tmpfs { .. }))
+        };
         let is_loose = |(target, op): (&PathBuf, &MountOp)| match op {
-            MountOp::Dir { mode, .. } if !own.contains(target) && stands_on_tmpfs(target) => {
+            MountOp::Dir { mode, .. }
+                if !own.contains(target) && stands_on_tmpfs(target) && is_read_only(target) =>
+            {
                 Some((target.clone(), *mode))
             }
             _ => None,

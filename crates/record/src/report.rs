@@ -68,6 +68,9 @@ pub struct RunReport {
     /// Denied, though somebody could have been asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unasked_questions: Option<UnaskedQuestions>,
+    /// What was written to the private home directory; none where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discarded_files: Option<DiscardedFiles>,
     /// None where there was no way out that could be told of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkReport>,
@@ -106,6 +109,7 @@ impl RunReport {
             granted_paths: Vec::new(),
             denied_paths: Vec::new(),
             unasked_questions: None,
+            discarded_files: None,
             network: None,
             sockets_made: Vec::new(),
             approvals: Vec::new(),
@@ -237,7 +241,7 @@ pub struct RefusedExecution {
 #[serde(rename_all = "camelCase")]
 pub struct TouchedPath {
     pub path: String,
-    /// `read` or `execute`.
+    /// `read` or `execute`; `write` where that was wanted and is not granted.
     pub access: String,
     pub is_directory: bool,
     pub is_secret: bool,
@@ -246,6 +250,22 @@ pub struct TouchedPath {
     /// The last program that touched it.
     pub executable: String,
     pub count: u64,
+}
+
+/// Files that the command wrote to a home directory of its own, and that went with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DiscardedFiles {
+    /// The home directory.
+    pub home: String,
+    /// All of them.
+    pub count: u64,
+    /// Of those, caches, histories and the like, which tools leave in every home directory.
+    pub leftovers: u64,
+    /// The first of the others.
+    pub paths: Vec<String>,
+    /// Whether all of the directory was looked at.
+    pub is_complete: bool,
 }
 
 /// The policy's own names for what was put up.

@@ -21,6 +21,7 @@ fn ended(ending: Option<Ending>, killed: Option<Killed>) -> Ended {
         tally: Tally::default(),
         incidents: Incidents::default(),
         touched: crate::gate::Touched::default(),
+        private_home: None,
         went_out: None,
         unasked: None,
         notes: Vec::new(),

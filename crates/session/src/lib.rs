@@ -12,6 +12,7 @@ mod conclusion;
 pub mod config;
 mod core_file;
 mod deadlines;
+mod discarded;
 mod egress;
 mod ending;
 mod error;

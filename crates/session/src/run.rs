@@ -10,6 +10,7 @@ use crate::conclusion::{self, Conclusion};
 use crate::config::{self, PolicyRequest};
 use crate::core_file;
 use crate::deadlines::Deadlines;
+use crate::discarded;
 use crate::egress::{self, WayOut, WentOut};
 use crate::error::SessionError;
 use crate::gate::Gate;
@@ -331,7 +332,12 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
         tell(&note);
         report.notes.push(note);
     }
-    let Ended { touched, went_out, notes, .. } = ended;
+    let Ended { touched, private_home, went_out, notes, .. } = ended;
+    report.discarded_files = private_home.and_then(|home| {
+        let leftovers = palisade_plan::leftovers(&caller.facts, &RealTree);
+        let known = discarded::Known::of(plan, &touched.shown, leftovers)?;
+        discarded::list(&home, &known)
+    });
     report.notes.extend(notes);
     let mut answered = Answers::from(touched.answered.clone());
     touched.report(report);

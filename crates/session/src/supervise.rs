@@ -23,7 +23,7 @@ use crate::signals::{self, Signals, Wish};
 use crate::stores::Stores;
 use crate::terminal::HostTerminal;
 use helpers::DEATH_OF_INIT;
-use palisade_launch::{Checked, Ending, FromInit, Group, Running, TO_END_EVERYBODY};
+use palisade_launch::{Checked, Ending, FromInit, Group, PrivateHome, Running, TO_END_EVERYBODY};
 use palisade_plan::limit::Limited;
 use palisade_record::{Kind, SignalForwarded, UnaskedQuestions};
 use rustix::event::{PollFd, PollFlags};
@@ -68,6 +68,8 @@ pub(crate) struct Ended {
     pub(crate) tally: Tally,
     pub(crate) incidents: Incidents,
     pub(crate) touched: Touched,
+    /// What was written there goes with it.
+    pub(crate) private_home: Option<PrivateHome>,
     /// None where there was no way out.
     pub(crate) went_out: Option<WentOut>,
     /// None if everything that was to be asked was.
@@ -226,7 +228,7 @@ impl<'p> Watch<'p> {
                 Turn::Message(FromInit::Stopped(_) | FromInit::Exited(_)) | Turn::Gone => {
                     return Err(self.why_not_started());
                 }
-                Turn::Nothing => {}
+                Turn::Message(FromInit::PrivateHome { .. }) | Turn::Nothing => {}
             }
         }
     }
@@ -309,6 +311,7 @@ impl<'p> Watch<'p> {
         }
         self.check_that_nobody_died(ending)?;
         let usage = self.running.wait()?;
+        let private_home = self.running.take_private_home();
         let group = self.running.take_group();
         let Self { killed, forwarded, forwarded_beyond, incidents, signals, limits, .. } = self;
         let touched = self.gate.map(Gate::end).unwrap_or_default();
@@ -326,6 +329,7 @@ impl<'p> Watch<'p> {
             tally,
             incidents,
             touched,
+            private_home,
             went_out,
             unasked,
             notes,

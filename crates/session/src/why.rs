@@ -176,6 +176,10 @@ impl Asked<'_> {
             }
             MountOp::Dir { .. } | MountOp::Symlink { .. } | MountOp::Frame { .. } => None,
             MountOp::Tmpfs { target, .. } if self.is_ground(target) => None,
+            op if op.is_carried() => {
+                let grant = "a copy of the settings without their credentials";
+                Some(self.visible(grant, true, false, &["filesystem.toolchains"]))
+            }
             op => Some(Reason::Own { place: op.target().to_owned() }),
         }
     }
@@ -221,6 +225,12 @@ impl Asked<'_> {
             // As the gate has it: what is said of a directory was not said of the secret in it.
             Decision::Allowed(rule) if !is_secret || matches!(rule.pattern, Pattern::Exact(_)) => {
                 by_rule(rule)
+            }
+            Decision::Allowed(_) | Decision::Ask
+                if !is_secret && gate.on_ask != OnAsk::Allow && gate.is_probe(path) =>
+            {
+                let why = "tools look for it above every project, where it does not exist unless it is granted";
+                self.hidden(why, &[])
             }
             Decision::Allowed(_) | Decision::Ask => {
                 let around = Surroundings {

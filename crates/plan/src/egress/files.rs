@@ -3,7 +3,7 @@
 use super::Egress;
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::Host;
-use crate::model::MountOp;
+use crate::model::{MountOp, READ_ONLY};
 use crate::view::Composition;
 use palisade_hosts::INSIDE_V4;
 use std::ffi::OsStr;
@@ -45,7 +45,8 @@ pub(crate) fn add_files(
     // The host's own list has real addresses, which programs would then try.
     put(view, host, "/etc/hosts", local_names(hostname));
     let authority = facts.authority.as_deref().filter(|_| proxy.intercept)?;
-    let file = MountOp::File { target: AUTHORITY.into(), content: authority.to_owned() };
+    let file =
+        MountOp::File { target: AUTHORITY.into(), content: authority.to_owned(), mode: READ_ONLY };
     view.ops.insert(AUTHORITY.into(), file);
     let mut trusted = None;
     let own = own_bundle(facts, host, view);
@@ -100,7 +101,7 @@ fn put(view: &mut Composition, host: &Host<'_>, name: impl AsRef<Path>, content:
         Some(_) => false,
     };
     if is_ours {
-        view.ops.insert(target.clone(), MountOp::File { target, content });
+        view.ops.insert(target.clone(), MountOp::File { target, content, mode: READ_ONLY });
     }
     is_ours
 }

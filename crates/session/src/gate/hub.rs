@@ -19,7 +19,7 @@ use palisade_keeper::{Ask, Kind, Told};
 use palisade_plan::model::Gate;
 use palisade_policy::model::OnAsk;
 use palisade_sys::Errno;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -72,6 +72,8 @@ pub(super) struct Hub<'p> {
     grants: Grants,
     /// What stays granted, with everything below.
     granted: HashMap<PathBuf, Access>,
+    /// Where something was put into the view: directories on the way were made for it.
+    pub(super) shown: HashSet<PathBuf>,
     /// What was allowed once, to whom, a moment ago: a program looks at a file before it opens it.
     fresh: Vec<Fresh>,
     /// What people answered for the session.
@@ -94,6 +96,7 @@ impl<'p> Hub<'p> {
             need_of: HashMap::new(),
             grants: Grants::default(),
             granted: HashMap::new(),
+            shown: HashSet::new(),
             fresh: Vec::new(),
             answered: Vec::new(),
             next_token: 1,
@@ -112,6 +115,10 @@ impl<'p> Hub<'p> {
 
     /// A call waits for something that is missing inside.
     pub(super) fn touched(&mut self, touch: Touch, at: &mut Moment<'_>) {
+        if self.is_in_commands_own(&touch) {
+            let touch = touch.touch;
+            return self.actions.push_back(Action::Broker(Reply::Absent { touch }, None));
+        }
         if let Some(inquiry) = self.inquiries.values_mut().find(|known| known.serves(&touch)) {
             inquiry.touches.push(touch.clone());
             if inquiry.stage == Stage::Asked {
@@ -126,6 +133,24 @@ impl<'p> Hub<'p> {
         let execute = inquiry.access() == Access::Execute;
         self.inquiries.insert(token, inquiry);
         self.actions.push_back(Action::Keeper(Ask::Look { token, path, follow, execute }));
+    }
+
+    /// To make something, a directory has to be there: of what a call that writes names, the deepest that the host has
+    /// is asked about. Whether there is more to look for.
+    fn looks_further_up(&mut self, token: u64) -> bool {
+        let Some(inquiry) = self.inquiries.get_mut(&token) else { return false };
+        let Some(path) = inquiry.next_above() else { return false };
+        let look = Ask::Look { token, path, follow: true, execute: false };
+        self.actions.push_back(Action::Keeper(look));
+        true
+    }
+
+    /// Whether it is missing in a directory that the command made in its private home.
+    fn is_in_commands_own(&self, touch: &Touch) -> bool {
+        let shown = self.shown.iter().map(PathBuf::as_path);
+        touch
+            .existing_directory()
+            .is_some_and(|directory| self.gate.is_made_by_command(directory, shown))
     }
 
     /// The keeper said something; `file` came with it.
@@ -143,6 +168,7 @@ impl<'p> Hub<'p> {
             }
             Told::Absent { token } => match self.need_of.remove(&token) {
                 Some(owner) => self.need_settled(owner, None, at),
+                None if self.looks_further_up(token) => {}
                 None => self.let_go(token),
             },
             Told::Grafted { token, graft } => {

@@ -19,6 +19,9 @@ fn facts(on_ask: OnAsk) -> Gate {
         on_ask,
         ask_timeout_ms: 60_000,
         most_questions: 256,
+        above_project: vec!["/home/u".into(), "/home".into(), "/".into()],
+        private_home: Some("/home/u".into()),
+        directories: Vec::new(),
         known_callers: true,
     }
 }
@@ -29,6 +32,7 @@ fn touch(id: u64, path: &str, wants: Wants) -> Touch {
         call: "openat".to_owned(),
         wants,
         path: path.into(),
+        existing: 0,
         follow: true,
         pid: u32::MAX,
         executable: b"/usr/bin/cat".to_vec(),
@@ -361,12 +365,12 @@ fn a_tree_is_not_shown_whole_if_a_rule_denies_something_in_it() {
 
 /// Proves: GATE-5 nobody-to-ask
 #[test]
-fn with_nobody_to_ask_the_answer_is_no_at_once() {
+fn with_nobody_to_ask_it_is_decided_at_once_unless_somebody_is_waited_for() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
     scene.people = People::Nobody;
     scene.found(touch(1, "/opt/x", READ), Kind::File);
-    assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 1, errno: 13 }]);
+    assert_eq!(replies(&scene.actions()), [Reply::Absent { touch: 1 }]);
     let waiting = facts(OnAsk::Wait);
     let mut scene = Scene::new(&waiting);
     scene.people = People::Nobody;
@@ -495,11 +499,13 @@ fn a_question_goes_with_the_last_call_that_waits_for_it() {
 }
 
 #[test]
-fn devices_and_sockets_are_refused_without_a_question() {
+fn devices_and_sockets_do_not_exist_and_nobody_is_asked() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
     scene.found(touch(1, "/opt/socket", READ), Kind::Special);
-    assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 1, errno: 13 }]);
+    assert_eq!(replies(&scene.actions()), [Reply::Absent { touch: 1 }]);
+    scene.found(touch(2, "/home/u/.ssh/agent", READ), Kind::Special);
+    assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 2, errno: 13 }]);
 }
 
 /// Proves: GATE-5 failed-grant
@@ -593,3 +599,6 @@ fn what_could_not_be_shown_is_asked_about_again() {
     let token = scene.found(touch(2, "/opt/sdk/a", Wants::Look), Kind::File);
     assert_eq!(asks(&scene.actions()), [Ask::Graft { token, what: What::Found, exec: false }]);
 }
+
+#[path = "hub_home_tests.rs"]
+mod home;

@@ -4,6 +4,8 @@ use palisade_broker::{Touch, Wants};
 use palisade_gate::Access;
 use palisade_keeper::Kind;
 use palisade_plan::model::Nature;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -36,6 +38,8 @@ pub(super) struct Inquiry {
     /// Who waits. Never empty.
     pub(super) touches: Vec<Touch>,
     pub(super) stage: Stage,
+    /// Where the keeper was sent last, if that is not the path that was touched.
+    looked_for: Option<PathBuf>,
     pub(super) found: Option<Found>,
     pub(super) needs: Vec<Need>,
     /// Of everything that has to be granted; the worst that is asked about until that is known.
@@ -49,6 +53,7 @@ impl Inquiry {
             token,
             touches: vec![touch],
             stage: Stage::Looking { awaited: 1 },
+            looked_for: None,
             found: None,
             needs: Vec::new(),
             nature: Nature::Secret,
@@ -65,6 +70,18 @@ impl Inquiry {
         })
     }
 
+    /// The directory above what was looked for last, if something is to be made there and it is not there inside.
+    pub(super) fn next_above(&mut self) -> Option<Vec<u8>> {
+        let first = self.touches.first().filter(|touch| touch.wants == Wants::Write)?;
+        let existing = first.existing_directory()?;
+        let last = self.looked_for.as_deref().unwrap_or(Path::new(OsStr::from_bytes(&first.path)));
+        let above =
+            last.parent().filter(|above| above.starts_with(existing) && *above != existing)?;
+        let above = above.to_owned();
+        self.looked_for = Some(above.clone());
+        Some(above.into_os_string().into_encoded_bytes())
+    }
+
     pub(super) fn access(&self) -> Access {
         self.touches.first().map_or(Access::Read, access_of)
     }
@@ -79,6 +96,8 @@ impl Inquiry {
 pub(super) fn access_of(touch: &Touch) -> Access {
     match touch.wants {
         Wants::Execute => Access::Execute,
-        Wants::Open { .. } | Wants::Look | Wants::Enter | Wants::Source => Access::Read,
+        Wants::Open { .. } | Wants::Look | Wants::Enter | Wants::Source | Wants::Write => {
+            Access::Read
+        }
     }
 }

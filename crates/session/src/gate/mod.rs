@@ -23,7 +23,7 @@ use palisade_launch::{Keeper, Running};
 use palisade_plan::model::Plan;
 use palisade_record::{Kind, RunReport};
 use rustix::event::{PollFd, PollFlags};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -52,6 +52,8 @@ pub(crate) struct Gate<'p> {
 pub(crate) struct Touched {
     tally: Tally,
     pub(crate) answered: Vec<Rule>,
+    /// Where something was put into the view.
+    pub(crate) shown: HashSet<PathBuf>,
 }
 
 impl Touched {
@@ -179,8 +181,8 @@ impl<'p> Gate<'p> {
 
     /// What is left to tell at the end.
     pub(crate) fn end(self) -> Touched {
-        let Hub { tally, answered, .. } = self.hub;
-        Touched { tally, answered }
+        let Hub { tally, answered, shown, .. } = self.hub;
+        Touched { tally, answered, shown }
     }
 
     fn keeper_deadline(&self) -> Option<Instant> {

@@ -3,6 +3,7 @@
 use super::inquiry::{Found, Inquiry};
 use crate::asking::who;
 use palisade_ask::{Decided, Lifetime, Scope, Source, Subject};
+use palisade_broker::Wants;
 use palisade_gate::{Access, Effect, Origin, Pattern, Rule, Store};
 use palisade_keeper::Kind;
 use palisade_record::{AccessDecided, Decision, TouchedPath};
@@ -18,6 +19,8 @@ pub(super) enum Reason {
     TooManyQuestions,
     /// Devices, sockets and pipes can not be granted.
     NotAFile,
+    /// It was granted, but not for writing.
+    ReadingOnly,
     Answer {
         source: Source,
         question: u64,
@@ -32,6 +35,7 @@ impl Reason {
             Self::NobodyToAsk => "nobody-to-ask",
             Self::TooManyQuestions => "too-many-questions",
             Self::NotAFile => "not-a-file",
+            Self::ReadingOnly => "granted-for-reading",
             Self::Answer { source, .. } => source.word(),
         }
     }
@@ -114,9 +118,15 @@ impl Verdict {
 
     pub(super) fn touched(&self, found: &Found, inquiry: &Inquiry, is_secret: bool) -> TouchedPath {
         let last = inquiry.touches.last();
+        let is_written = inquiry.touches.iter().any(|touch| touch.wants == Wants::Write);
+        let is_refused_write = is_written && !self.is_allowed;
         TouchedPath {
             path: text(found.path.as_os_str().as_encoded_bytes()),
-            access: inquiry.access().to_string(),
+            access: if is_refused_write {
+                "write".to_owned()
+            } else {
+                inquiry.access().to_string()
+            },
             is_directory: found.kind == Kind::Directory,
             is_secret,
             by: match self.reason.details() {

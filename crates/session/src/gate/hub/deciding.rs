@@ -13,6 +13,8 @@ use palisade_keeper::{Ask, Kind, What};
 use palisade_plan::model::Nature;
 use palisade_policy::model::OnAsk;
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -77,7 +79,7 @@ impl Hub<'_> {
             return self.grant(token, What::Links, access, Lasting::Session);
         }
         if kind == Kind::Special {
-            return self.deny(token, &Verdict::denied(Reason::NotAFile), now);
+            return self.decline(token, Reason::NotAFile, now);
         }
         let wanted: Vec<PathBuf> = inquiry.paths().map(Path::to_owned).collect();
         self.fresh.retain(|fresh| fresh.until > now.monotonic);
@@ -135,11 +137,11 @@ impl Hub<'_> {
                 self.record(token, &Verdict::allowed(Reason::OnAsk), now);
                 return self.grant(token, What::Found, access, Lasting::Session);
             }
-            OnAsk::Allow | OnAsk::Deny => {
-                return self.deny(token, &Verdict::denied(Reason::OnAsk), now);
-            }
+            // Every tool looks there by itself; a person would only learn to say no.
+            _ if !is_secret && self.is_probe(token) => return self.let_go(token),
+            OnAsk::Allow | OnAsk::Deny => return self.decline(token, Reason::OnAsk, now),
             OnAsk::Ask if at.people == People::Nobody => {
-                return self.deny(token, &Verdict::denied(Reason::NobodyToAsk), now);
+                return self.decline(token, Reason::NobodyToAsk, now);
             }
             OnAsk::Ask | OnAsk::Wait => {}
         }
@@ -175,6 +177,12 @@ impl Hub<'_> {
                 }
             }
         }
+    }
+
+    /// Whether tools look for it above every project, by the name the command used.
+    fn is_probe(&self, token: u64) -> bool {
+        let first = self.inquiries.get(&token).and_then(|inquiry| inquiry.touches.first());
+        first.is_some_and(|touch| self.gate.is_probe(Path::new(OsStr::from_bytes(&touch.path))))
     }
 
     /// Whether a process of this number is the one that was allowed.

@@ -2,13 +2,17 @@
 
 use super::{Action, Fresh, Hub};
 use crate::gate::grants::{Lasting, Part, refusal, takes_descriptor};
-use crate::gate::inquiry::Found;
-use crate::gate::verdict::{Verdict, asked_access, rule_of};
+use crate::gate::inquiry::{Found, Inquiry};
+use crate::gate::verdict::{Reason, Verdict, asked_access, rule_of};
 use crate::process::{Held, Known};
 use palisade_ask::{Decided, Lifetime, Now, Scope, Subject};
 use palisade_broker::{Reply, Touch, Wants};
 use palisade_gate::Access;
 use palisade_keeper::{Ask, Kind, What};
+use palisade_plan::model::Nature;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What was allowed once is not asked again for the next call of the same process.
@@ -97,6 +101,13 @@ impl Hub<'_> {
         if lasting == Lasting::Once && is_plain_file && takes_descriptors {
             return self.grants.open(token, &inquiry.touches, &mut self.actions);
         }
+        self.note_reading_only(&inquiry);
+        self.shown.insert(match &what {
+            What::Directory(directory) => directory.clone(),
+            What::Found | What::Name | What::Links => found.path.clone(),
+        });
+        let asked_as = inquiry.touches.iter().map(|touch| touch.path.clone());
+        self.shown.extend(asked_as.map(|path| PathBuf::from(OsString::from_vec(path))));
         let first = Part { token, what, found: found.clone(), access };
         let needs = inquiry.needs.iter().map(|need| Part {
             token: need.token,
@@ -111,10 +122,26 @@ impl Hub<'_> {
         self.grants.graft(first, needs, inquiry.touches, lasting, &mut self.actions);
     }
 
+    /// A grant is for reading: who wanted to write should know how that is granted.
+    fn note_reading_only(&mut self, inquiry: &Inquiry) {
+        let Some(found) = &inquiry.found else { return };
+        if inquiry.touches.iter().any(|touch| touch.wants == Wants::Write) {
+            let verdict = Verdict::denied(Reason::ReadingOnly);
+            let touched = verdict.touched(found, inquiry, inquiry.nature == Nature::Secret);
+            self.tally.count(false, touched);
+        }
+    }
+
     /// Carries out a no.
     pub(super) fn deny(&mut self, token: u64, verdict: &Verdict, now: Now) {
         self.record(token, verdict, now);
         self.refuse(token);
+    }
+
+    /// Nobody can be asked: what is not granted does not exist, but a secret that was named is refused.
+    pub(super) fn decline(&mut self, token: u64, reason: Reason, now: Now) {
+        self.record(token, &Verdict::denied(reason), now);
+        if self.is_secret(token) { self.refuse(token) } else { self.let_go(token) }
     }
 
     /// Nothing is there: the kernel says so.

@@ -1,0 +1,121 @@
+//! Which settings of the caller's are carried in, and where the copies stand.
+
+use super::{Filtered, filter};
+use crate::denied::{Class, Denied, listed_paths};
+use crate::facts::{EntryKind, HostFacts};
+use crate::grant::{Grant, Kind, Origin};
+use crate::host::Host;
+use crate::lists;
+use crate::model::{CARRIED, MountOp};
+use crate::paths::Scope;
+use crate::view::Composition;
+use std::path::{Path, PathBuf};
+
+/// Settings that are longer are hidden whole.
+const LONGEST: usize = 64 * 1024;
+
+/// The copy of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Carried {
+    /// Where programs look for it, with no link in the directories on the way.
+    target: PathBuf,
+    content: String,
+}
+
+/// Whether there is a view in which a copy can stand for a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copies {
+    Carried,
+    None,
+}
+
+/// Reads the listed files and says what of each is carried. One with a credential is denied from here on, so that no
+/// directory is shown with it.
+pub(crate) fn collect(
+    copies: Copies,
+    grants: &[Grant],
+    denied: &mut Denied,
+    facts: &HostFacts,
+    host: &Host<'_>,
+    notes: &mut Vec<String>,
+) -> Vec<Carried> {
+    let scope = Scope::new(facts);
+    let mut carried: Vec<Carried> = Vec::new();
+    for listed in lists::SETTINGS {
+        let below_home = listed.name.strip_prefix("~/");
+        if below_home.is_some_and(|name| host.missing_in(name).is_some()) {
+            continue;
+        }
+        for path in listed_paths(listed, &scope, host) {
+            let Some((target, text)) = read(&path, grants, denied, host) else { continue };
+            let content = match filter(listed.tags, &text) {
+                Filtered::Clean => text,
+                Filtered::Without { text, left_out } if copies == Copies::Carried => {
+                    denied.add_secret(&path, facts, host);
+                    notes.push(format!(
+                        "{} is carried in without its credentials ({}); --ro shows it whole",
+                        path.display(),
+                        left_out.join(", ")
+                    ));
+                    text
+                }
+                Filtered::Without { .. } | Filtered::Unclear => {
+                    denied.add_secret(&path, facts, host);
+                    notes.push(format!(
+                        "{} may hold a credential and is hidden; --ro shows it",
+                        path.display()
+                    ));
+                    continue;
+                }
+            };
+            if !carried.iter().any(|known| known.target == target) {
+                carried.push(Carried { target, content });
+            }
+        }
+    }
+    carried
+}
+
+/// Puts the copies where nothing else stands: a directory that is shown whole has the file itself.
+pub(crate) fn place(carried: Vec<Carried>, view: &mut Composition) {
+    for Carried { target, content } in carried {
+        let is_ours = match view.standing_above(&target) {
+            None | Some(MountOp::Dir { .. } | MountOp::Tmpfs { .. } | MountOp::Frame { .. }) => {
+                true
+            }
+            Some(_) => false,
+        };
+        if is_ours && !view.ops.contains_key(&target) {
+            view.ops.insert(target.clone(), MountOp::File { target, content, mode: CARRIED });
+        }
+    }
+}
+
+/// Nothing that somebody shows or denies by name, and nothing behind a link that a command could have made.
+fn read(
+    path: &Path,
+    grants: &[Grant],
+    denied: &Denied,
+    host: &Host<'_>,
+) -> Option<(PathBuf, String)> {
+    let found = host.resolve(path).ok().filter(|found| found.kind == EntryKind::File)?;
+    let is_by_name = |class| matches!(class, Class::Asked | Class::Own);
+    let is_denied = [path, &found.path]
+        .iter()
+        .any(|path| denied.above(path).is_some_and(|(_, class)| is_by_name(class)));
+    let is_asked =
+        grants.iter().any(|grant| grant.origin == Origin::Asked && grant.source == found.path);
+    let writable = || grants.iter().filter(|grant| grant.kind == Kind::ReadWrite);
+    let is_planted = found
+        .links
+        .iter()
+        .any(|link| writable().any(|grant| link.place.starts_with(&grant.source)));
+    if is_denied || is_asked || is_planted {
+        return None;
+    }
+    let bytes = host.read_part(&found.path, 0, LONGEST)?;
+    let text = String::from_utf8(bytes).ok().filter(|text| text.len() < LONGEST)?;
+    // The name itself, not what it links to: that is where programs look.
+    let target = host.places(path).into_iter().next()?;
+    Some((target, text))
+}

@@ -1,0 +1,238 @@
+//! Settings that are written a line each: npm, yarn, pip, cargo, gradle, go. Whole lines go or stay; of an address
+//! only the login goes.
+
+use super::secret::{is_secret_key, is_secret_value, is_switch, without_logins};
+
+/// How a format is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grammar {
+    /// Between a key and its value.
+    separator: Separator,
+    comments: &'static [char],
+    continued: Continued,
+    /// Whether values may be tables, lists and texts over several lines.
+    has_brackets: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Separator {
+    /// `key = value`
+    Equals,
+    /// `key=value`, `key: value`
+    EqualsOrColon,
+    /// `key: value`, and a key alone that ends so
+    Yaml,
+    /// `key value`
+    Blank,
+}
+
+/// How a value goes on in the next line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Continued {
+    No,
+    /// By standing further in than its key.
+    Indented,
+    /// After a `\` at the end.
+    Backslash,
+}
+
+impl Grammar {
+    /// By its name in `resources/view/settings.txt`.
+    pub(crate) fn of(format: &str) -> Option<Self> {
+        let of = |separator, comments, continued, has_brackets| {
+            Some(Self { separator, comments, continued, has_brackets })
+        };
+        match format {
+            "npm" => of(Separator::Equals, &['#', ';'], Continued::No, false),
+            "ini" => of(Separator::EqualsOrColon, &['#', ';'], Continued::Indented, false),
+            "yarn" => of(Separator::Blank, &['#'], Continued::Indented, false),
+            "yaml" => of(Separator::Yaml, &['#'], Continued::Indented, true),
+            "toml" => of(Separator::Equals, &['#'], Continued::No, true),
+            "properties" => of(Separator::EqualsOrColon, &['#', '!'], Continued::Backslash, false),
+            _ => None,
+        }
+    }
+}
+
+/// What becomes of a line.
+enum Fate {
+    Stays,
+    /// With its logins taken out.
+    Becomes(String),
+    /// With what belongs to it.
+    Goes(String),
+}
+
+/// The text that is left and the names of what is not. `None` if that can not be told.
+pub(crate) fn filter(grammar: &Grammar, text: &str) -> Option<(String, Vec<String>)> {
+    let mut kept = String::with_capacity(text.len());
+    let mut left_out = Vec::new();
+    let mut dropping: Option<Dropping> = None;
+    for line in text.split_inclusive('\n') {
+        if let Some(dropped) = &mut dropping {
+            if dropped.takes(grammar, line) {
+                continue;
+            }
+            dropping = None;
+        }
+        match fate(grammar, line)? {
+            Fate::Stays => kept.push_str(line),
+            Fate::Becomes(line) => {
+                left_out.push(named("the login in an address", key_of(grammar, &line)));
+                kept.push_str(&line);
+            }
+            Fate::Goes(name) => {
+                left_out.push(name);
+                dropping = Some(Dropping::after(line));
+            }
+        }
+    }
+    Some((kept, left_out))
+}
+
+/// A value that goes on below the line that was left out.
+struct Dropping {
+    indentation: usize,
+    ended_in_backslash: bool,
+}
+
+impl Dropping {
+    fn after(line: &str) -> Self {
+        Self { indentation: indentation(line), ended_in_backslash: ends_in_backslash(line) }
+    }
+
+    fn takes(&mut self, grammar: &Grammar, line: &str) -> bool {
+        match grammar.continued {
+            Continued::No => false,
+            Continued::Indented => !line.trim().is_empty() && indentation(line) > self.indentation,
+            Continued::Backslash => {
+                std::mem::replace(&mut self.ended_in_backslash, ends_in_backslash(line))
+            }
+        }
+    }
+}
+
+fn fate(grammar: &Grammar, line: &str) -> Option<Fate> {
+    let trimmed = line.trim();
+    // What somebody commented out is a credential all the same.
+    let said = trimmed.trim_start_matches(|c: char| grammar.comments.contains(&c) || c == ' ');
+    let is_comment = said.len() != trimmed.len();
+    let (key, value) = match split(grammar, said) {
+        Some(parts) => parts,
+        None if is_comment || is_known_alone(grammar, line, said) => ("", said),
+        None => return None,
+    };
+    if is_secret(grammar, key, value)? && !(is_comment && is_prose(said)) {
+        let is_open = grammar.has_brackets && is_open(grammar, value);
+        return if is_open { None } else { Some(Fate::Goes(shown(key))) };
+    }
+    if grammar.has_brackets && has_open_text(said) {
+        return None;
+    }
+    let clean = without_logins(line)?;
+    Some(if clean == line { Fate::Stays } else { Fate::Becomes(clean.into_owned()) })
+}
+
+/// What may stand in a line of its own, without a key: a section, a part of a list, a switch.
+fn is_known_alone(grammar: &Grammar, line: &str, said: &str) -> bool {
+    let is_word = !said.contains(char::is_whitespace);
+    let is_indented = indentation(line) > 0;
+    said.is_empty()
+        || match grammar.separator {
+            Separator::Equals if grammar.has_brackets => {
+                said.starts_with(['[', ']', '{', '}', '"', '\''])
+            }
+            Separator::Equals => is_word || said.starts_with('['),
+            Separator::EqualsOrColon => said.starts_with('[') || (is_word && is_indented),
+            Separator::Yaml => said.starts_with('-') || said.starts_with(['}', ']']),
+            Separator::Blank => is_word,
+        }
+}
+
+fn is_secret(grammar: &Grammar, key: &str, value: &str) -> Option<bool> {
+    let without_logins = without_logins(value)?;
+    let is_by_name = is_secret_key(key) && !is_switch(value);
+    let is_within = grammar.has_brackets && has_secret_in_table(value);
+    // In a key as well: `//host/:token "…"` of a form that nobody foresaw.
+    Some(is_by_name || is_within || is_secret_value(&without_logins) || is_secret_value(key))
+}
+
+/// `{ index = "…", token = "…" }`, `{ npmAuthToken: … }`
+fn has_secret_in_table(value: &str) -> bool {
+    let parts = value.split(['{', ',', '[']).skip(1);
+    parts.filter_map(|part| part.split_once(['=', ':'])).any(|(key, value)| {
+        let value = value.trim_end_matches(['}', ']', ' ', '\t', '\n', '\r']);
+        is_secret_key(key.trim()) && !is_switch(value)
+    })
+}
+
+/// A sentence about tokens is none.
+fn is_prose(said: &str) -> bool {
+    !said.contains(['=', ':', '"', '\''])
+        && said.split_whitespace().count() > 3
+        && !is_secret_value(said)
+}
+
+fn split<'l>(grammar: &Grammar, said: &'l str) -> Option<(&'l str, &'l str)> {
+    let (key, value) = match grammar.separator {
+        Separator::Equals => said.split_once('=')?,
+        Separator::EqualsOrColon => {
+            let at = said.find(['=', ':'])?;
+            // An address that stands alone.
+            if said[at..].starts_with("://") {
+                return None;
+            }
+            (&said[..at], &said[at + 1..])
+        }
+        Separator::Yaml => match said.split_once(": ") {
+            Some(parts) => parts,
+            None => (said.strip_suffix(':')?, ""),
+        },
+        Separator::Blank => match said.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"')?,
+            None => said.split_once([' ', '\t', ':'])?,
+        },
+    };
+    let key = key.trim().trim_start_matches("- ").trim_matches(['"', '\'']);
+    Some((key, value.trim()))
+}
+
+fn key_of<'l>(grammar: &Grammar, line: &'l str) -> &'l str {
+    split(grammar, line.trim()).map_or("", |(key, _)| key)
+}
+
+/// Whether a value goes on in the next line, where the grammar does not say how far.
+fn is_open(grammar: &Grammar, value: &str) -> bool {
+    let count = |mark: char| value.matches(mark).count();
+    // A block of YAML is told by its indentation.
+    let is_block = grammar.continued == Continued::Indented && !value.contains(['{', '[']);
+    !is_block && (count('{') != count('}') || count('[') != count(']') || has_open_text(value))
+}
+
+/// A text in three quotes that does not end in its line.
+fn has_open_text(value: &str) -> bool {
+    ["\"\"\"", "'''"].iter().any(|quotes| value.matches(quotes).count() % 2 == 1)
+}
+
+fn indentation(line: &str) -> usize {
+    line.len() - line.trim_start_matches([' ', '\t']).len()
+}
+
+fn ends_in_backslash(line: &str) -> bool {
+    let line = line.trim_end_matches(['\n', '\r']);
+    (line.len() - line.trim_end_matches('\\').len()) % 2 == 1
+}
+
+/// A key tells no secret, unless it is none.
+fn shown(key: &str) -> String {
+    let is_plain =
+        !key.is_empty() && key.len() <= 80 && !key.contains(['@', '\\']) && !is_secret_value(key);
+    if is_plain { key.to_owned() } else { "a credential".to_owned() }
+}
+
+fn named(what: &str, key: &str) -> String {
+    match shown(key).as_str() {
+        "a credential" => what.to_owned(),
+        key => format!("{what} ({key})"),
+    }
+}

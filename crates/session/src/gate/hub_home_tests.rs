@@ -1,0 +1,153 @@
+//! The private home and what lies above the project: one thing is askable or absent, whoever touches it how.
+
+use super::*;
+use std::path::Path;
+
+/// What the broker is told.
+fn replied(scene: &mut Scene<'_>) -> Vec<Reply> {
+    let actions = scene.actions().into_iter();
+    actions
+        .filter_map(|action| match action {
+            Action::Broker(reply, _) => Some(reply),
+            _ => None,
+        })
+        .collect()
+}
+
+fn denied_paths(scene: Scene<'_>) -> Vec<(String, String)> {
+    let versions = palisade_record::Versions { palisade: "0".into(), kernel: "0".into() };
+    let mut report = palisade_record::RunReport::begin("s", &["true"], versions);
+    scene.hub.tally.report(&mut report);
+    report.denied_paths.into_iter().map(|denied| (denied.path, denied.access)).collect()
+}
+
+/// Proves: GATE-5 nobody-to-ask
+#[test]
+fn with_nobody_to_ask_it_does_not_exist_but_a_secret_is_refused() {
+    for (on_ask, people) in [
+        (OnAsk::Ask, People::Nobody),
+        (OnAsk::Deny, People::Nobody),
+        (OnAsk::Deny, People::Present),
+    ] {
+        let gate = facts(on_ask);
+        let mut scene = Scene { people, ..Scene::new(&gate) };
+        scene.found(touch(1, "/opt/sdk/x.h", READ), Kind::File);
+        assert_eq!(replied(&mut scene), [Reply::Absent { touch: 1 }], "{on_ask:?}");
+        scene.found(touch(2, "/home/u/.ssh/id", READ), Kind::File);
+        assert_eq!(replied(&mut scene), [Reply::Fail { touch: 2, errno: 13 }], "{on_ask:?}");
+        let denied = denied_paths(scene);
+        assert_eq!(denied.len(), 2, "{denied:?}");
+    }
+}
+
+/// Proves: GATE-1 above-project
+#[test]
+fn what_tools_look_for_above_the_project_is_absent_and_nobody_hears_of_it() {
+    let mut gate = facts(OnAsk::Ask);
+    gate.above_project.insert(0, "/home/u/work".into());
+    let mut scene = Scene::new(&gate);
+    for (id, path) in [
+        (1, "/home/u/work/pyproject.toml"),
+        (2, "/home/u/package.json"),
+        (3, "/home/u/work/node_modules/.bin"),
+        (4, "/Cargo.toml"),
+        (5, "/home/u/work/.yarnrc"),
+    ] {
+        scene.found(touch(id, path, Wants::Look), Kind::File);
+        assert_eq!(replied(&mut scene), [Reply::Absent { touch: id }], "{path}");
+    }
+    assert_eq!(scene.queue.open().count(), 0);
+    for (id, path) in [
+        (10, "/home/u/work/notes.txt"),
+        (11, "/home/u/work/other/pyproject.toml"),
+        (12, "/home/u/.editorconfig"),
+    ] {
+        scene.found(touch(id, path, READ), Kind::File);
+        assert_eq!(replied(&mut scene), [], "{path}");
+    }
+    assert_eq!(scene.queue.open().count(), 3);
+    assert_eq!(denied_paths(scene), []);
+}
+
+/// Proves: GATE-1 writes-wait
+#[test]
+fn a_call_that_writes_waits_for_the_same_question_and_a_yes_is_for_reading() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let directory = Wants::Open { directory: true, path_only: false };
+    scene.found(touch(1, "/home/u/.e", directory), Kind::Directory);
+    scene.touch(Touch { call: "mkdir".into(), ..touch(2, "/home/u/.e", Wants::Write) });
+    assert_eq!(scene.queue.open().count(), 1);
+    scene.answer(1, allow(Lifetime::Session));
+    let grafts = scene.actions();
+    let token = grafts.iter().find_map(|action| match action {
+        Action::Keeper(Ask::Graft { token, .. }) => Some(*token),
+        _ => None,
+    });
+    scene.tell(Told::Grafted { token: token.unwrap(), graft: 1 });
+    assert_eq!(replied(&mut scene), [Reply::Continue { touch: 1 }, Reply::Continue { touch: 2 }]);
+    assert_eq!(denied_paths(scene), [("/home/u/.e".to_owned(), "write".to_owned())]);
+}
+
+/// Proves: GATE-1 writes-wait
+#[test]
+fn what_is_to_be_made_asks_about_the_deepest_directory_that_the_host_has() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let existing = "/home/u".len();
+    scene.touch(Touch { existing, ..touch(1, "/home/u/.e/x/y", Wants::Write) });
+    let mut looked = Vec::new();
+    for _ in 0..2 {
+        let actions = scene.actions();
+        let [Action::Keeper(Ask::Look { token, path, .. })] = &actions[..] else {
+            panic!("{actions:?}")
+        };
+        looked.push(String::from_utf8(path.clone()).unwrap());
+        scene.tell(Told::Absent { token: *token });
+    }
+    assert_eq!(looked, ["/home/u/.e/x/y", "/home/u/.e/x"]);
+    let token = scene.look();
+    scene.tell(found(token, "/home/u/.e".into(), Kind::Directory));
+    assert_eq!(
+        scene.queue.open().next().unwrap().subject.file().unwrap().path,
+        Path::new("/home/u/.e")
+    );
+    // Nothing of it is on the host: it is made where it was meant.
+    scene.touch(Touch { existing, ..touch(2, "/home/u/.f/x", Wants::Write) });
+    for _ in 0..2 {
+        let token = scene.look();
+        scene.tell(Told::Absent { token });
+    }
+    assert_eq!(replied(&mut scene), [Reply::Absent { touch: 2 }]);
+}
+
+/// Proves: GATE-1 writes-wait
+#[test]
+fn a_no_is_eacces_for_reading_and_writing() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    scene.found(touch(1, "/home/u/.e", Wants::Look), Kind::Directory);
+    scene.touch(touch(2, "/home/u/.e", Wants::Write));
+    scene.answer(1, Answer::Deny { lifetime: Lifetime::Session });
+    let refused = |touch| Reply::Fail { touch, errno: 13 };
+    assert_eq!(replied(&mut scene), [refused(1), refused(2)]);
+    scene.found(touch(3, "/home/u/.e", Wants::Write), Kind::Directory);
+    assert_eq!(replied(&mut scene), [refused(3)]);
+}
+
+/// Proves: GATE-1 own-directories
+#[test]
+fn a_directory_that_the_command_made_is_its_own() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let in_own = Touch { existing: "/home/u/.e".len(), ..touch(1, "/home/u/.e/config", READ) };
+    scene.touch(in_own);
+    assert_eq!(replied(&mut scene), [Reply::Absent { touch: 1 }]);
+    // The home directory itself, and directories on the way to a grant, are not.
+    for (id, path, existing) in
+        [(2, "/home/u/.f", "/home/u"), (3, "/opt/x/y", "/opt/x"), (4, "/srv", "/")]
+    {
+        scene.touch(Touch { existing: existing.len(), ..touch(id, path, READ) });
+        scene.look();
+    }
+}

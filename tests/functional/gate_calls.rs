@@ -228,7 +228,7 @@ fn what_is_made_in_the_private_home_is_private() {
     let world = World::new();
     let notes = world.write("home/notes/of-the-host", "kept\n");
     let script = "mkdir ~/notes && echo mine >~/notes/of-the-host && cat ~/notes/of-the-host";
-    let output = world.sandbox_run::<&str>([], ["sh", "-c", script]).run();
+    let output = world.sandbox_run([""; 0], ["sh", "-c", script]).run();
     output.assert_code(0);
     assert_eq!(output.out(), "mine\n");
     assert_eq!(fs::read_to_string(notes).unwrap(), "kept\n");

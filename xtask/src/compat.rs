@@ -35,17 +35,21 @@ use records::Records;
 use suites::{Form, Suite};
 
 /// Arguments of `cargo xtask compat`.
-///
-/// Without options: the short form, of the binary that ships, by everyone the caller can be. A test that fails bare is
-/// not compared. A difference is tried three more times on both sides before it counts. Results are kept in
-/// target/palisade/compat-results.json; the logs of differences in target/palisade/compat-logs.
 #[derive(Args)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "A test that passes bare and fails inside fails the task, unless tests/compat/differences.yaml
+says which promise means it. It is tried again on both sides first; what fails bare is not compared.
+Results are in target/palisade/compat-results.json, logs of both sides of what differs in
+target/palisade/compat-logs. A new suite is an entry in tests/compat/suites.yaml, a new workload a
+shell script in tests/compat/workloads.
+
+Examples:
   cargo xtask compat                                 the short form, as in CI
   cargo xtask compat --suite git --filter t5601 --build debug --as user
   cargo xtask compat --long --suite registries       package managers, 20 rounds under load
   cargo xtask compat --document                      docs/compatibility.md from the last runs
-  cargo xtask compat --list --long                   what would run")]
+  cargo xtask compat --list --long                   what would run"
+)]
 pub(crate) struct CompatArguments {
     /// A few minutes: the tests that tell most, packages from local files (the default).
     #[arg(long, conflicts_with = "long")]

@@ -6,7 +6,7 @@ for name in first second third; do
     printf 'module.exports = "%s";\n' "$name" > "$name/index.js"
     printf '#!/usr/bin/env node\nconsole.log(require("./index.js"));\n' > "$name/tool.js"
     number=0
-    while [ "$number" -lt 150 ]; do
+    while [ "$number" -lt 60 ]; do
         mkdir -p "$name/lib/d$((number % 15))"
         echo "$number" > "$name/lib/d$((number % 15))/f$number.js"
         number=$((number + 1))

@@ -139,10 +139,10 @@ fn render(suites: &[Suite], differences: &[Difference], figures: &Figures) -> St
         let by = difference.by.map_or_else(String::new, |by| format!(" as {by}"));
         let _ = writeln!(
             text,
-            "- **{}{by}**: {} ({}): {}",
+            "- **{}{by}** ({}): {} {}",
             difference.suite,
-            difference.reason.trim(),
             difference.clause,
+            difference.reason.trim(),
             tests.join(", ")
         );
     }
@@ -177,7 +177,7 @@ mod tests {
         let text = render(&[], &[difference("b"), difference("a")], &figures);
         assert!(text.contains("| b as root | 3 | 0 | 0 | 0 | 0 |"), "{text}");
         let entries: Vec<&str> = text.lines().filter(|line| line.starts_with("- **")).collect();
-        assert_eq!(entries[0], "- **a as root**: no set-user-id (FS-1 x): `t.*`");
+        assert_eq!(entries[0], "- **a as root** (FS-1 x): no set-user-id `t.*`");
         assert_eq!(entries.len(), 2);
     }
 }

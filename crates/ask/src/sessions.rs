@@ -9,6 +9,7 @@ use crate::leftover;
 use crate::message::{Audit, Command, Event, Hello, PROTOCOL, Refused};
 use crate::question::{Question, QuestionId};
 use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
@@ -123,7 +124,11 @@ pub struct Sessions {
 }
 
 impl Sessions {
+    /// Takes as many open files as the hard limit gives: every session is one.
     pub fn new(directory: &Path, name: &str) -> Self {
+        let most = getrlimit(Resource::Nofile).maximum;
+        // Where it fails, there are as many as there were.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most });
         Self {
             directory: directory.to_owned(),
             name: name.to_owned(),

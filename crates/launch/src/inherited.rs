@@ -2,11 +2,14 @@
 
 use palisade_sys::SysError;
 use palisade_sys::proc::{self, Limit, Resource, sig};
+use std::sync::OnceLock;
 
 /// Open files that we and our helpers may need: what most kernels allow at all (`fs.nr_open`).
 const ENOUGH_FILES: u64 = 1 << 20;
 
-/// To be taken once, before the first file of ours is written.
+static TAKEN: OnceLock<Inherited> = OnceLock::new();
+
+/// To be taken before the first file of ours is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Inherited {
     open_files: Limit,
@@ -15,8 +18,13 @@ pub struct Inherited {
 
 impl Inherited {
     /// Takes as many open files as the hard limit gives, for connections and mounts of a run. A file that reaches the
-    /// caller's limit on its size (setrlimit(2), RLIMIT_FSIZE) is an error of that write from here on, and no longer our end.
+    /// caller's limit on its size (setrlimit(2), RLIMIT_FSIZE) is an error of that write from here on, and no longer our
+    /// end. What was taken first in this process is the caller's; taking it again changes nothing.
     pub fn take() -> Self {
+        *TAKEN.get_or_init(Self::take_over)
+    }
+
+    fn take_over() -> Self {
         let open_files = proc::get_rlimit(Resource::Nofile);
         let ignores_file_size = proc::is_ignored(sig::SIGXFSZ);
         proc::ignore(sig::SIGXFSZ);

@@ -2,7 +2,7 @@
 
 use crate::error::SessionError;
 use crate::places::Places;
-use palisade_launch::probe;
+use palisade_launch::{Inherited, probe};
 use palisade_plan::facts::HostFacts;
 use std::ffi::{OsStr, OsString};
 
@@ -15,6 +15,8 @@ pub struct Caller {
 impl Caller {
     /// The process that asks.
     pub fn here() -> Result<Self, SessionError> {
+        // Whatever is written from here on may meet the caller's limits.
+        Inherited::take();
         let mut facts = probe::facts()?;
         let places = Places::of_caller(|name| variable(&facts, name), facts.home.as_deref())?;
         facts.own_paths = places.own_paths();

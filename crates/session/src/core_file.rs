@@ -44,7 +44,7 @@ fn missing(cwd: &Path, guarded: &[PathBuf], signal: i32, pattern: &[u8]) -> Opti
     guarded.iter().find(|tree| cwd.starts_with(tree))?;
     Some(format!(
         "ended by {name}; no core file can be written in {}, where the sandbox performs every write itself: \
-         run the command in /tmp (cd /tmp) and copy the file, or without the sandbox",
+         run the command in a directory of its own (cd /dev/shm) and copy the file, or without the sandbox",
         cwd.display()
     ))
 }
@@ -59,7 +59,7 @@ mod tests {
         let told =
             |signal, pattern: &[u8]| missing(Path::new("/work/p"), &guarded, signal, pattern);
         let crash = told(11, b"core\n").unwrap();
-        assert!(crash.contains("SIGSEGV") && crash.contains("/tmp"), "{crash}");
+        assert!(crash.contains("SIGSEGV") && crash.contains("/dev/shm"), "{crash}");
         assert_eq!(told(15, b"core\n"), None);
         assert_eq!(told(11, b"|/usr/bin/handler %p\n"), None);
         assert_eq!(told(11, b"/var/core/%p\n"), None);

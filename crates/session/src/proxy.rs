@@ -142,9 +142,10 @@ fn read(caller: &Caller, request: &ProxyRequest) -> Result<Read, SessionError> {
     let policy = for_a_proxy(merged.policy)?;
     let (facts, _) = egress::facts(caller, &policy)?;
     let (plan, notes) = palisade_plan::proxy_alone(&policy, &facts)?;
-    let config = egress::of_proxy(&plan, &facts, None)?;
+    let mut config = egress::of_proxy(&plan, &facts, None)?;
+    let bound = egress::bound_by_descriptors(&mut config);
     let warnings = loaded.warnings.iter().chain(&merged.notes).map(ToString::to_string);
-    let notes = warnings.chain(notes.into_iter().map(|note| note.text)).collect();
+    let notes = warnings.chain(notes.into_iter().map(|note| note.text)).chain(bound).collect();
     Ok(Read { config, listen: loaded.listen, notes })
 }
 

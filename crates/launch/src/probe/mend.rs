@@ -9,6 +9,20 @@ const MAX_USERNS: &str = "/proc/sys/user/max_user_namespaces";
 
 /// Advice for a failed call, where the cause is known.
 pub(crate) fn for_call(error: &SysError) -> Option<String> {
+    match error.errno {
+        Errno::MFILE => return Some("raise the limit on open files (ulimit -n)".to_owned()),
+        Errno::NFILE => {
+            return Some(
+                "the host has no open files left: see fs.file-max in sysctl(8)".to_owned(),
+            );
+        }
+        Errno::NOMEM | Errno::NOBUFS => {
+            return Some(
+                "the host has no memory left for it: end something, and try again".to_owned(),
+            );
+        }
+        _ => {}
+    }
     match error.call {
         "clone3" | "unshare" => Some(user_namespaces(error.errno)),
         "fsopen" | "fsconfig" | "fsmount" | "open_tree" | "move_mount" | "mount_setattr"

@@ -10,6 +10,7 @@ use palisade_egress::config::{
 use palisade_hosts::Rules;
 use palisade_plan::facts::HostFacts;
 use palisade_plan::model::{self, CredentialPlan, CredentialSource, Egress, Plan, ProxyPlan};
+use palisade_sys::proc::{Resource, get_rlimit};
 use rustix::fs::{Mode, OFlags};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -40,7 +41,10 @@ pub(crate) fn config(
 /// Every connection takes descriptors of the egress process, and a connection that gets none only waits. So no more are
 /// promised than fit; what to do about it is said.
 pub(crate) fn bound_by_descriptors(config: &mut Config) -> Option<String> {
-    let files = palisade_sys::proc::get_rlimit(palisade_sys::proc::Resource::Nofile).soft?;
+    bound(config, get_rlimit(Resource::Nofile).soft?)
+}
+
+fn bound(config: &mut Config, files: u64) -> Option<String> {
     let asked = config.limits.connections;
     let fits = fitting(files);
     if !config.checks.bounded || asked <= fits {

@@ -1,4 +1,4 @@
-use super::credential;
+use super::{bound, closed, credential};
 use crate::config::tests::Corner;
 use palisade_hosts::HostPattern;
 use palisade_plan::model::{CredentialPlan, CredentialSource};
@@ -48,4 +48,19 @@ fn what_can_not_be_had_stops_the_run_and_says_what_to_do() {
         assert!(error.contains("TOKEN") && error.contains(told), "{error}");
         assert!(!error.contains("evil"), "{error}");
     }
+}
+
+/// Proves: NET-7 limit
+#[test]
+fn no_more_connections_are_promised_than_descriptors_allow_for() {
+    let mut config = closed();
+    config.limits.connections = 512;
+    assert_eq!(bound(&mut config, 1 << 20), None);
+    assert_eq!(config.limits.connections, 512);
+    let told = bound(&mut config, 256).unwrap();
+    assert_eq!(config.limits.connections, (256 - 32) / 6);
+    assert!(told.contains("instead of 512") && told.contains("ulimit -Hn"), "{told}");
+    // However few there are, one connection at a time is tried.
+    bound(&mut config, 8).unwrap();
+    assert_eq!(config.limits.connections, 1);
 }

@@ -1,4 +1,4 @@
-use super::{CAPACITY, Outputs, Pipe, Sink, Stream};
+use super::{CAPACITY, Lost, Outputs, Pipe, Sink, Stream};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
@@ -156,8 +156,24 @@ fn a_full_disk_ends_the_output_and_is_told() {
     rustix::io::write(stage.command(), b"lost").unwrap();
     while stage.turn() > 0 {}
     assert_eq!(rustix::io::write(stage.command(), b"more"), Err(Errno::PIPE));
-    let notes = stage.outputs.end().notes;
-    assert!(notes[0].contains("standard output could not be written (ENOSPC)"), "{notes:?}");
+    let delivered = stage.outputs.end();
+    assert_eq!(delivered.lost, [Lost { stream: Stream::Stdout, errno: Errno::NOSPC }]);
+    let told: Vec<String> = delivered.losses().collect();
+    assert!(told[0].contains("standard output could not be written (ENOSPC)"), "{told:?}");
+}
+
+/// The bytes were taken from the command, and nobody got them.
+///
+/// Proves: RES-2 output
+#[test]
+fn bytes_for_a_reader_that_is_gone_are_lost_and_nothing_is_said() {
+    let mut stage = piped(64);
+    rustix::io::write(stage.command(), b"lost").unwrap();
+    stage.reader = None;
+    while stage.turn() > 0 {}
+    let delivered = stage.outputs.end();
+    assert_eq!(delivered.lost, [Lost { stream: Stream::Stdout, errno: Errno::PIPE }]);
+    assert_eq!(delivered.losses().count(), 0);
 }
 
 /// Somebody outside may have got the command's end from it.

@@ -324,7 +324,7 @@ fn h01_no_setting_is_planted_from_a_worktree() {
     ] {
         Attack::new("H01", "set core.fsmonitor of the repository that a worktree belongs to")
             .proves(&["FS-9 git-config"])
-            .held_by(&["guard", "read-only-mounts"])
+            .held_by(&["guard"])
             .prepare(|world| make_worktree(world))
             .command(move |world| staying(&format!("c={}; {way}", config(world).display())))
             .meanwhile(|_| ())

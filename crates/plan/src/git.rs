@@ -10,11 +10,13 @@ use crate::model::Limited;
 use std::path::{Path, PathBuf};
 
 /// Parts of a common directory that git writes to from a worktree; its settings are judged.
-const WRITTEN: [&str; 17] = [
+const WRITTEN: [&str; 18] = [
     "objects",
     "refs",
     "logs",
     "reftable",
+    // Only to look at it: HEAD itself stays.
+    "HEAD.lock",
     "packed-refs",
     "packed-refs.lock",
     "packed-refs.new",

@@ -31,6 +31,13 @@ pub(crate) fn words(report: &RunReport, cwd: &Path) -> Vec<String> {
 
 /// What would have been asked about, or was: with the flag that grants it, but for secrets, which are granted one by one.
 fn of_denied(denied: &[TouchedPath]) -> Option<String> {
+    // Who wanted to write wanted to read as well.
+    let is_told_as_written = |touched: &TouchedPath| {
+        touched.access != "write"
+            && denied.iter().any(|other| other.path == touched.path && other.access == "write")
+    };
+    let denied: Vec<&TouchedPath> =
+        denied.iter().filter(|touched| !is_told_as_written(touched)).collect();
     denied.first()?;
     let named = denied.iter().map(|touched| match touched {
         TouchedPath { is_secret: true, path, .. } => format!("{path} (a secret)"),

@@ -115,6 +115,7 @@ fn what_went_with_the_private_home_is_told_with_the_option_that_keeps_it() {
 fn who_wanted_to_write_is_told_the_flag_for_writing() {
     let mut report = report();
     report.denied_paths.push(TouchedPath { access: "write".into(), ..denied("/home/u/.e", false) });
+    report.denied_paths.push(denied("/home/u/.e", false));
     assert_eq!(
         said(&report),
         ["1 path was denied: /home/u/.e (allow writing with --rw /home/u/.e)"]

@@ -14,6 +14,18 @@ fn replied(scene: &mut Scene<'_>) -> Vec<Reply> {
         .collect()
 }
 
+/// Tells that nothing is there; gives what the broker is told, if that was all.
+fn replied_to(scene: &mut Scene<'_>) -> Option<Reply> {
+    for action in scene.actions() {
+        match action {
+            Action::Broker(reply, _) => return Some(reply),
+            Action::Keeper(Ask::Look { token, .. }) => scene.tell(Told::Absent { token }),
+            _ => {}
+        }
+    }
+    None
+}
+
 fn denied_paths(scene: Scene<'_>) -> Vec<(String, String)> {
     let versions = palisade_record::Versions { palisade: "0".into(), kernel: "0".into() };
     let mut report = palisade_record::RunReport::begin("s", &["true"], versions);
@@ -112,6 +124,14 @@ fn what_is_to_be_made_asks_about_the_deepest_directory_that_the_host_has() {
         scene.queue.open().next().unwrap().subject.file().unwrap().path,
         Path::new("/home/u/.e")
     );
+    // However deep it is, so many looks are enough.
+    let deep = format!("/home/u/.g{}", "/x".repeat(1000));
+    scene.touch(Touch { existing, ..touch(3, &deep, Wants::Write) });
+    let mut looks = 0;
+    while replied_to(&mut scene).is_none() {
+        looks += 1;
+        assert!(looks < 30, "still looking");
+    }
     // Nothing of it is on the host: it is made where it was meant.
     scene.touch(Touch { existing, ..touch(2, "/home/u/.f/x", Wants::Write) });
     for _ in 0..2 {

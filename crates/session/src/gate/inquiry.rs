@@ -9,6 +9,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+/// So many directories are looked for, from what is to be made upwards; then the first one on the way.
+const MOST_LOOKS: usize = 16;
+
 /// What the host has at a path: the very file that the keeper holds open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
@@ -40,6 +43,7 @@ pub(super) struct Inquiry {
     pub(super) stage: Stage,
     /// Where the keeper was sent last, if that is not the path that was touched.
     looked_for: Option<PathBuf>,
+    looks: usize,
     pub(super) found: Option<Found>,
     pub(super) needs: Vec<Need>,
     /// Of everything that has to be granted; the worst that is asked about until that is known.
@@ -54,6 +58,7 @@ impl Inquiry {
             touches: vec![touch],
             stage: Stage::Looking { awaited: 1 },
             looked_for: None,
+            looks: 0,
             found: None,
             needs: Vec::new(),
             nature: Nature::Secret,
@@ -77,7 +82,10 @@ impl Inquiry {
         let last = self.looked_for.as_deref().unwrap_or(Path::new(OsStr::from_bytes(&first.path)));
         let above =
             last.parent().filter(|above| above.starts_with(existing) && *above != existing)?;
+        let first_name = || above.ancestors().take_while(|dir| *dir != existing).last();
+        let above = if self.looks < MOST_LOOKS { above } else { first_name()? };
         let above = above.to_owned();
+        self.looks += 1;
         self.looked_for = Some(above.clone());
         Some(above.into_os_string().into_encoded_bytes())
     }

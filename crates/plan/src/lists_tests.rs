@@ -3,11 +3,14 @@ use super::*;
 /// Proves: FS-1 toolchains, PROC-2 honest-backing
 #[test]
 fn every_line_is_an_entry_with_known_tags_and_a_reason() {
-    let lists: [(&[Listed], &[&str]); 6] = [
+    let lists: [(&[Listed], &[&str]); 9] = [
         (SYSTEM, &["exec", "noexec", "static"]),
         (TOOLCHAINS, &["exec", "noexec", "scanned"]),
         (CACHES, &["exec", "noexec"]),
         (SECRETS, &["secret", "root-only", "unasked"]),
+        (SETTINGS, &["npm", "yarn", "yaml", "ini", "toml", "properties", "xml"]),
+        (PROBES, &["anywhere", "below-home"]),
+        (LEFTOVERS, &["cache", "state", "logs", "history"]),
         (SECRET_ENV, &["keep", "drop"]),
         (INTERPRETERS, &["shell", "language", "runtime", "toolbox", "debugger"]),
     ];

@@ -333,6 +333,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
         report.notes.push(note);
     }
     let Ended { touched, private_home, went_out, notes, .. } = ended;
+    let private_home = private_home.filter(discarded::may_hold_files);
     report.discarded_files = private_home.and_then(|home| {
         let leftovers = palisade_plan::leftovers(&caller.facts, &RealTree);
         let known = discarded::Known::of(plan, &touched.shown, leftovers)?;

@@ -7,7 +7,7 @@ use crate::gate::inquiry::{Found, Inquiry, Need, Stage};
 use crate::gate::verdict::{Reason, Verdict};
 use crate::process::{Held, Known, describe, process_of};
 use palisade_ask::{Asked, FileSubject, NewQuestion, Now, Subject};
-use palisade_broker::Touch;
+use palisade_broker::{Touch, Wants};
 use palisade_gate::{Access, Decision, Pattern, Surroundings, offer};
 use palisade_keeper::{Ask, Kind, What};
 use palisade_plan::model::Nature;
@@ -198,6 +198,9 @@ impl Hub<'_> {
         if found.path.as_os_str().as_encoded_bytes() != touch.path {
             why.push_str("; it was reached as ");
             why.push_str(&String::from_utf8_lossy(&touch.path));
+        }
+        if touch.wants == Wants::Write {
+            why.push_str("; it is to be written: a yes is for reading, --rw is for writing");
         }
         if self.is_wide(found) {
             why.push_str("; only that it is there would show, not what is in it");

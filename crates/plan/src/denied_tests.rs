@@ -226,6 +226,10 @@ fn directories_taken_apart_in_a_private_home_can_be_written_unless_somebody_name
     tree.file("/home/u/.gem/credentials", "").file("/home/u/.gem/ruby", "");
     let plan = plan(&policy(), &user(), &tree).unwrap();
     assert!(matches!(op_at(&plan, "/home/u/.gem"), Some(MountOp::Dir { .. })));
+    let mut hiding = policy();
+    hiding.filesystem.denied_paths = vec!["~/project/src".into()];
+    let project = crate::fake::plan(&hiding, &user(), &tree).unwrap();
+    assert!(matches!(op_at(&project, "/home/u/project"), Some(MountOp::Frame { .. })));
     let named = crate::fake::plan(&showing(&["~/.gem"]), &user(), &tree).unwrap();
     assert!(matches!(op_at(&named, "/home/u/.gem"), Some(MountOp::Frame { .. })));
 }

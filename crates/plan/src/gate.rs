@@ -134,7 +134,9 @@ impl Gate {
     ) -> bool {
         let Some(home) = &self.private_home else { return false };
         let mut planned = self.mounted.iter().chain(&self.directories);
+        // Of a directory that many programs share (`~/.local`) one of them may make a part: the rest is asked about as before.
         directory.starts_with(home)
+            && !self.holds_hidden(directory)
             && !planned.any(|path| path.starts_with(directory))
             && !granted.any(|path| path.starts_with(directory))
     }

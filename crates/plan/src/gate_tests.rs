@@ -160,7 +160,15 @@ fn only_directories_that_nobody_planned_or_granted_are_the_commands() {
     for own in ["/home/u/.e", "/home/u/.cargo/made", "/home/u/a/other"] {
         assert!(is_own(own), "{own}");
     }
-    for other in ["/home/u", "/home/u/.cargo", "/home/u/a", "/home/u/a/b", "/opt", "/"] {
+    for other in [
+        "/home/u",
+        "/home/u/.cargo",
+        "/home/u/.local/share",
+        "/home/u/a",
+        "/home/u/a/b",
+        "/opt",
+        "/",
+    ] {
         assert!(!is_own(other), "{other}");
     }
 }

@@ -153,12 +153,12 @@ pub(crate) fn see(
         technique: if outside == Outside::Absent { Technique::Mounts } else { Technique::Rules },
         mounts: &facts.mounts,
     };
-    let named = asked_targets(&parts.grants);
+    let named = kept_read_only(&parts.grants);
     let own_targets: HashSet<PathBuf> = parts.own.keys().cloned().collect();
     let has_workspace = parts.grants.iter().any(|grant| grant.origin == Origin::Project);
     let mut view = compose(parts, &denied, host)?;
     view.frame_what_stands_on_tmpfs(&own_targets, |target| {
-        // Somebody named it to be read only; the rest of a private home is the run's own.
+        // The rest of a private home is the run's own.
         private_home.is_none_or(|home| !target.starts_with(home))
             || named.iter().any(|named| target.starts_with(named))
     });
@@ -217,9 +217,10 @@ fn is_asked(grants: &[Grant], path: &Path) -> bool {
     grants.iter().any(|grant| grant.origin == Origin::Asked && grant.source == path)
 }
 
-fn asked_targets(grants: &[Grant]) -> Vec<PathBuf> {
-    let asked = grants.iter().filter(|grant| grant.origin == Origin::Asked);
-    asked.map(|grant| grant.target.clone()).collect()
+/// What was named, or would have been writable if nothing in it had to be hidden.
+fn kept_read_only(grants: &[Grant]) -> Vec<PathBuf> {
+    let named = grants.iter().filter(|grant| grant.origin >= Origin::Cache);
+    named.map(|grant| grant.target.clone()).collect()
 }
 
 /// Links that lead to the home directory, and to where the caller says it stands: programs use those

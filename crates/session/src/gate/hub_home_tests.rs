@@ -171,3 +171,23 @@ fn a_directory_that_the_command_made_is_its_own() {
         scene.look();
     }
 }
+
+/// Proves: GATE-1 writes-wait
+#[test]
+fn what_is_made_in_a_directory_that_many_programs_share_is_not_asked_about() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let existing = "/home/u".len();
+    scene.touch(Touch { existing, ..touch(1, "/home/u/.local", Wants::Write) });
+    let token = scene.look();
+    scene.tell(found(token, "/home/u/.local".into(), Kind::Directory));
+    assert_eq!(replied(&mut scene), [Reply::Absent { touch: 1 }]);
+    assert_eq!(scene.queue.open().count(), 0);
+    // Its other parts are as they were.
+    let existing = "/home/u/.local".len();
+    scene.touch(Touch { existing, ..touch(2, "/home/u/.local/bin/x", READ) });
+    let token = scene.look();
+    scene.tell(found(token, "/home/u/.local/bin/x".into(), Kind::File));
+    assert_eq!(scene.queue.open().count(), 1);
+    assert_eq!(denied_paths(scene), []);
+}

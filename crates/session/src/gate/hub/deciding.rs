@@ -139,6 +139,7 @@ impl Hub<'_> {
             }
             // Every tool looks there by itself; a person would only learn to say no.
             _ if !is_secret && self.is_probe(token) => return self.let_go(token),
+            _ if !is_secret && self.is_made_beside(token) => return self.let_go(token),
             OnAsk::Allow | OnAsk::Deny => return self.decline(token, Reason::OnAsk, now),
             OnAsk::Ask if at.people == People::Nobody => {
                 return self.decline(token, Reason::NobodyToAsk, now);

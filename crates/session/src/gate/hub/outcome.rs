@@ -140,15 +140,13 @@ impl Hub<'_> {
 
     /// Nobody can be asked: what is not granted does not exist, but a secret that was named is refused.
     pub(super) fn decline(&mut self, token: u64, reason: Reason, now: Now) {
-        if !self.is_made_beside(token) {
-            self.record(token, &Verdict::denied(reason), now);
-        }
+        self.record(token, &Verdict::denied(reason), now);
         if self.is_secret(token) { self.refuse(token) } else { self.let_go(token) }
     }
 
-    /// Whether something is to be made in a directory of which only the name could have been granted: `~/.local`, say. What
-    /// is made there then is told as discarded.
-    fn is_made_beside(&self, token: u64) -> bool {
+    /// Whether something is to be made in a directory of which only the name could be granted: `~/.local`, say. There is
+    /// nothing to ask; what is made there is told as discarded.
+    pub(super) fn is_made_beside(&self, token: u64) -> bool {
         let Some(inquiry) = self.inquiries.get(&token) else { return false };
         let is_written = inquiry.touches.iter().all(|touch| touch.wants == Wants::Write);
         is_written && inquiry.found.as_ref().is_some_and(|found| self.is_wide(found))

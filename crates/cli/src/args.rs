@@ -151,8 +151,8 @@ pub(crate) struct EgressArgs {
     #[arg(long, value_name = "HOST[:PORT[,PORT]]", help_heading = NETWORK)]
     pub(crate) deny_host: Vec<String>,
 
-    /// Let the hosts be reached that tools are set up to use: npm, pip, cargo or git, such as npm,git; implies
-    /// --network proxy [policy: network.allowedFor]
+    /// Let the hosts be reached that tools are set up to use: npm, yarn, pnpm, bun, pip, uv, poetry, cargo, go, maven,
+    /// gradle, gem or git, such as npm,git; implies --network proxy [policy: network.allowedFor]
     #[arg(long, value_name = "TOOL", help_heading = NETWORK)]
     pub(crate) allow_for: Vec<String>,
 

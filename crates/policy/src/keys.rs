@@ -155,7 +155,7 @@ pub(crate) const LIMIT_NAMES: [&str; 16] = [
 ];
 
 /// What `network.allowedFor` may name.
-pub(crate) const TOOL_NAMES: [&str; 4] = ["npm", "pip", "cargo", "git"];
+pub(crate) const TOOL_NAMES: [&str; 13] = palisade_hosts::registry::Tool::WORDS;
 
 /// Where nobody names ports.
 pub(crate) const USUAL_PORTS: [u16; 2] = [80, 443];

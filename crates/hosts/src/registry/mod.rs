@@ -5,9 +5,15 @@
 //! nothing in a cache, is ever read: a command inside could write there what the next run would be allowed.
 
 mod cargo;
+mod defaults;
+mod gem;
 mod git;
+mod go;
+mod jvm;
+mod node;
 mod npm;
 mod pip;
+mod python;
 mod url;
 
 use crate::Entry;
@@ -25,27 +31,51 @@ const LONGEST_PROGRAM: usize = 256 * 1024 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tool {
     Npm,
+    Yarn,
+    Pnpm,
+    Bun,
+    /// And pipx, which asks it.
     Pip,
+    Uv,
+    Poetry,
     Cargo,
+    Go,
+    Maven,
+    Gradle,
+    /// And bundler.
+    Gem,
     /// The public forges, and what git's settings replace them by.
     Git,
 }
 
 impl Tool {
-    pub const ALL: [Self; 4] = [Self::Npm, Self::Pip, Self::Cargo, Self::Git];
+    pub const ALL: [Self; 13] = [
+        Self::Npm,
+        Self::Yarn,
+        Self::Pnpm,
+        Self::Bun,
+        Self::Pip,
+        Self::Uv,
+        Self::Poetry,
+        Self::Cargo,
+        Self::Go,
+        Self::Maven,
+        Self::Gradle,
+        Self::Gem,
+        Self::Git,
+    ];
+    /// The words that policies use, in the same order.
+    pub const WORDS: [&str; 13] = [
+        "npm", "yarn", "pnpm", "bun", "pip", "uv", "poetry", "cargo", "go", "maven", "gradle",
+        "gem", "git",
+    ];
 
-    /// By the word that policies use.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.word() == word)
     }
 
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Npm => "npm",
-            Self::Pip => "pip",
-            Self::Cargo => "cargo",
-            Self::Git => "git",
-        }
+        Self::WORDS[self as usize]
     }
 }
 
@@ -88,8 +118,17 @@ pub fn find(tool: Tool, around: &Surroundings<'_>, files: &dyn Files) -> Setup {
     let look = Look { around, files };
     let mut setup = match tool {
         Tool::Npm => npm::setup(&look),
+        Tool::Yarn => node::yarn(&look),
+        Tool::Pnpm => node::pnpm(&look),
+        Tool::Bun => node::bun(&look),
         Tool::Pip => pip::setup(&look),
+        Tool::Uv => python::uv(&look),
+        Tool::Poetry => python::poetry(&look),
         Tool::Cargo => Setup { hosts: cargo::hosts(&look), ..Setup::default() },
+        Tool::Go => go::setup(&look),
+        Tool::Maven => jvm::maven(&look),
+        Tool::Gradle => jvm::gradle(&look),
+        Tool::Gem => gem::setup(&look),
         Tool::Git => git::setup(&look),
     };
     let mut hosts: Vec<Entry> = Vec::new();
@@ -108,15 +147,31 @@ struct Look<'a> {
     files: &'a dyn Files,
 }
 
-impl Look<'_> {
+impl<'a> Look<'a> {
     /// An empty variable is none.
-    fn var(&self, name: &str) -> Option<&str> {
+    fn var(&self, name: &str) -> Option<&'a str> {
         let value = self.around.env.get(OsStr::new(name))?.to_str()?;
         (!value.is_empty()).then_some(value)
     }
 
     fn var_path(&self, name: &str) -> Option<PathBuf> {
         self.var(name).map(PathBuf::from).filter(|path| path.is_absolute())
+    }
+
+    /// For tools that do not look at the case of a name.
+    fn var_in_any_case(&self, name: &str) -> Option<&'a str> {
+        let fits = |known: &OsStr| known.to_str().is_some_and(|it| it.eq_ignore_ascii_case(name));
+        let mut found = self.around.env.iter().filter(|(known, _)| fits(known));
+        found.find_map(|(_, value)| value.to_str().filter(|value| !value.is_empty()))
+    }
+
+    /// A file of this name in each directory that the project is in, the outermost first.
+    fn above_project(&self, name: &str) -> Vec<PathBuf> {
+        let home = self.around.home;
+        let above = self.around.project.ancestors().skip(1).filter(|parent| Some(*parent) != home);
+        let mut files: Vec<PathBuf> = above.map(|parent| parent.join(name)).collect();
+        files.reverse();
+        files
     }
 
     fn in_home(&self, below: &str) -> Option<PathBuf> {

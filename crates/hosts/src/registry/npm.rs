@@ -5,30 +5,66 @@ use crate::Entry;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+/// Says the registry to npm, and to the others that read its settings.
+pub(super) const REGISTRY_VARIABLE: &str = "npm_config_registry";
+
 pub(super) fn setup(look: &Look<'_>) -> Setup {
-    let own = Variables::of(look);
-    let mut registries = BTreeMap::new();
-    for text in look.texts(settings_files(look, &own)) {
-        registries.extend(registries_in(&text, look));
-    }
-    let told = registries.iter().filter(|(key, _)| !own.0.contains_key(*key));
-    let variables = told
-        .filter_map(|(key, value)| {
-            Some((format!("npm_config_{key}"), url::without_secrets(value)?))
-        })
-        .collect();
-    let set = own.0.iter().filter(|(key, _)| is_registry(key));
-    registries.extend(set.map(|(key, value)| (key.clone(), (*value).to_owned())));
-    let mut hosts: Vec<Entry> =
-        registries.values().filter_map(|registry| url::entry(registry, Tool::Npm)).collect();
+    let npm = Npm::read(look);
+    let mut hosts = npm.hosts(Tool::Npm);
     // One that is set and no host is still set: npm would not fall back to the default either.
-    if !registries.contains_key("registry") {
+    if !npm.has_registry() {
         let built_in = built_in_files(look);
         hosts.extend(look.first(built_in, LONGEST_TEXT, |source| {
             built_in_registry(std::str::from_utf8(source).ok()?)
         }));
     }
-    Setup { hosts, variables, ..Setup::default() }
+    Setup { hosts, variables: npm.told(), ..Setup::default() }
+}
+
+/// The registries that npm's files and variables name, by their keys.
+pub(super) struct Npm<'env> {
+    by_variable: Variables<'env>,
+    in_files: BTreeMap<String, String>,
+}
+
+impl<'env> Npm<'env> {
+    pub(super) fn read(look: &Look<'env>) -> Self {
+        let by_variable = Variables::of(look);
+        let files = settings_files(look, &by_variable);
+        let mut npm = Self { by_variable, in_files: BTreeMap::new() };
+        npm.add_files(look, files);
+        npm
+    }
+
+    /// More files of the same form; what they say counts more.
+    pub(super) fn add_files(&mut self, look: &Look<'_>, files: impl IntoIterator<Item = PathBuf>) {
+        for text in look.texts(files) {
+            self.in_files.extend(registries_in(&text, look));
+        }
+    }
+
+    /// Whether one is set for packages without a scope.
+    pub(super) fn has_registry(&self) -> bool {
+        let key = "registry";
+        self.by_variable.0.contains_key(key) || self.in_files.contains_key(key)
+    }
+
+    pub(super) fn hosts(&self, tool: Tool) -> Vec<Entry> {
+        let mut registries: BTreeMap<&str, &str> =
+            self.in_files.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        let set = self.by_variable.0.iter().filter(|(key, _)| is_registry(key));
+        registries.extend(set.map(|(key, value)| (key.as_str(), *value)));
+        registries.values().filter_map(|registry| url::entry(registry, tool)).collect()
+    }
+
+    /// What the files say, as variables. What variables say already is not repeated.
+    pub(super) fn told(&self) -> Vec<(String, String)> {
+        let told = self.in_files.iter().filter(|(key, _)| !self.by_variable.0.contains_key(*key));
+        told.filter_map(|(key, value)| {
+            Some((format!("npm_config_{key}"), url::without_secrets(value)?))
+        })
+        .collect()
+    }
 }
 
 /// The settings that variables hold, by npm's names for them.
@@ -77,7 +113,7 @@ fn registries_in(text: &str, look: &Look<'_>) -> BTreeMap<String, String> {
     found
 }
 
-fn is_registry(key: &str) -> bool {
+pub(super) fn is_registry(key: &str) -> bool {
     key == "registry" || (key.starts_with('@') && key.ends_with(":registry"))
 }
 

@@ -2,6 +2,8 @@ use super::*;
 
 #[path = "git_tests.rs"]
 mod git;
+#[path = "more_tests.rs"]
+mod more;
 
 /// A host that has these files and no others.
 #[derive(Default)]

@@ -1,0 +1,18 @@
+//! What a tool uses by itself, where that cannot be read from the installed program.
+
+use super::{Tool, url};
+use crate::Entry;
+
+/// With a reason beside each.
+const HOSTS: &str = include_str!("../../../../resources/egress/registries.txt");
+
+pub(super) fn of(tool: Tool) -> Vec<Entry> {
+    let lines = HOSTS.lines().filter_map(|line| {
+        let mut words = line.split('#').next()?.split_whitespace();
+        Some((words.next()?, words.next()?))
+    });
+    lines
+        .filter(|(word, _)| *word == tool.word())
+        .filter_map(|(_, host)| url::at(host, 443, tool))
+        .collect()
+}

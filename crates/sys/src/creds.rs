@@ -230,13 +230,13 @@ pub fn try_regain_capability() -> std::result::Result<(), Errno> {
 }
 
 /// Makes uid 0 mean nothing, for good: no capabilities by exec or setuid, no ambient ones.
-/// See capabilities(7).
+/// See capabilities(7). `PR_SET_KEEPCAPS` stays open: it keeps what a process has, which is nothing, and ping and
+/// setpriv give up without it.
 pub fn lock_securebits() -> Result<()> {
     let bits = CapabilitiesSecureBits::NO_ROOT
         | CapabilitiesSecureBits::NO_ROOT_LOCKED
         | CapabilitiesSecureBits::NO_SETUID_FIXUP
         | CapabilitiesSecureBits::NO_SETUID_FIXUP_LOCKED
-        | CapabilitiesSecureBits::KEEP_CAPS_LOCKED
         | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE
         | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED;
     rustix::thread::set_capabilities_secure_bits(bits).call("prctl PR_SET_SECUREBITS")

@@ -34,6 +34,20 @@ fn locked_securebits_can_not_be_taken_back() {
     });
 }
 
+/// As ping(8) and setpriv(1) do when they start.
+#[test]
+fn keeping_capabilities_is_possible_and_keeps_none() {
+    in_child(|| {
+        become_namespace_root(CloneFlags::NONE);
+        lock_securebits().unwrap();
+        drop_all_capabilities().unwrap();
+        rustix::thread::set_keep_capabilities(true).unwrap();
+        let empty = Capabilities { effective: 0, permitted: 0, inheritable: 0 };
+        assert_eq!(capability_sets().unwrap(), empty);
+        assert_eq!(try_regain_capability(), Err(Errno::PERM));
+    });
+}
+
 #[test]
 fn no_new_privs_is_set() {
     in_child(|| {

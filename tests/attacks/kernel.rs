@@ -128,7 +128,6 @@ fn k04_every_rare_family_is_refused_alike() {
     for name in [
         "ax25",
         "packet",
-        "netlink-sock-diag",
         "netlink-netfilter",
         "rds",
         "can",

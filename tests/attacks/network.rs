@@ -28,6 +28,23 @@ fn n01_the_hosts_loopback_is_out_of_reach() {
         .check();
 }
 
+/// The kernel lists sockets by network namespace (`NETLINK_SOCK_DIAG`).
+///
+/// Proves: NET-2 namespace
+#[test]
+fn n01_the_hosts_sockets_are_not_listed() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    Attack::new("N01", "list the host's listening sockets with ss")
+        .proves(&["NET-2 namespace"])
+        .held_by(&["net-namespace"])
+        .command(move |_| strings(&["ss", "-Htln", &format!("sport = :{port}")]))
+        .succeeded(move |_, output| output.out().contains(&format!("127.0.0.1:{port}")))
+        .contained(|_, output| output.code() == 0 && output.out().is_empty())
+        .check();
+    drop(listener);
+}
+
 /// Proves: NET-2 abstract-sockets
 #[test]
 fn n01_abstract_sockets_of_the_host_are_out_of_reach() {

@@ -273,6 +273,7 @@ fn only_ordinary_sockets_can_be_made() {
         assert_eq!(socket(1, 1, 0), Action::Allow);
         assert_eq!(socket(1, 5, 0), Action::Allow, "local SOCK_SEQPACKET");
         assert_eq!(socket(16, 3, 0), Action::Allow, "NETLINK_ROUTE");
+        assert_eq!(socket(16, 3, 4), Action::Allow, "NETLINK_SOCK_DIAG");
         assert_eq!(socket(16, 3, 6), EAFNOSUPPORT, "NETLINK_XFRM");
         assert_eq!(socket(16, 3, 12), EAFNOSUPPORT, "NETLINK_NETFILTER");
         // Every other family: AF_PACKET 17, AF_RXRPC 33, AF_ALG 38, AF_VSOCK 40, AF_XDP 44 …
@@ -295,6 +296,7 @@ fn internet_sockets_can_be_switched_off() {
         }
         assert_eq!(ask(&program, arch, "socket", &[1, 1, 0]), Action::Allow);
         assert_eq!(ask(&program, arch, "socket", &[16, 3, 0]), Action::Allow);
+        assert_eq!(ask(&program, arch, "socket", &[16, 3, 4]), EAFNOSUPPORT, "it lists the host's");
     }
 }
 

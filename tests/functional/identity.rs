@@ -35,6 +35,40 @@ fn the_host_sees_no_process_of_roots_inside() {
     }
 }
 
+/// Servers look up the accounts that their settings name.
+///
+/// Proves: PROC-6 names
+#[test]
+fn accounts_of_the_host_are_found_by_name_and_the_own_one_by_id() {
+    let world = World::new();
+    let script = "getent passwd daemon; getent group daemon; getent passwd $(id -u) | cut -d: -f3";
+    let bare = world.bare("sh").args(["-c", script]).run();
+    let output = inside(&world, &[], script);
+    output.assert_code(0);
+    let accounts = |text: &str| text.lines().take(2).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(accounts(&output.out()), accounts(&bare.out()));
+    assert_eq!(accounts(&output.out()).len(), 2, "{}", bare.out());
+    let own = inside(
+        &world,
+        &[],
+        "id -un && id -gn && python3 -c 'import os; print(os.path.expanduser(\"~\"))'",
+    );
+    own.assert_code(0);
+    let home = world.home().display().to_string();
+    assert!(own.out().lines().count() == 3 && own.out().contains(&home), "{}", own.out());
+}
+
+/// ping(8), setpriv(1) and servers that change their id ask for it when they start.
+///
+/// Proves: PROC-6 securebits
+#[test]
+fn programs_may_ask_to_keep_the_capabilities_they_do_not_have() {
+    let world = World::new();
+    let output = inside(&world, &[], "setpriv --no-new-privs grep CapEff /proc/self/status");
+    output.assert_code(0);
+    assert_eq!(output.out(), "CapEff:\t0000000000000000\n", "{}", output.err());
+}
+
 /// Proves: PROC-6 capabilities-empty, PROC-6 bounding-set, PROC-6 securebits
 #[test]
 fn no_capability_is_left_and_none_can_be_gained() {

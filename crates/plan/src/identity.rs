@@ -15,6 +15,12 @@ const PREFERRED_COUNT: u32 = 60_000;
 const FALLBACK_COUNT: u32 = 5_000;
 /// What the kernel shows for ids without a mapping: must mean nobody in particular.
 const OVERFLOW_ID: u32 = 65_534;
+/// Accounts that every system has.
+const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\n\
+                      nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
+const GROUP: &str = "root:x:0:\nnogroup:x:65534:\n";
+/// The plan is printed, so it does not carry the accounts of a whole university.
+const LONGEST_NAMES: usize = 64 * 1024;
 /// The id inside for a command that root started.
 const INSIDE_ID: u32 = 1_000;
 
@@ -91,17 +97,32 @@ pub(crate) fn name_files(
     }
     let (uid, gid) = (identity.inside_uid, identity.inside_gid);
     let home = home.unwrap_or(Path::new("/")).display();
-    let passwd = format!(
-        "root:x:0:0:root:/root:/bin/bash\n\
-         {SANDBOX_USER}:x:{uid}:{gid}:{SANDBOX_USER}:{home}:/bin/bash\n\
-         nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
-    );
-    let group = format!("root:x:0:\n{SANDBOX_USER}:x:{gid}:\nnogroup:x:65534:\n");
-    [("/etc/passwd", passwd), ("/etc/group", group)]
+    let own_user = format!("{SANDBOX_USER}:x:{uid}:{gid}:{SANDBOX_USER}:{home}:/bin/bash\n");
+    let own_group = format!("{SANDBOX_USER}:x:{gid}:\n");
+    let files = [("/etc/passwd", PASSWD, own_user, uid), ("/etc/group", GROUP, own_group, gid)];
+    files
         .into_iter()
-        .filter(|(target, _)| host.kind(Path::new(target)) == Some(EntryKind::File))
-        .map(|(target, content)| MountOp::File { target: target.into(), content, mode: READ_ONLY })
+        .filter(|(target, ..)| host.kind(Path::new(target)) == Some(EntryKind::File))
+        .map(|(target, usual, own, id)| {
+            let others = others_in(Path::new(target), id, host).unwrap_or_else(|| usual.to_owned());
+            MountOp::File { target: target.into(), content: own + &others, mode: READ_ONLY }
+        })
         .collect()
+}
+
+/// The host's lines, but for those that have our name or id: servers look up the accounts that their settings
+/// name. None where there is nothing to read.
+fn others_in(file: &Path, id: u32, host: &Host<'_>) -> Option<String> {
+    let bytes = host.read_part(file, 0, LONGEST_NAMES + 1)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let is_ours = |line: &str| {
+        let mut fields = line.split(':');
+        fields.next() == Some(SANDBOX_USER)
+            || fields.nth(1).is_some_and(|field| field.parse() == Ok(id))
+    };
+    let others = text.lines().filter(|line| !line.is_empty() && !is_ours(line));
+    let others: String = others.map(|line| format!("{line}\n")).collect();
+    (!others.is_empty() && bytes.len() <= LONGEST_NAMES).then_some(others)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Variables and the working directory (PROC-8).
 
+use std::os::unix::net::UnixListener;
+
 use palisade_testkit::World;
 
 use crate::inside::{host_script, inside};
@@ -34,6 +36,35 @@ fn the_environment_is_inherited_without_what_looks_like_a_secret() {
     assert!(output.out().contains("\nSANDBOX_SESSION="), "{}", output.out());
     let report = output.report.unwrap().to_string();
     assert!(report.contains("GITHUB_TOKEN") && !report.contains("hidden value"), "{report}");
+}
+
+/// Each names something of the host that is not inside: a program would write, wait or fail there.
+///
+/// Proves: PROC-8 misleading
+#[test]
+fn variables_that_name_what_is_not_inside_are_not_passed_on() {
+    let world = World::new();
+    let outside = world.outside().display().to_string();
+    let socket = world.outside().join("server.sock");
+    let _listener = UnixListener::bind(&socket).unwrap();
+    world.write("outside/agent.js", "");
+    let script = "echo x >\"$TMPDIR/made\" && mktemp >/dev/null && node -p '6 * 7'; env";
+    let output = world
+        .sandbox_run([""; 0], ["sh", "-c", script])
+        .env("TMPDIR", &outside)
+        .env("XDG_CACHE_HOME", format!("{outside}/cache"))
+        .env("TMUX", format!("{},1,0", socket.display()))
+        .env("NODE_OPTIONS", format!("--require {outside}/agent.js"))
+        .run();
+    output.assert_code(0);
+    assert!(output.out().starts_with("42\n"), "{}{}", output.out(), output.err());
+    assert!(output.out().contains("\nTMPDIR=/tmp\n"), "{}", output.out());
+    assert!(!output.out().contains(&outside), "{}", output.out());
+    let bare = world.bare("node").args(["-p", "1"]).env("NODE_OPTIONS", "--require /no/such").run();
+    assert_ne!(bare.code(), 0, "node starts without what it is to load, so nothing was shown");
+
+    let plan = world.sandbox(["plan", "--", "true"]).env("TMPDIR", &outside).run();
+    assert!(plan.out().contains("TMPDIR: /tmp inside"), "{}", plan.out());
 }
 
 /// Proves: PROC-8 clean

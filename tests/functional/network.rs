@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use palisade_testkit::World;
+use palisade_testkit::{World, am_root, landlock_abi};
 
 const NO_FLAGS: [&str; 0] = [];
 const PYTHON: &str = "/usr/bin/python3";
@@ -19,6 +19,126 @@ fn a_server_and_its_client_meet_on_the_loopback() {
     let output = world.sandbox_run(NO_FLAGS, [PYTHON, "-c", script]).run();
     output.assert_code(0);
     assert_eq!(output.out(), "hello\nhello\n");
+}
+
+/// Proves: NET-2 sockets-listed
+#[test]
+fn ss_lists_the_sandboxs_own_sockets_and_no_others() {
+    let world = World::new();
+    let outside = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = outside.local_addr().unwrap().port();
+    let script = "import socket,subprocess\n\
+        tcp=socket.create_server(('127.0.0.1',0)); unix=socket.socket(socket.AF_UNIX)\n\
+        unix.bind('/tmp/listed.sock'); unix.listen()\n\
+        print(tcp.getsockname()[1]); print(subprocess.check_output(['ss','-Htlnp'],text=True))\n\
+        print(subprocess.check_output(['ss','-Hxl'],text=True))";
+    for flags in [&[][..], &["--allow-host", "api.example"]] {
+        let output = world.sandbox_run(flags, [PYTHON, "-c", script]).run();
+        output.assert_code(0);
+        let (own, listed) = output.out().split_once('\n').unwrap();
+        assert!(listed.contains(&format!("127.0.0.1:{own} ")), "{flags:?}: {}", output.out());
+        assert!(listed.contains("python3"), "whose it is: {}", output.out());
+        assert!(listed.contains("/tmp/listed.sock"), "{}", output.out());
+        assert!(!listed.contains(&format!(":{port} ")), "{}", output.out());
+    }
+}
+
+/// Proves: NET-2 sockets-listed
+#[test]
+fn sockets_of_a_network_that_is_shared_and_closed_are_not_listed() {
+    if am_root() || landlock_abi() == 0 {
+        eprintln!("skipped: needs an ordinary user and Landlock");
+        return;
+    }
+    let world = World::new();
+    let script = "import socket,errno\n\
+        try: socket.socket(socket.AF_NETLINK,socket.SOCK_RAW,4); print('open')\n\
+        except OSError as e: print(errno.errorcode[e.errno])\n";
+    let shared = ["--level", "1", "--no-userns"];
+    let output = world.sandbox_run(shared, [PYTHON, "-c", script]).run();
+    assert_eq!(output.out(), "EAFNOSUPPORT\n", "{}", output.err());
+    let approved = ["--level", "1", "--no-userns", "--network", "host"];
+    let output = world.sandbox_run(approved, [PYTHON, "-c", script]).run();
+    assert_eq!(output.out(), "open\n", "{}", output.err());
+}
+
+/// Names are looked up in turn: the answer of the C library, and how long it took.
+const OWN_NAME: &str = "import socket,time\n\
+    start=time.monotonic(); own=socket.gethostname()\n\
+    address=socket.gethostbyname(own)\n\
+    print(own, address.startswith('127.'), socket.getfqdn()==own, time.monotonic()-start<2)\n\
+    s=socket.create_server((own,0)); socket.create_connection((own,s.getsockname()[1])); print('met')\n";
+
+/// Proves: NET-2 own-name
+#[test]
+fn the_own_host_name_is_found_in_every_network_mode() {
+    let world = World::new();
+    for flags in [
+        &[][..],
+        &["--view", "minimal"],
+        &["--static"],
+        &["--allow-host", "api.example"],
+        &["--network", "host"],
+        &["--hostname", "builder"],
+    ] {
+        let name = if flags.contains(&"builder") { "builder" } else { "sandbox" };
+        let output = world.sandbox_run(flags, [PYTHON, "-c", OWN_NAME]).run();
+        output.assert_code(0);
+        assert_eq!(output.out(), format!("{name} True True True\nmet\n"), "{flags:?}");
+    }
+    // The host's own name, which a host finds in its own ways; without a network there is only the file.
+    let output = world.sandbox_run(["--level", "1"], [PYTHON, "-c", OWN_NAME]).run();
+    output.assert_code(0);
+    assert!(output.out().ends_with(" True\nmet\n"), "{}", output.out());
+}
+
+/// Proves: NET-2 own-name
+#[test]
+fn other_names_fail_at_once_without_a_network() {
+    let world = World::new();
+    let script = "import socket,time\n\
+        start=time.monotonic()\n\
+        try: socket.getaddrinfo('name.example',80)\n\
+        except socket.gaierror as e: print(e.errno in (socket.EAI_AGAIN,socket.EAI_NONAME))\n\
+        print(time.monotonic()-start<2)\n\
+        print('timeout:0' in open('/etc/resolv.conf').read())\n";
+    for flags in [&[][..], &["--level", "1"], &["--view", "minimal"]] {
+        let output = world.sandbox_run(flags, [PYTHON, "-c", script]).run();
+        output.assert_code(0);
+        assert_eq!(output.out(), "True\nTrue\nTrue\n", "{flags:?}");
+    }
+}
+
+/// Proves: NET-2 loopback
+#[test]
+fn the_own_loopback_answers_a_ping_and_has_low_ports() {
+    let world = World::new();
+    let script = "import socket,struct\n\
+        s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM,socket.IPPROTO_ICMP); s.settimeout(5)\n\
+        s.sendto(struct.pack('!BBHHH',8,0,0,0,1)+b'hello',('127.0.0.1',0)); print(s.recv(100)[8:].decode())\n\
+        for port in (80,443): socket.create_server(('127.0.0.1',port))\n\
+        print('bound')\n";
+    for flags in [&[][..], &["--level", "1"], &["--allow-host", "api.example:22"]] {
+        let output = world.sandbox_run(flags, [PYTHON, "-c", script]).run();
+        output.assert_code(0);
+        assert_eq!(output.out(), "hello\nbound\n", "{flags:?}: {}", output.err());
+    }
+}
+
+/// Packet rules lead connections to the lowest ports of our own address.
+///
+/// Proves: NET-5 fence-stays
+#[test]
+fn the_lowest_ports_are_not_the_commands_where_connections_are_led_to_them() {
+    let world = World::new();
+    let script = "import socket,errno\n\
+        for port in (1,2):\n\
+        \x20 for kind in (socket.SOCK_STREAM,socket.SOCK_DGRAM):\n\
+        \x20  try: socket.socket(socket.AF_INET,kind).bind(('0.0.0.0',port)); print('bound')\n\
+        \x20  except OSError as e: print(errno.errorcode[e.errno])\n";
+    let output = world.sandbox_run(["--allow-host", "api.example"], [PYTHON, "-c", script]).run();
+    output.assert_code(0);
+    assert_eq!(output.out(), "EACCES\n".repeat(4));
 }
 
 /// Proves: NET-2 same-port

@@ -112,6 +112,25 @@ fn a_program_can_have_terminals_of_its_own() {
     assert_eq!(output.out(), "/dev/pts/0\nb'x\\n'\n");
 }
 
+/// Proves: FS-7 older-names
+#[test]
+fn the_older_names_of_run_lead_to_it() {
+    let older = [("/var/run", "/run"), ("/var/lock", "/run/lock")];
+    let world = World::new();
+    for (name, place) in older {
+        if !std::fs::canonicalize(name).is_ok_and(|found| found == std::path::Path::new(place)) {
+            println!("not tried: {name} is no link to {place} here");
+            continue;
+        }
+        let script = format!("echo own >{name}/made.pid && cat {place}/made.pid");
+        for flags in [&[][..], &["--static"], &["--view", "minimal"]] {
+            let output = inside(&world, flags, &script);
+            assert_eq!(output.out(), "own\n", "{flags:?}: {}", output.err());
+        }
+        assert!(!std::path::Path::new(place).join("made.pid").exists(), "it is the host's");
+    }
+}
+
 /// Proves: FS-7 private-tmp, FS-7 private-var-tmp, FS-7 private-run, FS-7 private-shm
 #[test]
 fn temporary_directories_are_empty_writable_and_forgotten() {

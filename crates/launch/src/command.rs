@@ -22,6 +22,7 @@ use palisade_sys::fdpass::{recv_with_fds, send_with_fds};
 use palisade_sys::proc::{self, Limit, sig};
 use palisade_sys::{At as _, Mode, creds, tty};
 use rustix::net::SendFlags;
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -40,6 +41,8 @@ pub(crate) struct Start<'a> {
     /// To the broker; closes by itself as well.
     pub(crate) usher: Option<BorrowedFd<'a>>,
     pub(crate) umask: Mode,
+    /// The host's `/proc/sys/net`, until it is used.
+    pub(crate) network_settings: Cell<Option<OwnedFd>>,
 }
 
 /// Ends in exec, or in a report to pid 1 why not.
@@ -156,6 +159,9 @@ fn make_network(start: &Start<'_>, inside: &Namespaced) -> Result<(), LaunchErro
         return Ok(());
     }
     unshare(CloneFlags::NEWNET).during("creating the network namespace")?;
+    if let Some(directory) = start.network_settings.take() {
+        network::apply_settings(&directory, &inside.network_settings);
+    }
     if inside.loopback
         && let Some(made) = network::set_up(start.plan)?
     {

@@ -7,15 +7,17 @@ use crate::error::{During, LaunchError};
 use palisade_egress::Published;
 use palisade_hosts::{INSIDE_V4, INSIDE_V6, PROXY_PORT};
 use palisade_netlink::{Families, Fence, Socket, block, fence, loopback_for_everything};
-use palisade_plan::model::{Egress, NatPlan, Plan, ProxyPlan};
+use palisade_plan::model::{Confinement, Egress, NatPlan, Plan, ProxyPlan};
 use palisade_sys::fdpass::MAX_FDS;
 use palisade_sys::{At as _, Result, net};
+use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 const STEP: &str = "setting up the sandbox's network";
-/// Packet rules lead everything here. Nobody binds the lowest ports, and the command may not.
+/// Packet rules lead everything here. Nobody binds the lowest ports, and the command may not: the plan leaves them out
+/// of what it may bind (`plan/src/namespaces.rs`).
 const TCP_PORT: u16 = 1;
 const DNS_PORT: u16 = 2;
 const DNS: u16 = 53;
@@ -138,6 +140,29 @@ pub(crate) fn set_up(plan: &Plan) -> std::result::Result<Option<InsideNetwork>, 
         .with_mend("sudo modprobe nf_tables, or allow fewer ports"));
     }
     Ok(Some(inside))
+}
+
+/// Where settings of the network are written. Opened before the root changes: that of the sandbox is read-only, and
+/// when it is changed is another process's business. None where nothing is to be set, or there is no such place.
+pub(crate) fn open_settings(plan: &Plan) -> Option<OwnedFd> {
+    match &plan.confinement {
+        Confinement::Namespaces(inside) if !inside.network_settings.is_empty() => {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            rustix::fs::open("/proc/sys/net", flags, Mode::empty()).ok()
+        }
+        _ => None,
+    }
+}
+
+/// In the new namespace: names below that directory are those of the caller's namespace. None of the settings is a
+/// wall. Where they cannot be written, the kernel's own stay.
+pub(crate) fn apply_settings(directory: &OwnedFd, settings: &[(&'static str, String)]) {
+    for (name, value) in settings {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        if let Ok(file) = rustix::fs::openat(directory, *name, flags, Mode::empty()) {
+            let _ = rustix::io::write(file, value.as_bytes());
+        }
+    }
 }
 
 /// Before there is a link: the ranges that are never to be reached by it. Without these rules there is no run.

@@ -13,7 +13,7 @@ use crate::model::{
 };
 use crate::reach::Reach;
 use crate::seccomp::Unheld;
-use crate::see::{self, Outside, Seen};
+use crate::see::{self, Outside, Seen, SeenOn};
 use crate::selfcheck::{self, Walls};
 use crate::{environment, gate, guard, identity, landlock, namespaces, project, promises, seccomp};
 use palisade_policy::model::{Level, Mode, NetworkMode, Policy, View};
@@ -102,14 +102,16 @@ fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept
     let identity = identity::choose(&policy.process, &request.session, request.facts)?;
     let mut seen = see::see(policy, request.facts, host, Outside::Absent, request.missing)?;
     add_name_files(&identity, request.facts, host, &mut seen);
-    let way_out = way_out(request, host, &mut seen)?;
+    let hostname = if namespaces.uts { &policy.process.hostname } else { &request.facts.hostname };
+    let way_out = way_out(request, hostname, host, &mut seen)?;
     let mounts: Vec<MountOp> = seen.view.ops.values().cloned().collect();
     let guard = guard_names(request, host, &mounts, Mounted::Yes, &mut seen)?;
     let landlock = landlock::second_floor(request.facts, &mounts, guard.as_ref());
     let gate = gate::choose(policy, request.facts, host, &mounts, &seen.denied);
     let hostname = namespaces.uts.then(|| policy.process.hostname.clone());
     let loopback = namespaces.net;
-    let inside = Namespaced { namespaces, identity, mounts, hostname, loopback };
+    let network_settings = namespaces::network_settings(policy, &identity);
+    let inside = Namespaced { namespaces, identity, mounts, hostname, loopback, network_settings };
     let kept = Kept {
         confinement: Confinement::Namespaces(Box::new(inside)),
         landlock,
@@ -131,14 +133,25 @@ fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept
     Ok((seen, kept))
 }
 
-fn way_out(request: &Request<'_>, host: &Host<'_>, seen: &mut Seen) -> Result<WayOut, PlanError> {
+fn way_out(
+    request: &Request<'_>,
+    hostname: &str,
+    host: &Host<'_>,
+    seen: &mut Seen,
+) -> Result<WayOut, PlanError> {
     let (policy, facts) = (request.policy, request.facts);
     let chosen = egress::choose(policy, facts, host)?;
-    let hostname = &policy.process.hostname;
-    let trusted = chosen
-        .egress
-        .as_ref()
-        .and_then(|egress| egress::add_files(egress, hostname, facts, host, &mut seen.view));
+    let egress = chosen.egress.as_ref();
+    let naming = egress::Naming {
+        network: policy.network.mode,
+        egress,
+        hostname,
+        is_own_hostname: hostname != facts.hostname,
+        denied: &seen.denied,
+    };
+    egress::add_name_files(&naming, host, &mut seen.view);
+    let trusted =
+        egress.and_then(|egress| egress::add_authority(egress, facts, host, &mut seen.view));
     Ok(WayOut { chosen, trusted })
 }
 
@@ -258,8 +271,9 @@ fn finish(
     let inside = environment::Inside {
         session: &request.session,
         home: seen.home.as_deref(),
+        hostname: hostname(&kept.confinement, facts),
         cwd: &seen.cwd,
-        has_dir: &|dir| seen.has_dir(dir, host),
+        sight: &SeenOn { seen: &seen, host },
         egress: kept.way_out.chosen.egress.as_ref(),
         credentials: &credentials,
         trusted: kept.way_out.trusted.as_deref(),
@@ -278,7 +292,7 @@ fn finish(
     notes.append(&mut kept.way_out.chosen.notes);
     let seen_notes = seen.notes.into_iter().chain(seen.view.notes);
     notes.extend(seen_notes.map(|text| Note::new(Weight::Important, text)));
-    notes.extend(environment.note().map(|text| Note::new(Weight::Routine, text)));
+    notes.extend(environment.notes().into_iter().map(|text| Note::new(Weight::Routine, text)));
     let command =
         Command { argv: request.command.clone(), cwd: seen.cwd, env: environment.entries };
     let about_programs = list_executables(policy, facts, host, &command, &mut kept)?;
@@ -326,6 +340,14 @@ fn finish(
     plan.promises = promises::of(&plan, policy);
     plan.promises.extend(promises::waived(&kept.assigned.waived));
     Ok(plan)
+}
+
+/// What `gethostname(2)` gives inside.
+fn hostname<'a>(confinement: &'a Confinement, facts: &'a HostFacts) -> &'a str {
+    match confinement {
+        Confinement::Namespaces(inside) => inside.hostname.as_deref().unwrap_or(&facts.hostname),
+        Confinement::NoNamespaces | Confinement::None => &facts.hostname,
+    }
 }
 
 /// Landlock tells programs apart, where the policy lists them. Returns what a person should know.

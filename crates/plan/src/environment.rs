@@ -1,4 +1,10 @@
-//! The command's environment (PROC-8): what the policy lets through, less what looks like a secret.
+//! The command's environment (PROC-8): what the policy lets through, less what looks like a secret, and less what
+//! names something that is not there inside.
+
+mod absent;
+
+use absent::Misleading;
+pub(crate) use absent::Sight;
 
 use crate::egress::{AUTHORITY, CredentialPlan, CredentialSource, Egress, PROXY_VARIABLES};
 use crate::facts::HostFacts;
@@ -13,8 +19,6 @@ use std::sync::LazyLock;
 
 /// For the clean mode: where programs are on every distribution.
 const CLEAN_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Names that say where temporary files go, and where a shell has been: it looks there when it starts.
-const DIRECTORIES: [&str; 5] = ["TMPDIR", "TMP", "TEMP", "PWD", "OLDPWD"];
 /// What no proxy leads to.
 const OWN_LOOPBACK: &str = "localhost,127.0.0.0/8,127.0.0.1,::1";
 /// Name a file that holds everybody who is trusted.
@@ -37,9 +41,10 @@ pub(crate) struct Inside<'a> {
     pub(crate) session: &'a str,
     /// The home directory inside, if the view gives it another place than the host.
     pub(crate) home: Option<&'a Path>,
+    /// What `gethostname(2)` gives.
+    pub(crate) hostname: &'a str,
     pub(crate) cwd: &'a Path,
-    /// Whether a directory is in the view, for `TMPDIR`.
-    pub(crate) has_dir: &'a dyn Fn(&Path) -> bool,
+    pub(crate) sight: &'a dyn Sight,
     pub(crate) egress: Option<&'a Egress>,
     /// Secrets that are not inside, whether there is a way out or not.
     pub(crate) credentials: &'a [CredentialPlan],
@@ -52,17 +57,19 @@ pub(crate) struct Environment {
     pub(crate) entries: Vec<(OsString, OsString)>,
     /// Names only: the values are the secret.
     pub(crate) removed: Vec<String>,
+    pub(crate) misleading: Misleading,
 }
 
 impl Environment {
     /// For people.
-    pub(crate) fn note(&self) -> Option<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         let names = self.removed.join(", ");
-        (!names.is_empty()).then(|| {
+        let secrets = (!names.is_empty()).then(|| {
             format!(
                 "not passed on, by names that look like secrets: {names}; --env NAME passes one on"
             )
-        })
+        });
+        secrets.into_iter().chain(self.misleading.notes()).collect()
     }
 }
 
@@ -87,7 +94,10 @@ pub(crate) fn build(process: &Process, facts: &HostFacts, inside: &Inside<'_>) -
         }
         EnvMode::Clean => env.extend(clean(facts)),
     }
-    drop_absent_directories(&mut env, facts, inside);
+    let misleading = absent::drop_misleading(&mut env, inside.sight);
+    if own::runtime_dir(facts).is_none() {
+        env.remove(OsStr::new("XDG_RUNTIME_DIR"));
+    }
     if let Some(home) = inside.home {
         env.insert("HOME".into(), home.into());
     }
@@ -105,7 +115,7 @@ pub(crate) fn build(process: &Process, facts: &HostFacts, inside: &Inside<'_>) -
         Some(Egress::Nat(_)) | None => None,
     };
     if let Some(proxy) = proxy {
-        env.extend(proxy_variables());
+        env.extend(proxy_variables(inside.hostname));
         if proxy.intercept {
             env.extend(trust_variables(inside));
         }
@@ -114,14 +124,15 @@ pub(crate) fn build(process: &Process, facts: &HostFacts, inside: &Inside<'_>) -
     put_placeholders(&mut env, inside.credentials);
     env.insert("SANDBOX".into(), "1".into());
     env.insert("SANDBOX_SESSION".into(), inside.session.into());
-    Environment { entries: env.into_iter().collect(), removed }
+    Environment { entries: env.into_iter().collect(), removed, misleading }
 }
 
 /// For programs that know of proxies: the same way out, with an answer that says why if it is closed.
-fn proxy_variables() -> Vec<(OsString, OsString)> {
+fn proxy_variables(hostname: &str) -> Vec<(OsString, OsString)> {
     let proxy = format!("http://{INSIDE_V4}:{PROXY_PORT}");
     let to_proxy = PROXY_VARIABLES.map(|name| (name.into(), (&proxy).into()));
-    let past_it = ["NO_PROXY", "no_proxy"].map(|name| (name.into(), OWN_LOOPBACK.into()));
+    let own = format!("{OWN_LOOPBACK},{hostname}");
+    let past_it = ["NO_PROXY", "no_proxy"].map(|name| (name.into(), (&own).into()));
     to_proxy.into_iter().chain(past_it).collect()
 }
 
@@ -158,22 +169,6 @@ fn clean(facts: &HostFacts) -> Vec<(OsString, OsString)> {
     env.extend(facts.home.as_ref().map(|home| ("HOME".into(), home.into())));
     env.extend(facts.user_name.as_ref().map(|name| ("USER".into(), name.into())));
     env
-}
-
-/// Variables that name a directory of the host which is not in the view would only mislead.
-fn drop_absent_directories(
-    env: &mut BTreeMap<OsString, OsString>,
-    facts: &HostFacts,
-    inside: &Inside<'_>,
-) {
-    for name in DIRECTORIES {
-        if env.get(OsStr::new(name)).is_some_and(|dir| !(inside.has_dir)(Path::new(dir))) {
-            env.remove(OsStr::new(name));
-        }
-    }
-    if own::runtime_dir(facts).is_none() {
-        env.remove(OsStr::new("XDG_RUNTIME_DIR"));
-    }
 }
 
 /// `*` at either end of a name stands for any text. Upper case, as are the names it is held against.

@@ -1,12 +1,34 @@
 use super::*;
 use crate::fake::{policy, user};
 
+/// Nothing is there but `/tmp`.
+struct OnlyTmp;
+
+impl Sight for OnlyTmp {
+    fn has_dir(&self, path: &Path) -> bool {
+        path.starts_with("/tmp")
+    }
+
+    fn can_make(&self, path: &Path) -> bool {
+        path.starts_with("/tmp")
+    }
+
+    fn hides(&self, _path: &Path) -> bool {
+        false
+    }
+
+    fn hides_socket(&self, _path: &Path) -> bool {
+        false
+    }
+}
+
 fn env(process: &Process, facts: &HostFacts) -> Environment {
     let inside = Inside {
         session: "s-1",
         home: None,
+        hostname: "sandbox",
         cwd: &facts.cwd,
-        has_dir: &|dir| dir.starts_with("/tmp"),
+        sight: &OnlyTmp,
         egress: None,
         credentials: &[],
         trusted: None,
@@ -55,7 +77,7 @@ fn secrets_are_taken_out_by_name() {
     for name in plain {
         assert_eq!(get(&built, name), Some("value"), "{name}");
     }
-    let note = built.note().unwrap();
+    let note = built.notes().remove(0);
     assert!(secret.iter().all(|name| note.contains(name)), "{note}");
     assert!(!note.contains("value"), "{note}");
 }
@@ -89,7 +111,7 @@ fn the_modes_pass_on_what_they_say() {
 }
 
 #[test]
-fn variables_that_name_absent_directories_are_dropped() {
+fn variables_that_name_absent_directories_are_not_passed_on() {
     let mut facts = user();
     for (name, value) in
         [("TMPDIR", "/home/u/tmp"), ("TMP", "/tmp"), ("XDG_RUNTIME_DIR", "/home/u/run")]
@@ -97,7 +119,7 @@ fn variables_that_name_absent_directories_are_dropped() {
         facts.env.insert(name.into(), value.into());
     }
     let built = env(&policy().process, &facts);
-    assert_eq!(get(&built, "TMPDIR"), None);
+    assert_eq!(get(&built, "TMPDIR"), Some("/tmp"));
     assert_eq!(get(&built, "TMP"), Some("/tmp"));
     assert_eq!(get(&built, "XDG_RUNTIME_DIR"), None);
     facts.env.insert("XDG_RUNTIME_DIR".into(), "/run/user/1000".into());

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 pub struct HostFacts {
     pub uid: u32,
     pub gid: u32,
+    /// As `gethostname(2)` gives it.
+    pub hostname: String,
     /// The caller's login name, if it has one.
     pub user_name: Option<String>,
     /// Absolute; from `$HOME`, else from the password database.

@@ -139,6 +139,7 @@ pub(crate) fn user() -> HostFacts {
     HostFacts {
         uid: 1000,
         gid: 1000,
+        hostname: "machine".to_owned(),
         user_name: Some("u".to_owned()),
         home: Some("/home/u".into()),
         cwd: "/home/u/project".into(),

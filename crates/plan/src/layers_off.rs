@@ -181,6 +181,7 @@ fn take_out_of_namespaces(inside: &mut Namespaced, layer: Layer) {
         Layer::NetNamespace => {
             inside.namespaces.net = false;
             inside.loopback = false;
+            inside.network_settings.clear();
         }
         Layer::IpcNamespace => {
             inside.namespaces.ipc = false;

@@ -145,6 +145,10 @@ pub struct Namespaced {
     pub hostname: Option<String>,
     /// Whether to bring up `lo` in the new network namespace.
     pub loopback: bool,
+    /// Settings of the new network namespace: names below `/proc/sys/net`, and values. Where the host lets nobody
+    /// write there, as in some containers, they stay as the kernel has them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub network_settings: Vec<(&'static str, String)>,
 }
 
 /// The user namespace is always new.

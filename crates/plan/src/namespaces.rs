@@ -1,11 +1,14 @@
 //! Which namespaces a level means, and what can not be had without them (POL-1, PROC-4, NET-1).
 
 use crate::error::PlanError;
-use crate::model::Namespaces;
+use crate::model::{Identity, Namespaces};
 use palisade_policy::model::{Level, NetworkMode, OnAsk, Policy};
 
 /// The name that a policy leaves alone.
 pub(crate) const DEFAULT_HOSTNAME: &str = "sandbox";
+/// That the command may bind. The ones below are those of the listeners that packet rules lead to
+/// (`launch/src/network.rs`).
+const LOWEST_PORT: u16 = 3;
 
 /// Asked for by name where no question is ever asked, they would mean nothing.
 pub(crate) fn refuse_unasked(policy: &Policy, asks: bool) -> Result<(), PlanError> {
@@ -39,6 +42,25 @@ pub(crate) fn choose(policy: &Policy) -> Result<Namespaces, PlanError> {
         cgroup: full,
         time_offset: policy.process.time_offset,
     })
+}
+
+/// What a new network namespace has otherwise than a host that is in use.
+pub(crate) fn network_settings(
+    policy: &Policy,
+    identity: &Identity,
+) -> Vec<(&'static str, String)> {
+    let mode = policy.network.mode;
+    let mut settings = Vec::new();
+    if mode != NetworkMode::Host {
+        // Nobody may send a ping in a new namespace, where systemd opens it to all groups of a host.
+        let group = identity.inside_gid;
+        settings.push(("ipv4/ping_group_range", format!("{group} {group}")));
+    }
+    // Nobody trusts low ports of a network that no other machine is in. By a link they would be seen outside.
+    if matches!(mode, NetworkMode::None | NetworkMode::Proxy) {
+        settings.push(("ipv4/ip_unprivileged_port_start", LOWEST_PORT.to_string()));
+    }
+    settings
 }
 
 /// What the level without namespaces can not do.

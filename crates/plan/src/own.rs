@@ -4,7 +4,7 @@
 
 use crate::denied::{Class, Denied};
 use crate::facts::{EntryKind, HostFacts};
-use crate::host::Host;
+use crate::host::{Host, Link};
 use crate::model::MountOp;
 use palisade_policy::model::{Filesystem, Level};
 use std::collections::BTreeMap;
@@ -73,6 +73,16 @@ pub(crate) fn runtime_dir(facts: &HostFacts) -> Option<PathBuf> {
     (dir.parent() == Some(Path::new("/run/user"))).then_some(dir)
 }
 
+/// The host's older names for parts of `/run`, which programs still use.
+pub(crate) fn links(host: &Host<'_>) -> Vec<Link> {
+    let found = ["/var/run", "/var/lock"].map(|name| host.resolve(Path::new(name)));
+    let links = found.into_iter().map(|found| match found {
+        Ok(found) => found.links,
+        Err(missing) => missing.links,
+    });
+    links.flatten().filter(|link| link.place.starts_with("/var")).collect()
+}
+
 /// The steps, less what the policy denies.
 pub(crate) fn mounts(
     filesystem: &Filesystem,
@@ -91,6 +101,7 @@ pub(crate) fn mounts(
         ops.push(MountOp::Blank { target: target.into(), optional: true });
     }
     ops.push(tmpfs("/run", 0o755, None, false));
+    ops.push(MountOp::Dir { target: "/run/lock".into(), mode: 0o1777 });
     if let Some(target) = runtime_dir(facts) {
         ops.push(MountOp::Dir { target, mode: 0o700 });
     }

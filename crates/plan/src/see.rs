@@ -3,6 +3,7 @@
 use crate::build::Missing;
 use crate::compose::{Parts, Technique, compose};
 use crate::denied::Denied;
+use crate::environment::Sight;
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
 use crate::grant::{Grant, Granter, Origin};
@@ -44,7 +45,37 @@ pub(crate) enum Outside {
     Everything,
 }
 
+/// What was seen, for those who ask by path.
+pub(crate) struct SeenOn<'a> {
+    pub(crate) seen: &'a Seen,
+    pub(crate) host: &'a Host<'a>,
+}
+
+impl Sight for SeenOn<'_> {
+    fn has_dir(&self, path: &Path) -> bool {
+        self.seen.has_dir(path, self.host)
+    }
+
+    fn can_make(&self, path: &Path) -> bool {
+        // Without a view of its own the answer is Landlock's: what is named stays named.
+        self.seen.outside != Outside::Absent || self.seen.view.can_make(path)
+    }
+
+    fn hides(&self, path: &Path) -> bool {
+        self.seen.hidden(path, self.host).is_some()
+    }
+
+    fn hides_socket(&self, path: &Path) -> bool {
+        self.seen.hidden(path, self.host) == Some(EntryKind::Other)
+    }
+}
+
 impl Seen {
+    fn hidden(&self, path: &Path, host: &Host<'_>) -> Option<EntryKind> {
+        let has_view = self.outside == Outside::Absent;
+        has_view.then(|| self.view.hidden(path, host)).flatten()
+    }
+
     pub(crate) fn has_dir(&self, dir: &Path, host: &Host<'_>) -> bool {
         let is_reachable = match self.outside {
             Outside::Absent => false,
@@ -120,6 +151,7 @@ pub(crate) fn see(
     if is_minimal && !project.is_empty() {
         put_in_workspace(&mut asked.grants, &root);
     }
+    links.extend(own::links(host));
     if let Some(text) = &filesystem.root_path {
         let contents = granter.root_path(text)?;
         links.extend(contents.links);

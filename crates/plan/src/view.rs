@@ -2,7 +2,7 @@
 
 use crate::facts::EntryKind;
 use crate::host::Host;
-use crate::model::{MountOp, NodeKind};
+use crate::model::{Access, MountOp, NodeKind};
 use palisade_policy::model::Approval;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
@@ -48,6 +48,31 @@ impl Composition {
         for (target, mode) in loose {
             self.ops.insert(target.clone(), MountOp::Frame { target, mode });
         }
+    }
+
+    /// Whether the command can make something at this path.
+    pub(crate) fn can_make(&self, path: &Path) -> bool {
+        let at = self.ops.get(path).or_else(|| self.standing_above(path));
+        match at {
+            Some(MountOp::Tmpfs { mode, .. }) => mode & 0o200 != 0,
+            Some(MountOp::Bind { access, .. }) => *access == Access::ReadWrite,
+            Some(MountOp::Overlay { .. }) => true,
+            _ => false,
+        }
+    }
+
+    /// What the host has at this path and the command will not find. Looked for only where nothing of the host is bound.
+    pub(crate) fn hidden(&self, path: &Path, host: &Host<'_>) -> Option<EntryKind> {
+        if self.is_bound(path) {
+            return None;
+        }
+        let found = host.resolve(path).ok()?;
+        (!self.is_bound(&found.path)).then_some(found.kind)
+    }
+
+    fn is_bound(&self, path: &Path) -> bool {
+        let at = self.ops.get(path).or_else(|| self.standing_above(path));
+        matches!(at, Some(MountOp::Bind { .. } | MountOp::Overlay { .. } | MountOp::Device { .. }))
     }
 
     /// Whether a directory will be there.

@@ -28,6 +28,7 @@ impl Corner {
             facts: HostFacts {
                 uid: 1000,
                 gid: 1000,
+                hostname: "machine".to_owned(),
                 user_name: None,
                 home: Some(root.join("home")),
                 cwd: project,

@@ -47,6 +47,7 @@ pub fn facts() -> Result<HostFacts, FactsError> {
     Ok(HostFacts {
         uid,
         gid: rustix::process::getegid().as_raw(),
+        hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         user_name: account.map(|account| account.name.clone()),
         homes: homes(&accounts, uid),
         home,

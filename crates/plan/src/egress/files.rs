@@ -1,13 +1,11 @@
-//! Files that a way out needs inside: name servers, local names, and whom TLS trusts.
+//! Files of ours inside, and whom TLS trusts where it is opened.
 
 use super::Egress;
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::Host;
 use crate::model::{MountOp, READ_ONLY};
 use crate::view::Composition;
-use palisade_hosts::INSIDE_V4;
 use std::ffi::OsStr;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 /// The certificate of the run's own authority alone, for programs that add it to what they trust.
@@ -23,27 +21,15 @@ const BUNDLES: [&str; 4] = [
 /// A bundle of all authorities there are has a few hundred KiB.
 const LONGEST_BUNDLE: usize = 4 << 20;
 
-/// Puts the files in their places; returns the bundle that programs are to be pointed at, if there is one.
-pub(crate) fn add_files(
+/// Adds the run's own authority to what programs trust; returns the bundle that they are to be pointed at, if there
+/// is one.
+pub(crate) fn add_authority(
     egress: &Egress,
-    hostname: &str,
     facts: &HostFacts,
     host: &Host<'_>,
     view: &mut Composition,
 ) -> Option<PathBuf> {
-    let servers = match egress {
-        Egress::Proxy(_) => vec![INSIDE_V4.into()],
-        Egress::Nat(nat) => nat.resolvers.clone(),
-    };
-    // Without a server that can be reached, what the host says is as good as nothing.
-    if !servers.is_empty() && !put(view, host, "/etc/resolv.conf", resolv_conf(&servers)) {
-        view.notes.push(
-            "there is no place for /etc/resolv.conf, so names are not found by all programs".into(),
-        );
-    }
     let Egress::Proxy(proxy) = egress else { return None };
-    // The host's own list has real addresses, which programs would then try.
-    put(view, host, "/etc/hosts", local_names(hostname));
     let authority = facts.authority.as_deref().filter(|_| proxy.intercept)?;
     let file =
         MountOp::File { target: AUTHORITY.into(), content: authority.to_owned(), mode: READ_ONLY };
@@ -63,14 +49,6 @@ pub(crate) fn add_files(
     trusted
 }
 
-fn resolv_conf(servers: &[IpAddr]) -> String {
-    servers.iter().map(|server| format!("nameserver {server}\n")).collect()
-}
-
-fn local_names(hostname: &str) -> String {
-    format!("127.0.0.1 localhost {hostname}\n::1 localhost ip6-localhost ip6-loopback\n")
-}
-
 /// The caller's own choice, if the command sees it: what is hidden from it is not copied for it.
 fn own_bundle(facts: &HostFacts, host: &Host<'_>, view: &Composition) -> Option<PathBuf> {
     let named = PathBuf::from(facts.env.get(OsStr::new("SSL_CERT_FILE"))?);
@@ -84,16 +62,24 @@ fn read(path: &Path, host: &Host<'_>) -> Option<(PathBuf, String)> {
     Some((path, String::from_utf8(bytes).ok()?))
 }
 
+/// Where a name leads to, whether something is there or not. None if nothing can ever be there.
+pub(super) fn place_of(name: impl AsRef<Path>, host: &Host<'_>) -> Option<PathBuf> {
+    match host.resolve(name.as_ref()) {
+        Ok(found) => Some(found.path),
+        Err(missing) => missing.place(),
+    }
+}
+
 /// A file of ours where the name leads to: over the host's, or on a directory of our own. False if nothing can
 /// stand there.
-fn put(view: &mut Composition, host: &Host<'_>, name: impl AsRef<Path>, content: String) -> bool {
-    let (target, is_there) = match host.resolve(name.as_ref()) {
-        Ok(found) => (found.path, found.kind == EntryKind::File),
-        Err(missing) => match missing.place() {
-            Some(place) => (place, false),
-            None => return false,
-        },
-    };
+pub(super) fn put(
+    view: &mut Composition,
+    host: &Host<'_>,
+    name: impl AsRef<Path>,
+    content: String,
+) -> bool {
+    let Some(target) = place_of(name, host) else { return false };
+    let is_there = host.kind(&target) == Some(EntryKind::File);
     let is_ours = match view.standing_above(&target) {
         // Our own root, and what we made on it.
         None | Some(MountOp::Dir { .. } | MountOp::Tmpfs { .. } | MountOp::Frame { .. }) => true,

@@ -5,13 +5,15 @@
 
 mod choose;
 mod files;
+mod names;
 #[cfg(test)]
 #[path = "egress_tests.rs"]
 mod tests;
 
 pub use choose::proxy_alone;
 pub(crate) use choose::{Chosen, PROXY_VARIABLES, choose, credentials};
-pub(crate) use files::{AUTHORITY, add_files};
+pub(crate) use files::{AUTHORITY, add_authority};
+pub(crate) use names::{Naming, add_name_files};
 
 use ipnet::IpNet;
 use palisade_hosts::{HostPattern, Rules};

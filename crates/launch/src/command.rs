@@ -22,7 +22,7 @@ use palisade_sys::fdpass::{recv_with_fds, send_with_fds};
 use palisade_sys::proc::{self, Limit, sig};
 use palisade_sys::{At as _, Mode, creds, tty};
 use rustix::net::SendFlags;
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::convert::Infallible;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -42,7 +42,7 @@ pub(crate) struct Start<'a> {
     pub(crate) usher: Option<BorrowedFd<'a>>,
     pub(crate) umask: Mode,
     /// The host's `/proc/sys/net`, until it is used.
-    pub(crate) network_settings: Cell<Option<OwnedFd>>,
+    pub(crate) network_settings: RefCell<Option<OwnedFd>>,
 }
 
 /// Ends in exec, or in a report to pid 1 why not.

@@ -22,7 +22,7 @@ use palisade_sys::proc::{self, sig};
 use palisade_sys::{At as _, CWD, Mode, Pid, timens, tty};
 use rustix::termios::Winsize;
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
@@ -164,7 +164,7 @@ fn start_command(
                 report: command_report,
                 usher: launch.usher.as_ref().map(AsFd::as_fd),
                 umask,
-                network_settings: Cell::new(network_settings),
+                network_settings: RefCell::new(network_settings),
             })
         }
         Forked::Parent { pid, pidfd } => Ok(CommandProcess { pid, pidfd, report }),

@@ -125,3 +125,43 @@ fn variables_that_name_absent_directories_are_not_passed_on() {
     facts.env.insert("XDG_RUNTIME_DIR".into(), "/run/user/1000".into());
     assert_eq!(get(&env(&policy().process, &facts), "XDG_RUNTIME_DIR"), Some("/run/user/1000"));
 }
+
+/// With the real view: what is the run's own, or bound, is not taken for something of the host's.
+///
+/// Proves: PROC-8 misleading
+#[test]
+fn variables_that_name_what_is_inside_are_passed_on() {
+    let mut tree = crate::fake::FakeTree::new();
+    tree.socket("/run/user/1000/bus").socket("/home/u/project/dev.sock").socket("/dev/pts/3");
+    tree.socket("/dev/null").link("/dev/stdout", "/dev/pts/3").file("/srv/data/agent.so", "");
+    tree.file("/home/u/corp.pem", "-----BEGIN CERTIFICATE-----\n");
+    let mut facts = user();
+    let kept = [
+        ("A", "/home/u/project/dev.sock"),
+        ("B", "/dev/null"),
+        ("C", "/dev/stdout"),
+        ("D", "/usr/bin/x"),
+        ("XDG_CACHE_HOME", "/home/u/.cache2"),
+        ("CARGO_TARGET_DIR", "/home/u/project/target"),
+        ("SSL_CERT_FILE", "/home/u/corp.pem"),
+    ];
+    let dropped = [
+        ("PULSE_SERVER", "unix:/run/user/1000/bus"),
+        ("LD_PRELOAD", "/srv/data/agent.so"),
+        ("XDG_STATE_HOME", "/srv/state"),
+    ];
+    for (name, value) in kept.into_iter().chain(dropped) {
+        facts.env.insert(name.into(), value.into());
+    }
+    let plan = crate::fake::plan(&policy(), &facts, &tree).unwrap();
+    let has = |name: &str| plan.command.env.iter().any(|(known, _)| known == name);
+    for (name, value) in kept {
+        assert!(has(name), "{name}={value}");
+    }
+    for (name, value) in dropped {
+        assert!(!has(name), "{name}={value}");
+    }
+    let told = "LD_PRELOAD, PULSE_SERVER, XDG_STATE_HOME: not passed on";
+    assert!(plan.notes.iter().any(|note| note.text.starts_with(told)), "{:?}", plan.notes);
+    assert!(crate::fake::shows(&plan, "/home/u/corp.pem"), "what TLS trusts is shown");
+}

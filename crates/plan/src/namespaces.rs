@@ -51,7 +51,8 @@ pub(crate) fn network_settings(
 ) -> Vec<(&'static str, String)> {
     let mode = policy.network.mode;
     let mut settings = Vec::new();
-    if mode != NetworkMode::Host {
+    // With a proxy every address is the namespace's own, and one that was never reached would seem to answer.
+    if matches!(mode, NetworkMode::None | NetworkMode::Nat) {
         // Nobody may send a ping in a new namespace, where systemd opens it to all groups of a host.
         let group = identity.inside_gid;
         settings.push(("ipv4/ping_group_range", format!("{group} {group}")));

@@ -63,7 +63,9 @@ impl Composition {
 
     /// What the host has at this path and the command will not find. Looked for only where nothing of the host is bound.
     pub(crate) fn hidden(&self, path: &Path, host: &Host<'_>) -> Option<EntryKind> {
-        if self.is_bound(path) {
+        let is_own = self.ops.contains_key(path)
+            || matches!(self.standing_above(path), Some(MountOp::Proc { .. }));
+        if is_own || self.is_bound(path) {
             return None;
         }
         let found = host.resolve(path).ok()?;

@@ -88,7 +88,6 @@ fn unshare_namespace(_: &[String]) -> Result<String, Failure> {
 const RARE_SOCKETS: &[(&str, u16, SocketType, u32)] = &[
     ("ax25", 3, SocketType::DGRAM, 0),
     ("packet", 17, SocketType::DGRAM, 0),
-    ("netlink-sock-diag", 16, SocketType::RAW, 4),
     ("netlink-xfrm", 16, SocketType::RAW, 6),
     ("netlink-netfilter", 16, SocketType::RAW, 12),
     ("netlink-kobject-uevent", 16, SocketType::RAW, 15),

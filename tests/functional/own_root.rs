@@ -118,7 +118,7 @@ fn the_older_names_of_run_lead_to_it() {
     let older = [("/var/run", "/run"), ("/var/lock", "/run/lock")];
     let world = World::new();
     for (name, place) in older {
-        if !std::fs::canonicalize(name).is_ok_and(|found| found == std::path::Path::new(place)) {
+        if !fs::canonicalize(name).is_ok_and(|found| found == std::path::Path::new(place)) {
             println!("not tried: {name} is no link to {place} here");
             continue;
         }

@@ -150,7 +150,10 @@ impl Suite {
             match &names {
                 None => units.push(unit),
                 Some(names) => {
-                    let matching = names.iter().filter(|name| matches(&unit.name, name));
+                    // A pattern means files of its own directory: scripts keep their parts in others.
+                    let matching = names.iter().filter(|name| {
+                        name.contains('/') == unit.name.contains('/') && matches(&unit.name, name)
+                    });
                     let before = units.len();
                     units.extend(matching.map(|name| Unit { name: name.clone(), ..unit.clone() }));
                     if units.len() == before {

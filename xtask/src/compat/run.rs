@@ -89,9 +89,24 @@ fn command(places: &Places<'_>, place: &Place, unit: &Unit, side: Side) -> Comma
     if suite.home == Home::Own {
         command.env_clear();
     }
+    for name in set_by_cargo() {
+        command.env_remove(name);
+    }
     command.env("HOME", &place.home).env("PATH", path(places, place)).env("LANG", "C.UTF-8");
     command.env_remove("TMPDIR").env_remove("XDG_RUNTIME_DIR");
     command
+}
+
+/// What `cargo xtask` adds to the caller's variables: it would be the settings of this task and not of the machine.
+fn set_by_cargo() -> impl Iterator<Item = std::ffi::OsString> {
+    std::env::vars_os().map(|(name, _)| name).filter(|name| {
+        let text = name.to_string_lossy();
+        let names =
+            ["CARGO", "LD_LIBRARY_PATH", "OUT_DIR", "RUST_RECURSION_COUNT", "RUSTUP_TOOLCHAIN"];
+        names.contains(&&*text)
+            || text.starts_with("CARGO_PKG_")
+            || text.starts_with("CARGO_MANIFEST_")
+    })
 }
 
 /// Set by env(1), so that both sides have it whatever a sandbox makes of its caller's variables.

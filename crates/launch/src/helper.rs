@@ -154,6 +154,17 @@ impl Helpers {
         serving.map(|member| Watched(Rc::clone(member))).collect()
     }
 
+    /// Whether there is one of this kind.
+    pub fn is_serving(&self, kind: HelperKind) -> bool {
+        let members = self.members.borrow();
+        members.iter().any(|member| member.kind == kind && member.phase.get() == Phase::Serving)
+    }
+
+    /// The first that was seen to end though nobody asked it to.
+    pub fn known_death(&self) -> Option<Death> {
+        self.death.get()
+    }
+
     /// The first that ended though nobody asked it to, as far as can be seen now.
     pub fn death(&self) -> Option<Death> {
         for member in self.members.borrow().iter() {

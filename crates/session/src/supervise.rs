@@ -415,7 +415,7 @@ impl<'p> Watch<'p> {
             self.hear_broker(MESSAGES_A_TURN)?;
         }
         self.serve_questions(polled, &ready[heard..asked])?;
-        self.check_helpers()?;
+        self.check_helpers(&ready[limited..fixed])?;
         if ready[0].is_empty() {
             return Ok(Turn::Nothing);
         }

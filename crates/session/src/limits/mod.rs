@@ -9,7 +9,7 @@ pub(crate) use tally::Tally;
 
 use crate::error::SessionError;
 use crate::output::Capped;
-use palisade_launch::{Ending, Group, Hits, Running, Usage};
+use palisade_launch::{Ending, Group, HelperKind, Hits, Running, Usage};
 use palisade_plan::limit::{Holder, Limit, Limited};
 use palisade_plan::model::{Access, Confinement, MountOp, Plan};
 use palisade_sys::Pid;
@@ -210,7 +210,7 @@ impl<'p> Limits<'p> {
             return Ok(Some(over));
         }
         self.next = self.next.map(|_| Instant::now() + pause);
-        Ok(self.too_many_tasks())
+        Ok(self.too_many_tasks(running))
     }
 
     /// Remembers for what the run is ended.
@@ -309,14 +309,14 @@ impl<'p> Limits<'p> {
     }
 
     /// The kernel refuses the next one, where it holds the limit: then it is only remembered.
-    fn too_many_tasks(&mut self) -> Option<Over> {
+    fn too_many_tasks(&mut self, running: &Running) -> Option<Over> {
         let limit = self.limit_on_tasks()?;
         let tasks = self.tally.tasks()?;
         if limit.holder == Holder::Watchdog {
             return (tasks > limit.value).then_some(Over { what: limit.what, usage: Some(tasks) });
         }
-        // Where questions are asked, the keeper is one of those that the kernel counts.
-        let own = u64::from(self.plan.gate.is_some());
+        // Once something is asked, the keeper is one of those that the kernel counts.
+        let own = u64::from(running.helpers().is_serving(HelperKind::Keeper));
         if tasks.saturating_add(own) >= limit.value {
             self.tally.reached(limit.what, Some(tasks), None);
         }

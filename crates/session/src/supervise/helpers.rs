@@ -3,13 +3,19 @@
 use super::Watch;
 use crate::error::SessionError;
 use palisade_launch::{Death, Ending, HelperKind};
+use rustix::event::PollFlags;
 
 /// Seen by its socket, before it is waited for.
 pub(super) const DEATH_OF_INIT: Death = Death { helper: HelperKind::Init, status: None };
 
 impl Watch<'_> {
-    /// Ends the run if a helper died, but for one that is being ended for another reason already.
-    pub(super) fn check_helpers(&mut self) -> Result<(), SessionError> {
+    /// Ends the run if a helper died, but for one that is being ended for another reason already. `ended` is what `poll`
+    /// said of their pidfds.
+    pub(super) fn check_helpers(&mut self, ended: &[PollFlags]) -> Result<(), SessionError> {
+        let helpers = self.running.helpers();
+        if helpers.known_death().is_none() && ended.iter().all(|ended| ended.is_empty()) {
+            return Ok(());
+        }
         if self.killed.is_some() {
             // Still collects the dead: their descriptors would be ready for ever.
             self.running.helpers().death();

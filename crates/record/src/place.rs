@@ -72,8 +72,19 @@ impl Place {
             .map_err(RecordError::io("create a file beside", &self.path))
     }
 
-    /// Fails unless so much could be written there.
+    /// Fails unless so much could be written there. A file without a name is gone with us, whenever we are killed.
     pub(crate) fn try_to_write(&self, content: &[u8]) -> Result<(), RecordError> {
+        let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.directory, ".", flags, Mode::RUSR | Mode::WUSR) {
+            Ok(fd) => {
+                return File::from(fd)
+                    .write_all(content)
+                    .map_err(RecordError::io("write", &self.path));
+            }
+            // Not every file system has them.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {}
+            Err(errno) => return Err(RecordError::io("create a file beside", &self.path)(errno)),
+        }
         let temporary = self.hidden_name(&Uuid::now_v7().simple().to_string());
         let written = self.write_temporary(&temporary, content, Mode::RUSR | Mode::WUSR);
         let _ = rustix::fs::unlinkat(&self.directory, &temporary, AtFlags::empty());

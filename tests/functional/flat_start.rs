@@ -45,7 +45,7 @@ fn developer(projects: usize, files: usize) -> World {
         world.write(format!("home/.config/application-{number}/settings"), "text\n");
     }
     for number in 0..files {
-        world.write_in_project(format!("src/{}/{number}", number / 50), "text\n");
+        world.write_in_project(format!("src/{}/{number}", number % 8), "text\n");
     }
     world.write("home/.ssh/id", "key\n");
     world.write("home/.config/gh/hosts.yml", "token\n");

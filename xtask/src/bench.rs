@@ -147,6 +147,7 @@ fn start(sandbox: &Path, surroundings: &Surroundings<'_>, rounds: usize) -> Resu
         Contender::new(BARE, [TRUE]),
         ours("ours LEVEL_1", sandbox, &["--level", "1"]),
         ours("ours LEVEL_2", sandbox, &["--level", "2"]),
+        ours("ours LEVEL_2, static", sandbox, &["--level", "2", "--static"]),
         ours("ours LEVEL_2, hard limits", sandbox, HARD_LIMITS.as_flattened()),
         ours(
             "ours LEVEL_2, all limits",

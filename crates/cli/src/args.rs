@@ -24,8 +24,8 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "LEVEL", help_heading = ISOLATION)]
     pub(crate) level: Option<String>,
 
-    /// What happens to a path nobody granted: dynamic (hidden; the default) or static (readable
-    /// unless it is a secret or denied)
+    /// What happens to a path nobody granted: dynamic (hidden; the default) or static (readable outside of
+    /// home directories unless it is a secret or denied)
     #[arg(long, value_name = "MODE", help_heading = ISOLATION)]
     pub(crate) mode: Option<String>,
 

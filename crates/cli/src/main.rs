@@ -39,7 +39,7 @@ const OWN_FAILURE: u8 = 125;
 const EXAMPLES: &str = "\
 Examples:
   sandbox run -- npm test                    the project is writable, secrets are not there
-  sandbox run --static -- make               everything readable but secrets; no network
+  sandbox run --static -- make               nobody is asked; all but homes and secrets readable
   sandbox run --ro ~/data --timeout 5m -- ./train.sh
   sandbox run --allow-for cargo -- cargo fetch   only the registry that cargo is set up to use
   sandbox run --allow-host api.example -- ./client

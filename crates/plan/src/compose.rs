@@ -23,6 +23,8 @@ const MAX_CHILDREN: usize = 64;
 /// Mounts of directories that were taken apart, in one view. Each is a descriptor while the view is made, and
 /// processes commonly have 1024.
 const MAX_BINDS: usize = 400;
+/// Rules of Landlock cost a call each, and no descriptor.
+const MAX_RULES: usize = 2000;
 /// What the host has mounted below a directory and an overlay of it would lack.
 const MAX_MOUNTS_WITHIN: usize = 8;
 
@@ -343,8 +345,11 @@ impl Composer<'_> {
             })
             .collect();
         let is_root = target == Path::new("/");
-        let is_large = shown.len() > MAX_CHILDREN && self.technique == Technique::Mounts;
-        if self.binds + shown.len() > MAX_BINDS || (is_large && !is_root) {
+        let (most_here, most) = match self.technique {
+            Technique::Mounts => (MAX_CHILDREN, MAX_BINDS),
+            Technique::Rules => (MAX_RULES, MAX_RULES),
+        };
+        if self.binds + shown.len() > most || (shown.len() > most_here && !is_root) {
             return self.show_large(source, target, grant, shown.len());
         }
         self.make_dir(target);

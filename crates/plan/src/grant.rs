@@ -13,6 +13,8 @@ use crate::model::{NodeKind, Owner};
 use crate::paths::Scope;
 use crate::{own, project};
 use palisade_policy::model::{Filesystem, Mode, NetworkMode, ProjectAccess};
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,16 +141,16 @@ impl<'a> Granter<'a> {
     /// secrets, and what containers have mounted.
     pub(crate) fn host_tree(&self) -> HostTree {
         let mut tree = HostTree::default();
-        let homes = self.host.real_homes(&self.facts.homes);
-        let holds_homes = |path: &Path| homes.iter().any(|home| home.starts_with(path));
+        let accounts = self.host.real_homes(&self.facts.homes).iter().map(PathBuf::as_path);
+        // The names right below the root that lead to them.
+        let above_homes: HashSet<&OsStr> =
+            accounts.chain(self.host.home()).filter_map(|home| home.iter().nth(1)).collect();
         let mut children = self.host.children(Path::new("/"));
         children.sort_by_key(|(_, kind)| *kind != EntryKind::Dir);
         for (name, kind) in children.into_iter().take(MAX_TOP) {
-            let path = Path::new("/").join(name);
+            let path = Path::new("/").join(&name);
             let is_own = own::OWN_AREAS.into_iter().any(|area| Path::new(area).starts_with(&path));
-            let is_home = own::holds_homes(&path)
-                || self.host.home().is_some_and(|home| home.starts_with(&path));
-            if is_own || is_home || self.system.contains(&path) {
+            if is_own || own::holds_homes(&path) || self.system.contains(&path) {
                 continue;
             }
             if kind == EntryKind::Symlink {
@@ -156,7 +158,7 @@ impl<'a> Granter<'a> {
                 tree.links.extend(points_to.map(|points_to| Link { place: path, points_to }));
                 continue;
             }
-            if let Some(why) = self.why_not_whole(&path, holds_homes(&path)) {
+            if let Some(why) = self.why_not_whole(&path, above_homes.contains(name.as_os_str())) {
                 tree.notes.push(format!(
                     "{} is not in the view: {why}; name what you need with --ro",
                     path.display()

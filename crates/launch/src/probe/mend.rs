@@ -24,6 +24,19 @@ pub(crate) fn for_call(error: &SysError) -> Option<String> {
         _ => {}
     }
     match error.call {
+        _ if error.errno == Errno::MFILE => Some(
+            "more files are open than this process may have: raise the limit (ulimit -n), or name fewer paths"
+                .to_owned(),
+        ),
+        "fsconfig" | "fsmount"
+            if error.subject.starts_with("overlay") && error.errno == Errno::INVAL =>
+        {
+            Some(
+                "this directory can not be a layer of an overlay (overlays stand on one another here \
+                 already, or its file system is of another kind): name smaller directories with --ro"
+                    .to_owned(),
+            )
+        }
         "clone3" | "unshare" => Some(user_namespaces(error.errno)),
         "fsopen" | "fsconfig" | "fsmount" | "open_tree" | "move_mount" | "mount_setattr"
             if error.errno == Errno::NOSYS =>
@@ -104,4 +117,20 @@ pub(crate) fn apparmor() -> String {
 
 fn set_to(path: &str, value: &str) -> bool {
     std::fs::read_to_string(Path::new(path)).is_ok_and(|text| text.trim() == value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::for_call;
+    use palisade_sys::{Errno, SysError};
+
+    #[test]
+    fn too_many_files_and_too_many_overlays_are_told_with_what_to_do() {
+        let advice = |call, subject: &str, errno| for_call(&SysError::new(call, subject, errno));
+        let files = advice("open_tree", "/usr", Errno::MFILE).unwrap();
+        assert!(files.contains("ulimit -n"), "{files}");
+        let overlay = advice("fsconfig", "overlay", Errno::INVAL).unwrap();
+        assert!(overlay.contains("--ro"), "{overlay}");
+        assert_eq!(advice("fsconfig", "tmpfs", Errno::INVAL), None);
+    }
 }

@@ -42,7 +42,7 @@ complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "check-path" -d 'Say
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "generate" -d 'Write shell completions and manual pages'
 complete -c sandbox -n "__fish_sandbox_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable outside of home directories unless it is a secret or denied)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l on-ask -d 'What happens at the first touch of something not granted: ask (the default: whoever is there; nobody means no), wait (until somebody answers), deny, or allow (all but secrets)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l ask-timeout -d 'How long a question waits for its answer, such as 30s or 10m; then it is denied [default: 5m]' -r
@@ -104,7 +104,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand run" -l json -d 'Print t
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -s q -l quiet -d 'Say nothing but errors'
 complete -c sandbox -n "__fish_sandbox_using_subcommand run" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable outside of home directories unless it is a secret or denied)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l on-ask -d 'What happens at the first touch of something not granted: ask (the default: whoever is there; nobody means no), wait (until somebody answers), deny, or allow (all but secrets)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l ask-timeout -d 'How long a question waits for its answer, such as 30s or 10m; then it is denied [default: 5m]' -r
@@ -167,7 +167,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -l json -d 'Print
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -s q -l quiet -d 'Say nothing but errors'
 complete -c sandbox -n "__fish_sandbox_using_subcommand learn" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable outside of home directories unless it is a secret or denied)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l on-ask -d 'What happens at the first touch of something not granted: ask (the default: whoever is there; nobody means no), wait (until somebody answers), deny, or allow (all but secrets)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -l ask-timeout -d 'How long a question waits for its answer, such as 30s or 10m; then it is denied [default: 5m]' -r
@@ -228,7 +228,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand plan" -s h -l help -d 'P
 complete -c sandbox -n "__fish_sandbox_using_subcommand doctor" -l json -d 'Print the findings as JSON'
 complete -c sandbox -n "__fish_sandbox_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable outside of home directories unless it is a secret or denied)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l on-ask -d 'What happens at the first touch of something not granted: ask (the default: whoever is there; nobody means no), wait (until somebody answers), deny, or allow (all but secrets)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l ask-timeout -d 'How long a question waits for its answer, such as 30s or 10m; then it is denied [default: 5m]' -r
@@ -290,7 +290,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l json
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -l list -d 'Print all groups of calls instead'
 complete -c sandbox -n "__fish_sandbox_using_subcommand explain-syscall" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable outside of home directories unless it is a secret or denied)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l on-ask -d 'What happens at the first touch of something not granted: ask (the default: whoever is there; nobody means no), wait (until somebody answers), deny, or allow (all but secrets)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand why" -l ask-timeout -d 'How long a question waits for its answer, such as 30s or 10m; then it is denied [default: 5m]' -r
@@ -361,7 +361,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_s
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import save diff help" -f -a "diff" -d 'Show what a policy file would change, without using it'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and not __fish_seen_subcommand_from show check schema presets trust export import save diff help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable outside of home directories unless it is a secret or denied)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l on-ask -d 'What happens at the first touch of something not granted: ask (the default: whoever is there; nobody means no), wait (until somebody answers), deny, or allow (all but secrets)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from show" -l ask-timeout -d 'How long a question waits for its answer, such as 30s or 10m; then it is denied [default: 5m]' -r
@@ -430,7 +430,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from trust" -l json -d 'With --list: print it as JSON'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from trust" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable outside of home directories unless it is a secret or denied)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l on-ask -d 'What happens at the first touch of something not granted: ask (the default: whoever is there; nobody means no), wait (until somebody answers), deny, or allow (all but secrets)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from export" -l ask-timeout -d 'How long a question waits for its answer, such as 30s or 10m; then it is denied [default: 5m]' -r
@@ -502,7 +502,7 @@ complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from save" -l dry-run -d 'Show what would be added, and write nothing'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from save" -s h -l help -d 'Print help'
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l level -d 'Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail' -r
-complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable unless it is a secret or denied)' -r
+complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l mode -d 'What happens to a path nobody granted: dynamic (hidden; the default) or static (readable outside of home directories unless it is a secret or denied)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l view -d 'host (same paths as outside; the default) or minimal (system directories, and the project at /workspace)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l on-ask -d 'What happens at the first touch of something not granted: ask (the default: whoever is there; nobody means no), wait (until somebody answers), deny, or allow (all but secrets)' -r
 complete -c sandbox -n "__fish_sandbox_using_subcommand policy; and __fish_seen_subcommand_from diff" -l ask-timeout -d 'How long a question waits for its answer, such as 30s or 10m; then it is denied [default: 5m]' -r

@@ -159,7 +159,8 @@ pub(crate) fn adopt(dir: BorrowedFd<'_>, place: &gitconfig::Place<'_>) -> Result
     if exists(dir, "hooks") {
         let hooks = openat(dir, "hooks", OFlags::RDONLY | DIRECTORY_ITSELF, NO_MODE);
         if !hooks.is_ok_and(|hooks| holds_samples_only(&hooks)) {
-            return Err(hook_denied());
+            let why = format!("this would be a git directory with hooks, and {WHY_HOOKS}");
+            return Err(Denied { why, ..hook_denied() });
         }
     }
     for name in ["remotes", "branches"] {

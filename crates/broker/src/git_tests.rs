@@ -38,6 +38,10 @@ fn adopted(dir: &TempDir) -> Result<(), Denied> {
     adopt(opened(dir.path()).as_fd(), &place)
 }
 
+fn rule_of(judged: Result<(), Denied>) -> String {
+    judged.unwrap_err().rule
+}
+
 /// Every set of the names that matter: git's own rule, and where another one's `commondir` may point.
 ///
 /// Proves: FS-9 git-structure
@@ -132,10 +136,10 @@ fn hooks_that_come_with_a_directory_must_be_samples() {
     }
     let dir = with(&[("elsewhere/pre-commit", "x")]);
     symlink("elsewhere", dir.path().join("hooks")).unwrap();
-    assert_eq!(adopted(&dir), Err(hook_denied()), "a link may lead to other hooks later");
+    assert_eq!(rule_of(adopted(&dir)), "git hooks", "a link may lead to other hooks later");
     let dir = with(&[("hooks/", "")]);
     symlink("../somewhere", dir.path().join("hooks/post-checkout")).unwrap();
-    assert_eq!(adopted(&dir), Err(hook_denied()));
+    assert_eq!(rule_of(adopted(&dir)), "git hooks");
 }
 
 /// Whoever wrote the file before it counted still holds it open.
@@ -253,4 +257,28 @@ fn a_copy_left_behind_is_in_nobodys_way() {
     commit(&dir, "config.lock", "config").unwrap().unwrap();
     assert_eq!(fs::read_to_string(dir.path().join("config")).unwrap(), HARMLESS);
     assert!(!dir.path().join(COPY).exists());
+}
+
+/// What git says of a worktree in two files must agree, or it says nothing.
+///
+/// Proves: FS-9 git-structure
+#[test]
+fn the_files_of_a_worktree_are_where_both_sides_say() {
+    let dir = with(&[("main/worktrees/wt/", ""), ("files/", ""), ("other/", "")]);
+    let top = dir.path().canonicalize().unwrap();
+    let tree = top.join("main/worktrees/wt");
+    assert_eq!(worktree_of(&tree), None);
+    let pointer = tree.join("gitdir");
+    fs::write(&pointer, format!("{}\n", top.join("files/.git").display())).unwrap();
+    assert_eq!(worktree_of(&tree), None, "nothing points back");
+    fs::write(top.join("files/.git"), format!("gitdir: {}\n", tree.display())).unwrap();
+    assert_eq!(worktree_of(&tree), Some(top.join("files")));
+    fs::write(&pointer, "../../../files/.git\n").unwrap();
+    assert_eq!(worktree_of(&tree), Some(top.join("files")), "from where it stands");
+    fs::write(&pointer, "../../../other/.git\n").unwrap();
+    fs::write(top.join("other/.git"), "gitdir: ../main/worktrees/another\n").unwrap();
+    assert_eq!(worktree_of(&tree), None, "it points at another one");
+    fs::write(&pointer, "../../../files\n").unwrap();
+    assert_eq!(worktree_of(&tree), None);
+    assert_eq!(worktree_of(&top.join("main")), None);
 }

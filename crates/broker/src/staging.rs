@@ -19,7 +19,7 @@ use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
-/// As many repositories have their configuration open at a time; each takes four descriptors of ours.
+/// As many repositories have their configuration open at a time; each takes three descriptors of ours.
 const MOST: usize = 64;
 /// Ours until it is unlinked, where the file system makes no file without a name.
 const NAMED: &str = "config.palisade-staging";

@@ -69,7 +69,7 @@ fn f15_a_pipe_of_the_hosts_is_not_read() {
             answer(world, over, "once", |_| Word::Yes);
             while !over_soon(over) {}
         })
-        .contained(|_, output| output.out() == "refused 13\n")
+        .contained(|_, output| output.out() == "refused 2\n")
         .check();
 }
 
@@ -122,7 +122,7 @@ fn f15_no_device_is_opened() {
             .needs("devices that can be made and opened", may_use_device(kind, numbers))
             .prepare(move |world| assert!(make_device(world, kind, numbers)))
             .company(|world, over| answer(world, over, "once", |_| Word::Yes))
-            .contained(|_, output| output.out() == "refused 13\n")
+            .contained(|_, output| output.out() == "refused 2\n")
             .check();
     }
 }

@@ -292,6 +292,8 @@ fn finish(
     notes.append(&mut kept.way_out.chosen.notes);
     let seen_notes = seen.notes.into_iter().chain(seen.view.notes);
     notes.extend(seen_notes.map(|text| Note::new(Weight::Important, text)));
+    let routine = seen.routine_notes.into_iter();
+    notes.extend(routine.map(|text| Note::new(Weight::Routine, text)));
     notes.extend(environment.notes().into_iter().map(|text| Note::new(Weight::Routine, text)));
     let command =
         Command { argv: request.command.clone(), cwd: seen.cwd, env: environment.entries };

@@ -33,6 +33,8 @@ pub(crate) struct Seen {
     pub(crate) home: Option<PathBuf>,
     pub(crate) create_dirs: Vec<PathBuf>,
     pub(crate) notes: Vec<String>,
+    /// For who asks what the plan is, and not to be said at every run.
+    pub(crate) routine_notes: Vec<String>,
     outside: Outside,
 }
 
@@ -105,6 +107,7 @@ pub(crate) fn nothing_hidden(
         home: None,
         create_dirs: Vec::new(),
         notes: Vec::new(),
+        routine_notes: Vec::new(),
         outside: Outside::Everything,
     };
     check_cwd(&seen, host)?;
@@ -163,9 +166,10 @@ pub(crate) fn see(
     let grants = planted::refuse(grants, &mut notes)?;
 
     let mut denied = deny(policy, &grants, facts, host, &mut notes)?;
+    let mut routine_notes = Vec::new();
     let carried = if filesystem.toolchains && filesystem.hide_secrets && !is_minimal {
         let view = if outside == Outside::Absent { Copies::Carried } else { Copies::None };
-        settings::collect(view, &grants, &mut denied, facts, host, &mut notes)
+        settings::collect(view, &grants, &mut denied, facts, host, &mut routine_notes)
     } else {
         Vec::new()
     };
@@ -204,7 +208,16 @@ pub(crate) fn see(
         Ok(rest) if is_minimal && has_workspace => join(Path::new(WORKSPACE), rest),
         _ => cwd,
     };
-    let seen = Seen { view, denied, cwd, home, create_dirs: asked.create_dirs, notes, outside };
+    let seen = Seen {
+        view,
+        denied,
+        cwd,
+        home,
+        create_dirs: asked.create_dirs,
+        notes,
+        routine_notes,
+        outside,
+    };
     check_cwd(&seen, host)?;
     Ok(seen)
 }

@@ -122,7 +122,10 @@ fn fate(grammar: &Grammar, line: &str) -> Option<Fate> {
         None if is_comment || is_known_alone(grammar, line, said) => ("", said),
         None => return None,
     };
-    if is_secret(grammar, key, value)? && !(is_comment && is_prose(said)) {
+    let is_secret = is_secret(grammar, key, value)?
+        || names_a_secret(said)
+        || (is_comment && mentions_a_secret(said));
+    if is_secret {
         let is_open = grammar.has_brackets && is_open(grammar, value);
         return if is_open { None } else { Some(Fate::Goes(shown(key))) };
     }
@@ -166,11 +169,22 @@ fn has_secret_in_table(value: &str) -> bool {
     })
 }
 
-/// A sentence about tokens is none.
-fn is_prose(said: &str) -> bool {
-    !said.contains(['=', ':', '"', '\''])
-        && said.split_whitespace().count() > 3
-        && !is_secret_value(said)
+/// A key of a secret anywhere in the line: `old: aPassword=…`.
+fn names_a_secret(said: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    said.match_indices(['=', ':']).any(|(at, _)| {
+        let before = said[..at].trim_end();
+        let name = before.rsplit(|c| !is_of_name(c)).next().unwrap_or_default();
+        let value = &said[at + 1..];
+        let digits = value.len() - value.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let is_port = digits > 0 && value[digits..].chars().next().is_none_or(|c| c == '/');
+        is_secret_key(name) && !is_switch(value) && !is_port
+    })
+}
+
+/// Nobody needs it, so the word is enough.
+fn mentions_a_secret(comment: &str) -> bool {
+    comment.split(|c: char| !c.is_ascii_alphanumeric() && !"_-".contains(c)).any(is_secret_key)
 }
 
 fn split<'l>(grammar: &Grammar, said: &'l str) -> Option<(&'l str, &'l str)> {

@@ -107,6 +107,11 @@ fn gradle_and_go_lose_the_lines_that_hold_one() {
         left("properties", gradle),
         "org.gradle.jvmargs=-Xmx2g\nsystemProp.https.proxyHost=proxy.example\nkotlin.code.style=official\nx=y\n"
     );
+    assert_eq!(
+        left("properties", "# old: aPassword=pw\n# the password is pw\na: b=c\n"),
+        "a: b=c\n"
+    );
+    is_clean("properties", "a.url=https://auth.example:8443/x\n");
     let go = "GOPROXY=https://u:p@goproxy.example,direct\nGOPRIVATE=corp.example/*\nGOAUTH=netrc\n";
     assert_eq!(
         left("properties", go),
@@ -169,7 +174,13 @@ fn with_secret(format: &str) -> Vec<String> {
             "x: {npmAuthToken: @}",
         ],
         "toml" => &["token = \"@\"", "x = { token = \"@\" }", "index = \"https://u:@@h.example\""],
-        "properties" => &["aPassword=@", "aPassword: a\\\n @", "p=http://u:@@h.example"],
+        "properties" => &[
+            "aPassword=@",
+            "aPassword: a\\\n @",
+            "# old: aPassword=@",
+            "# password @",
+            "p=http://u:@@h.example",
+        ],
         _ => &[
             "<a><password>@</password></a>",
             "<servers><x>@</x></servers>",

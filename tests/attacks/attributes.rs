@@ -18,9 +18,12 @@ fn left_with_set_id(world: &World, _: &Output) -> bool {
 /// Proves: FS-1 no-setid-file
 #[test]
 fn f14_no_set_user_id_file_is_left_in_the_project() {
-    let ways: [(&str, &[&str]); 3] = [
+    let ways: [(&str, &[&str]); 5] = [
         ("chmod", &["seccomp"]),
         ("fchmod", &["seccomp"]),
+        // Performed by the broker for directories, and refused by it for files.
+        ("group-chmod", &["seccomp"]),
+        ("group-fchmod", &["seccomp"]),
         // Without the filter nobody hears of a new file, and Landlock lets none be made.
         ("open", &["seccomp", "guard"]),
     ];

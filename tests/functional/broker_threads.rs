@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::time::{Duration, Instant};
 
-use palisade_testkit::{Output, World};
+use palisade_testkit::{Output, World, am_root};
 use rustix::process::{Pid, Signal, kill_process};
 
 const PYTHON: &str = "/usr/bin/python3";
@@ -39,7 +39,16 @@ fn threads_that_make_the_same_tree_are_never_refused() {
 /// Proves: FS-9 closed-is-closed
 #[test]
 fn a_program_that_was_just_written_can_be_executed() {
-    same(include_str!("descriptor_ends.py"), &["program", "300"]);
+    // Where an exec is not shown to the broker, which would so be done with the file.
+    let world = World::new();
+    let script = include_str!("descriptor_ends.py");
+    world.write("home/scripts/script.py", script);
+    let path = world.home().join("scripts/script.py").to_string_lossy().into_owned();
+    let command = [PYTHON, &path, "program", "300"];
+    let inside =
+        world.sandbox_run(["--static", "--ro", "~/scripts"], command).deadline(PATIENCE).run();
+    inside.assert_code(0);
+    assert_eq!(inside.out(), "well\n", "{}", inside.err());
 }
 
 /// Proves: FS-9 closed-is-closed
@@ -199,6 +208,29 @@ fn on_a_file_the_set_group_id_bit_is_refused_and_told() {
     assert_eq!(fs::metadata(world.project().join("file")).unwrap().mode() & 0o6000, 0);
     let blocked = output.report.unwrap()["blockedCalls"].to_string();
     assert!(blocked.contains("chmod"), "{blocked}");
+}
+
+/// Proves: PROC-6 root-owner
+#[test]
+fn what_root_starts_can_give_its_own_files_to_root() {
+    let world = World::new();
+    let script = "touch file && install -o root -g root file installed && chown root file && chown 0:0 file \
+                  && chown :root file && chown -h root:root file && chown $(id -u):$(id -g) file \
+                  && cp -a file copy && tar cf - file | (mkdir out && cd out && tar --same-owner -xf -) && echo all";
+    let output = world.sandbox_run(NO_FLAGS, ["sh", "-c", script]).run();
+    if !am_root() {
+        assert_ne!(output.code(), 0, "nobody else may give files to root");
+        return;
+    }
+    output.assert_code(0);
+    for name in ["file", "installed", "copy", "out/file"] {
+        let found = fs::metadata(world.project().join(name)).unwrap();
+        assert_eq!((found.uid(), found.gid()), (0, 0), "{name}");
+    }
+    let others = "chown root /etc/passwd; chown 12 file; chown root:13 file";
+    let refused = world.sandbox_run(NO_FLAGS, ["sh", "-c", others]).run();
+    assert_eq!(refused.err().matches("chown: ").count(), 3, "{}", refused.err());
+    assert_eq!(fs::metadata(world.project().join("file")).unwrap().uid(), 0);
 }
 
 const DEEP: &str = r#"

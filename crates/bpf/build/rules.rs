@@ -15,9 +15,10 @@ const ERRNOS: [(&str, u16); 7] = [
     ("EAFNOSUPPORT", 97),
 ];
 
-const SWITCHES: [(&str, &str); 12] = [
+const SWITCHES: [(&str, &str); 13] = [
     ("debug", "Debug"),
     ("refuse-setid-modes", "RefuseSetidModes"),
+    ("map-root-owner", "MapRootOwner"),
     ("deny-inet", "DenyInet"),
     ("deny-unix", "DenyUnix"),
     ("deny-others", "DenyOthers"),

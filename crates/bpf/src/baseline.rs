@@ -19,6 +19,9 @@ pub struct BaselineOptions {
     /// No file mode with a set-user-id or set-group-id bit: for commands started by root, whose files
     /// may belong to root outside.
     pub refuse_setid_modes: bool,
+    /// What gives a file to root is performed by the broker: for commands started by root, whose own files are root's
+    /// outside and somebody else's inside.
+    pub map_root_owner: bool,
     /// No internet sockets: where there is no network namespace to hold them.
     pub deny_inet: bool,
     /// No sockets that could be connected to a path: where there is no mount view, any service of the
@@ -53,6 +56,7 @@ impl BaselineOptions {
             arch,
             debug: false,
             refuse_setid_modes: false,
+            map_root_owner: false,
             deny_inet: false,
             deny_unix: false,
             deny_others: false,
@@ -70,6 +74,7 @@ impl BaselineOptions {
         match switch {
             Switch::Debug => self.debug,
             Switch::RefuseSetidModes => self.refuse_setid_modes,
+            Switch::MapRootOwner => self.map_root_owner,
             Switch::DenyInet => self.deny_inet,
             Switch::DenyUnix => self.deny_unix,
             Switch::DenyOthers => self.deny_others,

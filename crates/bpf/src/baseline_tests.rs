@@ -28,7 +28,7 @@ fn plain(arch: Arch) -> Program {
 
 /// No switch, all of them, and any two: rules of one call meet no more than that.
 fn many_options(arch: Arch) -> impl Iterator<Item = BaselineOptions> {
-    let few = (0..4096_u32).filter(|bits| bits.count_ones() <= 2 || *bits == 4095);
+    let few = (0..8192_u32).filter(|bits| bits.count_ones() <= 2 || *bits == 8191);
     few.map(move |bits| BaselineOptions {
         arch,
         debug: bits & 1 != 0,
@@ -43,6 +43,7 @@ fn many_options(arch: Arch) -> impl Iterator<Item = BaselineOptions> {
         watch_exec: bits & 512 != 0,
         gate_paths: bits & 1024 != 0,
         pin_cpus: bits & 2048 != 0,
+        map_root_owner: bits & 4096 != 0,
     })
 }
 
@@ -59,7 +60,7 @@ fn every_number_gets_its_declared_decision() {
         for options in many_options(arch) {
             let spec = spec(&options);
             let execs = options.guard_exec || options.watch_exec;
-            let modes = options.refuse_setid_modes;
+            let modes = options.refuse_setid_modes || options.map_root_owner;
             let brokers = options.guard_writes || options.gate_paths || execs || modes;
             for listening in LISTENING_OR_NOT {
                 let compiled = spec.compile(listening);

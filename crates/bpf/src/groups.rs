@@ -38,6 +38,7 @@ pub enum GroupDecision {
 pub enum Switch {
     Debug,
     RefuseSetidModes,
+    MapRootOwner,
     DenyInet,
     DenyUnix,
     DenyOthers,

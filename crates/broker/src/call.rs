@@ -38,6 +38,8 @@ pub(crate) enum Call {
     Truncate { path: PathArg, length: u64 },
     ChangeMode { path: PathArg, mode: u32, flags: u32 },
     ChangeModeOf { file: i32, mode: u32 },
+    ChangeOwner { path: PathArg, owner: [u32; 2], flags: u32 },
+    ChangeOwnerOf { file: i32, owner: [u32; 2] },
     Umask,
 }
 
@@ -100,12 +102,16 @@ enum Kind {
     ChangeModeOf,
     ChangeModeAt,
     ChangeModeAt2,
+    ChangeOwner,
+    ChangeOwnerOfLink,
+    ChangeOwnerOf,
+    ChangeOwnerAt,
     Umask,
     Exec,
     ExecAt,
 }
 
-const KINDS: [(&str, Kind); 23] = [
+const KINDS: [(&str, Kind); 27] = [
     ("open", Kind::Open),
     ("openat", Kind::OpenAt),
     ("creat", Kind::Create),
@@ -126,6 +132,10 @@ const KINDS: [(&str, Kind); 23] = [
     ("fchmod", Kind::ChangeModeOf),
     ("fchmodat", Kind::ChangeModeAt),
     ("fchmodat2", Kind::ChangeModeAt2),
+    ("chown", Kind::ChangeOwner),
+    ("lchown", Kind::ChangeOwnerOfLink),
+    ("fchown", Kind::ChangeOwnerOf),
+    ("fchownat", Kind::ChangeOwnerAt),
     ("umask", Kind::Umask),
     ("execve", Kind::Exec),
     ("execveat", Kind::ExecAt),
@@ -141,6 +151,7 @@ impl Calls {
     pub(crate) fn parse(&self, notification: &Notification) -> Option<Asked> {
         let Notification { args, .. } = notification;
         let at = |dir: usize| PathArg { dir: int(args[dir]).cast_signed(), address: args[dir + 1] };
+        let owner = |user: usize| [int(args[user]), int(args[user + 1])];
         let here = |address: usize| PathArg { dir: CWD, address: args[address] };
         Some(Asked::Perform(match self.0.get(&notification.number)? {
             Kind::Open => Call::Open { path: here(0), flags: int(args[1]), mode: int(args[2]) },
@@ -176,6 +187,17 @@ impl Calls {
             Kind::ChangeModeAt => Call::ChangeMode { path: at(0), mode: int(args[2]), flags: 0 },
             Kind::ChangeModeAt2 => {
                 Call::ChangeMode { path: at(0), mode: int(args[2]), flags: int(args[3]) }
+            }
+            Kind::ChangeOwner => Call::ChangeOwner { path: here(0), owner: owner(1), flags: 0 },
+            Kind::ChangeOwnerOfLink => {
+                let flags = AtFlags::SYMLINK_NOFOLLOW.bits();
+                Call::ChangeOwner { path: here(0), owner: owner(1), flags }
+            }
+            Kind::ChangeOwnerOf => {
+                Call::ChangeOwnerOf { file: int(args[0]).cast_signed(), owner: owner(1) }
+            }
+            Kind::ChangeOwnerAt => {
+                Call::ChangeOwner { path: at(0), owner: owner(2), flags: int(args[4]) }
             }
             Kind::Umask => Call::Umask,
             Kind::Exec => return Some(Asked::Exec(here(0))),

@@ -53,7 +53,7 @@ impl Scene {
         fs::create_dir(&tree).unwrap();
         let guard = Guard { trees: vec![tree], ..empty_guard() };
         let proc = openat(rustix::fs::CWD, "/proc", DIRECTORY, NO_MODE).unwrap();
-        let map = Map { ground: Ground::of(Some(&guard), None), proc: Box::leak(Box::new(proc)) };
+        let map = Map::new(Ground::of(Some(&guard), None), Box::leak(Box::new(proc))).unwrap();
         Self {
             directory,
             judge: Judge::new(Matcher::new(Grounds::default()), guard.limited.clone()),

@@ -34,6 +34,7 @@ mod moving;
 mod openat2;
 mod opening;
 mod own_path;
+mod owners;
 mod parked;
 mod path_call;
 mod perform;

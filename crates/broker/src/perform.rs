@@ -11,6 +11,7 @@ use crate::descriptor::numbered_descriptor;
 use crate::git;
 use crate::judge::{Allowed, Coming, Denied, Judge};
 use crate::lock::{Company, LockError, Locks, Needed};
+use crate::owners::RootOwner;
 use crate::place::{Found, Map, Place, Start};
 use crate::slow;
 use crate::staging::StagedConfigs;
@@ -62,6 +63,8 @@ pub(crate) struct Workshop {
     pub(crate) staged: StagedConfigs,
     /// Whether what the host has behind our scaffolding is to be asked about before something is made there.
     pub(crate) asks_first: bool,
+    /// Of a command that root started.
+    pub(crate) root_owner: Option<RootOwner>,
     pub(crate) umasks: Umasks,
     /// What was set last.
     pub(crate) own_umask: Mode,
@@ -124,6 +127,10 @@ impl Workshop {
             Call::Truncate { path, length } => self.truncate(caller, path, length),
             Call::ChangeMode { path, mode, flags } => self.change_mode(caller, path, mode, flags),
             Call::ChangeModeOf { file, mode } => self.change_mode_of(caller, file, mode),
+            Call::ChangeOwner { path, owner, flags } => {
+                self.change_owner(caller, path, owner, flags)
+            }
+            Call::ChangeOwnerOf { file, owner } => self.change_owner_of(caller, file, owner),
             Call::Umask => {
                 self.umasks.forget();
                 // It names no file.

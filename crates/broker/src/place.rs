@@ -64,11 +64,19 @@ pub(crate) enum Start<'a> {
 #[derive(Debug)]
 pub(crate) struct Map {
     pub(crate) ground: Ground,
-    /// The host's `/proc`, where our own descriptors tell their paths.
+    /// The host's `/proc`.
     pub(crate) proc: &'static OwnedFd,
+    /// In it, where our own descriptors tell their paths: asked for every call, and half as dear as by way of `self`.
+    pub(crate) own_descriptors: OwnedFd,
 }
 
 impl Map {
+    /// Only for the process that makes it.
+    pub(crate) fn new(ground: Ground, proc: &'static OwnedFd) -> Result<Self, Errno> {
+        let own_descriptors = openat(proc, "self/fd", DIRECTORY, NO_MODE)?;
+        Ok(Self { ground, proc, own_descriptors })
+    }
+
     /// Resolves everything but the last name.
     pub(crate) fn locate(&self, start: Start<'_>, path: &[u8]) -> Result<Found, Errno> {
         if path.is_empty() {
@@ -168,8 +176,8 @@ impl Map {
 
     /// The real path of something we hold open.
     pub(crate) fn path_of(&self, fd: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
-        let own = format!("self/fd/{}", fd.as_raw_fd());
-        let path = readlinkat(self.proc, own, Vec::new())?;
+        let own = fd.as_raw_fd().to_string();
+        let path = readlinkat(&self.own_descriptors, own, Vec::with_capacity(256))?;
         Ok(PathBuf::from(OsString::from_vec(path.into_bytes())))
     }
 

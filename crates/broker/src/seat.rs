@@ -11,6 +11,7 @@ use crate::ground::Ground;
 use crate::judge::Judge;
 use crate::lock::{Locks, TreeLocks};
 use crate::message::Message;
+use crate::owners::RootOwner;
 use crate::perform::Workshop;
 use crate::place::Map;
 use crate::serve::{Desk, Teller, serve};
@@ -24,9 +25,10 @@ use palisade_sys::notify::Listener;
 use palisade_sys::proc::{self, sig};
 use palisade_sys::{At as _, Errno, Mode, Pid, SysError, creds, other};
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 /// What the broker is to do.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Duties<'p> {
     /// None: only refused calls are told.
     pub guard: Option<&'p Guard>,
@@ -37,6 +39,8 @@ pub struct Duties<'p> {
     /// The command's filter, as a description.
     pub filter: &'p FilterSpec,
     pub identity: Identity,
+    /// Trees of the host whose files are not root's there, as the sandbox has them.
+    pub trees_of_others: Vec<PathBuf>,
 }
 
 /// Who the command is.
@@ -79,7 +83,12 @@ pub fn occupy(seat: Seat<'_>) -> ! {
         Ok(listener) => {
             drop(command);
             let locks = Locks::new(seat.locks);
-            serve(desk(&seat.duties, locks, seat.usher, (listener, host_proc), teller))
+            // For as long as the process lives.
+            let host_proc: &'static OwnedFd = Box::leak(Box::new(host_proc));
+            match Map::new(Ground::of(seat.duties.guard), host_proc) {
+                Ok(map) => serve(desk(&seat.duties, (locks, map), seat.usher, listener, teller)),
+                Err(errno) => fail(&mut teller, format!("opening /proc/self/fd: {errno}")),
+            }
         }
         Err(error) => fail(&mut teller, error.to_string()),
     }
@@ -160,14 +169,14 @@ fn end_with(supervisor: Pid) -> Result<(), SysError> {
 
 fn desk<'p>(
     duties: &Duties<'p>,
-    locks: Locks,
+    (locks, map): (Locks, Map),
     usher: OwnedFd,
-    (listener, host_proc): (Listener, OwnedFd),
+    listener: Listener,
     teller: Teller,
 ) -> Desk<'p> {
+    let host_proc = map.proc;
     // For as long as the process lives.
     let listener: &'static Listener = Box::leak(Box::new(listener));
-    let host_proc: &'static OwnedFd = Box::leak(Box::new(host_proc));
     // Before 6.6 every answer costs a second wake-up; nothing else changes.
     let _ = listener.prefer_one_cpu();
     let matcher = duties.guard.map_or_else(|| Matcher::new(Grounds::default()), Guard::matcher);
@@ -178,13 +187,14 @@ fn desk<'p>(
         gate: duties.gate.map(|gate| gate::Gate::new(gate, listener, host_proc)),
         workshop: Workshop {
             locks,
-            map: Map { ground: Ground::of(duties.guard, duties.gate), proc: host_proc },
+            map,
             judge: Judge::new(
                 matcher,
                 duties.guard.map_or_else(Vec::new, |guard| guard.limited.clone()),
             ),
             staged: StagedConfigs::default(),
             asks_first: false,
+            root_owner: RootOwner::of(duties),
             umasks: Umasks::default(),
             own_umask: cleared_umask(),
         },

@@ -100,6 +100,7 @@ impl Broker {
                     gate: plan.gate.as_ref(),
                     filter: &seccomp.filter,
                     identity,
+                    trees_of_others: plan.trees_of_others(),
                 },
                 confine,
             })

@@ -121,6 +121,7 @@ fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept
                 names: guard.is_some(),
                 paths: gate.is_some(),
                 cpus: assigned.affinity.is_some(),
+                root_files: request.facts.uid == 0,
                 ..Unheld::default()
             },
         )?),
@@ -181,6 +182,7 @@ fn without_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, K
         names: guard.is_some(),
         paths: false,
         cpus: assigned.affinity.is_some(),
+        root_files: false,
     };
     let kept = Kept {
         confinement: Confinement::NoNamespaces,

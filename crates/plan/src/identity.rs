@@ -4,9 +4,9 @@ use crate::environment::SANDBOX_USER;
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::Host;
-use crate::model::{Identity, Mapping, MountOp, READ_ONLY};
+use crate::model::{Confinement, Identity, Mapping, MountOp, Owner, Plan, READ_ONLY};
 use palisade_policy::model::Process;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Far above what distributions and `subuid` hand out, below 2^31 where some programs stumble.
 const PREFERRED_FIRST: u32 = 1_900_000_000;
@@ -83,6 +83,19 @@ fn hash(text: &str) -> u32 {
     });
     let [a, b, c, d, e, f, g, h] = wide.to_le_bytes();
     u32::from_le_bytes([a ^ e, b ^ f, c ^ g, d ^ h])
+}
+
+impl Plan {
+    /// Of a run that root started: the trees whose files belong to somebody else on the host.
+    pub fn trees_of_others(&self) -> Vec<PathBuf> {
+        let Confinement::Namespaces(inside) = &self.confinement else { return Vec::new() };
+        let of_others = |op: &&MountOp| match op {
+            MountOp::Bind { idmap: Some(owner), .. }
+            | MountOp::Overlay { idmap: Some(owner), .. } => *owner != Owner { uid: 0, gid: 0 },
+            _ => false,
+        };
+        inside.mounts.iter().filter(of_others).map(|op| op.target().to_owned()).collect()
+    }
 }
 
 /// Names for the ids inside, where they are not the caller's own: programs ask for them. Only over

@@ -23,6 +23,8 @@ pub(crate) struct Unheld {
     pub(crate) paths: bool,
     /// CPUs beyond those a process starts with.
     pub(crate) cpus: bool,
+    /// Files of root's, for a command that root started.
+    pub(crate) root_files: bool,
 }
 
 pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp, PlanError> {
@@ -33,6 +35,7 @@ pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp, PlanErr
         // Also for ordinary users: another user who runs such a file would get the caller's rights,
         // and neither git nor tar needs the bits (F14).
         refuse_setid_modes: true,
+        map_root_owner: unheld.root_files,
         deny_inet: unheld.inet,
         deny_unix: unheld.unix,
         deny_others: unheld.processes,
@@ -54,7 +57,7 @@ pub(crate) fn choose(policy: &Policy, unheld: Unheld) -> Result<Seccomp, PlanErr
 pub fn key_of(switch: Switch) -> Option<&'static str> {
     match switch {
         Switch::Debug => Some("process.debug"),
-        Switch::RefuseSetidModes => None,
+        Switch::RefuseSetidModes | Switch::MapRootOwner => None,
         Switch::DenyInet => Some("network.mode"),
         Switch::DenyUnix | Switch::DenyOthers => Some("process.userNamespace"),
         Switch::DenyFork => Some("process.allowFork"),

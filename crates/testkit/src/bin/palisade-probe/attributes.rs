@@ -15,7 +15,7 @@ pub(crate) const PROBES: &[Probe] = &[
     ("set-attribute", "PATH", set_attribute),
     ("set-flags", "PATH", set_flags),
     ("truncate", "PATH", truncate),
-    ("set-user-id", "chmod|fchmod|open PATH", set_user_id),
+    ("set-user-id", "chmod|fchmod|open|group-chmod|group-fchmod PATH", set_user_id),
     ("give-capability", "PATH", give_capability),
     ("attribute-of", "PATH NAME", attribute_of),
     ("is-kept-from-backups", "PATH", is_kept_from_backups),
@@ -61,10 +61,15 @@ fn truncate(arguments: &[String]) -> Result<String, Failure> {
 /// Makes a file set-user-id, or a new one that is, by one of the ways there are.
 fn set_user_id(arguments: &[String]) -> Result<String, Failure> {
     const SET_USER_ID: u32 = 0o4755;
+    const SET_GROUP_ID: u32 = 0o2755;
     let path = argument(arguments, 1, "PATH")?;
-    match argument(arguments, 0, "chmod|fchmod|open")? {
+    match argument(arguments, 0, "chmod|fchmod|open|group-chmod|group-fchmod")? {
         "chmod" => fs::set_permissions(path, Permissions::from_mode(SET_USER_ID))?,
         "fchmod" => File::open(path)?.set_permissions(Permissions::from_mode(SET_USER_ID))?,
+        "group-chmod" => fs::set_permissions(path, Permissions::from_mode(SET_GROUP_ID))?,
+        "group-fchmod" => {
+            File::open(path)?.set_permissions(Permissions::from_mode(SET_GROUP_ID))?;
+        }
         "open" => {
             OpenOptions::new().write(true).create_new(true).mode(SET_USER_ID).open(path)?;
         }

@@ -1,0 +1,95 @@
+//! Giving files to root, for a command that root started. Such a command has another id inside, and root's means nobody
+//! there; but what it makes is root's on the host, where its files are root's. So `install -o root` and `chown root` of its
+//! own files ask for what is so already, and are performed with the id that the command has.
+//!
+//! Nothing is gained by it: the broker has the command's id and no capability, and may give a file to nobody but its owner.
+
+use crate::call::PathArg;
+use crate::caller::Caller;
+use crate::descriptor::numbered_descriptor;
+use crate::perform::{Done, Stop, Workshop, done};
+use crate::place::Start;
+use crate::seat::{Duties, Identity};
+use palisade_sys::{Errno, OFlags};
+use rustix::fs::{AtFlags, Gid, Uid, chownat, fcntl_getfl};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::PathBuf;
+
+const ROOT: u32 = 0;
+/// `(uid_t) -1`: as it is.
+const UNCHANGED: u32 = u32::MAX;
+
+/// Who root is inside.
+#[derive(Debug)]
+pub(crate) struct RootOwner {
+    uid: u32,
+    gid: u32,
+    trees_of_others: Vec<PathBuf>,
+}
+
+impl RootOwner {
+    /// None where root did not start the run.
+    pub(crate) fn of(duties: &Duties<'_>) -> Option<Self> {
+        let Identity::Given { uid, gid } = duties.identity else { return None };
+        Some(Self { uid, gid, trees_of_others: duties.trees_of_others.clone() })
+    }
+}
+
+impl Workshop {
+    pub(crate) fn change_owner(
+        &self,
+        caller: &Caller,
+        path: PathArg,
+        owner: [u32; 2],
+        flags: u32,
+    ) -> Result<Done, Stop> {
+        let flags = AtFlags::from_bits_retain(flags);
+        if !flags.difference(AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW).is_empty() {
+            return Err(Errno::INVAL.into());
+        }
+        let bytes = caller.path(path.address)?;
+        let stays = flags.contains(AtFlags::SYMLINK_NOFOLLOW);
+        let file = if bytes.is_empty() && flags.contains(AtFlags::EMPTY_PATH) {
+            caller.file(path.dir)?
+        } else if let Some(number) = numbered_descriptor(&bytes, caller).filter(|_| !stays) {
+            caller.file(number).map_err(|_| Errno::NOENT)?
+        } else {
+            let pin = if stays { OFlags::NOFOLLOW } else { OFlags::empty() };
+            // What is in `/proc` is not given away.
+            self.map.pin(Start::Caller(caller, path.dir), &bytes, pin)?.ok_or(Errno::PERM)?
+        };
+        self.give(caller, &file, owner)
+    }
+
+    pub(crate) fn change_owner_of(
+        &self,
+        caller: &Caller,
+        number: i32,
+        owner: [u32; 2],
+    ) -> Result<Done, Stop> {
+        let file = caller.take(number)?;
+        if fcntl_getfl(&file)?.contains(OFlags::PATH) {
+            return Err(Errno::BADF.into());
+        }
+        self.give(caller, &file, owner)
+    }
+
+    fn give(&self, caller: &Caller, file: &OwnedFd, [uid, gid]: [u32; 2]) -> Result<Done, Stop> {
+        let root = self.root_owner.as_ref().ok_or(Errno::INVAL)?;
+        let path = self.map.path_of(file.as_fd())?;
+        if root.trees_of_others.iter().any(|tree| path.starts_with(tree)) {
+            // Root is another one than its owner there.
+            return Err(Errno::PERM.into());
+        }
+        let meant = |id, own| match id {
+            ROOT => Some(own),
+            UNCHANGED => None,
+            id => Some(id),
+        };
+        let uid = meant(uid, root.uid).map(Uid::from_raw);
+        let gid = meant(gid, root.gid).map(Gid::from_raw);
+        caller.confirm()?;
+        chownat(file, "", uid, gid, AtFlags::EMPTY_PATH)?;
+        Ok(done())
+    }
+}

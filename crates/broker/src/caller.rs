@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// `PATH_MAX`, with the NUL.
 const LONGEST_PATH: usize = 4096;
+/// Longer than nearly all paths.
+const USUAL_PATH: usize = 256;
 /// A number can not come round to another thread in this time.
 const UMASK_HOLDS: Duration = Duration::from_millis(50);
 const MOST_UMASKS: usize = 1024;
@@ -37,9 +39,15 @@ impl Caller {
     }
 
     pub(crate) fn path(&self, address: u64) -> Result<Vec<u8>, Errno> {
-        let mut buffer = [0; LONGEST_PATH];
-        let length = other::read_string(self.thread, address, &mut buffer)?;
-        Ok(buffer[..length].to_vec())
+        let mut usual = [0; USUAL_PATH];
+        match other::read_string(self.thread, address, &mut usual) {
+            Err(Errno::NAMETOOLONG) => {
+                let mut buffer = [0; LONGEST_PATH];
+                let length = other::read_string(self.thread, address, &mut buffer)?;
+                Ok(buffer[..length].to_vec())
+            }
+            read => Ok(usual[..read?].to_vec()),
+        }
     }
 
     pub(crate) fn bytes(&self, address: u64, length: usize) -> Result<Vec<u8>, Errno> {

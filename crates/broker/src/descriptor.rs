@@ -72,14 +72,10 @@ impl Workshop {
             _ => return Err(Stop::Continue),
         }
         if !is_held(fcntl_getfl(&file)?, flags) {
-            match self.present_place(&file)? {
-                Some(place) => self.may_be_written(&place)?,
-                // Without a name it is the caller's own, and a link to it will be judged.
-                None if found.st_nlink == 0 => {}
-                // Outside of the trees, or by another name than it was opened by, which cannot be judged: Landlock
-                // knows by which, and no thread can change that.
-                None => return Err(Stop::Continue),
-            }
+            // Without a place it is outside of the trees, or has lost the name it was opened by, and cannot be judged: a
+            // file handed in from the host may be either. Landlock answers for the place it knows, always the same.
+            let place = self.present_place(&file)?.ok_or(Stop::Continue)?;
+            self.may_be_written(&place)?;
         }
         let created = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let flags = flags.difference(created) | OFlags::CLOEXEC | OFlags::NOCTTY;
@@ -111,8 +107,12 @@ impl Workshop {
         if allowed == Allowed::AsGitConfig {
             return Err(Stop::Denied(new.path.clone(), git::config_denied()));
         }
-        if let Some(old) = self.present_place(&file)? {
-            self.may_be_written(&old)?;
+        match self.present_place(&file)? {
+            Some(old) => self.may_be_written(&old)?,
+            // A file without a name, of which nobody but the caller knows.
+            None if fstat(&file)?.st_nlink == 0 => {}
+            // Not of a tree: Landlock lets nothing be linked into one from outside, and neither do we.
+            None => return Err(Errno::XDEV.into()),
         }
         caller.confirm()?;
         // By our own descriptor: the caller's may be another file by now.

@@ -2,7 +2,8 @@
 //! something that is missing where only ungranted things are missing waits for the supervisor's answer.
 //!
 //! Whatever is answered, the kernel resolves the path anew in the sandbox's own view. A path that is changed
-//! meanwhile can so find nothing that was not granted.
+//! meanwhile can so find nothing that was not granted. Nor is anything refused by it that another thread has just made:
+//! these calls write nothing, and where there is a gate Landlock handles no reading, so it is never the one to answer.
 
 use crate::absent::Absent;
 use crate::call::{Call, PathArg};
@@ -349,8 +350,10 @@ impl Desk<'_> {
                 self.perform_now(helpers, notification, &caller, call);
             }
             (Then::Read(reading), Some(caller)) => self.open_for(notification, &caller, reading),
-            (Then::Read(_), None) => self.respond(notification.id, Response::Fail(Errno::ACCESS)),
-            _ => self.respond(notification.id, Response::Continue),
+            (Then::Broker(_) | Then::Read(_), None) => {
+                self.respond(notification.id, Response::Fail(Errno::ACCESS));
+            }
+            (Then::Kernel, _) => self.respond(notification.id, Response::Continue),
         }
     }
 

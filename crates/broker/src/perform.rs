@@ -63,6 +63,8 @@ pub(crate) struct Workshop {
     pub(crate) staged: StagedConfigs,
     /// Whether what the host has behind our scaffolding is to be asked about before something is made there.
     pub(crate) asks_first: bool,
+    /// Whether Landlock handles truncation.
+    pub(crate) landlock_truncates: bool,
     /// Of a command that root started.
     pub(crate) root_owner: Option<RootOwner>,
     pub(crate) umasks: Umasks,
@@ -211,14 +213,18 @@ impl Workshop {
         Ok(done())
     }
 
-    /// Never left to the kernel: Landlock does not handle truncation, which would slow down every open.
+    /// With mounts of our own Landlock does not handle truncation, which would slow down every open: then it is never left
+    /// to the kernel, and outside of the trees the mounts say what may be written. Without them Landlock does, and answers
+    /// for all that is not in a tree.
     fn truncate(&mut self, caller: &Caller, path: PathArg, length: u64) -> Result<Done, Stop> {
         if length > i64::MAX.cast_unsigned() {
             return Err(Errno::INVAL.into());
         }
         let bytes = caller.path(path.address)?;
         let start = Start::Caller(caller, path.dir);
-        let file = match numbered_descriptor(&bytes, caller) {
+        let held = numbered_descriptor(&bytes, caller);
+        let is_held = held.is_some();
+        let file = match held {
             Some(number) => self.held_for_writing(caller, number)?,
             None => self.map.open_to_truncate(start, &bytes)?,
         };
@@ -231,9 +237,13 @@ impl Workshop {
             place => place?,
         };
         let mut config = None;
-        if let Some(place) = &place {
-            let allowed = self.judged(place, Coming::Written)?;
-            config = (allowed == Allowed::AsGitConfig).then_some(place);
+        match &place {
+            Some(place) => {
+                let allowed = self.judged(place, Coming::Written)?;
+                config = (allowed == Allowed::AsGitConfig).then_some(place);
+            }
+            None if self.landlock_truncates && !is_held => return Err(Stop::Continue),
+            None => {}
         }
         let limit = caller.largest_file().ok_or(Errno::SRCH)?;
         caller.confirm()?;

@@ -39,6 +39,8 @@ pub struct Duties<'p> {
     /// The command's filter, as a description.
     pub filter: &'p FilterSpec,
     pub identity: Identity,
+    /// Whether Landlock handles truncation in this run.
+    pub landlock_truncates: bool,
     /// Trees of the host whose files are not root's there, as the sandbox has them.
     pub trees_of_others: Vec<PathBuf>,
 }
@@ -85,7 +87,7 @@ pub fn occupy(seat: Seat<'_>) -> ! {
             let locks = Locks::new(seat.locks);
             // For as long as the process lives.
             let host_proc: &'static OwnedFd = Box::leak(Box::new(host_proc));
-            match Map::new(Ground::of(seat.duties.guard), host_proc) {
+            match Map::new(Ground::of(seat.duties.guard, seat.duties.gate), host_proc) {
                 Ok(map) => serve(desk(&seat.duties, (locks, map), seat.usher, listener, teller)),
                 Err(errno) => fail(&mut teller, format!("opening /proc/self/fd: {errno}")),
             }
@@ -194,6 +196,7 @@ fn desk<'p>(
             ),
             staged: StagedConfigs::default(),
             asks_first: false,
+            landlock_truncates: duties.landlock_truncates,
             root_owner: RootOwner::of(duties),
             umasks: Umasks::default(),
             own_umask: cleared_umask(),

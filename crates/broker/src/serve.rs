@@ -222,6 +222,8 @@ impl Desk<'_> {
         }
     }
 
+    /// Landlock answers for programs by their place alone, so what it refuses here is what the policy refuses.
+    ///
     /// The command's own exec is always let through; until that succeeds (it may try several directories)
     /// only our own code runs inside, which nobody can have changed.
     fn exec(&mut self, notification: &Notification, caller: &Caller, at: PathArg) {

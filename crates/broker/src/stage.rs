@@ -98,6 +98,7 @@ impl Stage {
                 gate: Some(&gate),
                 filter: &spec,
                 identity: Identity::Caller,
+                landlock_truncates: false,
                 trees_of_others: Vec::new(),
             };
             occupy(Seat {

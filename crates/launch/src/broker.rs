@@ -100,6 +100,10 @@ impl Broker {
                     gate: plan.gate.as_ref(),
                     filter: &seccomp.filter,
                     identity,
+                    landlock_truncates: plan
+                        .landlock
+                        .as_ref()
+                        .is_some_and(|landlock| landlock.refuse_truncation),
                     trees_of_others: plan.trees_of_others(),
                 },
                 confine,

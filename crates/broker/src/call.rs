@@ -53,9 +53,13 @@ impl Call {
             | Self::SymbolicLink { path, .. }
             | Self::Truncate { path, .. }
             | Self::ChangeMode { path, .. }
+            | Self::ChangeOwner { path, .. }
             | Self::Rename { to: path, .. }
             | Self::Link { to: path, .. } => Some(path),
-            Self::Bind { .. } | Self::ChangeModeOf { .. } | Self::Umask => None,
+            Self::Bind { .. }
+            | Self::ChangeModeOf { .. }
+            | Self::ChangeOwnerOf { .. }
+            | Self::Umask => None,
         }
     }
 
@@ -64,7 +68,9 @@ impl Call {
         const STAYS: u32 = OFlags::NOFOLLOW.bits() | OFlags::EXCL.bits();
         match self {
             Self::Open { flags, .. } => flags & STAYS == 0,
-            Self::ChangeMode { flags, .. } => flags & AtFlags::SYMLINK_NOFOLLOW.bits() == 0,
+            Self::ChangeMode { flags, .. } | Self::ChangeOwner { flags, .. } => {
+                flags & AtFlags::SYMLINK_NOFOLLOW.bits() == 0
+            }
             Self::Truncate { .. } => true,
             _ => false,
         }

@@ -33,8 +33,8 @@ impl Composition {
         // Directories on the way that are parts of the tmpfs are no other ground.
         let is_part = |op: &&MountOp| matches!(op, MountOp::Dir { target, .. } if !own.contains(target) && !is_read_only(target));
         let stands_on_tmpfs = |target: &Path| {
-            let above = target.ancestors().skip(1).filter_map(|above| self.ops.get(above));
-            matches!(above.skip_while(is_part).next(), Some(MountOp::Tmpfs { .. }))
+            let mut above = target.ancestors().skip(1).filter_map(|above| self.ops.get(above));
+            matches!(above.find(|op| !is_part(op)), Some(MountOp::Tmpfs { .. }))
         };
         let is_loose = |(target, op): (&PathBuf, &MountOp)| match op {
             MountOp::Dir { mode, .. }

@@ -334,7 +334,7 @@ fn a_stopped_sandbox_is_in_nobodys_way() {
         std::thread::yield_now();
     }
     stopped.signal(Signal::KILL);
-    stopped.wait();
+    stopped.wait().assert_code(137);
 }
 
 /// Proves: FS-9 created-names

@@ -118,7 +118,7 @@ fn the_older_names_of_run_lead_to_it() {
     let older = [("/var/run", "/run"), ("/var/lock", "/run/lock")];
     let world = World::new();
     for (name, place) in older {
-        if !fs::canonicalize(name).is_ok_and(|found| found == std::path::Path::new(place)) {
+        if !fs::canonicalize(name).is_ok_and(|found| found == Path::new(place)) {
             println!("not tried: {name} is no link to {place} here");
             continue;
         }
@@ -127,7 +127,7 @@ fn the_older_names_of_run_lead_to_it() {
             let output = inside(&world, flags, &script);
             assert_eq!(output.out(), "own\n", "{flags:?}: {}", output.err());
         }
-        assert!(!std::path::Path::new(place).join("made.pid").exists(), "it is the host's");
+        assert!(!Path::new(place).join("made.pid").exists(), "it is the host's");
     }
 }
 

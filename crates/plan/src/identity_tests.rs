@@ -48,3 +48,30 @@ fn root_without_another_id_runs_nothing() {
         assert!(error.to_string().contains("must not run as root"), "{error}");
     }
 }
+
+/// Proves: PROC-6 names
+#[test]
+fn accounts_of_the_host_stay_but_for_our_name_and_id() {
+    let mut tree = crate::fake::FakeTree::new();
+    let passwd = "root:x:0:0:root:/root:/bin/sh\nme:x:1000:1000::/home/me:/bin/sh\n\
+                  sandbox:x:7:7::/:/bin/sh\n\npostgres:x:101:104::/var/lib/postgresql:/bin/sh\n";
+    tree.file("/etc/passwd", passwd).file("/etc/group", "root:x:0:\nstaff:x:50:a,b\n");
+    let plan = crate::fake::plan(&policy(), &root(), &tree).unwrap();
+    let content = |path: &str| match crate::fake::op_at(&plan, path) {
+        Some(MountOp::File { content, .. }) => content.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        content("/etc/passwd"),
+        "sandbox:x:1000:1000:sandbox:/root:/bin/bash\nroot:x:0:0:root:/root:/bin/sh\n\
+         postgres:x:101:104::/var/lib/postgresql:/bin/sh\n"
+    );
+    assert_eq!(content("/etc/group"), "sandbox:x:1000:\nroot:x:0:\nstaff:x:50:a,b\n");
+    let long = "user:x:5:5::/:/bin/sh\n".repeat(5_000);
+    tree.file("/etc/passwd", &long);
+    let plan = crate::fake::plan(&policy(), &root(), &tree).unwrap();
+    let Some(MountOp::File { content, .. }) = crate::fake::op_at(&plan, "/etc/passwd") else {
+        panic!()
+    };
+    assert!(content.contains("nobody") && !content.contains("user:x:5:"), "{}", content.len());
+}

@@ -104,3 +104,25 @@ fn without_a_network_no_server_is_named_and_nobody_waits_for_one() {
     let host = plan(&with(NetworkMode::Host, Level::Full), &user(), &tree(HOSTS)).unwrap();
     assert_eq!(content(&host, "/etc/resolv.conf"), None);
 }
+
+/// Settings of the namespace, not of a file: what programs expect of a network that is their own.
+///
+/// Proves: NET-2 loopback
+#[test]
+fn pings_and_low_ports_are_open_where_nobody_else_sees_them() {
+    let settings = |network: NetworkMode, level: Level| {
+        let mut facts = user();
+        facts.nat.pasta = Some("/usr/bin/pasta".into());
+        let plan = plan(&with(network, level), &facts, &tree(HOSTS)).unwrap();
+        let settings = &crate::fake::inside(&plan).network_settings;
+        settings.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>()
+    };
+    let ping = "ipv4/ping_group_range=1000 1000";
+    let ports = "ipv4/ip_unprivileged_port_start=3";
+    for level in [Level::Full, Level::Process] {
+        assert_eq!(settings(NetworkMode::None, level), [ping, ports]);
+        assert_eq!(settings(NetworkMode::Proxy, level), [ports]);
+        assert_eq!(settings(NetworkMode::Nat, level), [ping]);
+        assert_eq!(settings(NetworkMode::Host, level), [""; 0]);
+    }
+}

@@ -35,8 +35,8 @@ fn ss_lists_the_sandboxs_own_sockets_and_no_others() {
     for flags in [&[][..], &["--allow-host", "api.example"]] {
         let output = world.sandbox_run(flags, [PYTHON, "-c", script]).run();
         output.assert_code(0);
-        let out = output.out();
-        let (own, listed) = out.split_once('\n').unwrap();
+        let text = output.out();
+        let (own, listed) = text.split_once('\n').unwrap();
         assert!(listed.contains(&format!("127.0.0.1:{own} ")), "{flags:?}: {}", output.out());
         assert!(listed.contains("python3"), "whose it is: {}", output.out());
         assert!(listed.contains("/tmp/listed.sock"), "{}", output.out());

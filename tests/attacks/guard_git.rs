@@ -251,6 +251,14 @@ fn h01_no_setting_of_git_is_planted_by_what_is_kept_open() {
             format!("{EVIL_SECTION} > c; rm .git/config; ln c .git/config"),
         ),
         (
+            "by a file that was made without a name and is still open",
+            format!(
+                "{PYTHON}{EVIL}fd = os.open(\".\", os.O_TMPFILE | os.O_RDWR, 0o644)\nos.unlink(\".git/config\")\n\
+                 os.link(f\"/proc/self/fd/{{fd}}\", \".git/config\", src_dir_fd=fd, follow_symlinks=True)\nos.write(fd, evil)\n\
+                 print(\"ready\", flush=True)\ninput()'"
+            ),
+        ),
+        (
             "and removed and made again meanwhile",
             format!(
                 "exec 5>>.git/config; rm .git/config; : > .git/config; {EVIL_SECTION} >&5; exec 5>&-; \

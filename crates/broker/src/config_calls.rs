@@ -114,10 +114,11 @@ impl Workshop {
                     // Tried again with the next call.
                     continue;
                 }
-                if let Err(denied) = staged.commit(&git::setting(&git_dir, tree)) {
+                let committed = staged.commit(&git::setting(&git_dir, tree));
+                self.locks.release();
+                if let Err(denied) = committed {
                     refused.push(NotCommitted { path, denied, writer: staged.writer.clone() });
                 }
-                self.locks.release();
             }
         }
         self.staged.forget_unwritten();

@@ -105,6 +105,7 @@ impl Workshop {
         let file = caller.file(number)?;
         let allowed = self.judged_new(new, Coming::Link)?;
         if allowed == Allowed::AsGitConfig {
+            // The caller could go on writing it.
             return Err(Stop::Denied(new.path.clone(), git::config_denied()));
         }
         match self.present_place(&file)? {

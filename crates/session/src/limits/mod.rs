@@ -25,7 +25,8 @@ use std::time::{Duration, Instant};
 const FIRST_LOOK: Duration = Duration::from_millis(100);
 const SOON: Duration = Duration::from_millis(10);
 const LAZIEST: Duration = Duration::from_secs(1);
-/// Nobody counts forks that a limit of the process refuses; that as many as it allows are there has to be seen.
+/// Nobody counts forks that a limit of the process refuses; that as many as it allows are there has to be seen. So often
+/// it is looked at while half of them are: hundreds of runs that need few must not keep each other from running.
 const TASKS_CHECK: Duration = Duration::from_millis(20);
 /// So long a turn may count files; questions and keys wait meanwhile.
 const COUNTING_A_TURN: Duration = Duration::from_millis(2);
@@ -198,7 +199,7 @@ impl<'p> Limits<'p> {
             return Ok(Some(self.over(exceeded)));
         }
         let mut pause = self.lazily;
-        let laziest = if self.limit_on_tasks().is_some() { TASKS_CHECK } else { LAZIEST };
+        let laziest = if self.is_near_limit_on_tasks() { TASKS_CHECK } else { LAZIEST };
         self.lazily = (self.lazily * 2).min(laziest);
         for found in [self.look_at_group(running)?, self.look_at_processes()?] {
             match found {
@@ -321,6 +322,11 @@ impl<'p> Limits<'p> {
             self.tally.reached(limit.what, Some(tasks), None);
         }
         None
+    }
+
+    fn is_near_limit_on_tasks(&self) -> bool {
+        let limit = self.limit_on_tasks().map(|limit| limit.value);
+        limit.zip(self.tally.tasks()).is_some_and(|(limit, tasks)| tasks >= limit / 2)
     }
 
     /// Where no group counts them; of two the smaller.

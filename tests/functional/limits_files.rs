@@ -100,6 +100,22 @@ fn growth_of_the_project_is_counted() {
     assert_eq!((&limit["holder"], &limit["grip"]), (&"watchdog".into(), &"sampled".into()));
 }
 
+/// Most of it is counted while the command already fills it.
+///
+/// Proves: FS-6 flat-start, FS-6 space, RES-4 disk
+#[test]
+fn growth_of_a_large_project_is_counted_though_no_start_waits_for_it() {
+    let world = World::new();
+    for number in 0..3000 {
+        world.write_in_project(format!("src/{}/{number}", number % 20), "x");
+    }
+    let body = format!("fill('a', {TOO_MUCH})\nsignal.pause()");
+    let output = python(&world, &HOST, &script(&body));
+    let over = Over { name: "disk", outcome: "disk-full", code: 137, at_least: LIMIT };
+    assert_over(&world, &output, &over);
+    assert!(ended_the_run(&output, "disk"));
+}
+
 /// Proves: FS-6 space
 #[test]
 fn own_files_and_the_projects_are_one_sum() {

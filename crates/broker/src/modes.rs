@@ -1,5 +1,5 @@
 //! Modes with the set-group-id bit. On a directory it says whose group new files get, and many tools set it; on a file it
-//! lends its group to whoever runs it, and is refused (F14). The filter cannot tell the two apart. Here the object is held
+//! lends its group to everybody who runs it, and is refused (F14). The filter cannot tell the two apart. Here the object is held
 //! by a descriptor, looked at, and changed by that same descriptor.
 
 use crate::call::PathArg;

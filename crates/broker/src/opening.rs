@@ -86,7 +86,7 @@ impl Workshop {
     }
 
     /// A file without a name needs no judging. It gets one by a link, which is judged by the name it makes, and never
-    /// one under which it would be read as a setting: whoever holds it open could still write it then.
+    /// one under which it would be read as a setting: a program that holds it open could still write it then.
     fn open_unnamed(
         &mut self,
         caller: &Caller,

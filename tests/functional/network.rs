@@ -35,6 +35,7 @@ fn ss_lists_the_sandboxs_own_sockets_and_no_others() {
     for flags in [&[][..], &["--allow-host", "api.example"]] {
         let output = world.sandbox_run(flags, [PYTHON, "-c", script]).run();
         output.assert_code(0);
+        assert!(!output.err().contains("netlink"), "it asked /proc instead: {}", output.err());
         let text = output.out();
         let (own, listed) = text.split_once('\n').unwrap();
         assert!(listed.contains(&format!("127.0.0.1:{own} ")), "{flags:?}: {}", output.out());

@@ -168,9 +168,13 @@ fn f10_no_protected_name_comes_to_be_by_another_way() {
 /// Proves: FS-9 created-names
 #[test]
 fn f10_no_protected_name_comes_to_be_in_other_letters() {
-    for path in [".ENVRC", ".Git/hooks/pre-commit", ".VSCode/tasks.json", ".g\u{200c}it/config"] {
+    let harms = [".ENVRC", ".Git/hooks/pre-commit", ".VSCode/tasks.json"]
+        .map(|path| (path, Harm::Exists(path)));
+    // Configuration is judged by what it says: an empty one may be there.
+    let config = ".g\u{200c}it/config";
+    for (path, harm) in harms.into_iter().chain([(config, Harm::Changed(config, ""))]) {
         let script = format!("mkdir -p \"$(dirname {path})\"; echo evil > {path}");
-        planting("F10", format!("write {}", path.escape_default()), Harm::Exists(path))
+        planting("F10", format!("write {}", path.escape_default()), harm)
             .proves(&["FS-9 created-names"])
             .command(move |_| staying(&script))
             .check();

@@ -379,7 +379,7 @@ fn k07_a_program_in_memory_is_inside_all_the_same() {
             probe(world, &["run-from-memory", "read", &canary])
         })
         .succeeded(|_, output| output.out().contains(CANARY))
-        .contained(|_, output| output.out().starts_with("refused 13 "))
+        .contained(|_, output| output.out().starts_with("refused 2 "))
         .check();
 }
 

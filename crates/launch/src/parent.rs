@@ -26,7 +26,7 @@ use palisade_plan::model::{
 use palisade_sys::clone::{CloneFlags, Forked, clone3};
 use palisade_sys::creds::{self, IdKind, MapLine, write_map};
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
-use palisade_sys::proc::{self, PollFd, PollFlags, sig};
+use palisade_sys::proc::{self, PollFd, PollFlags, Status, sig};
 use palisade_sys::{Errno, Pid, net};
 use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -381,9 +381,12 @@ impl Running {
 
     /// Waits for the end and tells what the run used.
     pub fn wait(&mut self) -> Result<Usage, LaunchError> {
-        let usage = proc::wait_pid_rusage(self.pid).during("waiting for the sandbox")?.usage;
+        let reaped = proc::wait_pid_rusage(self.pid).during("waiting for the sandbox")?;
         self.reaped = true;
-        self.end_orphans();
+        if matches!(reaped.status, Status::Signaled { .. }) {
+            self.end_orphans();
+        }
+        let usage = reaped.usage;
         Ok(Usage {
             user: usage.user_time,
             system: usage.system_time,

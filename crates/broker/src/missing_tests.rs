@@ -23,6 +23,7 @@ fn grounds(top: &std::path::Path) -> Grounds {
         ask_timeout_ms: 0,
         most_questions: 0,
         above_project: Vec::new(),
+        left_by_tools: Vec::new(),
         private_home: None,
         directories: Vec::new(),
         known_callers: true,

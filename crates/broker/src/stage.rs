@@ -70,6 +70,7 @@ impl Stage {
             ask_timeout_ms: 1000,
             most_questions: 1,
             above_project: Vec::new(),
+            left_by_tools: Vec::new(),
             private_home: None,
             directories: Vec::new(),
             known_callers: true,

@@ -193,7 +193,7 @@ fn hand_over_home(
     pieces: &[Option<OwnedFd>],
 ) -> Result<(), LaunchError> {
     const STEP: &str = "handing the private home to the supervisor";
-    let home = launch.plan.gate.as_ref().and_then(|gate| gate.private_home.as_deref());
+    let home = inside.private_home.as_deref();
     let mut steps = inside.mounts.iter().zip(pieces);
     let is_home = |op: &MountOp| matches!(op, MountOp::Tmpfs { target, .. } if Some(target.as_path()) == home);
     let piece = steps.find(|(op, _)| is_home(op)).and_then(|(_, piece)| piece.as_ref());

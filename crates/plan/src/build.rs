@@ -111,7 +111,16 @@ fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept
     let hostname = namespaces.uts.then(|| policy.process.hostname.clone());
     let loopback = namespaces.net;
     let network_settings = namespaces::network_settings(policy, &identity);
-    let inside = Namespaced { namespaces, identity, mounts, hostname, loopback, network_settings };
+    let private_home = gate::private_home(&mounts, host);
+    let inside = Namespaced {
+        namespaces,
+        identity,
+        mounts,
+        hostname,
+        loopback,
+        network_settings,
+        private_home,
+    };
     let kept = Kept {
         confinement: Confinement::Namespaces(Box::new(inside)),
         landlock,

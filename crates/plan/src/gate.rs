@@ -3,7 +3,7 @@
 //! Asking only widens the view: nothing here holds anything back. What is asked about in red, or not at all, is
 //! said by name and place; what may be granted in the end is the gate's part.
 
-use crate::denied::{Class, Denied};
+use crate::denied::{Class, Denied, listed_paths};
 use crate::dotenv::is_dotenv;
 use crate::facts::HostFacts;
 use crate::host::Host;
@@ -42,6 +42,7 @@ pub(crate) fn choose(
         homes,
         mounted: mounts.iter().filter(|op| is_mounted(op)).map(|op| op.target().into()).collect(),
         above_project: above_project(facts, host),
+        left_by_tools: left_by_tools(facts, host),
         private_home: private_home(mounts, host),
         directories: mounts
             .iter()
@@ -106,8 +107,12 @@ impl Gate {
         })
     }
 
-    /// Whether tools look for something of this name above every project: it is then absent unless it is granted.
+    /// Whether tools look for it by themselves, above every project or in what they keep in every home: it is then absent
+    /// unless it is granted.
     pub fn is_probe(&self, path: &Path) -> bool {
+        if self.left_by_tools.iter().any(|left| path.starts_with(left)) {
+            return true;
+        }
         let above =
             self.above_project.iter().filter_map(|dir| Some((dir, path.strip_prefix(dir).ok()?)));
         let Some((dir, rest)) = above.max_by_key(|(dir, _)| dir.as_os_str().len()) else {
@@ -174,7 +179,12 @@ fn above_project(facts: &HostFacts, host: &Host<'_>) -> Vec<PathBuf> {
     root.ancestors().skip(1).map(Path::to_owned).collect()
 }
 
-fn private_home(mounts: &[MountOp], host: &Host<'_>) -> Option<PathBuf> {
+fn left_by_tools(facts: &HostFacts, host: &Host<'_>) -> Vec<PathBuf> {
+    let scope = Scope::new(facts);
+    lists::LEFTOVERS.iter().flat_map(|listed| listed_paths(listed, &scope, host)).collect()
+}
+
+pub(crate) fn private_home(mounts: &[MountOp], host: &Host<'_>) -> Option<PathBuf> {
     let is_home = |op: &&MountOp| matches!(op, MountOp::Tmpfs { target, .. } if Some(target.as_path()) == host.home());
     mounts.iter().find(is_home).map(|op| op.target().to_owned())
 }

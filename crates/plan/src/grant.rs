@@ -194,7 +194,13 @@ impl<'a> Granter<'a> {
                 if let Ok(found) = self.host.resolve(&path)
                     && Some(found.path.as_path()) != self.host.home()
                 {
-                    grants.extend(self.shipped(found, listed.has("exec"), origin));
+                    let grant = self.shipped(found, listed.has("exec"), origin);
+                    grants.extend(grant.map(|grant| match listed.has("overlay") {
+                        true if grant.node == NodeKind::Dir => {
+                            Grant { kind: Kind::Overlay, ..grant }
+                        }
+                        _ => grant,
+                    }));
                 }
             }
         }

@@ -3,16 +3,19 @@
 //! Pure data. `launch` takes no decision of its own: what is not here does not happen, and what is
 //! here happens or the run stops.
 
+mod probe;
+
 pub use crate::egress::{
     Checks, CredentialPlan, CredentialSource, Egress, NatHelper, NatPlan, OnUnknown, ProxyPlan,
     Publish,
 };
-use crate::layer::{Layer, Promise};
+use crate::layer::Promise;
 pub use crate::limit::{Grace, Resource, Rlimit, Scratch, Watch};
 use crate::limit::{Group, Limit};
 use palisade_bpf::{FilterSpec, Profile};
 use palisade_guard::GuardedPath;
 use palisade_policy::model::{Approval, Level, Mode, NetworkMode, OnAsk, View};
+pub use probe::Probe;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -149,6 +152,9 @@ pub struct Namespaced {
     /// write there, as in some containers, they stay as the kernel has them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network_settings: Vec<(&'static str, String)>,
+    /// The home directory, where it is one of the run's own: a tmpfs among the mounts.
+    #[serde(skip)]
+    pub private_home: Option<PathBuf>,
 }
 
 /// The user namespace is always new.
@@ -492,6 +498,8 @@ pub struct Gate {
     /// The directories above the project: what tools look for there on their own is absent, and not asked about.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub above_project: Vec<PathBuf>,
+    /// What tools leave in every home for themselves: absent unless it is granted, and not asked about.
+    pub left_by_tools: Vec<PathBuf>,
     /// The home directory, where it is the run's own.
     #[serde(serialize_with = "crate::text::maybe_path", skip_serializing_if = "Option::is_none")]
     pub private_home: Option<PathBuf>,
@@ -563,66 +571,4 @@ pub struct Hardening {
     pub private_mounts: bool,
     /// Names from inside are spelt out before a person sees them.
     pub escaped_text: bool,
-}
-
-/// Something the child tries, and the only outcome that lets the run go on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase", tag = "probe")]
-pub enum Probe {
-    /// Open a file that the same user can read outside: must be absent (`ENOENT`), or refused
-    /// (`EACCES`) where Landlock alone holds.
-    ReadCanary {
-        #[serde(serialize_with = "crate::text::path")]
-        path: PathBuf,
-        layer: Layer,
-    },
-    /// Create a file where the view is read-only: `EROFS`, or `EACCES` where Landlock alone holds.
-    WriteOutside {
-        #[serde(serialize_with = "crate::text::path")]
-        path: PathBuf,
-        layer: Layer,
-    },
-    /// Create a file in a writable tree of the host, where only the broker may (FS-9): `EACCES`. Tried before
-    /// the filter hands the call to the broker.
-    WriteGuarded {
-        #[serde(serialize_with = "crate::text::path")]
-        path: PathBuf,
-        layer: Layer,
-    },
-    /// Connect to a loopback port the supervisor listens on: refused.
-    ReachNetwork { layer: Layer },
-    /// Signal the supervisor's pid: no such process.
-    SeeSupervisor { layer: Layer },
-    /// Ask for `CAP_SYS_ADMIN`: `EPERM`.
-    RegainCapability { layer: Layer },
-    /// A system call that the filter must refuse.
-    ForbiddenSyscall { layer: Layer },
-}
-
-impl Probe {
-    /// The name that reports, errors and tests use.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::ReadCanary { .. } => "read-canary",
-            Self::WriteOutside { .. } => "write-outside",
-            Self::WriteGuarded { .. } => "write-guarded",
-            Self::ReachNetwork { .. } => "reach-network",
-            Self::SeeSupervisor { .. } => "see-supervisor",
-            Self::RegainCapability { .. } => "regain-capability",
-            Self::ForbiddenSyscall { .. } => "forbidden-syscall",
-        }
-    }
-
-    /// The layer it aims at.
-    pub fn layer(&self) -> Layer {
-        match self {
-            Self::ReadCanary { layer, .. }
-            | Self::WriteOutside { layer, .. }
-            | Self::WriteGuarded { layer, .. }
-            | Self::ReachNetwork { layer }
-            | Self::SeeSupervisor { layer }
-            | Self::RegainCapability { layer }
-            | Self::ForbiddenSyscall { layer } => *layer,
-        }
-    }
 }

@@ -6,7 +6,7 @@ use crate::denied::Denied;
 use crate::environment::Sight;
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
-use crate::grant::{Grant, Granter, Origin};
+use crate::grant::{Grant, Granter, Kind, Origin};
 use crate::host::{Host, Link, join};
 use crate::model::MountOp;
 use crate::paths::Scope;
@@ -137,7 +137,12 @@ pub(crate) fn see(
             notes.extend(tree.notes);
         }
         if filesystem.toolchains {
-            grants.extend(granter.listed(lists::TOOLCHAINS, Origin::Toolchain));
+            let toolchains = granter.listed(lists::TOOLCHAINS, Origin::Toolchain);
+            grants.extend(toolchains.into_iter().map(|grant| match (grant.kind, outside) {
+                // Without mounts of our own there are no overlays.
+                (Kind::Overlay, Outside::Shared) => Grant { kind: Kind::ReadOnly, ..grant },
+                _ => grant,
+            }));
         }
         if filesystem.caches {
             grants.extend(granter.listed(lists::CACHES, Origin::Cache));

@@ -71,6 +71,17 @@ impl AuditLog {
         self
     }
 
+    /// Keeps the log under its name for as long as this is open: for a writer that can open no file later. It puts nothing
+    /// aside itself, and no other process does meanwhile.
+    pub fn pinned(mut self) -> Result<AuditLog, RecordError> {
+        let head_file = self.head.try_clone().map_err(RecordError::io("open", &self.head_path))?;
+        let _lock = Lock::exclusive(&head_file, &self.head_path)?;
+        self.follow()?;
+        self.log.lock_shared().map_err(RecordError::io("lock", &self.log_path))?;
+        self.rotation.full_at = u64::MAX;
+        Ok(self)
+    }
+
     /// Appends all of the events by one write; on an error none of them is acknowledged. Refuses to
     /// add to a log that does not end the way its head says. What is acknowledged survives our crash;
     /// the machine's only once the kernel has written it back.
@@ -119,6 +130,10 @@ impl AuditLog {
     }
 
     fn rotate(&mut self, head: Head) -> Result<Head, RecordError> {
+        if self.log.try_lock().is_err() {
+            // Somebody has it pinned: it grows on until they are gone.
+            return Ok(head);
+        }
         let at = (&self.head, self.head_path.as_path());
         let (log, head) = rotation::rotate(&self.log_path, head, at, self.rotation)?;
         self.log = log;

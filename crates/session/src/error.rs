@@ -230,6 +230,10 @@ fn words(error: &io::Error) -> String {
 
 /// What to do about a file, where that is known.
 fn mend(error: &io::Error) -> &'static str {
+    // The standard library has no kind for it.
+    if error.raw_os_error() == Some(Errno::MFILE.raw_os_error()) {
+        return "; raise the limit on open files (ulimit -n)";
+    }
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
             "; allow it to this user (owner and mode of the file and the directories above it), or \

@@ -34,6 +34,12 @@ impl Journal {
         })
     }
 
+    /// For a process that is about to lose the right to open files.
+    pub(crate) fn pinned(mut self) -> Result<Self, SessionError> {
+        self.log = self.log.pinned()?;
+        Ok(self)
+    }
+
     pub(crate) fn advance(&mut self, to: State) -> Result<(), SessionError> {
         self.state = self.state.advance(to)?;
         Ok(())

@@ -51,15 +51,17 @@ pub fn serve(
     request: &ProxyRequest,
     hear: &mut dyn FnMut(Heard<'_>),
 ) -> Result<(), SessionError> {
-    let read = read(caller, request)?;
+    // Once confined, the process can no longer ask.
+    let files = egress::most_files();
+    let read = read(caller, request, files)?;
     read.notes.into_iter().for_each(|note| hear(Heard::Note(note)));
     let wanted = request.listen.or(read.listen).unwrap_or(LISTEN);
     let io = |source| SessionError::Listen { address: wanted, source };
     let listener = TcpListener::bind(wanted).map_err(io)?;
     let address = listener.local_addr().map_err(io)?;
     let session = new_session_id();
-    let journal = Journal::open(&caller.places, &session)?;
-    let mut alone = Alone { caller, request, hear, journal, session, address, failed: None };
+    let journal = Journal::open(&caller.places, &session)?.pinned()?;
+    let mut alone = Alone { caller, request, files, hear, journal, session, address, failed: None };
     alone::serve(listener, read.config, &mut alone)?;
     alone.failed.map_or(Ok(()), Err)
 }
@@ -67,6 +69,7 @@ pub fn serve(
 struct Alone<'a> {
     caller: &'a Caller,
     request: &'a ProxyRequest,
+    files: u64,
     hear: &'a mut dyn FnMut(Heard<'_>),
     journal: Journal,
     session: String,
@@ -106,7 +109,7 @@ impl Operator for Alone<'_> {
     }
 
     fn reread(&mut self) -> Option<Config> {
-        match read(self.caller, self.request) {
+        match read(self.caller, self.request, self.files) {
             Ok(read) => {
                 read.notes.into_iter().for_each(|note| (self.hear)(Heard::Note(note)));
                 Some(read.config)
@@ -132,7 +135,7 @@ struct Read {
     notes: Vec<String>,
 }
 
-fn read(caller: &Caller, request: &ProxyRequest) -> Result<Read, SessionError> {
+fn read(caller: &Caller, request: &ProxyRequest, files: u64) -> Result<Read, SessionError> {
     let text = read_document(&request.config)?
         .ok_or_else(|| SessionError::NoSuchPolicy { path: request.config.clone() })?;
     let name = request.config.to_string_lossy();
@@ -143,7 +146,7 @@ fn read(caller: &Caller, request: &ProxyRequest) -> Result<Read, SessionError> {
     let (facts, _) = egress::facts(caller, &policy)?;
     let (plan, notes) = palisade_plan::proxy_alone(&policy, &facts)?;
     let mut config = egress::of_proxy(&plan, &facts, None)?;
-    let bound = egress::bound_by_descriptors(&mut config);
+    let bound = egress::bound(&mut config, files);
     let warnings = loaded.warnings.iter().chain(&merged.notes).map(ToString::to_string);
     let notes = warnings.chain(notes.into_iter().map(|note| note.text)).chain(bound).collect();
     Ok(Read { config, listen: loaded.listen, notes })

@@ -333,15 +333,16 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
         report.notes.push(note);
     }
     let Ended { touched, private_home, went_out, notes, .. } = ended;
-    let private_home = private_home.filter(discarded::may_hold_files);
-    report.discarded_files = private_home.and_then(|home| {
-        let leftovers = palisade_plan::leftovers(&caller.facts, &RealTree);
-        let known = discarded::Known::of(plan, &touched.shown, leftovers)?;
-        discarded::list(&home, &known)
-    });
     report.notes.extend(notes);
     let mut answered = Answers::from(touched.answered.clone());
+    let shown = touched.shown.clone();
     touched.report(report);
+    if let Some(home) = private_home.filter(discarded::may_hold_files) {
+        let leftovers = palisade_plan::leftovers(&caller.facts, &RealTree);
+        if let Some(known) = discarded::Known::of(plan, &shown, leftovers) {
+            discarded::report(report, &home, &known);
+        }
+    }
     if let Some(WentOut { report: network, answered: hosts, notes }) = went_out {
         report.network = Some(network);
         report.notes.extend(notes);

@@ -7,6 +7,7 @@ mod asking;
 mod draining;
 mod hearing;
 mod helpers;
+mod terminal;
 mod way_out;
 
 use crate::asking::Asking;
@@ -27,7 +28,6 @@ use palisade_launch::{Checked, Ending, FromInit, Group, PrivateHome, Running, TO
 use palisade_plan::limit::Limited;
 use palisade_record::{Kind, SignalForwarded, UnaskedQuestions};
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::OFlags;
 use rustix::process::Signal;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -37,9 +37,6 @@ use std::time::{Duration, Instant};
 const TERMINAL_CHECK: Duration = Duration::from_millis(200);
 /// So many signals are recorded one by one; whoever sends more is counted.
 const MOST_RECORDED: usize = 200;
-/// A command that stops so soon after it was told to stops for that.
-const STOP_FOLLOWS: Duration = Duration::from_secs(1);
-
 const MESSAGES_A_TURN: usize = 64;
 
 /// Why the supervisor itself ended the sandbox.
@@ -467,61 +464,6 @@ impl<'p> Watch<'p> {
         let noted = SignalForwarded { signal: signal.as_raw(), name, fatal };
         self.forwarded.push(noted.clone());
         self.unlogged.push(Kind::SignalForwarded(noted));
-    }
-
-    /// Stops ourselves as the command was stopped, so that the caller's shell sees a stopped job.
-    /// When it goes on, SIGCONT is waiting for us and does the rest.
-    fn suspend(&mut self) -> Result<(), SessionError> {
-        // A command must not be able to stop our clock: only who sits at the terminal can, and who
-        // may send us signals.
-        let asked = self.stop_asked.take().is_some_and(|asked| asked.elapsed() < STOP_FOLLOWS);
-        let at_terminal = self.terminal.as_ref().is_some_and(HostTerminal::is_foreground);
-        if !(asked || at_terminal) || !a_shell_could_continue_us() {
-            return Ok(self.running.resume()?);
-        }
-        if let Some(terminal) = &mut self.terminal {
-            terminal.give_back();
-        }
-        // The rest of the pipeline stops too, as it would have at a real Ctrl-Z. Ours is blocked, and
-        // SIGCONT discards it.
-        if !asked {
-            palisade_sys::proc::kill_own_group(Signal::TSTP.as_raw())?;
-        }
-        Ok(palisade_sys::proc::kill(rustix::process::getpid(), Signal::STOP.as_raw())?)
-    }
-
-    /// Whether Ctrl-C is for the command itself and for nothing else: its own group is in the foreground of
-    /// a terminal in its plain mode. A shell's job, an editor and a prompt that edits lines are not that, and
-    /// to them a second Ctrl-C means something else.
-    fn command_waits_for_lines(&self) -> bool {
-        let Some(pty) = self.running.pty() else { return false };
-        let plain = rustix::termios::LocalModes::ISIG | rustix::termios::LocalModes::ICANON;
-        rustix::termios::tcgetattr(pty).is_ok_and(|modes| modes.local_modes.contains(plain))
-            && self.running.command().is_some_and(|command| {
-                palisade_sys::proc::foreground_group(pty).is_ok_and(|group| group.is(command))
-            })
-    }
-
-    fn take_terminal(&mut self) -> Result<(), SessionError> {
-        match (&mut self.terminal, self.running.pty()) {
-            (Some(terminal), Some(_)) => terminal.take(),
-            _ => Ok(()),
-        }
-    }
-
-    fn resize(&self) -> Result<(), SessionError> {
-        match (&self.terminal, self.running.pty()) {
-            (Some(terminal), Some(pty)) => terminal.pass_size_to(pty),
-            _ => Ok(()),
-        }
-    }
-
-    /// A pty that is full must not hold up signals and clocks; its other holders are gone.
-    fn accept_pty(&self) -> Result<(), SessionError> {
-        let Some(pty) = self.running.pty() else { return Ok(()) };
-        let flags = rustix::fs::fcntl_getfl(pty).map_err(SessionError::Terminal)?;
-        rustix::fs::fcntl_setfl(pty, flags | OFlags::NONBLOCK).map_err(SessionError::Terminal)?;
-        self.terminal.as_ref().map_or(Ok(()), |terminal| terminal.introduce(pty))
     }
 
     fn kill(&mut self, why: Killed) -> Result<(), SessionError> {

@@ -10,7 +10,12 @@ const MAX_USERNS: &str = "/proc/sys/user/max_user_namespaces";
 /// Advice for a failed call, where the cause is known.
 pub(crate) fn for_call(error: &SysError) -> Option<String> {
     match error.errno {
-        Errno::MFILE => return Some("raise the limit on open files (ulimit -n)".to_owned()),
+        Errno::MFILE => {
+            return Some(
+                "more files are open than this process may have: raise the limit (ulimit -n), or name fewer paths"
+                    .to_owned(),
+            );
+        }
         Errno::NFILE => {
             return Some(
                 "the host has no open files left: see fs.file-max in sysctl(8)".to_owned(),
@@ -24,10 +29,6 @@ pub(crate) fn for_call(error: &SysError) -> Option<String> {
         _ => {}
     }
     match error.call {
-        _ if error.errno == Errno::MFILE => Some(
-            "more files are open than this process may have: raise the limit (ulimit -n), or name fewer paths"
-                .to_owned(),
-        ),
         "fsconfig" | "fsmount"
             if error.subject.starts_with("overlay") && error.errno == Errno::INVAL =>
         {

@@ -1,4 +1,4 @@
-//! `/etc/resolv.conf` and `/etc/hosts`: where the names of hosts come from inside.
+//! `/etc/resolv.conf`, `/etc/hosts` and `/etc/nsswitch.conf`: where the names of hosts come from inside.
 //!
 //! Programs look up their own host name when they start. It has to be found in every network mode, and what
 //! nobody can answer has to fail at once.
@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 const HOSTS: &str = "/etc/hosts";
+const NSSWITCH: &str = "/etc/nsswitch.conf";
 /// The address that Debian gives a machine's own name. Looked up backwards it gives that name, where 127.0.0.1
 /// would give `localhost`.
 const OWN_ADDRESS: &str = "127.0.1.1";
@@ -37,7 +38,7 @@ pub(crate) struct Naming<'a> {
     pub(crate) denied: &'a Denied,
 }
 
-/// Puts the two files in their places, where the host's own would not do.
+/// Puts the files in their places, where the host's own would not do.
 pub(crate) fn add_name_files(naming: &Naming<'_>, host: &Host<'_>, view: &mut Composition) {
     if let Some(content) = resolv_conf(naming)
         && !is_denied(RESOLV_CONF, naming, host)
@@ -53,6 +54,24 @@ pub(crate) fn add_name_files(naming: &Naming<'_>, host: &Host<'_>, view: &mut Co
     {
         put(view, host, HOSTS, content);
     }
+    if let Some(content) = nsswitch(naming, host, view)
+        && !is_denied(NSSWITCH, naming, host)
+    {
+        put(view, host, NSSWITCH, content);
+    }
+}
+
+/// Without a network only `/etc/hosts` is asked. Were a server asked that does not answer, the C library would say that
+/// the name may be found later, and package managers would try again for a minute.
+fn nsswitch(naming: &Naming<'_>, host: &Host<'_>, view: &Composition) -> Option<String> {
+    if naming.network == NetworkMode::Host || naming.egress.is_some() {
+        return None;
+    }
+    let Shown::Text(text) = shown(NSSWITCH, host, view) else { return None };
+    let is_about_hosts = |line: &&str| line.trim_start().starts_with("hosts:");
+    let others = text.lines().filter(|line| !is_about_hosts(line));
+    let others: String = others.map(|line| format!("{line}\n")).collect();
+    Some(format!("{others}hosts: files\n"))
 }
 
 /// A path that the policy denies stays absent: nothing of ours takes its place.

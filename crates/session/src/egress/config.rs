@@ -41,10 +41,15 @@ pub(crate) fn config(
 /// Every connection takes descriptors of the egress process, and a connection that gets none only waits. So no more are
 /// promised than fit; what to do about it is said.
 pub(crate) fn bound_by_descriptors(config: &mut Config) -> Option<String> {
-    bound(config, get_rlimit(Resource::Nofile).soft?)
+    bound(config, most_files())
 }
 
-fn bound(config: &mut Config, files: u64) -> Option<String> {
+/// How many files this process may open.
+pub(crate) fn most_files() -> u64 {
+    get_rlimit(Resource::Nofile).soft.unwrap_or(u64::MAX)
+}
+
+pub(crate) fn bound(config: &mut Config, files: u64) -> Option<String> {
     let asked = config.limits.connections;
     let fits = fitting(files);
     if !config.checks.bounded || asked <= fits {

@@ -10,7 +10,7 @@ mod facts;
 mod hub;
 mod tally;
 
-pub(crate) use config::{bound_by_descriptors, config, of_proxy};
+pub(crate) use config::{bound, bound_by_descriptors, config, most_files, of_proxy};
 pub(crate) use facts::facts;
 
 use crate::answers::{Answers, HostAnswer};

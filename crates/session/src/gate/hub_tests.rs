@@ -20,6 +20,7 @@ fn facts(on_ask: OnAsk) -> Gate {
         ask_timeout_ms: 60_000,
         most_questions: 256,
         above_project: vec!["/home/u".into(), "/home".into(), "/".into()],
+        left_by_tools: vec!["/home/u/.npm".into()],
         private_home: Some("/home/u".into()),
         directories: Vec::new(),
         known_callers: true,
@@ -520,38 +521,6 @@ fn a_grant_that_can_not_be_carried_out_is_a_refusal() {
     assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 1, errno: 13 }]);
 }
 
-/// Proves: FS-2 asked-in-red, GATE-2 exec
-#[test]
-fn what_a_program_needs_is_judged_like_everything_else() {
-    let gate = facts(OnAsk::Allow);
-    let mut scene = Scene::new(&gate);
-    scene.touch(touch(1, "/opt/script", Wants::Execute));
-    let token = scene.look();
-    let needs = vec!["/etc/palisade/run".into()];
-    let (path, kind, links) = ("/opt/script".into(), Kind::File, Vec::new());
-    scene.tell(Told::Found(palisade_keeper::Found { token, path, kind, links, needs }));
-    let need = scene.look();
-    scene.tell(found(need, "/etc/palisade/run".into(), Kind::File));
-    assert_eq!(replies(&scene.actions()), [Reply::Absent { touch: 1 }]);
-}
-
-/// Proves: GATE-2 exec
-#[test]
-fn no_directory_comes_along_as_an_interpreter() {
-    let gate = facts(OnAsk::Allow);
-    let mut scene = Scene::new(&gate);
-    scene.touch(touch(1, "/opt/script", Wants::Execute));
-    let token = scene.look();
-    let needs = vec!["/srv/data".into()];
-    let (path, kind, links) = ("/opt/script".into(), Kind::File, Vec::new());
-    scene.tell(Told::Found(palisade_keeper::Found { token, path, kind, links, needs }));
-    let need = scene.look();
-    scene.tell(found(need, "/srv/data".into(), Kind::Directory));
-    scene.tell(Told::Grafted { token, graft: 1 });
-    let asked = asks(&scene.actions());
-    assert!(!asked.iter().any(|ask| matches!(ask, Ask::Graft { token, .. } if *token == need)));
-}
-
 /// Proves: FS-2 asked-in-red
 #[test]
 fn a_tree_that_holds_a_secret_is_shown_file_by_file() {
@@ -602,3 +571,6 @@ fn what_could_not_be_shown_is_asked_about_again() {
 
 #[path = "hub_home_tests.rs"]
 mod home;
+
+#[path = "hub_program_tests.rs"]
+mod program;

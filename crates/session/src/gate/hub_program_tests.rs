@@ -1,0 +1,35 @@
+//! What comes along with a program: its interpreter and its loader.
+
+use super::*;
+
+/// Proves: FS-2 asked-in-red, GATE-2 exec
+#[test]
+fn what_a_program_needs_is_judged_like_everything_else() {
+    let gate = facts(OnAsk::Allow);
+    let mut scene = Scene::new(&gate);
+    scene.touch(touch(1, "/opt/script", Wants::Execute));
+    let token = scene.look();
+    let needs = vec!["/etc/palisade/run".into()];
+    let (path, kind, links) = ("/opt/script".into(), Kind::File, Vec::new());
+    scene.tell(Told::Found(palisade_keeper::Found { token, path, kind, links, needs }));
+    let need = scene.look();
+    scene.tell(found(need, "/etc/palisade/run".into(), Kind::File));
+    assert_eq!(replies(&scene.actions()), [Reply::Absent { touch: 1 }]);
+}
+
+/// Proves: GATE-2 exec
+#[test]
+fn no_directory_comes_along_as_an_interpreter() {
+    let gate = facts(OnAsk::Allow);
+    let mut scene = Scene::new(&gate);
+    scene.touch(touch(1, "/opt/script", Wants::Execute));
+    let token = scene.look();
+    let needs = vec!["/srv/data".into()];
+    let (path, kind, links) = ("/opt/script".into(), Kind::File, Vec::new());
+    scene.tell(Told::Found(palisade_keeper::Found { token, path, kind, links, needs }));
+    let need = scene.look();
+    scene.tell(found(need, "/srv/data".into(), Kind::Directory));
+    scene.tell(Told::Grafted { token, graft: 1 });
+    let asked = asks(&scene.actions());
+    assert!(!asked.iter().any(|ask| matches!(ask, Ask::Graft { token, .. } if *token == need)));
+}

@@ -333,7 +333,7 @@ fn h01_no_setting_is_planted_from_a_worktree() {
         Attack::new("H01", "set core.fsmonitor of the repository that a worktree belongs to")
             .proves(&["FS-9 git-config"])
             .held_by(&["guard"])
-            .prepare(|world| make_worktree(world))
+            .prepare(make_worktree)
             .command(move |world| staying(&format!("c={}; {way}", config(world).display())))
             .meanwhile(|_| ())
             .succeeded(move |world, _| {
@@ -502,4 +502,38 @@ fn permutations(count: usize) -> Vec<Vec<usize>> {
             })
         })
         .collect()
+}
+
+/// Git on the host appends to its logs, and writes its other files, wherever a link there leads: a name and a message that
+/// were chosen inside would end up in a shell's settings.
+///
+/// Proves: FS-9 git-structure
+#[test]
+fn h01_no_link_in_a_git_directory_leads_out_of_it() {
+    let ways = [
+        ("made there", "rm -rf .git/logs; mkdir .git/logs; ln -s ../../outside .git/logs/HEAD"),
+        (
+            "moved there",
+            "rm -rf .git/logs; mkdir .git/logs; ln -s ../../outside l; mv l .git/logs/HEAD",
+        ),
+        (
+            "linked there",
+            "rm -rf .git/logs; mkdir .git/logs; ln -s ../../outside l; ln -P l .git/logs/HEAD",
+        ),
+        (
+            "moved there with its directory",
+            "rm -rf .git/logs; mkdir l; ln -s ../../outside l/HEAD; mv l .git/logs",
+        ),
+    ];
+    for (name, script) in ways {
+        by_script("H01", name, Harm::Exists(".git/logs/HEAD"), script)
+            .proves(&["FS-9 git-structure"])
+            .prepare(|world| {
+                let logs = world.project().join(".git/logs");
+                if logs.exists() {
+                    fs::remove_dir_all(logs).unwrap();
+                }
+            })
+            .check();
+    }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::sessions::{Sessions, socket_path};
+use std::fs;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 

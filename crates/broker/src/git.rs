@@ -12,8 +12,8 @@ use crate::judge::Denied;
 use palisade_guard::gitconfig;
 use palisade_sys::{Errno, Mode, OFlags};
 use rustix::fs::{
-    AtFlags, Dir, FileType, RenameFlags, Timespec, Timestamps, fstat, openat, renameat_with,
-    statat, unlinkat,
+    AtFlags, Dir, FileType, RenameFlags, Timespec, Timestamps, fstat, openat, readlinkat,
+    renameat_with, statat, unlinkat,
 };
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -26,7 +26,12 @@ const LONGEST_CONFIG: usize = 1 << 20;
 const COPY: &str = "config.palisade-copy";
 
 const WHY_HOOKS: &str = "git runs its hooks on the host";
+const WHY_LINKS: &str = "git on the host would write where the link leads";
 const WHY_CONFIG: &str = "git configuration can name programs, which git runs on the host";
+
+/// Names and directories that are looked at where links are looked for.
+const MOST_NAMES: usize = 20_000;
+const MOST_WAITING: usize = 256;
 
 /// The names that carry meaning in a git directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +117,49 @@ pub(crate) fn is_hook(name: &OsStr) -> bool {
     !palisade_guard::comparable(name.as_bytes()).to_ascii_lowercase().ends_with(b".sample")
 }
 
+pub(crate) fn link_denied() -> Denied {
+    Denied { rule: "git links".to_owned(), why: WHY_LINKS.to_owned() }
+}
+
+/// Whether a link stays below the directory it is in: git itself makes only such (`refs/heads/main`, and a test on init).
+pub(crate) fn stays_below(target: &[u8]) -> bool {
+    !target.starts_with(b"/") && target.split(|byte| *byte == b'/').all(|name| name != b"..")
+}
+
+/// Whether something in a directory, however deep, is a link that leads out. Where there is more than anybody keeps, yes.
+pub(crate) fn holds_link_out(dir: BorrowedFd<'_>) -> bool {
+    let open = |at: BorrowedFd<'_>, name: &OsStr| {
+        openat(at, name, OFlags::RDONLY | DIRECTORY_ITSELF, NO_MODE)
+    };
+    let Ok(top) = open(dir, OsStr::new(".")) else { return true };
+    let mut waiting = vec![top];
+    let mut names = 0;
+    while let Some(dir) = waiting.pop() {
+        let Ok(entries) = Dir::read_from(&dir) else { return true };
+        for entry in entries.flatten() {
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            // Objects are many, and git gives them names of its own.
+            if matches!(name.as_bytes(), b"." | b".." | b"objects") {
+                continue;
+            }
+            names += 1;
+            let is_deep = names > MOST_NAMES || waiting.len() > MOST_WAITING;
+            let leads_out = readlinkat(&dir, name, Vec::new())
+                .is_ok_and(|target| !stays_below(target.as_bytes()));
+            if is_deep || leads_out {
+                return true;
+            }
+            if entry.file_type() == FileType::Directory {
+                match open(dir.as_fd(), name) {
+                    Ok(below) => waiting.push(below),
+                    Err(_) => return true,
+                }
+            }
+        }
+    }
+    false
+}
+
 pub(crate) fn hook_denied() -> Denied {
     Denied { rule: "git hooks".to_owned(), why: WHY_HOOKS.to_owned() }
 }
@@ -170,6 +218,9 @@ pub(crate) fn adopt(dir: BorrowedFd<'_>, place: &gitconfig::Place<'_>) -> Result
                 return Err(config_denied());
             }
         }
+    }
+    if holds_link_out(dir) {
+        return Err(link_denied());
     }
     for name in ["config", "config.worktree"] {
         if exists(dir, name) {

@@ -109,6 +109,14 @@ impl Judge {
         }
     }
 
+    /// Whether a link may lead there from `place`: anywhere, but from inside a git directory only to what is below.
+    pub(crate) fn may_lead(&self, place: &Place, target: &[u8]) -> Result<(), Denied> {
+        if git::stays_below(target) || !is_within_git_directory(place) {
+            return Ok(());
+        }
+        Err(git::link_denied())
+    }
+
     /// Whether what stands there already may get a second name: through it, it could be written.
     pub(crate) fn may_be_linked(&self, place: &Place) -> Result<(), Denied> {
         match self.may_come(place, Coming::Written)? {
@@ -143,6 +151,12 @@ impl Judge {
         };
         if is_run && is_git_directory_above(dir, place.directory()) {
             return Err(git::hook_denied());
+        }
+        if let Coming::MovedDirectory(source) = coming
+            && is_within_git_directory(place)
+            && git::holds_link_out(source)
+        {
+            return Err(git::link_denied());
         }
         let Some(part) = Part::of(&place.name) else { return Ok(Allowed::Plainly) };
         let is_git_directory =
@@ -238,6 +252,17 @@ impl Denied {
 /// Where the configuration of a git directory will stand.
 pub(crate) fn setting<'p>(place: &'p Place, git_dir: &'p Path) -> gitconfig::Place<'p> {
     git::setting(git_dir, place.tree.as_deref().unwrap_or(git_dir))
+}
+
+/// However deep: git writes to files that are known by their places, logs and references among them.
+fn is_within_git_directory(place: &Place) -> bool {
+    let Some(tree) = &place.tree else { return false };
+    let above = place.directory().ancestors().take_while(|dir| dir.starts_with(tree));
+    above.into_iter().any(|dir| {
+        dir.file_name().and_then(Part::of) == Some(Part::Itself)
+            || openat(rustix::fs::CWD, dir, DIRECTORY, NO_MODE)
+                .is_ok_and(|dir| git::is_git_directory(dir.as_fd(), None))
+    })
 }
 
 /// Of the directory whose `hooks` these are.

@@ -70,11 +70,15 @@ impl Workshop {
 
     fn judge_move(&mut self, from: &Place, to: &Place) -> Result<Allowed, Stop> {
         let directory = directory_at(from);
+        let link = from.link_target();
         let coming = match &directory {
             Some(directory) => Coming::MovedDirectory(directory.as_fd()),
-            None if from.link_target().is_some() => Coming::MovedLink,
+            None if link.is_some() => Coming::MovedLink,
             None => Coming::Moved,
         };
+        if let Some(target) = &link {
+            self.may_lead(to, target)?;
+        }
         if directory.is_some() && git::is_among_modules(&from.path) {
             return Err(Stop::Denied(from.path.clone(), git::config_denied()));
         }
@@ -149,6 +153,9 @@ impl Workshop {
         let allowed = self.judged_new(new, Coming::Link)?;
         if allowed == Allowed::AsGitConfig {
             return self.link_config(caller, old, new);
+        }
+        if let Some(target) = old.link_target() {
+            self.may_lead(new, &target)?;
         }
         self.may_be_written(old)?;
         caller.confirm()?;

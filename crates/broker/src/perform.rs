@@ -207,6 +207,7 @@ impl Workshop {
             return Err(nothing_is_made(&place).into());
         }
         let allowed = self.judged_new(&place, Coming::SymbolicLink)?;
+        self.may_lead(&place, &target)?;
         caller.confirm()?;
         symlinkat(OsStr::from_bytes(&target), &place.parent, &place.name)?;
         self.note(&place, allowed);
@@ -298,6 +299,12 @@ impl Workshop {
             }
             judged => judged,
         }
+    }
+
+    pub(crate) fn may_lead(&self, place: &Place, target: &[u8]) -> Result<(), Stop> {
+        self.judge
+            .may_lead(place, target)
+            .map_err(|denied| Stop::Denied(place.path.clone(), denied))
     }
 
     /// Whether what stands there may be written by another name than its own, or without one.

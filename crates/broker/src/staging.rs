@@ -10,6 +10,7 @@
 
 use crate::git::{self, Attributes, Config};
 use crate::judge::Denied;
+use crate::slow;
 use crate::{DIRECTORY, NO_MODE};
 use palisade_guard::gitconfig;
 use palisade_sys::lease::has_writers;
@@ -97,7 +98,7 @@ impl StagedConfigs {
         let found = fstat(&present)?;
         let is_same = |staged: &&StagedConfig| staged.name == name && staged.stands_for(&found);
         if let Some(staged) = self.open.iter().find(is_same) {
-            return reopened(proc, &staged.file, flags & PASSED_ON);
+            return for_caller(proc, &staged.file, flags);
         }
         if self.open.len() >= MOST {
             self.forget_unwritten();
@@ -112,7 +113,7 @@ impl StagedConfigs {
         // A descriptor of ours that is closed must not count as the caller's.
         drop(made);
         let watch = self.watch(proc, &file)?;
-        let handed_out = reopened(proc, &file, flags & PASSED_ON)?;
+        let handed_out = for_caller(proc, &file, flags)?;
         // Last, since it may be a mode that nobody could open.
         rustix::fs::fchmod(&handed_out, old.attributes.mode)?;
         if !flags.contains(OFlags::TRUNC) {
@@ -249,6 +250,13 @@ fn pinned(dir: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
 fn reopened(proc: &OwnedFd, file: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
     let path = format!("self/fd/{}", file.as_raw_fd());
     openat(proc, path, flags | OFlags::CLOEXEC, NO_MODE)
+}
+
+/// Without waiting: somebody who has it open can take a lease on it, which would keep us for as long as the kernel lets it.
+fn for_caller(proc: &OwnedFd, file: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let opened = reopened(proc, file, (flags & PASSED_ON) | OFlags::NONBLOCK)?;
+    rustix::fs::fcntl_setfl(&opened, flags & slow::SETTABLE)?;
+    Ok(opened)
 }
 
 /// A file that has no name and can get none, beside the one it stands for: of the same file system and owner.

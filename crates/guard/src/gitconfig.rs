@@ -28,6 +28,9 @@ pub enum Refused {
     Value { key: String, line: usize, why: &'static str },
 }
 
+/// Everybody in the tree waits while they are judged. A repository with two thousand branches has six thousand.
+const MOST_ENTRIES: usize = 20_000;
+
 /// Where a configuration file lies, without links.
 #[derive(Clone, Debug)]
 pub struct Place<'p> {
@@ -51,6 +54,10 @@ pub fn judge_at(old: Option<&[u8]>, new: &[u8], place: &Place<'_>) -> Result<(),
 
 fn judge_with(old: Option<&[u8]>, new: &[u8], place: Option<&Place<'_>>) -> Result<(), Refused> {
     let new = parse(new).map_err(|bad| Refused::Unreadable { line: bad.line, why: bad.why })?;
+    if let Some(entry) = new.get(MOST_ENTRIES) {
+        let why = "more settings than anybody keeps";
+        return Err(Refused::Unreadable { line: entry.line, why });
+    }
     let old = old.and_then(|old| parse(old).ok()).unwrap_or_default();
     let mut kept: HashMap<(&[u8], Option<&[u8]>), usize> = HashMap::new();
     for entry in &old {

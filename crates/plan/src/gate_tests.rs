@@ -140,9 +140,13 @@ fn the_directories_above_the_project_are_known_with_what_tools_look_for_there() 
     {
         assert!(gate.is_probe(Path::new(probe)), "{probe}");
     }
+    // What tools keep for themselves in every home.
+    for own in ["/home/u/.cargo/.package-cache", "/home/u/.npm/_npx/8f49"] {
+        assert!(gate.is_probe(Path::new(own)), "{own}");
+    }
     for other in [
         "/home/u/notes",
-        "/home/u/.cargo/env",
+        "/home/u/.config/tool",
         "/home/u/other/pyproject.toml",
         "/usr/pyproject.toml",
     ] {

@@ -4,6 +4,7 @@
 //! Everything here happens under the exclusive lock on the head. A rotation that was interrupted is finished by who
 //! comes next: numbers are never used twice, so what was meant shows.
 
+use crate::chain;
 use crate::digest::Digest;
 use crate::error::RecordError;
 use crate::files;
@@ -11,7 +12,7 @@ use crate::head::{Head, Position, PutAside};
 use rustix::fs::{CWD, OFlags, RenameFlags};
 use serde::Deserialize;
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// When a file is full, and how many of them are kept beside the one that is written to.
@@ -27,6 +28,9 @@ impl Default for Rotation {
         Self { full_at: 64 << 20, kept: 15 }
     }
 }
+
+/// Longer than any record.
+const LONGEST_RECORD: u64 = 4 << 20;
 
 /// The file that was put aside under this number; a smaller one is older.
 pub(crate) fn path_of(log_path: &Path, number: u64) -> PathBuf {
@@ -116,6 +120,8 @@ fn without_oldest(log_path: &Path, head: &Head, kept: u64) -> Option<Head> {
     let aside = head.put_aside.filter(|aside| aside.last - aside.first >= kept)?;
     let next = aside.first + 1;
     let (records, hash) = before(&path_of(log_path, next))?;
+    // Else what was cut from the beginning of the next one would never be missed.
+    last_of(&path_of(log_path, aside.first)).filter(|last| *last == (records, hash))?;
     Some(head.with_put_aside(PutAside { first: next, records, hash, ..aside }))
 }
 
@@ -131,6 +137,23 @@ fn before(path: &Path) -> Option<(u64, Digest)> {
     BufReader::new(file).read_until(b'\n', &mut line).ok()?;
     let Link { seq, prev } = serde_json::from_slice(&line).ok()?;
     Some((seq.checked_sub(1)?, prev))
+}
+
+/// The number and the hash of the last record of a file, if it is what it says.
+fn last_of(path: &Path) -> Option<(u64, Digest)> {
+    #[derive(Deserialize)]
+    struct Link {
+        seq: u64,
+        prev: Digest,
+    }
+    let mut file = files::open_existing(path, OFlags::RDONLY).ok()??;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LONGEST_RECORD))).ok()?;
+    let mut tail = Vec::new();
+    file.read_to_end(&mut tail).ok()?;
+    let line = tail.strip_suffix(b"\n")?.rsplit(|byte| *byte == b'\n').next()?;
+    let Link { seq, prev } = serde_json::from_slice(line).ok()?;
+    Some((seq, chain::check(line, seq, prev).ok()?))
 }
 
 impl Head {

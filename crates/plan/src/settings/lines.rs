@@ -1,7 +1,9 @@
 //! Settings that are written a line each: npm, yarn, pip, cargo, gradle, go. Whole lines go or stay; of an address
 //! only the login goes.
 
-use super::secret::{is_secret_key, is_secret_value, is_switch, without_logins};
+use super::secret::{
+    is_login_without_scheme, is_secret_key, is_secret_value, is_switch, without_logins,
+};
 
 /// How a format is written.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +106,11 @@ impl Dropping {
     fn takes(&mut self, grammar: &Grammar, line: &str) -> bool {
         match grammar.continued {
             Continued::No => false,
-            Continued::Indented => !line.trim().is_empty() && indentation(line) > self.indentation,
+            Continued::Indented => {
+                let in_list = grammar.separator == Separator::Yaml && line.trim().starts_with('-');
+                let least = self.indentation + usize::from(!in_list);
+                !line.trim().is_empty() && indentation(line) >= least
+            }
             Continued::Backslash => {
                 std::mem::replace(&mut self.ended_in_backslash, ends_in_backslash(line))
             }
@@ -124,6 +130,8 @@ fn fate(grammar: &Grammar, line: &str) -> Option<Fate> {
     };
     let is_secret = is_secret(grammar, key, value)?
         || names_a_secret(said)
+        // As a whole: split at its first `:` it would look like a key.
+        || is_login_without_scheme(said)
         || (is_comment && mentions_a_secret(said));
     if is_secret {
         let is_open = grammar.has_brackets && is_open(grammar, value);
@@ -154,7 +162,9 @@ fn is_known_alone(grammar: &Grammar, line: &str, said: &str) -> bool {
 
 fn is_secret(grammar: &Grammar, key: &str, value: &str) -> Option<bool> {
     let without_logins = without_logins(value)?;
-    let is_by_name = is_secret_key(key) && !is_switch(value);
+    // An empty value goes on in the lines below.
+    let goes_on = value.is_empty() && grammar.continued == Continued::Indented;
+    let is_by_name = is_secret_key(key) && (goes_on || !is_switch(value));
     let is_within = grammar.has_brackets && has_secret_in_table(value);
     // In a key as well: `//host/:token "…"` of a form that nobody foresaw.
     Some(is_by_name || is_within || is_secret_value(&without_logins) || is_secret_value(key))

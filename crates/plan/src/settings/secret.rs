@@ -83,7 +83,7 @@ fn has_secret_query(value: &str) -> bool {
 }
 
 /// `user:password@proxy:3128`
-fn is_login_without_scheme(value: &str) -> bool {
+pub(crate) fn is_login_without_scheme(value: &str) -> bool {
     let value = value.trim().trim_matches(['"', '\'']);
     !value.contains("://")
         && value.split_once('@').is_some_and(|(login, host)| {
@@ -109,7 +109,8 @@ pub(crate) fn without_logins(text: &str) -> Option<Cow<'_, str>> {
         let (before, after) = rest.split_at(at + SCHEME.len());
         let scheme = before.trim_end_matches(SCHEME);
         clean.push_str(before);
-        let address = after.split([' ', '\t', '"', '\'', '<', '>', ',', '\n', '\r']).next()?;
+        // Not at `,` or `'`, which a login may hold (RFC 3986, sub-delims).
+        let address = after.split([' ', '\t', '"', '<', '>', '\n', '\r']).next()?;
         let authority = address.split(['/', '?', '#', '\\']).next().unwrap_or_default();
         let skipped = match authority.rsplit_once('@') {
             // `git@` of an address for ssh says who everybody is there.

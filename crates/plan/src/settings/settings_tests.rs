@@ -248,3 +248,19 @@ proptest! {
 fn the_secret_of_the_tests_is_one() {
     assert!(matches!(filter("npm", &format!("_password={SECRET}\n")), Filtered::Without { .. }));
 }
+
+/// What a reviewer got through: logins with `,` and `'`, and values that go on below an empty one.
+///
+/// Proves: FS-2 settings-carried
+#[test]
+fn a_value_below_its_key_and_a_login_with_marks_are_left_out() {
+    let pip = "[global]\nindex-url = https://me:hun,ter2@pypi.example/simple\nextra-index-url =\n    \
+               https://bob:it's4@b.example/simple\nproxy =\n    user:hunter3@proxy.corp:3128\npassword =\n    hunter5\ntimeout = 5\n";
+    let left_of_pip = left("ini", pip);
+    for secret in ["hun,ter2", "it's4", "hunter3", "hunter5"] {
+        assert!(!left_of_pip.contains(secret), "{left_of_pip}");
+    }
+    assert!(left_of_pip.contains("pypi.example/simple") && left_of_pip.contains("timeout = 5"));
+    let yarn = left("yaml", "npmAuthTokens:\n- hunter6\nnpmRegistryServer: https://npm.example\n");
+    assert_eq!(yarn, "npmRegistryServer: https://npm.example\n");
+}

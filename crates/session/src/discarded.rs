@@ -5,7 +5,7 @@
 
 use palisade_launch::PrivateHome;
 use palisade_plan::model::{Confinement, MountOp, Plan};
-use palisade_record::{DiscardedFiles, RunReport};
+use palisade_record::DiscardedFiles;
 use palisade_sys::OFlags;
 use palisade_sys::beneath::open_on_mount;
 use rustix::fs::{AtFlags, Dir, FileType};
@@ -53,22 +53,9 @@ impl Known {
     }
 }
 
-/// Whether the command made something of its own at `path`.
-fn holds(home: &PrivateHome, known: &Known, path: &Path) -> bool {
-    path.strip_prefix(&known.home).is_ok_and(|below| {
-        open_on_mount(&home.directory, below, OFlags::PATH | OFlags::NOFOLLOW).is_ok()
-    })
-}
-
 /// Costs next to nothing, so that a run which wrote nothing pays nothing.
 pub(crate) fn may_hold_files(home: &PrivateHome) -> bool {
     home.inodes_in_use().is_none_or(|inodes| inodes > home.inodes_at_start)
-}
-
-/// Tells what was written. A path that was absent and that the command then made for itself was not denied to it.
-pub(crate) fn report(report: &mut RunReport, home: &PrivateHome, known: &Known) {
-    report.discarded_files = list(home, known);
-    report.denied_paths.retain(|denied| !holds(home, known, Path::new(&denied.path)));
 }
 
 /// `None` if nothing was written.

@@ -340,7 +340,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     if let Some(home) = private_home.filter(discarded::may_hold_files) {
         let leftovers = palisade_plan::leftovers(&caller.facts, &RealTree);
         if let Some(known) = discarded::Known::of(plan, &shown, leftovers) {
-            discarded::report(report, &home, &known);
+            report.discarded_files = discarded::list(&home, &known);
         }
     }
     if let Some(WentOut { report: network, answered: hosts, notes }) = went_out {

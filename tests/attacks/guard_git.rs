@@ -511,17 +511,20 @@ fn permutations(count: usize) -> Vec<Vec<usize>> {
 #[test]
 fn h01_no_link_in_a_git_directory_leads_out_of_it() {
     let ways = [
-        ("made there", "rm -rf .git/logs; mkdir -p .git/logs; ln -s ../../outside .git/logs/HEAD"),
         (
-            "moved there",
+            "make a link in a git directory that leads out of it",
+            "rm -rf .git/logs; mkdir -p .git/logs; ln -s ../../outside .git/logs/HEAD",
+        ),
+        (
+            "move a link into a git directory that leads out of it",
             "rm -rf .git/logs; mkdir .git/logs; ln -s ../../outside l; mv l .git/logs/HEAD",
         ),
         (
-            "linked there",
+            "give a link that leads out a second name in a git directory",
             "rm -rf .git/logs; mkdir .git/logs; ln -s ../../outside l; ln -P l .git/logs/HEAD",
         ),
         (
-            "moved there with its directory",
+            "move a directory with a link that leads out into a git directory",
             "rm -rf .git/logs; mkdir l; ln -s ../../outside l/HEAD; mv l .git/logs",
         ),
     ];

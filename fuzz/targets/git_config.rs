@@ -40,6 +40,7 @@ fuzz_target!(|data: &[u8]| {
         Err(
             Refused::Unreadable { line, .. }
             | Refused::Key { line, .. }
+            | Refused::Harmful { line, .. }
             | Refused::Value { line, .. },
         ) => assert!((1..=lines).contains(&line), "line {line} of {lines}"),
     }
@@ -49,10 +50,16 @@ fuzz_target!(|data: &[u8]| {
     if judge(None, new).is_ok() {
         assert_eq!(judge(old, new), Ok(()), "an old file takes nothing away");
     }
-    let place = Place { git_dir: Path::new("/p/.git/modules/m"), tree: Path::new("/p"), worktree: None };
+    let place = Place {
+        git_dir: Path::new("/p/.git/modules/m"),
+        tree: Path::new("/p"),
+        worktree: None,
+    };
     match (judge(old, new), judge_at(old, new, &place)) {
         (Ok(()), there) => assert_eq!(there, Ok(()), "a place takes nothing away"),
-        (Err(Refused::Key { key, .. }), Ok(())) => assert_eq!(key, "core.worktree"),
+        (Err(Refused::Key { key, .. } | Refused::Harmful { key, .. }), Ok(())) => {
+            assert_eq!(key, "core.worktree");
+        }
         (Err(_), Ok(())) => panic!("a place allows nothing else"),
         (Err(_), Err(_)) => {}
     }

@@ -30,7 +30,7 @@ fn same(content: &str, words: &[&str]) -> Output {
     inside
 }
 
-/// Proves: FS-9 threads
+/// Proves: FS-9 threads, COMPAT-1 threads
 #[test]
 fn threads_that_make_the_same_tree_are_never_refused() {
     same(include_str!("thread_races.py"), &["4"]);

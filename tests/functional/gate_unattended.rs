@@ -18,7 +18,7 @@ fn listed<'r>(output: &'r Output, list: &str) -> Vec<&'r Value> {
         .unwrap_or_default()
 }
 
-/// Proves: GATE-5 nobody-to-ask, GATE-5 denials-told
+/// Proves: GATE-5 nobody-to-ask, GATE-5 denials-told, COMPAT-1 said
 #[test]
 fn with_nobody_there_it_does_not_exist_and_is_told_at_the_end() {
     for flags in [&[][..], &["--on-ask", "ask"], &["--on-ask", "deny"]] {

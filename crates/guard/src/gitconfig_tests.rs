@@ -358,7 +358,7 @@ fn every_key_that_git_documents_is_decided() {
 #[test]
 fn the_lists_name_nothing_twice_and_nothing_else() {
     // Of git-lfs, Git for Windows, GitHub's and Microsoft's programs.
-    let own = ["lfs.", "core.longpaths", "branch.*.vscode-", "branch.*.g", "remote.*.gh-"];
+    let own = ["lfs.", "filter.lfs.", "core.longpaths", "branch.*.vscode-", "branch.*.g", "remote.*.gh-"];
     let known: Vec<Entry> = documented().map(|(_, entry)| entry).collect();
     for list in [HARMLESS, REFUSED] {
         for (index, line) in list.iter().enumerate() {
@@ -425,6 +425,12 @@ fn values_are_judged_by_their_kind() {
         ("[status \"color\"]\n\tadded = green\n", true),
         ("[status \"other\"]\n\tadded = green\n", false),
         ("[maintenance \"gc\"]\n\tenabled = false\n", true),
+        ("[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n\trequired = true\n", true),
+        ("[filter \"lfs\"]\n\tprocess = git-lfs filter-process --skip\n", true),
+        ("[filter \"lfs\"]\n\tclean = evil\n", false),
+        ("[filter \"lfs\"]\n\tclean = git-lfs clean -- %f; evil\n", false),
+        ("[filter \"LFS\"]\n\tclean = git-lfs clean -- %f\n", false),
+        ("[filter \"other\"]\n\tclean = git-lfs clean -- %f\n", false),
         ("[http]\n\tpostBuffer = 524288000\n", true),
         ("[http]\n\tproxy = evil.example\n", false),
         ("[http \"https://x.example\"]\n\tpostBuffer = 1\n", false),

@@ -16,6 +16,15 @@ const CONTROL: &str = "it has control characters in it";
 const HELPER: &str = "`::` names a program that git runs";
 const NO_NAME: &str = "git would not make such a name";
 
+/// What `git lfs install` writes, with and without `--skip-smudge`.
+const GIT_LFS_FILTERS: [&[u8]; 5] = [
+    b"git-lfs clean -- %f",
+    b"git-lfs smudge -- %f",
+    b"git-lfs smudge --skip -- %f",
+    b"git-lfs filter-process",
+    b"git-lfs filter-process --skip",
+];
+
 /// By the kind that the list gives to a harmless key.
 pub(crate) fn objection_to_value(kind: &str, value: Option<&[u8]>) -> Objection {
     match (kind, value) {
@@ -32,6 +41,10 @@ pub(crate) fn objection_to_value(kind: &str, value: Option<&[u8]>) -> Objection 
         ("format", Some(value)) => objection_to_text(value).or_else(|| objection_to_format(value)),
         ("sort", Some(value)) => objection_to_sort(value),
         ("relative", Some(value)) => objection_to_path(value),
+        ("git-lfs", Some(value)) => {
+            let is_its_own = GIT_LFS_FILTERS.contains(&value);
+            (!is_its_own).then_some("is a command that git runs, and not one of git-lfs' own")
+        }
         (words, Some(value)) => {
             let is_listed = words.split('|').any(|word| word.as_bytes() == value);
             (!is_listed).then_some("only the plain words that git knows for it are harmless")

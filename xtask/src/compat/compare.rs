@@ -243,6 +243,7 @@ mod tests {
         tallies["t"].outcome(1)
     }
 
+    /// Proves: COMPAT-1 compared
     #[test]
     fn a_difference_counts_when_it_comes_back() {
         use Status::{Failed, Passed, Skipped, TimedOut};
@@ -263,6 +264,7 @@ mod tests {
         assert_eq!(tally.outcome(1), Outcome::FlakyInside);
     }
 
+    /// Proves: COMPAT-1 compared
     #[test]
     fn a_test_that_says_nothing_inside_differs() {
         let mut tallies = BTreeMap::new();

@@ -31,6 +31,7 @@ fn records(tests: Vec<Record>) -> Records {
     Records { form: Form::Short, is_whole: true, tests }
 }
 
+/// Proves: COMPAT-1 compared
 #[test]
 fn a_difference_that_nothing_means_fails_the_task() {
     let mut found = records(vec![record("u.a", "root", Outcome::Differs)]);
@@ -38,6 +39,7 @@ fn a_difference_that_nothing_means_fails_the_task() {
     assert!(known("u.a", Some("user")).judge(&mut found, &[]).into_result().is_err());
 }
 
+/// Proves: COMPAT-1 intended
 #[test]
 fn a_difference_that_a_promise_means_does_not() {
     let mut found = records(vec![record("u.a", "root", Outcome::Differs)]);
@@ -46,6 +48,7 @@ fn a_difference_that_a_promise_means_does_not() {
     assert!(verdict.into_result().is_ok());
 }
 
+/// Proves: COMPAT-1 intended
 #[test]
 fn an_entry_whose_tests_pass_inside_is_stale() {
     let mut found = records(vec![record("u.a", "root", Outcome::Same)]);
@@ -60,6 +63,7 @@ fn an_entry_whose_tests_pass_inside_is_stale() {
     assert!(!stale("u.never-run", &mut found));
 }
 
+/// Proves: COMPAT-1 compared
 #[test]
 fn nothing_run_is_not_success() {
     let mut found = records(Vec::new());

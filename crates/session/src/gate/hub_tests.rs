@@ -570,7 +570,7 @@ fn what_could_not_be_shown_is_asked_about_again() {
 }
 
 #[path = "hub_home_tests.rs"]
-mod home;
+mod hub_home_tests;
 
 #[path = "hub_program_tests.rs"]
-mod program;
+mod hub_program_tests;

@@ -358,7 +358,8 @@ fn every_key_that_git_documents_is_decided() {
 #[test]
 fn the_lists_name_nothing_twice_and_nothing_else() {
     // Of git-lfs, Git for Windows, GitHub's and Microsoft's programs.
-    let own = ["lfs.", "filter.lfs.", "core.longpaths", "branch.*.vscode-", "branch.*.g", "remote.*.gh-"];
+    let own =
+        ["lfs.", "filter.lfs.", "core.longpaths", "branch.*.vscode-", "branch.*.g", "remote.*.gh-"];
     let known: Vec<Entry> = documented().map(|(_, entry)| entry).collect();
     for list in [HARMLESS, REFUSED] {
         for (index, line) in list.iter().enumerate() {

@@ -6,8 +6,9 @@
 use crate::denied::listed_paths;
 use crate::environment;
 use crate::host::Host;
-use crate::lists::TOOLCHAINS;
+use crate::lists::{Listed, TOOLCHAINS};
 use crate::paths::Scope;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -15,22 +16,50 @@ use std::path::{Path, PathBuf};
 const KEYS: [&str; 7] =
     ["token", "password", "passwd", "secret", "apikey", "api_key", "extraheader"];
 
-/// Files of the list marked `scanned` that hold a credential.
-pub(crate) fn look(scope: &Scope<'_>, host: &Host<'_>) -> Vec<PathBuf> {
-    let scanned = TOOLCHAINS.iter().filter(|listed| listed.has("scanned"));
-    let there = scanned.filter(|listed| {
+/// Files of the list marked `scanned` or `certificates` that hold a credential. What `is_shown_anyway` is not looked into:
+/// a bundle of certificates below `/etc` has thousands of lines, and five variables may name it.
+pub(crate) fn look(
+    scope: &Scope<'_>,
+    host: &Host<'_>,
+    is_shown_anyway: impl Fn(&Path) -> bool,
+) -> BTreeSet<PathBuf> {
+    let searched = TOOLCHAINS.iter().filter_map(|listed| Some((listed, Search::of(listed)?)));
+    let there = searched.filter(|(listed, _)| {
         let below_home = listed.name.strip_prefix("~/");
         below_home.is_none_or(|name| host.missing_in(name).is_none())
     });
     there
-        .flat_map(|listed| listed_paths(listed, scope, host))
-        .filter(|path| is_credential(path, host))
+        .flat_map(|(listed, search)| {
+            listed_paths(listed, scope, host).into_iter().map(move |path| (path, search))
+        })
+        .filter(|(path, search)| !is_shown_anyway(path) && search.finds(path, host))
+        .map(|(path, _)| path)
         .collect()
 }
 
-fn is_credential(path: &Path, host: &Host<'_>) -> bool {
-    let Ok(found) = host.resolve(path) else { return false };
-    host.read_small(&found.path).is_some_and(|text| holds_credential(&text))
+/// What a file is searched for.
+#[derive(Debug, Clone, Copy)]
+enum Search {
+    Settings,
+    PrivateKey,
+}
+
+impl Search {
+    fn of(listed: &Listed) -> Option<Self> {
+        match listed {
+            _ if listed.has("scanned") => Some(Self::Settings),
+            _ if listed.has("certificates") => Some(Self::PrivateKey),
+            _ => None,
+        }
+    }
+
+    fn finds(self, path: &Path, host: &Host<'_>) -> bool {
+        let Ok(found) = host.resolve(path) else { return false };
+        host.read_small(&found.path).is_some_and(|text| match self {
+            Self::Settings => holds_credential(&text),
+            Self::PrivateKey => text.contains("PRIVATE KEY"),
+        })
+    }
 }
 
 fn holds_credential(text: &str) -> bool {

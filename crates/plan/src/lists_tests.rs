@@ -5,7 +5,7 @@ use super::*;
 fn every_line_is_an_entry_with_known_tags_and_a_reason() {
     let lists: [(&[Listed], &[&str]); 9] = [
         (SYSTEM, &["exec", "noexec", "static"]),
-        (TOOLCHAINS, &["exec", "noexec", "scanned", "overlay"]),
+        (TOOLCHAINS, &["exec", "noexec", "scanned", "certificates", "overlay"]),
         (CACHES, &["exec", "noexec"]),
         (SECRETS, &["secret", "root-only", "unasked"]),
         (SETTINGS, &["npm", "yarn", "yaml", "ini", "toml", "properties", "xml"]),

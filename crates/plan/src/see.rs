@@ -250,7 +250,10 @@ fn deny(
     ));
     let mut denied = Denied::gather(&asked, filesystem.hide_secrets, &granted, facts, host)?;
     if filesystem.hide_secrets {
-        for path in credentials::look(&Scope::new(facts), host) {
+        let system = grants.iter().filter(|grant| grant.origin == Origin::System);
+        let system: Vec<&Path> = system.map(|grant| grant.source.as_path()).collect();
+        let is_shown_anyway = |path: &Path| system.iter().any(|shown| path.starts_with(shown));
+        for path in credentials::look(&Scope::new(facts), host, is_shown_anyway) {
             if !is_asked(grants, &path) {
                 denied.add_secret(&path, facts, host);
                 notes.push(format!(

@@ -27,6 +27,8 @@ use std::time::{Duration, Instant};
 /// Held while a run finds its files and removes those of runs that are over.
 const REGISTRY: &str = "registry";
 const REGISTRY_TIMEOUT: Duration = Duration::from_secs(2);
+/// Files of runs that are over are kept up to here: the next run of that project needs its own again.
+const MAX_KEPT_FILES: usize = 32;
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// A lock file, and the trees it stands for.
@@ -66,7 +68,7 @@ fn register_trees(dir: &Path, trees: Vec<(PathBuf, PathBuf)>) -> Result<TreeLock
             .map_err(|error| SessionError::io("look at", &source, error))?;
         let name = OsString::from(format!("{:x}-{:x}", found.dev(), found.ino()));
         if !known.contains_key(&name) {
-            known.insert(name.clone(), known_at(&dir.join(&name))?);
+            known.insert(name.clone(), known_at(&dir.join(&name), &source)?);
         }
         if let Some(lock) = known.get_mut(&name) {
             lock.stand_for(&source).map_err(|error| SessionError::io("write", dir, error))?;
@@ -89,14 +91,16 @@ fn register_trees(dir: &Path, trees: Vec<(PathBuf, PathBuf)>) -> Result<TreeLock
     Ok(TreeLocks { files: known.into_values().map(|lock| lock.file.into()).collect(), trees })
 }
 
-/// The trees of other runs that overlap one of ours. Files of runs that are over go.
+/// The trees of other runs that overlap one of ours. Files of runs that are over go, once there are many.
 fn add_overlapping(
     dir: &Path,
     own: &[(PathBuf, PathBuf, OsString)],
     known: &mut BTreeMap<OsString, Known>,
 ) -> Result<(), SessionError> {
     let entries = std::fs::read_dir(dir).map_err(|error| SessionError::io("read", dir, error))?;
-    for entry in entries.flatten() {
+    let entries: Vec<_> = entries.flatten().collect();
+    let is_crowded = entries.len() > MAX_KEPT_FILES;
+    for entry in entries {
         let name = entry.file_name();
         if name == REGISTRY || known.contains_key(&name) {
             continue;
@@ -109,7 +113,9 @@ fn add_overlapping(
         let mut file = open(&path)?;
         if !is_byte_locked(&file, PRESENCE).map_err(|errno| fail("lock")(errno.into()))? {
             // Nobody can come meanwhile: the registry is ours.
-            std::fs::remove_file(&path).map_err(fail("remove"))?;
+            if is_crowded {
+                std::fs::remove_file(&path).map_err(fail("remove"))?;
+            }
             continue;
         }
         let paths = read_paths(&mut file).map_err(fail("read"))?;
@@ -136,20 +142,23 @@ impl Known {
 }
 
 /// The file of a tree of our own, held for as long as anybody has it open.
-fn known_at(path: &Path) -> Result<Known, SessionError> {
+fn known_at(path: &Path, source: &Path) -> Result<Known, SessionError> {
     let fail = |action| move |error: std::io::Error| SessionError::io(action, path, error);
     let mut file = open(path)?;
-    if !is_byte_locked(&file, PRESENCE).map_err(|errno| fail("lock")(errno.into()))? {
-        // What an earlier run left says nothing any more.
+    let is_in_use = is_byte_locked(&file, PRESENCE).map_err(|errno| fail("lock")(errno.into()))?;
+    let mut paths = read_paths(&mut file).map_err(fail("read"))?;
+    // What an earlier run left says nothing any more. Mostly it is the same: ext4 writes a file that was emptied and
+    // filled again to the disk when it is closed, which would cost every start more than anything else it does.
+    if !is_in_use && paths != [source] {
         file.set_len(0).map_err(fail("write"))?;
+        file.rewind().map_err(fail("write"))?;
+        paths.clear();
     }
     match try_lock_byte(&file, PRESENCE, ByteLock::Shared) {
         Ok(true) => {}
         Ok(false) => return Err(fail("lock")(Errno::BUSY.into())),
         Err(errno) => return Err(fail("lock")(errno.into())),
     }
-    let paths = read_paths(&mut file).map_err(fail("read"))?;
-    file.seek(std::io::SeekFrom::End(0)).map_err(fail("read"))?;
     Ok(Known { file, paths })
 }
 

@@ -71,14 +71,37 @@ fn a_name_that_only_begins_alike_is_another_tree() {
 }
 
 #[test]
-fn the_files_of_runs_that_are_over_go() {
-    let host = Host::new(&["a", "b"]);
-    let one = host.run(&["a"]);
-    let _other = host.run(&["b"]);
+fn the_files_of_runs_that_are_over_go_once_there_are_many() {
+    let many: Vec<String> = (0..MAX_KEPT_FILES).map(|number| number.to_string()).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let host = Host::new(&[&many[..], &["a", "b"]].concat());
+    let _one = host.run(&["a"]);
+    drop(host.run(&["b"]));
     assert_eq!(host.files(), 2);
-    drop(one);
-    let _third = host.run(&["b"]);
-    assert_eq!(host.files(), 1, "only the tree that still has a run");
+    drop(host.run(&["a"]));
+    assert_eq!(host.files(), 2, "kept for the next run");
+    drop(host.run(&many));
+    drop(host.run(&["b"]));
+    assert_eq!(host.files(), 2, "the tree that has a run, and the last one's");
+}
+
+#[test]
+fn a_file_that_says_the_right_thing_is_not_written_again() {
+    let host = Host::new(&["a", "b"]);
+    drop(host.run(&["a"]));
+    let written = || {
+        let files = fs::read_dir(host.0.path().join("state")).unwrap().map(Result::unwrap);
+        let lock = files.into_iter().find(|file| file.file_name() != REGISTRY).unwrap();
+        let found = lock.metadata().unwrap();
+        (found.mtime(), found.mtime_nsec(), fs::read(lock.path()).unwrap())
+    };
+    let before = written();
+    drop(host.run(&["a"]));
+    assert_eq!(written(), before);
+    fs::rename(host.0.path().join("a"), host.0.path().join("c")).unwrap();
+    drop(host.run(&["c"]));
+    let moved = [host.0.path().join("c").as_os_str().as_bytes(), b"\0"].concat();
+    assert_eq!(written().2, moved, "the same directory under another name");
 }
 
 #[test]

@@ -53,6 +53,15 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
+    /// Whether a grant of the system shows the same already, at the same place and with no less.
+    pub(crate) fn is_shown_by(&self, other: &Self) -> bool {
+        self.kind == Kind::ReadOnly
+            && other.origin == Origin::System
+            && other.source == other.target
+            && self.source.starts_with(&other.source)
+            && (other.exec || !self.exec)
+    }
+
     /// For people, as in the plan's table.
     pub(crate) fn why(&self) -> &'static str {
         match (self.origin, self.kind) {
@@ -311,7 +320,11 @@ impl<'a> Granter<'a> {
             Origin::Cache | Origin::Project => Kind::ReadWrite,
             _ => Kind::ReadOnly,
         };
-        let mapped = !matches!(origin, Origin::System | Origin::Tree | Origin::RootPath);
+        // Reading a system directory needs no mapping, and mapping it would show root's files.
+        let mapped = match origin {
+            Origin::System | Origin::Tree | Origin::RootPath => false,
+            _ => kind == Kind::ReadWrite || !self.touches_system(&found.path),
+        };
         let idmap = if mapped { self.idmap(&found.path) } else { None };
         let node = node_kind(found.kind)?;
         let Resolved { path, links, .. } = found;
@@ -329,7 +342,6 @@ impl<'a> Granter<'a> {
     fn grant(&self, found: Resolved, kind: Kind, what: &'static str) -> Result<Grant, PlanError> {
         let path = found.path.clone();
         let idmap = match kind {
-            // Reading a system directory needs no mapping, and mapping it would show root's files.
             Kind::ReadOnly | Kind::Overlay if self.touches_system(&path) => None,
             _ => self.idmap(&path),
         };

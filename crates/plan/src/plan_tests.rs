@@ -64,6 +64,25 @@ fn the_plan_prints_as_json_whatever_its_names_are() {
 }
 
 #[test]
+fn what_a_variable_names_of_the_system_is_not_mounted_twice_nor_mapped() {
+    let mut tree = developer();
+    tree.dir("/usr/lib/jvm/x").dir("/etc/ssl/private").dir("/home/u/jdk");
+    for (home, is_mounted) in [("/usr/lib/jvm/x", false), ("/home/u/jdk", true)] {
+        let mut facts = root();
+        facts.env.insert("JAVA_HOME".into(), home.into());
+        facts.env.insert("SSL_CERT_DIR".into(), "/etc/ssl/private".into());
+        let plan = plan(&policy(), &facts, &tree).unwrap();
+        assert_eq!(op_at(&plan, home).is_some(), is_mounted, "{home}");
+        assert!(op_at(&plan, "/etc/ssl/private").is_none());
+    }
+    let mut facts = root();
+    facts.env.insert("JAVA_HOME".into(), "/etc/ssl/private".into());
+    let plan = plan(&policy(), &facts, &tree).unwrap();
+    let Some(MountOp::Bind { idmap, .. }) = op_at(&plan, "/etc/ssl/private") else { panic!() };
+    assert!(idmap.is_none(), "root's own files would show");
+}
+
+#[test]
 fn for_root_grants_are_mapped_to_their_owner_and_system_paths_are_not() {
     let mut tree = developer();
     tree.dir("/srv/data").own("/srv/data", 33, 34);

@@ -137,12 +137,18 @@ pub(crate) fn see(
             notes.extend(tree.notes);
         }
         if filesystem.toolchains {
-            let toolchains = granter.listed(lists::TOOLCHAINS, Origin::Toolchain);
-            grants.extend(toolchains.into_iter().map(|grant| match (grant.kind, outside) {
-                // Without mounts of our own there are no overlays.
-                (Kind::Overlay, Outside::Shared) => Grant { kind: Kind::ReadOnly, ..grant },
-                _ => grant,
-            }));
+            for grant in granter.listed(lists::TOOLCHAINS, Origin::Toolchain) {
+                // A variable that names what the system has: JAVA_HOME, SSL_CERT_FILE.
+                if grants.iter().any(|shown| grant.is_shown_by(shown)) {
+                    links.extend(grant.links);
+                    continue;
+                }
+                grants.push(match (grant.kind, outside) {
+                    // Without mounts of our own there are no overlays.
+                    (Kind::Overlay, Outside::Shared) => Grant { kind: Kind::ReadOnly, ..grant },
+                    _ => grant,
+                });
+            }
         }
         if filesystem.caches {
             grants.extend(granter.listed(lists::CACHES, Origin::Cache));

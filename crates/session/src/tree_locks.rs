@@ -163,8 +163,15 @@ fn known_at(path: &Path, source: &Path) -> Result<Known, SessionError> {
 }
 
 fn read_paths(file: &mut File) -> std::io::Result<Vec<PathBuf>> {
-    let mut text = Vec::new();
-    file.read_to_end(&mut text)?;
+    // Not `read_to_end`, which first asks how long the file is and where in it we are: every start does this ten times.
+    let (mut text, mut part) = (Vec::new(), [0; 4096]);
+    loop {
+        let length = file.read(&mut part)?;
+        text.extend_from_slice(&part[..length]);
+        if length < part.len() {
+            break;
+        }
+    }
     let paths = text.split(|byte| *byte == 0).filter(|path| !path.is_empty());
     Ok(paths.map(|path| PathBuf::from(OsString::from_vec(path.to_vec()))).collect())
 }

@@ -31,6 +31,7 @@ mod message;
 mod missing;
 mod modes;
 mod moving;
+mod object;
 mod openat2;
 mod opening;
 mod own_path;

@@ -4,11 +4,10 @@
 
 use crate::call::PathArg;
 use crate::caller::Caller;
-use crate::descriptor::numbered_descriptor;
+use crate::object::open_object;
 use crate::perform::{Done, Stop, Workshop, done};
-use crate::place::Start;
-use palisade_sys::{Errno, Mode, OFlags};
-use rustix::fs::{AtFlags, FileType, chmodat, fcntl_getfl, fstat};
+use palisade_sys::{Errno, Mode};
+use rustix::fs::{AtFlags, FileType, chmodat, fstat};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
 impl Workshop {
@@ -19,22 +18,7 @@ impl Workshop {
         mode: u32,
         flags: u32,
     ) -> Result<Done, Stop> {
-        let flags = AtFlags::from_bits_retain(flags);
-        if !flags.difference(AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW).is_empty() {
-            return Err(Errno::INVAL.into());
-        }
-        let bytes = caller.path(path.address)?;
-        let stays = flags.contains(AtFlags::SYMLINK_NOFOLLOW);
-        let file = if bytes.is_empty() && flags.contains(AtFlags::EMPTY_PATH) {
-            caller.file(path.dir)?
-        } else if let Some(number) = numbered_descriptor(&bytes, caller).filter(|_| !stays) {
-            caller.file(number).map_err(|_| Errno::NOENT)?
-        } else {
-            let start = Start::Caller(caller, path.dir);
-            let pin = if stays { OFlags::NOFOLLOW } else { OFlags::empty() };
-            // What is in `/proc` has no such bit.
-            self.map.pin(start, &bytes, pin)?.ok_or(Errno::PERM)?
-        };
+        let file = self.named_object(caller, path, flags)?;
         self.change(caller, &file, mode)
     }
 
@@ -44,10 +28,7 @@ impl Workshop {
         number: i32,
         mode: u32,
     ) -> Result<Done, Stop> {
-        let file = caller.take(number)?;
-        if fcntl_getfl(&file)?.contains(OFlags::PATH) {
-            return Err(Errno::BADF.into());
-        }
+        let file = open_object(caller, number)?;
         self.change(caller, &file, mode)
     }
 

@@ -6,12 +6,11 @@
 
 use crate::call::PathArg;
 use crate::caller::Caller;
-use crate::descriptor::numbered_descriptor;
+use crate::object::open_object;
 use crate::perform::{Done, Stop, Workshop, done};
-use crate::place::Start;
 use crate::seat::{Duties, Identity};
-use palisade_sys::{Errno, OFlags};
-use rustix::fs::{AtFlags, Gid, Uid, chownat, fcntl_getfl};
+use palisade_sys::Errno;
+use rustix::fs::{AtFlags, Gid, Uid, chownat};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 
@@ -43,21 +42,7 @@ impl Workshop {
         owner: [u32; 2],
         flags: u32,
     ) -> Result<Done, Stop> {
-        let flags = AtFlags::from_bits_retain(flags);
-        if !flags.difference(AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW).is_empty() {
-            return Err(Errno::INVAL.into());
-        }
-        let bytes = caller.path(path.address)?;
-        let stays = flags.contains(AtFlags::SYMLINK_NOFOLLOW);
-        let file = if bytes.is_empty() && flags.contains(AtFlags::EMPTY_PATH) {
-            caller.file(path.dir)?
-        } else if let Some(number) = numbered_descriptor(&bytes, caller).filter(|_| !stays) {
-            caller.file(number).map_err(|_| Errno::NOENT)?
-        } else {
-            let pin = if stays { OFlags::NOFOLLOW } else { OFlags::empty() };
-            // What is in `/proc` is not given away.
-            self.map.pin(Start::Caller(caller, path.dir), &bytes, pin)?.ok_or(Errno::PERM)?
-        };
+        let file = self.named_object(caller, path, flags)?;
         self.give(caller, &file, owner)
     }
 
@@ -67,10 +52,7 @@ impl Workshop {
         number: i32,
         owner: [u32; 2],
     ) -> Result<Done, Stop> {
-        let file = caller.take(number)?;
-        if fcntl_getfl(&file)?.contains(OFlags::PATH) {
-            return Err(Errno::BADF.into());
-        }
+        let file = open_object(caller, number)?;
         self.give(caller, &file, owner)
     }
 

@@ -125,13 +125,15 @@ fn without_oldest(log_path: &Path, head: &Head, kept: u64) -> Option<Head> {
     Some(head.with_put_aside(PutAside { first: next, records, hash, ..aside }))
 }
 
+/// What of a record ties it to the one before it.
+#[derive(Deserialize)]
+struct Link {
+    seq: u64,
+    prev: Digest,
+}
+
 /// What comes before the first record of a file.
 fn before(path: &Path) -> Option<(u64, Digest)> {
-    #[derive(Deserialize)]
-    struct Link {
-        seq: u64,
-        prev: Digest,
-    }
     let file = files::open_existing(path, OFlags::RDONLY).ok()??;
     let mut line = Vec::new();
     BufReader::new(file).read_until(b'\n', &mut line).ok()?;
@@ -141,11 +143,6 @@ fn before(path: &Path) -> Option<(u64, Digest)> {
 
 /// The number and the hash of the last record of a file, if it is what it says.
 fn last_of(path: &Path) -> Option<(u64, Digest)> {
-    #[derive(Deserialize)]
-    struct Link {
-        seq: u64,
-        prev: Digest,
-    }
     let mut file = files::open_existing(path, OFlags::RDONLY).ok()??;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(LONGEST_RECORD))).ok()?;

@@ -427,6 +427,22 @@ fn who_asks_for_an_end_does_not_wait_for_the_step_either() {
     }
 }
 
+/// A command that ends because it was asked to: who asked once does not ask again.
+///
+/// Proves: RES-5 time
+#[test]
+fn who_asked_for_the_end_of_the_command_does_not_wait_for_the_step() {
+    let script = "trap 'exit 3' TERM; echo ready; while :; do sleep 0.05; done";
+    let world = World::new();
+    let run = world
+        .sandbox_run(["--normalize-time", "1h"], ["sh", "-c", script])
+        .deadline(Duration::from_secs(60))
+        .spawn();
+    run.wait_for_stdout("ready");
+    run.signal(rustix::process::Signal::TERM);
+    run.wait().assert_code(3);
+}
+
 /// Proves: RES-5 time
 #[test]
 fn a_step_of_more_than_an_hour_is_refused() {

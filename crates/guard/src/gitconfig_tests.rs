@@ -429,7 +429,7 @@ fn values_are_judged_by_their_kind() {
         ("[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n\trequired = true\n", true),
         ("[filter \"lfs\"]\n\tprocess = git-lfs filter-process --skip\n", true),
         ("[filter \"lfs\"]\n\tclean = evil\n", false),
-        ("[filter \"lfs\"]\n\tclean = git-lfs clean -- %f; evil\n", false),
+        ("[filter \"lfs\"]\n\tclean = \"git-lfs clean -- %f; evil\"\n", false),
         ("[filter \"LFS\"]\n\tclean = git-lfs clean -- %f\n", false),
         ("[filter \"other\"]\n\tclean = git-lfs clean -- %f\n", false),
         ("[http]\n\tpostBuffer = 524288000\n", true),

@@ -3,10 +3,9 @@
 //! What it is worth is said in SECURITY.md. It must never keep somebody waiting who insists on an end.
 
 use crate::error::SessionError;
-use crate::signals::{Signals, Wish};
+use crate::signals::Signals;
 use palisade_record::Usage;
 use rustix::event::{PollFd, PollFlags};
-use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
 /// The next multiple of `step`, and at least one: nothing is told by taking no time at all.
@@ -36,7 +35,8 @@ pub(crate) enum Waited {
 }
 
 /// Waits until what began at `start` has taken as long as it is said to have. A first Ctrl-C is for the run,
-/// which has ended by now; a second one ends the wait, as does whatever else asks for an end.
+/// which has ended by now; a second one ends the wait, as does whatever else asks for an end, or asked for it
+/// while the run was still ending.
 pub(crate) fn wait_out(
     start: Instant,
     whole: Duration,
@@ -47,15 +47,12 @@ pub(crate) fn wait_out(
         if left.is_zero() {
             return Ok(Waited::Fully);
         }
+        if signals.is_end_asked() {
+            return Ok(Waited::CutShort);
+        }
         let mut set = [PollFd::from_borrowed_fd(signals.waiting(), PollFlags::IN)];
         palisade_sys::proc::poll(&mut set, Some(left))?;
-        while let Some(wish) = signals.next()? {
-            match wish {
-                Wish::EndAtOnce(_) => return Ok(Waited::CutShort),
-                Wish::End(signal) if signal != Signal::INT => return Ok(Waited::CutShort),
-                _ => {}
-            }
-        }
+        while signals.next()?.is_some() {}
     }
 }
 

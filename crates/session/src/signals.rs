@@ -31,6 +31,7 @@ pub(crate) enum Wish {
 pub(crate) struct Signals {
     waiting: OwnedFd,
     first_end: Option<Instant>,
+    is_end_asked: bool,
 }
 
 impl Signals {
@@ -59,11 +60,16 @@ impl Signals {
             .filter(|signal| !is_ignored(*signal))
             .collect();
         block_signals(&numbers)?;
-        Ok(Self { waiting: signalfd(&numbers)?, first_end: None })
+        Ok(Self { waiting: signalfd(&numbers)?, first_end: None, is_end_asked: false })
     }
 
     pub(crate) fn waiting(&self) -> BorrowedFd<'_> {
         self.waiting.as_fd()
+    }
+
+    /// Whether the run was asked to end, at any time and by more than one Ctrl-C, which is the command's to answer.
+    pub(crate) fn is_end_asked(&self) -> bool {
+        self.is_end_asked
     }
 
     /// The next wish, or `None` when nothing is waiting.
@@ -88,6 +94,7 @@ impl Signals {
                 let first = *self.first_end.get_or_insert(now);
                 let insists = matches!(signal, Signal::INT | Signal::TERM)
                     && now.duration_since(first) >= SAME_WISH;
+                self.is_end_asked |= insists || signal != Signal::INT;
                 if insists { Wish::EndAtOnce(signal) } else { Wish::End(signal) }
             }
             other => Wish::Forward(other),
@@ -118,7 +125,7 @@ mod tests {
 
     fn signals() -> Signals {
         let (waiting, _) = rustix::pipe::pipe().unwrap();
-        Signals { waiting, first_end: None }
+        Signals { waiting, first_end: None, is_end_asked: false }
     }
 
     fn info(signal: Signal) -> SigInfo {
@@ -135,6 +142,25 @@ mod tests {
         assert_eq!(signals.meaning(info(Signal::TERM), echo), Some(Wish::End(Signal::TERM)));
         let again = start + Duration::from_secs(1);
         assert_eq!(signals.meaning(info(Signal::INT), again), Some(Wish::EndAtOnce(Signal::INT)));
+    }
+
+    /// Proves: RES-5 time
+    #[test]
+    fn that_an_end_was_asked_for_is_remembered() {
+        let (start, soon) = (Instant::now(), Instant::now() + Duration::from_secs(1));
+        for (wishes, expected) in [
+            (&[(Signal::USR1, start)][..], false),
+            (&[(Signal::INT, start)], false),
+            (&[(Signal::INT, start), (Signal::INT, soon)], true),
+            (&[(Signal::TERM, start)], true),
+            (&[(Signal::HUP, start), (Signal::CONT, soon)], true),
+        ] {
+            let mut signals = signals();
+            for (signal, when) in wishes {
+                signals.meaning(info(*signal), *when);
+            }
+            assert_eq!(signals.is_end_asked(), expected, "{wishes:?}");
+        }
     }
 
     #[test]

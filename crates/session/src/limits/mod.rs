@@ -216,7 +216,7 @@ impl<'p> Limits<'p> {
 
     /// Remembers for what the run is ended.
     pub(crate) fn exceeded(&mut self, over: Over) {
-        self.tally.exceeded(over.what, over.usage);
+        self.tally.reached(over.what, over.usage, None);
     }
 
     /// Remembers that the command was asked to end at its time limit.

@@ -127,16 +127,11 @@ impl Tally {
         }
     }
 
-    /// The first time tells what was used then.
+    /// Told with the most that was seen: a look at the very limit may come before one that finds more.
     pub(crate) fn reached(&mut self, what: Limited, usage: Option<u64>, times: Option<u64>) {
-        let reached = self.reached.entry(what).or_insert(Reached { usage, times });
-        reached.times = reached.times.max(times);
-    }
-
-    /// It ended the run: what counts is what was used then, not when it was only just reached.
-    pub(crate) fn exceeded(&mut self, what: Limited, usage: Option<u64>) {
         let reached = self.reached.entry(what).or_default();
-        reached.usage = usage.max(reached.usage);
+        reached.usage = reached.usage.max(usage);
+        reached.times = reached.times.max(times);
     }
 
     pub(crate) fn note(&mut self, note: String) {
@@ -196,14 +191,14 @@ mod tests {
     use super::{Limited, Tally};
 
     #[test]
-    fn what_ended_the_run_is_told_with_what_was_used_then() {
+    fn a_limit_is_told_with_the_most_that_was_seen() {
         let mut tally = Tally::default();
         tally.reached(Limited::Inodes, Some(60), None);
-        tally.exceeded(Limited::Inodes, Some(73));
+        tally.reached(Limited::Inodes, Some(73), None);
         let told = tally.told(Limited::Inodes, true).unwrap();
         assert_eq!((told.usage, told.ended_the_run), (Some(73), true));
         // Not counted then, it is what was known before.
-        tally.exceeded(Limited::Inodes, None);
+        tally.reached(Limited::Inodes, None, None);
         assert_eq!(tally.told(Limited::Inodes, true).unwrap().usage, Some(73));
     }
 }

@@ -131,6 +131,45 @@ fn f24_a_secret_that_is_a_link_is_hidden_where_it_leads() {
     .check();
 }
 
+/// A key that lies elsewhere, with a link to it among the keys.
+fn put_linked_key(world: &World) {
+    world.write("home/keys/real/id_rsa", SECRET);
+    world.write("home/.ssh/known_hosts", "");
+    symlink("real/id_rsa", world.home().join("keys/id_rsa")).unwrap();
+    symlink("../keys/id_rsa", world.home().join(".ssh/id_rsa")).unwrap();
+}
+
+/// Every name of it: the link among the keys, the link on the way, and where it really lies.
+const LINKED_KEY: [&str; 3] = [".ssh/id_rsa", "keys/id_rsa", "keys/real/id_rsa"];
+
+/// Proves: FS-2 linked-secrets
+#[test]
+fn f24_a_link_among_secrets_is_hidden_where_it_leads() {
+    for name in LINKED_KEY {
+        alias("read a key that a link among the keys leads to", move |world| {
+            strings(&[&world.probe(), "read", &in_home(world, name)])
+        })
+        .prepare(put_linked_key)
+        .contained(|_, output| output.out().starts_with("refused 2 "))
+        .check();
+    }
+}
+
+/// Proves: FS-2 linked-secrets
+#[test]
+fn f24_a_link_among_secrets_is_not_answered_by_a_yes_to_everything() {
+    for name in LINKED_KEY {
+        alias(
+            "read a key that a link among the keys leads to, where everything is allowed",
+            move |world| strings(&[&world.probe(), "read", &in_home(world, name)]),
+        )
+        .prepare(put_linked_key)
+        .flags(|_| strings(&["--on-ask", "allow"]))
+        .contained(|_, output| output.out().starts_with("refused 13 "))
+        .check();
+    }
+}
+
 /// A reading of the key at a place where the host has mounted a part of the home directory again.
 fn second_bind(part: &'static str, place: &'static str, key: &'static str) -> Attack {
     let at = move |world: &World| world.path().join(place).display().to_string();

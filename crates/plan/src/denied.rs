@@ -5,7 +5,7 @@
 
 use crate::aliases::Mounts;
 use crate::error::PlanError;
-use crate::facts::HostFacts;
+use crate::facts::{EntryKind, HostFacts};
 use crate::host::{Host, join};
 use crate::lists::{self, Listed};
 use crate::paths::Scope;
@@ -38,6 +38,8 @@ pub(crate) struct Denial {
 pub(crate) struct Denied {
     /// Ordered by components, so that all below a directory follow it.
     paths: BTreeMap<PathBuf, Denial>,
+    /// The directories of secrets among them.
+    directories: Vec<PathBuf>,
 }
 
 impl Denied {
@@ -123,6 +125,33 @@ impl Denied {
         }
     }
 
+    /// What the links in directories of secrets lead to is a secret under its own name as well: `~/.ssh/id_rsa` may be a
+    /// link to `~/keys/id_rsa`. One look at each directory that is there; `is_shown` tells what no secret can be,
+    /// since everybody sees it or the command has to.
+    pub(crate) fn follow_links(
+        &mut self,
+        facts: &HostFacts,
+        host: &Host<'_>,
+        is_shown: impl Fn(&Path) -> bool,
+    ) {
+        let scope = Scope::new(facts);
+        let settings: Vec<PathBuf> =
+            lists::NOT_SECRET.iter().filter_map(|listed| scope.listed(listed.name)).collect();
+        let mounts = Mounts::new(&facts.mounts);
+        for directory in std::mem::take(&mut self.directories) {
+            for link in host.links_in(&directory) {
+                if settings.contains(&link) {
+                    continue;
+                }
+                for place in host.places(&link).into_iter().skip(1).filter(|place| !is_shown(place))
+                {
+                    self.add(&place, Class::Secret, host, &mounts);
+                }
+            }
+        }
+        self.directories.clear();
+    }
+
     /// Denies a path as a secret, with its aliases.
     pub(crate) fn add_secret(&mut self, path: &Path, facts: &HostFacts, host: &Host<'_>) {
         self.add(path, Class::Secret, host, &Mounts::new(&facts.mounts));
@@ -163,6 +192,9 @@ impl Denied {
     fn add(&mut self, path: &Path, class: Class, host: &Host<'_>, mounts: &Mounts<'_>) {
         for place in host.places(path) {
             let exists = host.exists(&place);
+            if class == Class::Secret && exists && host.kind(&place) == Some(EntryKind::Dir) {
+                self.directories.push(place.clone());
+            }
             for alias in mounts.aliases(&place) {
                 self.insert(alias, Denial { class, exists });
             }

@@ -2,7 +2,7 @@
 
 use crate::facts::{HostFacts, HostMount};
 use crate::fake::{FakeTree, access, op_at, plan, policy, shows, user};
-use crate::model::{Access, MountOp};
+use crate::model::{Access, MountOp, Nature};
 use palisade_policy::model::{Mode, Policy};
 use std::path::Path;
 
@@ -232,4 +232,40 @@ fn directories_taken_apart_in_a_private_home_can_be_written_unless_somebody_name
     assert!(matches!(op_at(&project, "/home/u/project"), Some(MountOp::Frame { .. })));
     let named = crate::fake::plan(&showing(&["~/.gem"]), &user(), &tree).unwrap();
     assert!(matches!(op_at(&named, "/home/u/.gem"), Some(MountOp::Frame { .. })));
+}
+
+/// Proves: FS-2 linked-secrets
+#[test]
+fn what_links_in_a_directory_of_secrets_lead_to_is_hidden_too() {
+    let mut tree = FakeTree::new();
+    tree.link("/home/u/.ssh/id_rsa", "../keys/id_rsa").link("/home/u/keys/id_rsa", "real/id");
+    tree.file("/home/u/keys/real/id", "").file("/home/u/keys/notes", "");
+    tree.link("/home/u/.config/gcloud/key.json", "/srv/data/key.json")
+        .file("/srv/data/key.json", "");
+    tree.link("/home/u/.local/share/keyrings/login", "/srv/data/login").file("/srv/data/login", "");
+    let plan = plan(&showing(&["~/keys", "/srv"]), &user(), &tree).unwrap();
+    let hidden =
+        ["/home/u/keys/id_rsa", "/home/u/keys/real/id", "/srv/data/key.json", "/srv/data/login"];
+    for hidden in hidden {
+        assert!(!shows(&plan, hidden), "{hidden}");
+        assert_eq!(
+            plan.gate.as_ref().unwrap().nature(Path::new(hidden)),
+            Nature::Secret,
+            "{hidden}"
+        );
+    }
+    assert!(shows(&plan, "/home/u/keys/notes"));
+}
+
+/// Proves: FS-2 linked-secrets
+#[test]
+fn what_everybody_sees_and_what_is_no_secret_is_not_hidden_for_a_link_to_it() {
+    let mut tree = FakeTree::new();
+    tree.link("/home/u/.docker/usr", "/usr").link("/home/u/.aws/home", "..");
+    tree.link("/home/u/.kube/project", "../project");
+    tree.link("/home/u/.ssh/config", "../project/ssh/config")
+        .file("/home/u/project/ssh/config", "");
+    let plan = plan(&policy(), &user(), &tree).unwrap();
+    assert_eq!(access(&plan, "/home/u/project"), Some(Access::ReadWrite), "{:?}", plan.notes);
+    assert!(shows(&plan, "/usr/bin") && shows(&plan, "/home/u/project/ssh/config"));
 }

@@ -93,6 +93,11 @@ pub enum EntryKind {
 }
 
 impl EntryKind {
+    /// What leads further: into itself or elsewhere.
+    pub fn is_way(self) -> bool {
+        matches!(self, Self::Dir | Self::Symlink)
+    }
+
     /// What can be mounted by itself.
     pub fn is_node(self) -> bool {
         matches!(self, Self::Dir | Self::File)
@@ -113,6 +118,11 @@ pub trait HostTree {
     fn read_link(&self, path: &Path) -> Option<PathBuf>;
     /// Names and kinds, unsorted.
     fn children(&self, path: &Path) -> Vec<(OsString, EntryKind)>;
+    /// The links and directories among the first so many names: what a start costs must not grow with a directory.
+    fn first_ways(&self, path: &Path, most_names: usize) -> Vec<(OsString, EntryKind)> {
+        let names = self.children(path).into_iter().take(most_names);
+        names.filter(|(_, kind)| kind.is_way()).collect()
+    }
     /// The first few KiB of a small text file (a `.git` file, a `gitdir` back pointer).
     fn read_small(&self, path: &Path) -> Option<String>;
     /// So many bytes of a file from `offset` on, fewer at its end.

@@ -16,6 +16,8 @@ use std::rc::Rc;
 pub(crate) const MAX_LINKS: usize = 40;
 /// Directories this deep below the home directory are listed rather than asked name by name.
 const LISTED_DEPTH: usize = 2;
+/// Names of a directory that are gone through for the links in it.
+const MOST_NAMES: usize = 1024;
 /// So many home directories in one place are looked up by name.
 const FEW_HOMES: usize = 4;
 
@@ -334,13 +336,36 @@ impl<'a> Host<'a> {
         found
     }
 
-    /// The links right in a directory below the home directory, if it is one that is listed.
-    pub(crate) fn links_in(&self, dir: &Path) -> Vec<PathBuf> {
-        let Some(listing) = self.listing(dir) else { return Vec::new() };
-        let links = listing.kinds.iter().filter(|(_, kind)| **kind == EntryKind::Symlink);
-        let mut found: Vec<PathBuf> = links.map(|(name, _)| dir.join(name)).collect();
-        found.sort_unstable();
+    /// The links and directories right in a directory, sorted by name. Of very many names only the first ones count.
+    pub(crate) fn ways_in(&self, dir: &Path) -> Vec<(PathBuf, EntryKind)> {
+        let ways = match self.known_listing(dir) {
+            Some(listing) => {
+                let ways = listing.kinds.iter().filter(|(_, kind)| kind.is_way());
+                ways.map(|(name, kind)| (name.clone(), *kind)).collect()
+            }
+            None => self.tree.first_ways(dir, MOST_NAMES),
+        };
+        let mut found: Vec<(PathBuf, EntryKind)> =
+            ways.into_iter().map(|(name, kind)| (dir.join(name), kind)).collect();
+        found.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         found
+    }
+
+    /// The links among them.
+    pub(crate) fn links_in(&self, dir: &Path) -> Vec<PathBuf> {
+        let links = self.ways_in(dir).into_iter().filter(|(_, kind)| *kind == EntryKind::Symlink);
+        links.map(|(link, _)| link).collect()
+    }
+
+    /// A listing that was made already, for another question.
+    fn known_listing(&self, dir: &Path) -> Option<Rc<Listing>> {
+        let below = below(dir, self.home.as_deref()?)?;
+        let mut listing = self.home_listing.get()?.clone();
+        for name in below.split(|byte| *byte == b'/').filter(|_| !below.is_empty()) {
+            let known = listing.dirs.borrow().get(OsStr::from_bytes(name))?.clone();
+            listing = known;
+        }
+        Some(listing)
     }
 
     /// All names of a directory, if it is one in which many are asked for.

@@ -8,6 +8,8 @@ pub(crate) static SYSTEM: &[Listed] = list!("../../../resources/view/system.txt"
 pub(crate) static TOOLCHAINS: &[Listed] = list!("../../../resources/view/toolchains.txt");
 pub(crate) static CACHES: &[Listed] = list!("../../../resources/view/caches.txt");
 pub(crate) static SECRETS: &[Listed] = list!("../../../resources/view/secrets.txt");
+/// Names in directories of secrets that hold none.
+pub(crate) static NOT_SECRET: &[Listed] = list!("../../../resources/view/not-secret.txt");
 /// Carried in without credentials.
 pub(crate) static SETTINGS: &[Listed] = list!("../../../resources/view/settings.txt");
 /// What tools leave in every home directory.

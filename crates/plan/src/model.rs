@@ -518,7 +518,9 @@ pub struct Gate {
 }
 
 /// How something on the host is asked about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+///
+/// The worst comes last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Nature {
     Ordinary,

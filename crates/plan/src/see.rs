@@ -259,6 +259,13 @@ fn deny(
         let system = grants.iter().filter(|grant| grant.origin == Origin::System);
         let system: Vec<&Path> = system.map(|grant| grant.source.as_path()).collect();
         let is_shown_anyway = |path: &Path| system.iter().any(|shown| path.starts_with(shown));
+        denied.follow_links(facts, host, |path| {
+            let holds = |place: &Path| place.starts_with(path);
+            is_shown_anyway(path)
+                || holds(&facts.cwd)
+                || host.home().is_some_and(holds)
+                || system.iter().any(|shown| holds(shown))
+        });
         for path in credentials::look(&Scope::new(facts), host, is_shown_anyway) {
             if !is_asked(grants, &path) {
                 denied.add_secret(&path, facts, host);

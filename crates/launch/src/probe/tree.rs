@@ -32,6 +32,16 @@ impl HostTree for RealTree {
             .collect()
     }
 
+    fn first_ways(&self, path: &Path, most_names: usize) -> Vec<(OsString, EntryKind)> {
+        let Ok(entries) = path.read_dir() else { return Vec::new() };
+        entries
+            .take(most_names)
+            .filter_map(Result::ok)
+            .filter_map(|entry| Some((entry.file_name(), kind(entry.file_type().ok()?))))
+            .filter(|(_, kind)| kind.is_way())
+            .collect()
+    }
+
     fn read_part(&self, path: &Path, offset: u64, length: usize) -> Option<Vec<u8>> {
         let (mut file, size) = open_regular(path)?;
         if offset > 0 {

@@ -74,6 +74,8 @@ pub(super) struct Hub<'p> {
     granted: HashMap<PathBuf, Access>,
     /// Where something was put into the view: directories on the way were made for it.
     pub(super) shown: HashSet<PathBuf>,
+    /// Where a link of a secret name led, which the plan did not know: a secret under its own name from then on.
+    behind_secrets: HashSet<PathBuf>,
     /// What was allowed once, to whom, a moment ago: a program looks at a file before it opens it.
     fresh: Vec<Fresh>,
     /// What people answered for the session.
@@ -97,6 +99,7 @@ impl<'p> Hub<'p> {
             grants: Grants::default(),
             granted: HashMap::new(),
             shown: HashSet::new(),
+            behind_secrets: HashSet::new(),
             fresh: Vec::new(),
             answered: Vec::new(),
             next_token: 1,
@@ -156,7 +159,11 @@ impl<'p> Hub<'p> {
     /// The keeper said something; `file` came with it.
     pub(super) fn told(&mut self, told: Told, file: Option<OwnedFd>, at: &mut Moment<'_>) {
         match told {
-            Told::Found(palisade_keeper::Found { token, path, kind, links: _, needs }) => {
+            Told::Found(palisade_keeper::Found { token, path, kind, links, needs }) => {
+                let owner = self.need_of.get(&token).copied().unwrap_or(token);
+                if let Some(inquiry) = self.inquiries.get_mut(&owner) {
+                    inquiry.links.extend(links.into_iter().map(|(place, _)| place));
+                }
                 match self.need_of.get(&token) {
                     Some(owner) => {
                         // Nothing but a file can be what runs another.

@@ -46,6 +46,8 @@ pub(super) struct Inquiry {
     looks: usize,
     pub(super) found: Option<Found>,
     pub(super) needs: Vec<Need>,
+    /// Where the links are that led to any of these.
+    pub(super) links: Vec<PathBuf>,
     /// Of everything that has to be granted; the worst that is asked about until that is known.
     pub(super) nature: Nature,
     pub(super) since: Instant,
@@ -61,6 +63,7 @@ impl Inquiry {
             looks: 0,
             found: None,
             needs: Vec::new(),
+            links: Vec::new(),
             nature: Nature::Secret,
             since,
         }

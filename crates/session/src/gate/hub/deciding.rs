@@ -20,6 +20,8 @@ use std::time::Duration;
 
 /// Directories that files were asked about in lately.
 const MOST_OFFERS: usize = 256;
+/// Where links of secret names led.
+const MOST_BEHIND_SECRETS: usize = 4096;
 
 impl Hub<'_> {
     pub(super) fn found(
@@ -66,15 +68,34 @@ impl Hub<'_> {
         let Some(inquiry) = self.inquiries.get_mut(&token) else { return };
         let Some(Found { path, kind }) = inquiry.found.clone() else { return self.refuse(token) };
         let access = inquiry.access();
-        let natures: Vec<Nature> = inquiry.paths().map(|path| self.gate.nature(path)).collect();
+        // Every name on the way counts: a key is one by the name that leads to it, wherever it lies.
+        let worst_link = inquiry.links.iter().map(|link| self.gate.nature(link)).max();
+        let worst_link = worst_link.unwrap_or(Nature::Ordinary);
+        if worst_link == Nature::Secret && self.behind_secrets.len() < MOST_BEHIND_SECRETS {
+            self.behind_secrets.insert(path.clone());
+        }
+        let nature_of = |path: &Path| {
+            let is_behind = self.behind_secrets.contains(path);
+            let known = if is_behind { Nature::Secret } else { Nature::Ordinary };
+            self.gate.nature(path).max(known).max(worst_link)
+        };
+        let natures: Vec<Nature> = inquiry.paths().map(nature_of).collect();
         if natures.contains(&Nature::Never) {
             return self.let_go(token);
         }
         if !natures.contains(&Nature::Secret) {
             inquiry.nature = Nature::Ordinary;
         }
+        let links = inquiry.links.clone();
+        for link in &links {
+            if let Decision::Denied(rule) = self.decider.decide(link, access, now.wall) {
+                let verdict = Verdict::denied(Reason::Rule(rule.origin.place.clone()));
+                return self.deny(token, &verdict, now);
+            }
+        }
         let Some(inquiry) = self.inquiries.get(&token) else { return };
-        if self.is_visible(&path, access) && inquiry.needs.is_empty() {
+        let is_secret_link = worst_link == Nature::Secret;
+        if self.is_visible(&path, access) && inquiry.needs.is_empty() && !is_secret_link {
             // Only the links that lead there are missing inside.
             return self.grant(token, What::Links, access, Lasting::Session);
         }

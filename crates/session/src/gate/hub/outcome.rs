@@ -95,7 +95,16 @@ impl Hub<'_> {
             && found.kind == Kind::Directory
             && inquiry.touches.iter().all(needs_no_content);
         let is_less = what == What::Found && (is_name_enough || self.is_wide(found));
-        let what = if is_less { What::Name } else { what };
+        let is_there_already = what == What::Found
+            && inquiry.needs.is_empty()
+            && !inquiry.links.is_empty()
+            && self.is_visible(&found.path, access);
+        let what = match is_less {
+            // Mounted once more, it would be read-only where it was writable.
+            _ if is_there_already => What::Links,
+            true => What::Name,
+            false => what,
+        };
         let is_plain_file = found.kind == Kind::File && what == What::Found;
         let takes_descriptors = inquiry.touches.iter().all(takes_descriptor);
         if lasting == Lasting::Once && is_plain_file && takes_descriptors {

@@ -201,3 +201,32 @@ fn h02_a_repository_of_the_host_frees_no_name_in_a_new_directory() {
             .check();
     }
 }
+
+/// Proves: FS-9 linked-settings
+#[test]
+fn h02_what_settings_of_the_home_directory_link_to_is_not_written() {
+    let links = [
+        (".ssh/config", "kept/config"),
+        (".config/fish/config.fish", "kept/config.fish"),
+        (".config/systemd/user/default.target.wants/a.service", "kept/a.service"),
+        (".local/bin/tool", "kept/tool"),
+    ];
+    for (link, target) in links {
+        planting(
+            "H02",
+            format!("write the file that ~/{link} is a link to"),
+            Harm::Changed(target, "before"),
+        )
+        .proves(&["FS-9 editor-settings"])
+        .prepare(move |world| {
+            world.git_init();
+            let target = world.write_in_project(target, "before");
+            let link = world.home().join(link);
+            std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+            let _ = std::fs::remove_file(&link);
+            std::os::unix::fs::symlink(target, link).unwrap();
+        })
+        .command(move |_| staying(&format!("echo evil > {target}")))
+        .check();
+    }
+}

@@ -15,5 +15,5 @@ mod pattern;
 
 pub use fold::comparable;
 pub use matcher::{Below, Grounds, GuardedPath, Hit, Matcher};
-pub use names::count;
+pub use names::{HomeName, count, home_names};
 pub use pattern::NamePattern;

@@ -31,11 +31,41 @@ pub fn count() -> usize {
     LINES.len()
 }
 
+/// A name that counts below a home directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HomeName {
+    /// Relative; one `*` may stand in its last part.
+    pub name: &'static str,
+    pub why: &'static str,
+    /// Whether programs read files of its subdirectories by themselves.
+    pub is_deep: bool,
+    /// Whether it is a directory in which shells look for programs.
+    pub on_search_path: bool,
+}
+
+impl HomeName {
+    /// The directory that its last part is in, and that part.
+    pub fn split(&self) -> (&'static str, NamePattern) {
+        let (dir, last) = self.name.rsplit_once('/').unwrap_or(("", self.name));
+        (dir, NamePattern::listed(last))
+    }
+}
+
+pub fn home_names() -> impl Iterator<Item = HomeName> {
+    LINES.iter().filter(|line| line.has("home")).map(|line| HomeName {
+        name: line.name,
+        why: line.why,
+        is_deep: line.has("deep"),
+        on_search_path: line.has("path"),
+    })
+}
+
 pub(crate) fn rules() -> impl Iterator<Item = Rule> {
     LINES.iter().map(|line| Rule {
         scope: match line.tags {
             "anywhere" => Scope::Anywhere,
             "top" => Scope::Top,
+            // `home`, `home,deep` or `home,path`.
             _ => Scope::Home,
         },
         parts: line.name.split('/').map(NamePattern::listed).collect(),
@@ -55,7 +85,8 @@ mod tests {
         let mut seen = HashSet::new();
         for line in LINES {
             let (name, scope) = (line.name, line.tags);
-            assert!(["anywhere", "top", "home"].contains(&scope), "{line:?}");
+            let scopes = ["anywhere", "top", "home", "home,deep", "home,path"];
+            assert!(scopes.contains(&scope), "{line:?}");
             assert!(!line.why.trim().is_empty(), "{line:?}");
             assert!(name.is_ascii(), "{line:?}");
             assert!(name.split('/').all(|part| !matches!(part, "" | "." | "..")), "{line:?}");

@@ -7,7 +7,8 @@
 use crate::facts::EntryKind;
 use crate::git;
 use crate::host::{Host, join};
-use palisade_guard::{Below, Grounds, GuardedPath, Matcher, NamePattern, gitconfig};
+use palisade_guard::{Below, Grounds, GuardedPath, HomeName, Matcher, NamePattern, gitconfig};
+use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,12 @@ const INCLUDE_DEPTH: usize = 4;
 const MOST_INCLUDED: usize = 32;
 /// All of what a command may write there: what it puts first must not hide what comes behind.
 const LONGEST_CONFIG: usize = 1 << 20;
+
+/// Directories of the home directory that are gone through for links, in all and for one name.
+const MOST_DIRECTORIES: usize = 256;
+const MOST_OF_ONE_NAME: usize = 48;
+/// `~/.config/systemd/user/default.target.wants`, seen from its name.
+const DEEPEST: usize = 2;
 
 const WHY_HOOKS: &str = "core.hooksPath: git runs what is in it";
 const WHY_HOOK: &str = "a link in git's hooks leads here";
@@ -145,9 +152,77 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
             }
         }
         for home in homes {
-            for dir in [home.join(".config"), home] {
-                for link in self.host.links_in(&dir) {
-                    self.listed_name(&matcher, Path::new("/"), &link, EntryKind::Symlink);
+            self.names_of_home(&home);
+        }
+    }
+
+    /// What the names of a home directory lead to, and the links in those that are directories: people keep `~/.ssh/config`
+    /// or a program of `~/.local/bin` in a directory they work in. Most names are not there, which costs nothing.
+    fn names_of_home(&mut self, home: &Path) {
+        let mut directories = MOST_DIRECTORIES;
+        for name in palisade_guard::home_names() {
+            let (dir, last) = name.split();
+            let found = match &last {
+                NamePattern::Exact(_) if self.host.missing_in(name.name).is_some() => continue,
+                NamePattern::Exact(_) => vec![home.join(name.name)],
+                NamePattern::Around(..)
+                    if !dir.is_empty() && self.host.missing_in(dir).is_some() =>
+                {
+                    continue;
+                }
+                NamePattern::Around(..) => {
+                    let ways = self.host.ways_in(&join(home, Path::new(dir))).into_iter();
+                    let is_meant = |path: &PathBuf| {
+                        path.file_name().is_some_and(|name| last.matches(name.as_bytes()))
+                    };
+                    ways.map(|(path, _)| path).filter(is_meant).collect()
+                }
+            };
+            for path in found {
+                self.name_of_home(&path, &name, &mut directories);
+            }
+        }
+    }
+
+    fn name_of_home(&mut self, path: &Path, name: &HomeName, directories: &mut usize) {
+        match self.host.resolve(path) {
+            Ok(found) => {
+                if !found.links.is_empty() {
+                    self.add(path, name.why);
+                }
+                if found.kind == EntryKind::Dir {
+                    self.links_below(found.path, name, directories);
+                }
+            }
+            // Of a link that leads nowhere yet, somebody could make the end.
+            Err(missing) if !missing.links.is_empty() => self.add(path, name.why),
+            Err(_) => {}
+        }
+    }
+
+    /// The links in a directory, nearest first. What they lead to inside a tree is gone through as well: there, too,
+    /// may be links.
+    fn links_below(&mut self, top: PathBuf, name: &HomeName, directories: &mut usize) {
+        let mut waiting = VecDeque::from([(top, 0)]);
+        let mut of_this_name = MOST_OF_ONE_NAME.min(*directories);
+        while let Some((dir, depth)) = waiting.pop_front() {
+            if of_this_name == 0 {
+                return;
+            }
+            of_this_name -= 1;
+            *directories -= 1;
+            for (path, kind) in self.host.ways_in(&dir) {
+                let below = match kind {
+                    EntryKind::Symlink => {
+                        self.add(&path, name.why);
+                        let end = self.host.resolve(&path).ok();
+                        let end = end.filter(|end| end.kind == EntryKind::Dir).map(|end| end.path);
+                        end.filter(|end| (self.inside)(end).is_some())
+                    }
+                    _ => Some(path).filter(|_| name.is_deep),
+                };
+                if let Some(below) = below.filter(|_| depth < DEEPEST) {
+                    waiting.push_back((below, depth + 1));
                 }
             }
         }

@@ -125,3 +125,56 @@ fn what_a_home_directory_takes_from_the_project_is_guarded() {
     assert!(refuses(&guard, "bash/rc") && refuses(&guard, "fish/config.fish"), "{:?}", guard.more);
     assert!(!refuses(&guard, "notes") && !refuses(&guard, "bash/other"));
 }
+
+/// Proves: FS-9 linked-settings
+#[test]
+fn links_in_settings_of_the_home_directory_are_followed_into_the_project() {
+    let mut tree = FakeTree::new();
+    tree.link("/home/u/.ssh/config", "../project/ssh/config");
+    tree.link("/home/u/.config/fish/config.fish", "../../project/fish/config.fish");
+    tree.link("/home/u/.config/fish/functions/f.fish", "/home/u/project/fish/f.fish");
+    tree.link("/home/u/.local/bin/tool", "../../project/bin/tool");
+    tree.link("/home/u/bin", "project/scripts").dir(format!("{PROJECT}/scripts"));
+    tree.link(
+        "/home/u/.config/systemd/user/default.target.wants/a.service",
+        "../../../../project/a.service",
+    );
+    tree.link("/home/u/.vimrc", "dotvim").link("/home/u/dotvim", "project/vimrc");
+    tree.link("/home/u/.emacs.d/init.el", "../project/init.el");
+    tree.link("/home/u/.config/nvim", "../project/nvim")
+        .link(format!("{PROJECT}/nvim/init.lua"), "../lua/init.lua");
+    tree.link("/home/u/.cargo/bin/rustc", "../../.rustup/rustc");
+    tree.link("/home/u/notes/link", "../project/notes");
+    let guard = guard_of(&tree);
+    for path in [
+        "ssh/config",
+        "fish/config.fish",
+        "fish/f.fish",
+        "bin/tool",
+        "scripts/ls",
+        "a.service",
+        "vimrc",
+        "init.el",
+        "nvim/init.lua",
+        "lua/init.lua",
+    ] {
+        assert!(refuses(&guard, path), "{path}: {:?}", guard.more);
+    }
+    for path in ["ssh/other", "fish/other.fish", "bin/other", "notes", "lua/other.lua"] {
+        assert!(!refuses(&guard, path), "{path}");
+    }
+}
+
+/// Proves: FS-9 linked-settings
+#[test]
+fn a_home_directory_of_any_size_is_gone_through_in_bounded_time() {
+    let mut tree = FakeTree::new();
+    for dir in 0..200 {
+        for name in 0..5 {
+            tree.file(format!("/home/u/.config/nvim/lua{dir}/deep{name}/file"), "");
+        }
+    }
+    tree.link("/home/u/.ssh/config", "../project/ssh/config");
+    let guard = guard_of(&tree);
+    assert!(refuses(&guard, "ssh/config"), "one large directory hides no other: {:?}", guard.more);
+}

@@ -91,6 +91,32 @@ fn f01_what_lies_beside_a_cache_can_not_be_written() {
         .check();
 }
 
+/// Proves: FS-9 search-path
+#[test]
+fn f01_no_program_is_planted_where_the_caller_stands_in_the_search_path() {
+    Attack::new(
+        "F01",
+        "plant a program in a directory of the search path, where the run was started",
+    )
+    .proves(&["FS-3 own-root"])
+    // As for what lies beside a cache.
+    .held_by(&["read-only-mounts"])
+    .prepare(|world| {
+        world.write("home/.local/bin/other", UNTOUCHED);
+    })
+    .surroundings(|world| {
+        let directory = world.home().join(".local/bin").display().to_string();
+        strings(&["env", "-C", &directory])
+    })
+    .command(|_| strings(&["sh", "-c", "echo evil > other; echo tried"]))
+    .succeeded(|world, _| {
+        fs::read_to_string(world.home().join(".local/bin/other"))
+            .is_ok_and(|text| text != UNTOUCHED)
+    })
+    .contained(|_, output| output.out().contains("tried"))
+    .check();
+}
+
 /// A name in the project that a variable of the caller's leads to, as `.venv` is, turned into a link.
 fn plant(world: &World) {
     put_canary(world);

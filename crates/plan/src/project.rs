@@ -9,6 +9,7 @@ use crate::host::Host;
 use crate::model::NodeKind;
 use crate::own::OWN_AREAS;
 use palisade_policy::model::{ProjectAccess, View};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Where the minimal view puts the project.
@@ -44,7 +45,7 @@ pub(crate) fn find(access: ProjectAccess, view: View, granter: &Granter<'_>) -> 
     let host = granter.host;
     let root = root_of(&granter.facts.cwd, host);
     let mut project = Project { root: root.clone(), ..Project::default() };
-    let kind = match access {
+    let mut kind = match access {
         ProjectAccess::None => return project,
         ProjectAccess::ReadOnly => Kind::ReadOnly,
         ProjectAccess::ReadWrite => Kind::ReadWrite,
@@ -56,6 +57,14 @@ pub(crate) fn find(access: ProjectAccess, view: View, granter: &Granter<'_>) -> 
             root.display()
         ));
         return project;
+    }
+    if kind == Kind::ReadWrite && is_on_search_path(&root, granter) {
+        kind = Kind::ReadOnly;
+        project.notes.push(format!(
+            "{} is read-only: it is on the search path, and shells would run what is put there; start in \
+             a project directory, or name it with --rw if it is meant",
+            root.display()
+        ));
     }
     let Ok(found) = host.resolve(&root) else { return project };
     let Some(grant) = granter.shipped(found, true, Origin::Project) else { return project };
@@ -73,6 +82,21 @@ pub(crate) fn find(access: ProjectAccess, view: View, granter: &Granter<'_>) -> 
     project.git_config = git.config;
     project.notes.extend(git.note);
     project
+}
+
+/// Whether shells look for programs right in this directory: those of the caller, by `PATH`, and others, by the places
+/// where they usually do.
+fn is_on_search_path(root: &Path, granter: &Granter<'_>) -> bool {
+    let host = granter.host;
+    let is_root = |path: &Path| host.resolve(path).is_ok_and(|found| found.path == root);
+    let path = granter.facts.env.get(OsStr::new("PATH"));
+    let mut named = path.into_iter().flat_map(std::env::split_paths);
+    if named.any(|dir| dir.is_absolute() && is_root(&dir)) {
+        return true;
+    }
+    let Some(home) = host.home() else { return false };
+    let mut usual = palisade_guard::home_names().filter(|name| name.on_search_path);
+    usual.any(|name| host.missing_in(name.name).is_none() && is_root(&home.join(name.name)))
 }
 
 /// Why a directory is not made writable just because somebody stands in it.

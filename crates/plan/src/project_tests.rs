@@ -35,6 +35,35 @@ fn home_root_and_system_directories_are_never_the_project() {
     }
 }
 
+/// Proves: FS-9 search-path
+#[test]
+fn a_directory_of_the_search_path_is_not_made_writable() {
+    let mut tree = FakeTree::new();
+    tree.dir("/home/u/.local/bin/.git").dir("/home/u/tools/inner").dir("/home/u/scripts");
+    tree.link("/home/u/bin", "scripts").link("/home/u/on-path", "tools").dir("/home/u/.cargo/bin");
+    let mut facts = user();
+    facts.env.insert("PATH".into(), "/usr/bin:relative:/home/u/on-path".into());
+    let run_in = |cwd: &str| {
+        plan(&policy(), &HostFacts { cwd: cwd.into(), ..facts.clone() }, &tree).unwrap()
+    };
+    for cwd in ["/home/u/.local/bin", "/home/u/scripts", "/home/u/tools", "/home/u/.cargo/bin"] {
+        let plan = run_in(cwd);
+        assert_ne!(access(&plan, cwd), Some(Access::ReadWrite), "{cwd}");
+        assert!(shows(&plan, cwd), "{cwd}");
+        let told = plan.notes.iter().any(|note| note.text.contains("it is on the search path"));
+        assert!(told, "{cwd}: {:?}", plan.notes);
+    }
+    assert_eq!(
+        access(&run_in("/home/u/tools/inner"), "/home/u/tools/inner"),
+        Some(Access::ReadWrite)
+    );
+    let mut policy = policy();
+    policy.filesystem.read_write_paths = vec!["~/scripts".to_owned()];
+    let facts = HostFacts { cwd: "/home/u/scripts".into(), ..facts };
+    let named = plan(&policy, &facts, &tree).unwrap();
+    assert_eq!(access(&named, "/home/u/scripts"), Some(Access::ReadWrite));
+}
+
 #[test]
 fn a_git_root_inside_a_system_directory_is_a_project() {
     let mut tree = FakeTree::new();

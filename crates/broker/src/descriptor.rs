@@ -104,7 +104,7 @@ impl Workshop {
     ) -> Result<Done, Stop> {
         let file = caller.file(number)?;
         let allowed = self.judged_new(new, Coming::Link)?;
-        if allowed == Allowed::AsGitConfig {
+        if allowed == Allowed::AsJudgedContent {
             // The caller could go on writing it.
             return Err(Stop::Denied(new.path.clone(), git::config_denied()));
         }

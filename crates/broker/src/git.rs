@@ -9,6 +9,7 @@
 
 use crate::NO_MODE;
 use crate::judge::Denied;
+use crate::python;
 use palisade_guard::gitconfig;
 use palisade_sys::{Errno, Mode, OFlags};
 use rustix::fs::{
@@ -41,6 +42,8 @@ pub(crate) enum Part {
     Hooks,
     /// `remotes` and `branches`: where remotes were kept before there was configuration, and still may be.
     OldRemotes,
+    /// `lazygit.yml`: settings of a program that works on the repository.
+    ToolSettings,
     /// With the others of its kind it makes a directory a git directory.
     Marker(Marker),
     /// `.git`: from its first moment on, with nothing in it yet.
@@ -58,12 +61,13 @@ pub(crate) enum Marker {
 impl Part {
     /// As a file system without case would read it, too.
     pub(crate) fn of(name: &OsStr) -> Option<Self> {
-        const PARTS: [(&str, Part); 10] = [
+        const PARTS: [(&str, Part); 11] = [
             ("config", Part::Config),
             ("config.worktree", Part::Config),
             ("hooks", Part::Hooks),
             ("remotes", Part::OldRemotes),
             ("branches", Part::OldRemotes),
+            ("lazygit.yml", Part::ToolSettings),
             ("HEAD", Part::Marker(Marker::Head)),
             ("objects", Part::Marker(Marker::Objects)),
             ("refs", Part::Marker(Marker::Refs)),
@@ -164,6 +168,11 @@ pub(crate) fn hook_denied() -> Denied {
     Denied { rule: "git hooks".to_owned(), why: WHY_HOOKS.to_owned() }
 }
 
+pub(crate) fn tool_settings_denied() -> Denied {
+    let why = "lazygit runs what its settings in a git directory name".to_owned();
+    Denied { rule: "lazygit.yml".to_owned(), why }
+}
+
 pub(crate) fn config_denied() -> Denied {
     Denied { rule: "git config".to_owned(), why: WHY_CONFIG.to_owned() }
 }
@@ -219,13 +228,16 @@ pub(crate) fn adopt(dir: BorrowedFd<'_>, place: &gitconfig::Place<'_>) -> Result
             }
         }
     }
+    if exists(dir, "lazygit.yml") {
+        return Err(tool_settings_denied());
+    }
     if holds_link_out(dir) {
         return Err(link_denied());
     }
     for name in ["config", "config.worktree"] {
         if exists(dir, name) {
             let config = read(dir, OsStr::new(name)).map_err(|_| config_denied())?;
-            judge(None, &config.content, place)?;
+            judge(OsStr::new(name), None, &config.content, place)?;
             replace(dir, OsStr::new(name), &config).map_err(|_| config_denied())?;
         }
     }
@@ -282,7 +294,7 @@ pub(crate) fn copy_config(
         Err(Errno::NOENT) => None,
         Err(_) => return Err(config_denied()),
     };
-    judge(old.as_deref(), &config.content, place)?;
+    judge(name, old.as_deref(), &config.content, place)?;
     Ok(replace(dir, name, &config))
 }
 
@@ -313,11 +325,16 @@ pub(crate) fn holds_samples_only(dir: &OwnedFd) -> bool {
 const DIRECTORY_ITSELF: OFlags =
     OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
 
+/// By its name: configuration of git, or a path file of Python, which is written in the same way.
 pub(crate) fn judge(
+    name: &OsStr,
     old: Option<&[u8]>,
     new: &[u8],
     place: &gitconfig::Place<'_>,
 ) -> Result<(), Denied> {
+    if python::is_path_file(name) {
+        return python::judge(old, new);
+    }
     gitconfig::judge_at(old, new, place)
         .map_err(|refused| Denied { rule: "git config".to_owned(), why: refused.to_string() })
 }

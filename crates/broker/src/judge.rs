@@ -7,6 +7,7 @@
 
 use crate::git::{self, Part};
 use crate::place::Place;
+use crate::python;
 use crate::{DIRECTORY, NO_MODE};
 use palisade_guard::{Below, Hit, Matcher, NamePattern, gitconfig};
 use palisade_plan::model::Limited;
@@ -55,8 +56,9 @@ pub(crate) enum Allowed {
     AsNewborn,
     /// Afterwards, the directory around it counts as one that was there before.
     AsOldRepository,
-    /// Only as a copy that is judged by its content; what is written in place, by a staging file.
-    AsGitConfig,
+    /// Configuration of git and path files of Python: only as a copy that is judged by its content; what is written in
+    /// place, by a staging file.
+    AsJudgedContent,
 }
 
 #[derive(Debug)]
@@ -103,6 +105,16 @@ impl Judge {
                 why: "a worktree writes only parts of the repository it belongs to".to_owned(),
             });
         }
+        if let Some(allowed) = python::may_come(&place.path, coming, &|dir| self.is_old(dir))? {
+            return Ok(allowed);
+        }
+        if is_jujutsu_pointer(place, coming) && self.is_old(above(place.directory())) {
+            return Err(Denied {
+                rule: ".jj/repo".to_owned(),
+                why: "as a file it leads Jujutsu to a repository whose settings name programs"
+                    .to_owned(),
+            });
+        }
         match (self.may_come_for_git(place, coming)?, coming) {
             (Allowed::Plainly, Coming::Directory) => Ok(Allowed::AsNewborn),
             (allowed, _) => Ok(allowed),
@@ -120,7 +132,7 @@ impl Judge {
     /// Whether what stands there already may get a second name: through it, it could be written.
     pub(crate) fn may_be_linked(&self, place: &Place) -> Result<(), Denied> {
         match self.may_come(place, Coming::Written)? {
-            Allowed::AsGitConfig => Err(git::config_denied()),
+            Allowed::AsJudgedContent => Err(git::config_denied()),
             Allowed::Plainly | Allowed::AsNewborn | Allowed::AsOldRepository => Ok(()),
         }
     }
@@ -163,7 +175,7 @@ impl Judge {
             Part::of(dir_name) == Some(Part::Itself) || git::is_git_directory(dir, None);
         match (part, coming) {
             (Part::Config, Coming::Moved | Coming::Written | Coming::Link) if is_git_directory => {
-                Ok(Allowed::AsGitConfig)
+                Ok(Allowed::AsJudgedContent)
             }
             (Part::Config, Coming::SymbolicLink | Coming::MovedLink) if is_git_directory => {
                 Err(git::config_denied())
@@ -184,6 +196,7 @@ impl Judge {
                 | Coming::Moved
                 | Coming::MovedLink,
             ) if is_git_directory => Err(git::hook_denied()),
+            (Part::ToolSettings, _) if is_git_directory => Err(git::tool_settings_denied()),
             (Part::OldRemotes, Coming::Directory) => Ok(Allowed::Plainly),
             (Part::OldRemotes, _) if is_git_directory => Err(git::config_denied()),
             (Part::Marker(marker), _) if !is_git_directory => {
@@ -252,6 +265,20 @@ impl Denied {
 /// Where the configuration of a git directory will stand.
 pub(crate) fn setting<'p>(place: &'p Place, git_dir: &'p Path) -> gitconfig::Place<'p> {
     git::setting(git_dir, place.tree.as_deref().unwrap_or(git_dir))
+}
+
+/// A workspace of Jujutsu has its repository elsewhere, where a file says.
+fn is_jujutsu_pointer(place: &Place, coming: Coming<'_>) -> bool {
+    let is = |name: &OsStr, wanted: &[u8]| {
+        palisade_guard::comparable(name.as_bytes()).eq_ignore_ascii_case(wanted)
+    };
+    is(&place.name, b"repo")
+        && place.directory().file_name().is_some_and(|name| is(name, b".jj"))
+        && !matches!(coming, Coming::Directory | Coming::MovedDirectory(_))
+}
+
+fn above(dir: &Path) -> &Path {
+    dir.parent().unwrap_or(dir)
 }
 
 /// However deep: git writes to files that are known by their places, logs and references among them.

@@ -116,7 +116,7 @@ impl Scene {
             Step::Write(path, content) => {
                 let place = self.place(path)?;
                 let allowed = self.judge.may_come(&place, Coming::Written).ok()?;
-                if allowed == Allowed::AsGitConfig {
+                if allowed == Allowed::AsJudgedContent {
                     return self.write_staged(&place, content);
                 }
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
@@ -140,7 +140,7 @@ impl Scene {
             }
             Step::Link(from, to) => {
                 let (from, to) = (self.place(from)?, self.place(to)?);
-                if self.judge.may_come(&to, Coming::Link).ok()? == Allowed::AsGitConfig {
+                if self.judge.may_come(&to, Coming::Link).ok()? == Allowed::AsJudgedContent {
                     let source = (from.parent.as_fd(), from.name.as_os_str());
                     let place = setting(&to, to.directory());
                     let copied = git::copy_config(source, to.parent.as_fd(), &to.name, &place);
@@ -151,7 +151,7 @@ impl Scene {
             }
             Step::Rename(from, to) => {
                 let (from, to) = (self.place(from)?, self.place(to)?);
-                if self.may_move(&from, &to)? == Allowed::AsGitConfig {
+                if self.may_move(&from, &to)? == Allowed::AsJudgedContent {
                     let source = (from.parent.as_fd(), from.name.as_os_str());
                     let place = setting(&to, to.directory());
                     git::commit_config(source, to.parent.as_fd(), &to.name, &place).ok()?.ok()?;
@@ -163,7 +163,7 @@ impl Scene {
             Step::Exchange(one, other) => {
                 let (one, other) = (self.place(one)?, self.place(other)?);
                 let both = [self.may_move(&one, &other)?, self.may_move(&other, &one)?];
-                if both.contains(&Allowed::AsGitConfig) {
+                if both.contains(&Allowed::AsJudgedContent) {
                     return None;
                 }
                 let flags = RenameFlags::EXCHANGE;

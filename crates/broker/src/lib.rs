@@ -41,6 +41,7 @@ mod path_call;
 mod perform;
 mod place;
 mod program;
+mod python;
 mod remote;
 mod seat;
 mod serve;

@@ -39,12 +39,12 @@ impl Workshop {
         let allowed = self.judge_move(&old, &new)?;
         if flags.contains(RenameFlags::EXCHANGE) {
             let back = self.judge_move(&new, &old)?;
-            if [allowed, back].contains(&Allowed::AsGitConfig) {
+            if [allowed, back].contains(&Allowed::AsJudgedContent) {
                 return Err(Stop::Denied(new.path, git::config_denied()));
             }
         }
         caller.confirm()?;
-        if allowed == Allowed::AsGitConfig {
+        if allowed == Allowed::AsJudgedContent {
             if is_same_file(&old, &new) {
                 // rename(2): two names of one file stay as they are.
                 return Ok(done());
@@ -151,7 +151,7 @@ impl Workshop {
 
     fn link_place(&mut self, caller: &Caller, old: &Place, new: &Place) -> Result<Done, Stop> {
         let allowed = self.judged_new(new, Coming::Link)?;
-        if allowed == Allowed::AsGitConfig {
+        if allowed == Allowed::AsJudgedContent {
             return self.link_config(caller, old, new);
         }
         if let Some(target) = old.link_target() {

@@ -62,7 +62,7 @@ impl Workshop {
             judged => judged?,
         };
         self.take_umask(caller)?;
-        if allowed == Allowed::AsGitConfig {
+        if allowed == Allowed::AsJudgedContent {
             return self.open_config(caller, &place, flags, mode);
         }
         let is_new = flags.contains(OFlags::CREATE | OFlags::EXCL);

@@ -181,7 +181,7 @@ impl Workshop {
             return Err(nothing_is_made(&place).into());
         }
         let allowed = self.judged_new(&place, Coming::Written)?;
-        if allowed == Allowed::AsGitConfig && kind != FileType::RegularFile {
+        if allowed == Allowed::AsJudgedContent && kind != FileType::RegularFile {
             return Err(Stop::Denied(place.path, git::config_denied()));
         }
         if matches!(kind, FileType::CharacterDevice | FileType::BlockDevice) && !is_whiteout {
@@ -241,7 +241,7 @@ impl Workshop {
         match &place {
             Some(place) => {
                 let allowed = self.judged(place, Coming::Written)?;
-                config = (allowed == Allowed::AsGitConfig).then_some(place);
+                config = (allowed == Allowed::AsJudgedContent).then_some(place);
             }
             None if self.landlock_truncates && !is_held => return Err(Stop::Continue),
             None => {}
@@ -317,7 +317,7 @@ impl Workshop {
         match allowed {
             Allowed::AsNewborn => self.judge.remember(place.parent.as_fd(), &place.name),
             Allowed::AsOldRepository => self.judge.forget(place.parent.as_fd()),
-            Allowed::Plainly | Allowed::AsGitConfig => {}
+            Allowed::Plainly | Allowed::AsJudgedContent => {}
         }
     }
 

@@ -54,7 +54,7 @@ impl Workshop {
             Err(Stop::Fail(Errno::EXIST)) => return Err(Errno::ADDRINUSE.into()),
             judged => judged?,
         };
-        if allowed == Allowed::AsGitConfig {
+        if allowed == Allowed::AsJudgedContent {
             return Err(Stop::Denied(place.path, git::config_denied()));
         }
         let socket = caller.take(socket)?;

@@ -211,7 +211,7 @@ impl StagedConfig {
         self.state = State::Judged;
         let mut new = git::read_open(&self.file).map_err(|_| git::config_denied())?;
         let old = git::read(self.dir.as_fd(), &self.name).map_err(|_| git::config_denied())?;
-        git::judge(Some(&old.content), &new.content, place)?;
+        git::judge(&self.name, Some(&old.content), &new.content, place)?;
         // What was set by the name meanwhile, by `os.utime(path)` say, is newer.
         let now = Attributes::of(&found);
         if now.mode != self.left.mode {

@@ -11,6 +11,7 @@ mod gitconfig_values;
 pub mod lists;
 mod matcher;
 mod names;
+pub mod path_file;
 mod pattern;
 
 pub use fold::comparable;

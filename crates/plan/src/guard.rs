@@ -10,7 +10,7 @@ use crate::host::{Host, Resolved, join};
 use crate::model::{Access, Guard, MountOp};
 use crate::own;
 use crate::paths::Scope;
-use crate::{git, indirect, project, virtualenv};
+use crate::{git, indirect, project, sourced, virtualenv};
 use palisade_guard::{Grounds, Matcher};
 use palisade_policy::model::Filesystem;
 use std::path::{Path, PathBuf};
@@ -68,6 +68,7 @@ pub(crate) fn choose(
     let inside = |path: &Path| grounds.inside(path);
     let mut more = indirect::guarded(&root, &top, host, inside);
     more.extend(virtualenv::guarded(&root, &top, facts, host, inside));
+    more.extend(sourced::guarded(&root, &facts.cwd, &top, host, inside));
     let trees: Vec<PathBuf> = grounds.0.iter().map(|tree| tree.target.clone()).collect();
     let guard = Guard {
         islands: match mounted {

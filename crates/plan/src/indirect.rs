@@ -45,6 +45,15 @@ pub(crate) fn guarded(
     search.found
 }
 
+/// What a path leads to, last, and every link on the way.
+pub(crate) fn way_to(host: &Host<'_>, path: &Path) -> Vec<PathBuf> {
+    let (end, links) = match host.resolve(path) {
+        Ok(found) => (found.path, found.links),
+        Err(missing) => (join(&missing.parent, &missing.rest), missing.links),
+    };
+    links.into_iter().map(|link| link.place).chain([end]).collect()
+}
+
 struct Search<'s, 'h, Inside> {
     root: &'s Path,
     host: &'s Host<'h>,
@@ -56,11 +65,7 @@ struct Search<'s, 'h, Inside> {
 impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
     /// What a path leads to, and every link on the way that could be made to lead elsewhere.
     fn add(&mut self, path: &Path, why: &'static str) {
-        let (end, links) = match self.host.resolve(path) {
-            Ok(found) => (found.path, found.links),
-            Err(missing) => (join(&missing.parent, &missing.rest), missing.links),
-        };
-        for path in links.into_iter().map(|link| link.place).chain([end]) {
+        for path in way_to(self.host, path) {
             if let Some(path) = (self.inside)(&path)
                 && !self.found.iter().any(|known| known.path == path)
             {

@@ -46,6 +46,7 @@ mod selfcheck;
 mod settings;
 mod text;
 mod view;
+mod sourced;
 mod virtualenv;
 mod writable;
 

@@ -210,6 +210,44 @@ impl Attributes {
     }
 }
 
+/// Settings whose values lead elsewhere from another place if they are relative.
+const LEADING: [&str; 4] = ["include.path", "includeif.*.path", "core.hookspath", "core.worktree"];
+
+/// Whether a git directory may get another directory around it: what was there before, and was guarded or judged by where it
+/// leads, must not lead elsewhere from the new place.
+pub(crate) fn may_be_moved(dir: BorrowedFd<'_>) -> Result<(), Denied> {
+    let denied = |what: String| Denied {
+        rule: "git directory".to_owned(),
+        why: format!("{what} would lead git elsewhere from the new place"),
+    };
+    for name in ["config", "config.worktree"] {
+        let content = match read(dir, OsStr::new(name)) {
+            Ok(config) => config.content,
+            Err(Errno::NOENT) => continue,
+            Err(_) => return Err(config_denied()),
+        };
+        for key in LEADING {
+            let values = gitconfig::values(&content, key);
+            if values.iter().any(|value| gitconfig::is_relative(value)) {
+                return Err(denied(format!("the relative `{key}` in `{name}`")));
+            }
+        }
+    }
+    let common = read(dir, OsStr::new("commondir")).ok().map(|common| common.content);
+    if common.is_some_and(|common| gitconfig::is_relative(&common)) {
+        return Err(denied("the relative `commondir`".to_owned()));
+    }
+    let modules = openat(dir, "modules", OFlags::RDONLY | DIRECTORY_ITSELF, NO_MODE);
+    let has_modules = match modules {
+        Ok(modules) => !is_empty(&modules),
+        Err(errno) => errno != Errno::NOENT,
+    };
+    if has_modules {
+        return Err(denied("the `core.worktree` of a submodule".to_owned()));
+    }
+    if holds_link_out(dir) { Err(link_denied()) } else { Ok(()) }
+}
+
 /// Judges a directory that is about to become a git directory, and makes its configuration a copy that
 /// nobody else holds open.
 pub(crate) fn adopt(dir: BorrowedFd<'_>, place: &gitconfig::Place<'_>) -> Result<(), Denied> {

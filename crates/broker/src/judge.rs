@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// More directories than this a run does not make in sane use; from then on they count as old ones.
 const MOST_NEWBORN: usize = 1_000_000;
@@ -66,13 +66,20 @@ pub(crate) struct Judge {
     matcher: Matcher,
     /// Directories of which only parts are written.
     limited: Vec<Limited>,
+    /// Relative values of `core.hooksPath` that were there when the run started.
+    hooks: Vec<PathBuf>,
     /// The directories that were made in this run, by device and inode.
     newborn: HashSet<(u64, u64)>,
 }
 
 impl Judge {
     pub(crate) fn new(matcher: Matcher, limited: Vec<Limited>) -> Self {
-        Self { matcher, limited, newborn: HashSet::new() }
+        Self { matcher, limited, hooks: Vec::new(), newborn: HashSet::new() }
+    }
+
+    /// Guards what a relative `core.hooksPath` means wherever a repository comes to be that has it.
+    pub(crate) fn with_hooks(self, hooks: Vec<PathBuf>) -> Self {
+        Self { hooks, ..self }
     }
 
     pub(crate) fn may_come(&self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Denied> {
@@ -104,6 +111,9 @@ impl Judge {
                 rule: "git directory".to_owned(),
                 why: "a worktree writes only parts of the repository it belongs to".to_owned(),
             });
+        }
+        if self.hooks.iter().any(|hooks| is_in_hooks(place, coming, tree, hooks)) {
+            return Err(git::hook_denied());
         }
         if let Some(allowed) = python::may_come(&place.path, coming, &|dir| self.is_old(dir))? {
             return Ok(allowed);
@@ -177,9 +187,10 @@ impl Judge {
             (Part::Config, Coming::Moved | Coming::Written | Coming::Link) if is_git_directory => {
                 Ok(Allowed::AsJudgedContent)
             }
-            (Part::Config, Coming::SymbolicLink | Coming::MovedLink) if is_git_directory => {
-                Err(git::config_denied())
-            }
+            (
+                Part::Config,
+                Coming::SymbolicLink | Coming::MovedLink | Coming::MovedDirectory(_),
+            ) if is_git_directory => Err(git::config_denied()),
             (Part::Hooks, Coming::MovedDirectory(source)) if is_git_directory => {
                 let moved = reopened(source);
                 if moved.is_some_and(|moved| git::holds_samples_only(&moved)) {
@@ -218,6 +229,15 @@ impl Judge {
             return Ok(Allowed::Plainly);
         }
         let around = place.parent.as_fd();
+        let is_free = |hooks: &&PathBuf| {
+            let path = place.directory().join(hooks);
+            let tree = place.tree.as_deref().unwrap_or(&path);
+            self.matcher.judge(tree, &path, &mut |_| true).is_none()
+        };
+        let mut free_hooks = self.hooks.iter().filter(is_free);
+        if free_hooks.any(|hooks| git::exists(around, hooks)) {
+            return Err(git::hook_denied());
+        }
         if self.is_newborn(around)
             && let Some(denied) = self.counts_in_repository(place)
         {
@@ -265,6 +285,58 @@ impl Denied {
 /// Where the configuration of a git directory will stand.
 pub(crate) fn setting<'p>(place: &'p Place, git_dir: &'p Path) -> gitconfig::Place<'p> {
     git::setting(git_dir, place.tree.as_deref().unwrap_or(git_dir))
+}
+
+/// Whether a place is in what `core.hooksPath` means in a directory that shares the settings of a repository: it has a file or
+/// a link called `.git`, or is a git directory, where the path leads once `core.bare` is set.
+fn is_in_hooks(place: &Place, coming: Coming<'_>, tree: &Path, hooks: &Path) -> bool {
+    let is_same = |(one, other): (&OsStr, &OsStr)| {
+        let (one, other) = (one.as_bytes(), other.as_bytes());
+        palisade_guard::comparable(one).eq_ignore_ascii_case(&palisade_guard::comparable(other))
+    };
+    let bases = place.path.ancestors().skip(1).take_while(|base| base.starts_with(tree));
+    bases.into_iter().any(|base| {
+        let Ok(below) = place.path.strip_prefix(base) else { return false };
+        if !below.iter().zip(hooks).all(is_same) {
+            return false;
+        }
+        let rest: PathBuf = hooks.iter().skip(below.iter().count()).collect();
+        let counts = match coming {
+            _ if rest.as_os_str().is_empty() => true,
+            Coming::MovedDirectory(source) => git::exists(source, &rest),
+            Coming::SymbolicLink | Coming::MovedLink => true,
+            _ => false,
+        };
+        counts && shares_settings(base)
+    })
+}
+
+fn shares_settings(base: &Path) -> bool {
+    let is_named_git = base.file_name().and_then(Part::of) == Some(Part::Itself);
+    let pointer = base.join(".git").symlink_metadata();
+    is_named_git
+        || pointer.is_ok_and(|found| !found.is_dir())
+        || openat(rustix::fs::CWD, base, DIRECTORY, NO_MODE)
+            .is_ok_and(|dir| git::is_git_directory(dir.as_fd(), None))
+}
+
+/// Whether a directory is, or lies in, where git keeps the git directories of submodules, whatever the git directory around
+/// it is called.
+pub(crate) fn is_among_modules(place: &Place) -> bool {
+    let Some(tree) = &place.tree else { return false };
+    git::is_among_modules(&place.path)
+        || place
+            .path
+            .ancestors()
+            .take_while(|dir| dir.starts_with(tree))
+            .filter(|dir| dir.file_name().is_some_and(|name| name == "modules"))
+            .filter_map(|dir| openat(rustix::fs::CWD, dir.parent()?, DIRECTORY, NO_MODE).ok())
+            .any(|dir| git::is_git_directory(dir.as_fd(), None))
+}
+
+/// Whether a directory that is moved is a git directory by its name or by what is in it.
+pub(crate) fn is_git_directory(name: &OsStr, dir: BorrowedFd<'_>) -> bool {
+    Part::of(name) == Some(Part::Itself) || git::is_git_directory(dir, None)
 }
 
 /// A workspace of Jujutsu has its repository elsewhere, where a file says.

@@ -262,6 +262,7 @@ fn empty_guard() -> Guard {
         opened: Vec::new(),
         more: Vec::new(),
         limited: Vec::new(),
+        hooks: Vec::new(),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::call::{CWD, PathArg};
 use crate::caller::Caller;
 use crate::descriptor::numbered_descriptor;
 use crate::git;
-use crate::judge::{Allowed, Coming, setting};
+use crate::judge::{Allowed, Coming, is_among_modules, is_git_directory, setting};
 use crate::lock::Company;
 use crate::perform::{Done, Stop, Workshop, done, nothing_is_made, ours};
 use crate::place::{Found, Place, Start};
@@ -79,8 +79,17 @@ impl Workshop {
         if let Some(target) = &link {
             self.may_lead(to, target)?;
         }
-        if directory.is_some() && git::is_among_modules(&from.path) {
-            return Err(Stop::Denied(from.path.clone(), git::config_denied()));
+        if let Some(directory) = &directory {
+            let refused = |denied| Stop::Denied(from.path.clone(), denied);
+            if is_among_modules(from) {
+                return Err(refused(git::config_denied()));
+            }
+            // From beside its old place every relative path leads where it did.
+            if from.directory() != to.directory()
+                && is_git_directory(&from.name, directory.as_fd())
+            {
+                git::may_be_moved(directory.as_fd()).map_err(refused)?;
+            }
         }
         self.judged(to, coming)
     }

@@ -193,7 +193,8 @@ fn desk<'p>(
             judge: Judge::new(
                 matcher,
                 duties.guard.map_or_else(Vec::new, |guard| guard.limited.clone()),
-            ),
+            )
+            .with_hooks(duties.guard.map_or_else(Vec::new, |guard| guard.hooks.clone())),
             staged: StagedConfigs::default(),
             asks_first: false,
             landlock_truncates: duties.landlock_truncates,

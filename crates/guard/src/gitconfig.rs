@@ -63,6 +63,16 @@ fn judge_with(old: Option<&[u8]>, new: &[u8], place: Option<&Place<'_>>) -> Resu
     for entry in &old {
         *kept.entry((&entry.key, entry.value.as_deref())).or_default() += 1;
     }
+    if !old.is_empty()
+        && is_bare(&old) != is_bare(&new)
+        && let Some(hooks) = new.iter().find(|entry| {
+            entry.key == b"core.hookspath" && entry.value.as_deref().is_some_and(is_relative)
+        })
+    {
+        let (key, line) = ("core.bare".to_owned(), hooks.line);
+        let why = "with it, the relative `core.hooksPath` of this line would lead elsewhere";
+        return Err(Refused::Value { key, line, why });
+    }
     for entry in &new {
         match kept.get_mut(&(entry.key.as_slice(), entry.value.as_deref())) {
             Some(left) if *left > 0 => *left -= 1,
@@ -70,6 +80,20 @@ fn judge_with(old: Option<&[u8]>, new: &[u8], place: Option<&Place<'_>>) -> Resu
         }
     }
     Ok(())
+}
+
+/// Whether what a path means depends on where it is read; git_config_pathname() knows the others.
+pub fn is_relative(path: &[u8]) -> bool {
+    !matches!(path.first(), None | Some(b'/' | b'~')) && !path.starts_with(b"%(prefix)")
+}
+
+/// As git_parse_maybe_bool() reads it; a repository that says nothing is not.
+fn is_bare(entries: &[Entry]) -> bool {
+    let last = entries.iter().rfind(|entry| entry.key == b"core.bare");
+    last.is_some_and(|entry| {
+        let value = entry.value.as_deref().map(<[u8]>::to_ascii_lowercase);
+        !matches!(value.as_deref(), Some(b"" | b"false" | b"no" | b"off" | b"0"))
+    })
 }
 
 /// All values of a key, in order; `key` as the list of harmless ones has it, with `*` for any

@@ -464,3 +464,15 @@ fn a_submodule_of_a_worktree_says_where_its_files_are() {
         assert!(judge_at(None, text.as_bytes(), &place).is_err(), "{value}");
     }
 }
+
+/// Proves: FS-9 git-config
+#[test]
+fn core_bare_does_not_change_where_relative_hooks_are() {
+    let before = b"[core]\n\tbare = false\n\thooksPath = tools/hooks\n";
+    let after = b"[core]\n\tbare = true\n\thooksPath = tools/hooks\n";
+    assert!(judge(Some(before), after).is_err() && judge(Some(after), before).is_err());
+    let absolute = b"[core]\n\tbare = false\n\thooksPath = /srv/hooks\n";
+    let bare = b"[core]\n\tbare = true\n\thooksPath = /srv/hooks\n";
+    assert!(judge(Some(absolute), bare).is_ok());
+    assert!(judge(Some(before), b"[core]\n\tbare = no\n\thooksPath = tools/hooks\n").is_ok());
+}

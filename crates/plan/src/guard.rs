@@ -10,6 +10,7 @@ use crate::host::{Host, Resolved, join};
 use crate::model::{Access, Guard, MountOp};
 use crate::own;
 use crate::paths::Scope;
+use crate::indirect::Indirect;
 use crate::{git, indirect, project, sourced, virtualenv};
 use palisade_guard::{Grounds, Matcher};
 use palisade_policy::model::Filesystem;
@@ -66,7 +67,7 @@ pub(crate) fn choose(
     let root = project::root_of(&facts.cwd, host);
     let top = host.children(&root);
     let inside = |path: &Path| grounds.inside(path);
-    let mut more = indirect::guarded(&root, &top, host, inside);
+    let Indirect { guarded: mut more, hooks } = indirect::guarded(&root, &top, host, inside);
     more.extend(virtualenv::guarded(&root, &top, facts, host, inside));
     more.extend(sourced::guarded(&root, &facts.cwd, &top, host, inside));
     let trees: Vec<PathBuf> = grounds.0.iter().map(|tree| tree.target.clone()).collect();
@@ -90,6 +91,7 @@ pub(crate) fn choose(
         trees,
         opened,
         more,
+        hooks,
     };
     Ok(Guarded { guard: Some(guard), notes })
 }

@@ -11,7 +11,7 @@ use palisade_guard::{Below, Grounds, GuardedPath, HomeName, Matcher, NamePattern
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Git goes on to 10; nobody does.
 const INCLUDE_DEPTH: usize = 4;
@@ -38,11 +38,20 @@ pub(crate) fn guarded(
     top: &Top,
     host: &Host<'_>,
     inside: impl Fn(&Path) -> Option<PathBuf>,
-) -> Vec<GuardedPath> {
-    let mut search = Search { root, host, inside, found: Vec::new(), included: Vec::new() };
+) -> Indirect {
+    let (found, included, hooks) = (Vec::new(), Vec::new(), Vec::new());
+    let mut search = Search { root, host, inside, found, included, hooks };
     search.settings();
     search.listed_names(top);
-    search.found
+    Indirect { guarded: search.found, hooks: search.hooks }
+}
+
+/// What links and settings lead to.
+#[derive(Debug, Default)]
+pub(crate) struct Indirect {
+    pub(crate) guarded: Vec<GuardedPath>,
+    /// Relative values of `core.hooksPath`, without `.` and `..` in them.
+    pub(crate) hooks: Vec<PathBuf>,
 }
 
 /// What a path leads to, last, and every link on the way.
@@ -60,6 +69,7 @@ struct Search<'s, 'h, Inside> {
     inside: Inside,
     found: Vec<GuardedPath>,
     included: Vec<PathBuf>,
+    hooks: Vec<PathBuf>,
 }
 
 impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
@@ -122,6 +132,7 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
         let Ok(found) = self.host.resolve(file) else { return };
         let Some(text) = self.host.read_part(&found.path, 0, LONGEST_CONFIG) else { return };
         for hooks in gitconfig::values(&text, "core.hookspath") {
+            self.remember_relative(&hooks);
             let hooks = self.named(&hooks, self.root);
             self.add(&hooks, WHY_HOOKS);
             self.add_links_in(&hooks, WHY_HOOK);
@@ -136,6 +147,23 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
                     self.read_settings(&include, depth + 1);
                 }
             }
+        }
+    }
+
+    fn remember_relative(&mut self, hooks: &[u8]) {
+        let mut plain = PathBuf::new();
+        for part in Path::new(OsStr::from_bytes(hooks)).components() {
+            match part {
+                Component::Normal(name) => plain.push(name),
+                Component::CurDir => {}
+                _ => return,
+            }
+        }
+        if gitconfig::is_relative(hooks)
+            && !plain.as_os_str().is_empty()
+            && !self.hooks.contains(&plain)
+        {
+            self.hooks.push(plain);
         }
     }
 

@@ -455,6 +455,9 @@ pub struct Guard {
     /// Directories of which only parts are written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limited: Vec<Limited>,
+    /// Relative values of `core.hooksPath`: in every directory that shares the repository's settings they mean another one.
+    #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<PathBuf>,
 }
 
 /// A directory of which only parts are written: the repository that a worktree belongs to.

@@ -210,6 +210,23 @@ fn f24_a_second_bind_of_a_secret_in_the_project_is_hidden() {
 
 /// Proves: FS-2 aliases
 #[test]
+fn f24_a_home_directory_mounted_elsewhere_is_not_shown_in_static_mode() {
+    alias("read a file of the home directory where that is mounted again", |world| {
+        strings(&[&world.probe(), "read", "/mnt/private-note"])
+    })
+    .needs("a directory /mnt", Path::new("/mnt").is_dir())
+    .prepare(|world| {
+        world.write("home/private-note", SECRET);
+    })
+    .flags(|_| strings(&["--static"]))
+    .surroundings(|world| {
+        strings(&[&world.probe(), "with-second-bind", &in_home(world, "."), "/mnt", "--"])
+    })
+    .check();
+}
+
+/// Proves: FS-2 aliases
+#[test]
 fn f24_a_home_directory_behind_a_link_hides_the_same() {
     let link = |world: &World| world.path().join("moved-home");
     for key in ["moved-home/.ssh/id_ed25519", "home/.ssh/id_ed25519"] {

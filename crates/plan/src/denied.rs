@@ -152,6 +152,11 @@ impl Denied {
         self.directories.clear();
     }
 
+    /// Denies a home directory where it shows at another place.
+    pub(crate) fn add_home(&mut self, alias: PathBuf) {
+        self.insert(alias, Denial { class: Class::Secret, exists: true });
+    }
+
     /// Denies a path as a secret, with its aliases.
     pub(crate) fn add_secret(&mut self, path: &Path, facts: &HostFacts, host: &Host<'_>) {
         self.add(path, Class::Secret, host, &Mounts::new(&facts.mounts));

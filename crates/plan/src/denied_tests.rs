@@ -269,3 +269,29 @@ fn what_everybody_sees_and_what_is_no_secret_is_not_hidden_for_a_link_to_it() {
     assert_eq!(access(&plan, "/home/u/project"), Some(Access::ReadWrite), "{:?}", plan.notes);
     assert!(shows(&plan, "/usr/bin") && shows(&plan, "/home/u/project/ssh/config"));
 }
+
+/// Proves: FS-2 aliases
+#[test]
+fn a_home_directory_that_is_mounted_elsewhere_is_not_in_a_static_view() {
+    let mut tree = FakeTree::new();
+    tree.file("/home/u/notes", "").file("/home/other/notes", "").file("/home/u/music/song", "");
+    tree.file("/mnt/disk/u/notes", "").file("/mnt/disk/other/notes", "").file("/mnt/disk/films", "");
+    tree.file("/second/notes", "").file("/srv/music/song", "").file("/srv/data/table", "");
+    let mounts = vec![
+        mount("8:1", "/", "/"),
+        mount("8:2", "/", "/home"),
+        mount("8:2", "/", "/mnt/disk"),
+        mount("8:2", "/u", "/second"),
+        mount("8:2", "/u/music", "/srv/music"),
+    ];
+    let facts = HostFacts { mounts, homes: vec!["/home/other".into()], ..user() };
+    let policy = Policy { mode: Mode::Static, ..policy() };
+    let shown = plan(&policy, &facts, &tree).unwrap();
+    for hidden in ["/mnt/disk/u/notes", "/mnt/disk/other/notes", "/second/notes", "/srv/music/song"] {
+        assert!(!shows(&shown, hidden), "{hidden}");
+    }
+    assert!(shows(&shown, "/mnt/disk/films") && shows(&shown, "/srv/data/table"));
+    let mut named = policy;
+    named.filesystem.read_only_paths = vec!["/srv/music".to_owned()];
+    assert!(shows(&plan(&named, &facts, &tree).unwrap(), "/srv/music/song"));
+}

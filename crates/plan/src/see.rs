@@ -1,5 +1,6 @@
 //! What the command will see: gathers grants and denials, and has the view composed of them.
 
+use crate::aliases::Mounts;
 use crate::build::Missing;
 use crate::compose::{Parts, Technique, compose};
 use crate::denied::Denied;
@@ -258,6 +259,9 @@ fn deny(
     if filesystem.hide_secrets {
         let system = grants.iter().filter(|grant| grant.origin == Origin::System);
         let system: Vec<&Path> = system.map(|grant| grant.source.as_path()).collect();
+        for home in homes_elsewhere(grants, facts, host) {
+            denied.add_home(home);
+        }
         let is_shown_anyway = |path: &Path| system.iter().any(|shown| path.starts_with(shown));
         denied.follow_links(facts, host, |path| {
             let holds = |place: &Path| place.starts_with(path);
@@ -277,6 +281,28 @@ fn deny(
         }
     }
     Ok(denied)
+}
+
+/// Static mode shows the host in large pieces, and a bind mount may have a home directory, or a part of one, in them: it is
+/// as private there as at home. What somebody asked for by name is meant.
+fn homes_elsewhere(grants: &[Grant], facts: &HostFacts, host: &Host<'_>) -> Vec<PathBuf> {
+    let trees = || grants.iter().filter(|grant| grant.origin == Origin::Tree);
+    if trees().next().is_none() {
+        return Vec::new();
+    }
+    let mounts = Mounts::new(&facts.mounts);
+    let own = host.home().map(Path::to_owned);
+    let homes = host.real_homes(&facts.homes).iter().cloned().chain(own);
+    let is_shown = |alias: &Path| trees().any(|tree| alias.starts_with(&tree.source));
+    let is_named = |alias: &Path| {
+        let mut asked = grants.iter().filter(|grant| grant.origin >= Origin::Cache);
+        asked.any(|grant| alias.starts_with(&grant.source) || grant.source.starts_with(alias))
+    };
+    homes
+        .filter(|home| home != Path::new("/"))
+        .flat_map(|home| mounts.aliases(&home))
+        .filter(|alias| is_shown(alias) && !is_named(alias))
+        .collect()
 }
 
 fn is_asked(grants: &[Grant], path: &Path) -> bool {

@@ -581,7 +581,10 @@ fn h01_a_moved_git_directory_takes_nothing_out_of_the_guard() {
     .check();
     attack(
         "make a repository with relative hooks a bare one",
-        Harm::Changed(".git/config", "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\thooksPath = tools/hooks\n"),
+        Harm::Changed(
+            ".git/config",
+            "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\thooksPath = tools/hooks\n",
+        ),
         "\tbare = false\n\thooksPath = tools/hooks\n",
         "git config core.bare true",
     )
@@ -591,32 +594,40 @@ fn h01_a_moved_git_directory_takes_nothing_out_of_the_guard() {
 /// Proves: FS-9 moved-git-directories
 #[test]
 fn h01_a_moved_git_directory_leads_no_submodule_out_of_the_project() {
-    planting("H01", "move a git directory with a submodule up, so that its files are outside", Harm::Exists("x.git"))
-        .proves(&["FS-9 git-config"])
-        .prepare(|world| {
-            world.git_init();
-            world.write_in_project("nest/.git/HEAD", "ref: refs/heads/main\n");
-            for dir in ["objects", "refs", "modules/s/objects", "modules/s/refs"] {
-                std::fs::create_dir_all(world.project().join("nest/.git").join(dir)).unwrap();
-            }
-            world.write_in_project("nest/.git/modules/s/config", "[core]\n\tworktree = ../../../s\n");
-        })
-        .command(|_| staying("mv nest/.git x.git"))
-        .check();
+    planting(
+        "H01",
+        "move a git directory with a submodule up, so that its files are outside",
+        Harm::Exists("x.git"),
+    )
+    .proves(&["FS-9 git-config"])
+    .prepare(|world| {
+        world.git_init();
+        world.write_in_project("nest/.git/HEAD", "ref: refs/heads/main\n");
+        for dir in ["objects", "refs", "modules/s/objects", "modules/s/refs"] {
+            std::fs::create_dir_all(world.project().join("nest/.git").join(dir)).unwrap();
+        }
+        world.write_in_project("nest/.git/modules/s/config", "[core]\n\tworktree = ../../../s\n");
+    })
+    .command(|_| staying("mv nest/.git x.git"))
+    .check();
 }
 
 /// Proves: FS-9 git-config
 #[test]
 fn h01_configuration_is_not_exchanged_with_a_directory() {
-    planting("H01", "exchange the configuration of git and a directory", Harm::Exists("dir/marker"))
-        .proves(&["FS-9 git-config"])
-        .prepare(|world| {
-            world.git_init();
-            let directory = world.project().join("dir");
-            let _ = std::fs::remove_file(&directory);
-            std::fs::create_dir_all(directory).unwrap();
-        })
-        .command(|world| staying(&probe(world, &["exchange", "dir", ".git/config"]).join(" ")))
-        .succeeded(|world, _| world.project().join("dir").is_file())
-        .check();
+    planting(
+        "H01",
+        "exchange the configuration of git and a directory",
+        Harm::Exists("dir/marker"),
+    )
+    .proves(&["FS-9 git-config"])
+    .prepare(|world| {
+        world.git_init();
+        let directory = world.project().join("dir");
+        let _ = std::fs::remove_file(&directory);
+        std::fs::create_dir_all(directory).unwrap();
+    })
+    .command(|world| staying(&probe(world, &["exchange", "dir", ".git/config"]).join(" ")))
+    .succeeded(|world, _| world.project().join("dir").is_file())
+    .check();
 }

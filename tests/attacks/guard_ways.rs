@@ -236,8 +236,20 @@ fn h02_what_settings_of_the_home_directory_link_to_is_not_written() {
 fn h02_what_is_run_by_what_is_there_is_not_written() {
     let ways: [(&str, &str, &str, &str, &str); 6] = [
         (".envrc", "source_env env/common\n", "env/common", "before", "echo evil > env/common"),
-        (".Rprofile", "source(\"renv/activate.R\")\n", "renv/activate.R", "before", "echo evil > renv/activate.R"),
-        ("api/venv/pyvenv.cfg", "home = /usr/bin\n", "api/venv/bin/activate", "before", "echo evil > api/venv/bin/activate"),
+        (
+            ".Rprofile",
+            "source(\"renv/activate.R\")\n",
+            "renv/activate.R",
+            "before",
+            "echo evil > renv/activate.R",
+        ),
+        (
+            "api/venv/pyvenv.cfg",
+            "home = /usr/bin\n",
+            "api/venv/bin/activate",
+            "before",
+            "echo evil > api/venv/bin/activate",
+        ),
         (
             "api/venv/pyvenv.cfg",
             "home = /usr/bin\n",
@@ -252,18 +264,28 @@ fn h02_what_is_run_by_what_is_there_is_not_written() {
             "/src\n",
             "echo 'import evil' > b; mv b api/venv/lib/python3.12/site-packages/b.pth",
         ),
-        (".jj/repo/store/type", "git", ".jj/repo/config.toml", "before", "rm -r .jj/repo; mkdir e; echo evil > e/config.toml; mv e .jj/repo"),
+        (
+            ".jj/repo/store/type",
+            "git",
+            ".jj/repo/config.toml",
+            "before",
+            "rm -r .jj/repo; mkdir e; echo evil > e/config.toml; mv e .jj/repo",
+        ),
     ];
     for (there, content, target, before, script) in ways {
-        planting("H02", format!("write {target}, which {there} has run"), Harm::Changed(target, before))
-            .proves(&["FS-9 editor-settings"])
-            .prepare(move |world| {
-                world.git_init();
-                world.write_in_project(there, content);
-                world.write_in_project(target, before);
-            })
-            .command(move |_| staying(script))
-            .check();
+        planting(
+            "H02",
+            format!("write {target}, which {there} has run"),
+            Harm::Changed(target, before),
+        )
+        .proves(&["FS-9 editor-settings"])
+        .prepare(move |world| {
+            world.git_init();
+            world.write_in_project(there, content);
+            world.write_in_project(target, before);
+        })
+        .command(move |_| staying(script))
+        .check();
     }
     let names = [
         ".lazygit.yml",
@@ -283,13 +305,17 @@ fn h02_what_is_run_by_what_is_there_is_not_written() {
             .command(move |_| staying(&script))
             .check();
     }
-    planting("H02", "make .jj/repo a file that leads elsewhere", Harm::Changed(".jj/repo", "before"))
-        .proves(&["FS-9 editor-settings"])
-        .prepare(|world| {
-            world.git_init();
-            let _ = std::fs::remove_file(world.project().join(".jj/repo"));
-            world.write_in_project(".jj/working_copy/type", "local");
-        })
-        .command(|_| staying("echo ../e > .jj/repo"))
-        .check();
+    planting(
+        "H02",
+        "make .jj/repo a file that leads elsewhere",
+        Harm::Changed(".jj/repo", "before"),
+    )
+    .proves(&["FS-9 editor-settings"])
+    .prepare(|world| {
+        world.git_init();
+        let _ = std::fs::remove_file(world.project().join(".jj/repo"));
+        world.write_in_project(".jj/working_copy/type", "local");
+    })
+    .command(|_| staying("echo ../e > .jj/repo"))
+    .check();
 }

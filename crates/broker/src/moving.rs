@@ -85,8 +85,7 @@ impl Workshop {
                 return Err(refused(git::config_denied()));
             }
             // From beside its old place every relative path leads where it did.
-            if from.directory() != to.directory()
-                && is_git_directory(&from.name, directory.as_fd())
+            if from.directory() != to.directory() && is_git_directory(&from.name, directory.as_fd())
             {
                 git::may_be_moved(directory.as_fd()).map_err(refused)?;
             }

@@ -275,7 +275,9 @@ fn what_everybody_sees_and_what_is_no_secret_is_not_hidden_for_a_link_to_it() {
 fn a_home_directory_that_is_mounted_elsewhere_is_not_in_a_static_view() {
     let mut tree = FakeTree::new();
     tree.file("/home/u/notes", "").file("/home/other/notes", "").file("/home/u/music/song", "");
-    tree.file("/mnt/disk/u/notes", "").file("/mnt/disk/other/notes", "").file("/mnt/disk/films", "");
+    tree.file("/mnt/disk/u/notes", "")
+        .file("/mnt/disk/other/notes", "")
+        .file("/mnt/disk/films", "");
     tree.file("/second/notes", "").file("/srv/music/song", "").file("/srv/data/table", "");
     let mounts = vec![
         mount("8:1", "/", "/"),
@@ -287,7 +289,8 @@ fn a_home_directory_that_is_mounted_elsewhere_is_not_in_a_static_view() {
     let facts = HostFacts { mounts, homes: vec!["/home/other".into()], ..user() };
     let policy = Policy { mode: Mode::Static, ..policy() };
     let shown = plan(&policy, &facts, &tree).unwrap();
-    for hidden in ["/mnt/disk/u/notes", "/mnt/disk/other/notes", "/second/notes", "/srv/music/song"] {
+    for hidden in ["/mnt/disk/u/notes", "/mnt/disk/other/notes", "/second/notes", "/srv/music/song"]
+    {
         assert!(!shows(&shown, hidden), "{hidden}");
     }
     assert!(shows(&shown, "/mnt/disk/films") && shows(&shown, "/srv/data/table"));

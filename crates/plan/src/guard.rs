@@ -7,10 +7,10 @@
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::{Host, Resolved, join};
+use crate::indirect::Indirect;
 use crate::model::{Access, Guard, MountOp};
 use crate::own;
 use crate::paths::Scope;
-use crate::indirect::Indirect;
 use crate::{git, indirect, project, sourced, virtualenv};
 use palisade_guard::{Grounds, Matcher};
 use palisade_policy::model::Filesystem;

@@ -183,7 +183,10 @@ fn a_home_directory_of_any_size_is_gone_through_in_bounded_time() {
 #[test]
 fn relative_places_of_hooks_are_remembered_and_others_are_not() {
     let mut tree = FakeTree::new();
-    tree.file(format!("{PROJECT}/.git/config"), "[core]\n\thooksPath = ./tools/hooks\n\thooksPath = ../x\n");
+    tree.file(
+        format!("{PROJECT}/.git/config"),
+        "[core]\n\thooksPath = ./tools/hooks\n\thooksPath = ../x\n",
+    );
     tree.file("/home/u/.gitconfig", "[core]\n\thooksPath = ~/hooks\n\thooksPath = /srv/hooks\n");
     assert_eq!(guard_of(&tree).hooks, [Path::new("tools/hooks")]);
 }

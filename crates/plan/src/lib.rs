@@ -44,9 +44,9 @@ mod seccomp;
 mod see;
 mod selfcheck;
 mod settings;
+mod sourced;
 mod text;
 mod view;
-mod sourced;
 mod virtualenv;
 mod writable;
 

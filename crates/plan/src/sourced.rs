@@ -112,7 +112,8 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
             }
             Sourced::File(_) => self.go_on(&path, depth),
             Sourced::Environment(_) => {
-                let is_dir = self.host.resolve(&path).is_ok_and(|found| found.kind == EntryKind::Dir);
+                let is_dir =
+                    self.host.resolve(&path).is_ok_and(|found| found.kind == EntryKind::Dir);
                 let path = if is_dir { path.join(".envrc") } else { path };
                 self.go_on(&path, depth);
             }
@@ -143,10 +144,9 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
     fn expanded(&self, word: &str, base: &Path) -> Option<PathBuf> {
         let home = || self.host.home().map(Path::to_owned);
         let starts = [("~/", home()), ("$HOME/", home()), ("${HOME}/", home())];
-        let starts = starts.into_iter().chain([
-            ("$PWD/", Some(base.to_owned())),
-            ("${PWD}/", Some(base.to_owned())),
-        ]);
+        let starts = starts
+            .into_iter()
+            .chain([("$PWD/", Some(base.to_owned())), ("${PWD}/", Some(base.to_owned()))]);
         for (start, dir) in starts {
             if let Some(rest) = word.strip_prefix(start) {
                 return dir.filter(|_| is_plain(rest)).map(|dir| dir.join(rest));
@@ -166,7 +166,10 @@ fn sourced_by_shell(text: &str) -> Vec<Sourced> {
     for line in text.lines().map(str::trim_start).filter(|line| !line.starts_with('#')) {
         for command in line.split([';', '&', '|', '(', ')']) {
             let mut words = command.split_whitespace().map(unquoted).skip_while(|word| {
-                matches!(*word, "then" | "do" | "else" | "{" | "if" | "!" | "builtin" | "command" | "\\.")
+                matches!(
+                    *word,
+                    "then" | "do" | "else" | "{" | "if" | "!" | "builtin" | "command" | "\\."
+                )
             });
             let Some(first) = words.next() else { continue };
             let argument = words.next().filter(|word| !word.starts_with('#')).map(str::to_owned);
@@ -238,7 +241,8 @@ mod tests {
                      if true; then source 'two.sh'; fi\ndotenv_if_exists\ndotenv .env.local\n\
                      use flake ./nix#shell\necho . five\nsource \"$(made)\"\nsource_env_if_exists sub\n";
         tree.file(format!("{PROJECT}/.envrc"), envrc);
-        tree.file(format!("{PROJECT}/env/common"), "source deep.sh\n").dir(format!("{PROJECT}/sub"));
+        tree.file(format!("{PROJECT}/env/common"), "source deep.sh\n")
+            .dir(format!("{PROJECT}/sub"));
         tree.file(format!("{PROJECT}/backend/.envrc"), "source vars\n");
         let guarded = [
             "env/common",
@@ -260,9 +264,15 @@ mod tests {
     #[test]
     fn what_r_and_shells_source_is_guarded() {
         let mut tree = FakeTree::new();
-        tree.file(format!("{PROJECT}/.Rprofile"), "source(\"renv/activate.R\")\n# source('no.R')\n");
+        tree.file(
+            format!("{PROJECT}/.Rprofile"),
+            "source(\"renv/activate.R\")\n# source('no.R')\n",
+        );
         tree.file(format!("{PROJECT}/renv/activate.R"), "sys.source('renv/more.R', envir = e)\n");
-        tree.file("/home/u/.bashrc", "[ -r ~/project/aliases ] && source ~/project/aliases\n. /etc/profile\n");
+        tree.file(
+            "/home/u/.bashrc",
+            "[ -r ~/project/aliases ] && source ~/project/aliases\n. /etc/profile\n",
+        );
         assert_eq!(refused(&tree, &["renv/activate.R", "aliases"]), [true; 2]);
         assert_eq!(refused(&tree, &["no.R", "renv/other.R"]), [false; 2]);
     }

@@ -228,3 +228,124 @@ fn r07_a_run_does_not_outstay_its_time() {
         .contained(|_, output| output.code() == 124)
         .check();
 }
+
+/// A policy in the project, named for the run, with a way to it over two links.
+fn put_named_policy(world: &World) {
+    world.write_in_project("conf/real.yaml", ORIGINAL);
+    for (link, target) in [("conf/second.yaml", "real.yaml"), ("policy.yaml", "conf/second.yaml")] {
+        std::os::unix::fs::symlink(target, world.project().join(link)).unwrap();
+    }
+}
+
+fn named_policy(_: &World) -> Vec<String> {
+    strings(&["--policy", "policy.yaml"])
+}
+
+fn named_policy_says_otherwise(world: &World, _: &Output) -> bool {
+    fs::read_to_string(world.project().join("policy.yaml")).is_ok_and(|text| text != ORIGINAL)
+}
+
+/// Proves: POL-4 sealed
+#[test]
+fn r06_the_policy_of_the_run_can_not_be_written_wherever_it_lies() {
+    let ways = [
+        ("write it", "echo other > conf/real.yaml"),
+        ("write it through its links", "echo other > policy.yaml"),
+        ("replace it", "echo other > new; mv -f new conf/real.yaml"),
+        ("remove it and make it anew", "rm -f conf/real.yaml; echo other > conf/real.yaml"),
+        (
+            "put another directory in its place",
+            "mv conf aside; mkdir conf; echo other > conf/real.yaml; ln -s real.yaml conf/second.yaml",
+        ),
+        ("write it by a second name", "ln conf/real.yaml again; echo other > again"),
+    ];
+    for (name, script) in ways {
+        Attack::new("R06", format!("the policy of the run, in the project: {name}"))
+            .proves(&["POL-4 sealed"])
+            .held_by(&["read-only-mounts", "guard"])
+            .prepare(put_named_policy)
+            .flags(named_policy)
+            .command(move |_| strings(&["sh", "-c", script]))
+            .succeeded(named_policy_says_otherwise)
+            .check();
+    }
+}
+
+/// Proves: POL-4 sealed
+#[test]
+fn r06_no_link_on_the_way_to_the_policy_can_be_made_to_lead_elsewhere() {
+    let ways = [
+        ("the first link", "echo other > new; ln -sfn new policy.yaml"),
+        (
+            "a link further on",
+            "echo other > conf/new; rm conf/second.yaml; ln -s new conf/second.yaml",
+        ),
+        ("a file for a link", "rm policy.yaml; echo other > policy.yaml"),
+        ("by renaming", "echo other > new; mv -f new policy.yaml"),
+    ];
+    for (name, script) in ways {
+        Attack::new("R06", format!("lead the policy of the run elsewhere: {name}"))
+            .proves(&["POL-4 sealed"])
+            .held_by(&["guard"])
+            .prepare(put_named_policy)
+            .flags(named_policy)
+            .command(move |_| strings(&["sh", "-c", script]))
+            .succeeded(named_policy_says_otherwise)
+            .check();
+    }
+}
+
+/// Proves: POL-4 sealed
+#[test]
+fn r06_the_users_policy_behind_a_link_into_the_project_can_not_be_written() {
+    Attack::new("R06", "write the policy of the user, a link into the project, from inside")
+        .proves(&["POL-4 sealed"])
+        .held_by(&["read-only-mounts", "guard"])
+        .prepare(|world| {
+            let target = world.write_in_project("dotfiles/policy.yaml", ORIGINAL);
+            let link = world.home().join(".config/palisade/policy.yaml");
+            fs::create_dir_all(link.parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink(target, link).unwrap();
+        })
+        .command(|_| strings(&["sh", "-c", "echo other > dotfiles/policy.yaml"]))
+        .succeeded(|world, _| fs::read_to_string(user_policy(world)).is_ok_and(|t| t != ORIGINAL))
+        .check();
+}
+
+/// Whole: what an earlier command wrote, and somebody names for the next one.
+const PLANTED: &str = "isolationLevel: LEVEL_0\napprovals: [{what: no-isolation, reason: planted}]\n\
+                       filesystem: {readWritePaths: [~/private]}\n";
+
+/// Proves: POL-4 writable-file
+#[test]
+fn r06_a_policy_that_a_command_planted_gives_nothing() {
+    let shown = Demonstration::of(
+        "R06",
+        "plant a policy for the next run to be started with",
+        "a file that commands could have written only tightens until its content is trusted",
+    );
+    let Some(mut shown) = shown.begin() else { return };
+    let script = "echo changed > ~/private/file";
+    let prepared = || {
+        let world = World::new();
+        let private = world.write("home/private/file", "untouched");
+        (world, private)
+    };
+    // The same text where no command could have written it.
+    let (world, private) = prepared();
+    let outside = world.write("outside.yaml", PLANTED).display().to_string();
+    world.sandbox_run(["--policy", &outside], ["sh", "-c", script]).run().assert_code(0);
+    assert_ne!(fs::read_to_string(&private).unwrap(), "untouched");
+    shown.worked_bare();
+
+    let (world, private) = prepared();
+    let plant = format!("printf '%s' '{PLANTED}' > made.yaml");
+    world.sandbox_run([""; 0], ["sh", "-c", &plant]).run().assert_code(0);
+    assert_eq!(fs::read_to_string(world.project().join("made.yaml")).unwrap(), PLANTED);
+    let output = world.sandbox_run(["--policy", "made.yaml"], ["sh", "-c", script]).run();
+    assert_eq!(fs::read_to_string(&private).unwrap(), "untouched", "{}", output.err());
+    for told in ["isolationLevel", "readWritePaths", "approvals", "sandbox policy trust"] {
+        assert!(output.err().contains(told), "{told}: {}", output.err());
+    }
+    shown.held();
+}

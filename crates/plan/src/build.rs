@@ -29,6 +29,8 @@ pub struct Request<'a> {
     pub command: Vec<OsString>,
     pub session: String,
     pub missing: Missing,
+    /// The files that the policy was read from, as they were named.
+    pub policy_files: &'a [PathBuf],
     /// Asked where a limit is.
     pub limits: &'a dyn Fn() -> LimitFacts,
 }
@@ -100,7 +102,7 @@ fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept
     let namespaces = namespaces::choose(policy)?;
     let assigned = assign(request, limits::Walls { own_user_namespace: true, filter: true })?;
     let identity = identity::choose(&policy.process, &request.session, request.facts)?;
-    let mut seen = see::see(policy, request.facts, host, Outside::Absent, request.missing)?;
+    let mut seen = see::see(request, host, Outside::Absent)?;
     add_name_files(&identity, request.facts, host, &mut seen);
     let hostname = if namespaces.uts { &policy.process.hostname } else { &request.facts.hostname };
     let way_out = way_out(request, hostname, host, &mut seen)?;
@@ -179,7 +181,7 @@ fn without_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, K
     if facts.landlock_abi == 0 {
         return Err(PlanError::NoLandlock);
     }
-    let mut seen = see::see(policy, facts, host, Outside::Shared, request.missing)?;
+    let mut seen = see::see(request, host, Outside::Shared)?;
     let cut_off = policy.network.mode != NetworkMode::Host;
     let mounts: Vec<MountOp> = std::mem::take(&mut seen.view.ops).into_values().collect();
     let guard = guard_names(request, host, &mounts, Mounted::No, &mut seen)?;
@@ -217,8 +219,7 @@ fn guard_names(
     mounted: Mounted,
     seen: &mut Seen,
 ) -> Result<Option<Guard>, PlanError> {
-    let filesystem = &request.policy.filesystem;
-    let Guarded { guard, notes } = guard::choose(filesystem, request.facts, host, mounts, mounted)?;
+    let Guarded { guard, notes } = guard::choose(request, host, mounts, mounted)?;
     seen.notes.extend(notes);
     Ok(guard)
 }

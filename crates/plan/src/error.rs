@@ -43,6 +43,11 @@ pub enum PlanError {
          {path} itself if it is meant"
     )]
     PlantedLink { what: &'static str, link: PathBuf, path: PathBuf },
+    #[error(
+        "{what} {path}: the policy of this run was read from there, and it can not be written in the same run; \
+         name another policy, or leave the grant out"
+    )]
+    OwnPolicy { what: &'static str, path: PathBuf },
     #[error("{what} {path} is where palisade keeps its own records; it is never in a view")]
     OwnPath { what: &'static str, path: PathBuf },
     #[error("{what} {path}: {area} is always the sandbox's own; name what you need below it")]
@@ -125,6 +130,7 @@ impl PlanError {
             | Self::GrantedTwice { .. }
             | Self::PlantedLink { .. }
             | Self::OwnPath { .. }
+            | Self::OwnPolicy { .. }
             | Self::OwnArea { .. }
             | Self::WorkingDirectory { .. }
             | Self::NothingIsAsked { .. }

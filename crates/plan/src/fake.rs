@@ -269,6 +269,7 @@ pub(crate) fn request<'a>(
         command: vec![command.into()],
         session: "session-1".to_owned(),
         missing: crate::Missing::IsAnError,
+        policy_files: &[],
         limits,
     }
 }

@@ -4,6 +4,7 @@
 //! Only what is of the host and writable is guarded: what is the run's own nobody else will run. Says
 //! where, never what a name means: that is `palisade-guard`'s.
 
+use crate::build::Request;
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::{Host, Resolved, join};
@@ -11,9 +12,8 @@ use crate::indirect::Indirect;
 use crate::model::{Access, Guard, MountOp};
 use crate::own;
 use crate::paths::Scope;
-use crate::{git, indirect, project, sourced, virtualenv};
+use crate::{git, indirect, policy_files, project, sourced, virtualenv};
 use palisade_guard::{Grounds, Matcher};
-use palisade_policy::model::Filesystem;
 use std::path::{Path, PathBuf};
 
 /// What comes out, with what a person should know of it.
@@ -31,12 +31,12 @@ pub(crate) enum Mounted {
 }
 
 pub(crate) fn choose(
-    filesystem: &Filesystem,
-    facts: &HostFacts,
+    request: &Request<'_>,
     host: &Host<'_>,
     mounts: &[MountOp],
     mounted: Mounted,
 ) -> Result<Guarded, PlanError> {
+    let (filesystem, facts) = (&request.policy.filesystem, request.facts);
     let mut grounds = Trees::of(mounts);
     if mounted == Mounted::No {
         grounds.add_shared(host);
@@ -70,6 +70,7 @@ pub(crate) fn choose(
     let Indirect { guarded: mut more, hooks } = indirect::guarded(&root, &top, host, inside);
     more.extend(virtualenv::guarded(&root, &top, facts, host, inside));
     more.extend(sourced::guarded(&root, &facts.cwd, &top, host, inside));
+    more.extend(policy_files::guarded(request.policy_files, facts, host, inside));
     let trees: Vec<PathBuf> = grounds.0.iter().map(|tree| tree.target.clone()).collect();
     let guard = Guard {
         islands: match mounted {

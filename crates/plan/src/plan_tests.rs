@@ -429,6 +429,7 @@ fn a_missing_command_is_an_error_of_ours() {
         command: vec![],
         session,
         missing: Missing::IsAnError,
+        policy_files: &[],
         limits: &without_groups,
     };
     let error = build(&request).unwrap_err();
@@ -490,6 +491,7 @@ fn a_missing_path_of_a_file_is_noted_and_never_left_to_be_made() {
             command,
             session,
             missing: Missing::IsNoted,
+            policy_files: &[],
             limits: &without_groups,
         })
     };

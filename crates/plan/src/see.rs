@@ -1,7 +1,7 @@
 //! What the command will see: gathers grants and denials, and has the view composed of them.
 
 use crate::aliases::Mounts;
-use crate::build::Missing;
+use crate::build::Request;
 use crate::compose::{Parts, Technique, compose};
 use crate::denied::Denied;
 use crate::environment::Sight;
@@ -14,7 +14,7 @@ use crate::paths::Scope;
 use crate::project::{self, Project, WORKSPACE};
 use crate::settings::{self, Copies};
 use crate::view::Composition;
-use crate::{credentials, lists, own, planted};
+use crate::{credentials, lists, own, planted, policy_files};
 use palisade_policy::model::{Mode, Policy, View};
 use palisade_policy::network::SecretSource;
 use std::collections::{BTreeMap, HashSet};
@@ -118,12 +118,11 @@ pub(crate) fn nothing_hidden(
 /// The grants and denials, put together: as mounts, or ([`Outside::Shared`]) as what Landlock alone
 /// is to allow, which needs no mounts of our own.
 pub(crate) fn see(
-    policy: &Policy,
-    facts: &HostFacts,
+    request: &Request<'_>,
     host: &Host<'_>,
     outside: Outside,
-    missing: Missing,
 ) -> Result<Seen, PlanError> {
+    let Request { policy, facts, missing, policy_files, .. } = *request;
     let filesystem = &policy.filesystem;
     let is_minimal = policy.view == View::Minimal;
     let mut granter = Granter::new(facts, host);
@@ -176,6 +175,7 @@ pub(crate) fn see(
     grants.extend(project);
     grants.extend(asked.grants);
     let grants = planted::refuse(grants, &mut notes)?;
+    seals.extend(policy_files::seals(policy_files, &grants, facts, host)?);
 
     let mut denied = deny(policy, &grants, facts, host, &mut notes)?;
     let mut routine_notes = Vec::new();

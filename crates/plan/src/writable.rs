@@ -5,10 +5,10 @@
 
 use crate::facts::{HostFacts, HostTree};
 use crate::grant::{Granter, Kind, Origin};
-use crate::host::Host;
+use crate::host::{Host, join};
 use crate::{lists, project};
 use palisade_policy::model::{Filesystem, Mode, ProjectAccess, View};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Real paths, without links. A path that this policy could not be planned with is left out: no run had it.
 pub fn writable_places(
@@ -17,14 +17,56 @@ pub fn writable_places(
     tree: &dyn HostTree,
 ) -> Vec<PathBuf> {
     let host = Host::new(tree, facts.home.as_deref());
-    let mut granter = Granter::new(facts, &host);
+    places(&filesystem.read_write_paths, facts, &host)
+}
+
+/// Whether a command of an earlier run could have written the file that a path leads to, or a link on the way
+/// there: in what `read_write_paths` name too, and in every repository, since any may have been a project.
+///
+/// The links are looked at after the file was read, and that is enough: what comes before the first place that
+/// a command can change is the same both times.
+pub fn could_be_written(
+    path: &Path,
+    read_write_paths: &[String],
+    facts: &HostFacts,
+    tree: &dyn HostTree,
+) -> bool {
+    let host = Host::new(tree, facts.home.as_deref());
+    let own: Vec<PathBuf> = facts.own_paths.iter().flat_map(|own| host.places(own)).collect();
+    let mut ways = on_the_way(path, &host);
+    // No run has them in its view.
+    ways.retain(|way| !own.iter().any(|own| way.starts_with(own)));
+    if ways.is_empty() {
+        return false;
+    }
+    let is_in_repository = |way: &PathBuf| {
+        let parent = way.parent().unwrap_or(way);
+        host.kind(&project::root_of(parent, &host).join(".git")).is_some()
+    };
+    ways.iter().any(is_in_repository) || {
+        let places = places(read_write_paths, facts, &host);
+        ways.iter().any(|way| places.iter().any(|place| way.starts_with(place)))
+    }
+}
+
+/// Every link that a path leads over, and where it ends.
+pub(crate) fn on_the_way(path: &Path, host: &Host<'_>) -> Vec<PathBuf> {
+    let (end, links) = match host.resolve(path) {
+        Ok(found) => (found.path, found.links),
+        Err(missing) => (join(&missing.parent, &missing.rest), missing.links),
+    };
+    links.into_iter().map(|link| link.place).chain([end]).collect()
+}
+
+fn places(read_write_paths: &[String], facts: &HostFacts, host: &Host<'_>) -> Vec<PathBuf> {
+    let mut granter = Granter::new(facts, host);
     // What belongs to the system is no project.
     granter.system(Mode::Dynamic);
     let mut grants = granter.listed(lists::CACHES, Origin::Cache);
     grants.extend(project::find(ProjectAccess::ReadWrite, View::Host, &granter).grants);
     grants.retain(|grant| grant.kind == Kind::ReadWrite);
     let mut places: Vec<PathBuf> = grants.into_iter().map(|grant| grant.source).collect();
-    let typed = filesystem.read_write_paths.iter().filter_map(|text| {
+    let typed = read_write_paths.iter().filter_map(|text| {
         let path = granter.scope.typed(text).ok()?;
         Some(host.resolve(&path).ok()?.path)
     });

@@ -69,6 +69,18 @@ impl Flag {
 }
 
 impl PolicyDocument {
+    /// What it asks to be writable, for the run or for any tool.
+    pub fn read_write_paths(&self) -> impl Iterator<Item = &str> {
+        let parts = std::iter::once(&self.settings).chain(self.tools.values());
+        parts
+            .filter_map(|part| match &part.get("filesystem.readWritePaths")?.value {
+                Value::List(paths) => Some(paths),
+                _ => None,
+            })
+            .flatten()
+            .map(String::as_str)
+    }
+
     /// A document made of flags; lists given several times add up, other values replace.
     pub fn from_flags(flags: Vec<Flag>) -> Result<Self, Vec<Diagnostic>> {
         let mut document = PolicyDocument::default();

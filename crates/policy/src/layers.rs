@@ -3,7 +3,7 @@
 //! Order: built-in, organisation, project, user, environment, command line; a later layer wins.
 //! Lists add up, and an empty list clears what stood before, as in systemd.unit(5); deny-lists only
 //! ever grow. Two rules stand above the order: no layer loosens what the organisation locked, and a
-//! project that is not trusted only tightens.
+//! file that commands could have written only tightens unless it is trusted.
 
 use crate::contradictions;
 use crate::diagnostic::Diagnostic;
@@ -24,11 +24,14 @@ pub enum LayerKind {
     Organisation,
     Project(Trust),
     User,
+    /// A file in the user's place that a command of an earlier run could have written: it lies in a project or a
+    /// cache, or a link on the way to it does.
+    Writable(Trust),
     Environment,
     CommandLine,
 }
 
-/// Whether the user has trusted the project's file as it now is.
+/// Whether the user has trusted a file that commands could write, as it now is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trust {
@@ -43,9 +46,32 @@ impl LayerKind {
             LayerKind::Organisation => "organisation",
             LayerKind::Project(_) => "project",
             LayerKind::User => "user",
+            LayerKind::Writable(_) => "file",
             LayerKind::Environment => "environment",
             LayerKind::CommandLine => "command line",
         }
+    }
+
+    /// Its place in the order; layers of one place stay as they were given.
+    fn rank(self) -> u8 {
+        match self {
+            LayerKind::BuiltIn => 0,
+            LayerKind::Organisation => 1,
+            LayerKind::Project(_) => 2,
+            LayerKind::User | LayerKind::Writable(_) => 3,
+            LayerKind::Environment => 4,
+            LayerKind::CommandLine => 5,
+        }
+    }
+
+    /// Whether commands could have written it, so that it answers for nothing on its user's behalf.
+    pub(crate) fn is_writable(self) -> bool {
+        matches!(self, LayerKind::Project(_) | LayerKind::Writable(_))
+    }
+
+    /// Whether it can only tighten.
+    pub fn is_untrusted(self) -> bool {
+        matches!(self, LayerKind::Project(Trust::Untrusted) | LayerKind::Writable(Trust::Untrusted))
     }
 }
 
@@ -99,7 +125,7 @@ pub struct Merged {
 /// Merges the layers, in whatever order they are given, over the built-in one.
 pub fn merge(subject: &Subject, layers: Vec<Layer>) -> Result<Merged, Vec<Diagnostic>> {
     let mut layers = layers;
-    layers.sort_by_key(|layer| layer.kind);
+    layers.sort_by_key(|layer| layer.kind.rank());
     let mut stack = Stack::new(subject);
     stack.built_in();
     let built_in = stack.settings.clone();

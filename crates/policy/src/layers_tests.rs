@@ -6,7 +6,7 @@ use crate::model::{Level, Mode, NetworkMode};
 use crate::parse::{Format, parse};
 use crate::tighten::Direction;
 use crate::{diff, preset};
-use LayerKind::{CommandLine, Organisation, Project, User};
+use LayerKind::{CommandLine, Organisation, Project, User, Writable};
 use Trust::{Trusted, Untrusted};
 
 fn layer(kind: LayerKind, text: &str) -> Layer {
@@ -224,6 +224,37 @@ fn the_same_file_trusted_gets_what_it_asks_for() {
     assert_eq!(trusted.policy.isolation_level, Level::Process);
     let untrusted = run(vec![layer(Project(Untrusted), project)]).unwrap();
     assert_eq!(untrusted.policy.isolation_level, Level::Full, "nor through a preset");
+}
+
+/// Proves: POL-4 writable-file
+#[test]
+fn a_file_that_commands_could_write_only_tightens_what_the_user_said_until_it_is_trusted() {
+    let file = "isolationLevel: LEVEL_1\nresources: { timeout: 5s }";
+    let layers =
+        |trust| vec![layer(User, "resources: { timeout: 1m }"), layer(Writable(trust), file)];
+    let untrusted = run(layers(Untrusted)).unwrap();
+    assert_eq!(untrusted.policy.isolation_level, Level::Full);
+    // It was named for this run, so it stands above the user's own.
+    assert_eq!(untrusted.policy.resources.timeout, Some(5000));
+    assert_eq!(run(layers(Trusted)).unwrap().policy.isolation_level, Level::Process);
+    let told = untrusted.notes[0].to_string();
+    assert!(told.contains("could have written this file"), "{told}");
+    assert!(told.contains("sandbox policy trust file.yaml"), "{told}");
+}
+
+/// Proves: POL-4 writable-file
+#[test]
+fn approvals_in_a_file_that_commands_could_write_never_count() {
+    let file = "isolationLevel: LEVEL_0\napprovals: [{ what: no-isolation, reason: planted }]";
+    let untrusted = run(vec![layer(Writable(Untrusted), file)]).unwrap();
+    assert_eq!(untrusted.policy.isolation_level, Level::Full);
+    assert!(untrusted.policy.approvals.is_empty());
+    let problems = run(vec![layer(Writable(Trusted), file)]).unwrap_err();
+    assert_eq!(problems[0].problem, Problem::WrongLayer);
+    // Nor may it use those of somebody else to get there.
+    let approved = "approvals: [{ what: no-isolation, reason: mine }]";
+    let layers = vec![layer(User, approved), layer(Writable(Untrusted), file)];
+    assert_eq!(run(layers).unwrap().policy.isolation_level, Level::Full);
 }
 
 /// Proves: POL-4 order

@@ -121,9 +121,11 @@ pub(crate) fn store_of(kind: LayerKind) -> Store {
     match kind {
         LayerKind::Organisation => Store::Organisation,
         LayerKind::Project(_) => Store::Project,
-        LayerKind::BuiltIn | LayerKind::User | LayerKind::Environment | LayerKind::CommandLine => {
-            Store::User
-        }
+        LayerKind::BuiltIn
+        | LayerKind::User
+        | LayerKind::Writable(_)
+        | LayerKind::Environment
+        | LayerKind::CommandLine => Store::User,
     }
 }
 

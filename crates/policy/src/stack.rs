@@ -5,7 +5,7 @@
 use crate::diagnostic::{Diagnostic, Origin, Problem};
 use crate::document::{Named, PolicyDocument};
 use crate::keys::{self, Key, Order};
-use crate::layers::{Layer, LayerKind, Merged, Provenance, Subject, Trust};
+use crate::layers::{Layer, LayerKind, Merged, Provenance, Subject};
 use crate::nearest::nearest;
 use crate::permission::{self, By};
 use crate::presets::{self, preset};
@@ -80,7 +80,7 @@ impl<'a> Stack<'a> {
             self.wrong_layer(layer.kind, "locks", lock);
             self.wrong_layer(layer.kind, "maximum", first_of(&document.maximum));
         }
-        if let LayerKind::Project(_) = layer.kind {
+        if layer.kind.is_writable() {
             let tools = document.tools.values();
             let parts = std::iter::once(&document.settings).chain(tools);
             let approval = parts.filter_map(|part| part.get("approvals")).next();
@@ -135,7 +135,7 @@ impl<'a> Stack<'a> {
             let Some(key) = keys::find(path).filter(|key| !keys::is_syscall_rule(key.path)) else {
                 continue;
             };
-            if *path == "approvals" && matches!(kind, LayerKind::Project(_)) {
+            if *path == "approvals" && kind.is_writable() {
                 continue; // Already complained about.
             }
             if let Value::Rules(rules) = &setting.value {
@@ -222,13 +222,27 @@ impl<'a> Stack<'a> {
 
     /// Whether the layer may take this step; if not, says so.
     fn admits(&mut self, key: &Key, origin: &Origin, kind: LayerKind, step: &Step) -> bool {
-        let untrusted = kind == LayerKind::Project(Trust::Untrusted);
-        if untrusted && (step.beyond_lock || loosens(step.step)) {
-            let message = format!(
-                "`{}` not applied: the project's file is not trusted and can only tighten",
-                key.path
-            );
-            let mend = "read it, then run `sandbox policy trust`";
+        if kind.is_untrusted() && (step.beyond_lock || loosens(step.step)) {
+            let (message, mend) = match kind {
+                LayerKind::Writable(_) => (
+                    format!(
+                        "`{}` not applied: commands in a sandbox could have written this file, and it is not \
+                         trusted; it can only tighten",
+                        key.path
+                    ),
+                    format!(
+                        "read it, then run `sandbox policy trust {}`, or move it out of the project",
+                        origin.file
+                    ),
+                ),
+                _ => (
+                    format!(
+                        "`{}` not applied: the project's file is not trusted and can only tighten",
+                        key.path
+                    ),
+                    "read it, then run `sandbox policy trust`".to_owned(),
+                ),
+            };
             let note = Diagnostic::new(Problem::Untrusted, origin, key.path, message);
             self.notes.push(note.suggest(mend));
             return false;
@@ -281,7 +295,7 @@ impl<'a> Stack<'a> {
         let lower = old.is_none() || !loosens(tighten::direction(key, old, Some(&setting.value)));
         let replaces = match kind {
             LayerKind::BuiltIn | LayerKind::Organisation => true,
-            LayerKind::Project(Trust::Untrusted) => false,
+            kind if kind.is_untrusted() => false,
             _ => lower,
         };
         if replaces {
@@ -320,17 +334,22 @@ impl<'a> Stack<'a> {
 
     fn wrong_layer(&mut self, kind: LayerKind, key: &str, found: Option<Origin>) {
         let Some(origin) = found else { return };
-        let (message, mend) = if key == "approvals" {
-            ("a project can not approve on its user's behalf".to_owned(), "remove `approvals`")
-        } else {
-            let message =
-                format!("`{key}` in the {} layer; only the organisation's has it", kind.name());
-            (message, "remove it, or move it to the organisation's file")
+        let (message, mend) = match (key, kind) {
+            ("approvals", LayerKind::Writable(_)) => (
+                "a file that commands in a sandbox could have written can not approve anything"
+                    .to_owned(),
+                "remove `approvals`, or move the file out of the project",
+            ),
+            ("approvals", _) => {
+                ("a project can not approve on its user's behalf".to_owned(), "remove `approvals`")
+            }
+            _ => {
+                let message =
+                    format!("`{key}` in the {} layer; only the organisation's has it", kind.name());
+                (message, "remove it, or move it to the organisation's file")
+            }
         };
-        let problem = match kind {
-            LayerKind::Project(Trust::Untrusted) => Problem::Untrusted,
-            _ => Problem::WrongLayer,
-        };
+        let problem = if kind.is_untrusted() { Problem::Untrusted } else { Problem::WrongLayer };
         let complaint = Diagnostic::new(problem, &origin, key, message).suggest(mend);
         if problem == Problem::Untrusted {
             self.notes.push(complaint);

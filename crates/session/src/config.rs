@@ -40,6 +40,8 @@ pub struct PolicyRequest {
 pub struct Loaded {
     pub merged: Merged,
     pub sources: Vec<Source>,
+    /// Those files as they were named, for the plan to seal with every link on the way.
+    pub read_from: Vec<PathBuf>,
     /// What a person should know about the files: nothing here stops a run.
     pub notes: Vec<Diagnostic>,
 }
@@ -54,9 +56,18 @@ pub struct Source {
 /// A document as it was read, once.
 #[derive(Clone, Debug)]
 pub struct DocumentFile {
+    /// Absolute, with the links that lead to it.
+    pub named: PathBuf,
     /// Canonical.
     pub path: PathBuf,
     pub text: String,
+}
+
+impl DocumentFile {
+    /// One that is not, or not yet, where it says: for what is only supposed.
+    pub fn supposed(path: PathBuf, text: String) -> Self {
+        Self { named: path.clone(), path, text }
+    }
 }
 
 /// A change to the files that is only supposed, to see what it would do (POL-5).
@@ -64,6 +75,8 @@ pub struct DocumentFile {
 pub enum Supposing {
     /// The project's file is trusted, or is not.
     Project(Trust),
+    /// So are those in the user's place that commands could have written.
+    Writable(Trust),
     /// This stands in the user's place.
     User(DocumentFile),
     /// This stands in the project's place.
@@ -81,7 +94,7 @@ pub fn load_supposing(
     request: &PolicyRequest,
     supposing: Option<&Supposing>,
 ) -> Result<Loaded, SessionError> {
-    let mut reading = Reading { layers: Vec::new(), sources: Vec::new(), notes: Vec::new() };
+    let mut reading = Reading::default();
     if let Some(file) = find(&caller.places.organisation)? {
         reading.add(LayerKind::Organisation, &file)?;
     }
@@ -100,21 +113,32 @@ pub fn load_supposing(
         Some(Supposing::User(file)) => Some(file.clone()),
         _ => find(&caller.places.user)?,
     };
-    if let Some(file) = user {
+    let mut own: Vec<(usize, DocumentFile)> = Vec::new();
+    let named = request.files.iter().map(|path| read(path));
+    for file in user.into_iter().map(Ok).chain(named) {
+        let file = file?;
         reading.add(LayerKind::User, &file)?;
-    }
-    for path in &request.files {
-        reading.add(LayerKind::User, &read(path)?)?;
+        own.push((reading.layers.len() - 1, file));
     }
     reading.environment(caller, request)?;
     let document =
         PolicyDocument::from_flags(request.command_line.clone()).map_err(SessionError::Policy)?;
     reading.layers.push(Layer { kind: LayerKind::CommandLine, document });
+    for (layer, file) in own {
+        if reading.could_be_written(&file, caller) {
+            let trust = match supposing {
+                Some(Supposing::Writable(trust)) => *trust,
+                _ => trust_of(&TrustStore::load(&caller.places)?, &file),
+            };
+            reading.is_writable(layer, &file, trust);
+        }
+    }
 
     let subject = request.tool.clone().map_or(Subject::Run, Subject::Tool);
     let merged = merge(&subject, reading.layers).map_err(SessionError::Policy)?;
     reading.notes.extend(merged.notes.iter().cloned());
-    Ok(Loaded { merged, sources: reading.sources, notes: reading.notes })
+    let Reading { sources, read_from, notes, .. } = reading;
+    Ok(Loaded { merged, sources, read_from, notes })
 }
 
 /// A key that nothing enforces yet stops the run; it is never ignored (POL-2).
@@ -162,7 +186,12 @@ pub fn project_document(
 pub fn read(path: &Path) -> Result<DocumentFile, SessionError> {
     let text =
         read_document(path)?.ok_or_else(|| SessionError::NoSuchPolicy { path: path.to_owned() })?;
-    Ok(DocumentFile { path: canonical(path)?, text })
+    Ok(DocumentFile { named: absolute(path)?, path: canonical(path)?, text })
+}
+
+/// Whether a command of an earlier run could have written this file: it then only tightens until it is trusted.
+pub fn could_be_written(caller: &Caller, named: &Path) -> bool {
+    palisade_plan::could_be_written(named, &[], &caller.facts, &RealTree)
 }
 
 /// Decodes a document of any known kind. The system calls it names are looked up here, where both the
@@ -200,9 +229,11 @@ pub fn write(path: &Path, text: &str) -> Result<(), SessionError> {
     replace_file(path, text.as_bytes())
 }
 
+#[derive(Default)]
 struct Reading {
     layers: Vec<Layer>,
     sources: Vec<Source>,
+    read_from: Vec<PathBuf>,
     notes: Vec<Diagnostic>,
 }
 
@@ -213,7 +244,29 @@ impl Reading {
         self.notes.extend(loaded.warnings);
         self.layers.push(Layer { kind, document: loaded.document });
         self.sources.push(Source { kind, path: file.path.clone() });
+        self.read_from.push(file.named.clone());
         Ok(())
+    }
+
+    /// By what all layers let commands write, but for a project that nobody trusts: it could make the user's own
+    /// file count for less.
+    fn could_be_written(&self, file: &DocumentFile, caller: &Caller) -> bool {
+        let layers = self.layers.iter().filter(|layer| !layer.kind.is_untrusted());
+        let written: Vec<String> =
+            layers.flat_map(|layer| layer.document.read_write_paths()).map(str::to_owned).collect();
+        palisade_plan::could_be_written(&file.named, &written, &caller.facts, &RealTree)
+    }
+
+    fn is_writable(&mut self, layer: usize, file: &DocumentFile, trust: Trust) {
+        let kind = LayerKind::Writable(trust);
+        if let Some(layer) = self.layers.get_mut(layer) {
+            layer.kind = kind;
+        }
+        for source in self.sources.iter_mut().filter(|source| source.path == file.path) {
+            if source.kind == LayerKind::User {
+                source.kind = kind;
+            }
+        }
     }
 
     fn environment(
@@ -247,13 +300,17 @@ pub(crate) fn find(directory: &Path) -> Result<Option<DocumentFile>, SessionErro
         if let Some(first) = found {
             return Err(SessionError::Ambiguous { first: first.path, second: path });
         }
-        found = Some(DocumentFile { path: canonical(&path)?, text });
+        found = Some(DocumentFile { path: canonical(&path)?, named: absolute(&path)?, text });
     }
     Ok(found)
 }
 
 fn canonical(path: &Path) -> Result<PathBuf, SessionError> {
     path.canonicalize().map_err(|source| SessionError::io("resolve", path, source))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, SessionError> {
+    std::path::absolute(path).map_err(|source| SessionError::io("resolve", path, source))
 }
 
 fn trust_of(store: &TrustStore, file: &DocumentFile) -> Trust {

@@ -183,3 +183,43 @@ fn the_policy_of_another_project_can_be_asked_for() {
     };
     assert_eq!(project_document(&caller, &there).unwrap().unwrap().path, path);
 }
+
+/// Proves: POL-4 writable-file, POL-4 trust
+#[test]
+fn a_named_file_in_the_project_only_tightens_until_its_content_is_trusted() {
+    let corner = Corner::new();
+    let path = corner.write("home/project/ci.yaml", LOOSE_PROJECT);
+    let request = PolicyRequest { files: vec![path.clone()], ..PolicyRequest::default() };
+    let granted = |loaded: &super::Loaded| loaded.merged.policy.filesystem.read_write_paths.clone();
+    let loaded = load(&corner.caller, &request).unwrap();
+    assert!(granted(&loaded).is_empty());
+    assert_eq!(loaded.read_from, [path.clone()]);
+    assert!(loaded.notes.iter().any(|note| note.to_string().contains("policy trust")));
+
+    let mut store = TrustStore::default();
+    store.trust(&path, LOOSE_PROJECT);
+    store.save(&corner.caller.places).unwrap();
+    assert_eq!(granted(&load(&corner.caller, &request).unwrap()), ["/srv/data"]);
+    corner.write("home/project/ci.yaml", &format!("{LOOSE_PROJECT}# changed\n"));
+    assert!(granted(&load(&corner.caller, &request).unwrap()).is_empty());
+
+    let outside = corner.write("ci.yaml", LOOSE_PROJECT);
+    let request = PolicyRequest { files: vec![outside], ..PolicyRequest::default() };
+    assert_eq!(granted(&load(&corner.caller, &request).unwrap()), ["/srv/data"]);
+}
+
+/// Proves: POL-4 writable-file
+#[test]
+fn the_users_own_file_counts_for_less_where_it_is_a_link_into_the_project() {
+    let corner = Corner::new();
+    let path = corner.write("home/project/mine.yaml", LOOSE_PROJECT);
+    let link = corner.caller.places.user.join("policy.yaml");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let loaded = load(&corner.caller, &PolicyRequest::default()).unwrap();
+    assert!(loaded.merged.policy.filesystem.read_write_paths.is_empty());
+    assert_eq!(loaded.read_from, [link]);
+    // A command that removes what it leads to does not get rid of the user's policy.
+    fs::remove_file(path).unwrap();
+    let error = load(&corner.caller, &PolicyRequest::default()).unwrap_err();
+    assert!(matches!(error, SessionError::DanglingPolicy { .. }), "{error}");
+}

@@ -43,6 +43,16 @@ pub enum SessionError {
     )]
     LinkedPolicy { directory: PathBuf, target: PathBuf },
 
+    #[error("{} is a link that leads nowhere; remove it, or restore the policy that it led to", path.display())]
+    DanglingPolicy { path: PathBuf },
+
+    #[error(
+        "{} is there already, and commands in a sandbox could have written it; read it, then run \
+         `sandbox policy trust {}`, or remove it, or choose another file with --output",
+        path.display(), path.display()
+    )]
+    PlantedPolicy { path: PathBuf },
+
     #[error("{} is larger than {limit} bytes: a policy is a small text file", path.display())]
     TooLarge { path: PathBuf, limit: u64 },
 

@@ -35,6 +35,7 @@ pub fn filter(caller: &Caller, request: &PolicyRequest) -> Result<Filter, Sessio
         command: Vec::new(),
         session: new_session_id(),
         missing: missing(&policy),
+        policy_files: &policy.read_from,
         limits: &limit_facts,
     })?;
     Ok(Filter { policy, rules: seccomp.map(|seccomp| seccomp.rules) })

@@ -4,14 +4,48 @@
 //! learnt from does not get them.
 
 use crate::caller::Caller;
+use crate::config;
 use crate::error::SessionError;
 use crate::gate::is_library;
+use crate::places::{read_document, replace_file};
 use crate::run::{Planned, RunRequest, plan};
+use crate::trust::TrustStore;
 use jiff::Timestamp;
 use palisade_gate::{Access, Effect, Origin, Pattern, Rule, Store, Surroundings, group};
+use palisade_launch::probe::RealTree;
 use palisade_plan::model::Gate;
-use palisade_record::{RunReport, TouchedPath};
+use palisade_record::{Digest, RunReport, TouchedPath};
 use std::path::{Path, PathBuf};
+
+/// Where what is learnt in this project is written: in the user's directory, which no run has in its view.
+pub fn usual_file(caller: &Caller) -> PathBuf {
+    let project = palisade_plan::project_root(&caller.facts, &RealTree);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let name = project.file_name().unwrap_or_default().to_string_lossy();
+    let name: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).take(64).collect();
+    // Projects of one name are many.
+    let digest = Digest::of(project.as_os_str().as_encoded_bytes()).to_string();
+    let digest: String = digest.chars().take(8).collect();
+    caller.places.user.join("learned").join(format!("{name}-{digest}.yaml"))
+}
+
+/// What is in the file already. One that a command could have written, and that nobody trusts, is not added to: what was
+/// planted there would come to count with what was learnt.
+pub fn present_text(caller: &Caller, file: &Path) -> Result<String, SessionError> {
+    let Some(text) = read_document(file)? else { return Ok(String::new()) };
+    let document = config::read(file)?;
+    if config::could_be_written(caller, &document.named)
+        && !TrustStore::load(&caller.places)?.is_trusted(&document.path, &text)
+    {
+        return Err(SessionError::PlantedPolicy { path: file.to_owned() });
+    }
+    Ok(text)
+}
+
+/// Writes what was learnt, in one step and never through a link.
+pub fn write(file: &Path, text: &str) -> Result<(), SessionError> {
+    replace_file(file, text.as_bytes())
+}
 
 /// In as few lines as can be answered for: directories where several files of one were touched.
 pub fn rules(

@@ -119,6 +119,10 @@ pub(crate) fn read_document(path: &Path) -> Result<Option<String>, SessionError>
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(fd) => File::from(fd),
+        // A link that leads nowhere: what it led to was a policy, and must not be missed in silence.
+        Err(rustix::io::Errno::NOENT) if fs::symlink_metadata(path).is_ok() => {
+            return Err(SessionError::DanglingPolicy { path: path.to_owned() });
+        }
         Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(None),
         Err(errno) => return Err(SessionError::io("open", path, errno.into())),
     };

@@ -31,6 +31,7 @@ pub(crate) fn plan_without_namespaces() -> Plan {
         command: vec!["/bin/program".into(), "argument".into()],
         session: "s".to_owned(),
         missing: palisade_plan::Missing::IsAnError,
+        policy_files: &[],
         limits: &limit_facts,
     })
     .unwrap()

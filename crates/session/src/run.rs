@@ -87,6 +87,7 @@ pub fn plan(caller: &Caller, request: &RunRequest, session: &str) -> Result<Plan
         command: request.command.clone(),
         session: session.to_owned(),
         missing: missing(&policy),
+        policy_files: &policy.read_from,
         limits: &limit_facts,
     })?;
     Ok(Planned { policy, plan, authority })

@@ -42,9 +42,9 @@ pub struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     Counts,
-    /// The project's file was trusted as it was, and is as it will be.
+    /// The file, which commands could write, was trusted as it was, and is as it will be.
     TrustRenewed,
-    /// The project's file was not trusted, so its permissions do not count.
+    /// It was not trusted, so its permissions do not count.
     NotTrusted,
 }
 
@@ -82,22 +82,27 @@ impl Stores {
     /// What [`Stores::save`] would do.
     pub fn change(&self, answers: &Answers, store: Store) -> Result<Change, SessionError> {
         let directory = self.directory(store)?;
-        let (path, before) = match config::find(&directory)? {
+        let (named, path, before) = match config::find(&directory)? {
             Some(DocumentFile { path, .. })
                 if store == Store::Project && path.parent() != Some(directory.as_path()) =>
             {
                 return Err(SessionError::LinkedPolicy { directory, target: path });
             }
-            Some(DocumentFile { path, text }) => (path, text),
-            None => (directory.join(NEW_NAME), String::new()),
+            Some(DocumentFile { named, path, text }) => (named, path, text),
+            None => (directory.join(NEW_NAME), directory.join(NEW_NAME), String::new()),
         };
         let (after, added) = with_answers(&before, &path.to_string_lossy(), answers)?;
-        let standing = match store {
-            Store::Project if TrustStore::load(&self.caller.places)?.is_trusted(&path, &before) => {
-                Standing::TrustRenewed
-            }
-            Store::Project => Standing::NotTrusted,
-            Store::User | Store::Organisation => Standing::Counts,
+        let counts = match store {
+            Store::Project => false,
+            Store::User => !config::could_be_written(&self.caller, &named),
+            Store::Organisation => true,
+        };
+        let standing = if counts {
+            Standing::Counts
+        } else if TrustStore::load(&self.caller.places)?.is_trusted(&path, &before) {
+            Standing::TrustRenewed
+        } else {
+            Standing::NotTrusted
         };
         let change = Change { path, before, after, added, standing };
         self.check(&change, store)?;
@@ -109,7 +114,7 @@ impl Stores {
         let project = config::project_root(&self.caller, None).ok()?.join(PROJECT_DIRECTORY);
         let places = &self.caller.places;
         [&places.organisation, &places.user, &project].into_iter().find_map(|directory| {
-            let DocumentFile { path, text } = config::find(directory).ok()??;
+            let DocumentFile { path, text, .. } = config::find(directory).ok()??;
             let hosts = [host.to_owned()];
             let added = add_hosts(&text, &path.to_string_lossy(), HostList::Denied, &hosts).ok()?;
             added.added.is_empty().then_some(path)
@@ -141,7 +146,7 @@ impl Stores {
 
     /// All layers together, as if the file were changed already.
     fn check(&self, change: &Change, store: Store) -> Result<(), SessionError> {
-        let file = DocumentFile { path: change.path.clone(), text: change.after.clone() };
+        let file = DocumentFile::supposed(change.path.clone(), change.after.clone());
         let supposing = match store {
             Store::User => Supposing::User(file),
             Store::Project => Supposing::ProjectFile(file),

@@ -95,6 +95,7 @@ pub fn why(
         command: vec!["/bin/sh".into()],
         session: new_session_id(),
         missing: missing(&policy),
+        policy_files: &policy.read_from,
         limits: &limit_facts,
     })?;
     let absolute = caller.facts.cwd.join(path);

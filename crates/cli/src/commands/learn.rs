@@ -2,17 +2,15 @@
 //! policy it would have needed.
 
 use crate::args::{CommandArgs, PolicyArgs, ReportArgs};
+use crate::commands::policy::changes::{self, Line};
 use crate::commands::run::perform;
 use crate::output;
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
 use palisade_policy::add_rules;
 use palisade_record::RunReport;
-use palisade_session::Caller;
 use palisade_session::run::RunRequest;
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use palisade_session::{Caller, learn};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -21,11 +19,12 @@ The command runs as with `sandbox run`, but what it touches outside its view is 
 asked about; secrets are still refused. What was granted is then written as rules, grouped into directories. \
 Read them before you use them:
 
-  sandbox learn -- make               writes palisade-learned.yaml
-  sandbox run --policy palisade-learned.yaml -- make
+  sandbox learn -- make
+  sandbox run --policy FILE -- make
 
-Rules that the file has already are kept, with its comments, and the new ones are added. The exit code is the \
-command's own.";
+The file is the project's own in ~/.config/palisade/learned, where no command in a sandbox can write. What it has \
+already is shown and kept, with its comments, and the new rules are added. A file in the project is added to only if \
+it is trusted. The exit code is the command's own.";
 
 #[derive(Args, Debug)]
 #[command(after_help = DETAILS)]
@@ -33,9 +32,9 @@ pub(crate) struct Learn {
     #[command(flatten)]
     policy: PolicyArgs,
 
-    /// Where to write the policy; rules are added to one that is there
-    #[arg(long, value_name = "FILE", default_value = "palisade-learned.yaml")]
-    output: PathBuf,
+    /// Where to write the policy [default: the project's file in ~/.config/palisade/learned]
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
 
     #[command(flatten)]
     report: ReportArgs,
@@ -50,19 +49,13 @@ impl Learn {
             bail!("--on-ask: learn answers every question itself; leave it out");
         }
         self.policy.on_ask = Some("allow".to_owned());
-        let text = present_text(&self.output)?;
         let caller = Caller::here()?;
+        let output = self.output.unwrap_or_else(|| learn::usual_file(&caller));
+        let text = learn::present_text(&caller, &output)?;
         let learner = caller.clone();
         let done = perform(caller, &self.policy, self.report, self.command.command)?;
-        write(&learner, &done.request, &done.report, &self.output, &text)?;
+        write(&learner, &done.request, &done.report, &output, &text)?;
         Ok(done.exit_code)
-    }
-}
-
-fn present_text(path: &Path) -> anyhow::Result<String> {
-    match fs::read_to_string(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
-        read => read.with_context(|| format!("can not read {}", path.display())),
     }
 }
 
@@ -73,7 +66,7 @@ fn write(
     path: &Path,
     before: &str,
 ) -> anyhow::Result<()> {
-    let rules = palisade_session::learn::rules(caller, request, report)?;
+    let rules = learn::rules(caller, request, report)?;
     let secrets = report.denied_paths.iter().filter(|denied| denied.is_secret);
     for secret in secrets {
         output::note(&format!("not learnt, a secret: {}", secret.path));
@@ -83,15 +76,17 @@ fn write(
         output::note("nothing to add: what the command touched is in its view or in the file");
         return Ok(());
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o644);
-    let written = options
-        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
-        .open(path)
-        .and_then(|mut file| file.write_all(saved.text.as_bytes()));
-    written.with_context(|| format!("can not write {}", path.display()))?;
-    for rule in &saved.added {
-        output::note(&rule.to_string());
+    learn::write(path, &saved.text)?;
+    if before.is_empty() {
+        for rule in &saved.added {
+            output::note(&rule.to_string());
+        }
+    } else {
+        // All of it: what was there comes to count with what was learnt.
+        output::note(&format!("{} as it is now, with what was there before:", path.display()));
+        for Line { sign, text } in changes::in_text(before, &saved.text, None) {
+            output::note(&format!("{sign} {text}"));
+        }
     }
     let shown = path.display();
     let (rules, them) = match saved.added.len() {

@@ -1,4 +1,4 @@
-//! The difference between two merged policies, for a person or as JSON.
+//! The difference between two merged policies, or two texts of a file, for a person or as JSON.
 
 use crate::output::{self, Paint, Style};
 use palisade_policy::{Change, Diagnostic, Direction, Merged, diff, not_enforced};
@@ -48,4 +48,42 @@ pub(super) fn lines(changes: &[Change]) -> String {
         ));
     }
     text
+}
+
+/// A line of a file: kept, removed or added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Line<'t> {
+    pub(crate) sign: char,
+    pub(crate) text: &'t str,
+}
+
+/// How a text that was changed in one place differs, with so many lines around it, or all of them.
+pub(crate) fn in_text<'t>(before: &'t str, after: &'t str, around: Option<usize>) -> Vec<Line<'t>> {
+    let around = around.unwrap_or(usize::MAX);
+    let before: Vec<&str> = before.lines().collect();
+    let after: Vec<&str> = after.lines().collect();
+    let alike = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| {
+        pairs.take_while(|(old, new)| old == new).count()
+    };
+    let head = alike(&mut before.iter().zip(&after));
+    let most = before.len().min(after.len()) - head;
+    let tail = alike(&mut before.iter().rev().zip(after.iter().rev())).min(most);
+    let with = |sign: char| move |text: &&'t str| Line { sign, text };
+    let kept_before = before[head.saturating_sub(around)..head].iter().map(with(' '));
+    let gone = before[head..before.len() - tail].iter().map(with('-'));
+    let new = after[head..after.len() - tail].iter().map(with('+'));
+    let kept_behind = before[before.len() - tail..].iter().take(around).map(with(' '));
+    kept_before.chain(gone).chain(new).chain(kept_behind).collect()
+}
+
+pub(crate) fn painted(lines: &[Line<'_>], paint: Paint) -> String {
+    let line = |line: &Line<'_>| {
+        let style = match line.sign {
+            '-' => Style::Red,
+            '+' => Style::Green,
+            _ => Style::Plain,
+        };
+        paint.with(style, &format!("{}{}", line.sign, escape::text(line.text))) + "\n"
+    };
+    lines.iter().map(line).collect()
 }

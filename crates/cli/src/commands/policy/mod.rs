@@ -1,6 +1,6 @@
 //! `sandbox policy`: read, check, trust, carry over. Nothing here runs a command.
 
-mod changes;
+pub(crate) mod changes;
 mod check;
 mod save;
 mod transfer;
@@ -35,7 +35,7 @@ pub(crate) enum Policy {
         #[arg(long)]
         json: bool,
     },
-    /// Let a project's own policy loosen what it asks to, as long as its content stays the same
+    /// Let a policy file in a project loosen what it asks to, as long as its content stays the same
     Trust(trust::Trust),
     /// Print the merged policy as one document
     Export {

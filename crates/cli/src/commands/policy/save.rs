@@ -1,6 +1,7 @@
 //! `sandbox policy save`: what was answered in a session becomes rules and hosts in a policy file.
 
-use crate::output::{self, Paint, Style};
+use super::changes;
+use crate::output::{self, Paint};
 use clap::{Args, ValueEnum};
 use palisade_ask::Store;
 use palisade_record::escape;
@@ -16,6 +17,9 @@ Examples:
   sandbox policy save                        answers of the last session, for this user
   sandbox policy save --to project --dry-run
   sudo sandbox policy save --to organisation --session ID";
+
+/// How many lines around a change are shown.
+const AROUND: usize = 2;
 
 #[derive(Args, Debug)]
 #[command(after_help = DETAILS)]
@@ -75,7 +79,8 @@ fn tell(change: &Change, is_dry: bool) -> anyhow::Result<()> {
     if change.added.is_empty() {
         return output::print(&format!("{shown} says all of it already"));
     }
-    output::print(&difference(change, Paint::for_stdout()))?;
+    let lines = changes::in_text(&change.before, &change.after, Some(AROUND));
+    output::print(&changes::painted(&lines, Paint::for_stdout()))?;
     if is_dry {
         return output::print(&format!("nothing was written to {shown}"));
     }
@@ -87,36 +92,4 @@ fn tell(change: &Change, is_dry: bool) -> anyhow::Result<()> {
         }
     };
     output::print(&format!("written to {shown}{trust}"))
-}
-
-/// How many lines around a change are shown.
-const AROUND: usize = 2;
-
-/// What was added, with the lines around it: the file differs in one place only.
-fn difference(change: &Change, paint: Paint) -> String {
-    let before: Vec<&str> = change.before.lines().collect();
-    let after: Vec<&str> = change.after.lines().collect();
-    let alike = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| {
-        pairs.take_while(|(old, new)| old == new).count()
-    };
-    let head = alike(&mut before.iter().zip(&after));
-    let most = before.len().min(after.len()) - head;
-    let tail = alike(&mut before.iter().rev().zip(after.iter().rev())).min(most);
-    let line = |sign: &str, style, text: &str| {
-        paint.with(style, &format!("{sign}{}", escape::text(text))) + "\n"
-    };
-    let mut text = String::new();
-    for kept in &before[head.saturating_sub(AROUND)..head] {
-        text += &line(" ", Style::Plain, kept);
-    }
-    for gone in &before[head..before.len() - tail] {
-        text += &line("-", Style::Red, gone);
-    }
-    for new in &after[head..after.len() - tail] {
-        text += &line("+", Style::Green, new);
-    }
-    for kept in before[before.len() - tail..].iter().take(AROUND) {
-        text += &line(" ", Style::Plain, kept);
-    }
-    text
 }

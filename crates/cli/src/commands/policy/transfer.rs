@@ -5,7 +5,7 @@ use crate::args::PolicyArgs;
 use crate::output;
 use crate::request::policy_request;
 use clap::{Args, ValueEnum};
-use palisade_policy::{Diagnostic, PolicyDocument, not_enforced};
+use palisade_policy::{Diagnostic, PolicyDocument, Trust, not_enforced};
 use palisade_session::config::{self, DocumentFile, PolicyRequest, Supposing, Target};
 use palisade_session::{Caller, SessionError};
 use std::path::PathBuf;
@@ -59,7 +59,7 @@ impl Import {
             Owner::Project => Target::Project,
         };
         let path = config::free_place(&caller, target)?;
-        let converted = DocumentFile { path: path.clone(), text: text.clone() };
+        let converted = DocumentFile::supposed(path.clone(), text.clone());
         let supposing = match target {
             Target::User => Supposing::User(converted),
             Target::Project => Supposing::ProjectFile(converted),
@@ -112,7 +112,8 @@ fn refused_in_use(
     for tool in std::iter::once(None).chain(tools.map(Some)) {
         let mut request = PolicyRequest { tool, ..request.clone() };
         request.files.push(source.path.clone());
-        let complaints = match config::load(caller, &request) {
+        let trusted = Supposing::Writable(Trust::Trusted);
+        let complaints = match config::load_supposing(caller, &request, Some(&trusted)) {
             Ok(loaded) => not_enforced(&loaded.merged),
             Err(SessionError::Policy(complaints)) => complaints,
             Err(other) => return Err(other.into()),
@@ -133,7 +134,9 @@ impl Diff {
         let mut request = policy_request(&caller, &self.policy)?;
         let before = config::load(&caller, &request)?;
         request.files.push(self.file);
-        let after = config::load(&caller, &request)?;
+        // What it asks for, wherever it lies.
+        let trusted = Supposing::Writable(Trust::Trusted);
+        let after = config::load_supposing(&caller, &request, Some(&trusted))?;
         changes::show(&before.merged, &after.merged, self.json)
     }
 }

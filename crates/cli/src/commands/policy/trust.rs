@@ -1,4 +1,5 @@
-//! `sandbox policy trust`: shows what a project's file would loosen, asks, and remembers its content.
+//! `sandbox policy trust`: shows what a file that commands could have written would loosen, asks, and remembers its
+//! content.
 
 use super::changes;
 use crate::output;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Trust {
-    /// A project's directory; the one you are in if left out
+    /// A project's directory, or a policy file in one; the project you are in if left out
     project: Option<PathBuf>,
     /// Trust it no longer
     #[arg(long, conflicts_with = "yes")]
@@ -36,10 +37,8 @@ impl Trust {
         if self.list {
             return list(&store, self.json);
         }
-        let request = PolicyRequest { project: self.project, ..PolicyRequest::default() };
-        let Some(file) = config::project_document(&caller, &request)? else {
-            bail!("this project has no policy of its own (.palisade/policy.yaml)");
-        };
+        let trusted = Trusted::of(&caller, self.project)?;
+        let file = trusted.read(&caller)?;
         let shown = file.path.display();
         if self.revoke {
             if !store.revoke(&file.path) {
@@ -51,13 +50,12 @@ impl Trust {
         if store.is_trusted(&file.path, &file.text) {
             return output::print(&format!("{shown} is trusted already, as it is now"));
         }
-        output::print(&what_it_does(&caller, &request)?)?;
+        output::print(&trusted.what_it_does(&caller)?)?;
         if !self.yes && !confirmed(&file)? {
             bail!("{shown} stays untrusted");
         }
         // What was shown is what is trusted: the file may have changed while the question stood.
-        let now = config::project_document(&caller, &request)?;
-        if now.is_none_or(|now| now.text != file.text) {
+        if trusted.read(&caller).map_or(true, |now| now.text != file.text) {
             bail!("{shown} changed meanwhile; look again");
         }
         store.trust(&file.path, &file.text);
@@ -66,23 +64,69 @@ impl Trust {
     }
 }
 
-fn what_it_does(caller: &Caller, request: &PolicyRequest) -> anyhow::Result<String> {
-    let load =
-        |standing| config::load_supposing(caller, request, Some(&Supposing::Project(standing)));
-    let before = load(Standing::Untrusted)?;
-    let after = match load(Standing::Trusted) {
-        Ok(after) => after,
-        Err(SessionError::Policy(complaints)) => {
-            return Ok(complaints.iter().map(changes::refusal).collect());
+/// What is to be trusted.
+enum Trusted {
+    /// The project's own policy.
+    Project(PolicyRequest),
+    /// One in the user's place.
+    File(PathBuf, PolicyRequest),
+}
+
+impl Trusted {
+    fn of(caller: &Caller, named: Option<PathBuf>) -> anyhow::Result<Self> {
+        let Some(path) = named.as_ref().filter(|path| path.is_file()) else {
+            return Ok(Self::Project(PolicyRequest { project: named, ..PolicyRequest::default() }));
+        };
+        let path = std::path::absolute(path)?;
+        let is_projects = config::project_document(caller, &PolicyRequest::default())
+            .ok()
+            .flatten()
+            .is_some_and(|file| path.canonicalize().is_ok_and(|path| path == file.path));
+        if is_projects {
+            return Ok(Self::Project(PolicyRequest::default()));
         }
-        Err(other) => return Err(other.into()),
-    };
-    let changes = changes::lines(&diff(&before.merged, &after.merged));
-    Ok(if changes.is_empty() {
-        "trusting it changes nothing now: it only tightens\n".to_owned()
-    } else {
-        format!("trusting it would change:\n{changes}")
-    })
+        if !config::could_be_written(caller, &path) {
+            bail!("{} needs no trust: no run can write it", path.display());
+        }
+        // The user's own is read anyway.
+        let is_own = path.starts_with(&caller.places.user);
+        let files = if is_own { Vec::new() } else { vec![path.clone()] };
+        Ok(Self::File(path, PolicyRequest { files, ..PolicyRequest::default() }))
+    }
+
+    fn read(&self, caller: &Caller) -> anyhow::Result<DocumentFile> {
+        match self {
+            Self::File(path, _) => Ok(config::read(path)?),
+            Self::Project(request) => match config::project_document(caller, request)? {
+                Some(file) => Ok(file),
+                None => bail!("this project has no policy of its own (.palisade/policy.yaml)"),
+            },
+        }
+    }
+
+    fn what_it_does(&self, caller: &Caller) -> anyhow::Result<String> {
+        let load = |standing| {
+            let (request, supposing) = match self {
+                Self::Project(request) => (request, Supposing::Project(standing)),
+                Self::File(_, request) => (request, Supposing::Writable(standing)),
+            };
+            config::load_supposing(caller, request, Some(&supposing))
+        };
+        let before = load(Standing::Untrusted)?;
+        let after = match load(Standing::Trusted) {
+            Ok(after) => after,
+            Err(SessionError::Policy(complaints)) => {
+                return Ok(complaints.iter().map(changes::refusal).collect());
+            }
+            Err(other) => return Err(other.into()),
+        };
+        let changes = changes::lines(&diff(&before.merged, &after.merged));
+        Ok(if changes.is_empty() {
+            "trusting it changes nothing now: it only tightens\n".to_owned()
+        } else {
+            format!("trusting it would change:\n{changes}")
+        })
+    }
 }
 
 fn confirmed(file: &DocumentFile) -> anyhow::Result<bool> {

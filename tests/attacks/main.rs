@@ -9,6 +9,7 @@
 
 mod answering;
 mod attributes;
+mod audit;
 mod egress;
 mod egress_http;
 mod egress_nat;

@@ -255,6 +255,7 @@ impl Hardening {
             mount_flags: true,
             private_mounts: true,
             escaped_text: true,
+            audit_budgets: true,
         }
     }
 }

@@ -56,6 +56,8 @@ pub enum Layer {
     BoundedQuestions,
     /// Names from inside are spelt out before a person sees them.
     EscapedText,
+    /// Each kind of event has its own room in the audit log: a flood of one hides no other.
+    AuditBudgets,
     /// Credentials are left out of the settings that are carried in.
     FilteredSettings,
     /// Names and ports on the way out are judged by rules: connections, look-ups, redirects.
@@ -73,7 +75,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 37] = [
         Self::MountView,
         Self::ReadOnlyMounts,
         Self::MountFlags,
@@ -103,6 +105,7 @@ impl Layer {
         Self::KnownCallers,
         Self::BoundedQuestions,
         Self::EscapedText,
+        Self::AuditBudgets,
         Self::FilteredSettings,
         Self::EgressRules,
         Self::AddressCheck,
@@ -144,6 +147,7 @@ impl Layer {
             Self::KnownCallers => "known-callers",
             Self::BoundedQuestions => "bounded-questions",
             Self::EscapedText => "escaped-text",
+            Self::AuditBudgets => "audit-budgets",
             Self::FilteredSettings => "filtered-settings",
             Self::EgressRules => "egress-rules",
             Self::AddressCheck => "address-check",

@@ -64,6 +64,7 @@ fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer) {
         Layer::OutputCap => plan.max_output = None,
         Layer::Timer => plan.timeout_ms = None,
         Layer::EscapedText => plan.hardening.escaped_text = false,
+        Layer::AuditBudgets => plan.hardening.audit_budgets = false,
         Layer::KnownCallers | Layer::BoundedQuestions => {
             if let Some(gate) = &mut plan.gate {
                 answer_anybody(gate, layer);

@@ -576,4 +576,6 @@ pub struct Hardening {
     pub private_mounts: bool,
     /// Names from inside are spelt out before a person sees them.
     pub escaped_text: bool,
+    /// Each kind of event has its own room in the audit log, and the first grant of a path is always in it.
+    pub audit_budgets: bool,
 }

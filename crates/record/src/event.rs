@@ -85,6 +85,8 @@ pub enum Kind {
     ApprovalRecorded(Approval),
     /// Something outside the view was touched and decided about (GATE-1).
     AccessDecided(Box<AccessDecided>),
+    /// Events that came too fast to be recorded one by one.
+    EventsSummed(Box<EventsSummed>),
     /// A way out was tried, and judged before a byte of it went (NET-7).
     NetworkAttempt(Box<NetworkAttempt>),
     ConnectionClosed(Box<ConnectionClosed>),
@@ -105,6 +107,7 @@ impl Kind {
             | Kind::SignalForwarded(_) => LogLevel::Info,
             Kind::AccessDecided(decided) if decided.decision == Decision::Allowed => LogLevel::Info,
             Kind::HostDecided(decided) if decided.decision == Decision::Allowed => LogLevel::Info,
+            Kind::EventsSummed(sum) if sum.decision == Decision::Allowed => LogLevel::Info,
             Kind::NetworkAttempt(attempt) if attempt.action.is_allowed() => LogLevel::Info,
             Kind::NameQueried(queried) if queried.is_ordinary() => LogLevel::Info,
             Kind::ConnectionClosed(_) => LogLevel::Info,
@@ -112,6 +115,7 @@ impl Kind {
             | Kind::ResourceLimitExceeded(_)
             | Kind::SyscallBlocked(_)
             | Kind::AccessDecided(_)
+            | Kind::EventsSummed(_)
             | Kind::NetworkAttempt(_)
             | Kind::NameQueried(_)
             | Kind::HostDecided(_)
@@ -264,6 +268,28 @@ pub struct AccessDecided {
     pub question: Option<u64>,
     /// From the first touch to the decision.
     pub latency_us: u64,
+}
+
+/// How many events of one kind were not recorded by themselves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventsSummed {
+    /// `access`, `protected-write`, `execution` or `blocked-call`; `unreported` for refused calls of which no details
+    /// are known.
+    pub what: String,
+    pub decision: Decision,
+    /// Who or what decided, as in the events themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    pub count: u64,
+    /// How many of them were questions.
+    #[serde(default)]
+    pub questions: u64,
+    /// Of the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_path: Option<String>,
+    /// From the first to the last.
+    pub duration_ms: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -246,7 +246,20 @@ fn what_was_looked_up_carried_and_decided_has_names_and_levels() {
         duration_ms: 3,
         count: 1,
     }));
+    let summed = |decision| {
+        Kind::EventsSummed(Box::new(EventsSummed {
+            what: "access".to_owned(),
+            decision,
+            source: Some("rule".to_owned()),
+            count: 3,
+            questions: 0,
+            last_path: None,
+            duration_ms: 9,
+        }))
+    };
     let table = [
+        (summed(Decision::Allowed), "EVENTS_SUMMED", "INFO"),
+        (summed(Decision::Denied), "EVENTS_SUMMED", "WARN"),
         (queried("NOERROR", None), "NAME_QUERIED", "INFO"),
         (queried("NOERROR", Some("too random")), "NAME_QUERIED", "WARN"),
         (queried("NXDOMAIN", None), "NAME_QUERIED", "WARN"),

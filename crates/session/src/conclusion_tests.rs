@@ -1,6 +1,7 @@
 use super::conclude;
 use crate::incidents::Incidents;
 use crate::limits::Tally;
+use crate::log_budget::Excess;
 use crate::output::{Capped, Lost, Stream};
 use crate::supervise::{Ended, Killed};
 use palisade_launch::Ending;
@@ -19,7 +20,7 @@ fn ended(ending: Option<Ending>, killed: Option<Killed>) -> Ended {
         forwarded: Vec::new(),
         forwarded_beyond: 0,
         tally: Tally::default(),
-        incidents: Incidents::default(),
+        incidents: Incidents::new(None, Excess::Summed),
         touched: crate::gate::Touched::default(),
         private_home: None,
         went_out: None,

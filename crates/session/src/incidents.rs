@@ -1,8 +1,10 @@
 //! What the broker tells of a run: refused calls, protected writes, sockets left on the host (SYS-2).
 //!
 //! Counts everything and keeps a bounded part of it, so that a flood of attempts can fill neither the log
-//! nor the memory; says when there were too many suspicious ones.
+//! nor the memory; says when there were too many suspicious ones. Each kind has a budget of its own in the audit log, and
+//! the first of each path or call is recorded whatever came before it (AUD-2).
 
+use crate::log_budget::{Excess, LogBudget, Omitted, SumKey};
 use palisade_bpf::{Arch, Profile, SeccompData, table};
 use palisade_broker::{Blocked, Message, NotExecuted, Protected};
 use palisade_plan::model::Seccomp;
@@ -11,29 +13,34 @@ use palisade_record::{
     RefusedExecution, RunReport, Severity, SyscallBlocked,
 };
 use palisade_sys::{Errno, errno_name};
+use std::time::{Duration, Instant};
 
-/// The details of so many of each kind are logged; of the rest the report has the number.
+/// The details of so many of each kind are logged, at first or after a quiet time, and of one more after each `REFILL`.
 const MOST_LOGGED: u64 = 200;
+const REFILL: Duration = Duration::from_millis(500);
 /// So many different paths are told apart.
 const MOST_PATHS: usize = 200;
 /// The key under which files in memory are refused: they could be executed, and are on no list.
 const LISTED_PROGRAMS: &str = "process.allowedExecutables";
 const PROGRAM_IN_MEMORY: &str = "a file in memory";
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Incidents {
     /// So many suspicious attempts end the run.
     limit: Option<u64>,
     /// They know which policy key refuses a call.
     rules: Option<Profile>,
     suspicious: u64,
-    blocked_logged: u64,
-    protected_logged: u64,
+    excess: Excess,
+    blocked_budget: LogBudget,
+    protected_budget: LogBudget,
+    execution_budget: LogBudget,
+    /// For what the broker had no room to tell.
+    lost_budget: LogBudget,
     blocked: Vec<BlockedCalls>,
     protected: Vec<ProtectedWrite>,
     /// Protected writes beyond those in the list.
     protected_beyond: u64,
-    executions_logged: u64,
     executions: Vec<RefusedExecution>,
     /// Refused executions beyond those in the list.
     executions_beyond: u64,
@@ -54,9 +61,51 @@ pub(crate) enum Verdict {
 
 impl Incidents {
     /// Of a run under this filter; of one without there are none.
-    pub(crate) fn new(seccomp: Option<&Seccomp>) -> Self {
-        let limit = seccomp.and_then(|seccomp| seccomp.max_blocked);
-        Self { limit, rules: seccomp.map(|seccomp| seccomp.rules.clone()), ..Self::default() }
+    pub(crate) fn new(seccomp: Option<&Seccomp>, excess: Excess) -> Self {
+        let budget = |burst| LogBudget::new(burst, REFILL, excess);
+        Self {
+            limit: seccomp.and_then(|seccomp| seccomp.max_blocked),
+            rules: seccomp.map(|seccomp| seccomp.rules.clone()),
+            suspicious: 0,
+            excess,
+            blocked_budget: budget(MOST_LOGGED),
+            protected_budget: budget(MOST_LOGGED),
+            execution_budget: budget(MOST_LOGGED),
+            lost_budget: budget(0),
+            blocked: Vec::new(),
+            protected: Vec::new(),
+            protected_beyond: 0,
+            executions: Vec::new(),
+            executions_beyond: 0,
+            sockets: Vec::new(),
+            busy: Vec::new(),
+            lost: 0,
+        }
+    }
+
+    /// When [`Self::take_due`] has something to record.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        self.budgets().into_iter().filter_map(LogBudget::due).min()
+    }
+
+    /// The sums whose time has come, for the audit log.
+    pub(crate) fn take_due(&mut self, now: Instant) -> Vec<Kind> {
+        self.budgets_mut().into_iter().flat_map(|budget| budget.take_due(now)).collect()
+    }
+
+    /// All that was only counted so far.
+    pub(crate) fn take_sums(&mut self) -> Vec<Kind> {
+        self.budgets_mut().into_iter().flat_map(LogBudget::take_all).collect()
+    }
+
+    fn budgets(&self) -> [&LogBudget; 4] {
+        let Self { blocked_budget, protected_budget, execution_budget, lost_budget, .. } = self;
+        [blocked_budget, protected_budget, execution_budget, lost_budget]
+    }
+
+    fn budgets_mut(&mut self) -> [&mut LogBudget; 4] {
+        let Self { blocked_budget, protected_budget, execution_budget, lost_budget, .. } = self;
+        [blocked_budget, protected_budget, execution_budget, lost_budget]
     }
 
     /// Counts a message, and tells `log` what of it belongs in the audit log.
@@ -83,6 +132,8 @@ impl Incidents {
             }
             Message::Lost { count, suspicious } => {
                 self.lost += count;
+                let omitted = Omitted { count, ..omitted("unreported", None, None) };
+                self.lost_budget.add_up(omitted, Instant::now());
                 self.suspicious += suspicious;
                 if self.is_too_many() {
                     return Verdict::TooMany;
@@ -145,8 +196,12 @@ impl Incidents {
             let name = name.to_owned();
             self.count_call(BlockedCalls { name, number, count: 1, suspicious, rule, executable })
         };
-        if self.blocked_logged < MOST_LOGGED {
-            self.blocked_logged += 1;
+        let now = Instant::now();
+        let is_recorded = self.is_always_recorded(is_first) || self.blocked_budget.take(now);
+        if !is_recorded {
+            let source = rule.map_or_else(|| name.to_owned(), str::to_owned);
+            self.blocked_budget.add_up(omitted("blocked-call", Some(source), None), now);
+        } else {
             let errno = errno_name(Errno::from_raw_os_error(errno.into())).to_owned();
             log(Kind::SyscallBlocked(SyscallBlocked {
                 name: name.to_owned(),
@@ -203,14 +258,19 @@ impl Incidents {
     fn not_executed(&mut self, refused: NotExecuted, log: &mut dyn FnMut(Kind)) {
         let NotExecuted { call, path, rule, pid, executable } = refused;
         let (path, executable) = (text(&path), text(&executable));
-        if self.executions_logged < MOST_LOGGED {
-            self.executions_logged += 1;
-            log(violation(pid, &call, &path, &rule));
+        let event = violation(pid, &call, &path, &rule);
+        let source = rule.clone();
+        let refused = RefusedExecution { path: path.clone(), rule, call, executable, count: 1 };
+        let is_first = self.count_execution(refused);
+        let now = Instant::now();
+        if self.is_always_recorded(is_first) || self.execution_budget.take(now) {
+            log(event);
+        } else {
+            self.execution_budget.add_up(omitted("execution", Some(source), Some(path)), now);
         }
-        self.count_execution(RefusedExecution { path, rule, call, executable, count: 1 });
     }
 
-    /// Whether it is the first of its path.
+    /// Whether it is the first of its path, of those that are told apart.
     fn count_execution(&mut self, refused: RefusedExecution) -> bool {
         let is_full = self.executions.len() >= MOST_PATHS;
         let is_like = |known: &&mut RefusedExecution| {
@@ -221,7 +281,10 @@ impl Incidents {
                 known.count += 1;
                 return false;
             }
-            None if is_full => self.executions_beyond += 1,
+            None if is_full => {
+                self.executions_beyond += 1;
+                return false;
+            }
             None => self.executions.push(refused),
         }
         true
@@ -230,20 +293,41 @@ impl Incidents {
     fn protected(&mut self, protected: Protected, log: &mut dyn FnMut(Kind)) {
         let Protected { call, path, rule, why, pid, executable } = protected;
         let (path, executable) = (text(&path), text(&executable));
-        if self.protected_logged < MOST_LOGGED {
-            self.protected_logged += 1;
-            log(violation(pid, &call, &path, &rule));
-        }
+        let event = violation(pid, &call, &path, &rule);
+        let omitted = omitted("protected-write", Some(rule.clone()), Some(path.clone()));
         let is_full = self.protected.len() >= MOST_PATHS;
         let mut known = self.protected.iter_mut();
-        match known.find(|known| known.path == path && known.rule == rule) {
-            Some(known) => known.count += 1,
-            None if is_full => self.protected_beyond += 1,
+        let is_first = match known.find(|known| known.path == path && known.rule == rule) {
+            Some(known) => {
+                known.count += 1;
+                false
+            }
+            None if is_full => {
+                self.protected_beyond += 1;
+                false
+            }
             None => {
                 self.protected.push(ProtectedWrite { path, rule, why, call, executable, count: 1 });
+                true
             }
+        };
+        let now = Instant::now();
+        if self.is_always_recorded(is_first) || self.protected_budget.take(now) {
+            log(event);
+        } else {
+            self.protected_budget.add_up(omitted, now);
         }
     }
+
+    /// Whether it is recorded whatever its budget says.
+    fn is_always_recorded(&self, is_first: bool) -> bool {
+        is_first && self.excess == Excess::Summed
+    }
+}
+
+fn omitted(what: &'static str, source: Option<String>, path: Option<String>) -> Omitted {
+    let key = SumKey { what, is_allowed: false, source };
+    Omitted { key, path, count: 1, was_asked: false }
 }
 
 fn violation(pid: u32, call: &str, path: &str, rule: &str) -> Kind {

@@ -29,7 +29,7 @@ fn protected(path: &str) -> Message {
 /// Proves: SYS-2 logged, SYS-2 patterns
 #[test]
 fn a_refused_call_is_logged_whole_and_a_suspicious_one_alerts_once() {
-    let mut incidents = Incidents::new(None);
+    let mut incidents = Incidents::new(None, Excess::Summed);
     let mut logged = Vec::new();
     for _ in 0..3 {
         let verdict =
@@ -52,7 +52,7 @@ fn a_refused_call_is_logged_whole_and_a_suspicious_one_alerts_once() {
 /// Proves: SYS-2 repeated
 #[test]
 fn only_suspicious_calls_count_towards_the_end() {
-    let mut incidents = Incidents { limit: Some(2), ..Incidents::default() };
+    let mut incidents = Incidents { limit: Some(2), ..Incidents::new(None, Excess::Summed) };
     let mut hear = |suspicious| incidents.hear(blocked(1, suspicious), &mut |_| ());
     assert_eq!(hear(false), Verdict::GoOn);
     assert_eq!(hear(false), Verdict::GoOn);
@@ -60,22 +60,49 @@ fn only_suspicious_calls_count_towards_the_end() {
     assert_eq!(hear(true), Verdict::TooMany);
 }
 
+/// Proves: AUD-2 sums
 #[test]
 fn a_flood_is_counted_and_not_kept() {
-    let mut incidents = Incidents::new(None);
+    let mut incidents = Incidents::new(None, Excess::Summed);
     let mut logged = 0;
     for round in 0..1000 {
         incidents.hear(protected(&format!("/p/{round}/.envrc")), &mut |_| logged += 1);
         incidents.hear(blocked(1, false), &mut |_| logged += 1);
     }
+    let summed: u64 = incidents.take_sums().iter().map(count_of).sum();
     let mut report = RunReport::begin(
         "s",
         &["x"],
         palisade_record::Versions { palisade: String::new(), kernel: String::new() },
     );
     incidents.report(&mut report);
-    assert_eq!(logged, 2 * MOST_LOGGED);
+    // The first of each path is recorded beside the budget.
+    let paths = u64::try_from(MOST_PATHS).unwrap();
+    assert!((2 * MOST_LOGGED..=2 * MOST_LOGGED + paths + 9).contains(&logged), "{logged}");
+    assert_eq!(logged + summed, 2000);
     assert_eq!(report.protected_writes.len(), MOST_PATHS);
     assert_eq!(report.blocked_calls[0].count, 1000);
     assert!(report.notes.iter().any(|note| note.starts_with("800 more")), "{:?}", report.notes);
+}
+
+fn count_of(kind: &Kind) -> u64 {
+    match kind {
+        Kind::EventsSummed(sum) => sum.count,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Proves: AUD-2 separate-budgets
+#[test]
+fn a_refusal_repeated_for_ever_hides_neither_another_name_nor_another_kind() {
+    let mut incidents = Incidents::new(None, Excess::Summed);
+    for _ in 0..2000 {
+        incidents.hear(protected("/p/.envrc"), &mut |_| ());
+        incidents.hear(blocked(1, false), &mut |_| ());
+    }
+    for message in [protected("/p/.git/config"), blocked(2, false)] {
+        let mut logged = 0;
+        incidents.hear(message, &mut |_| logged += 1);
+        assert_eq!(logged, 1);
+    }
 }

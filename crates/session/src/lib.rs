@@ -24,6 +24,7 @@ mod journal;
 pub mod layers_off;
 pub mod learn;
 mod limits;
+mod log_budget;
 mod normalize;
 mod output;
 mod places;

@@ -17,6 +17,7 @@ use crate::gate::Gate;
 use crate::incidents::Incidents;
 use crate::journal::Journal;
 use crate::limits::Limits;
+use crate::log_budget::Excess;
 use crate::normalize;
 use crate::output::Outputs;
 use crate::reporting::{self, word};
@@ -287,7 +288,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     }
     let outputs = Outputs::of(running.take_outputs(), plan.max_output)?;
     release_streams();
-    let incidents = Incidents::new(plan.seccomp.as_ref());
+    let incidents = Incidents::new(plan.seccomp.as_ref(), Excess::of(plan));
     let stores = Stores::new(caller);
     let asking = Asking::new(asking::Setting {
         session: report.session_id.clone(),

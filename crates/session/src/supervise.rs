@@ -276,6 +276,7 @@ impl<'p> Watch<'p> {
             }
             let turn = self.turn();
             if turn.is_err() {
+                self.sum_up();
                 // What led to it is what somebody will look for.
                 log(self.take_unlogged())?;
             }
@@ -300,6 +301,7 @@ impl<'p> Watch<'p> {
         // What was told before the last of them died; nobody is left to tell more.
         self.hear_broker(usize::MAX)?;
         self.close_way_out();
+        self.sum_up();
         if !self.unlogged.is_empty() {
             log(self.take_unlogged())?;
         }
@@ -349,8 +351,15 @@ impl<'p> Watch<'p> {
         self.running.group().map(Group::directories).unwrap_or_default()
     }
 
+    /// What was only counted so far comes into the log: nothing more is counted.
+    fn sum_up(&mut self) {
+        self.unlogged.extend(self.incidents.take_sums());
+        self.unlogged.extend(self.gate.as_mut().map(Gate::take_sums).unwrap_or_default());
+    }
+
     fn turn(&mut self) -> Result<Turn, SessionError> {
         self.enforce_clock()?;
+        self.unlogged.extend(self.incidents.take_due(Instant::now()));
         if self.started {
             self.take_terminal()?;
         }
@@ -512,8 +521,10 @@ impl<'p> Watch<'p> {
         let until_gate = self.gate.as_ref().and_then(Gate::patience);
         let until_answer = self.asking.patience();
         let until_limits = self.limits.patience();
+        let until_sums =
+            self.incidents.next_due().map(|due| due.saturating_duration_since(Instant::now()));
         let until_herald = self.herald.as_ref().and_then(Herald::patience);
-        let asked = [until_gate, until_answer];
+        let asked = [until_gate, until_answer, until_sums];
         let all = [until_deadline, until_look, until_limits, until_herald].into_iter().chain(asked);
         all.flatten().min()
     }

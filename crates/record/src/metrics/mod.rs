@@ -63,14 +63,16 @@ impl Metrics {
                     Decision::Allowed => "allowed",
                     Decision::Denied => "denied",
                 };
-                let source = match decided.source.as_str() {
-                    "nobody" => "nobody-to-ask",
-                    "on_ask" => "on-ask",
-                    source => source,
-                };
-                self.count(&table::DECISIONS, &[decision, source], 1);
+                self.count(&table::DECISIONS, &[decision, source_of(&decided.source)], 1);
                 if decided.question.is_some() {
                     self.count(&table::QUESTIONS, &[], 1);
+                }
+            }
+            Kind::EventsSummed(sum) if sum.what == "access" => {
+                let source = source_of(sum.source.as_deref().unwrap_or_default());
+                self.count(&table::DECISIONS, &[&word(&sum.decision), source], sum.count);
+                if sum.questions > 0 {
+                    self.count(&table::QUESTIONS, &[], sum.questions);
                 }
             }
             Kind::NetworkAttempt(attempt) => {
@@ -94,8 +96,8 @@ impl Metrics {
                     self.count(&table::QUESTIONS, &[], 1);
                 }
             }
-            // Of these the log holds the first ones only; the report counts all.
-            Kind::PolicyViolation(_) | Kind::SyscallBlocked(_) => {}
+            // Of these the log may hold a part only; the report counts all.
+            Kind::PolicyViolation(_) | Kind::SyscallBlocked(_) | Kind::EventsSummed(_) => {}
             Kind::SandboxEntered(_)
             | Kind::SandboxValidated(_)
             | Kind::SandboxExecuted(_)
@@ -199,6 +201,15 @@ fn word(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word.to_lowercase(),
         _ => String::new(),
+    }
+}
+
+/// One word for each source, whoever recorded it.
+fn source_of(recorded: &str) -> &str {
+    match recorded {
+        "nobody" => "nobody-to-ask",
+        "on_ask" => "on-ask",
+        source => source,
     }
 }
 

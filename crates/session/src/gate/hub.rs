@@ -9,8 +9,10 @@ mod outcome;
 
 use super::grants::Grants;
 use super::inquiry::{Found, Inquiry, Need, Stage};
+use super::records::AccessRecords;
 use super::tally::Tally;
 use crate::asking::Moment;
+use crate::log_budget::Excess;
 use crate::process::{Held, Known};
 use palisade_ask::{Answer, Decided, Lifetime, Now, QuestionId, Queue, Source};
 use palisade_broker::{Reply, Touch};
@@ -33,7 +35,7 @@ pub(super) enum Action {
     Keeper(Ask),
     Broker(Reply, Option<OwnedFd>),
     /// For the audit log.
-    Record(Box<palisade_record::AccessDecided>),
+    Record(palisade_record::Kind),
     /// People should see this question.
     Opened(QuestionId),
     /// More calls wait for this question.
@@ -83,10 +85,16 @@ pub(super) struct Hub<'p> {
     next_token: u64,
     pub(super) actions: VecDeque<Action>,
     pub(super) tally: Tally,
+    pub(super) records: AccessRecords,
 }
 
 impl<'p> Hub<'p> {
-    pub(super) fn new(gate: &'p Gate, home: Option<PathBuf>, rules: Vec<Rule>) -> Self {
+    pub(super) fn new(
+        gate: &'p Gate,
+        home: Option<PathBuf>,
+        rules: Vec<Rule>,
+        excess: Excess,
+    ) -> Self {
         Self {
             gate,
             home,
@@ -105,6 +113,7 @@ impl<'p> Hub<'p> {
             next_token: 1,
             actions: VecDeque::new(),
             tally: Tally::default(),
+            records: AccessRecords::new(excess),
         }
     }
 
@@ -242,11 +251,12 @@ impl<'p> Hub<'p> {
     /// What time alone changes.
     pub(super) fn pass(&mut self, now: Now) {
         self.grants.pass(now.monotonic, &mut self.actions);
+        self.actions.extend(self.records.take_due(now.monotonic).into_iter().map(Action::Record));
     }
 
     /// When [`Self::pass`] has something to do next.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
-        self.grants.next_end()
+        self.grants.next_end().into_iter().chain(self.records.next_due()).min()
     }
 
     /// The keeper died or is stuck: what waited for it is denied. What was granted stays.

@@ -57,7 +57,7 @@ impl<'g> Scene<'g> {
     fn with_rules(gate: &'g Gate, rules: Vec<Rule>) -> Self {
         let home = Some("/home/u".into());
         let queue = Queue::new("s", gate.most_questions);
-        Self { hub: Hub::new(gate, home, rules), queue, people: People::Present }
+        Self { hub: Hub::new(gate, home, rules, Excess::Summed), queue, people: People::Present }
     }
 
     fn touch(&mut self, touch: Touch) {

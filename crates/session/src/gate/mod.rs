@@ -6,11 +6,13 @@
 mod grants;
 mod hub;
 mod inquiry;
+mod records;
 mod tally;
 mod verdict;
 
 use crate::asking::{Asking, People};
 use crate::error::SessionError;
+use crate::log_budget::Excess;
 use crate::stores::Stores;
 use crate::terminal::HostTerminal;
 pub(crate) use grants::is_library;
@@ -71,7 +73,7 @@ impl<'p> Gate<'p> {
         stores: Stores,
     ) -> Option<Self> {
         let gate = plan.gate.as_ref()?;
-        let hub = Hub::new(gate, home, rules);
+        let hub = Hub::new(gate, home, rules, Excess::of(plan));
         Some(Self {
             plan,
             hub,
@@ -156,7 +158,7 @@ impl<'p> Gate<'p> {
                 Action::Broker(reply, file) => {
                     running.reply(reply, file.as_ref().map(|file| file.as_fd()))?;
                 }
-                Action::Record(event) => log(Kind::AccessDecided(event)),
+                Action::Record(event) => log(event),
                 Action::Opened(id) => asking.opened(id),
                 Action::Joined(id) => asking.changed(id),
                 Action::Closed(decided) => asking.closed(&decided, terminal),
@@ -177,6 +179,11 @@ impl<'p> Gate<'p> {
         let deadlines = [self.hub.next_deadline(), self.keeper_deadline()];
         let deadline = deadlines.into_iter().flatten().min();
         deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// What was only counted so far, for the audit log.
+    pub(crate) fn take_sums(&mut self) -> Vec<Kind> {
+        self.hub.records.take_all()
     }
 
     /// What is left to tell at the end.

@@ -4,27 +4,23 @@ use palisade_record::{RunReport, TouchedPath};
 
 /// So many different paths are told apart, of each kind.
 const MOST_PATHS: usize = 500;
-/// The details of so many decisions are logged.
-const MOST_LOGGED: u64 = 1000;
 
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     granted: Vec<TouchedPath>,
     denied: Vec<TouchedPath>,
-    beyond: u64,
+    /// Touches of paths beyond those in the lists.
+    granted_beyond: u64,
+    denied_beyond: u64,
     notes: Vec<String>,
-    logged: u64,
 }
 
 impl Tally {
-    /// Whether one more decision that nobody took in person is logged: their details, too, can be a flood.
-    pub(super) fn may_log(&mut self) -> bool {
-        self.logged += 1;
-        self.logged <= MOST_LOGGED
-    }
-
     pub(super) fn count(&mut self, is_granted: bool, touched: TouchedPath) {
-        let list = if is_granted { &mut self.granted } else { &mut self.denied };
+        let (list, beyond) = match is_granted {
+            true => (&mut self.granted, &mut self.granted_beyond),
+            false => (&mut self.denied, &mut self.denied_beyond),
+        };
         let is_full = list.len() >= MOST_PATHS;
         let mut known = list.iter_mut();
         match known.find(|known| known.path == touched.path && known.access == touched.access) {
@@ -33,7 +29,7 @@ impl Tally {
                 known.by = touched.by;
                 known.executable = touched.executable;
             }
-            None if is_full => self.beyond += 1,
+            None if is_full => *beyond += touched.count,
             None => list.push(touched),
         }
     }
@@ -49,9 +45,13 @@ impl Tally {
         report.granted_paths = self.granted;
         report.denied_paths = self.denied;
         report.notes.extend(self.notes);
-        if self.beyond > 0 {
-            let beyond = self.beyond;
-            report.notes.push(format!("{beyond} more touches of paths outside the view"));
+        for (beyond, decision) in [(self.granted_beyond, "granted"), (self.denied_beyond, "denied")]
+        {
+            if beyond > 0 {
+                report
+                    .notes
+                    .push(format!("{beyond} more accesses outside the view were {decision}"));
+            }
         }
     }
 }

@@ -198,9 +198,8 @@ impl Hub<'_> {
         let Some(found) = &inquiry.found else { return };
         let touched = verdict.touched(found, inquiry, is_secret);
         self.tally.count(verdict.is_allowed, touched);
-        if verdict.by_person() || self.tally.may_log() {
-            let event = verdict.event(found, inquiry, now.monotonic);
-            self.actions.push_back(Action::Record(Box::new(event)));
-        }
+        let event = verdict.event(found, inquiry, now.monotonic);
+        let recorded = self.records.admit(event, verdict.by_person(), now.monotonic);
+        self.actions.extend(recorded.map(Action::Record));
     }
 }

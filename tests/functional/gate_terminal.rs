@@ -137,7 +137,7 @@ fn a_shell_inside_goes_on_after_an_answer_from_elsewhere() {
     tmux.wait_for("y once");
     approve_elsewhere(&world, &["--yes", "1"]);
     tmux.wait_for_line("got: content of wanted");
-    tmux.wait_for("-> allowed once (socket)");
+    tmux.wait_for("-> allowed once (answered elsewhere)");
     tmux.line(&format!("cat {other}"));
     tmux.wait_for(&format!("wants to read {other}"));
     tmux.keys(&["C-c"]);
@@ -211,7 +211,7 @@ fn interpreters_at_their_prompts_wait_and_go_on() {
         tmux.wait_until("a question", |screen| screen.contains("wants to"));
         assert!(tmux.screen().contains(&file), "{}", tmux.screen());
         approve_elsewhere(&world, &["--yes", "1", "--directory"]);
-        tmux.wait_for("-> directory allowed (socket)");
+        tmux.wait_for("-> directory allowed (answered elsewhere)");
         tmux.wait_for_line("CONTENT OF DATA/WANTED");
         tmux.keys(&["C-d"]);
         tmux.expect_status(0);

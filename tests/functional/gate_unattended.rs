@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use palisade_testkit::{Output, World};
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::gate::{Client, asking, hidden};
+use crate::gate::{Client, asking, hidden, socket_directory};
+use crate::inside::eventually;
 
 fn run(world: &World, flags: &[&str], command: &[&str]) -> Output {
     world.sandbox_run(flags, command).run()
@@ -89,4 +91,27 @@ fn static_mode_asks_nobody() {
     let waiting = run(&world, &["--mode", "static", "--on-ask", "wait"], &["cat", &file]);
     waiting.assert_code(126);
     assert!(waiting.err().contains("nothing is asked in this run"), "{}", waiting.err());
+}
+
+/// Whoever could answer goes away while a question is open: it is denied like one that nobody could ever have answered.
+///
+/// Proves: GATE-5 nobody-to-ask
+#[test]
+fn a_question_does_not_wait_for_an_approver_that_quit() {
+    let world = World::new();
+    let file = hidden(&world, "wanted");
+    let watch = world.sandbox(["approve", "--json", "--watch"]).spawn();
+    eventually("an approver", || socket_directory(&world).join("approver.lock").exists());
+    let run = world.sandbox_run(["--on-ask", "ask"], ["cat", &file]).spawn();
+    watch.wait_for_stdout("\"event.fs_request\"");
+    watch.signal(Signal::TERM);
+    let _ended = watch.wait();
+    let before = Instant::now();
+    let output = run.wait();
+    output.assert_code(1);
+    assert!(output.err().contains("No such file"), "{}", output.err());
+    assert!(before.elapsed() < palisade_testkit::patiently(Duration::from_secs(30)));
+    let denied = listed(&output, "deniedPaths");
+    assert_eq!(denied[0]["path"], file.as_str());
+    assert!(denied[0]["by"].as_str().unwrap().contains("nobody"), "{denied:?}");
 }

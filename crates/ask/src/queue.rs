@@ -1,6 +1,6 @@
 //! The one queue: whoever wants to know puts a question in, whoever answers first decides.
 //!
-//! It does nothing itself, and it is bounded: what finds no room is to be denied. Silence is a no.
+//! It does nothing itself, and it is bounded: what finds no room is to be denied. What nobody answers in time is denied.
 
 use crate::answer::{Answer, AnswerError, Lifetime, Scope, Source};
 use crate::question::{FileSubject, NewQuestion, Now, Question, QuestionId, Subject};

@@ -38,8 +38,8 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "VIEW", help_heading = ISOLATION)]
     pub(crate) view: Option<String>,
 
-    /// What happens at the first touch of something not granted: ask (the default: whoever
-    /// is there; nobody means no), wait (until somebody answers), deny, or allow (all but secrets)
+    /// What happens when the command uses a path that is not granted: ask (in the terminal or `sandbox approve`; deny if
+    /// nobody can be asked; the default), wait (until somebody answers), deny, or allow (reading; all but secrets)
     #[arg(long, value_name = "WORD", help_heading = ISOLATION)]
     pub(crate) on_ask: Option<String>,
 

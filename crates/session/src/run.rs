@@ -296,6 +296,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
         command: report.command.join(" "),
         project,
         most_questions: plan.gate.as_ref().map_or(MOST_QUESTIONS, |gate| gate.most_questions),
+        on_ask: plan.on_ask,
     });
     let gate = Gate::of(plan, rules, caller.facts.home.clone(), stores.clone());
     let way_out = WayOut::of(plan, egress, stores.clone());

@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 
 /// How often to look whether a full-screen program has given the terminal back, or an approver came.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// How long nobody has to be there before open questions are denied: an approver may be started again at once.
+const NOBODY_FOR: Duration = Duration::from_secs(1);
 
 /// Whether somebody could answer a question now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +73,8 @@ pub(crate) struct Setting {
     pub(crate) project: PathBuf,
     /// Open at once.
     pub(crate) most_questions: usize,
+    /// What happens to a question that nobody is there to answer.
+    pub(crate) on_ask: OnAsk,
 }
 
 /// A client wants the session's answers kept.
@@ -93,6 +97,9 @@ pub(crate) struct Asking {
     saves: Vec<SaveWish>,
     /// Whether the title of the terminal says that a question waits.
     is_in_title: bool,
+    /// Since when nobody is there who could answer what is open, and when that was looked for last.
+    deserted_since: Option<Instant>,
+    looked_at: Option<Instant>,
     /// For standard error.
     notices: Vec<String>,
     /// For the report.
@@ -110,6 +117,8 @@ impl Asking {
             decided: VecDeque::new(),
             saves: Vec::new(),
             is_in_title: false,
+            deserted_since: None,
+            looked_at: None,
             notices: Vec::new(),
             notes: Vec::new(),
         }
@@ -142,10 +151,39 @@ impl Asking {
         }
     }
 
-    /// What time alone decides.
-    pub(crate) fn pass(&mut self) {
-        let expired = self.queue.expire(Now::read());
+    /// What time alone decides, and what nobody is left to answer.
+    pub(crate) fn pass(&mut self, terminal: Option<&HostTerminal>) {
+        let now = Now::read();
+        let expired = self.queue.expire(now);
         self.decided.extend(expired);
+        if self.is_deserted(terminal, now.monotonic) {
+            let open: Vec<QuestionId> = self.queue.open().map(|question| question.id).collect();
+            let no = Answer::Deny { lifetime: Lifetime::Once };
+            for id in open {
+                let decided = self.queue.answer(id, no, &Source::NobodyToAsk, now);
+                self.decided.extend(decided.unwrap_or_default());
+            }
+        }
+    }
+
+    /// Whether questions are open and whoever could answer them is gone: with `onAsk: ask` they are then denied, as if
+    /// nobody had been there from the start.
+    fn is_deserted(&mut self, terminal: Option<&HostTerminal>, now: Instant) -> bool {
+        if self.queue.is_empty() || self.setting.on_ask != OnAsk::Ask {
+            self.deserted_since = None;
+            return false;
+        }
+        // It is looked for in the file system.
+        if self.looked_at.is_none_or(|looked| now >= looked + LOOK_AGAIN) {
+            self.looked_at = Some(now);
+            match self.people(terminal, self.setting.on_ask) {
+                People::Present => self.deserted_since = None,
+                People::Nobody => {
+                    self.deserted_since.get_or_insert(now);
+                }
+            }
+        }
+        self.deserted_since.is_some_and(|since| now >= since + NOBODY_FOR)
     }
 
     /// An answer that is to be carried out by who asked.
@@ -301,7 +339,7 @@ impl Asking {
         }
         let prompt = self.prompt.take_if(|prompt| prompt.question == decided.question.id);
         if let (Some(prompt), Some(terminal)) = (prompt, terminal) {
-            let outcome = prompt::outcome(decided.answer, decided.source.word());
+            let outcome = prompt::outcome(decided.answer, &answered_by(&decided.source));
             let is_whole = prompt.unwritten().is_empty();
             let words = if is_whole { outcome.as_str() } else { prompt::BROKEN_OFF };
             terminal.write(words.as_bytes());
@@ -326,6 +364,15 @@ impl Asking {
 pub(crate) fn who(source: &Source) -> String {
     match source {
         Source::Socket { name, .. } => name.clone(),
+        other => other.word().to_owned(),
+    }
+}
+
+/// Who answered, for a person to read. A client's name is its own word.
+fn answered_by(source: &Source) -> String {
+    match source {
+        Source::Socket { name, .. } if name.is_empty() => "answered elsewhere".to_owned(),
+        Source::Socket { name, .. } => palisade_record::escape::text(name).into_owned(),
         other => other.word().to_owned(),
     }
 }

@@ -40,7 +40,7 @@ impl Watch<'_> {
         let (keeper, rest) = ready.split_at(polled.keeper);
         let (egress, desk) = rest.split_at(polled.egress);
         self.asking.serve(desk);
-        self.asking.pass();
+        self.asking.pass(self.terminal.as_ref());
         // Before anybody joins a question that is answered already.
         self.carry_out_answers();
         let (asking, terminal) = (&mut self.asking, self.terminal.as_ref());

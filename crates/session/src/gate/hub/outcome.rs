@@ -5,7 +5,7 @@ use crate::gate::grants::{Lasting, Part, refusal, takes_descriptor};
 use crate::gate::inquiry::{Found, Inquiry};
 use crate::gate::verdict::{Reason, Verdict, asked_access, rule_of};
 use crate::process::{Held, Known};
-use palisade_ask::{Decided, Lifetime, Now, Scope, Subject};
+use palisade_ask::{Decided, Lifetime, Now, Scope, Source, Subject};
 use palisade_broker::{Reply, Touch, Wants};
 use palisade_gate::Access;
 use palisade_keeper::{Ask, Kind, What};
@@ -78,6 +78,9 @@ impl Hub<'_> {
                     None => (What::Found, asked_access(file.access)),
                 };
                 self.grant(token, what, access, lasting);
+            } else if decided.source == Source::NobodyToAsk {
+                self.record(token, &verdict, now);
+                self.refuse_unattended(token);
             } else {
                 self.deny(token, &verdict, now);
             }
@@ -150,6 +153,10 @@ impl Hub<'_> {
     /// Nobody can be asked: what is not granted does not exist, but a secret that was named is refused.
     pub(super) fn decline(&mut self, token: u64, reason: Reason, now: Now) {
         self.record(token, &Verdict::denied(reason), now);
+        self.refuse_unattended(token);
+    }
+
+    fn refuse_unattended(&mut self, token: u64) {
         if self.is_secret(token) { self.refuse(token) } else { self.let_go(token) }
     }
 

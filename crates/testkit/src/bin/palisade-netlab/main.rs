@@ -1,6 +1,7 @@
-//! A small internet for one test: a network namespace whose loopback holds many addresses, an
-//! authoritative DNS server, web, git and ssh servers by name, and a log of everything that arrived.
-//! Started by `unshare`; must never listen on, or connect to, anything outside that namespace.
+//! A small internet for one test, and a host in it: two network namespaces with a link between them. The world's loopback
+//! holds many addresses, an authoritative DNS server, web, git and ssh servers by name; the host has a few addresses of its
+//! own, and servers on its loopback. A log tells everything that arrived.
+//! Started by `unshare`; must never listen on, or connect to, anything outside these namespaces.
 
 mod certificates;
 mod enter;
@@ -14,6 +15,7 @@ mod resolver;
 mod setting;
 mod ssh;
 mod web;
+mod world;
 
 use std::error::Error;
 use std::io::{self, Read as _, Write as _};
@@ -24,12 +26,13 @@ use journal::Journal;
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-const USAGE: &str = "palisade-netlab serve DIRECTORY [ssh] [uplink] | enter PID -- COMMAND…";
+const USAGE: &str = "palisade-netlab serve DIRECTORY [ssh] [uplink] | world DIRECTORY [ssh] | enter PID -- COMMAND…";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["serve", directory, parts @ ..] => serve(&PathBuf::from(directory), parts),
+        ["world", directory, parts @ ..] => world::serve(&PathBuf::from(directory), parts),
         ["enter", process, "--", program, arguments @ ..] => {
             enter::enter(process, program, arguments)
         }
@@ -44,21 +47,17 @@ fn main() -> ExitCode {
     }
 }
 
-/// Serves until its input ends, which is when the test does.
+/// The host: serves until its input ends, which is when the test does, and takes the world along.
 fn serve(directory: &std::path::Path, parts: &[&str]) -> Result<()> {
     let journal = Journal::new(directory)?;
-    let certificates = certificates::Certificates::new(directory)?;
-    setting::prepare(directory, parts.contains(&"uplink"))?;
-    resolver::serve(&journal)?;
-    plain::serve(&journal)?;
-    web::serve(directory, &journal, certificates)?;
-    let ssh = parts.contains(&"ssh").then(|| ssh::serve(directory)).transpose()?;
+    let mut world = world::World::start(directory, parts)?;
+    setting::prepare(directory, world.id(), parts.contains(&"uplink"))?;
+    world.open()?;
+    setting::wait_for_world()?;
+    plain::serve(&journal, &names::HOST_DATAGRAMS)?;
+    web::serve_host(directory, &journal)?;
     println!("ready");
     io::stdout().flush()?;
     io::stdin().read_to_end(&mut Vec::new())?;
-    if let Some(mut server) = ssh {
-        server.kill()?;
-        server.wait()?;
-    }
-    Ok(())
+    world.end()
 }

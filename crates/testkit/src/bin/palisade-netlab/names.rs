@@ -4,12 +4,22 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 
 pub(crate) const RESOLVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 53);
-/// Where datagrams are answered.
-pub(crate) const DATAGRAMS: [&str; 4] = ["203.0.113.10", "2001:db8::10", "127.0.0.1", "::1"];
+/// Where datagrams are answered, in the world and on the host.
+pub(crate) const WORLD_DATAGRAMS: [&str; 2] = ["203.0.113.10", "2001:db8::10"];
+pub(crate) const HOST_DATAGRAMS: [&str; 2] = ["127.0.0.1", "::1"];
 
-/// What the loopback holds. A whole network on it is local, whole.
-pub(crate) const ADDRESSES: &[&str] = &[
-    "203.0.113.1/24",
+/// The link between the two: the host's end and the world's, of each family.
+pub(crate) const HOST_END: [&str; 2] = ["198.51.100.1", "2001:db8:2::1"];
+pub(crate) const WORLD_END: [&str; 2] = ["198.51.100.2", "2001:db8:2::2"];
+
+/// What the loopback of the host holds: its own addresses, and those that a test's own servers listen on. A whole network on it is
+/// local, whole.
+pub(crate) const HOST_ADDRESSES: &[&str] =
+    &["203.0.113.1/32", "203.0.113.30/32", "203.0.113.40/32", "203.0.113.97/28", "2001:db8::1/128"];
+
+/// What the loopback of the world holds.
+pub(crate) const WORLD_ADDRESSES: &[&str] = &[
+    "203.0.113.2/24",
     "2001:db8::10/128",
     "2001:db8::11/128",
     "2001:db8::16/128",
@@ -37,6 +47,12 @@ const FIXED: &[(&str, &[&str])] = &[
     ("crates.example", &["203.0.113.24"]),
     ("ssh.example", &["203.0.113.25"]),
     ("proxy.example", &["203.0.113.30"]),
+    // The host's own, on its loopback and on its link.
+    ("own.example", &["203.0.113.1"]),
+    ("own-six.example", &["2001:db8::1"]),
+    ("own-link.example", &["198.51.100.1"]),
+    ("own-range.example", &["203.0.113.99"]),
+    ("heedless.example", &["203.0.113.41"]),
     ("evil.example", &["203.0.113.66"]),
     // Names of a local network, at an address that is nobody's own.
     ("printer.local", &["203.0.113.66"]),
@@ -53,6 +69,26 @@ const FIXED: &[(&str, &[&str])] = &[
     ("six-to-four.example", &["2002:a00:5::1"]),
     ("teredo.example", &["2001:0:a00:5::1"]),
 ];
+/// Names that stand for another one.
+const ALIASES: &[(&str, &str)] = &[
+    ("alias.example", "web.example"),
+    ("alias-of-alias.example", "alias.example"),
+    ("alias-of-private.example", "private.example"),
+    ("alias-of-own.example", "own.example"),
+];
+
+/// The names that this one stands for, one behind the other.
+pub(crate) fn aliased(name: &str) -> Vec<&'static str> {
+    let mut chain: Vec<&'static str> = Vec::new();
+    let of = |name: &str| ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, of)| *of);
+    while let Some(next) = of(chain.last().copied().unwrap_or(name)) {
+        chain.push(next);
+    }
+    chain
+}
+
+/// Its server reads no body, and takes one for the next request (as Python's `http.server` does).
+pub(crate) const HEEDLESS: &str = "heedless.example";
 /// Names below it have a public address the first time they are asked for, and a private one from then on.
 const TURNING: &str = ".turning.example";
 /// Whoever asks for a name below it tells its owner something.

@@ -16,13 +16,13 @@ const DATAGRAM_PORTS: [u16; 3] = [7, 123, 443];
 /// A greeting that comes before a word of the client's, as with mail and ssh.
 const GREETING: u16 = 25;
 
-pub(crate) fn serve(journal: &Journal) -> Result<()> {
+pub(crate) fn serve(journal: &Journal, datagram_addresses: &[&str]) -> Result<()> {
     listen(journal, TcpListener::bind((names::EVERYWHERE, ECHO))?, b"");
     let greeting = TcpListener::bind((names::EVERYWHERE, GREETING))?;
     listen(journal, greeting, b"220 mail.example\r\n");
-    for address in names::DATAGRAMS {
+    for address in datagram_addresses {
         for port in DATAGRAM_PORTS {
-            let socket = UdpSocket::bind((address, port))?;
+            let socket = UdpSocket::bind((*address, port))?;
             let journal = journal.clone();
             thread::spawn(move || datagrams(&journal, &socket));
         }

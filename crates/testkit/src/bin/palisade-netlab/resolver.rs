@@ -6,9 +6,9 @@ use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use hickory_proto::op::{Message, MessageType, Query, ResponseCode};
-use hickory_proto::rr::rdata::{A, AAAA};
-use hickory_proto::rr::{RData, Record, RecordType};
+use hickory_proto::op::{Message, MessageType, ResponseCode};
+use hickory_proto::rr::rdata::{A, AAAA, CNAME};
+use hickory_proto::rr::{Name, RData, Record, RecordType};
 use serde_json::json;
 
 use crate::Result;
@@ -79,8 +79,17 @@ impl Zone {
         answer.metadata.message_type = MessageType::Response;
         answer.metadata.authoritative = true;
         answer.metadata.recursion_available = true;
-        match names::addresses(&name, self.count(&name, kind)) {
-            Some(addresses) => answer.answers.extend(records(&query, &addresses)),
+        let count = self.count(&name, kind);
+        let aliased = names::aliased(&name);
+        let mut owner = query.name.clone();
+        for next in &aliased {
+            let next = Name::from_ascii(format!("{next}.")).ok()?;
+            let data = RData::CNAME(CNAME(next.clone()));
+            answer.answers.push(Record::from_rdata(owner, TTL, data));
+            owner = next;
+        }
+        match names::addresses(aliased.last().copied().unwrap_or(&name), count) {
+            Some(addresses) => answer.answers.extend(records(kind, &owner, &addresses)),
             None => answer.metadata.response_code = ResponseCode::NXDomain,
         }
         answer.to_vec().ok()
@@ -95,8 +104,8 @@ impl Zone {
     }
 }
 
-fn records(query: &Query, addresses: &[IpAddr]) -> Vec<Record> {
-    let wanted = match query.query_type {
+fn records(kind: RecordType, owner: &Name, addresses: &[IpAddr]) -> Vec<Record> {
+    let wanted = match kind {
         RecordType::A => names::of_family(addresses, false),
         RecordType::AAAA => names::of_family(addresses, true),
         _ => Vec::new(),
@@ -107,6 +116,6 @@ fn records(query: &Query, addresses: &[IpAddr]) -> Vec<Record> {
     };
     wanted
         .into_iter()
-        .map(|address| Record::from_rdata(query.name.clone(), TTL, data(address)))
+        .map(|address| Record::from_rdata(owner.clone(), TTL, data(address)))
         .collect()
 }

@@ -22,7 +22,7 @@ const SECURE: [u16; 2] = [443, 8443];
 struct Site {
     directory: PathBuf,
     journal: Journal,
-    tls: Arc<ServerConfig>,
+    tls: Option<Arc<ServerConfig>>,
 }
 
 pub(crate) fn serve(directory: &Path, journal: &Journal, certificates: Certificates) -> Result<()> {
@@ -31,15 +31,28 @@ pub(crate) fn serve(directory: &Path, journal: &Journal, certificates: Certifica
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
         .with_cert_resolver(Arc::new(certificates));
-    let site =
-        Site { directory: directory.to_owned(), journal: journal.clone(), tls: Arc::new(tls) };
-    for port in PLAIN {
-        listen(&site, TcpListener::bind((names::EVERYWHERE, port))?, plain);
-    }
+    let site = serve_plain(directory, journal, Some(Arc::new(tls)))?;
     for port in SECURE {
         listen(&site, TcpListener::bind((names::EVERYWHERE, port))?, secure);
     }
     Ok(())
+}
+
+/// Without TLS.
+pub(crate) fn serve_host(directory: &Path, journal: &Journal) -> Result<()> {
+    serve_plain(directory, journal, None).map(drop)
+}
+
+fn serve_plain(
+    directory: &Path,
+    journal: &Journal,
+    tls: Option<Arc<ServerConfig>>,
+) -> Result<Site> {
+    let site = Site { directory: directory.to_owned(), journal: journal.clone(), tls };
+    for port in PLAIN {
+        listen(&site, TcpListener::bind((names::EVERYWHERE, port))?, plain);
+    }
+    Ok(site)
 }
 
 fn listen(site: &Site, listener: TcpListener, talk: fn(&Site, TcpStream) -> io::Result<()>) {
@@ -62,7 +75,8 @@ fn plain(site: &Site, stream: TcpStream) -> io::Result<()> {
 fn secure(site: &Site, stream: TcpStream) -> io::Result<()> {
     let local = names::met_at(&stream)?;
     site.journal.note(&json!({"kind": "tcp", "local": local}));
-    let connection = ServerConnection::new(Arc::clone(&site.tls)).map_err(io::Error::other)?;
+    let Some(tls) = &site.tls else { return Ok(()) };
+    let connection = ServerConnection::new(Arc::clone(tls)).map_err(io::Error::other)?;
     let mut stream = StreamOwned::new(connection, stream);
     while stream.conn.is_handshaking() {
         stream.conn.complete_io(&mut stream.sock)?;

@@ -72,6 +72,100 @@ fn n10_two_lengths_hide_no_request() {
     );
 }
 
+/// Proves: NET-4 bodies-end-it
+#[test]
+fn n10_a_body_is_no_request_to_a_server_that_does_not_read_it() {
+    let hidden_behind = |target: &str| {
+        format!(
+            "POST {target} HTTP/1.1\\r\\nHost: heedless.example\\r\\nContent-Length: 44\\r\\n\\r\\n\
+             GET /hidden HTTP/1.1\\r\\nHost: evil.example\\r\\n\\r\\n"
+        )
+    };
+    let ways = [
+        ("directly", "heedless.example:80", "/"),
+        ("through the proxy", PROXY, "http://heedless.example/"),
+    ];
+    for (how, place, target) in ways {
+        let lab = lab();
+        let arrived = hidden(&lab);
+        let (request, bare) = (hidden_behind(target), hidden_behind("/"));
+        in_lab(&lab, "N10", format!("a request in the body of another one, {how}"))
+            .proves(&["NET-4 bodies-end-it"])
+            .held_by(&["strict-http"])
+            .flags(|_| strings(&["--allow-host", "heedless.example"]))
+            .command(move |world| probe(world, &["raw", place, &request]))
+            .bare_command(move |world| probe(world, &["raw", "heedless.example:80", &bare]))
+            .succeeded(move |_, _| arrived())
+            .contained(|_, output| output.out().contains("hello from heedless.example"))
+            .check();
+    }
+}
+
+const SECRET: &str = "s3cr3t-of-the-host";
+/// The second request, with the secret, becomes the body of one that hides in the first, and is what that is answered with.
+const READ_SECRET: &str = r#"
+import socket, ssl, sys
+own = sys.argv[1].encode()
+host = "heedless.example"
+secure = ssl._create_unverified_context()
+def open():
+    return secure.wrap_socket(socket.create_connection((host, 443), 5), server_hostname=host)
+def read(stream):
+    answer = b""
+    while not answer.endswith(b"
+"):
+        more = stream.recv(4096)
+        if not more:
+            break
+        answer += more
+    return answer.decode()
+hidden = b"POST /echo HTTP/1.1
+Host: web.example
+Content-Length: 80
+
+"
+asked = b"GET / HTTP/1.1
+host: heedless.example
+" + own + b"
+"
+stream = open()
+stream.sendall(b"POST / HTTP/1.1
+Host: heedless.example
+Content-Length: %d
+
+" % len(hidden) + hidden)
+print(read(stream))
+try:
+    stream.sendall(asked)
+    print(read(stream))
+except OSError as error:
+    print(error)
+"#;
+
+/// Proves: NET-4 bodies-end-it, NET-5 credentials
+#[test]
+fn n10_no_secret_is_read_by_a_request_in_a_body() {
+    let lab = lab();
+    let own_secret = format!("authorization: Bearer {SECRET}\r\n");
+    in_lab(&lab, "N10", "a secret of the next request, taken for the body of a hidden one")
+        .proves(&["NET-4 bodies-end-it", "NET-5 credentials"])
+        .held_by(&["strict-http"])
+        .prepare(|world| {
+            world.write("outside/token", SECRET);
+        })
+        .flags(|world| {
+            let token = world.outside().join("token");
+            let credential = format!("KEY=file:{},host=heedless.example", token.display());
+            let allowed = ["--allow-host", "heedless.example", "--intercept", "--credential"];
+            [&strings(&allowed)[..], &[credential]].concat()
+        })
+        .command(|_| strings(&["/usr/bin/python3", "-c", READ_SECRET, ""]))
+        .bare_command(move |_| strings(&["/usr/bin/python3", "-c", READ_SECRET, &own_secret]))
+        .succeeded(|_, output| output.out().contains(SECRET))
+        .contained(|_, output| output.out().contains("hello from heedless.example"))
+        .check();
+}
+
 /// Proves: NET-4 sni
 #[test]
 fn n10_a_whole_url_and_a_host_must_agree() {

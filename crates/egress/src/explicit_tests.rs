@@ -1,7 +1,9 @@
 use super::*;
 use crate::config::{Credential, Secret};
 use crate::dns::test_support::Inside;
-use crate::http::test_web::{FINE, Web, ask, local, proxy, proxy_of, web, web_that_knows};
+use crate::http::test_web::{
+    FINE, Web, ask, heedless, local, proxy, proxy_of, web, web_that_knows,
+};
 use crate::test_support::{attempts, run};
 use hickory_proto::rr::RecordType;
 use palisade_hosts::HostPattern;
@@ -135,13 +137,67 @@ fn a_chunked_body_is_framed_anew_or_ends_the_connection() {
         );
         let answer = ask(address, &format!("{head}0005\r\nhello\r\n0\r\nX: y\r\n\r\n")).await;
         assert!(answer.contains("200 fine"), "{answer}");
-        assert!(
-            web.requests()[0]
-                .ends_with("transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
-        );
+        assert!(web.requests()[0].ends_with(
+            "transfer-encoding: chunked\r\nconnection: close\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+        ));
         let answer = ask(address, &format!("{head}5;x\r\nhello\r\n0\r\n\r\n")).await;
         assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
         assert_eq!(web.requests().len(), 1);
+    });
+}
+
+/// What arrives at a server that reads no body, and what the client is answered.
+async fn with_a_body(head: &str, strict: bool) -> (Vec<String>, String) {
+    let web = heedless().await;
+    let port = web.port;
+    let mut config = local(&NAMES, port);
+    config.checks.strict_http = strict;
+    let (address, _engine, _outbox) = proxy(config).await;
+    let request = |line: &str| format!("{line} HTTP/1.1\r\nHost: x.example:{port}\r\n");
+    let first = request(&format!("POST http://x.example:{port}/first")) + head;
+    let second = request(&format!("GET http://x.example:{port}/second"));
+    let answer = ask(address, &format!("{first}{second}\r\n")).await;
+    (web.requests(), answer)
+}
+
+/// Proves: NET-4 bodies-end-it
+#[test]
+fn a_request_with_a_body_is_the_last_on_its_connection() {
+    run(async {
+        let hidden = "GET /hidden HTTP/1.1\r\nHost: y.example\r\n\r\n";
+        for head in [
+            format!("Content-Length: {}\r\n\r\n{hidden}", hidden.len()),
+            format!("Expect: 100-continue\r\nContent-Length: {}\r\n\r\n{hidden}", hidden.len()),
+            format!(
+                "Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{hidden}\r\n0\r\n\r\n",
+                hidden.len()
+            ),
+        ] {
+            let (seen, answer) = with_a_body(&head, true).await;
+            assert_eq!(seen.len(), 1, "{seen:?}");
+            assert!(seen[0].contains("\r\nconnection: close\r\n"), "{seen:?}");
+            assert_eq!(answer.matches("200 fine").count(), 1, "{answer}");
+            assert!(answer.contains("\r\nconnection: close\r\n"), "{answer}");
+            let (seen, _) = with_a_body(&head, false).await;
+            assert!(seen.iter().any(|request| request.contains("/hidden")), "{seen:?}");
+        }
+        let (seen, answer) = with_a_body("Content-Length: 0\r\n\r\n", true).await;
+        assert_eq!((seen.len(), answer.matches("200 fine").count()), (2, 2), "{answer}");
+    });
+}
+
+/// Proves: NET-4 one-reading
+#[test]
+fn an_answer_that_changes_to_no_websocket_is_none() {
+    run(async {
+        let web = web(|_| "HTTP/1.1 101 go\r\nConnection: Upgrade\r\n\r\n".to_owned()).await;
+        let port = web.port;
+        let (address, _engine, _outbox) = proxy(local(&NAMES, port)).await;
+        let request = format!(
+            "GET http://x.example:{port}/ HTTP/1.1\r\nHost: x.example:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+        );
+        let answer = ask(address, &request).await;
+        assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
     });
 }
 

@@ -73,9 +73,14 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Way> Connection<R, W> {
         if self.incoming.bytes().is_empty() {
             self.more().await?;
         }
-        within(config, self.whole_head()).await.unwrap_or_else(|| {
+        let head = within(config, self.whole_head()).await.unwrap_or_else(|| {
             Err(NoHead::Answer(answer::bad(408, "the head did not come in time", Shape::Whole)))
-        })
+        });
+        let mut head = head?;
+        if config.checks.strict_http {
+            head.end_connection_if_it_has_a_body();
+        }
+        Ok(head)
     }
 
     async fn whole_head(&mut self) -> Result<Box<RequestHead>, NoHead> {

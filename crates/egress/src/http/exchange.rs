@@ -181,7 +181,9 @@ impl<R: AsyncRead + Unpin + Way, W: AsyncWrite + Unpin + Way> Answering<'_, R, W
         head: &RequestHead,
         answer: &ResponseHead,
     ) -> Result<After, Failure> {
-        let may_upgrade = head.upgrade().is_some() && !self.admitted.is_forwarded();
+        let may_upgrade = head.upgrade().is_some()
+            && !self.admitted.is_forwarded()
+            && answer.fields.lists("upgrade", "websocket");
         if answer.status == 101 && !may_upgrade {
             return Err(Failure::Response(ResponseFault::NotHttp));
         }

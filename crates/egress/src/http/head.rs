@@ -159,17 +159,25 @@ pub struct RequestHead {
     /// What `Host` says; it is there in every HTTP/1.1 request but `CONNECT`.
     pub host: Option<Authority>,
     pub body: Framing,
+    /// Whether no other request may follow it on its connection to the server.
+    pub is_last: bool,
     /// So many bytes the head was, with the empty line.
     pub size: usize,
 }
 
 impl RequestHead {
-    /// Whether the client wants to go on with this connection.
+    /// Whether the client wants to go on with this connection, and may.
     pub fn keeps_alive(&self) -> bool {
         let asks = |what| {
             self.fields.lists("connection", what) || self.fields.lists("proxy-connection", what)
         };
-        !asks("close") && self.version == Version::Http11
+        !self.is_last && !asks("close") && self.version == Version::Http11
+    }
+
+    /// A body passes unread, and some servers do not read it either (Python's `http.server`): they would take it for the
+    /// next request, which nobody has judged, or the next request with a secret in it for the rest of that one (N10).
+    pub(crate) fn end_connection_if_it_has_a_body(&mut self) {
+        self.is_last = self.body != Framing::NONE;
     }
 
     /// The protocol that the client would like to change to, if it is one that can be let through.
@@ -206,7 +214,8 @@ fn read(bytes: &[u8]) -> Result<Parsed, Fault> {
     }
     let host = host(&method, &target, version, &fields)?;
     let body = framing(version, &fields)?;
-    let head = RequestHead { method, target, version, fields, host, body, size: lines.at };
+    let size = lines.at;
+    let head = RequestHead { method, target, version, fields, host, body, is_last: false, size };
     Ok(Parsed::Head(Box::new(head)))
 }
 

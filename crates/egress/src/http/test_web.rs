@@ -34,6 +34,42 @@ pub(crate) async fn web(answer: impl Fn(&str) -> String + 'static) -> Web {
     serving(listener, answer)
 }
 
+/// Reads no body: what is one is the next request to it, as to Python's `http.server`.
+pub(crate) async fn heedless() -> Web {
+    let (listener, address) = listen().await;
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let connections = Rc::new(RefCell::new(0));
+    let web =
+        Web { port: address.port(), seen: Rc::clone(&seen), connections: Rc::clone(&connections) };
+    spawn_local(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            *connections.borrow_mut() += 1;
+            spawn_local(answer_heads(client, Rc::clone(&seen)));
+        }
+    });
+    web
+}
+
+async fn answer_heads(mut client: TcpStream, seen: Rc<RefCell<Vec<String>>>) {
+    let mut read = String::new();
+    loop {
+        let Some(end) = read.find("\r\n\r\n") else {
+            let mut more = Vec::new();
+            if !matches!(client.read_buf(&mut more).await, Ok(1..)) {
+                return;
+            }
+            read.push_str(&String::from_utf8(more).unwrap());
+            continue;
+        };
+        let head: String = read.drain(..end + 4).collect();
+        let is_last = head.contains("connection: close");
+        seen.borrow_mut().push(head);
+        if client.write_all(FINE.as_bytes()).await.is_err() || is_last {
+            return;
+        }
+    }
+}
+
 /// The same for answers that name the server's own port.
 pub(crate) async fn web_that_knows<A: Fn(&str) -> String + 'static>(
     answer: impl FnOnce(u16) -> A,

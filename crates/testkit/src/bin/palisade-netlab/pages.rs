@@ -38,6 +38,10 @@ pub(crate) fn answer(
             let kind = [("content-type", "application/json")];
             whole(to, request, "200 OK", &kind, seen.to_string().as_bytes())
         }
+        ["echo"] => {
+            let kind = [("content-type", "application/octet-stream")];
+            whole(to, request, "200 OK", &kind, &request.body)
+        }
         // The page to go to is the query, as it is.
         ["redirect"] => whole(to, request, "302 Found", &[("location", query)], b"elsewhere\n"),
         ["status", code] => whole(to, request, &format!("{code} As Asked"), &[], b""),

@@ -3,6 +3,8 @@
 
 use std::io::{self, BufRead, Read as _};
 
+use crate::names;
+
 #[derive(Debug, Default)]
 pub(crate) struct Request {
     pub(crate) line: String,
@@ -24,6 +26,9 @@ impl Request {
             if let Some((name, value)) = text.split_once(':') {
                 request.headers.push((name.trim().to_ascii_lowercase(), value.trim().to_owned()));
             }
+        }
+        if request.host() == names::HEEDLESS {
+            return Ok(Some(request));
         }
         if let Some(length) = request.header("content-length").and_then(|text| text.parse().ok()) {
             request.body = vec![0; length];

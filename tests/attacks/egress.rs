@@ -329,6 +329,44 @@ fn n12_no_port_is_tried_unseen() {
     in_lab(&lab, "N12", "a try of a port that nobody hears of")
         .held_by(&["packet-rules"])
         .flags(allow(&["web.example"]))
+/// A greeting whose server name is spelt otherwise than any client would, to a server that sends it back.
+const SPELT: &str = "import socket, ssl, sys\n\
+    spelling = bytes.fromhex(sys.argv[1])\n\
+    stand_in = 'x' * len(spelling)\n\
+    said = ssl.MemoryBIO()\n\
+    client = ssl._create_unverified_context().wrap_bio(ssl.MemoryBIO(), said, server_hostname=stand_in)\n\
+    try: client.do_handshake()\n\
+    except ssl.SSLWantReadError: pass\n\
+    greeting = said.read().replace(stand_in.encode(), spelling)\n\
+    stream = socket.create_connection(('web.example', 7), 5)\n\
+    stream.sendall(greeting)\n\
+    heard = b''\n\
+    while len(heard) < len(greeting):\n\
+    \x20 more = stream.recv(4096)\n\
+    \x20 if not more: break\n\
+    \x20 heard += more\n\
+    print('came back' if spelling in heard else 'lost')\n";
+
+/// Proves: NET-4 sni
+#[test]
+fn n11_a_greeting_spells_its_host_as_it_was_judged() {
+    for (how, spelling) in [
+        ("with a dot at its end", "web.example."),
+        ("with a soft hyphen", "we\u{ad}b.example"),
+        ("in full-width letters", "\u{ff57}eb.example"),
+    ] {
+        let lab = lab();
+        let bytes: String = spelling.bytes().map(|byte| format!("{byte:02x}")).collect();
+        in_lab(&lab, "N11", format!("a TLS greeting for an allowed name {how}"))
+            .proves(&["NET-4 sni"])
+            .held_by(&["names-agree"])
+            .flags(allow(&["web.example:7"]))
+            .command(move |_| strings(&["/usr/bin/python3", "-c", SPELT, &bytes]))
+            .succeeded(|_, output| output.out().contains("came back"))
+            .check();
+    }
+}
+
         .command(|world| probe(world, &["page", "203.0.113.66:8080", "evil.example", "/"]))
         .succeeded(|world, _| {
             let log = world.sandbox(["audit", "show", "--json"]).run();

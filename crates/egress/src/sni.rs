@@ -189,7 +189,13 @@ fn read_name(value: &[u8]) -> Read<Host> {
         return Err("a list of server names that makes no sense");
     }
     let text = std::str::from_utf8(name).map_err(|_| "a server name that is no text")?;
-    Host::parse(text).map_err(|_| "a server name that is none")
+    let host = Host::parse(text).map_err(|_| "a server name that is none")?;
+    // The greeting goes out as it is: what we would read as another spelling of a name (a dot at its end, a soft hyphen,
+    // full-width letters) is another name to the server. Case is not (RFC 6066, 3; RFC 4343).
+    if !host.to_string().eq_ignore_ascii_case(text) {
+        return Err("a server name that is not in its normal form");
+    }
+    Ok(host)
 }
 
 #[cfg(test)]

@@ -124,6 +124,17 @@ fn what_could_be_read_in_two_ways_is_bad() {
         ("empty", made(&[(SERVER_NAME, Vec::new())])),
         ("empty name", made(&[(SERVER_NAME, name_list(HOST_NAME, b""))])),
         ("a NUL", made(&[(SERVER_NAME, name_list(HOST_NAME, b"a.example\0.b.example"))])),
+        ("a dot at its end", made(&[(SERVER_NAME, name_list(HOST_NAME, b"a.example."))])),
+        (
+            "a soft hyphen",
+            made(&[(SERVER_NAME, name_list(HOST_NAME, "a\u{ad}.example".as_bytes()))]),
+        ),
+        ("full-width", made(&[(SERVER_NAME, name_list(HOST_NAME, "\u{ff41}.example".as_bytes()))])),
+        (
+            "a U-label",
+            made(&[(SERVER_NAME, name_list(HOST_NAME, "b\u{fc}cher.example".as_bytes()))]),
+        ),
+        ("another spelling of an address", made(&[(SERVER_NAME, name_list(HOST_NAME, b"0x7f.1"))])),
         ("no text", made(&[(SERVER_NAME, name_list(HOST_NAME, &[0xff, 0xfe]))])),
         ("bytes behind", made(&[(SERVER_NAME, [name_list(0, b"a.example"), vec![0]].concat())])),
     ];

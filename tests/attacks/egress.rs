@@ -92,6 +92,47 @@ fn n04_no_range_opens_the_metadata_service() {
     connects(attack, &lab, "169.254.169.254:").check();
 }
 
+/// Proves: NET-3 special-addresses, NET-3 own-addresses
+#[test]
+fn n04_no_alias_leads_to_a_special_address() {
+    for (place, address) in
+        [("alias-of-private.example:80", "10.0.0.5:"), ("alias-of-own.example:80", "203.0.113.1:")]
+    {
+        let lab = lab();
+        let attack = in_lab(&lab, "N04", format!("an allowed name that is an alias: {place}"))
+            .proves(&["NET-3 special-addresses", "NET-3 own-addresses"])
+            .held_by(&["address-check"])
+            .flags(allow(&["*.example"]))
+            .command(page(place));
+        connects(attack, &lab, address).check();
+    }
+}
+
+/// Past the host's firewall, which lets it talk to itself.
+///
+/// Proves: NET-3 own-addresses
+#[test]
+fn n04_an_allowed_name_leads_to_no_address_of_the_hosts_own() {
+    for (name, place, address) in [
+        ("on its loopback", "own.example:80", "203.0.113.1:"),
+        ("of the newer protocol", "own-six.example:80", "[2001:db8::1]:"),
+        ("on a link", "own-link.example:80", "198.51.100.1:"),
+        ("in a range that is local as a whole", "own-range.example:80", "203.0.113.99:"),
+    ] {
+        let lab = lab();
+        let attack = in_lab(
+            &lab,
+            "N04",
+            format!("an allowed name that stands for the host's own address {name}"),
+        )
+        .proves(&["NET-3 own-addresses"])
+        .held_by(&["address-check"])
+        .flags(allow(&["*.example"]))
+        .command(page(place));
+        connects(attack, &lab, address).check();
+    }
+}
+
 /// A name that turns, and has been asked for by nobody but this run.
 fn turning_name(world: &World) -> String {
     let own = world.path().file_name().unwrap_or_default().to_string_lossy();
@@ -288,6 +329,44 @@ fn n09_a_greeting_names_its_host() {
         .check();
 }
 
+/// A greeting whose server name is spelt otherwise than any client would, to a server that sends it back.
+const SPELT: &str = "import socket, ssl, sys\n\
+    spelling = bytes.fromhex(sys.argv[1])\n\
+    stand_in = 'x' * len(spelling)\n\
+    said = ssl.MemoryBIO()\n\
+    client = ssl._create_unverified_context().wrap_bio(ssl.MemoryBIO(), said, server_hostname=stand_in)\n\
+    try: client.do_handshake()\n\
+    except ssl.SSLWantReadError: pass\n\
+    greeting = said.read().replace(stand_in.encode(), spelling)\n\
+    stream = socket.create_connection(('web.example', 7), 5)\n\
+    stream.sendall(greeting)\n\
+    heard = b''\n\
+    while len(heard) < len(greeting):\n\
+    \x20 more = stream.recv(4096)\n\
+    \x20 if not more: break\n\
+    \x20 heard += more\n\
+    print('came back' if spelling in heard else 'lost')\n";
+
+/// Proves: NET-4 sni
+#[test]
+fn n11_a_greeting_spells_its_host_as_it_was_judged() {
+    for (how, spelling) in [
+        ("with a dot at its end", "web.example."),
+        ("with a soft hyphen", "we\u{ad}b.example"),
+        ("in full-width letters", "\u{ff57}eb.example"),
+    ] {
+        let lab = lab();
+        let bytes: String = spelling.bytes().map(|byte| format!("{byte:02x}")).collect();
+        in_lab(&lab, "N11", format!("a TLS greeting for an allowed name {how}"))
+            .proves(&["NET-4 sni"])
+            .held_by(&["names-agree"])
+            .flags(allow(&["web.example:7"]))
+            .command(move |_| strings(&["/usr/bin/python3", "-c", SPELT, &bytes]))
+            .succeeded(|_, output| output.out().contains("came back"))
+            .check();
+    }
+}
+
 /// Proves: NET-3 block-list, NET-3 spellings
 #[test]
 fn n11_a_name_is_the_same_however_it_is_written() {
@@ -329,44 +408,6 @@ fn n12_no_port_is_tried_unseen() {
     in_lab(&lab, "N12", "a try of a port that nobody hears of")
         .held_by(&["packet-rules"])
         .flags(allow(&["web.example"]))
-/// A greeting whose server name is spelt otherwise than any client would, to a server that sends it back.
-const SPELT: &str = "import socket, ssl, sys\n\
-    spelling = bytes.fromhex(sys.argv[1])\n\
-    stand_in = 'x' * len(spelling)\n\
-    said = ssl.MemoryBIO()\n\
-    client = ssl._create_unverified_context().wrap_bio(ssl.MemoryBIO(), said, server_hostname=stand_in)\n\
-    try: client.do_handshake()\n\
-    except ssl.SSLWantReadError: pass\n\
-    greeting = said.read().replace(stand_in.encode(), spelling)\n\
-    stream = socket.create_connection(('web.example', 7), 5)\n\
-    stream.sendall(greeting)\n\
-    heard = b''\n\
-    while len(heard) < len(greeting):\n\
-    \x20 more = stream.recv(4096)\n\
-    \x20 if not more: break\n\
-    \x20 heard += more\n\
-    print('came back' if spelling in heard else 'lost')\n";
-
-/// Proves: NET-4 sni
-#[test]
-fn n11_a_greeting_spells_its_host_as_it_was_judged() {
-    for (how, spelling) in [
-        ("with a dot at its end", "web.example."),
-        ("with a soft hyphen", "we\u{ad}b.example"),
-        ("in full-width letters", "\u{ff57}eb.example"),
-    ] {
-        let lab = lab();
-        let bytes: String = spelling.bytes().map(|byte| format!("{byte:02x}")).collect();
-        in_lab(&lab, "N11", format!("a TLS greeting for an allowed name {how}"))
-            .proves(&["NET-4 sni"])
-            .held_by(&["names-agree"])
-            .flags(allow(&["web.example:7"]))
-            .command(move |_| strings(&["/usr/bin/python3", "-c", SPELT, &bytes]))
-            .succeeded(|_, output| output.out().contains("came back"))
-            .check();
-    }
-}
-
         .command(|world| probe(world, &["page", "203.0.113.66:8080", "evil.example", "/"]))
         .succeeded(|world, _| {
             let log = world.sandbox(["audit", "show", "--json"]).run();

@@ -1,6 +1,6 @@
 //! `sandbox proxy`: the explicit proxy alone, for containers on an internal network (NET-10).
 
-use palisade_testkit::{Output, Running};
+use palisade_testkit::{Output, Running, am_root};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -84,16 +84,39 @@ fn the_proxy_runs_alone_and_judges_the_same() {
 fn no_address_of_its_host_leads_to_the_proxy_itself() {
     const RANGES: &str = r#"{"network": {"mode": "proxy", "allowedPorts": [80, 3128],
         "allowedHosts": ["203.0.113.0/24", "2001:db8::/32", "web.example"]}}"#;
+    const ALONE: &str = r#"{"network": {"mode": "proxy", "allowedPorts": [80, 3128],
+        "allowedHosts": ["203.0.113.1", "203.0.113.99", "2001:db8::1"]}}"#;
     for listen in ["0.0.0.0:3128", "[::]:3128"] {
-        let net = Net::new();
-        let alone = Alone::start_at(&net, RANGES, listen);
-        for own in ["203.0.113.1", "203.0.113.99", "[2001:db8::10]"] {
-            let code = alone.code_of(&format!("http://{own}:3128/"));
-            assert_eq!(code, "403 000", "{own} by {listen}");
-            assert_eq!(alone.code_of(&format!("http://{own}/")), "200 000", "another port");
+        for (policy, other_port) in [(RANGES, "403 000"), (ALONE, "200 000")] {
+            let net = Net::new();
+            let alone = Alone::start_at(&net, policy, listen);
+            for own in ["203.0.113.1", "203.0.113.99", "[2001:db8::1]"] {
+                let code = alone.code_of(&format!("http://{own}:3128/"));
+                assert_eq!(code, "403 000", "{own} by {listen}");
+                assert_eq!(alone.code_of(&format!("http://{own}/")), other_port, "{own}: {policy}");
+            }
+            alone.end().assert_code(0);
         }
-        alone.end().assert_code(0);
     }
+}
+
+/// An address that the host gets while the proxy serves is refused as those are that it had.
+///
+/// Proves: NET-3 own-addresses
+#[test]
+fn an_address_that_the_host_gets_later_is_its_own() {
+    let net = Net::new();
+    if !am_root() {
+        println!("not tried: only root can give the host of the lab another address");
+        return;
+    }
+    let alone =
+        Alone::start(&net, r#"{"network": {"mode": "proxy", "allowedHosts": ["*.example"]}}"#);
+    assert_eq!(alone.code_of("http://four.example/"), "200 000");
+    let add = ["address", "add", "203.0.113.14/32", "dev", "lo"];
+    net.lab.bare(&net.world, "ip").args(add).run().assert_code(0);
+    assert_eq!(alone.code_of("http://four.example/"), "403 000");
+    alone.end().assert_code(0);
 }
 
 /// Proves: NET-10 alone

@@ -156,3 +156,15 @@ fn what_is_no_question_gets_no_answer_and_breaks_nothing() {
     );
     assert_eq!(lines, [NO_ERROR]);
 }
+
+/// The rule is about the name that was asked for: whatever it is an alias of is not looked up by itself.
+///
+/// Proves: NET-4 pinned
+#[test]
+fn a_name_may_be_an_alias_of_an_alias() {
+    let net = Net::new();
+    let script = "for host in alias-of-alias web; do \
+        curl -s -o /dev/null -w \"$host %{http_code}\\n\" --noproxy '*' --max-time 10 http://$host.example/; done";
+    let output = net.script(&["--allow-host", "alias-of-alias.example"], script);
+    assert_eq!(output.out(), "alias-of-alias 200\nweb 000\n", "{}", output.err());
+}

@@ -9,6 +9,7 @@ use crate::error::EgressError;
 use crate::events::Events;
 use crate::limits::Load;
 use crate::lookup::Lookup;
+use crate::own::OwnAddresses;
 use crate::refused::{denied, not_allowed, refusal, said_no};
 use crate::wire::{Holds, Told};
 use crate::{dial, dns, intercept};
@@ -34,6 +35,8 @@ pub struct Engine {
     asks: Asks,
     /// Those of the plan, and what was answered since.
     rules: RefCell<Rules>,
+    /// Of this host.
+    own_addresses: OwnAddresses,
     /// Where a proxy that runs alone listens.
     own: Option<SocketAddr>,
     /// What was made of it last by [`Engine::renewed`]; whoever serves holds it.
@@ -76,6 +79,7 @@ impl Engine {
         newest: Rc<RefCell<Weak<Self>>>,
     ) -> Result<Rc<Self>, EgressError> {
         Ok(Rc::new(Self {
+            own_addresses: OwnAddresses::new(),
             own,
             newest,
             lookup: Lookup::new(&config.lookup),
@@ -105,12 +109,15 @@ impl Engine {
         self.rules.borrow().judge_name(name)
     }
 
-    /// Whether a name may stand for this address.
+    /// Whether a name may stand for this address. One of this host's own leads past its firewall, so a rule must open that very
+    /// address.
     pub fn check_address(&self, address: IpAddr) -> Result<(), Blocked> {
         if !self.config.checks.addresses {
             return Ok(());
         }
-        self.rules.borrow().check_address(address)
+        let rules = self.rules.borrow();
+        rules.check_address(address)?;
+        if rules.names_alone(address) { Ok(()) } else { self.own_addresses.check(address) }
     }
 
     /// Whether going there would wait for a person.
@@ -307,7 +314,8 @@ impl Engine {
 
     fn is_own(&self, address: SocketAddr) -> bool {
         let Some(own) = self.own.filter(|own| own.port() == address.port()) else { return false };
-        self.config.checks.addresses && (own.ip() == address.ip() || dial::is_of_this_host(address))
+        self.config.checks.addresses
+            && (own.ip() == address.ip() || self.own_addresses.holds(address.ip()))
     }
 
     /// Every address it stands for, each of them checked.

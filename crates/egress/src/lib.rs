@@ -24,6 +24,7 @@ mod limits;
 mod line;
 pub mod lookup;
 mod opening;
+mod own;
 pub mod passage;
 pub mod peek;
 mod pipes;

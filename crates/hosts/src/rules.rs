@@ -130,6 +130,13 @@ impl Rules {
         }
     }
 
+    /// Whether a rule opens this very address, alone: no range and no name does.
+    pub fn names_alone(&self, address: IpAddr) -> bool {
+        let only = IpNet::from(address.to_canonical());
+        let allowed = self.allowed.entries().iter().filter_map(|entry| entry.pattern.range());
+        allowed.chain(self.private.iter().copied()).any(|range| range == only)
+    }
+
     /// Somebody allowed it for the session. A denial still wins.
     pub fn allow(&mut self, host: Host, port: u16, written: &str) {
         self.answers.insert((host, port), Answer::Allow(written.to_owned()));

@@ -15,5 +15,5 @@ pub mod veth;
 
 pub use fence::{Fence, block, fence};
 pub use refusals::{Refusal, Refusals, refusals};
-pub use route::{Families, link_addresses, loopback_for_everything};
+pub use route::{Families, is_local, link_addresses, loopback_for_everything};
 pub use socket::Socket;

@@ -18,8 +18,10 @@ const RTM_GETLINK: u16 = 18;
 const RTM_NEWADDR: u16 = 20;
 const RTM_GETADDR: u16 = 22;
 const RTM_NEWROUTE: u16 = 24;
+const RTM_GETROUTE: u16 = 26;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
+const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
 const RTA_GATEWAY: u16 = 5;
 const RT_TABLE_MAIN: u8 = 254;
@@ -29,6 +31,7 @@ const RT_SCOPE_UNIVERSE: u8 = 0;
 const RT_SCOPE_HOST: u8 = 254;
 const RTN_UNICAST: u8 = 1;
 const RTN_LOCAL: u8 = 2;
+const RTN_ANYCAST: u8 = 4;
 // linux/if_link.h, linux/if.h, linux/veth.h
 const IFLA_IFNAME: u16 = 3;
 const IFLA_OPERSTATE: u16 = 16;
@@ -94,6 +97,21 @@ pub fn link_addresses() -> Result<Vec<IpAddr>> {
         found.extend(<[u8; 16]>::try_from(own).map(IpAddr::from));
     })?;
     Ok(found)
+}
+
+/// Whether what is sent to the address stays in the socket's namespace: it is an address of one of its links, or of a range that
+/// is local as a whole (ip-route(8), `local`). An address without a route is an error.
+pub fn is_local(socket: &Socket, address: IpAddr) -> Result<bool> {
+    /// In `struct rtmsg`.
+    const TYPE: usize = 7;
+    let (family, bytes) = family_and_bytes(address.to_canonical());
+    let mut fixed = route_header(family, 0, RT_SCOPE_UNIVERSE, 0);
+    fixed[1] = if family == AF_INET { 32 } else { 128 };
+    let message = Message::new("find the route to an address", RTM_GETROUTE, flags::ACK, &fixed)
+        .attribute(RTA_DST, &bytes);
+    let mut kind = None;
+    socket.list(message, |body| kind = body.get(TYPE).copied())?;
+    Ok(matches!(kind, Some(RTN_LOCAL | RTN_ANYCAST)))
 }
 
 pub(crate) fn up(link: u32) -> Message {

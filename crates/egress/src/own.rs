@@ -1,0 +1,53 @@
+//! Whether an address is one of this host's own: a name must not lead past the host's firewall to what listens there.
+//!
+//! The kernel is asked each time, for a host's addresses come and go while a proxy serves. Must be made before the process
+//! is confined: no such socket can be opened later.
+
+use crate::dial::is_of_this_host;
+use palisade_hosts::{Blocked, IpNet};
+use palisade_netlink::{Socket, is_local};
+use std::net::{IpAddr, SocketAddr};
+
+/// Nothing is sent there.
+const ANY_PORT: u16 = 9;
+
+#[derive(Debug)]
+pub(crate) struct OwnAddresses {
+    /// `None` where the kernel has no such socket for us: then a bind tells.
+    routes: Option<Socket>,
+}
+
+impl OwnAddresses {
+    pub(crate) fn new() -> Self {
+        Self { routes: Socket::route().ok() }
+    }
+
+    pub(crate) fn holds(&self, address: IpAddr) -> bool {
+        let told = self.routes.as_ref().and_then(|routes| is_local(routes, address).ok());
+        told.unwrap_or_else(|| is_of_this_host(SocketAddr::new(address, ANY_PORT)))
+    }
+
+    pub(crate) fn check(&self, address: IpAddr) -> Result<(), Blocked> {
+        if self.holds(address) {
+            return Err(Blocked { range: IpNet::from(address), what: "an address of this host" });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hosts_own_addresses_are_known() {
+        for own in [OwnAddresses::new(), OwnAddresses { routes: None }] {
+            for address in ["127.0.0.1", "127.1.2.3"] {
+                assert!(own.holds(address.parse().unwrap()), "{address}");
+            }
+            for address in ["192.0.2.77", "2001:db8:77::1", "224.0.0.1"] {
+                assert!(!own.holds(address.parse().unwrap()), "{address}");
+            }
+        }
+    }
+}

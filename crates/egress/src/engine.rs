@@ -5,16 +5,17 @@
 
 use crate::asks::{Answer, Asks};
 use crate::config::{Config, OnUnknown};
+use crate::dns::{Counted, Counting, Known};
 use crate::error::EgressError;
 use crate::events::Events;
 use crate::limits::Load;
-use crate::lookup::Lookup;
+use crate::lookup::{Lookup, LookupError, Pinned};
 use crate::own::OwnAddresses;
 use crate::refused::{denied, not_allowed, refusal, said_no};
 use crate::wire::{Holds, Told};
 use crate::{dial, dns, intercept};
 use palisade_hosts::{Blocked, Host, Name, Rules, Verdict};
-use palisade_record::network::{Action, NetworkAttempt, Via};
+use palisade_record::network::{Action, NameQueried, NetworkAttempt, Via};
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::{Rc, Weak};
@@ -28,7 +29,8 @@ pub use crate::refused::{Cause, Refused, Wanted};
 pub struct Engine {
     pub config: Config,
     pub events: Events,
-    pub lookup: Lookup,
+    /// Reached by [`Engine::look_up`] only.
+    lookup: Lookup,
     pub dns: dns::State,
     pub intercept: intercept::State,
     pub(crate) load: Rc<Load>,
@@ -318,15 +320,58 @@ impl Engine {
             && (own.ip() == address.ip() || self.own_addresses.holds(address.ip()))
     }
 
+    /// What a name that came with a connection stands for.
+    pub(crate) async fn find(&self, name: &Name, via: Via) -> Result<Vec<IpAddr>, LookupError> {
+        let counted = self.count_new(name, via)?;
+        self.look_up(name, counted).await.map(|pinned| pinned.addresses)
+    }
+
+    /// Counts a name that came with a connection, and looks at it, as at one that was asked for in a query. An upstream proxy hears
+    /// of it, too.
+    fn count_new(&self, name: &Name, via: Via) -> Result<Counted, LookupError> {
+        let was_told = self.config.upstream.is_some() && self.dns.was_counted(name);
+        if was_told || self.remembers(name) { Ok(Counted::again()) } else { self.count(name, via) }
+    }
+
+    /// Whether nobody would have to be asked for it.
+    pub(crate) fn remembers(&self, name: &Name) -> bool {
+        self.lookup.remembers(name)
+    }
+
+    /// The one way to the resolvers outside.
+    pub(crate) async fn look_up(&self, name: &Name, _: Counted) -> Result<Pinned, LookupError> {
+        self.lookup.addresses(name).await
+    }
+
+    fn count(&self, name: &Name, via: Via) -> Result<Counted, LookupError> {
+        let Counting { suspicion, counted } = self.dns.count(name.as_str(), Known::No);
+        if suspicion.is_some() || counted.is_none() {
+            let reason = counted.is_none().then(|| LookupError::TooFast.to_string());
+            self.events.tell(Told::Queried(NameQueried {
+                name: name.to_string(),
+                record: way_of(via).to_owned(),
+                answer: if counted.is_some() { "NOERROR" } else { "REFUSED" }.to_owned(),
+                rule: None,
+                reason,
+                suspicion,
+                count: 1,
+            }));
+        }
+        counted.ok_or(LookupError::TooFast)
+    }
+
     /// Every address it stands for, each of them checked.
     async fn addresses(&self, wanted: &Wanted) -> Result<Vec<SocketAddr>, Refused> {
         let found = match &wanted.host {
             Host::Address(address) => vec![*address],
             // The proxy looks names up itself; what it finds is not ours to see.
-            Host::Name(_) if self.config.upstream.is_some() => Vec::new(),
+            Host::Name(name) if self.config.upstream.is_some() => {
+                self.count_new(name, wanted.via).map_err(|error| not_found(wanted, &error))?;
+                Vec::new()
+            }
             Host::Name(name) => {
-                let pinned = self.lookup.addresses(name).await;
-                pinned.map_err(|error| refusal(wanted, Cause::Lookup, error.to_string()))?.addresses
+                let found = self.find(name, wanted.via).await;
+                found.map_err(|error| not_found(wanted, &error))?
             }
         };
         self.check_addresses(wanted, &found)?;
@@ -346,6 +391,21 @@ impl Engine {
             }
         }
         Ok(())
+    }
+}
+
+fn not_found(wanted: &Wanted, error: &LookupError) -> Refused {
+    let cause = if *error == LookupError::TooFast { Cause::Limit } else { Cause::Lookup };
+    refusal(wanted, cause, error.to_string())
+}
+
+/// In the place of a record's type, for a name that came by no query.
+fn way_of(via: Via) -> &'static str {
+    match via {
+        Via::Connect => "CONNECT",
+        Via::Http => "URL",
+        Via::Socks => "SOCKS",
+        Via::Transparent | Via::Datagram | Via::Published => "TLS",
     }
 }
 

@@ -243,3 +243,56 @@ fn without_rules_everything_is_allowed_but_addresses_are_checked() {
         engine(config).0.admit(wanted("a.example", 443)).await.unwrap();
     });
 }
+
+/// Two names may be asked for at once, and then one a second.
+const MANY: usize = 50;
+
+fn knows_many() -> Config {
+    let mut config = config(&["*.example"]);
+    config.limits.queries_a_second = 1;
+    (0..MANY).fold(config, |config, n| config.knows(&format!("n{n}.example"), Ipv4Addr::LOCALHOST))
+}
+
+/// Proves: NET-6 rate
+#[test]
+fn names_that_come_with_connections_are_held_against_the_rate() {
+    run(async {
+        let mut through_proxy = knows_many();
+        through_proxy.upstream = crate::config::Upstream::parse("http://127.0.0.1:9");
+        for (via, config) in [
+            (Via::Connect, knows_many()),
+            (Via::Http, knows_many()),
+            (Via::Socks, knows_many()),
+            (Via::Connect, through_proxy),
+        ] {
+            let (engine, _outbox) = engine(config);
+            let mut refused = 0;
+            for n in 0..MANY {
+                let name = format!("n{n}.example");
+                match engine.admit(Wanted { via, ..wanted(&name, 443) }).await {
+                    Ok(_) => {}
+                    Err(error) => {
+                        assert_eq!(error.cause, Cause::Limit, "{error:?}");
+                        refused += 1;
+                    }
+                }
+            }
+            assert!(refused > MANY / 2, "{via:?}: {refused}");
+            let again = engine.admit(Wanted { via, ..wanted("n0.example", 443) }).await;
+            assert!(again.is_ok(), "what is known says nothing new: {again:?}");
+        }
+    });
+}
+
+/// Proves: NET-6 tunnelling
+#[test]
+fn a_name_that_looks_like_data_is_told_whichever_way_it_comes() {
+    run(async {
+        let name = "0a1b2c3d4e5f60718293a4b5c6d7e8f9.example";
+        let (engine, mut outbox) = engine(config(&["*.example"]).knows(name, Ipv4Addr::LOCALHOST));
+        let _admitted = engine.admit(Wanted { via: Via::Connect, ..wanted(name, 443) }).await;
+        let told = outbox.rest();
+        let is_suspicious = |told: &Told| matches!(told, Told::Queried(query) if query.suspicion.is_some() && query.name == name);
+        assert!(told.iter().any(is_suspicious), "{told:?}");
+    });
+}

@@ -53,6 +53,8 @@ pub enum LookupError {
     Failed(String),
     #[error("too many names are remembered at the moment")]
     TooMany,
+    #[error("too many different names in a short time")]
+    TooFast,
 }
 
 pub struct Lookup {

@@ -4,6 +4,7 @@
 //! before. Names are looked up there, not here.
 
 use crate::config::Upstream;
+use crate::dns::Counted;
 use crate::engine::{Admitted, Engine};
 use crate::http::head::{Authority, LONGEST_HEAD};
 use crate::transparent::is_usual_for_http;
@@ -50,7 +51,7 @@ async fn reach(engine: &Engine, upstream: &Upstream) -> io::Result<TcpStream> {
     let addresses: Vec<IpAddr> = match Host::parse(&upstream.host).map_err(io::Error::other)? {
         Host::Address(address) => vec![address],
         Host::Name(name) => {
-            let found = engine.lookup.addresses(&name).await;
+            let found = engine.look_up(&name, Counted::of_configuration()).await;
             found.map_err(|error| failed(&format!("the upstream proxy: {error}")))?.addresses
         }
     };

@@ -3,6 +3,7 @@
 //! Only a name that a rule allows is looked up outside. Nothing of any other name, and nothing but an address of an
 //! allowed one, must ever be asked there: a question carries data out as well as a connection does (N03).
 
+use super::Counted;
 use super::message::{Answer, Query, Subject};
 use crate::config::OnUnknown;
 use crate::engine::Engine;
@@ -85,8 +86,14 @@ pub(super) fn first(engine: &Engine, query: &Query) -> Step {
 
 /// Looks an allowed name up: one that does not exist must not seem to, and one that stands for an address that is
 /// never allowed is refused before anything connects.
-pub(super) async fn look_up(engine: &Engine, query: &Query, name: &Name, rule: String) -> Outcome {
-    let outcome = match engine.lookup.addresses(name).await {
+pub(super) async fn look_up(
+    engine: &Engine,
+    query: &Query,
+    name: &Name,
+    counted: Counted,
+    rule: String,
+) -> Outcome {
+    let outcome = match engine.look_up(name, counted).await {
         Ok(pinned) => {
             let blocked = pinned.addresses.iter().find_map(|address| {
                 engine.check_address(*address).err().map(|blocked| (address, blocked))

@@ -58,6 +58,22 @@ impl State {
         }
     }
 
+    /// Counts a name that somebody outside would hear of, and looks at it, whichever way it came. One that is `known` says nothing
+    /// new, and is not held against the rate.
+    pub(crate) fn count(&self, name: &str, known: Known) -> Counting {
+        let suspicion = self.watch.borrow_mut().look(name, Instant::now());
+        let is_within = known == Known::Yes || self.is_within_rate();
+        Counting {
+            suspicion: suspicion.map(|suspicion| suspicion.to_string()),
+            counted: is_within.then_some(Counted(())),
+        }
+    }
+
+    /// Whether it was counted a short time ago.
+    pub(crate) fn was_counted(&self, name: &Name) -> bool {
+        self.watch.borrow().knows(name.as_str())
+    }
+
     /// The name that an address of ours was given for.
     pub fn name_of(&self, address: IpAddr) -> Option<Name> {
         self.synthetic.name_of(address)
@@ -66,6 +82,38 @@ impl State {
     fn is_within_rate(&self) -> bool {
         self.bucket.as_ref().is_none_or(|bucket| bucket.borrow_mut().take(Instant::now()))
     }
+}
+
+/// Whether whoever is outside has heard of a name already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    Yes,
+    No,
+}
+
+/// A name was counted, and is within the rate: without one nothing is looked up.
+#[derive(Debug)]
+pub(crate) struct Counted(());
+
+impl Counted {
+    /// For a name that does not come from inside.
+    pub(crate) fn of_configuration() -> Self {
+        Self(())
+    }
+
+    /// For one that was counted before, and is remembered.
+    pub(crate) fn again() -> Self {
+        Self(())
+    }
+}
+
+/// What became of counting a name.
+#[derive(Debug)]
+pub(crate) struct Counting {
+    /// What is odd about it.
+    pub(crate) suspicion: Option<String>,
+    /// None: too many names.
+    pub(crate) counted: Option<Counted>,
 }
 
 /// Answers datagrams, for as long as the socket lasts. Without it no name has an address, so the run ends.
@@ -148,14 +196,15 @@ enum Heard {
 struct LookUp {
     query: Query,
     suspicion: Option<String>,
+    counted: Counted,
     name: Name,
     rule: String,
 }
 
 impl LookUp {
     async fn finish(self, engine: &Engine) -> Vec<u8> {
-        let Self { query, suspicion, name, rule } = self;
-        let outcome = answer::look_up(engine, &query, &name, rule).await;
+        let Self { query, suspicion, counted, name, rule } = self;
+        let outcome = answer::look_up(engine, &query, &name, counted, rule).await;
         tell(engine, &query, outcome, suspicion)
     }
 
@@ -171,7 +220,7 @@ impl LookUp {
 fn is_repeated(engine: &Engine, query: &Query) -> bool {
     let Subject::Name(name) = query.subject() else { return false };
     let stays_here = || engine.config.upstream.is_some() || engine.judge_name(&name).is_open();
-    engine.dns.synthetic.knows(&name) && (engine.lookup.remembers(&name) || stays_here())
+    engine.dns.synthetic.knows(&name) && (engine.remembers(&name) || stays_here())
 }
 
 fn hear(engine: &Engine, packet: &[u8]) -> Heard {
@@ -184,16 +233,18 @@ fn hear(engine: &Engine, packet: &[u8]) -> Heard {
         }
         Received::Nothing => return Heard::Nothing,
     };
-    let suspicion = engine.dns.watch.borrow_mut().look(&query.shown(), Instant::now());
-    let suspicion = suspicion.map(|suspicion| suspicion.to_string());
-    if !is_repeated(engine, &query) && !engine.dns.is_within_rate() {
+    let known = if is_repeated(engine, &query) { Known::Yes } else { Known::No };
+    let Counting { suspicion, counted } = engine.dns.count(&query.shown(), known);
+    let Some(counted) = counted else {
         let limit = format!("{} queries a second", engine.config.limits.queries_a_second);
         let outcome = Outcome::bad(ResponseCode::Refused, "too many queries").by(Some(limit));
         return Heard::Reply(tell(engine, &query, outcome, suspicion));
-    }
+    };
     match answer::first(engine, &query) {
         Step::Answered(outcome) => Heard::Reply(tell(engine, &query, outcome, suspicion)),
-        Step::LookUp { name, rule } => Heard::LookUp(LookUp { query, suspicion, name, rule }),
+        Step::LookUp { name, rule } => {
+            Heard::LookUp(LookUp { query, suspicion, counted, name, rule })
+        }
     }
 }
 

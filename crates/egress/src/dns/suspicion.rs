@@ -76,6 +76,12 @@ impl Watch {
         look_alone(name).or(crowd)
     }
 
+    /// Whether it is one of the names that were counted last.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        let names = self.domains.get(domain_of(name));
+        names.is_some_and(|names| names.contains(&self.hasher.hash_one(name)))
+    }
+
     fn count(&mut self, name: &str, now: Instant) -> Option<Suspicion> {
         if now.saturating_duration_since(self.since) >= WINDOW {
             self.since = now;

@@ -37,6 +37,23 @@ fn p07_pid_1_can_not_be_taken_over() {
     }
 }
 
+/// The kernel lets every process of a user change the limits and priorities of his others: pid 1 is one of them.
+///
+/// Proves: PROC-5 pid-1
+#[test]
+fn p07_pid_1_is_not_held_up() {
+    for way in ["limit", "slow-down", "pin"] {
+        Attack::new("P07", format!("hold the sandbox's own pid 1 up: {way}"))
+            .proves(&["PROC-5 pid-1"])
+            .held_by(&["seccomp"])
+            .command(move |world| probe_at_pid_1(world, &[way, "1"]))
+            .bare_command(move |world| probe_at_stand_in(world, &[way, PID_FILE]))
+            .succeeded(|_, output| output.out().starts_with("done"))
+            .contained(|_, output| output.out().starts_with("refused 1 "))
+            .check();
+    }
+}
+
 /// With a user namespace the kernel itself keeps tracers in, whatever layer is off, so the wall is
 /// shown where there is none.
 ///

@@ -14,7 +14,7 @@ use palisade_testkit::raw;
 use rustix::fs::{FlockOperation, StatVfsMountFlags};
 use rustix::io::Errno;
 use rustix::mount::MountFlags;
-use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, Resource, Rlimit};
 
 use crate::surroundings::wait_until;
 use crate::{Failure, Probe, argument, number};
@@ -30,6 +30,9 @@ pub(crate) const PROBES: &[Probe] = &[
     ("trace-child", "", trace_child),
     ("write-memory", "PID|FILE", write_memory),
     ("steal-descriptor", "PID|FILE", steal_descriptor),
+    ("limit", "PID|FILE", limit),
+    ("slow-down", "PID|FILE", slow_down),
+    ("pin", "PID|FILE", pin),
     ("read-proc", "PID|FILE ENTRY", read_proc),
     ("signal", "PID|FILE NUMBER", signal),
     ("signal-everyone", "NUMBER", signal_everyone),
@@ -121,6 +124,28 @@ fn trace(arguments: &[String]) -> Result<String, Failure> {
     let pid = pid(arguments)?;
     raw::trace(pid.as_raw_nonzero().get())?;
     Ok(format!("traced {pid}"))
+}
+
+/// With the least of it: a process without a core file does what it did.
+fn limit(arguments: &[String]) -> Result<String, Failure> {
+    let pid = pid(arguments)?;
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    rustix::process::prlimit(Some(pid), Resource::Core, none)?;
+    Ok(format!("limited {pid}"))
+}
+
+fn slow_down(arguments: &[String]) -> Result<String, Failure> {
+    let pid = pid(arguments)?;
+    rustix::process::setpriority_process(Some(pid), 19)?;
+    Ok(format!("slowed {pid} down"))
+}
+
+/// To the CPUs that it may use anyway.
+fn pin(arguments: &[String]) -> Result<String, Failure> {
+    let pid = pid(arguments)?;
+    let cpus = rustix::thread::sched_getaffinity(None)?;
+    rustix::thread::sched_setaffinity(Some(pid), &cpus)?;
+    Ok(format!("pinned {pid}"))
 }
 
 /// Traces a process this one started, as a debugger does.

@@ -7,15 +7,22 @@ use crate::opening::{Opening, SoFar, look};
 use crate::sni::{self, Hello};
 use palisade_hosts::Host;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{timeout, timeout_at};
 
 /// A greeting that is cut into many records takes more than one in a single record; not this much.
 const MOST_BYTES: usize = 2 * sni::LONGEST_HELLO;
 const CHUNK: usize = 4 * 1024;
 /// A client that has more to say says it by then; longer than it takes to write a line in two pieces.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// So many bytes are looked at without a thought.
+const CHEAP: usize = 2 * 1024;
+/// For each of these: sixteen mebibytes a second are looked at for one client, at most.
+const PAUSE_FOR_EACH: Duration = Duration::from_micros(125);
+/// A look is worth it when there are more by this part.
+const MORE: usize = 8;
 
 /// What the first bytes are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,11 +43,13 @@ pub struct First {
     pub bytes: Vec<u8>,
     /// It will send no more.
     ended: bool,
+    /// When they were looked at last, and how many there were.
+    looked: Option<(Instant, usize)>,
 }
 
 impl First {
     pub fn new(bytes: Vec<u8>) -> Self {
-        Self { bytes, ended: false }
+        Self { bytes, ..Self::default() }
     }
 
     /// Reads until it is clear what they are, or until a client waits for an answer to what is not clear. The
@@ -56,6 +65,7 @@ impl First {
         }
         let deciding = async {
             loop {
+                self.pace(client).await?;
                 match see(&self.bytes) {
                     Seen::Is(kind) => return Ok(kind),
                     Seen::Not(so_far) if self.ended => return Ok(so_far.at_the_end()),
@@ -77,6 +87,22 @@ impl First {
                 timeout(limit, deciding).await.unwrap_or(Ok(late))
             }
         }
+    }
+
+    /// All of them are read again at every look. Many that come one by one must not cost others their time: they are gathered
+    /// first, for a moment that is as long as the last look was dear, or until there are a good deal more.
+    async fn pace(&mut self, client: &TcpStream) -> io::Result<()> {
+        if let Some((when, size)) = self.looked.filter(|(_, size)| *size > CHEAP) {
+            let due = when + pause_after(size);
+            while !self.ended && self.bytes.len() < size + size / MORE {
+                match timeout_at(due.into(), self.read(client)).await {
+                    Ok(read) => read?,
+                    Err(_due) => break,
+                }
+            }
+        }
+        self.looked = Some((Instant::now(), self.bytes.len()));
+        Ok(())
     }
 
     /// Returns when the client will send no more, keeping what it sends until then as far as that is needed.
@@ -107,6 +133,11 @@ impl First {
             }
         }
     }
+}
+
+/// So long after a look at so many bytes the next one may come.
+fn pause_after(size: usize) -> Duration {
+    PAUSE_FOR_EACH * u32::try_from(size / CHEAP).unwrap_or(u32::MAX)
 }
 
 /// `None`: more bytes must come before it can be told.

@@ -114,3 +114,36 @@ proptest! {
         }
     }
 }
+
+/// Proves: NET-7 slow-senders
+#[test]
+fn looks_at_many_bytes_are_seldom() {
+    const MEBIBYTE: f64 = 1024.0 * 1024.0;
+    for size in [CHEAP + 1, 16 * 1024, 40_000, 64 * 1024] {
+        let a_second = size as f64 / pause_after(size).as_secs_f64();
+        assert!(a_second < 33.0 * MEBIBYTE, "{size}: {a_second}");
+    }
+    // A client is not kept waiting that says something now and then.
+    assert!(pause_after(64 * 1024) < Duration::from_millis(5));
+}
+
+/// Proves: NET-7 slow-senders
+#[test]
+fn many_bytes_that_come_one_by_one_are_gathered_before_they_are_looked_at() {
+    run(async {
+        let (client, mut far) = pair().await;
+        let mut first = First::new(vec![1; 32 * 1024]);
+        assert_eq!(first.decide(&client, None).await.unwrap(), Kind::Unclear);
+        let (_, before) = first.looked.unwrap();
+        let sending = async {
+            for _ in 0..64 {
+                far.write_all(&[1]).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        };
+        let (kind, ()) = tokio::join!(first.decide(&client, None), sending);
+        assert_eq!(kind.unwrap(), Kind::Unclear);
+        let (_, after) = first.looked.unwrap();
+        assert!(after > before + 1, "{before} and then {after}");
+    });
+}

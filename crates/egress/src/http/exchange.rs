@@ -3,7 +3,7 @@
 use super::answer::{self, Shape};
 use super::body::{Body, BodyFault, Frames, From};
 use super::connection::{Broken, Connection, Last, Way, pass_body};
-use super::head::{Framing, RequestHead, Version};
+use super::head::{Framing, LONGEST_HEAD, RequestHead, Version};
 use super::incoming::Incoming;
 use super::response::{self, ResponseFault, ResponseHead};
 use crate::engine::{Admitted, Engine};
@@ -143,16 +143,22 @@ impl<R: AsyncRead + Unpin + Way, W: AsyncWrite + Unpin + Way> Answering<'_, R, W
 
     /// The head of the answer proper, taken off; interim ones are passed on.
     pub(crate) async fn head(&mut self, head: &RequestHead) -> Result<ResponseHead, Failure> {
+        let mut read = 0;
         loop {
-            let Some(answer) =
-                response::parse(self.incoming.bytes(), &head.method).map_err(Failure::Response)?
-            else {
+            let bytes = self.incoming.bytes();
+            // Only a line's end can change what it is, see `Connection::next_head`.
+            let is_worth =
+                read == 0 || bytes[read..].contains(&b'\n') || bytes.len() >= LONGEST_HEAD;
+            read = bytes.len();
+            let parsed = if is_worth { response::parse(bytes, &head.method) } else { Ok(None) };
+            let Some(answer) = parsed.map_err(Failure::Response)? else {
                 if self.incoming.fill().await.map_err(|error| Failure::with_server(&error))? == 0 {
                     return Err(Failure::Server);
                 }
                 continue;
             };
             self.incoming.take(answer.size);
+            read = 0;
             self.admitted
                 .received(answer.size as u64)
                 .map_err(|error| Failure::with_server(&error))?;

@@ -8,6 +8,7 @@ use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::{EgressError, While as _};
 use crate::events::{Events, SINGLY_A_SECOND_ALONE};
+use crate::limits::Client;
 use crate::serve::raise_descriptor_limit;
 use crate::wire::Told;
 use crate::{accept, explicit, tunnel, turned_away};
@@ -91,7 +92,8 @@ async fn until_the_end(
 
 pub(crate) async fn serve_client(engine: Rc<Engine>, client: TcpStream, from: SocketAddr) {
     let from = from.ip();
-    let Some(seat) = engine.load.seat((from.to_string(), 0)) else {
+    let whose = Some(Client::of(from));
+    let Some(seat) = engine.load.seat_of((from.to_string(), 0), whose) else {
         return turned_away::answer(engine, client, Some(from)).await;
     };
     // It is reset: what it waits for may be a host's first words in a tunnel, and an answer of ours is none.

@@ -7,6 +7,7 @@
 use crate::config::Config;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr};
 use std::rc::Rc;
 use tokio::sync::Notify;
 
@@ -17,6 +18,8 @@ pub(crate) struct Load {
     arrivals: Cell<u64>,
     served: Cell<usize>,
     waiting: RefCell<BTreeMap<Destination, Queue>>,
+    /// Places by client, where there are clients.
+    held: RefCell<BTreeMap<Client, usize>>,
     /// So many that found no place are being answered.
     turned_away: Cell<usize>,
 }
@@ -40,6 +43,22 @@ impl Limits {
 /// What a connection was made to, in words: those that wait for the same one are in one queue.
 pub(crate) type Destination = (String, u16);
 
+/// Who connects to a proxy that runs alone: an address, or a network of IPv6 of which one client has all addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Client(IpAddr);
+
+impl Client {
+    pub(crate) fn of(address: IpAddr) -> Self {
+        Self(match address.to_canonical() {
+            IpAddr::V6(address) => {
+                let [a, b, c, d, ..] = address.segments();
+                Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+            }
+            address => address,
+        })
+    }
+}
+
 /// The oldest first.
 type Queue = BTreeMap<u64, Rc<Notify>>;
 
@@ -48,6 +67,7 @@ type Queue = BTreeMap<u64, Rc<Notify>>;
 pub(crate) struct Seat {
     load: Rc<Load>,
     destination: Destination,
+    client: Option<Client>,
     /// So many ways out are open for it; without one it waits.
     open: Cell<usize>,
     /// By when it came: the one that came first makes way first.
@@ -90,6 +110,7 @@ impl Load {
             arrivals: Cell::new(0),
             served: Cell::new(0),
             waiting: RefCell::default(),
+            held: RefCell::default(),
             turned_away: Cell::new(0),
         })
     }
@@ -112,12 +133,26 @@ impl Load {
 
     /// A place for a connection that came. `None`: all that are there are served.
     pub(crate) fn seat(self: &Rc<Self>, destination: Destination) -> Option<Rc<Seat>> {
-        if self.is_full() && !self.push_one_out() {
+        self.seat_of(destination, None)
+    }
+
+    /// The same for one of several clients. `None`: or all that this one may have are served.
+    pub(crate) fn seat_of(
+        self: &Rc<Self>,
+        destination: Destination,
+        client: Option<Client>,
+    ) -> Option<Rc<Seat>> {
+        let has_share = client.is_some_and(|client| self.has_its_share(client));
+        if has_share && !self.push_out_of(&destination) || self.is_full() && !self.push_one_out() {
             return None;
+        }
+        if let Some(client) = client {
+            *self.held.borrow_mut().entry(client).or_default() += 1;
         }
         let seat = Rc::new(Seat {
             load: Rc::clone(self),
             destination,
+            client,
             open: Cell::new(0),
             number: self.arrivals.replace(self.arrivals.get() + 1),
             is_waiting: Cell::new(false),
@@ -137,6 +172,30 @@ impl Load {
         let permit = Permit { load: Rc::clone(self), seat, is_waiting: Cell::new(false) };
         permit.open();
         Some(permit)
+    }
+
+    /// Whether a client has half of the places that the others leave free: whoever comes next finds some, too.
+    fn has_its_share(&self, client: Client) -> bool {
+        let Limits { bounded, most, .. } = self.limits.get();
+        let held = self.held.borrow();
+        let own = held.get(&client).copied().unwrap_or(0);
+        let others = held.values().sum::<usize>().saturating_sub(own);
+        bounded && own >= (most.saturating_sub(others) / 2).max(1)
+    }
+
+    /// The one that waited longest of this queue makes room. Whether there was one.
+    fn push_out_of(&self, destination: &Destination) -> bool {
+        let mut waiting = self.waiting.borrow_mut();
+        let lost = waiting.get_mut(destination).and_then(|queue| queue.pop_first());
+        lost.map(|(_, lost)| lost.notify_one()).is_some()
+    }
+
+    /// Why there is no place for this client, in words.
+    pub(crate) fn full_for(&self, client: Option<Client>) -> String {
+        match client.filter(|client| self.has_its_share(*client)) {
+            Some(_) => "this client has as many connections open as one may have".to_owned(),
+            None => self.full(),
+        }
     }
 
     /// Why there is no place, in words.
@@ -214,6 +273,13 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         self.leave_queue();
+        let Some(client) = self.client else { return };
+        let mut held = self.load.held.borrow_mut();
+        let Some(count) = held.get_mut(&client) else { return };
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            held.remove(&client);
+        }
     }
 }
 

@@ -164,3 +164,60 @@ fn the_one_that_came_first_makes_way_first_whatever_it_did_meanwhile() {
         assert!(!second.is_finished());
     });
 }
+
+/// A connection of a client, served for ever.
+async fn served_for(load: &Rc<Load>, client: &str) -> Option<JoinHandle<Option<()>>> {
+    let address = client.parse().unwrap();
+    let seat = load.seat_of((client.to_owned(), 0), Some(Client::of(address)))?;
+    let load = Rc::clone(load);
+    let serving = async move {
+        let _permit = load.enter().unwrap();
+        pending::<()>().await;
+    };
+    let handle = spawn_local(seat.hold(serving));
+    yield_now().await;
+    Some(handle)
+}
+
+/// Proves: NET-10 shares
+#[test]
+fn no_client_takes_the_places_of_all_others() {
+    run(async {
+        let load = load(16);
+        let mut held = Vec::new();
+        for (client, share) in
+            [("192.0.2.1", 8), ("192.0.2.2", 4), ("192.0.2.3", 2), ("2001:db8::1", 1)]
+        {
+            let mut own = 0;
+            while let Some(one) = served_for(&load, client).await {
+                held.push(one);
+                own += 1;
+            }
+            assert_eq!(own, share, "{client}");
+        }
+        assert!(served_for(&load, "2001:db8::2").await.is_none(), "the same network");
+        let client = Client::of("192.0.2.1".parse().unwrap());
+        assert!(load.full_for(Some(client)).contains("this client"));
+        held.remove(0).abort();
+        yield_now().await;
+        assert!(served_for(&load, "192.0.2.9").await.is_some(), "who left makes room");
+    });
+}
+
+/// Proves: NET-10 shares
+#[test]
+fn a_client_with_its_share_pushes_out_its_own_that_wait() {
+    run(async {
+        let load = load(8);
+        let client = Client::of("192.0.2.1".parse().unwrap());
+        let mut waiting = Vec::new();
+        for _ in 0..20 {
+            let seat = load.seat_of(("192.0.2.1".to_owned(), 0), Some(client)).unwrap();
+            waiting.push(spawn_local(seat.hold(pending::<()>())));
+            yield_now().await;
+        }
+        yield_now().await;
+        assert_eq!(waiting.iter().filter(|one| !one.is_finished()).count(), 4);
+        assert!(served_for(&load, "192.0.2.2").await.is_some());
+    });
+}

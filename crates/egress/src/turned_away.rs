@@ -7,7 +7,7 @@ use crate::http::answer::{self, Shape};
 use crate::http::connection::Plain;
 use crate::http::head::{RequestHead, Target};
 use crate::http::redirect::Place;
-use crate::limits::Destination;
+use crate::limits::{Client, Destination};
 use crate::wire::Told;
 use crate::{explicit, socks, tunnel};
 use palisade_record::network::{Action, Via};
@@ -26,7 +26,7 @@ pub(crate) const UNNAMED: &str = "(unnamed)";
 
 /// Says 429 to a client of the explicit proxy. `from` is told where clients are not all one sandbox.
 pub(crate) async fn answer(engine: Rc<Engine>, client: TcpStream, from: Option<IpAddr>) {
-    let reason = with_client(engine.load.full(), from);
+    let reason = with_client(engine.load.full_for(from.map(Client::of)), from);
     let Some(_turned_away) = engine.load.turn_away() else {
         tell(&engine, Via::Http, (UNNAMED.to_owned(), 0), reason);
         return tunnel::reset(client);

@@ -5,8 +5,10 @@
 
 use crate::accept;
 use crate::config::Config;
+use crate::engine::out_of_bytes;
 use crate::error::{EgressError, While as _};
 use crate::events::Events;
+use crate::limits::Load;
 use crate::line::{Line, line};
 use crate::tunnel::{self, Insider, Meter};
 use crate::wire::Told;
@@ -117,6 +119,7 @@ fn gone() -> io::Error {
 #[derive(Debug)]
 pub(crate) struct Inbound {
     events: Events,
+    load: Rc<Load>,
     maker: Maker,
     /// Without it there may be any number.
     most: Option<usize>,
@@ -128,6 +131,7 @@ impl Inbound {
     /// out stays open.
     pub(crate) fn new(
         events: Events,
+        load: Rc<Load>,
         maker: OwnedFd,
         config: &Config,
     ) -> Result<Self, EgressError> {
@@ -136,7 +140,7 @@ impl Inbound {
         let descriptors = usize::try_from(descriptors).unwrap_or(usize::MAX);
         let share = (config.limits.connections.min(descriptors) / 2).max(1);
         let most = config.checks.bounded.then_some(share);
-        Ok(Self { events, maker: Maker::new(maker)?, most, open: Cell::new(0) })
+        Ok(Self { events, load, maker: Maker::new(maker)?, most, open: Cell::new(0) })
     }
 
     /// Says so if the one that makes sockets ends before the run does: nobody may come in for hours, and ask then.
@@ -185,7 +189,13 @@ pub(crate) async fn accept(inbound: Rc<Inbound>, listener: TcpListener, inner: u
     loop {
         inbound.events.room().await;
         let (from, peer) = accept::next(&listener).await;
-        let carried = Carried::new(inbound.events.clone(), peer, inner);
+        let (events, load) = (inbound.events.clone(), Rc::clone(&inbound.load));
+        let carried = Carried::new(events, load, peer, inner);
+        if carried.left() == 0 {
+            carried.tell_attempt(Some(out_of_bytes().to_string()));
+            tunnel::reset(from);
+            continue;
+        }
         match inbound.enter() {
             Some(place) => drop(tokio::task::spawn_local(serve(place, from, carried))),
             None => {
@@ -206,17 +216,21 @@ async fn serve(place: Place, from: TcpStream, carried: Carried) {
     carried.tell_attempt(reason);
     match connected {
         Ok(inside) => {
-            // How it ended is in what was carried.
-            let _ended = tunnel::relay(from, inside, &[], &carried).await;
+            let ended = tunnel::relay(from, inside, &[], &carried).await;
+            let spent = ended.err().filter(|error| error.kind() == io::ErrorKind::QuotaExceeded);
+            if let Some(spent) = spent {
+                carried.tell_attempt(Some(spent.to_string()));
+            }
             carried.tell_closed();
         }
         Err(_) => tunnel::reset(from),
     }
 }
 
-/// Counts what comes in by a published port. The limit of bytes is for the way out.
+/// Counts what comes in by a published port, and what is answered: both are within the limit of bytes.
 struct Carried {
     events: Events,
+    load: Rc<Load>,
     peer: SocketAddr,
     inner: u16,
     since: Instant,
@@ -226,9 +240,13 @@ struct Carried {
 }
 
 impl Carried {
-    fn new(events: Events, peer: SocketAddr, inner: u16) -> Self {
+    fn new(events: Events, load: Rc<Load>, peer: SocketAddr, inner: u16) -> Self {
         let (inwards, outwards) = (Cell::new(0), Cell::new(0));
-        Self { events, peer, inner, since: Instant::now(), inwards, outwards }
+        Self { events, load, peer, inner, since: Instant::now(), inwards, outwards }
+    }
+
+    fn carried(&self, bytes: u64) -> io::Result<()> {
+        if self.load.carry(bytes) { Ok(()) } else { Err(out_of_bytes()) }
     }
 
     fn tell_attempt(&self, reason: Option<String>) {
@@ -264,16 +282,16 @@ impl Carried {
 impl Meter for Carried {
     fn sent(&self, bytes: u64) -> io::Result<()> {
         self.inwards.set(self.inwards.get().saturating_add(bytes));
-        Ok(())
+        self.carried(bytes)
     }
 
     fn received(&self, bytes: u64) -> io::Result<()> {
         self.outwards.set(self.outwards.get().saturating_add(bytes));
-        Ok(())
+        self.carried(bytes)
     }
 
     fn left(&self) -> u64 {
-        u64::MAX
+        self.load.left()
     }
 
     fn insider(&self) -> Insider {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::Limits;
 use crate::events::Outbox;
 use crate::test_support::{config, listen, run};
 use palisade_sys::fdpass::{send_with_fds, socketpair};
@@ -9,12 +10,15 @@ use tokio::task::spawn_local;
 
 /// With one that makes sockets, as the one inside does, but of this namespace.
 fn inbound(connections: usize) -> (Rc<Inbound>, Outbox) {
+    inbound_within(Limits { connections, ..Limits::default() })
+}
+
+fn inbound_within(limits: Limits) -> (Rc<Inbound>, Outbox) {
     let (ours, theirs) = socketpair().unwrap();
     std::thread::spawn(move || answer(&theirs, usize::MAX));
-    let mut config = config(&[]);
-    config.limits.connections = connections;
+    let config = Config { limits, ..config(&[]) };
     let (events, outbox) = Events::new();
-    (Rc::new(Inbound::new(events, ours, &config).unwrap()), outbox)
+    (Rc::new(Inbound::new(events, Load::new(&config), ours, &config).unwrap()), outbox)
 }
 
 /// Answers so many times, or until nobody asks.
@@ -115,7 +119,8 @@ fn the_end_of_who_makes_sockets_is_told_at_once() {
         let (ours, theirs) = socketpair().unwrap();
         let (events, mut outbox) = Events::new();
         let watched = ours.try_clone().unwrap();
-        let inbound = Rc::new(Inbound::new(events, ours, &config(&[])).unwrap());
+        let inbound =
+            Rc::new(Inbound::new(events, Load::new(&config(&[])), ours, &config(&[])).unwrap());
         spawn_local(Rc::clone(&inbound).watch(watched));
         let answering = std::thread::spawn(move || answer(&theirs, 1));
         inbound.maker.socket(b"4").await.unwrap();
@@ -156,5 +161,34 @@ fn published_ports_have_a_share_of_all_connections() {
         while !matches!(outbox.next().await, Told::Closed(_)) {}
         let _fourth = TcpStream::connect(published).await.unwrap();
         inside.accept().await.unwrap();
+    });
+}
+
+/// Proves: NET-7 bytes
+#[test]
+fn the_limit_of_bytes_holds_for_published_ports_too() {
+    run(async {
+        let (inbound, mut outbox) = inbound_within(Limits { bytes: Some(6), ..Limits::default() });
+        let (inside, inner) = listen().await;
+        let (outside, published) = listen().await;
+        spawn_local(accept(inbound, outside, inner.port()));
+        let mut client = TcpStream::connect(published).await.unwrap();
+        let (mut served, _) = inside.accept().await.unwrap();
+        client.write_all(b"hello").await.unwrap();
+        served.read_exact(&mut [0; 5]).await.unwrap();
+        served.write_all(b"hi").await.unwrap();
+        let mut answer = Vec::new();
+        // What is within the limit may come before the reset.
+        let _ = client.read_to_end(&mut answer).await;
+        assert!(answer.len() < 2, "{answer:?}");
+        let mut reasons = Vec::new();
+        while reasons.len() < 2 {
+            if let Told::Attempt(attempt) = outbox.next().await {
+                reasons.push(attempt.reason);
+            }
+        }
+        assert!(reasons[1].as_ref().unwrap().contains("limit of bytes"), "{reasons:?}");
+        let mut second = TcpStream::connect(published).await.unwrap();
+        assert!(second.read(&mut [0; 8]).await.is_err());
     });
 }

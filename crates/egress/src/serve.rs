@@ -113,7 +113,8 @@ impl Open {
         }
         if let Some(maker) = station.maker {
             let watched = maker.try_clone().doing("use the maker's socket")?;
-            let inbound = publish::Inbound::new(engine.events.clone(), maker, &engine.config)?;
+            let (events, load) = (engine.events.clone(), Rc::clone(&engine.load));
+            let inbound = publish::Inbound::new(events, load, maker, &engine.config)?;
             let inbound = Rc::new(inbound);
             spawn_local(Rc::clone(&inbound).watch(watched));
             for Published { listener, inner } in station.published {

@@ -79,6 +79,34 @@ fn for_tls_it_takes_an_authority_of_the_runs_own() {
 
 /// Proves: NET-5 credentials
 #[test]
+fn a_credential_may_be_for_one_port_alone() {
+    let net = Net::new();
+    let output = net
+        .lab
+        .sandbox_run(
+            &net.world,
+            [
+                "--allow-host", "web.example:80,8080",
+                "--credential", "TOKEN=env:REAL_TOKEN,host=web.example:8080",
+            ],
+            [
+                "sh", "-c",
+                "for place in web.example/usual web.example:8080/named; do \
+                   curl -sS -o /dev/null --noproxy '*' --max-time 10 -H \"Authorization: Bearer $TOKEN\" http://$place; \
+                 done",
+            ],
+        )
+        .env("REAL_TOKEN", SECRET)
+        .run();
+    output.assert_code(0);
+    let named = header_at(&net, "GET /named HTTP/1.1", "authorization");
+    assert_eq!(named.as_deref(), Some("Bearer s3cr3t-f0r-web"), "{:#?}", net.lab.journal());
+    let usual = header_at(&net, "GET /usual HTTP/1.1", "authorization").unwrap();
+    assert!(!usual.contains(SECRET), "{usual}");
+}
+
+/// Proves: NET-5 credentials
+#[test]
 fn the_server_outside_is_still_verified() {
     let net = Net::new();
     let token = net.world.write("outside/token", SECRET);

@@ -4,7 +4,7 @@ use crate::engine::{Cause, Wanted};
 use crate::events::Events;
 use crate::http::test_web::{FINE, ask, local, proxy, web, web_that_knows};
 use crate::test_support::{attempts, config, host, listen, run};
-use palisade_hosts::HostPattern;
+use palisade_hosts::Entry;
 use palisade_record::network::{Action, Via};
 use rustix::process::{Signal, getpid, kill_process};
 use std::cell::RefCell;
@@ -325,7 +325,7 @@ fn a_request_gets_the_credential_of_now() {
             let mut config = local(&["x.example"], port);
             config.credentials = vec![Credential {
                 name: "TOKEN".to_owned(),
-                hosts: vec![HostPattern::parse("x.example").unwrap()],
+                hosts: vec![Entry::parse("x.example").unwrap()],
                 header: "authorization".to_owned(),
                 value: Secret::new(secret.to_owned()),
             }];

@@ -1,6 +1,6 @@
 //! What the process has to know before it starts. Everything in it was decided by the plan.
 
-use palisade_hosts::{HostPattern, Rules};
+use palisade_hosts::{Entry, Rules};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -121,7 +121,8 @@ impl fmt::Debug for Secret {
 #[derive(Clone, Debug)]
 pub struct Credential {
     pub name: String,
-    pub hosts: Vec<HostPattern>,
+    /// Without ports: on every one.
+    pub hosts: Vec<Entry>,
     /// Lower case.
     pub header: String,
     /// The whole value of the header.

@@ -8,24 +8,24 @@ use crate::http::fields::Fields;
 use crate::http::head::Scheme;
 use palisade_hosts::Host;
 
-fn of<'a>(config: &'a Config, host: &'a Host) -> impl Iterator<Item = &'a Credential> {
-    let names = move |one: &&Credential| one.hosts.iter().any(|pattern| pattern.matches(host));
+fn of<'a>(config: &'a Config, host: &'a Host, port: u16) -> impl Iterator<Item = &'a Credential> {
+    let names = move |one: &&Credential| one.hosts.iter().any(|entry| entry.is_about(host, port));
     config.credentials.iter().filter(names)
 }
 
-/// Whether there is one for this host.
-pub(crate) fn exist(config: &Config, host: &Host) -> bool {
-    of(config, host).next().is_some()
+/// Whether there is one for this host on this port.
+pub(crate) fn exist(config: &Config, host: &Host, port: u16) -> bool {
+    of(config, host, port).next().is_some()
 }
 
-/// Whether a request to this host gets one.
-pub(crate) fn are_due(config: &Config, host: &Host, scheme: Scheme) -> bool {
-    exist(config, host) && (scheme == Scheme::Https || config.authority.is_none())
+/// Whether a request there gets one.
+pub(crate) fn are_due(config: &Config, host: &Host, port: u16, scheme: Scheme) -> bool {
+    exist(config, host, port) && (scheme == Scheme::Https || config.authority.is_none())
 }
 
 /// What the client itself said in those fields does not go out.
-pub(crate) fn add(config: &Config, host: &Host, fields: &mut Fields) {
-    for credential in of(config, host) {
+pub(crate) fn add(config: &Config, host: &Host, port: u16, fields: &mut Fields) {
+    for credential in of(config, host, port) {
         fields.set(&credential.header, credential.value.reveal().as_bytes());
     }
 }

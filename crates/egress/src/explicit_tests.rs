@@ -6,7 +6,7 @@ use crate::http::test_web::{
 };
 use crate::test_support::{attempts, run};
 use hickory_proto::rr::RecordType;
-use palisade_hosts::HostPattern;
+use palisade_hosts::Entry;
 use palisade_record::network::Action;
 use std::net::SocketAddr;
 use tokio::io::AsyncReadExt as _;
@@ -332,7 +332,7 @@ fn a_credential_is_added_outside_for_its_hosts_only() {
         let mut config = local(&NAMES, port);
         config.credentials = vec![Credential {
             name: "TOKEN".to_owned(),
-            hosts: vec![HostPattern::parse("x.example").unwrap()],
+            hosts: vec![Entry::parse("x.example").unwrap()],
             header: "authorization".to_owned(),
             value: Secret::new("Bearer secret".to_owned()),
         }];

@@ -224,9 +224,9 @@ impl Inside {
     }
 }
 
-/// Whether TLS to this host is opened.
-pub fn wanted(config: &Config, host: &Host) -> bool {
-    config.authority.is_some() && credentials::exist(config, host)
+/// Whether TLS to this host is opened on this port.
+pub fn wanted(config: &Config, host: &Host, port: u16) -> bool {
+    config.authority.is_some() && credentials::exist(config, host, port)
 }
 
 /// Serves a connection that begins with a TLS greeting for the host it was admitted for. `first` was read

@@ -13,7 +13,7 @@ fn pattern(text: &str) -> HostPattern {
 fn credential(host: &str) -> Credential {
     Credential {
         name: "TOKEN".to_owned(),
-        hosts: vec![pattern(host)],
+        hosts: vec![palisade_hosts::Entry::parse(host).unwrap()],
         header: "authorization".to_owned(),
         value: Secret::new("Bearer secret".to_owned()),
     }
@@ -63,10 +63,13 @@ fn the_authority_vouches_for_hosts_with_a_credential_and_no_others() {
 fn only_hosts_with_a_credential_are_opened() {
     let mut config = config(&["x.example"]);
     config.credentials = vec![credential("x.example")];
-    assert!(!wanted(&config, &host("x.example")));
+    assert!(!wanted(&config, &host("x.example"), 443));
     config.authority = Some(authority(&[pattern("x.example")]).unwrap());
-    assert!(wanted(&config, &host("x.example")));
-    assert!(!wanted(&config, &host("y.example")));
+    assert!(wanted(&config, &host("x.example"), 443));
+    assert!(!wanted(&config, &host("y.example"), 443));
+    config.credentials = vec![credential("x.example:8443")];
+    assert!(wanted(&config, &host("x.example"), 8443));
+    assert!(!wanted(&config, &host("x.example"), 443));
 }
 
 #[test]

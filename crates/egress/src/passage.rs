@@ -146,7 +146,7 @@ fn tell_if_spent(engine: &Engine, admitted: &Admitted, carried: io::Result<()>) 
 }
 
 fn is_opened(engine: &Engine, admitted: &Admitted, kind: &Kind) -> bool {
-    matches!(kind, Kind::Tls(_)) && intercept::wanted(&engine.config, &admitted.host)
+    matches!(kind, Kind::Tls(_)) && intercept::wanted(&engine.config, &admitted.host, admitted.port)
 }
 
 /// Whether nothing passes that does not name its host. No list of what servers forgive is ever complete, and behind bytes

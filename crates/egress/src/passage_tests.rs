@@ -109,7 +109,7 @@ fn tls_that_is_opened_must_name_the_host_as_well() {
             config.authority = Some(intercept::authority(&hosts).unwrap());
             config.credentials = vec![crate::config::Credential {
                 name: "TOKEN".to_owned(),
-                hosts,
+                hosts: vec![palisade_hosts::Entry::parse("a.example").unwrap()],
                 header: "authorization".to_owned(),
                 value: crate::config::Secret::new("secret".to_owned()),
             }];

@@ -1,7 +1,7 @@
 //! One line of an allow or deny list: `HOST[:PORT[,PORT]]`.
 
 use crate::text::is_text_in_documents;
-use crate::{HostError, HostPattern};
+use crate::{Host, HostError, HostPattern};
 use std::fmt;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,11 @@ impl Entry {
         let (host, ports) = split_ports(text)?;
         let ports = ports.map(|list| parse_ports(text, list)).transpose()?;
         Ok(Self { pattern: HostPattern::parse(host)?, ports, written: text.to_owned() })
+    }
+
+    /// Whether it is about this host on this port; without ports it is about all of them.
+    pub fn is_about(&self, host: &Host, port: u16) -> bool {
+        self.pattern.matches(host) && self.ports.as_ref().is_none_or(|ports| ports.contains(&port))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::nearest::nearest;
 use crate::settings::Value;
 use crate::tree::{Node, Tree};
 use crate::value::{Mistake, Mistakes, items, mistake};
-use palisade_hosts::{Entry, Host, HostPattern, IpNet, private_ranges};
+use palisade_hosts::{Entry, Host, IpNet, private_ranges};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -29,7 +29,8 @@ pub struct Credential {
     /// The variable that holds a placeholder inside.
     pub name: String,
     pub from: SecretSource,
-    pub hosts: Vec<HostPattern>,
+    /// Without a port: on every port that is allowed.
+    pub hosts: Vec<Entry>,
     /// Lower case.
     pub header: String,
     /// The header's value; `{}` stands for the secret.
@@ -275,17 +276,20 @@ fn decode_credential(node: &Node) -> Result<Credential, Mistakes> {
 }
 
 /// `host: api.example`, or `hosts: [api.example, …]`; none at all would be all of them.
-fn credential_hosts(node: &Node) -> Result<Vec<HostPattern>, Mistakes> {
-    const FORM: &str = "a credential for hosts such as api.example or *.api.example";
-    let pattern = |item: &Node| match &item.tree {
-        Tree::Text(text) if text != "*" => {
-            HostPattern::parse(text).or_else(|why| mistake(item, &format!("{FORM} ({why})")))
-        }
+fn credential_hosts(node: &Node) -> Result<Vec<Entry>, Mistakes> {
+    const FORM: &str =
+        "a credential for hosts such as api.example, *.api.example or api.example:8443";
+    let entry = |item: &Node| match &item.tree {
+        Tree::Text(text) => match Entry::parse(text) {
+            Ok(entry) if entry.pattern.to_string() == "*" => mistake(item, FORM),
+            Ok(entry) => Ok(entry),
+            Err(why) => mistake(item, &format!("{FORM} ({why})")),
+        },
         _ => mistake(item, FORM),
     };
     match (node.get("host"), node.get("hosts")) {
-        (Some(host), None) => pattern(host).map(|host| vec![host]),
-        (None, Some(hosts)) => match items(hosts, FORM, pattern)? {
+        (Some(host), None) => entry(host).map(|host| vec![host]),
+        (None, Some(hosts)) => match items(hosts, FORM, entry)? {
             none if none.is_empty() => mistake(hosts, FORM),
             hosts => Ok(hosts),
         },

@@ -43,7 +43,7 @@ fn the_words_are_those_that_hosts_are_found_for() {
   intercept: true
   credentials:
     - { name: API_TOKEN, from: 'env:REAL_TOKEN', host: api.example }
-    - { name: KEY, from: 'file:~/.key', hosts: [a.example, '*.b.example'], header: X-Api-Key, format: '{}' }
+    - { name: KEY, from: 'file:~/.key', hosts: [a.example, '*.b.example:8443'], header: X-Api-Key, format: '{}' }
 approvals: [{ what: 'network:private', reason: the office }]
 ";
     let network = of_user(everything).unwrap().policy.network;
@@ -58,6 +58,7 @@ approvals: [{ what: 'network:private', reason: the office }]
     assert_eq!(token.from, SecretSource::Env("REAL_TOKEN".to_owned()));
     assert_eq!((key.header.as_str(), key.format.as_str()), ("x-api-key", "{}"));
     assert_eq!(key.from, SecretSource::File("~/.key".to_owned()));
+    assert_eq!((&key.hosts[0].ports, &key.hosts[1].ports), (&None, &Some(vec![8443])));
 }
 
 /// Proves: POL-2 wrong-type, NET-3 globs, NET-3 cidrs
@@ -115,6 +116,8 @@ fn a_credential_says_where_it_goes_and_nothing_else() {
         ("{ name: 'a b', from: 'env:X', host: a.example }", "`name` is a variable's"),
         ("{ name: T, from: X, host: a.example }", "env:VARIABLE or file:PATH"),
         ("{ name: T, from: 'env:X', host: '*' }", "for hosts such as"),
+        ("{ name: T, from: 'env:X', host: '*:8443' }", "for hosts such as"),
+        ("{ name: T, from: 'env:X', host: 'a.example:0' }", "for hosts such as"),
         ("{ name: T, from: 'env:X', hosts: [] }", "for hosts such as"),
         ("{ name: T, from: 'env:X', host: a.example, hosts: [b.example] }", "one of `host`"),
         ("{ name: T, from: 'env:X', host: a.example, header: Host }", "can carry a secret"),

@@ -167,7 +167,8 @@ pub(crate) fn forwarded(
     scheme: Scheme,
 ) -> Result<Vec<u8>, Vec<u8>> {
     let shape = Shape::for_method(&head.method);
-    let gets_credential = credentials::are_due(&engine.config, &admitted.host, scheme);
+    let gets_credential =
+        credentials::are_due(&engine.config, &admitted.host, admitted.port, scheme);
     let login = login(engine, admitted);
     let gets_secret = gets_credential || login.is_some();
     if gets_secret && is_echoed(&head.method) {
@@ -194,7 +195,7 @@ pub(crate) fn forwarded(
         fields.remove("max-forwards");
     }
     if gets_credential {
-        credentials::add(&engine.config, &admitted.host, &mut fields);
+        credentials::add(&engine.config, &admitted.host, admitted.port, &mut fields);
     }
     match head.body {
         Framing::Chunked => fields.push("transfer-encoding", b"chunked"),

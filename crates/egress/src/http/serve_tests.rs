@@ -4,7 +4,7 @@ use crate::engine::Wanted;
 use crate::http::test_web::{FINE, local, web};
 use crate::intercept;
 use crate::test_support::{attempts, engine, host, pair, run};
-use palisade_hosts::HostPattern;
+use palisade_hosts::{Entry, HostPattern};
 use palisade_record::network::{Action, Via};
 use tokio::io::AsyncReadExt as _;
 use tokio::task::spawn_local;
@@ -136,7 +136,7 @@ fn the_limit_of_bytes_ends_an_answer() {
 fn with_credential(config: &mut Config) {
     config.credentials = vec![Credential {
         name: "TOKEN".to_owned(),
-        hosts: vec![HostPattern::parse("x.example").unwrap()],
+        hosts: vec![Entry::parse("x.example").unwrap()],
         header: "authorization".to_owned(),
         value: Secret::new("Bearer secret".to_owned()),
     }];

@@ -192,7 +192,9 @@ fn about_credentials(asked: &[Credential], network: &Network, mut note: impl FnM
                 hosts.join(", ")
             ));
         }
-        for host in credential.hosts.iter().filter(|host| !is_allowed(&host.to_string(), network)) {
+        for host in
+            credential.hosts.iter().filter(|host| !is_allowed(&host.pattern.to_string(), network))
+        {
             note(format!(
                 "the credential {} is for {host}, which is not among the allowed hosts; --allow-host {host}",
                 credential.name

@@ -16,7 +16,7 @@ pub(crate) use files::{AUTHORITY, add_authority};
 pub(crate) use names::{Naming, add_name_files};
 
 use ipnet::IpNet;
-use palisade_hosts::{HostPattern, Rules};
+use palisade_hosts::{Entry, Rules};
 use palisade_policy::network::shown_upstream;
 use serde::Serialize;
 use std::net::{IpAddr, Ipv4Addr};
@@ -98,7 +98,7 @@ pub struct CredentialPlan {
     /// The variable that holds the placeholder inside.
     pub name: String,
     pub source: CredentialSource,
-    pub hosts: Vec<HostPattern>,
+    pub hosts: Vec<Entry>,
     /// Lower case.
     pub header: String,
     /// The header's value; `{}` is where the secret goes.

@@ -38,8 +38,8 @@ pub(crate) fn facts<'c>(
             }
             if network.intercept {
                 let credentials = network.credentials.iter();
-                let hosts: Vec<HostPattern> =
-                    credentials.flat_map(|credential| credential.hosts.clone()).collect();
+                let entries = credentials.flat_map(|credential| &credential.hosts);
+                let hosts: Vec<HostPattern> = entries.map(|entry| entry.pattern.clone()).collect();
                 let made = intercept::authority(&hosts)?;
                 facts.to_mut().authority = Some(made.certificate.clone());
                 authority = Some(made);

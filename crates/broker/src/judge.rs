@@ -12,7 +12,7 @@ use crate::{DIRECTORY, NO_MODE};
 use palisade_guard::{Below, Hit, Matcher, NamePattern, gitconfig};
 use palisade_plan::model::Limited;
 use palisade_sys::OFlags;
-use rustix::fs::{AtFlags, Dir, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, Dir, FileType, openat, readlinkat, statat};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -235,7 +235,7 @@ impl Judge {
             self.matcher.judge(tree, &path, &mut |_| true).is_none()
         };
         let mut free_hooks = self.hooks.iter().filter(is_free);
-        if free_hooks.any(|hooks| git::exists(around, hooks)) {
+        if free_hooks.any(|hooks| git::exists(around, hooks.as_path())) {
             return Err(git::hook_denied());
         }
         if self.is_newborn(around)
@@ -303,7 +303,7 @@ fn is_in_hooks(place: &Place, coming: Coming<'_>, tree: &Path, hooks: &Path) -> 
         let rest: PathBuf = hooks.iter().skip(below.iter().count()).collect();
         let counts = match coming {
             _ if rest.as_os_str().is_empty() => true,
-            Coming::MovedDirectory(source) => git::exists(source, &rest),
+            Coming::MovedDirectory(source) => git::exists(source, rest.as_path()),
             Coming::SymbolicLink | Coming::MovedLink => true,
             _ => false,
         };
@@ -313,9 +313,9 @@ fn is_in_hooks(place: &Place, coming: Coming<'_>, tree: &Path, hooks: &Path) -> 
 
 fn shares_settings(base: &Path) -> bool {
     let is_named_git = base.file_name().and_then(Part::of) == Some(Part::Itself);
-    let pointer = base.join(".git").symlink_metadata();
+    let pointer = rustix::fs::lstat(base.join(".git"));
     is_named_git
-        || pointer.is_ok_and(|found| !found.is_dir())
+        || pointer.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) != FileType::Directory)
         || openat(rustix::fs::CWD, base, DIRECTORY, NO_MODE)
             .is_ok_and(|dir| git::is_git_directory(dir.as_fd(), None))
 }

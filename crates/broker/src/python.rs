@@ -46,7 +46,7 @@ pub(crate) fn may_come(
     let holds = match coming {
         Coming::MovedDirectory(source) => holds_path_file(source, rest),
         Coming::SymbolicLink | Coming::MovedLink | Coming::Link => {
-            environment.join(MARK).symlink_metadata().is_ok()
+            rustix::fs::lstat(environment.join(MARK)).is_ok()
         }
         Coming::Directory | Coming::Written | Coming::Moved => false,
     };

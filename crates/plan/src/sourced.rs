@@ -46,20 +46,20 @@ pub(crate) fn guarded(
     if (search.inside)(root).is_some() {
         for name in OF_PROJECT {
             if top.iter().any(|(there, _)| there == name) {
-                search.read(&root.join(name), 0);
+                search.read(&root.join(name), root, 0);
             }
         }
         let dirs = top.iter().filter(|(_, kind)| *kind == EntryKind::Dir);
         let dirs = dirs.map(|(name, _)| root.join(name)).take(MOST_DIRECTORIES);
         for dir in dirs.chain((cwd != root).then(|| cwd.to_owned())) {
             for name in OF_PROJECT {
-                search.read(&dir.join(name), 0);
+                search.read(&dir.join(name), &dir, 0);
             }
         }
     }
     if let Some(home) = host.home() {
         for name in OF_HOME.iter().filter(|name| host.missing_in(name).is_none()) {
-            search.read(&home.join(name), 0);
+            search.read(&home.join(name), home, 0);
         }
     }
     search.found
@@ -83,7 +83,8 @@ enum Sourced {
 }
 
 impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
-    fn read(&mut self, file: &Path, depth: usize) {
+    /// `start` is where the program stands that reads it.
+    fn read(&mut self, file: &Path, start: &Path, depth: usize) {
         if self.read.len() >= MOST_FILES || self.read.iter().any(|known| known == file) {
             return;
         }
@@ -96,34 +97,39 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
             || file.file_name().is_some_and(|name| name == ".Rprofile");
         let sourced = if is_r { sourced_by_r(&text) } else { sourced_by_shell(&text) };
         for sourced in sourced {
-            self.follow(&sourced, base, depth);
+            self.follow(&sourced, base, start, depth);
+            if base != start {
+                self.follow(&sourced, start, start, depth);
+            }
         }
     }
 
-    fn follow(&mut self, sourced: &Sourced, base: &Path, depth: usize) {
+    fn follow(&mut self, sourced: &Sourced, base: &Path, start: &Path, depth: usize) {
         let (Sourced::File(text) | Sourced::Environment(text) | Sourced::Nix(text)) = sourced;
         let Some(path) = self.expanded(text, base) else { return };
         match sourced {
             Sourced::Nix(_) => {
-                self.add(&path, WHY_NIX);
+                if path.extension().is_some_and(|end| end == "nix") {
+                    return self.add(&path, WHY_NIX);
+                }
                 for name in ["flake.nix", "flake.lock", "shell.nix", "default.nix"] {
                     self.add(&path.join(name), WHY_NIX);
                 }
             }
-            Sourced::File(_) => self.go_on(&path, depth),
+            Sourced::File(_) => self.go_on(&path, start, depth),
             Sourced::Environment(_) => {
                 let is_dir =
                     self.host.resolve(&path).is_ok_and(|found| found.kind == EntryKind::Dir);
                 let path = if is_dir { path.join(".envrc") } else { path };
-                self.go_on(&path, depth);
+                self.go_on(&path, start, depth);
             }
         }
     }
 
-    fn go_on(&mut self, path: &Path, depth: usize) {
+    fn go_on(&mut self, path: &Path, start: &Path, depth: usize) {
         self.add(path, WHY_SOURCED);
         if depth < DEEPEST {
-            self.read(path, depth + 1);
+            self.read(path, start, depth + 1);
         }
     }
 
@@ -180,8 +186,7 @@ fn sourced_by_shell(text: &str) -> Vec<Sourced> {
                     found.extend(argument.map(Sourced::Environment));
                 }
                 "dotenv" | "dotenv_if_exists" => found.push(Sourced::File(or(".env"))),
-                "use_flake" => found.push(Sourced::Nix(or("."))),
-                "use_nix" => found.push(Sourced::Nix(or("."))),
+                "use_flake" | "use_nix" => found.push(Sourced::Nix(or("."))),
                 "use" if matches!(argument.as_deref(), Some("flake" | "nix")) => {
                     let place = words.next().filter(|word| !word.starts_with(['#', '-']));
                     let place = place.map(|place| place.split('#').next().unwrap_or(place));
@@ -273,7 +278,7 @@ mod tests {
             "/home/u/.bashrc",
             "[ -r ~/project/aliases ] && source ~/project/aliases\n. /etc/profile\n",
         );
-        assert_eq!(refused(&tree, &["renv/activate.R", "aliases"]), [true; 2]);
+        assert_eq!(refused(&tree, &["renv/activate.R", "renv/more.R", "aliases"]), [true; 3]);
         assert_eq!(refused(&tree, &["no.R", "renv/other.R"]), [false; 2]);
     }
 

@@ -102,11 +102,13 @@ impl Hub<'_> {
             && inquiry.needs.is_empty()
             && !inquiry.links.is_empty()
             && self.is_visible(&found.path, access);
-        let what = match is_less {
+        let what = if is_there_already {
             // Mounted once more, it would be read-only where it was writable.
-            _ if is_there_already => What::Links,
-            true => What::Name,
-            false => what,
+            What::Links
+        } else if is_less {
+            What::Name
+        } else {
+            what
         };
         let is_plain_file = found.kind == Kind::File && what == What::Found;
         let takes_descriptors = inquiry.touches.iter().all(takes_descriptor);

@@ -21,6 +21,7 @@ mod gate_processes;
 mod gate_special;
 mod guard;
 mod guard_git;
+mod guard_moved;
 mod guard_ways;
 mod host;
 mod kernel;

@@ -172,6 +172,40 @@ fn python_makes_an_environment_and_installs_into_it() {
     assert_eq!(told, "42\n");
 }
 
+/// Proves: FS-9 path-files, FS-9 programs
+#[test]
+fn an_environment_that_was_there_gets_packages_and_editable_installs() {
+    let world = World::new();
+    let packages = "api/.venv/lib/python3.12/site-packages";
+    world.write_in_project("api/.venv/pyvenv.cfg", "home = /usr/bin\n");
+    world.write_in_project(format!("{packages}/_virtualenv.pth"), "import _virtualenv\n");
+    works(
+        &world,
+        &[],
+        "cd api/.venv/lib/python3.12/site-packages; mkdir hello; echo x > hello/__init__.py
+         echo /project/src > __editable__.pth; echo /project/lib > tmp; mv tmp other.pth
+         echo /project/other > third; ln third third.pth; rm third
+         cp -p _virtualenv.pth again; cat again >> _virtualenv.pth",
+    );
+    let told = |name: &str| fs::read_to_string(world.project().join(packages).join(name)).unwrap();
+    assert_eq!(told("__editable__.pth"), "/project/src\n");
+    assert_eq!(told("other.pth"), "/project/lib\n");
+    assert_eq!(told("third.pth"), "/project/other\n");
+}
+
+/// Proves: FS-9 moved-git-directories, FS-9 programs
+#[test]
+fn a_plain_git_directory_is_moved_as_before() {
+    let world = World::new();
+    world.git_init();
+    works(
+        &world,
+        &[],
+        "mkdir sub; mv .git sub/.git; cd sub; git status -s; mv .git store; mv store .git",
+    );
+    assert!(world.project().join("sub/.git/HEAD").is_file());
+}
+
 /// Proves: FS-9 programs
 #[test]
 fn archives_bring_links_and_pipes() {

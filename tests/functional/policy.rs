@@ -589,3 +589,21 @@ fn what_is_learnt_is_written_outside_the_project_and_planted_rules_are_not_kept(
     fresh.assert_code(0);
     assert!(world.project().join("fresh.yaml").exists());
 }
+
+/// Proves: POL-4 cannot-stall
+#[test]
+fn a_project_that_nobody_trusts_does_not_stall_or_break_its_runs() {
+    let world = World::new();
+    let stalls = "resources: {normalizeTime: 1h, timeout: 1ms}\n";
+    world.write_in_project(".palisade/policy.yaml", stalls);
+    let output = inside(&world, &[], "echo ran");
+    assert_eq!(output.out(), "ran\n", "{}", output.err());
+    for told in ["`resources.normalizeTime` ignored", "`resources.timeout` ignored"] {
+        assert!(output.err().contains(told), "{told}: {}", output.err());
+    }
+    // Sound by itself, and nothing could start with it.
+    world.write_in_project(".palisade/policy.yaml", "process: {allowedExecutables: [/bin/false]}\n");
+    let output = inside(&world, &[], "echo ran");
+    assert_eq!(output.out(), "ran\n", "{}", output.err());
+    assert!(output.err().contains("no run could start with it"), "{}", output.err());
+}

@@ -257,6 +257,41 @@ fn approvals_in_a_file_that_commands_could_write_never_count() {
     assert_eq!(run(layers).unwrap().policy.isolation_level, Level::Full);
 }
 
+/// Proves: POL-4 cannot-stall
+#[test]
+fn a_file_that_nobody_trusts_can_not_stall_or_break_every_run() {
+    let project = "\
+resources:
+  normalizeTime: 1h
+  grace: 1h
+  timeout: 1ms
+  maxMemory: 5m
+  cpus: 0.01
+  cpuSet: '900'
+  maxIOPS: 1
+filesystem: { project: none, maxInodes: 1 }
+process: { maxProcesses: 1 }
+";
+    for kind in [Project(Untrusted), Writable(Untrusted)] {
+        let merged = run(vec![layer(kind, project)]).unwrap();
+        let (policy, built_in) = (&merged.policy, run(Vec::new()).unwrap().policy);
+        assert_eq!(policy.resources, built_in.resources);
+        assert_eq!(policy.filesystem.project, built_in.filesystem.project);
+        assert_eq!(policy.process.max_processes, None);
+        let notes: Vec<String> = merged.notes.iter().map(ToString::to_string).collect();
+        assert_eq!(notes.len(), 10, "{notes:?}");
+        assert!(notes.iter().all(|note| note.contains("ignored: the file is not trusted")));
+        let about = notes.iter().find(|note| note.contains("normalizeTime")).unwrap();
+        assert!(about.contains(".yaml:2:3") && about.contains("every run wait"), "{about}");
+    }
+    let trusted = run(vec![layer(Project(Trusted), "resources: { normalizeTime: 1h }")]).unwrap();
+    assert_eq!(trusted.policy.resources.normalize_time, Some(3_600_000));
+    let sensible = "resources: { timeout: 5s, maxMemory: 1g }\nfilesystem: { project: read-only }";
+    let merged = run(vec![layer(Project(Untrusted), sensible)]).unwrap();
+    assert_eq!(merged.policy.resources.timeout, Some(5000));
+    assert_eq!(merged.policy.filesystem.project, crate::ProjectAccess::ReadOnly);
+}
+
 /// Proves: POL-4 order
 #[test]
 fn the_user_may_widen_again_what_a_project_tightened() {

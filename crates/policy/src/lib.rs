@@ -30,6 +30,7 @@ mod stack;
 mod tighten;
 mod tree;
 pub mod units;
+mod untrusted;
 mod value;
 
 pub use diagnostic::{Diagnostic, Problem};

@@ -12,6 +12,7 @@ use crate::presets::{self, preset};
 use crate::rules::{self, StoredRule};
 use crate::settings::{self, Setting, Settings, Value};
 use crate::tighten::{self, Direction, SyscallRule};
+use crate::untrusted;
 use palisade_gate::Effect;
 use std::collections::BTreeMap;
 
@@ -149,6 +150,13 @@ impl<'a> Stack<'a> {
                 let from_lock = tighten::direction(key, lock.value.as_ref(), Some(&candidate));
                 loosens(from_lock)
             });
+            if kind.is_untrusted()
+                && step == Some(Direction::Tightens)
+                && let Some(why) = untrusted::refusal(path, &candidate)
+            {
+                self.note_ignored(key, &setting.origin, kind, &why);
+                continue;
+            }
             if self.admits(key, &setting.origin, kind, &Step { step, beyond_lock }) {
                 self.set(path, candidate, &setting.origin, kind);
             }
@@ -218,6 +226,20 @@ impl<'a> Stack<'a> {
             let origin = part.get(LIST).map_or(&mode_setting.origin, |setting| &setting.origin);
             self.set(LIST, list, origin, kind);
         }
+    }
+
+    /// Nobody trusts the file, and with this value it would stall or break every run.
+    fn note_ignored(&mut self, key: &Key, origin: &Origin, kind: LayerKind, why: &str) {
+        let message = format!("`{}` ignored: the file is not trusted, and {why}", key.path);
+        let mend = match kind {
+            LayerKind::Writable(_) => {
+                format!("read it, then run `sandbox policy trust {}`", origin.file)
+            }
+            _ => "read it, then run `sandbox policy trust`".to_owned(),
+        };
+        self.notes.push(
+            Diagnostic::new(Problem::Untrusted, origin, key.path, message).suggest(mend),
+        );
     }
 
     /// Whether the layer may take this step; if not, says so.

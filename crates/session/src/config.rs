@@ -75,6 +75,8 @@ impl DocumentFile {
 pub enum Supposing {
     /// The project's file is trusted, or is not.
     Project(Trust),
+    /// The project has none.
+    WithoutProject,
     /// So are those in the user's place that commands could have written.
     Writable(Trust),
     /// This stands in the user's place.
@@ -100,6 +102,7 @@ pub fn load_supposing(
     }
     let project = match supposing {
         Some(Supposing::ProjectFile(file)) => Some(file.clone()),
+        Some(Supposing::WithoutProject) => None,
         _ => project_document(caller, request)?,
     };
     if let Some(file) = project {
@@ -139,6 +142,14 @@ pub fn load_supposing(
     reading.notes.extend(merged.notes.iter().cloned());
     let Reading { sources, read_from, notes, .. } = reading;
     Ok(Loaded { merged, sources, read_from, notes })
+}
+
+/// The project's file, where it is there, sound, and nobody trusts it.
+pub(crate) fn untrusted_project(caller: &Caller, request: &PolicyRequest) -> Option<DocumentFile> {
+    let file = project_document(caller, request).ok()??;
+    decode(&file.text, &file.path.to_string_lossy()).ok()?;
+    let store = TrustStore::load(&caller.places).ok()?;
+    (trust_of(&store, &file) == Trust::Untrusted).then_some(file)
 }
 
 /// A key that nothing enforces yet stops the run; it is never ignored (POL-2).

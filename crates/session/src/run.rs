@@ -7,7 +7,7 @@ use crate::answers::{self, Answers};
 use crate::asking::{self, Asking};
 use crate::caller::Caller;
 use crate::conclusion::{self, Conclusion};
-use crate::config::{self, PolicyRequest};
+use crate::config::{self, PolicyRequest, Supposing};
 use crate::core_file;
 use crate::deadlines::Deadlines;
 use crate::discarded;
@@ -33,7 +33,7 @@ use palisade_launch::probe::{RealTree, limit_facts};
 use palisade_launch::{Checked, Inherited, Streams};
 use palisade_plan::limit::Limited;
 use palisade_plan::model::{Confinement, Plan, Weight};
-use palisade_policy::LayerKind;
+use palisade_policy::{Diagnostic, LayerKind, Problem};
 use palisade_policy::model::Policy;
 use palisade_record::metrics::Metrics;
 use palisade_record::{
@@ -77,8 +77,38 @@ pub struct Planned {
 }
 
 /// What `run` would do.
+///
+/// A project that nobody trusts restricts what its commands may do, but does not keep its user from working: where
+/// no run could start with its file, and one can without it, that is told and the file is left out.
 pub fn plan(caller: &Caller, request: &RunRequest, session: &str) -> Result<Planned, SessionError> {
-    let policy = config::load(caller, &request.policy)?;
+    let error = match plan_supposing(caller, request, session, None) {
+        Err(error @ (SessionError::Plan(_) | SessionError::Policy(_))) => error,
+        planned => return planned,
+    };
+    let Some(file) = config::untrusted_project(caller, &request.policy) else { return Err(error) };
+    let without = Supposing::WithoutProject;
+    let Ok(mut planned) = plan_supposing(caller, request, session, Some(&without)) else {
+        return Err(error);
+    };
+    planned.policy.notes.push(Diagnostic {
+        file: file.path.to_string_lossy().into_owned(),
+        line: 0,
+        column: 0,
+        key: String::new(),
+        problem: Problem::Untrusted,
+        message: format!("ignored: it is not trusted, and no run could start with it ({error})"),
+        suggestion: Some("correct it, then run `sandbox policy trust`".to_owned()),
+    });
+    Ok(planned)
+}
+
+fn plan_supposing(
+    caller: &Caller,
+    request: &RunRequest,
+    session: &str,
+    supposing: Option<&Supposing>,
+) -> Result<Planned, SessionError> {
+    let policy = config::load_supposing(caller, &request.policy, supposing)?;
     config::refuse_unenforced(&policy)?;
     let (facts, authority) = egress::facts(caller, &policy.merged.policy)?;
     let plan = palisade_plan::build(&palisade_plan::Request {

@@ -1,0 +1,77 @@
+//! What a file that nobody trusts can not set though it tightens: values with which it would stall or break every run.
+//!
+//! Restricting access is its right; to keep its user from working is not.
+
+use crate::settings::Value;
+
+/// Keys that make people wait, or that only a person who knows the machine can set.
+const IGNORED: [(&str, &str); 4] = [
+    ("resources.normalizeTime", "it makes every run wait"),
+    ("resources.grace", "it decides how long an interrupted command goes on"),
+    ("resources.cpuSet", "which CPUs there are differs from machine to machine"),
+    ("filesystem.project", "without the project no command starts in it"),
+];
+
+/// The least that ordinary commands can do with.
+const LEAST: [(&str, u64); 22] = [
+    ("askTimeout", 5_000),
+    ("filesystem.maxFileSize", 1 << 20),
+    ("filesystem.maxTotalSize", 16 << 20),
+    ("filesystem.maxInodes", 1_000),
+    ("filesystem.tmpSize", 1 << 20),
+    ("filesystem.varTmpSize", 1 << 20),
+    ("process.maxProcesses", 16),
+    ("network.maxConnections", 8),
+    ("network.maxBytes", 1 << 20),
+    ("network.maxQueries", 10),
+    ("resources.maxCPU", 1_000),
+    ("resources.maxMemory", 64 << 20),
+    ("resources.memoryHigh", 64 << 20),
+    ("resources.maxFileDescriptors", 64),
+    ("resources.maxThreads", 16),
+    ("resources.maxIOBandwidth", 1 << 20),
+    ("resources.maxIOPS", 50),
+    // In thousandths.
+    ("resources.cpus", 100),
+    ("resources.timeout", 1_000),
+    ("resources.maxOutputSize", 64 << 10),
+    ("syscalls.maxBlocked", 10),
+    ("resources.maxSwap", 0),
+];
+
+/// Why such a file can not set the key to this, if it can not.
+pub(crate) fn refusal(path: &str, value: &Value) -> Option<String> {
+    // Read-only is a restriction like others.
+    let is_harmless = matches!(value, Value::Word(word) if *word != "none");
+    if let Some((_, why)) = IGNORED.iter().find(|(key, _)| *key == path && !is_harmless) {
+        return Some((*why).to_owned());
+    }
+    let Value::Number(number) = value else { return None };
+    let (_, least) = LEAST.iter().find(|(key, _)| *key == path)?;
+    (number < least).then(|| "so little would break every run".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{IGNORED, LEAST};
+    use crate::keys::{self, KEYS, Kind, Order};
+
+    #[test]
+    fn every_limit_has_a_least_value_and_every_name_is_a_key() {
+        for (path, _) in LEAST {
+            assert!(keys::find(path).is_some(), "{path}");
+        }
+        for (path, _) in IGNORED {
+            assert!(keys::find(path).is_some(), "{path}");
+        }
+        let is_covered = |path: &str| {
+            LEAST.iter().any(|(key, _)| *key == path) || IGNORED.iter().any(|(key, _)| *key == path)
+        };
+        for key in KEYS {
+            let is_number = !matches!(key.kind, Kind::Word(_) | Kind::Bool);
+            if is_number && matches!(key.order, Order::Limit | Order::Allowance | Order::Step) {
+                assert!(is_covered(key.path), "{}", key.path);
+            }
+        }
+    }
+}

@@ -131,3 +131,36 @@ fn the_organisations_file_is_roots() {
     saved.assert_code(125);
     assert!(saved.err().contains("only root writes there"), "{}", saved.err());
 }
+
+/// Proves: POL-5 rules, POL-5 forget
+#[test]
+fn what_is_saved_is_listed_and_forgotten_by_its_number() {
+    let world = World::new();
+    let none = world.sandbox(["policy", "rules"]).run();
+    assert_says(&none, 0, &["no rule is saved"]);
+    let mine = "# mine\nfilesystem:\n  rules:\n    - allow: /srv/one\n      by: terminal\n      at: 2026-01-31T12:00:00Z\n    - deny: /srv/two   # never\n";
+    let file = world.write("home/.config/palisade/policy.yaml", mine);
+    world.write_in_project(".palisade/policy.yaml", "network:\n  allowedHosts: [a.example]\n");
+    let listed = world.sandbox(["policy", "rules"]).run();
+    assert_says(
+        &listed,
+        0,
+        &["1  allow host a.example", "not trusted", "2  allow /srv/one", "policy.yaml:4", "2026-01-31 12:00 by terminal", "3  deny /srv/two", "policy.yaml:7"],
+    );
+    let json: serde_json::Value =
+        serde_json::from_slice(&world.sandbox(["policy", "rules", "--json"]).run().stdout).unwrap();
+    assert_eq!(json[0]["counts"], false);
+    assert_eq!((&json[1]["layer"], &json[1]["line"]), (&"user".into(), &4.into()));
+    let wrong = world.sandbox(["policy", "forget", "9"]).run();
+    wrong.assert_code(125);
+    assert!(wrong.err().contains("lists 1 to 3"), "{}", wrong.err());
+    let gone = world.sandbox(["policy", "forget", "2", "--json"]).run();
+    gone.assert_code(0);
+    let gone: serde_json::Value = serde_json::from_slice(&gone.stdout).unwrap();
+    assert_eq!(gone["what"], "allow /srv/one");
+    let left = "# mine\nfilesystem:\n  rules:\n    - deny: /srv/two   # never\n";
+    assert_eq!(fs::read_to_string(&file).unwrap(), left);
+    assert_says(&world.sandbox(["policy", "forget", "2"]).run(), 0, &["forgotten: deny /srv/two"]);
+    // With the last rule the empty sections go too.
+    assert_eq!(fs::read_to_string(&file).unwrap(), "# mine\n");
+}

@@ -5,7 +5,7 @@ use palisade_policy::units;
 use palisade_record::network::Action;
 use palisade_record::{
     BlockedCalls, DeniedHost, DiscardedFiles, LimitReport, NetworkReport, Outcome, ProtectedWrite,
-    RefusedExecution, RunReport, TouchedPath, UnaskedQuestions,
+    RefusedExecution, RunReport, SavedAnswer, TouchedPath, UnaskedQuestions,
 };
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,6 +24,7 @@ pub(crate) fn words(report: &RunReport, cwd: &Path) -> Vec<String> {
     [denied, unasked, discarded, writes, of_forks(report), of_calls(report), of_limits(report)]
         .into_iter()
         .flatten()
+        .chain(of_saved(&report.saved_answers))
         .chain(of_executions(&report.refused_executions))
         .chain(report.network.iter().flat_map(|network| of_network(network, &report.session_id)))
         .collect()
@@ -49,6 +50,22 @@ fn of_denied(denied: &[TouchedPath]) -> Option<String> {
     let count = u64::try_from(denied.len()).unwrap_or(u64::MAX);
     let were = if count == 1 { "was" } else { "were" };
     Some(format!("{} {were} denied: {}", counted(count, "path"), listed(named)))
+}
+
+/// What was answered for good, with where it stands and how to take it back.
+fn of_saved(saved: &[SavedAnswer]) -> Vec<String> {
+    let told = saved.iter().map(|saved| match saved {
+        SavedAnswer { error: Some(error), .. } => format!("an answer was not saved: {error}"),
+        SavedAnswer { what, file, line, number, .. } => {
+            let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+            let undo = match number {
+                Some(number) => format!("sandbox policy forget {number}"),
+                None => "sandbox policy rules".to_owned(),
+            };
+            format!("saved for good: {what} ({file}{line}); undo with {undo}")
+        }
+    });
+    told.collect()
 }
 
 /// Nobody was asked, so nobody knows of them otherwise.

@@ -231,3 +231,24 @@ fn questions_that_found_no_room_are_counted_with_what_to_do() {
     );
     assert!(told[0].contains("sandbox approve") && told[0].contains("--ro"), "{told:?}");
 }
+
+/// Proves: POL-5 saved-told
+#[test]
+fn what_was_answered_for_good_is_told_with_its_line_and_the_way_back() {
+    let mut report = report();
+    report.saved_answers.push(SavedAnswer {
+        what: "allow /srv/x".into(),
+        file: "/h/policy.yaml".into(),
+        line: Some(3),
+        number: Some(2),
+        error: None,
+    });
+    report.saved_answers.push(SavedAnswer { error: Some("no room".into()), ..Default::default() });
+    assert_eq!(
+        said(&report),
+        [
+            "saved for good: allow /srv/x (/h/policy.yaml:3); undo with sandbox policy forget 2",
+            "an answer was not saved: no room"
+        ]
+    );
+}

@@ -47,7 +47,9 @@ pub use nearest::nearest;
 pub use parse::{Format, parse};
 pub use presets::{Preset, preset, presets};
 pub use rules::StoredRule;
-pub use save::{HostList, SaveError, Saved, SavedHosts, add_hosts, add_rules};
+pub use save::{
+    HostList, ListEntry, SaveError, Saved, SavedHosts, add_hosts, add_rules, entries, without,
+};
 pub use schema::schema;
 pub use show::{export, show_json, show_text};
 pub use tighten::Direction;

@@ -43,7 +43,7 @@ pub use reading::{Records, read, sandboxes};
 pub use report::{
     BlockedCalls, DiscardedFiles, Identity, LimitReport, Observed, Planned, ProbeReport,
     PromiseReport, ProtectedWrite, Reached, RefusedExecution, RunReport, TouchedPath,
-    UnaskedQuestions, Usage, Versions, Walls,
+    SavedAnswer, UnaskedQuestions, Usage, Versions, Walls,
 };
 pub use report_file::ReportFile;
 pub use rotation::Rotation;

@@ -65,6 +65,9 @@ pub struct RunReport {
     /// What was touched and not granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied_paths: Vec<TouchedPath>,
+    /// What somebody answered for good.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub saved_answers: Vec<SavedAnswer>,
     /// Denied, though somebody could have been asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unasked_questions: Option<UnaskedQuestions>,
@@ -108,6 +111,7 @@ impl RunReport {
             refused_executions: Vec::new(),
             granted_paths: Vec::new(),
             denied_paths: Vec::new(),
+            saved_answers: Vec::new(),
             unasked_questions: None,
             discarded_files: None,
             network: None,
@@ -153,6 +157,23 @@ pub struct Usage {
     pub reads: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writes: Option<u64>,
+}
+
+/// An answer that was kept for good, or was to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SavedAnswer {
+    /// As `sandbox policy rules` shows it.
+    pub what: String,
+    pub file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// For `sandbox policy forget`, as long as nothing else is saved or forgotten.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<usize>,
+    /// Why it was not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// Questions that were denied because too many were open.

@@ -74,6 +74,12 @@ pub enum SessionError {
     #[error(transparent)]
     Save(#[from] palisade_policy::SaveError),
 
+    #[error(
+        "there is no saved rule {number}; {}",
+        if *last == 0 { "none is saved".to_owned() } else { format!("`sandbox policy rules` lists 1 to {last}") }
+    )]
+    NoSuchRule { number: usize, last: usize },
+
     #[error("{} is the organisation's and only root writes there; run the same with sudo", path.display())]
     NeedsRoot { path: PathBuf },
 

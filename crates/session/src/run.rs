@@ -330,6 +330,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     });
     let gate = Gate::of(plan, rules, caller.facts.home.clone(), stores.clone());
     let way_out = WayOut::of(plan, egress, stores.clone());
+    let kept = stores.clone();
     let doors = Doors { asking, stores, gate, way_out };
     let shown = Shown { terminal, outputs, limit: plan.max_output };
     let mut watch =
@@ -357,6 +358,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     record_end(journal, run, report, times.total())?;
     ended.incidents.report(report);
     report.unasked_questions = ended.unasked;
+    report.saved_answers = kept.take_kept();
     for line in ended.output.losses() {
         tell(&line);
     }

@@ -13,10 +13,16 @@ use palisade_ask::Store;
 use palisade_gate::Effect;
 use palisade_policy::{HostList, Saved, StoredRule, add_hosts, add_rules};
 use rustix::fs::{FlockOperation, Mode, OFlags};
+use std::cell::RefCell;
 use std::fs::{self, Permissions};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+mod entries;
+
+pub use entries::SavedRule;
 
 /// A file that does not exist yet.
 const NEW_NAME: &str = "policy.yaml";
@@ -25,6 +31,16 @@ const NEW_NAME: &str = "policy.yaml";
 #[derive(Clone, Debug)]
 pub struct Stores {
     caller: Caller,
+    /// What was saved, or was not, since this was made: for the end of a run.
+    kept: Rc<RefCell<Vec<Kept>>>,
+}
+
+/// One attempt to keep an answer.
+#[derive(Clone, Debug)]
+struct Kept {
+    path: PathBuf,
+    /// As the file has it, or why it has it not.
+    outcome: Result<String, String>,
 }
 
 /// What saving does, or would do, to a file.
@@ -50,16 +66,37 @@ pub enum Standing {
 
 impl Stores {
     pub fn new(caller: &Caller) -> Self {
-        Self { caller: caller.clone() }
+        Self { caller: caller.clone(), kept: Rc::default() }
     }
 
     /// Adds the answers to the file of that layer.
     pub fn save(&self, answers: &Answers, store: Store) -> Result<Change, SessionError> {
+        let saved = self.save_now(answers, store);
+        let mut kept = self.kept.borrow_mut();
+        match &saved {
+            Ok(Change { path, added, .. }) => kept.extend(
+                added.iter().map(|what| Kept { path: path.clone(), outcome: Ok(what.clone()) }),
+            ),
+            Err(error) => {
+                kept.push(Kept { path: PathBuf::new(), outcome: Err(error.to_string()) });
+            }
+        }
+        drop(kept);
+        saved
+    }
+
+    fn save_now(&self, answers: &Answers, store: Store) -> Result<Change, SessionError> {
         let _lock = self.lock()?;
         let change = self.change(answers, store)?;
         if change.added.is_empty() {
             return Ok(change);
         }
+        self.put(&change, store)?;
+        Ok(change)
+    }
+
+    /// Writes the file as it is to be, with the mode and the trust it had.
+    fn put(&self, change: &Change, store: Store) -> Result<(), SessionError> {
         let mode = fs::metadata(&change.path).ok().map(|found| found.permissions().mode());
         replace_file(&change.path, change.after.as_bytes())?;
         match mode {
@@ -76,7 +113,7 @@ impl Stores {
             trusted.trust(&change.path, &change.after);
             trusted.save(&self.caller.places)?;
         }
-        Ok(change)
+        Ok(())
     }
 
     /// What [`Stores::save`] would do.
@@ -92,21 +129,29 @@ impl Stores {
             None => (directory.join(NEW_NAME), directory.join(NEW_NAME), String::new()),
         };
         let (after, added) = with_answers(&before, &path.to_string_lossy(), answers)?;
-        let counts = match store {
-            Store::Project => false,
-            Store::User => !config::could_be_written(&self.caller, &named),
-            Store::Organisation => true,
-        };
-        let standing = if counts {
-            Standing::Counts
-        } else if TrustStore::load(&self.caller.places)?.is_trusted(&path, &before) {
-            Standing::TrustRenewed
-        } else {
-            Standing::NotTrusted
-        };
+        let file = DocumentFile { named, path, text: before };
+        let standing = self.standing(&file, store)?;
+        let DocumentFile { path, text: before, .. } = file;
         let change = Change { path, before, after, added, standing };
         self.check(&change, store)?;
         Ok(change)
+    }
+
+    /// Whether the file counts, as it is now.
+    fn standing(&self, file: &DocumentFile, store: Store) -> Result<Standing, SessionError> {
+        let counts = match store {
+            Store::Project => false,
+            Store::User => !config::could_be_written(&self.caller, &file.named),
+            Store::Organisation => true,
+        };
+        if counts {
+            return Ok(Standing::Counts);
+        }
+        let trusted = TrustStore::load(&self.caller.places)?;
+        Ok(match trusted.is_trusted(&file.path, &file.text) {
+            true => Standing::TrustRenewed,
+            false => Standing::NotTrusted,
+        })
     }
 
     /// The file that has this among its denied hosts, if it is one of these and can be read.

@@ -2,6 +2,7 @@
 
 pub(crate) mod changes;
 mod check;
+mod rules;
 mod save;
 mod transfer;
 mod trust;
@@ -48,6 +49,10 @@ pub(crate) enum Policy {
     Import(transfer::Import),
     /// Save what was answered in a session to a policy file, for good
     Save(save::Save),
+    /// List what was answered for good, and every other rule, path and host in the policy files
+    Rules(rules::Rules),
+    /// Remove one of them from its file, by its number in `sandbox policy rules`
+    Forget(rules::Forget),
     /// Show what a policy file would change, without using it
     Diff(transfer::Diff),
 }
@@ -69,6 +74,8 @@ impl Policy {
             Self::Export { policy, format } => export(&policy, format)?,
             Self::Import(import) => return import.execute(),
             Self::Save(save) => save.execute()?,
+            Self::Rules(rules) => rules.execute()?,
+            Self::Forget(forget) => forget.execute()?,
             Self::Diff(diff) => diff.execute()?,
         }
         Ok(ExitCode::SUCCESS)

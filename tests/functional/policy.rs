@@ -602,7 +602,8 @@ fn a_project_that_nobody_trusts_does_not_stall_or_break_its_runs() {
         assert!(output.err().contains(told), "{told}: {}", output.err());
     }
     // Sound by itself, and nothing could start with it.
-    world.write_in_project(".palisade/policy.yaml", "process: {allowedExecutables: [/bin/false]}\n");
+    world
+        .write_in_project(".palisade/policy.yaml", "process: {allowedExecutables: [/bin/false]}\n");
     let output = inside(&world, &[], "echo ran");
     assert_eq!(output.out(), "ran\n", "{}", output.err());
     assert!(output.err().contains("no run could start with it"), "{}", output.err());

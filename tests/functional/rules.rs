@@ -145,7 +145,15 @@ fn what_is_saved_is_listed_and_forgotten_by_its_number() {
     assert_says(
         &listed,
         0,
-        &["1  allow host a.example", "not trusted", "2  allow /srv/one", "policy.yaml:4", "2026-01-31 12:00 by terminal", "3  deny /srv/two", "policy.yaml:7"],
+        &[
+            "1  allow host a.example",
+            "not trusted",
+            "2  allow /srv/one",
+            "policy.yaml:4",
+            "2026-01-31 12:00 by terminal",
+            "3  deny /srv/two",
+            "policy.yaml:7",
+        ],
     );
     let json: serde_json::Value =
         serde_json::from_slice(&world.sandbox(["policy", "rules", "--json"]).run().stdout).unwrap();
@@ -163,4 +171,55 @@ fn what_is_saved_is_listed_and_forgotten_by_its_number() {
     assert_says(&world.sandbox(["policy", "forget", "2"]).run(), 0, &["forgotten: deny /srv/two"]);
     // With the last rule the empty sections go too.
     assert_eq!(fs::read_to_string(&file).unwrap(), "# mine\n");
+}
+
+/// Proves: GATE-4 why
+#[test]
+fn why_tells_of_writing_of_protected_names_hosts_and_variables() {
+    let world = World::new();
+    world.write("home/data/file", "x");
+    let policy = world.write(
+        "p.yaml",
+        "network:\n  mode: proxy\n  allowedHosts:\n    - api.example\n  deniedHosts:\n    - bad.example\nfilesystem:\n  readOnlyPaths:\n    - ~/other\n    - ~/data\n",
+    );
+    let policy = policy.to_str().unwrap();
+    let asked = |words: &[&str]| {
+        let mut all = vec!["--policy", policy];
+        all.extend(words);
+        why(&world, &all)
+    };
+    assert_says(&asked(&["--write", "new.txt"]), 0, &["allowed: writable: project"]);
+    assert_says(
+        &asked(&["--write", ".envrc"]),
+        1,
+        &["the name `.envrc` is protected", "allow with --allow-write .envrc"],
+    );
+    let data = world.home().join("data/file").display().to_string();
+    assert_says(
+        &asked(&["--write", &data]),
+        1,
+        &["read-only: --ro", "p.yaml:10", "allow with --rw"],
+    );
+    assert_says(&asked(&[&data]), 0, &["granted by user, ", "p.yaml:10"]);
+    assert!(!asked(&[&data]).out().contains("p.yaml:9"));
+    assert_says(&asked(&["--host", "api.example"]), 0, &["granted by user, ", "p.yaml:4"]);
+    assert_says(&asked(&["--host", "bad.example:80"]), 1, &["set by user, ", "p.yaml:6"]);
+    assert_says(&asked(&["--host", "else.example"]), 2, &["allow with --allow-host else.example"]);
+    assert_says(
+        &why(&world, &["--host", "api.example"]),
+        1,
+        &["the network is off", "--allow-host"],
+    );
+    let token = world
+        .sandbox(["why", "--json", "--variable", "SOME_TOKEN"])
+        .env("SOME_TOKEN", "secret")
+        .run();
+    token.assert_code(1);
+    let json: Value = serde_json::from_slice(&token.stdout).unwrap();
+    assert_eq!(
+        (&json["decision"], &json["allowWith"]),
+        (&"denied".into(), &"--env SOME_TOKEN".into())
+    );
+    assert!(!token.out().contains("secret\""), "{}", token.out());
+    assert_says(&why(&world, &["--variable", "PATH"]), 0, &["passed on as it is"]);
 }

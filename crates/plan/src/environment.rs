@@ -207,7 +207,7 @@ static PATTERNS: LazyLock<Vec<Pattern>> =
 
 /// Whether a variable of this name is taken out: the first pattern that matches decides, and what none
 /// matches is kept.
-pub(crate) fn is_secret(name: &OsStr) -> bool {
+pub fn is_secret(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes().to_ascii_uppercase();
     PATTERNS.iter().find(|pattern| pattern.matches(&name)).is_some_and(|found| found.drops)
 }

@@ -6,6 +6,7 @@
 use crate::facts::{HostFacts, HostTree};
 use crate::grant::{Granter, Kind, Origin};
 use crate::host::{Host, join};
+use crate::paths::Scope;
 use crate::{lists, project};
 use palisade_policy::model::{Filesystem, Mode, ProjectAccess, View};
 use std::path::{Path, PathBuf};
@@ -47,6 +48,13 @@ pub fn could_be_written(
         let places = places(read_write_paths, facts, &host);
         ways.iter().any(|way| places.iter().any(|place| way.starts_with(place)))
     }
+}
+
+/// A path as a policy writes it, with no link left in it; none where nothing is there.
+pub fn resolved_path(text: &str, facts: &HostFacts, tree: &dyn HostTree) -> Option<PathBuf> {
+    let host = Host::new(tree, facts.home.as_deref());
+    let path = Scope::new(facts).typed(text).ok()?;
+    Some(host.resolve(&path).ok()?.path)
 }
 
 /// Every link that a path leads over, and where it ends.

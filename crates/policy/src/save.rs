@@ -4,9 +4,9 @@
 //! out is read again and must say what was said before and the new rules, or it is not handed out.
 
 mod edit;
-mod entries;
+mod listing;
 
-pub use entries::{ListEntry, entries, without};
+pub use listing::{ListEntry, entries, without};
 
 use crate::diagnostic::Diagnostic;
 use crate::document::PolicyDocument;
@@ -44,7 +44,9 @@ pub enum SaveError {
         "{file} is written in a way that no rule can be added to by itself; add it by hand: {rule}"
     )]
     CanNotEdit { file: String, rule: String },
-    #[error("{file} is written in a way that nothing can be removed from by itself; remove line {line} by hand")]
+    #[error(
+        "{file} is written in a way that nothing can be removed from by itself; remove line {line} by hand"
+    )]
     CanNotRemove { file: String, line: usize },
 }
 

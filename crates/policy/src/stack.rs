@@ -237,9 +237,8 @@ impl<'a> Stack<'a> {
             }
             _ => "read it, then run `sandbox policy trust`".to_owned(),
         };
-        self.notes.push(
-            Diagnostic::new(Problem::Untrusted, origin, key.path, message).suggest(mend),
-        );
+        self.notes
+            .push(Diagnostic::new(Problem::Untrusted, origin, key.path, message).suggest(mend));
     }
 
     /// Whether the layer may take this step; if not, says so.

@@ -42,8 +42,8 @@ pub use outcome::{ErrorKind, Failure, Outcome};
 pub use reading::{Records, read, sandboxes};
 pub use report::{
     BlockedCalls, DiscardedFiles, Identity, LimitReport, Observed, Planned, ProbeReport,
-    PromiseReport, ProtectedWrite, Reached, RefusedExecution, RunReport, TouchedPath,
-    SavedAnswer, UnaskedQuestions, Usage, Versions, Walls,
+    PromiseReport, ProtectedWrite, Reached, RefusedExecution, RunReport, SavedAnswer, TouchedPath,
+    UnaskedQuestions, Usage, Versions, Walls,
 };
 pub use report_file::ReportFile;
 pub use rotation::Rotation;

@@ -83,6 +83,9 @@ pub enum SessionError {
     #[error("{} is the organisation's and only root writes there; run the same with sudo", path.display())]
     NeedsRoot { path: PathBuf },
 
+    #[error("`{text}` is not a host: {why}; write a name or an address, with a port if need be")]
+    NotAHost { text: String, why: String },
+
     #[error("session {session} has recorded no answers")]
     NoAnswers { session: String },
 

@@ -33,8 +33,8 @@ use palisade_launch::probe::{RealTree, limit_facts};
 use palisade_launch::{Checked, Inherited, Streams};
 use palisade_plan::limit::Limited;
 use palisade_plan::model::{Confinement, Plan, Weight};
-use palisade_policy::{Diagnostic, LayerKind, Problem};
 use palisade_policy::model::Policy;
+use palisade_policy::{Diagnostic, LayerKind, Problem};
 use palisade_record::metrics::Metrics;
 use palisade_record::{
     Approval, Command, Created, Destroyed, Entered, ErrorKind, Executed, Exited, Failure, Kind,

@@ -3,8 +3,13 @@
 //! It starts nothing and asks nobody. What it says is read off the plan and the rules that `run` would
 //! use; it must never have an opinion of its own.
 
+mod subjects;
+
+pub use subjects::{Answer, Decision as AnswerDecision, host, variable, writing};
+
 use crate::caller::Caller;
 use crate::config::{self, Loaded, PolicyRequest};
+use crate::egress;
 use crate::error::SessionError;
 use crate::run::{gate_rules, missing, new_session_id};
 use jiff::Timestamp;
@@ -78,8 +83,21 @@ pub fn why(
     path: &Path,
     access: Access,
 ) -> Result<Why, SessionError> {
+    let (policy, plan) = supposed_plan(caller, request)?;
+    let absolute = caller.facts.cwd.join(path);
+    let real_path = absolute.canonicalize().ok();
+    let shown = real_path.clone().unwrap_or_else(|| plain(&absolute));
+    let asked = Asked { caller, policy: &policy, plan: &plan, access };
+    let reason = asked.reason(&shown, real_path.is_some());
+    let notes = policy.notes.iter().map(ToString::to_string).collect();
+    Ok(Why { path: path.to_owned(), real_path, access, reason, notes })
+}
+
+/// The plan of whatever would be started here.
+fn supposed_plan(caller: &Caller, request: &PolicyRequest) -> Result<(Loaded, Plan), SessionError> {
     let policy = config::load(caller, request)?;
     config::refuse_unenforced(&policy)?;
+    let (facts, _) = egress::facts(caller, &policy.merged.policy)?;
     let mut supposed = policy.merged.policy.clone();
     // What is visible depends on the policy and the place, not on what is started, nor on what may be.
     supposed.process.allowed_executables.clear();
@@ -90,7 +108,7 @@ pub fn why(
     supposed.filesystem.max_inodes = None;
     let plan = palisade_plan::build(&palisade_plan::Request {
         policy: &supposed,
-        facts: &caller.facts,
+        facts: &facts,
         tree: &RealTree,
         command: vec!["/bin/sh".into()],
         session: new_session_id(),
@@ -98,13 +116,7 @@ pub fn why(
         policy_files: &policy.read_from,
         limits: &limit_facts,
     })?;
-    let absolute = caller.facts.cwd.join(path);
-    let real_path = absolute.canonicalize().ok();
-    let shown = real_path.clone().unwrap_or_else(|| plain(&absolute));
-    let asked = Asked { caller, policy: &policy, plan: &plan, access };
-    let reason = asked.reason(&shown, real_path.is_some());
-    let notes = policy.notes.iter().map(ToString::to_string).collect();
-    Ok(Why { path: path.to_owned(), real_path, access, reason, notes })
+    Ok((policy, plan))
 }
 
 /// Without `.` and `..`, by the words alone: there is nothing on the host to resolve.
@@ -162,7 +174,13 @@ impl Asked<'_> {
         match deepest {
             MountOp::Bind { access, exec, why, .. } => {
                 let writable = *access == model::Access::ReadWrite && !sealed;
-                Some(self.visible(why, writable, *exec, keys_of(why)))
+                let mut reason = self.visible(why, writable, *exec, keys_of(why));
+                if let (Reason::Visible { set_by, .. }, Some(key)) =
+                    (&mut reason, keys_of(why).first())
+                {
+                    *set_by = self.said_of(key, path);
+                }
+                Some(reason)
             }
             MountOp::Overlay { target, hidden, access, exec, why, .. } => {
                 let below = path.strip_prefix(target).unwrap_or(path);
@@ -195,7 +213,8 @@ impl Asked<'_> {
             return self.visible("nothing restricts it", true, true, &["isolationLevel"]);
         };
         let within = |paths: &[PathBuf]| paths.iter().any(|granted| path.starts_with(granted));
-        let writable = within(&landlock.writable);
+        // What is guarded is written by the broker.
+        let writable = within(&landlock.writable) || within(&landlock.guarded);
         if writable || !landlock.restrict_reads || within(&landlock.readable) {
             return self.visible("a Landlock rule", writable, true, &[]);
         }
@@ -258,6 +277,16 @@ impl Asked<'_> {
 
     fn hidden(&self, because: &'static str, keys: &[&str]) -> Reason {
         Reason::Hidden { because, set_by: self.set_by(keys) }
+    }
+
+    /// Where the entry of a list stands that names the path, or something above it.
+    fn said_of(&self, key: &str, path: &Path) -> Vec<Provenance> {
+        let facts = &self.caller.facts;
+        let names = |text: &str| {
+            palisade_plan::resolved_path(text, facts, &RealTree)
+                .is_some_and(|named| path.starts_with(named))
+        };
+        subjects::said_by(self.policy, key, names)
     }
 
     fn set_by(&self, keys: &[&str]) -> Vec<Provenance> {

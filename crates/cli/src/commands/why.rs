@@ -1,4 +1,4 @@
-//! `sandbox why`: what decides about a path in a run with the same options.
+//! `sandbox why`: what decides about a path, a host or a variable in a run with the same options.
 
 use crate::args::PolicyArgs;
 use crate::output;
@@ -7,16 +7,22 @@ use clap::Args;
 use palisade_gate::{Access, Effect};
 use palisade_policy::{OnAsk, Provenance};
 use palisade_session::Caller;
-use palisade_session::why::{self, Outcome, Reason};
+use palisade_session::why::{self, Answer, Outcome, Reason};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 const DETAILS: &str = "\
-Says whether a command would find the path, and what decides that: a grant of the view, a rule and the \
-file and line it stands in, the list of secrets, or the answer to a question. Nothing is started and nobody \
-is asked.
+Says whether a command would find the path, could write it, could reach the host or would get the variable, and what \
+decides that: a grant of the view, a rule and the file and line it stands in, the list of secrets or protected names, or \
+the answer to a question. Nothing is started and nobody is asked.
 
-Exit codes: 0 it is there, 1 it is not, 2 somebody would be asked, 125 sandbox failed.";
+Examples:
+  sandbox why ~/data/file
+  sandbox why --write .vscode/tasks.json
+  sandbox why --host api.example:443
+  sandbox why --variable GITHUB_TOKEN
+
+Exit codes: 0 yes, 1 no, 2 somebody would be asked, 125 sandbox failed.";
 
 const ASKED: u8 = 2;
 
@@ -34,16 +40,39 @@ pub(crate) struct Why {
     #[arg(long)]
     json: bool,
 
+    /// Ask for writing: also names that are protected
+    #[arg(long, conflicts_with = "execute")]
+    write: bool,
+
+    /// Ask about a host, NAME or NAME:PORT (443 if left out)
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["execute", "write"])]
+    host: Option<String>,
+
+    /// Ask about a variable of the environment
+    #[arg(id = "variable", long = "variable", value_name = "NAME", conflicts_with_all = ["execute", "write", "host"])]
+    variable: Option<String>,
+
     /// A path of the host
-    path: PathBuf,
+    #[arg(required_unless_present_any = ["host", "variable"], conflicts_with_all = ["host", "variable"])]
+    path: Option<PathBuf>,
 }
 
 impl Why {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let caller = Caller::here()?;
         let request = policy_request(&caller, &self.policy)?;
+        if let Some(host) = &self.host {
+            return tell(&why::host(&caller, &request, host)?, self.json);
+        }
+        if let Some(name) = &self.variable {
+            return tell(&why::variable(&caller, &request, name)?, self.json);
+        }
+        let path = self.path.unwrap_or_default();
+        if self.write {
+            return tell(&why::writing(&caller, &request, &path)?, self.json);
+        }
         let access = if self.execute { Access::Execute } else { Access::Read };
-        let answer = why::why(&caller, &request, &self.path, access)?;
+        let answer = why::why(&caller, &request, &path, access)?;
         for note in &answer.notes {
             output::note(note);
         }
@@ -52,12 +81,43 @@ impl Why {
         } else {
             output::print_untrusted(&text(&answer))?;
         }
-        Ok(match answer.reason.outcome() {
-            Outcome::Given => ExitCode::SUCCESS,
-            Outcome::Withheld => ExitCode::FAILURE,
-            Outcome::Asked => ExitCode::from(ASKED),
-        })
+        Ok(code(answer.reason.outcome()))
     }
+}
+
+fn code(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Outcome::Given => ExitCode::SUCCESS,
+        Outcome::Withheld => ExitCode::FAILURE,
+        Outcome::Asked => ExitCode::from(ASKED),
+    }
+}
+
+fn tell(answer: &Answer, as_json: bool) -> anyhow::Result<ExitCode> {
+    for note in &answer.notes {
+        output::note(note);
+    }
+    if as_json {
+        output::print_json(answer)?;
+        return Ok(code(answer.outcome()));
+    }
+    let (word, by) = match answer.outcome() {
+        Outcome::Given => ("allowed", "granted by"),
+        Outcome::Withheld => ("denied", "set by"),
+        Outcome::Asked => ("asked about", "set by"),
+    };
+    let mut text = format!("{}: {word}: {}\n", answer.subject, answer.because);
+    text += &sources(by, &answer.set_by);
+    if let Some(option) = &answer.allow_with {
+        text += &format!("  allow with {option}\n");
+    }
+    output::print_untrusted(&text)?;
+    Ok(code(answer.outcome()))
+}
+
+fn sources(word: &str, set_by: &[Provenance]) -> String {
+    let sources: Vec<String> = set_by.iter().map(Provenance::to_string).collect();
+    if sources.is_empty() { String::new() } else { format!("  {word} {}\n", sources.join("; ")) }
 }
 
 fn text(answer: &why::Why) -> String {
@@ -65,13 +125,11 @@ fn text(answer: &why::Why) -> String {
     if let Some(real) = answer.real_path.as_ref().filter(|real| **real != answer.path) {
         text += &format!("  it is {} on the host\n", real.display());
     }
-    let (Reason::Visible { set_by, .. } | Reason::Hidden { set_by, .. }) = &answer.reason else {
-        return text;
+    text += &match &answer.reason {
+        Reason::Visible { set_by, .. } => sources("granted by", set_by),
+        Reason::Hidden { set_by, .. } => sources("set by", set_by),
+        _ => String::new(),
     };
-    let sources: Vec<String> = set_by.iter().map(Provenance::to_string).collect();
-    if !sources.is_empty() {
-        text += &format!("  set by {}\n", sources.join("; "));
-    }
     text
 }
 

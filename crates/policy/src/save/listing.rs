@@ -72,8 +72,7 @@ pub fn without(text: &str, file: &str, entry: &ListEntry) -> Result<String, Save
     let refused = || SaveError::CanNotRemove { file: file.to_owned(), line: entry.line };
     let before = read(text, file)?;
     let outline = Outline::of(text).ok_or_else(refused)?;
-    let (_, path, _) =
-        LISTS.into_iter().find(|(key, ..)| *key == entry.key).ok_or_else(refused)?;
+    let (_, path, _) = LISTS.into_iter().find(|(key, ..)| *key == entry.key).ok_or_else(refused)?;
     let expected = expected(&before, path, entry.index).ok_or_else(refused)?;
     let cuts = cuts(text, &outline, path, entry.index).ok_or_else(refused)?;
     cuts.into_iter()

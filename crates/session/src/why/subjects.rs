@@ -1,0 +1,319 @@
+//! `sandbox why` about writing, hosts and variables. Read off the same plan as everything else.
+
+use super::{Asked, Outcome, Reason, plain, supposed_plan};
+use crate::caller::Caller;
+use crate::config::{Loaded, PolicyRequest};
+use crate::error::SessionError;
+use crate::places::read_document;
+use palisade_gate::Access;
+use palisade_hosts::{Host, Verdict};
+use palisade_plan::model::{self, Confinement, Egress, MountOp, OnUnknown, Plan};
+use palisade_policy::{EnvMode, LayerKind, NetworkMode, OnAsk, Provenance, entries};
+use serde::Serialize;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// What most programs connect to.
+const USUAL_PORT: u16 = 443;
+
+/// The answer about something that is not a path to read.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Answer {
+    /// As it was asked for.
+    pub subject: String,
+    pub decision: Decision,
+    pub because: String,
+    /// The files, lines and options that say so.
+    pub set_by: Vec<Provenance>,
+    /// The option that would allow it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_with: Option<String>,
+    #[serde(skip)]
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    Allowed,
+    Denied,
+    Asked,
+}
+
+impl Answer {
+    fn new(subject: impl Into<String>, decision: Decision, because: impl Into<String>) -> Self {
+        Self {
+            subject: subject.into(),
+            decision,
+            because: because.into(),
+            set_by: Vec::new(),
+            allow_with: None,
+            notes: Vec::new(),
+        }
+    }
+
+    fn by(mut self, set_by: Vec<Provenance>) -> Self {
+        self.set_by = set_by;
+        self
+    }
+
+    fn allow_with(mut self, option: String) -> Self {
+        self.allow_with = Some(option);
+        self
+    }
+
+    fn noting(mut self, policy: &Loaded) -> Self {
+        self.notes = policy.notes.iter().map(ToString::to_string).collect();
+        self
+    }
+
+    pub fn outcome(&self) -> Outcome {
+        match self.decision {
+            Decision::Allowed => Outcome::Given,
+            Decision::Denied => Outcome::Withheld,
+            Decision::Asked => Outcome::Asked,
+        }
+    }
+}
+
+/// Whether a command could write there.
+pub fn writing(
+    caller: &Caller,
+    request: &PolicyRequest,
+    path: &Path,
+) -> Result<Answer, SessionError> {
+    let (policy, plan) = supposed_plan(caller, request)?;
+    let absolute = caller.facts.cwd.join(path);
+    let real = absolute.canonicalize().ok();
+    let shown = real.clone().unwrap_or_else(|| absent_name(&absolute));
+    let asked = Asked { caller, policy: &policy, plan: &plan, access: Access::Read };
+    let named = path.display().to_string();
+    let rw = format!("--rw {named}");
+    let answer = match asked.reason(&shown, real.is_some()) {
+        Reason::Visible { grant, writable: true, set_by, .. } => {
+            match protected(&plan, &shown, &named) {
+                Some(refusal) => refusal.by(asked.set_by(&["filesystem.protectNames"])),
+                None => {
+                    let is_opened = plan
+                        .guard
+                        .as_ref()
+                        .is_some_and(|guard| guard.matcher().is_opened(&inside(&plan, &shown)));
+                    let set_by = match is_opened {
+                        true => asked.said_of("filesystem.unprotectedPaths", &shown),
+                        false => set_by,
+                    };
+                    Answer::new(named, Decision::Allowed, format!("writable: {grant}")).by(set_by)
+                }
+            }
+        }
+        Reason::Visible { grant, set_by, .. } => {
+            Answer::new(named, Decision::Denied, format!("read-only: {grant}"))
+                .by(set_by)
+                .allow_with(rw)
+        }
+        Reason::Own { place } => {
+            let because = format!("the run has its own {}; it is discarded", place.display());
+            Answer::new(named, Decision::Allowed, because)
+        }
+        Reason::Absent => {
+            let because = "nothing is there, and nothing around it is granted for writing";
+            Answer::new(named, Decision::Denied, because).allow_with(rw)
+        }
+        Reason::Hidden { because, set_by } => {
+            Answer::new(named, Decision::Denied, because).by(set_by)
+        }
+        Reason::Rule { .. } | Reason::Asked { .. } => {
+            let because = "it is not in the view, and an answer or a rule is for reading";
+            Answer::new(named, Decision::Denied, because).allow_with(rw)
+        }
+    };
+    Ok(answer.noting(&policy))
+}
+
+/// Links in what is there of it are resolved.
+fn absent_name(path: &Path) -> PathBuf {
+    let path = plain(path);
+    let there = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    match there.and_then(|(above, real)| Some(real.join(path.strip_prefix(above).ok()?))) {
+        Some(real) => real,
+        None => path,
+    }
+}
+
+/// Whether it is a name that the host would run later.
+fn protected(plan: &Plan, path: &Path, named: &str) -> Option<Answer> {
+    let guard = plan.guard.as_ref()?;
+    let inside = inside(plan, path);
+    let tree = guard
+        .trees
+        .iter()
+        .filter(|tree| inside.starts_with(tree))
+        .max_by_key(|t| t.as_os_str().len())?;
+    let matcher = guard.matcher();
+    let hit = matcher.judge(tree, &inside, &mut |dir| dir.exists())?;
+    let because = format!("the name `{}` is protected: {}", hit.name, hit.why);
+    let answer = Answer::new(named, Decision::Denied, because);
+    Some(answer.allow_with(format!("--allow-write {named}")))
+}
+
+/// Where a path of the host is in the view.
+fn inside(plan: &Plan, path: &Path) -> PathBuf {
+    let Confinement::Namespaces(inside) = &plan.confinement else { return path.to_owned() };
+    let covering = inside.mounts.iter().filter_map(|op| match op {
+        MountOp::Bind { source, target, access: model::Access::ReadWrite, .. } => {
+            Some((source, target.join(path.strip_prefix(source).ok()?)))
+        }
+        _ => None,
+    });
+    let nearest = covering.max_by_key(|(source, _)| source.components().count());
+    nearest.map_or_else(|| path.to_owned(), |(_, inside)| inside)
+}
+
+/// Whether a host, `NAME[:PORT]`, could be reached.
+pub fn host(caller: &Caller, request: &PolicyRequest, text: &str) -> Result<Answer, SessionError> {
+    let split = || text.rsplit_once(':').map(|(name, port)| (name, port.parse::<u16>()));
+    // An address of IPv6 has colons of its own.
+    let (name, port) = match Host::parse(text).is_err().then(split).flatten() {
+        Some((name, Ok(port))) => (name, port),
+        _ => (text, USUAL_PORT),
+    };
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    let parsed = Host::parse(bare).map_err(|error| SessionError::NotAHost {
+        text: text.to_owned(),
+        why: error.to_string(),
+    })?;
+    let (policy, plan) = supposed_plan(caller, request)?;
+    let subject = format!("{name}:{port}");
+    let mode = policy.merged.provenance.get("network.mode").cloned().unwrap_or_default();
+    let allow = format!("--allow-host {text}");
+    let answer = match (policy.merged.policy.network.mode, &plan.egress) {
+        (_, Some(Egress::Proxy(proxy))) => {
+            let said = |key: &str, rule: &str| said_by(&policy, key, |entry| entry == rule);
+            match proxy.rules.judge(&parsed, port) {
+                Verdict::Allowed { rule } => {
+                    let mut set_by = said("network.allowedHosts", &rule);
+                    set_by.retain(|source| source.layer != LayerKind::BuiltIn.name());
+                    if set_by.is_empty() {
+                        set_by = said_by(&policy, "network.allowedFor", |_| true);
+                    }
+                    let because = format!("allowed by the entry `{rule}`");
+                    Answer::new(subject, Decision::Allowed, because).by(set_by)
+                }
+                Verdict::Denied { rule, reason }
+                    if !matches!(reason, palisade_hosts::Reason::Port) =>
+                {
+                    let set_by = rule.map(|rule| said("network.deniedHosts", &rule));
+                    Answer::new(subject, Decision::Denied, reason.to_string())
+                        .by(set_by.unwrap_or_default())
+                }
+                verdict => {
+                    let what = match verdict {
+                        Verdict::Denied { .. } => "the host is allowed on other ports only",
+                        _ => "no rule names it",
+                    };
+                    let answer = match (proxy.on_unknown, plan.on_ask) {
+                        (OnUnknown::Ask, OnAsk::Ask | OnAsk::Wait) => Answer::new(
+                            subject,
+                            Decision::Asked,
+                            format!("{what}; somebody is asked"),
+                        ),
+                        (OnUnknown::Ask, OnAsk::Allow) => Answer::new(
+                            subject,
+                            Decision::Allowed,
+                            format!("{what}, and onAsk allows it"),
+                        ),
+                        _ => Answer::new(subject, Decision::Denied, what),
+                    };
+                    let option = proxy.rules.flag_for(&parsed, port);
+                    if answer.decision == Decision::Allowed {
+                        answer
+                    } else {
+                        answer.allow_with(option)
+                    }
+                }
+            }
+        }
+        (NetworkMode::None, _) => {
+            Answer::new(subject, Decision::Denied, "the network is off").by(mode).allow_with(allow)
+        }
+        (NetworkMode::Host, _) => {
+            Answer::new(subject, Decision::Allowed, "the host's own network is shared").by(mode)
+        }
+        _ => {
+            let because =
+                "mode nat: every host but private and special addresses, and those denied";
+            Answer::new(subject, Decision::Allowed, because).by(mode)
+        }
+    };
+    Ok(answer.noting(&policy))
+}
+
+/// Whether a variable of the caller reaches the command.
+pub fn variable(
+    caller: &Caller,
+    request: &PolicyRequest,
+    name: &str,
+) -> Result<Answer, SessionError> {
+    let (policy, plan) = supposed_plan(caller, request)?;
+    let key = OsStr::new(name);
+    let process = &policy.merged.policy.process;
+    let of = |key: &str| policy.merged.provenance.get(key).cloned().unwrap_or_default();
+    let inside = plan.command.env.iter().find(|(known, _)| known == key).map(|(_, value)| value);
+    let outside = caller.facts.env.get(key);
+    let answer = match (inside, outside) {
+        (Some(_), _) if process.env.contains_key(name) => {
+            Answer::new(name, Decision::Allowed, "the policy sets it").by(of("process.env"))
+        }
+        (Some(inside), Some(outside)) if inside == outside => {
+            let set_by = match process.env_mode {
+                EnvMode::Explicit => {
+                    said_by(&policy, "process.allowedEnvVars", |known| known == name)
+                }
+                EnvMode::Inherit | EnvMode::Clean => of("process.envMode"),
+            };
+            Answer::new(name, Decision::Allowed, "passed on as it is").by(set_by)
+        }
+        (Some(_), _) => Answer::new(name, Decision::Allowed, "the sandbox sets it itself"),
+        (None, None) => Answer::new(name, Decision::Denied, "it is not set outside either"),
+        (None, Some(_)) => {
+            let (because, set_by) = match process.env_mode {
+                EnvMode::Explicit => ("it is not among `allowedEnvVars`", of("process.envMode")),
+                EnvMode::Clean => ("`envMode` is clean", of("process.envMode")),
+                EnvMode::Inherit if palisade_plan::is_secret_variable(key) => {
+                    ("its name looks like that of a secret", Vec::new())
+                }
+                EnvMode::Inherit => ("it names something that is not there inside", Vec::new()),
+            };
+            Answer::new(name, Decision::Denied, because)
+                .by(set_by)
+                .allow_with(format!("--env {name}"))
+        }
+    };
+    Ok(answer.noting(&policy))
+}
+
+/// Who wrote the entries of a list that are meant, line by line. Options have no lines, and come in where no file has
+/// such an entry; for what is no list, everybody who wrote it.
+pub(super) fn said_by(
+    policy: &Loaded,
+    key: &str,
+    is_meant: impl Fn(&str) -> bool,
+) -> Vec<Provenance> {
+    let Some(sources) = policy.merged.provenance.get(key) else { return Vec::new() };
+    let (mut found, mut is_list) = (Vec::new(), false);
+    for source in sources.iter().filter(|source| source.line > 0) {
+        let Ok(Some(text)) = read_document(Path::new(&source.file)) else { continue };
+        for entry in entries(&text, &source.file).unwrap_or_default() {
+            is_list |= entry.key == key;
+            if entry.key == key && is_meant(&entry.value) {
+                found.push(Provenance { line: entry.line, ..source.clone() });
+            }
+        }
+    }
+    match (found.is_empty(), is_list) {
+        (false, _) => found,
+        (true, true) => sources.iter().filter(|source| source.line == 0).cloned().collect(),
+        (true, false) => sources.clone(),
+    }
+}

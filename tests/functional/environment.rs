@@ -152,3 +152,26 @@ fn choosing_ids_is_refused_until_it_is_held() {
     assert!(output.err().contains("process.uid") && output.err().contains("not enforced"));
     assert!(!world.project().join("ran").exists());
 }
+
+/// Proves: LIFE-3 losses-told
+#[test]
+fn variables_kept_back_and_a_network_that_is_off_are_told_at_the_end_and_not_with_quiet() {
+    let world = World::new();
+    let script = "exec 3<>/dev/tcp/203.0.113.7/80";
+    let run = |options: &[&str], script: &str| {
+        world
+            .sandbox_run(options.iter().copied(), ["bash", "-c", script])
+            .env("SOME_TOKEN", "hidden")
+            .run()
+    };
+    let failed = run(&[], script);
+    assert_ne!(failed.code(), 0);
+    for told in ["SOME_TOKEN; pass one on with --env SOME_TOKEN", "the network is off", "1 attempt"]
+    {
+        assert!(failed.err().contains(told), "{told}: {}", failed.err());
+    }
+    // It went well, so nothing was missing.
+    assert!(!run(&[], &format!("({script}) 2>/dev/null; true")).err().contains("network is off"));
+    assert!(!run(&["--quiet"], script).err().contains("SOME_TOKEN"));
+    assert!(!run(&[], "exit 3").err().contains("network is off"), "nothing was tried");
+}

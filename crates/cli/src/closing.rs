@@ -4,8 +4,8 @@
 use palisade_policy::units;
 use palisade_record::network::Action;
 use palisade_record::{
-    BlockedCalls, DeniedHost, DiscardedFiles, LimitReport, NetworkReport, Outcome, ProtectedWrite,
-    RefusedExecution, RunReport, SavedAnswer, TouchedPath, UnaskedQuestions,
+    BlockedCalls, DeniedHost, DiscardedFiles, LimitReport, NetworkReport, OfflineAttempts, Outcome,
+    ProtectedWrite, RefusedExecution, RunReport, SavedAnswer, TouchedPath, UnaskedQuestions,
 };
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,6 +24,9 @@ pub(crate) fn words(report: &RunReport, cwd: &Path) -> Vec<String> {
     [denied, unasked, discarded, writes, of_forks(report), of_calls(report), of_limits(report)]
         .into_iter()
         .flatten()
+        .chain(of_variables(&report.removed_variables))
+        .chain(of_waived(report))
+        .chain(of_offline(report))
         .chain(of_saved(&report.saved_answers))
         .chain(of_executions(&report.refused_executions))
         .chain(report.network.iter().flat_map(|network| of_network(network, &report.session_id)))
@@ -50,6 +53,53 @@ fn of_denied(denied: &[TouchedPath]) -> Option<String> {
     let count = u64::try_from(denied.len()).unwrap_or(u64::MAX);
     let were = if count == 1 { "was" } else { "were" };
     Some(format!("{} {were} denied: {}", counted(count, "path"), listed(named)))
+}
+
+/// What the command may have looked for in its environment.
+fn of_variables(names: &[String]) -> Option<String> {
+    let first = names.first()?;
+    let count = u64::try_from(names.len()).unwrap_or(u64::MAX);
+    let were = if count == 1 { "was" } else { "were" };
+    Some(format!(
+        "{} {were} not passed on, by a name like a secret's: {}; pass one on with --env {first}",
+        counted(count, "variable"),
+        listed(names.iter().cloned())
+    ))
+}
+
+/// Limits that nothing on this host holds, and that somebody was ready to go without.
+fn of_waived(report: &RunReport) -> Option<String> {
+    const BY: &str = "given up by --waive-limit ";
+    let names: Vec<String> = report
+        .relaxations
+        .iter()
+        .filter_map(|text| text.split_once(BY)?.1.split_whitespace().next())
+        .map(|name| format!("--{}", name.trim_end_matches(')')))
+        .collect();
+    names.first()?;
+    Some(format!(
+        "not enforced on this host: {} (waived with --waive-limit)",
+        listed(names.into_iter())
+    ))
+}
+
+/// A failed command that tried to use a network it did not have.
+fn of_offline(report: &RunReport) -> Option<String> {
+    let OfflineAttempts { unreachable, unanswered } = report.offline_attempts?;
+    if report.exit_code == 0 {
+        return None;
+    }
+    let mut tried = Vec::new();
+    if unreachable > 0 {
+        tried.push(format!("{} to reach an address outside", counted(unreachable, "attempt")));
+    }
+    if unanswered > 0 {
+        tried.push(format!("{} that nobody answers", counted(unanswered, "datagram")));
+    }
+    Some(format!(
+        "the network is off, and the command made {}; allow hosts with --allow-host HOST",
+        tried.join(" and ")
+    ))
 }
 
 /// What was answered for good, with where it stands and how to take it back.

@@ -252,3 +252,22 @@ fn what_was_answered_for_good_is_told_with_its_line_and_the_way_back() {
         ]
     );
 }
+
+/// Proves: LIFE-3 losses-told
+#[test]
+fn what_was_lost_is_told_with_the_option_that_changes_it() {
+    let mut report = report();
+    report.exit_code = 6;
+    report.removed_variables = vec!["A_TOKEN".into()];
+    report.offline_attempts = Some(OfflineAttempts { unreachable: 2, unanswered: 1 });
+    assert_eq!(
+        said(&report),
+        [
+            "1 variable was not passed on, by a name like a secret's: A_TOKEN; pass one on with --env A_TOKEN",
+            "the network is off, and the command made 2 attempts to reach an address outside and 1 datagram \
+             that nobody answers; allow hosts with --allow-host HOST"
+        ]
+    );
+    report.exit_code = 0;
+    assert_eq!(said(&report).len(), 1, "a command that went well needed no network");
+}

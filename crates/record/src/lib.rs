@@ -41,9 +41,9 @@ pub use network_report::{
 pub use outcome::{ErrorKind, Failure, Outcome};
 pub use reading::{Records, read, sandboxes};
 pub use report::{
-    BlockedCalls, DiscardedFiles, Identity, LimitReport, Observed, Planned, ProbeReport,
-    PromiseReport, ProtectedWrite, Reached, RefusedExecution, RunReport, SavedAnswer, TouchedPath,
-    UnaskedQuestions, Usage, Versions, Walls,
+    BlockedCalls, DiscardedFiles, Identity, LimitReport, Observed, OfflineAttempts, Planned,
+    ProbeReport, PromiseReport, ProtectedWrite, Reached, RefusedExecution, RunReport, SavedAnswer,
+    TouchedPath, UnaskedQuestions, Usage, Versions, Walls,
 };
 pub use report_file::ReportFile;
 pub use rotation::Rotation;

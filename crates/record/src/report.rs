@@ -65,6 +65,12 @@ pub struct RunReport {
     /// What was touched and not granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied_paths: Vec<TouchedPath>,
+    /// Variables that were not passed on because their names look like those of secrets; never their values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed_variables: Vec<String>,
+    /// None where there was a way out, or nothing was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offline_attempts: Option<OfflineAttempts>,
     /// What somebody answered for good.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub saved_answers: Vec<SavedAnswer>,
@@ -111,6 +117,8 @@ impl RunReport {
             refused_executions: Vec::new(),
             granted_paths: Vec::new(),
             denied_paths: Vec::new(),
+            removed_variables: Vec::new(),
+            offline_attempts: None,
             saved_answers: Vec::new(),
             unasked_questions: None,
             discarded_files: None,
@@ -157,6 +165,16 @@ pub struct Usage {
     pub reads: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writes: Option<u64>,
+}
+
+/// What a run without a network did to reach one, as the kernel counted it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OfflineAttempts {
+    /// Packets and connections to addresses that nothing leads to.
+    pub unreachable: u64,
+    /// Datagrams that nobody listened for, as questions to a name server are.
+    pub unanswered: u64,
 }
 
 /// An answer that was kept for good, or was to be.

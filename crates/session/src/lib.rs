@@ -26,6 +26,7 @@ pub mod learn;
 mod limits;
 mod log_budget;
 mod normalize;
+mod offline;
 mod output;
 mod places;
 mod process;

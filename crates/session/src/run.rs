@@ -19,6 +19,7 @@ use crate::journal::Journal;
 use crate::limits::Limits;
 use crate::log_budget::Excess;
 use crate::normalize;
+use crate::offline;
 use crate::output::Outputs;
 use crate::reporting::{self, word};
 use crate::runs::{Announced, Herald};
@@ -341,6 +342,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
         watch.limits_so_far().report(report, plan, conclusion::not_started_for(error));
     })?;
     let setup = clock.elapsed();
+    let counters = offline::Counters::open(plan, watch.pid());
     reporting::observed(report, plan, &checked.observations);
     record_start(journal, plan, &watch, &checked, clock)?;
     watch.announce(Herald::new(&caller.places, announced(plan, report, &watch)));
@@ -359,6 +361,8 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     ended.incidents.report(report);
     report.unasked_questions = ended.unasked;
     report.saved_answers = kept.take_kept();
+    report.offline_attempts = counters.and_then(offline::Counters::attempts);
+    report.removed_variables = removed_variables(plan, caller);
     for line in ended.output.losses() {
         tell(&line);
     }
@@ -388,6 +392,16 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
         report.notes.push(format!("the answers of this session were not kept: {error}"));
     }
     Ok(())
+}
+
+/// Those that look like secrets: what else is not passed on was asked for, or names nothing that is inside.
+fn removed_variables(plan: &Plan, caller: &Caller) -> Vec<String> {
+    let is_inside = |name: &OsString| plan.command.env.iter().any(|(known, _)| known == name);
+    let names = caller.facts.env.keys();
+    names
+        .filter(|name| palisade_plan::is_secret_variable(name) && !is_inside(name))
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect()
 }
 
 fn announced(plan: &Plan, report: &RunReport, watch: &Watch<'_>) -> Announced {

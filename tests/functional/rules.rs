@@ -155,7 +155,7 @@ fn what_is_saved_is_listed_and_forgotten_by_its_number() {
             "policy.yaml:7",
         ],
     );
-    let json: serde_json::Value =
+    let json: Value =
         serde_json::from_slice(&world.sandbox(["policy", "rules", "--json"]).run().stdout).unwrap();
     assert_eq!(json[0]["counts"], false);
     assert_eq!((&json[1]["layer"], &json[1]["line"]), (&"user".into(), &4.into()));
@@ -164,7 +164,7 @@ fn what_is_saved_is_listed_and_forgotten_by_its_number() {
     assert!(wrong.err().contains("lists 1 to 3"), "{}", wrong.err());
     let gone = world.sandbox(["policy", "forget", "2", "--json"]).run();
     gone.assert_code(0);
-    let gone: serde_json::Value = serde_json::from_slice(&gone.stdout).unwrap();
+    let gone: Value = serde_json::from_slice(&gone.stdout).unwrap();
     assert_eq!(gone["what"], "allow /srv/one");
     let left = "# mine\nfilesystem:\n  rules:\n    - deny: /srv/two   # never\n";
     assert_eq!(fs::read_to_string(&file).unwrap(), left);

@@ -48,7 +48,8 @@ pub use parse::{Format, parse};
 pub use presets::{Preset, preset, presets};
 pub use rules::StoredRule;
 pub use save::{
-    HostList, ListEntry, SaveError, Saved, SavedHosts, add_hosts, add_rules, entries, without,
+    HostList, ListEntry, SaveError, Saved, SavedHosts, add_hosts, add_rules, add_writable_paths,
+    entries, with_proxy, without,
 };
 pub use schema::schema;
 pub use show::{export, show_json, show_text};

@@ -11,6 +11,7 @@ pub use listing::{ListEntry, entries, without};
 use crate::diagnostic::Diagnostic;
 use crate::document::PolicyDocument;
 use crate::loaders::{SourceKind, load};
+use crate::outline::{Outline, Shape, Style};
 use crate::parse::Format;
 use crate::rules::StoredRule;
 use crate::settings::Value;
@@ -77,7 +78,7 @@ impl HostList {
     }
 }
 
-/// A file's text with hosts added.
+/// A file's text with entries of a list added: hosts or paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedHosts {
     pub text: String,
@@ -92,34 +93,79 @@ pub fn add_hosts(
     list: HostList,
     hosts: &[String],
 ) -> Result<SavedHosts, SaveError> {
+    add_to(text, file, (list.key(), ["network", list.last()]), hosts, is_same_host)
+}
+
+/// Adds paths to `filesystem.readWritePaths`.
+pub fn add_writable_paths(
+    text: &str,
+    file: &str,
+    paths: &[String],
+) -> Result<SavedHosts, SaveError> {
+    const LIST: (&str, [&str; 2]) = ("filesystem.readWritePaths", ["filesystem", "readWritePaths"]);
+    add_to(text, file, LIST, paths, |one, other| one == other)
+}
+
+/// Says `network.mode: proxy` where a file with hosts says nothing of the mode.
+pub fn with_proxy(text: &str, file: &str) -> Result<String, SaveError> {
+    const MODE: &str = "network.mode";
+    let before = read(text, file)?;
+    if before.settings.contains_key(MODE) {
+        return Ok(text.to_owned());
+    }
+    let can_not_edit =
+        || SaveError::CanNotEdit { file: file.to_owned(), rule: format!("{MODE}: proxy") };
+    let outline = Outline::of(text).ok_or_else(can_not_edit)?;
+    let section = outline.entry("network").ok_or_else(can_not_edit)?;
+    let Shape::Map { style, .. } = &section.value.shape else { return Err(can_not_edit()) };
+    let (place, line) = match style {
+        Style::Block => {
+            let indent = " ".repeat(section.value.column);
+            (section.value.start, format!("mode: proxy\n{indent}"))
+        }
+        Style::Flow => (section.value.start + 1, "\"mode\": \"proxy\", ".to_owned()),
+    };
+    let (head, tail) = text.split_at_checked(place).ok_or_else(can_not_edit)?;
+    let changed = [head, &line, tail].concat();
+    let after = read(&changed, file).map_err(|_| can_not_edit())?;
+    let is_as_meant =
+        after.settings.contains_key(MODE) && rest(&before, MODE) == rest(&after, MODE);
+    if is_as_meant { Ok(changed) } else { Err(can_not_edit()) }
+}
+
+fn add_to(
+    text: &str,
+    file: &str,
+    (key, path): (&'static str, [&'static str; 2]),
+    values: &[String],
+    is_same: impl Fn(&str, &str) -> bool,
+) -> Result<SavedHosts, SaveError> {
     let before = read(text, file)?;
     let mut added: Vec<String> = Vec::new();
-    for host in hosts {
-        let mut known = hosts_of(&before, list).iter().chain(&added);
-        if !known.any(|known| is_same_host(known, host)) {
-            added.push(host.clone());
+    for value in values {
+        let mut known = values_of(&before, key).iter().chain(&added);
+        if !known.any(|known| is_same(known, value)) {
+            added.push(value.clone());
         }
     }
     if added.is_empty() {
         return Ok(SavedHosts { text: text.to_owned(), added });
     }
-    let can_not_edit = || SaveError::CanNotEdit {
-        file: file.to_owned(),
-        rule: format!("{}: [{}]", list.key(), added[0]),
-    };
+    let can_not_edit =
+        || SaveError::CanNotEdit { file: file.to_owned(), rule: format!("{key}: [{}]", added[0]) };
     let items = added.iter().cloned().map(Item::Scalar).collect();
-    let edit = Edit { text, format: Format::of(file), key: ["network", list.last()], items };
+    let edit = Edit { text, format: Format::of(file), key: path, items };
     let text = edit.apply().ok_or_else(can_not_edit)?;
     let after = read(&text, file).map_err(|_| can_not_edit())?;
-    let expected = hosts_of(&before, list).iter().chain(&added);
-    let is_as_meant = hosts_of(&after, list).iter().eq(expected)
-        && rest(&before, list.key()) == rest(&after, list.key());
+    let expected = values_of(&before, key).iter().chain(&added);
+    let is_as_meant =
+        values_of(&after, key).iter().eq(expected) && rest(&before, key) == rest(&after, key);
     if is_as_meant { Ok(SavedHosts { text, added }) } else { Err(can_not_edit()) }
 }
 
-fn hosts_of(document: &PolicyDocument, list: HostList) -> &[String] {
-    match document.settings.get(list.key()).map(|setting| &setting.value) {
-        Some(Value::List(hosts)) => hosts,
+fn values_of<'d>(document: &'d PolicyDocument, key: &str) -> &'d [String] {
+    match document.settings.get(key).map(|setting| &setting.value) {
+        Some(Value::List(values)) => values,
         _ => &[],
     }
 }

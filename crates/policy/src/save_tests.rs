@@ -1,4 +1,4 @@
-use super::{HostList, SaveError, SavedHosts, add_hosts, add_rules};
+use super::{HostList, SaveError, SavedHosts, add_hosts, add_rules, with_proxy};
 use crate::layers::{Layer, LayerKind, Subject, merge};
 use crate::loaders::load;
 use palisade_gate::{Access, Effect, Origin, Pattern, Rule, Store};
@@ -216,4 +216,16 @@ fn a_host_is_added_to_its_list_and_everything_else_stays() {
 fn a_host_is_not_added_to_what_is_not_understood() {
     let odd = "network: &n\n  mode: proxy\n  allowedHosts: &l [b.example]\nx: 1\n";
     assert!(with_host(odd, "policy.yaml", HostList::Allowed, "a.example").is_err());
+}
+
+/// Proves: POL-4 learned-outside
+#[test]
+fn a_file_with_hosts_gets_the_mode_they_need_and_keeps_one_it_has() {
+    let text = "# mine\nnetwork:\n  allowedHosts:\n    - a.example\n";
+    let with = with_proxy(text, "p.yaml").unwrap();
+    assert_eq!(with, text.replace("network:\n", "network:\n  mode: proxy\n"));
+    assert_eq!(with_proxy(&with, "p.yaml").unwrap(), with);
+    let json = r#"{"network": {"allowedHosts": ["a.example"]}}"#;
+    let with = with_proxy(json, "p.json").unwrap();
+    assert_eq!(with, r#"{"network": {"mode": "proxy", "allowedHosts": ["a.example"]}}"#);
 }

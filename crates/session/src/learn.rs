@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use palisade_gate::{Access, Effect, Origin, Pattern, Rule, Store, Surroundings, group};
 use palisade_launch::probe::RealTree;
 use palisade_plan::model::Gate;
+use palisade_policy::{HostList, add_hosts, add_rules, add_writable_paths, with_proxy};
 use palisade_record::{Digest, RunReport, TouchedPath};
 use std::path::{Path, PathBuf};
 
@@ -40,6 +41,64 @@ pub fn present_text(caller: &Caller, file: &Path) -> Result<String, SessionError
         return Err(SessionError::PlantedPolicy { path: file.to_owned() });
     }
     Ok(text)
+}
+
+/// A policy's text with what was learnt, and what was added to it, in words.
+#[derive(Debug)]
+pub struct Learnt {
+    pub text: String,
+    pub added: Vec<String>,
+}
+
+/// Adds everything the run needed beyond what the file has: paths it touched, paths it tried to write, and hosts it
+/// reached. Secrets are not among them, nor are variables that look like them.
+pub fn add(
+    caller: &Caller,
+    request: &RunRequest,
+    report: &RunReport,
+    file: &Path,
+    before: &str,
+) -> Result<Learnt, SessionError> {
+    let name = file.to_string_lossy();
+    let saved = add_rules(before, &name, &rules(caller, request, report)?)?;
+    let mut added: Vec<String> = saved.added.iter().map(ToString::to_string).collect();
+    let written = add_writable_paths(&saved.text, &name, &written(report))?;
+    added.extend(written.added.iter().map(|path| format!("write {path}")));
+    let hosts = add_hosts(&written.text, &name, HostList::Allowed, &hosts(report))?;
+    let mut text = hosts.text;
+    if !hosts.added.is_empty() {
+        text = with_proxy(&text, &name)?;
+        added.extend(hosts.added.iter().map(|host| format!("allow host {host}")));
+    }
+    Ok(Learnt { text, added })
+}
+
+/// What it tried to write and could not: the path, or the directory it would have been made in.
+fn written(report: &RunReport) -> Vec<String> {
+    let denied = report.denied_paths.iter();
+    let wanted = denied.filter(|path| path.access == "write" && !path.is_secret);
+    let mut paths: Vec<String> = Vec::new();
+    for path in wanted.map(|touched| Path::new(&touched.path)) {
+        let there = path.ancestors().find(|above| above.exists());
+        // A directory so far up is not what anybody meant.
+        let is_narrow = |there: &&Path| there.components().count() > 3 || *there == path;
+        if let Some(text) = there.filter(is_narrow).and_then(Path::to_str)
+            && !paths.iter().any(|known| known == text)
+        {
+            paths.push(text.to_owned());
+        }
+    }
+    paths
+}
+
+/// With their ports, where those are not the usual ones.
+fn hosts(report: &RunReport) -> Vec<String> {
+    let reached = report.network.iter().flat_map(|network| &network.hosts);
+    let shown = reached.map(|reached| match reached.port {
+        80 | 443 => reached.host.clone(),
+        port => format!("{}:{port}", reached.host),
+    });
+    shown.collect()
 }
 
 /// Writes what was learnt, in one step and never through a link.

@@ -7,7 +7,6 @@ use crate::commands::run::perform;
 use crate::output;
 use anyhow::bail;
 use clap::Args;
-use palisade_policy::add_rules;
 use palisade_record::RunReport;
 use palisade_session::run::RunRequest;
 use palisade_session::{Caller, learn};
@@ -66,30 +65,30 @@ fn write(
     path: &Path,
     before: &str,
 ) -> anyhow::Result<()> {
-    let rules = learn::rules(caller, request, report)?;
+    let learnt = learn::add(caller, request, report, path, before)?;
     let secrets = report.denied_paths.iter().filter(|denied| denied.is_secret);
     for secret in secrets {
         output::note(&format!("not learnt, a secret: {}", secret.path));
     }
-    let saved = add_rules(before, &path.to_string_lossy(), &rules)?;
-    if saved.added.is_empty() {
+    for name in &report.removed_variables {
+        output::note(&format!("not learnt, a variable with a name like a secret's: {name}"));
+    }
+    if learnt.added.is_empty() {
         output::note("nothing to add: what the command touched is in its view or in the file");
         return Ok(());
     }
-    learn::write(path, &saved.text)?;
+    learn::write(path, &learnt.text)?;
     if before.is_empty() {
-        for rule in &saved.added {
-            output::note(&rule.to_string());
-        }
+        learnt.added.iter().for_each(|added| output::note(added));
     } else {
         // All of it: what was there comes to count with what was learnt.
         output::note(&format!("{} as it is now, with what was there before:", path.display()));
-        for Line { sign, text } in changes::in_text(before, &saved.text, None) {
+        for Line { sign, text } in changes::in_text(before, &learnt.text, None) {
             output::note(&format!("{sign} {text}"));
         }
     }
     let shown = path.display();
-    let (rules, them) = match saved.added.len() {
+    let (rules, them) = match learnt.added.len() {
         1 => ("1 rule".to_owned(), "it"),
         count => (format!("{count} rules"), "them"),
     };

@@ -57,7 +57,7 @@ fn of_table(text: &str, table: &str, name: &str) -> u64 {
 fn of_list(text: &str, name: &str) -> u64 {
     let numbers = text.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
-        (words.next() == Some(name)).then(|| words.next()?.parse().ok()).flatten()
+        (words.next() == Some(name)).then(|| words.next()?.parse::<u64>().ok()).flatten()
     });
     numbers.sum()
 }

@@ -1,5 +1,5 @@
-//! Questions and a person at a terminal: one line where there is room for it, never over a full-screen program, and
-//! keys that were meant for the command stay the command's (GATE-8, TOOL-2).
+//! Questions and a person at a terminal: a panel over what is there, which leaves it as it was, and keys that were meant for
+//! the command grant nothing (GATE-8, GATE-11, TOOL-2).
 
 use std::fs;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn approve_elsewhere(world: &World, words: &[&str]) {
 
 /// Proves: TOOL-2 terminal, GATE-4 once, GATE-1 approve-continues
 #[test]
-fn one_line_asks_and_one_key_answers() {
+fn a_panel_asks_and_one_key_answers() {
     let world = World::new();
     let file = hidden(&world, "wanted");
     let tmux = Tmux::new(&world);
@@ -33,6 +33,7 @@ fn one_line_asks_and_one_key_answers() {
     let shown = tmux.visible();
     let directory = world.outside().display().to_string();
     for words in [
+        "sandbox: a question",
         "? cat (",
         "directory:",
         &format!("{directory}/**"),
@@ -45,9 +46,9 @@ fn one_line_asks_and_one_key_answers() {
     }
     think();
     tmux.keys(&["y"]);
-    tmux.wait_for("-> allowed once (terminal)");
     tmux.wait_for_line("content of wanted");
     tmux.expect_status(0);
+    assert!(!tmux.screen().contains("wants to"), "nothing of it stays:\n{}", tmux.screen());
 }
 
 /// Proves: TOOL-2 terminal, GATE-1 deny-eacces
@@ -61,7 +62,6 @@ fn no_is_a_key_too() {
     tmux.wait_for("n no");
     think();
     tmux.keys(&["n"]);
-    tmux.wait_for("-> denied (terminal)");
     tmux.wait_for("Permission denied");
     tmux.wait_for("1 path was denied");
     tmux.expect_status(1);
@@ -79,34 +79,37 @@ fn the_other_keys_are_for_longer_and_for_more() {
     tmux.wait_for(&format!("wants to read {file}"));
     think();
     tmux.keys(&["s"]);
-    tmux.wait_for("-> allowed for this session (terminal)");
     tmux.wait_for(&format!("wants to read {in_tree}"));
     think();
     tmux.keys(&["d"]);
-    tmux.wait_for("-> directory allowed (terminal)");
     tmux.wait_for_line("content of b/two");
     tmux.expect_status(0);
 }
 
-/// What somebody types for the command is no answer, though the same letters would be.
+/// What somebody types without having read the question is no answer, though the same letters would be; the panel says so.
 ///
-/// Proves: GATE-8 no-prompt, TOOL-2 terminal
+/// Proves: GATE-8 type-ahead, GATE-11 armed, TOOL-2 terminal
 #[test]
-fn what_is_typed_for_the_command_grants_nothing() {
+fn what_is_typed_without_a_pause_grants_nothing() {
     let world = World::new();
     let file = hidden(&world, "wanted");
     let tmux = Tmux::new(&world);
     tmux.resize(180, 30);
-    tmux.line(&format!("sandbox run -- sh -c 'cat {file} & read line; echo $line >got; wait'"));
+    tmux.line(&format!("sandbox run -- cat {file}"));
     tmux.wait_for("y once");
     tmux.line("yes always do");
-    let got = || fs::read_to_string(world.project().join("got")).unwrap_or_default();
-    eventually("the line", || got() == "yes always do\n");
-    assert!(!tmux.screen().contains("->"), "{}", tmux.screen());
+    tmux.wait_for("too fast");
+    assert!(tmux.visible().contains("y once"), "{}", tmux.visible());
+    think();
+    // For good, but not confirmed.
+    tmux.keys(&["a"]);
+    tmux.wait_for("press Enter to confirm");
+    tmux.keys(&["q"]);
+    tmux.wait_for("y once");
     think();
     tmux.keys(&["n"]);
-    tmux.wait_for("-> denied (terminal)");
-    tmux.expect_status(0);
+    tmux.wait_for("Permission denied");
+    tmux.expect_status(1);
 }
 
 /// Proves: GATE-1 signals, TOOL-2 terminal
@@ -137,7 +140,6 @@ fn a_shell_inside_goes_on_after_an_answer_from_elsewhere() {
     tmux.wait_for("y once");
     approve_elsewhere(&world, &["--yes", "1"]);
     tmux.wait_for_line("got: content of wanted");
-    tmux.wait_for("-> allowed once (answered elsewhere)");
     tmux.line(&format!("cat {other}"));
     tmux.wait_for(&format!("wants to read {other}"));
     tmux.keys(&["C-c"]);
@@ -148,49 +150,151 @@ fn a_shell_inside_goes_on_after_an_answer_from_elsewhere() {
     tmux.expect_status(4);
 }
 
-/// Proves: GATE-8 no-prompt
+/// What a window shows, its colours and where its cursor is.
+fn looks(tmux: &Tmux<'_>) -> (String, String) {
+    (tmux.coloured(), tmux.show("#{cursor_x},#{cursor_y} #{alternate_on} #{cursor_flag} #{keypad_cursor_flag} #{keypad_flag} #{mouse_any_flag} #{scroll_region_upper} #{scroll_region_lower} #{insert_flag} #{wrap_flag}"))
+}
+
+/// An editor that waits for the answer itself can do nothing: the panel is over it, and goes without a trace.
+///
+/// Proves: GATE-11 panel, GATE-11 screen-restored
 #[test]
-fn a_full_screen_program_is_left_alone() {
+fn an_editor_is_asked_over_and_looks_the_same_afterwards() {
+    for (columns, rows) in [(80, 24), (120, 40)] {
+        let world = World::new();
+        let file = hidden(&world, "wanted");
+        let tmux = Tmux::new(&world);
+        tmux.resize(columns, rows);
+        world.write_in_project("notes.txt", "first line\nsecond line\n");
+        tmux.line(
+            "sandbox run -- vim -N -u NONE -i NONE -n -c 'syntax on' -c 'set mouse=a' notes.txt",
+        );
+        tmux.wait_until("the text", |_| tmux.visible().starts_with("first line\nsecond line\n~"));
+        tmux.line(&format!(":r {file}"));
+        tmux.wait_until("the question", |_| tmux.visible().contains("y once"));
+        assert!(tmux.visible().starts_with("first line\nsecond line\n~"), "{}", tmux.visible());
+        // What is below it, and back.
+        tmux.keys(&["C-g"]);
+        tmux.wait_until("the editor", |_| !tmux.visible().contains("y once"));
+        let below = looks(&tmux);
+        assert!(below.0.starts_with("first line\nsecond line\n"), "{}", below.0);
+        assert!(tmux.title().contains("a question waits"), "{}", tmux.title());
+        tmux.keys(&["C-g"]);
+        tmux.wait_until("the question", |_| tmux.visible().contains("y once"));
+        tmux.keys(&["C-g"]);
+        tmux.wait_until("the editor", |_| !tmux.visible().contains("y once"));
+        assert_eq!(looks(&tmux), below);
+        tmux.keys(&["C-g"]);
+        tmux.wait_until("the question", |_| tmux.visible().contains("y once"));
+        think();
+        tmux.keys(&["y"]);
+        tmux.wait_until("the text", |_| tmux.visible().contains("content of wanted"));
+        tmux.wait_until("the old title", |_| !tmux.title().contains("palisade"));
+        tmux.line(":wq");
+        tmux.expect_status(0);
+        let written = fs::read_to_string(world.project().join("notes.txt")).unwrap();
+        assert_eq!(written, "first line\ncontent of wanted\nsecond line\n");
+    }
+}
+
+/// As agents draw: some rows below what was there, again and again, by moving the cursor.
+const INLINE: &str = r#"
+import os, sys, time
+w = sys.stdout.write
+w("above\n\33[?25l")
+def draw(n):
+    for i in range(5):
+        w(f"\33[2K\33[3{i+1}mrow {i} step {n}\33[0m\n")
+    sys.stdout.flush()
+draw(0)
+pid = os.fork()
+if pid == 0:
+    os.close(0)
+    try: open(sys.argv[1]).read()
+    finally: os._exit(0)
+n = 0
+while not os.path.exists("stop"):
+    time.sleep(0.05)
+    if os.path.exists("go") or n < 3:
+        n += 1
+        w("\33[5A"); draw(n)
+w("\33[5A"); draw("last")
+os.waitpid(pid, 0)
+w("\33[?25hbelow\n")
+"#;
+
+/// Proves: GATE-11 screen-restored, GATE-11 output-held
+#[test]
+fn a_program_that_draws_inline_goes_on_drawing_in_its_place() {
     let world = World::new();
     let file = hidden(&world, "wanted");
     let tmux = Tmux::new(&world);
-    tmux.line("sandbox run -- vim -N -u NONE -i NONE -n notes.txt");
-    tmux.wait_until("an empty buffer", |_| {
-        tmux.visible().lines().nth(1).is_some_and(|line| line.starts_with('~'))
-    });
-    tmux.line(&format!(":r {file}"));
-    tmux.wait_until("the title", |_| tmux.title().contains("palisade: a question waits"));
-    assert!(!tmux.visible().contains("wants to"), "{}", tmux.visible());
-    assert!(!tmux.visible().contains("y once"), "{}", tmux.visible());
-    approve_elsewhere(&world, &["--yes", "1", "--session"]);
-    tmux.wait_until("the text", |_| tmux.visible().contains("content of wanted"));
-    tmux.wait_until("the old title", |_| !tmux.title().contains("palisade"));
-    tmux.line(":wq");
+    world.write_in_project("inline.py", INLINE);
+    tmux.line(&format!("clear; sandbox run --quiet -- python3 inline.py {file}"));
+    tmux.wait_until("the question", |_| tmux.visible().contains("y once"));
+    // It goes on behind it, and nothing of that comes through.
+    fs::write(world.project().join("go"), "").unwrap();
+    think();
+    assert!(tmux.visible().contains("y once"), "{}", tmux.visible());
+    tmux.resize(90, 25);
+    tmux.wait_until("the question again", |_| tmux.visible().contains("y once"));
+    think();
+    tmux.keys(&["n"]);
+    tmux.wait_until("its rows", |_| !tmux.visible().contains("y once"));
+    fs::write(world.project().join("stop"), "").unwrap();
+    tmux.wait_for_line("below");
+    let rows: Vec<String> = tmux
+        .visible()
+        .lines()
+        .skip_while(|row| *row != "above")
+        .take(7)
+        .map(str::to_owned)
+        .collect();
+    let drawn = (0..5).map(|row| format!("row {row} step last"));
+    let expected: Vec<String> =
+        ["above".to_owned()].into_iter().chain(drawn).chain(["below".to_owned()]).collect();
+    assert_eq!(rows, expected, "{}", tmux.visible());
     tmux.expect_status(0);
-    let written = fs::read_to_string(world.project().join("notes.txt")).unwrap();
-    assert_eq!(written, "\ncontent of wanted\n");
 }
 
-/// A question that is still open when the full screen ends appears then.
-///
-/// Proves: GATE-8 no-prompt
+/// Proves: GATE-11 panel
 #[test]
-fn the_question_comes_once_the_screen_is_free() {
+fn a_pager_in_the_way_is_no_reason_to_wait() {
     let world = World::new();
     let file = hidden(&world, "wanted");
     let tmux = Tmux::new(&world);
     tmux.resize(180, 30);
     world.write_in_project("long.txt", "line\n".repeat(200));
-    tmux.line(&format!("sandbox run -- sh -c '(while ! test -e go; do sleep 0.05; done; cat {file}) & less long.txt; wait'"));
+    tmux.line(&format!("sandbox run -- sh -c '(while ! test -e go; do sleep 0.05; done; cat {file} >got) & less long.txt; wait'"));
     tmux.wait_until("the first page", |_| tmux.visible().starts_with("line\n"));
+    let before = looks(&tmux);
     fs::write(world.project().join("go"), "").unwrap();
-    tmux.wait_until("the title", |_| tmux.title().contains("palisade: a question waits"));
-    assert!(!tmux.visible().contains("wants to"), "{}", tmux.visible());
-    tmux.keys(&["q"]);
-    tmux.wait_for(&format!("wants to read {file}"));
+    tmux.wait_until("the question", |_| tmux.visible().contains("wants to read"));
     think();
     tmux.keys(&["y"]);
-    tmux.wait_for_line("content of wanted");
+    let got = || fs::read_to_string(world.project().join("got")).unwrap_or_default();
+    eventually("the answer", || got() == "content of wanted\n");
+    tmux.wait_until("the page", |_| !tmux.visible().contains("y once"));
+    assert_eq!(looks(&tmux), before);
+    tmux.keys(&["q"]);
+    tmux.expect_status(0);
+}
+
+/// Proves: GATE-11 panel
+#[test]
+fn a_tiny_terminal_asks_in_one_row() {
+    let world = World::new();
+    let file = hidden(&world, "wanted");
+    let tmux = Tmux::new(&world);
+    world.write_in_project("read.sh", format!("cat {file} >got\n"));
+    tmux.resize(20, 5);
+    tmux.line("clear; sandbox run -q -- sh read.sh");
+    tmux.wait_until("the row", |_| tmux.visible().contains("ysadDnx? read"));
+    think();
+    tmux.keys(&["y"]);
+    let got = || fs::read_to_string(world.project().join("got")).unwrap_or_default();
+    eventually("the answer", || got() == "content of wanted\n");
+    tmux.resize(80, 24);
     tmux.expect_status(0);
 }
 
@@ -211,33 +315,37 @@ fn interpreters_at_their_prompts_wait_and_go_on() {
         tmux.wait_until("a question", |screen| screen.contains("wants to"));
         assert!(tmux.screen().contains(&file), "{}", tmux.screen());
         approve_elsewhere(&world, &["--yes", "1", "--directory"]);
-        tmux.wait_for("-> directory allowed (answered elsewhere)");
         tmux.wait_for_line("CONTENT OF DATA/WANTED");
         tmux.keys(&["C-d"]);
         tmux.expect_status(0);
     }
 }
 
-/// Proves: FS-2 asked-in-red, TOOL-2 terminal
+/// Proves: FS-2 asked-in-red, GATE-11 secret-typed, TOOL-2 terminal
 #[test]
-fn a_secret_is_shown_in_red_and_never_for_good() {
+fn a_secret_is_shown_in_red_and_needs_a_word() {
     let world = World::new();
     let secret = world.write("home/.ssh/id_ed25519", "the key\n").to_string_lossy().into_owned();
     let tmux = Tmux::new(&world);
     tmux.resize(180, 30);
     tmux.line(&format!("sandbox run -- cat {secret}"));
     tmux.wait_for(&format!("wants to read the secret {secret}"));
-    tmux.wait_for("n no");
+    tmux.wait_for("then Enter:");
     let shown = tmux.coloured();
-    assert!(shown.contains("\u{1b}[1m\u{1b}[31mthe secret"), "{shown:?}");
+    assert!(shown.contains("48;2;176;0;0mthe secret"), "{shown:?}");
     assert!(!shown.contains("always") && !shown.contains("directory:"), "{shown}");
     think();
-    // Not offered, so it is the command's.
-    tmux.keys(&["a"]);
-    think();
-    tmux.keys(&["n"]);
-    tmux.wait_for("-> denied (terminal)");
-    tmux.expect_status(1);
+    for key in ["y", "Enter"] {
+        tmux.keys(&[key]);
+        think();
+    }
+    assert!(!tmux.screen().contains("the key"), "{}", tmux.screen());
+    tmux.wait_for("that is no answer here");
+    tmux.keys(&["yes"]);
+    tmux.wait_for("then Enter: yes");
+    tmux.keys(&["Enter"]);
+    tmux.wait_for_line("the key");
+    tmux.expect_status(0);
 }
 
 /// Control characters in a name are shown, not obeyed.
@@ -258,7 +366,7 @@ fn a_hostile_name_is_written_out() {
     tmux.line("sandbox run -- python3 touch.py");
     tmux.wait_for("y once");
     let shown = tmux.screen();
-    assert!(shown.contains("ready>sandbox run"), "the screen was cleared:\n{shown}");
+    assert!(shown.contains("sandbox: a question"), "the screen was cleared:\n{shown}");
     assert!(shown.contains("\\u{1b}[2J") || shown.contains("\\x1b[2J"), "{shown}");
     assert!(!tmux.title().contains("owned"), "{}", tmux.title());
     let mut client = Client::connect(&world);

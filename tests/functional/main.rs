@@ -37,6 +37,7 @@ mod first_run;
 mod flat_start;
 mod gate;
 mod gate_answers;
+mod gate_ask_in;
 mod gate_calls;
 mod gate_failure;
 mod gate_programs;

@@ -2,7 +2,7 @@
 //! Everything is waited for by what the screen shows; the server is gone when the test ends.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -62,6 +62,16 @@ impl<'a> Tmux<'a> {
     /// The same with the escapes of its colours.
     pub(crate) fn coloured(&self) -> String {
         self.ask(&["capture-pane", "-p", "-J", "-e"])
+    }
+
+    /// What tmux knows of the window, by one of its formats.
+    pub(crate) fn show(&self, format: &str) -> String {
+        self.ask(&["display-message", "-p", format])
+    }
+
+    /// From now on everything that is written to the window goes into this file as well.
+    pub(crate) fn pipe_to(&self, file: &Path) {
+        self.ask(&["pipe-pane", &format!("exec cat >'{}'", file.display())]);
     }
 
     pub(crate) fn title(&self) -> String {

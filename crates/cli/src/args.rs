@@ -3,7 +3,8 @@
 //! Words and numbers are kept as typed: the policy crate decides what they mean, so that a flag and
 //! the same value in a file are judged by one parser.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use palisade_session::{AskIn, Chord};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -297,7 +298,7 @@ pub(crate) struct LimitArgs {
     pub(crate) normalize_time: Option<String>,
 }
 
-/// What `run` tells of itself.
+/// What `run` tells of itself, and where it asks.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ReportArgs {
     /// Write the run report to this file, as JSON
@@ -316,6 +317,35 @@ pub(crate) struct ReportArgs {
     /// Say nothing but errors
     #[arg(long, short, help_heading = REPORT)]
     pub(crate) quiet: bool,
+
+    /// Where you are asked: terminal (a panel over this one; the default), approve (only in `sandbox approve`),
+    /// tmux (opens `sandbox approve` in a popup or pane) or none (nobody is asked)
+    #[arg(long, value_name = "WHERE", help_heading = ISOLATION)]
+    pub(crate) ask_in: Option<AskInWord>,
+
+    /// The key that puts a question in the terminal aside and brings it back [default: ctrl-g]
+    #[arg(long, value_name = "KEY", help_heading = ISOLATION)]
+    pub(crate) ask_key: Option<Chord>,
+}
+
+/// Where a person is asked, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AskInWord {
+    Terminal,
+    Approve,
+    Tmux,
+    None,
+}
+
+impl From<AskInWord> for AskIn {
+    fn from(word: AskInWord) -> Self {
+        match word {
+            AskInWord::Terminal => Self::Terminal,
+            AskInWord::Approve => Self::Approve,
+            AskInWord::Tmux => Self::Tmux,
+            AskInWord::None => Self::None,
+        }
+    }
 }
 
 impl ReportArgs {
@@ -326,6 +356,8 @@ impl ReportArgs {
             metrics_file: self.metrics_file.or(inherited.metrics_file),
             json: self.json || inherited.json,
             quiet: self.quiet || inherited.quiet,
+            ask_in: self.ask_in.or(inherited.ask_in),
+            ask_key: self.ask_key.or(inherited.ask_key),
         }
     }
 }

@@ -44,6 +44,7 @@ mod tree_locks;
 mod trust;
 pub mod why;
 
+pub use asking::{AskIn, AskOptions, Chord};
 pub use caller::Caller;
 pub use ending::Ending;
 pub use error::SessionError;

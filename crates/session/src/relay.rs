@@ -1,14 +1,18 @@
 //! Carries bytes between the caller's terminal and the sandbox's pty, unchanged and in order.
 //!
 //! Buffers are bounded: a side that does not read slows the other one down, and nothing is dropped but what a
-//! policy caps.
+//! policy caps. While a question is shown, output is held back, and shown after it.
 
 use crate::output::{Buffer, Capped, Filled, Outlet, Stream, Style};
-use crate::screen::Screen;
+use crate::screen::{Screen, Size, Surroundings};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+/// Output that is held back while a question is shown; who writes more waits.
+const HELD: usize = 1024 * 1024;
 const CAPACITY: usize = 16 * 1024;
 
 /// How the caller's terminal hands over what is typed.
@@ -40,6 +44,9 @@ pub(crate) struct Relay {
     pty_open: bool,
     /// What the inside makes of the terminal.
     screen: Screen,
+    /// Whether the terminal is used for something else, and what was written meanwhile.
+    is_holding: bool,
+    held: VecDeque<u8>,
     /// When Ctrl-C was typed first, if nothing else was since.
     interrupted: Option<Instant>,
     /// Whether it was typed again, later than that.
@@ -57,7 +64,7 @@ pub(crate) enum End {
 }
 
 impl Relay {
-    pub(crate) fn new(typed: Typed, limit: Option<u64>) -> Self {
+    pub(crate) fn new(typed: Typed, limit: Option<u64>, size: Size) -> Self {
         Self {
             typed,
             inward: Buffer::new(CAPACITY),
@@ -65,7 +72,9 @@ impl Relay {
             limit,
             input_open: true,
             pty_open: true,
-            screen: Screen::default(),
+            screen: Screen::new(size),
+            is_holding: false,
+            held: VecDeque::new(),
             interrupted: None,
             insists: false,
             hung_up: false,
@@ -85,17 +94,50 @@ impl Relay {
 
     /// True once everything the inside wrote has reached the terminal.
     pub(crate) fn is_finished(&self) -> bool {
-        !self.pty_open && self.outward.is_empty()
+        !self.pty_open && !self.owes_output()
     }
 
     /// Whether the terminal has not yet taken all that was read.
     pub(crate) fn owes_output(&self) -> bool {
-        !self.outward.is_empty()
+        !self.outward.is_empty() || !self.held.is_empty()
     }
 
-    /// Whether a full-screen program has the terminal.
-    pub(crate) fn is_full_screen(&self) -> bool {
-        self.screen.is_full()
+    /// The terminal has another size.
+    pub(crate) fn resize(&mut self, size: Size) {
+        self.screen.resize(size);
+    }
+
+    /// From now on the terminal is used for something else. Says what to write before and after that.
+    pub(crate) fn hold(&mut self) -> Surroundings {
+        self.is_holding = true;
+        self.screen.surroundings()
+    }
+
+    /// What to write around it by now, after the terminal's size has changed.
+    pub(crate) fn surroundings(&mut self) -> Surroundings {
+        self.screen.surroundings()
+    }
+
+    /// The terminal shows what the inside writes again.
+    pub(crate) fn release(&mut self, output: BorrowedFd<'_>) {
+        if std::mem::take(&mut self.is_holding) {
+            self.show_held(output);
+        }
+    }
+
+    /// Shows as much as the terminal takes of what was held back.
+    fn show_held(&mut self, output: BorrowedFd<'_>) {
+        loop {
+            self.outward.drain_to(|shown| rustix::io::write(output, shown));
+            if self.held.is_empty() || !self.outward.has_room() {
+                break;
+            }
+            let (held, screen) = (&mut self.held, &mut self.screen);
+            self.outward.fill_with(|into| take_from(held, into), |shown| screen.watch(shown));
+        }
+        if self.held.is_empty() && !self.pty_open {
+            self.outward.conclude();
+        }
     }
 
     /// Takes keys that were read by somebody else; what finds no room is lost, as it is in a terminal.
@@ -109,7 +151,9 @@ impl Relay {
     /// Nothing more comes from inside.
     pub(crate) fn conclude(&mut self) {
         self.pty_open = false;
-        self.outward.conclude();
+        if self.held.is_empty() {
+            self.outward.conclude();
+        }
     }
 
     /// What the terminal was not shown, if it was too much.
@@ -135,12 +179,12 @@ impl Relay {
         if let Some(input) = ends.input.filter(|_| self.input_open && self.inward.has_room()) {
             add(End::Input, input, PollFlags::IN);
         }
-        if !self.outward.is_empty() {
+        if self.owes_output() && !self.is_holding {
             add(End::Output, ends.output, PollFlags::OUT);
         }
         if self.pty_open {
             let mut events = PollFlags::empty();
-            events.set(PollFlags::IN, self.outward.has_room());
+            events.set(PollFlags::IN, self.has_room());
             events.set(PollFlags::OUT, !self.inward.is_empty());
             add(End::Pty, ends.pty, events);
         }
@@ -172,14 +216,14 @@ impl Relay {
                 }
                 self.inward.drain_to(|keys| rustix::io::write(ends.pty, keys));
             }
-            End::Output => {
-                self.outward.drain_to(|shown| rustix::io::write(ends.output, shown));
-            }
+            End::Output => self.show_held(ends.output),
             End::Pty => {
                 if ready.contains(PollFlags::OUT) {
                     self.inward.drain_to(|keys| rustix::io::write(ends.pty, keys));
                 }
-                if ready.intersects(READABLE) && self.outward.has_room() {
+                if ready.intersects(READABLE) && self.keeps_back() {
+                    self.hold_back(ends.pty);
+                } else if ready.intersects(READABLE) && self.outward.has_room() {
                     let screen = &mut self.screen;
                     let filled = self.outward.fill_from(ends.pty, |shown| screen.watch(shown));
                     if filled == Filled::Closed {
@@ -188,6 +232,28 @@ impl Relay {
                     self.outward.drain_to(|shown| rustix::io::write(ends.output, shown));
                 }
             }
+        }
+    }
+
+    /// Whether what comes from inside must wait behind something.
+    fn keeps_back(&self) -> bool {
+        self.is_holding || !self.held.is_empty()
+    }
+
+    fn has_room(&self) -> bool {
+        match self.keeps_back() {
+            true => self.held.len() < HELD,
+            false => self.outward.has_room(),
+        }
+    }
+
+    fn hold_back(&mut self, pty: BorrowedFd<'_>) {
+        let mut read = [0; CAPACITY];
+        match rustix::io::read(pty, &mut read) {
+            Ok(count) if count > 0 => self.held.extend(&read[..count]),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            // End of file, or `EIO` of a pty whose other side is closed.
+            Ok(_) | Err(_) => self.conclude(),
         }
     }
 
@@ -202,6 +268,14 @@ impl Relay {
             }
         }
     }
+}
+
+fn take_from(held: &mut VecDeque<u8>, into: &mut [u8]) -> Filled {
+    let count = held.len().min(into.len());
+    for (to, byte) in into.iter_mut().zip(held.drain(..count)) {
+        *to = byte;
+    }
+    Filled::Bytes(count)
 }
 
 /// The descriptors of one turn of the loop. `input` is absent while keys are not the command's.

@@ -4,6 +4,8 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
+const SIZE: (u16, u16) = (24, 80);
+
 /// Two ends of a stream; both directions of the second one stand in for a terminal or a pty.
 fn pair() -> (OwnedFd, OwnedFd) {
     socketpair(
@@ -34,7 +36,7 @@ fn bytes_pass_unchanged_both_ways() {
     let (keyboard, input) = pair();
     let (screen, output) = pair();
     let (inside, pty) = pair();
-    let mut relay = Relay::new(Typed::Keys, None);
+    let mut relay = Relay::new(Typed::Keys, None, SIZE);
     let ends = Ends { input: Some(input.as_fd()), output: output.as_fd(), pty: pty.as_fd() };
     let every_byte: Vec<u8> = (0..=255).collect();
 
@@ -53,7 +55,7 @@ fn bytes_pass_unchanged_both_ways() {
 fn a_screen_that_does_not_read_slows_the_inside_down_and_nothing_is_lost() {
     let (screen, output) = pair();
     let (inside, pty) = pair();
-    let mut relay = Relay::new(Typed::Keys, None);
+    let mut relay = Relay::new(Typed::Keys, None, SIZE);
     let ends = Ends { input: None, output: output.as_fd(), pty: pty.as_fd() };
     let mut sent = 0_usize;
     let mut received = 0_usize;
@@ -93,7 +95,7 @@ fn a_closed_input_is_not_polled_again() {
     let (keyboard, input) = pair();
     let (_screen, output) = pair();
     let (_inside, pty) = pair();
-    let mut relay = Relay::new(Typed::Keys, None);
+    let mut relay = Relay::new(Typed::Keys, None, SIZE);
     let ends = Ends { input: Some(input.as_fd()), output: output.as_fd(), pty: pty.as_fd() };
     drop(keyboard);
     assert_eq!(turn(&mut relay, &ends), 1);
@@ -105,7 +107,7 @@ fn input_waits_while_the_inside_does_not_read() {
     let (keyboard, input) = pair();
     let (_screen, output) = pair();
     let (_inside, pty) = pair();
-    let mut relay = Relay::new(Typed::Keys, None);
+    let mut relay = Relay::new(Typed::Keys, None, SIZE);
     let ends = Ends { input: Some(input.as_fd()), output: output.as_fd(), pty: pty.as_fd() };
     let flags = rustix::fs::fcntl_getfl(&keyboard).unwrap();
     assert!(flags.contains(OFlags::NONBLOCK));
@@ -128,7 +130,7 @@ fn an_end_of_input_typed_outside_ends_the_input_inside() {
     let input = rustix::fs::open(path, open, rustix::fs::Mode::empty()).unwrap();
     let (_screen, output) = pair();
     let (inside, pty) = pair();
-    let mut relay = Relay::new(Typed::Lines, None);
+    let mut relay = Relay::new(Typed::Lines, None, SIZE);
     let ends = Ends { input: Some(input.as_fd()), output: output.as_fd(), pty: pty.as_fd() };
 
     rustix::io::write(&keyboard, b"line\n\x04half\x04").unwrap();
@@ -145,7 +147,7 @@ fn an_end_of_input_typed_outside_ends_the_input_inside() {
 fn past_its_cap_the_inside_does_not_wait_for_the_screen() {
     let (screen, output) = pair();
     let (inside, pty) = pair();
-    let mut relay = Relay::new(Typed::Keys, Some(1024));
+    let mut relay = Relay::new(Typed::Keys, Some(1024), SIZE);
     let ends = Ends { input: None, output: output.as_fd(), pty: pty.as_fd() };
     // Nothing more fits on the screen.
     while rustix::io::write(&output, &[b'.'; 4096]).is_ok() {}
@@ -181,7 +183,7 @@ fn past_its_cap_the_inside_does_not_wait_for_the_screen() {
 fn a_terminal_that_shows_less_than_its_cap_shows_all_of_it() {
     let (screen, output) = pair();
     let (inside, pty) = pair();
-    let mut relay = Relay::new(Typed::Keys, Some(8));
+    let mut relay = Relay::new(Typed::Keys, Some(8), SIZE);
     let ends = Ends { input: None, output: output.as_fd(), pty: pty.as_fd() };
     rustix::io::write(&inside, b"12345678").unwrap();
     drop(inside);
@@ -192,4 +194,37 @@ fn a_terminal_that_shows_less_than_its_cap_shows_all_of_it() {
     let count = rustix::io::read(&screen, &mut shown).unwrap();
     assert_eq!(&shown[..count], b"12345678");
     assert_eq!(relay.capped(), None);
+}
+
+/// Proves: GATE-11 output-held
+#[test]
+fn what_is_written_behind_a_question_is_shown_after_it() {
+    let (screen, output) = pair();
+    let (inside, pty) = pair();
+    let mut relay = Relay::new(Typed::Keys, None, SIZE);
+    let ends = Ends { input: None, output: output.as_fd(), pty: pty.as_fd() };
+    relay.hold();
+    let written: Vec<u8> =
+        (0..200_000_u32).map(|at| b'a' + u8::try_from(at % 26).unwrap()).collect();
+    let (mut sent, mut chunk) = (0, vec![0; CAPACITY]);
+    while sent < written.len() {
+        sent += rustix::io::write(&inside, &written[sent..]).unwrap_or(0);
+        turn(&mut relay, &ends);
+    }
+    while turn(&mut relay, &ends) > 0 {}
+    assert!(rustix::io::read(&screen, &mut chunk).is_err(), "nothing is shown");
+    relay.release(output.as_fd());
+    rustix::io::write(&inside, b"later").unwrap();
+    drop(inside);
+    let mut shown = Vec::new();
+    while !relay.is_finished() {
+        turn(&mut relay, &ends);
+        while let Ok(count @ 1..) = rustix::io::read(&screen, &mut chunk) {
+            shown.extend_from_slice(&chunk[..count]);
+        }
+    }
+    while let Ok(count @ 1..) = rustix::io::read(&screen, &mut chunk) {
+        shown.extend_from_slice(&chunk[..count]);
+    }
+    assert!(shown == [&written[..], b"later"].concat(), "{} bytes", shown.len());
 }

@@ -4,7 +4,7 @@
 //! that can not be written ends what was started.
 
 use crate::answers::{self, Answers};
-use crate::asking::{self, Asking};
+use crate::asking::{self, AskIn, AskOptions, Asking};
 use crate::caller::Caller;
 use crate::conclusion::{self, Conclusion};
 use crate::config::{self, PolicyRequest, Supposing};
@@ -56,6 +56,8 @@ const MOST_SWEPT: usize = 32;
 pub struct RunRequest {
     pub command: Vec<OsString>,
     pub policy: PolicyRequest,
+    /// Where and how a person is asked.
+    pub asking: AskOptions,
 }
 
 /// What became of it.
@@ -321,6 +323,9 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     release_streams();
     let incidents = Incidents::new(plan.seccomp.as_ref(), Excess::of(plan));
     let stores = Stores::new(caller);
+    if request.asking.ask_in == AskIn::Approve && plan.gate.is_some() {
+        tell("questions of this run are answered with `sandbox approve` in another terminal");
+    }
     let asking = Asking::new(asking::Setting {
         session: report.session_id.clone(),
         runtime: caller.places.runtime.clone(),
@@ -328,6 +333,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
         project,
         most_questions: plan.gate.as_ref().map_or(MOST_QUESTIONS, |gate| gate.most_questions),
         on_ask: plan.on_ask,
+        options: request.asking,
     });
     let gate = Gate::of(plan, rules, caller.facts.home.clone(), stores.clone());
     let way_out = WayOut::of(plan, egress, stores.clone());

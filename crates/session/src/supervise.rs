@@ -163,11 +163,12 @@ impl<'p> Watch<'p> {
         let Shown { terminal, outputs, limit } = shown;
         let Clock { deadlines, limits } = clock;
         let typed = terminal.as_ref().map_or(Typed::Keys, HostTerminal::typed);
+        let size = terminal.as_ref().map_or((0, 0), HostTerminal::size);
         Self {
             running,
             signals,
             terminal,
-            relay: Relay::new(typed, limit),
+            relay: Relay::new(typed, limit, size),
             outputs,
             deadlines,
             limits,
@@ -381,16 +382,22 @@ impl<'p> Watch<'p> {
         set.extend(helpers.iter().map(|it| PollFd::from_borrowed_fd(it.pidfd(), PollFlags::IN)));
         let fixed = set.len();
         let mut order = Vec::with_capacity(3);
-        let is_asking = self.asking.has_prompt();
+        let is_asking = self.asking.wants_keys();
         // Not before the terminal is raw: a cooked one would end every line with a second CR. While a
-        // question stands in it, it is the question's.
-        let ends =
-            ends(&self.running, self.terminal.as_ref()).filter(|_| self.started && !is_asking);
+        // question is open in it, keys are the question's.
+        let ends = ends(&self.running, self.terminal.as_ref())
+            .filter(|_| self.started)
+            .map(|ends| Ends { input: ends.input.filter(|_| !is_asking), ..ends });
         if let Some(ends) = &ends {
             self.relay.interests(ends, &mut set, &mut order);
         }
+        let relayed = set.len();
         if let Some(terminal) = self.terminal.as_ref().filter(|_| is_asking) {
             set.push(PollFd::from_borrowed_fd(terminal.input(), PollFlags::IN));
+        }
+        let keyed = set.len();
+        if let Some(terminal) = self.terminal.as_ref().filter(|terminal| terminal.owes_cover()) {
+            set.push(PollFd::from_borrowed_fd(terminal.output(), PollFlags::OUT));
         }
         palisade_sys::proc::poll(&mut set, self.patience())?;
         let ready: Vec<PollFlags> = set.iter().map(PollFd::revents).collect();
@@ -399,7 +406,7 @@ impl<'p> Watch<'p> {
             // The keys may have become somebody else's while we waited.
             let input =
                 ends.input.filter(|_| self.terminal.as_ref().is_some_and(HostTerminal::may_read));
-            serve(&mut self.relay, &order, &ready[fixed..], &Ends { input, ..ends });
+            serve(&mut self.relay, &order, &ready[fixed..relayed], &Ends { input, ..ends });
             if self.relay.insists_on_interrupting() && self.command_waits_for_lines() {
                 self.obey(Wish::EndAtOnce(Signal::INT))?;
             }
@@ -409,7 +416,7 @@ impl<'p> Watch<'p> {
         }
         self.enforce_limits(&ready[piped..limited])?;
         self.herald.as_mut().map(Herald::act);
-        if is_asking && ready[fixed..].iter().any(|keys| !keys.is_empty()) {
+        if ready[relayed..keyed].iter().any(|keys| !keys.is_empty()) {
             self.hear_keys();
         }
         if !ready[1].is_empty() {

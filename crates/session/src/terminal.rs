@@ -5,10 +5,13 @@
 
 use crate::error::SessionError;
 use crate::relay::Typed;
+use crate::screen::Size;
+use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::termios::{LocalModes, OptionalActions, Termios, Winsize};
 use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
 
 /// Who else may be using the terminal at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +33,20 @@ pub(crate) struct HostTerminal {
     /// As found, while raw mode is on.
     saved: Option<Termios>,
     sharing: Sharing,
+    cover: Cover,
 }
+
+/// Something of ours over what the command shows.
+#[derive(Debug, Default)]
+struct Cover {
+    /// Takes it away; none while nothing of ours is there.
+    after: Option<Vec<u8>>,
+    /// What the terminal has not taken yet.
+    unwritten: Vec<u8>,
+}
+
+/// So long a terminal that takes nothing is waited for, to leave it as it was.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl HostTerminal {
     /// `None` if no standard stream is a terminal: then there is nothing to relay.
@@ -54,6 +70,7 @@ impl HostTerminal {
             output: own_description(output, OFlags::WRONLY)?,
             saved: None,
             sharing,
+            cover: Cover::default(),
         }))
     }
 
@@ -61,6 +78,11 @@ impl HostTerminal {
     pub(crate) fn size_for_pty(&self) -> Winsize {
         const CLASSIC: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
         self.window_size().unwrap_or(CLASSIC)
+    }
+
+    pub(crate) fn size(&self) -> Size {
+        let size = self.size_for_pty();
+        (size.ws_row, size.ws_col)
     }
 
     fn window_size(&self) -> Option<Winsize> {
@@ -98,7 +120,9 @@ impl HostTerminal {
         }
     }
 
+    /// Leaves the terminal as it was found.
     pub(crate) fn give_back(&mut self) {
+        self.uncover_now();
         if let Some(found) = self.saved.take() {
             // Nothing better can be done if the terminal is gone.
             let _ = rustix::termios::tcsetattr(&self.input, OptionalActions::Drain, &found);
@@ -140,6 +164,73 @@ impl HostTerminal {
             }
         }
         taken
+    }
+
+    /// Whether something of ours is there, or on its way there or away.
+    pub(crate) fn is_covered(&self) -> bool {
+        self.cover.after.is_some() || !self.cover.unwritten.is_empty()
+    }
+
+    /// Whether all of ours that is to be there is.
+    pub(crate) fn is_up_to_date(&self) -> bool {
+        self.cover.after.is_some() && self.cover.unwritten.is_empty()
+    }
+
+    /// Whether it has yet to take words of ours.
+    pub(crate) fn owes_cover(&self) -> bool {
+        !self.cover.unwritten.is_empty()
+    }
+
+    /// Shows this over what the command shows; `after` takes it away again.
+    pub(crate) fn cover(&mut self, picture: &[u8], after: Vec<u8>) {
+        self.cover.after = Some(after);
+        self.draw(picture);
+    }
+
+    /// Something else takes it away by now.
+    pub(crate) fn cover_again(&mut self, after: Vec<u8>) {
+        if self.cover.after.is_some() {
+            self.cover.after = Some(after);
+        }
+    }
+
+    pub(crate) fn draw(&mut self, picture: &[u8]) {
+        self.cover.unwritten.extend_from_slice(picture);
+        self.flush();
+    }
+
+    pub(crate) fn uncover(&mut self) {
+        if let Some(after) = self.cover.after.take() {
+            self.draw(&after);
+        }
+        self.flush();
+    }
+
+    /// Writes what the terminal takes now.
+    pub(crate) fn flush(&mut self) {
+        if !self.cover.unwritten.is_empty() {
+            let count = self.write(&self.cover.unwritten);
+            self.cover.unwritten.drain(..count);
+        }
+    }
+
+    /// The same as [`Self::uncover`], where there is no later.
+    pub(crate) fn uncover_now(&mut self) {
+        self.uncover();
+        let end = Instant::now() + LAST_WORDS;
+        while self.owes_cover() && Instant::now() < end {
+            let mut set = [PollFd::new(&self.output, PollFlags::OUT)];
+            let left = end.saturating_duration_since(Instant::now());
+            if palisade_sys::proc::poll(&mut set, Some(left)).is_err() {
+                break;
+            }
+            let is_gone = set[0].revents().intersects(PollFlags::ERR | PollFlags::HUP);
+            self.flush();
+            if is_gone {
+                break;
+            }
+        }
+        self.cover.unwritten.clear();
     }
 
     /// Whether nothing that was written still waits for a line to carry it. Of a pseudo-terminal the kernel

@@ -4,8 +4,8 @@ use crate::args::{CommandArgs, PolicyArgs};
 use crate::output;
 use crate::request::policy_request;
 use clap::Args;
-use palisade_session::Caller;
 use palisade_session::run::{RunRequest, new_session_id, plan};
+use palisade_session::{AskOptions, Caller};
 use std::process::ExitCode;
 
 #[derive(Args, Debug)]
@@ -25,7 +25,8 @@ impl Plan {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let mut caller = Caller::here()?;
         let policy = policy_request(&caller, &self.policy)?;
-        let request = RunRequest { command: self.command.command, policy };
+        let request =
+            RunRequest { command: self.command.command, policy, asking: AskOptions::default() };
         caller.facts.canary = Some(caller.places.canary());
         let planned = plan(&caller, &request, &new_session_id())?;
         for note in &planned.policy.notes {

@@ -1,20 +1,26 @@
-//! Where a run asks people: one queue, one socket, one line in the terminal, for the gate and for the way out alike.
+//! Where a run asks people: one queue, one socket, one panel in the terminal, for the gate and for the way out alike.
 //!
 //! It decides nothing. What was answered is handed to whoever asked, which carries it out. Nothing here waits: it is
 //! part of the supervisor's one poll loop.
 
+mod chord;
 mod desk;
+mod panel;
 mod prompt;
+mod tmux;
 
-pub(crate) use prompt::INTERRUPT;
+pub use chord::Chord;
+pub(crate) use panel::INTERRUPT;
 
+use crate::relay::Relay;
 use crate::terminal::HostTerminal;
 use desk::{Desk, approver_is_there};
 use palisade_ask::server::{Introduction, Received, Wish};
 use palisade_ask::{Answer, Decided, Lifetime, Now, QuestionId, Queue, Source, Store};
 use palisade_policy::model::OnAsk;
 use palisade_record::UnaskedQuestions;
-use prompt::{Delivery, Page, Pressed, Prompt};
+use panel::{Panel, Place, Pressed};
+use prompt::Page;
 use rustix::event::{PollFd, PollFlags};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -40,11 +46,33 @@ pub(crate) struct Moment<'q> {
     pub(crate) now: Now,
 }
 
+/// Where a person is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AskIn {
+    /// In the run's own terminal, and in `sandbox approve`.
+    #[default]
+    Terminal,
+    /// In `sandbox approve` only.
+    Approve,
+    /// In `sandbox approve`, which tmux opens over or beside the run's window.
+    Tmux,
+    /// Nowhere: nobody is there.
+    None,
+}
+
+/// How a person is asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AskOptions {
+    pub ask_in: AskIn,
+    /// Puts a question in the terminal aside, and brings it back.
+    pub key: Chord,
+}
+
 /// What the terminal can be used for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// A line can be written and keys be read.
-    Line,
+    /// A panel can be shown and keys be read.
+    Panel,
     /// The same, but not in this moment.
     Later,
     /// Somebody else draws on it.
@@ -53,11 +81,11 @@ pub(crate) enum Stage {
     Apart,
 }
 
-/// What keys were, while a question stood in the terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What keys were, while a question was open in the terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Typed {
-    ForTheCommand,
-    Answer,
+    ForTheCommand(Vec<u8>),
+    ForThePanel,
     /// Both: no, and Ctrl-C.
     Interrupt,
 }
@@ -75,6 +103,7 @@ pub(crate) struct Setting {
     pub(crate) most_questions: usize,
     /// What happens to a question that nobody is there to answer.
     pub(crate) on_ask: OnAsk,
+    pub(crate) options: AskOptions,
 }
 
 /// A client wants the session's answers kept.
@@ -89,12 +118,15 @@ pub(crate) struct Asking {
     setting: Setting,
     queue: Queue,
     desk: Option<Desk>,
-    prompt: Option<Prompt>,
+    panel: Option<Panel>,
+    /// What is drawn behind the panel.
+    backdrop: Vec<u8>,
     /// Questions that nobody was told of.
     untold: VecDeque<QuestionId>,
     /// Answers that nobody has carried out.
     decided: VecDeque<Decided>,
     saves: Vec<SaveWish>,
+    window: tmux::Window,
     /// Whether the title of the terminal says that a question waits.
     is_in_title: bool,
     /// Since when nobody is there who could answer what is open, and when that was looked for last.
@@ -112,10 +144,12 @@ impl Asking {
             queue: Queue::new(&setting.session, setting.most_questions),
             setting,
             desk: None,
-            prompt: None,
+            panel: None,
+            backdrop: Vec::new(),
             untold: VecDeque::new(),
             decided: VecDeque::new(),
             saves: Vec::new(),
+            window: tmux::Window::default(),
             is_in_title: false,
             deserted_since: None,
             looked_at: None,
@@ -130,10 +164,21 @@ impl Asking {
 
     /// Whether somebody could answer; looked for only where that makes a difference.
     pub(crate) fn people(&self, terminal: Option<&HostTerminal>, on_ask: OnAsk) -> People {
+        match self.setting.options.ask_in {
+            AskIn::Terminal => {}
+            // Whoever said so comes when the question is there.
+            AskIn::Approve | AskIn::Tmux => return People::Present,
+            AskIn::None => return People::Nobody,
+        }
         let is_somebody = terminal.is_some()
             || self.desk.as_ref().is_some_and(Desk::has_clients)
             || (on_ask == OnAsk::Ask && approver_is_there(&self.setting.runtime));
         if is_somebody { People::Present } else { People::Nobody }
+    }
+
+    /// Whether the run's own terminal is left alone.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.setting.options.ask_in != AskIn::Terminal
     }
 
     pub(crate) fn interests<'fd>(&'fd self, set: &mut Vec<PollFd<'fd>>) {
@@ -221,9 +266,9 @@ impl Asking {
         Some(until.map_or(LOOK_AGAIN, |until| until.min(LOOK_AGAIN)))
     }
 
-    /// Whether keys are answers now.
-    pub(crate) fn has_prompt(&self) -> bool {
-        self.prompt.is_some()
+    /// Whether keys are looked at here first.
+    pub(crate) fn wants_keys(&self) -> bool {
+        self.panel.is_some()
     }
 
     pub(crate) fn has_questions(&self) -> bool {
@@ -233,12 +278,22 @@ impl Asking {
     /// Takes keys, and says whose they are.
     pub(crate) fn pressed(&mut self, keys: &[u8]) -> Typed {
         let now = Now::read();
-        let Some(prompt) = &mut self.prompt else { return Typed::ForTheCommand };
-        let id = prompt.question;
-        let Some(question) = self.queue.get(id) else { return Typed::ForTheCommand };
-        let (answer, typed) = match prompt.press(keys, question, now.monotonic) {
-            Pressed::NotForUs => return Typed::ForTheCommand,
-            Pressed::Answer(answer) => (answer, Typed::Answer),
+        let for_the_command = || Typed::ForTheCommand(keys.to_vec());
+        let Some(panel) = &mut self.panel else { return for_the_command() };
+        let id = panel.question;
+        let Some(question) = self.queue.get(id) else { return for_the_command() };
+        if panel.place() == Place::PutAside {
+            let Some(chord) = panel.chord().find(keys) else { return for_the_command() };
+            panel.put(Place::Shown);
+            return Typed::ForTheCommand([&keys[..chord.start], &keys[chord.end..]].concat());
+        }
+        let (answer, typed) = match panel.press(keys, question, now.monotonic) {
+            Pressed::Nothing => return Typed::ForThePanel,
+            Pressed::PutAside => {
+                panel.put(Place::PutAside);
+                return Typed::ForThePanel;
+            }
+            Pressed::Answer(answer) => (answer, Typed::ForThePanel),
             Pressed::Interrupt => (Answer::Deny { lifetime: Lifetime::Once }, Typed::Interrupt),
         };
         // Somebody else may have been faster; then there is nothing left to do.
@@ -246,6 +301,16 @@ impl Asking {
             self.decided.extend(decided);
         }
         typed
+    }
+
+    /// The terminal has another size.
+    pub(crate) fn resized(&mut self, terminal: &mut HostTerminal, relay: &mut Relay) {
+        if let Some(panel) = self.panel.as_mut().filter(|_| terminal.is_covered()) {
+            let around = relay.surroundings();
+            terminal.cover_again(around.after);
+            self.backdrop = around.again;
+            panel.moved();
+        }
     }
 
     /// What people should be told on standard error.
@@ -266,40 +331,85 @@ impl Asking {
     }
 
     /// Puts what waits where people see it.
-    pub(crate) fn show(&mut self, terminal: Option<&HostTerminal>, stage: Stage) {
-        let queue = &self.queue;
-        let waiting = queue.open().count();
+    pub(crate) fn show(
+        &mut self,
+        terminal: Option<&mut HostTerminal>,
+        relay: &mut Relay,
+        stage: Stage,
+    ) {
+        let waiting = self.queue.open().count();
         if waiting == 0 {
             self.untold.clear();
-            if let Some(terminal) = terminal.filter(|_| std::mem::take(&mut self.is_in_title)) {
-                terminal.write(prompt::TITLE_BACK.as_bytes());
+            if let Some(terminal) = terminal {
+                self.put_away(terminal);
             }
             return;
         }
+        if self.setting.options.ask_in == AskIn::Tmux {
+            let is_new = !std::mem::take(&mut self.untold).is_empty();
+            let opened = self.window.look(&self.setting.runtime, is_new);
+            if let Err(error) = opened {
+                let note = format!("tmux: {error}; answer with `sandbox approve`");
+                if !self.notes.contains(&note) {
+                    self.notes.push(note);
+                }
+            }
+        }
         match (stage, terminal) {
-            (Stage::Line, Some(terminal)) if self.prompt.is_none() => {
-                let Some(question) = queue.open().next() else { return };
-                let page = Page::of_terminal(terminal.size_for_pty());
-                let line = prompt::line(question, waiting - 1, page);
-                let prompt = self.prompt.insert(Prompt::new(question.id, line));
-                put_on(terminal, prompt);
-            }
-            (Stage::Line, Some(terminal)) => {
-                if let Some(prompt) = self.prompt.as_mut().filter(|prompt| !prompt.is_shown()) {
-                    put_on(terminal, prompt);
-                }
-            }
-            (Stage::Line | Stage::Later, _) => {}
-            (Stage::Taken, Some(terminal)) => {
-                if !std::mem::replace(&mut self.is_in_title, true) {
-                    terminal.write(prompt::TITLE.as_bytes());
-                }
-            }
+            (Stage::Panel, Some(terminal)) => self.show_panel(terminal, relay, waiting - 1),
+            (Stage::Panel | Stage::Later, _) => {}
+            (Stage::Taken, Some(terminal)) => self.put_in_title(terminal),
             (Stage::Taken | Stage::Apart, _) => {
                 let untold = std::mem::take(&mut self.untold);
+                let queue = &self.queue;
                 let told = untold.into_iter().filter_map(|id| queue.get(id)).map(prompt::notice);
                 self.notices.extend(told);
             }
+        }
+    }
+
+    /// Nothing of ours is to be seen in the terminal.
+    fn put_away(&mut self, terminal: &mut HostTerminal) {
+        terminal.uncover();
+        if !terminal.is_covered() && std::mem::take(&mut self.is_in_title) {
+            terminal.write(prompt::TITLE_BACK.as_bytes());
+        }
+    }
+
+    fn put_in_title(&mut self, terminal: &mut HostTerminal) {
+        if !terminal.is_covered() && !std::mem::replace(&mut self.is_in_title, true) {
+            terminal.write(prompt::TITLE.as_bytes());
+        }
+    }
+
+    fn show_panel(&mut self, terminal: &mut HostTerminal, relay: &mut Relay, others: usize) {
+        let chord = self.setting.options.key;
+        let next = self.queue.open().next().map(|question| question.id);
+        let Some(id) = self.panel.as_ref().map(|panel| panel.question).or(next) else { return };
+        let Some(question) = self.queue.get(id) else { return };
+        let panel = self.panel.get_or_insert_with(|| Panel::new(id, chord));
+        if panel.place() == Place::PutAside {
+            terminal.uncover();
+            return self.put_in_title(terminal);
+        }
+        let picture = || {
+            let page = Page::of_terminal(terminal.size_for_pty());
+            prompt::picture(panel, question, others, page)
+        };
+        if !terminal.is_covered() {
+            let around = relay.hold();
+            let first = [&around.before[..], picture().as_bytes()].concat();
+            self.backdrop = around.again;
+            terminal.cover(&first, around.after);
+            panel.is_drawn();
+        } else if panel.is_stale() && terminal.is_up_to_date() {
+            let again = [&self.backdrop[..], picture().as_bytes()].concat();
+            terminal.draw(&again);
+            panel.is_drawn();
+        }
+        terminal.flush();
+        if !panel.is_stale() && terminal.is_up_to_date() && terminal.has_sent_all() {
+            panel.is_there(Instant::now());
         }
     }
 
@@ -333,17 +443,12 @@ impl Asking {
     }
 
     /// Nobody needs to answer it any more.
-    pub(crate) fn closed(&mut self, decided: &Decided, terminal: Option<&HostTerminal>) {
+    pub(crate) fn closed(&mut self, decided: &Decided) {
         if let Some(desk) = &mut self.desk {
             desk.decided(decided);
         }
-        let prompt = self.prompt.take_if(|prompt| prompt.question == decided.question.id);
-        if let (Some(prompt), Some(terminal)) = (prompt, terminal) {
-            let outcome = prompt::outcome(decided.answer, &answered_by(&decided.source));
-            let is_whole = prompt.unwritten().is_empty();
-            let words = if is_whole { outcome.as_str() } else { prompt::BROKEN_OFF };
-            terminal.write(words.as_bytes());
-        }
+        // What covers the screen goes when it is known that no other question follows.
+        self.panel.take_if(|panel| panel.question == decided.question.id);
     }
 
     fn obey(&mut self, received: Received) {
@@ -366,20 +471,4 @@ pub(crate) fn who(source: &Source) -> String {
         Source::Socket { name, .. } => name.clone(),
         other => other.word().to_owned(),
     }
-}
-
-/// Who answered, for a person to read. A client's name is its own word.
-fn answered_by(source: &Source) -> String {
-    match source {
-        Source::Socket { name, .. } if name.is_empty() => "answered elsewhere".to_owned(),
-        Source::Socket { name, .. } => palisade_record::escape::text(name).into_owned(),
-        other => other.word().to_owned(),
-    }
-}
-
-/// Writes as much of a question as the terminal takes now.
-fn put_on(terminal: &HostTerminal, prompt: &mut Prompt) {
-    let count = terminal.write(prompt.unwritten());
-    let delivery = if terminal.has_sent_all() { Delivery::Done } else { Delivery::UnderWay };
-    prompt.wrote(count, delivery, Instant::now());
 }

@@ -1,43 +1,29 @@
-//! The question in the run's own terminal: one line, single keys (GATE-8).
+//! The words of a question in the run's own terminal, and the rows they are drawn in (GATE-8, GATE-11).
 //!
-//! Only where the command has the terminal to itself and no full-screen program owns it. Keys count as an answer
-//! only if they stand alone, after a moment in which nothing was typed: what somebody was typing for the command
-//! must not grant anything. Every text that came from inside is escaped, and whatever the command did to the
-//! terminal before must neither hide the question nor change how it reads.
+//! Every text that came from inside is escaped. Colours are given in full, so that no palette changes them.
 
-use palisade_ask::{Access, Answer, Lifetime, Question, QuestionId, Scope, Store, Subject};
+use super::panel::{Note, Panel, State};
+use palisade_ask::{Access, Answer, Lifetime, Question, Scope, Store, Subject};
 use palisade_record::escape;
 use rustix::termios::Winsize;
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
 
-/// A key is an answer if nothing was typed for so long before it, and the question was there meanwhile.
-/// Who is typing is faster.
-const PAUSE: Duration = Duration::from_millis(600);
-
-/// Ctrl-C.
-pub(crate) const INTERRUPT: u8 = 0x03;
-
-const BOLD: &str = "\x1b[1m";
-const RED: &str = "\x1b[1;31m";
-const DIM: &str = "\x1b[2m";
+/// Colours of the panel, the same on a light and on a dark terminal.
+const BASE: &str = "\x1b[0;38;2;232;232;232;48;2;32;36;48m";
+const STRONG: &str = "\x1b[0;1;38;2;255;255;255;48;2;32;36;48m";
+const FAINT: &str = "\x1b[0;38;2;170;176;190;48;2;32;36;48m";
+const HEAD: &str = "\x1b[0;1;38;2;255;255;255;48;2;40;80;140m";
+/// Of a secret: in red.
+const RED: &str = "\x1b[0;1;38;2;255;255;255;48;2;176;0;0m";
 const PLAIN: &str = "\x1b[0m";
+const BOLD: &str = "\x1b[0;1m";
+/// The terminal shows nothing in between.
+const BEGIN: &str = "\x1b[?2026h";
+const END: &str = "\x1b[?2026l";
 
-/// Undoes what an earlier output may have done to what is written next. In this order: an unfinished sequence
-/// or string ends (`CAN`; `ST` where that is not heard), VT52 and printer modes end; with the cursor kept,
-/// margins and origin go (both move it home); wrapping is on and inserting off, drawing is neither held back nor
-/// hidden, letters are letters, without attributes. The names are those of xterm's "Control Sequences".
-const RESET: &str = concat!(
-    "\x18\x1b\\\x1b<\x1b[4i",
-    "\x1b7\x1b[?69l\x1b[?6l\x1b[r\x1b8",
-    "\x1b[?7h\x1b[4l\x1b[?2026l",
-    "\x1b(B\x0f\x1b[0m\x1b[?25h",
-);
-/// From a line's beginning: what was drawn below must not look like a part of the question.
-const CLEAR_BELOW: &str = "\x1b[J";
-/// Ends a question of which only a part was written.
-pub(super) const BROKEN_OFF: &str = "\x18\x1b[0m\r\n";
-
+/// A smaller terminal has room for one row only.
+const LEAST_COLUMNS: usize = 40;
+const LEAST_ROWS: usize = 10;
 /// A program's name is no longer than this.
 const LONGEST_NAME: usize = 32;
 /// A path is given so much room on the smallest of screens.
@@ -83,134 +69,283 @@ impl Page {
     }
 }
 
-/// A question that stands on the screen, or is on its way there.
-#[derive(Debug)]
-pub(super) struct Prompt {
-    pub(super) question: QuestionId,
-    /// What the terminal has not taken yet.
-    unwritten: Vec<u8>,
-    /// When the question was there or a key was pressed, whichever was later. None while the terminal has not
-    /// taken all of it: nobody can have read it.
-    quiet_since: Option<Instant>,
-}
-
-/// Whether a terminal's line still has to carry what was written to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Delivery {
-    UnderWay,
-    Done,
-}
-
-/// What a key means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pressed {
-    /// It goes to the command.
-    NotForUs,
-    Answer(Answer),
-    /// No, and the command should hear of it as well.
-    Interrupt,
-}
-
-impl Prompt {
-    pub(super) fn new(question: QuestionId, text: String) -> Self {
-        Self { question, unwritten: text.into_bytes(), quiet_since: None }
-    }
-
-    /// What is still to be written.
-    pub(super) fn unwritten(&self) -> &[u8] {
-        &self.unwritten
-    }
-
-    pub(super) fn is_shown(&self) -> bool {
-        self.quiet_since.is_some()
-    }
-
-    /// So much of it was written; `delivery` tells what became of it.
-    pub(super) fn wrote(&mut self, count: usize, delivery: Delivery, now: Instant) {
-        self.unwritten.drain(..count.min(self.unwritten.len()));
-        if self.unwritten.is_empty() && delivery == Delivery::Done {
-            self.quiet_since.get_or_insert(now);
-        }
-    }
-
-    /// What was typed at once; more than one key is no answer.
-    pub(super) fn press(&mut self, keys: &[u8], question: &Question, now: Instant) -> Pressed {
-        if keys.contains(&INTERRUPT) {
-            return Pressed::Interrupt;
-        }
-        let Some(quiet_since) = &mut self.quiet_since else { return Pressed::NotForUs };
-        let quiet = now.saturating_duration_since(*quiet_since);
-        *quiet_since = now;
-        match keys {
-            [key] if quiet >= PAUSE => choices(question)
-                .find(|choice| choice.key == char::from(*key))
-                .map_or(Pressed::NotForUs, |choice| Pressed::Answer(choice.answer)),
-            _ => Pressed::NotForUs,
-        }
-    }
-}
-
-struct Choice {
-    key: char,
+pub(super) struct Choice {
+    pub(super) key: char,
+    /// What is typed instead of a key to answer about a secret; none where that is not offered.
+    pub(super) typed: &'static str,
     word: &'static str,
-    answer: Answer,
+    meaning: &'static str,
+    pub(super) answer: Answer,
+}
+
+impl Choice {
+    /// Whether it holds for runs to come, and so needs Enter.
+    pub(super) fn is_permanent(self) -> bool {
+        match self.answer {
+            Answer::Allow { lifetime, .. } | Answer::Deny { lifetime } => {
+                matches!(lifetime, Lifetime::Always(_))
+            }
+        }
+    }
 }
 
 /// In the order they are shown.
-fn choices(question: &Question) -> impl Iterator<Item = Choice> {
+pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
     let has_directory = question.subject.file().is_some_and(|file| file.directory.is_some());
     let is_secret = question.is_secret;
     let allow = |scope, lifetime| Answer::Allow { scope, lifetime };
+    let deny = |lifetime| Answer::Deny { lifetime };
     let always = Lifetime::Always(Store::User);
+    let choice = |key, typed, word, meaning, answer| Choice { key, typed, word, meaning, answer };
     [
-        ('y', "once", allow(Scope::File, Lifetime::Once), true),
-        ('s', "session", allow(Scope::File, Lifetime::Session), true),
-        ('a', "always", allow(Scope::File, always), !is_secret),
-        ('d', "dir", allow(Scope::Directory, Lifetime::Session), has_directory),
-        ('D', "dir always", allow(Scope::Directory, always), has_directory),
-        ('n', "no", Answer::Deny { lifetime: Lifetime::Session }, true),
-        ('x', "never", Answer::Deny { lifetime: always }, true),
+        (choice('y', "yes", "once", "allow this time", allow(Scope::File, Lifetime::Once)), true),
+        (
+            choice(
+                's',
+                "session",
+                "session",
+                "allow until this run ends",
+                allow(Scope::File, Lifetime::Session),
+            ),
+            true,
+        ),
+        (choice('a', "", "always", "allow, and save that", allow(Scope::File, always)), !is_secret),
+        (
+            choice(
+                'd',
+                "",
+                "dir",
+                "allow the directory until this run ends",
+                allow(Scope::Directory, Lifetime::Session),
+            ),
+            has_directory,
+        ),
+        (
+            choice(
+                'D',
+                "",
+                "dir always",
+                "allow the directory, and save that",
+                allow(Scope::Directory, always),
+            ),
+            has_directory,
+        ),
+        (choice('n', "no", "no", "deny until this run ends", deny(Lifetime::Session)), true),
+        (choice('x', "never", "never", "deny, and save that", deny(always)), true),
     ]
     .into_iter()
-    .filter(|(_, _, _, is_offered)| *is_offered)
-    .map(|(key, word, answer, _)| Choice { key, word, answer })
+    .filter(|(_, is_offered)| *is_offered)
+    .map(|(choice, _)| choice)
 }
 
-/// The question as it is written to a terminal in raw mode. All of it fits on the screen: a path that is too
-/// long for that loses its middle, never its end.
-pub(super) fn line(question: &Question, others: usize, page: Page) -> String {
-    let (strong, red, dim, plain) = match page.colour {
-        Colour::Yes => (BOLD, RED, DIM, PLAIN),
-        Colour::No => ("", "", "", ""),
+#[derive(Clone, Copy, Debug)]
+struct Styles {
+    base: &'static str,
+    strong: &'static str,
+    faint: &'static str,
+    head: &'static str,
+    secret: &'static str,
+}
+
+impl Styles {
+    fn of(colour: Colour) -> Self {
+        match colour {
+            Colour::Yes => {
+                Self { base: BASE, strong: STRONG, faint: FAINT, head: HEAD, secret: RED }
+            }
+            Colour::No => {
+                Self { base: PLAIN, strong: BOLD, faint: PLAIN, head: BOLD, secret: BOLD }
+            }
+        }
+    }
+}
+
+/// Rows of text, cut where a row is full.
+#[derive(Debug)]
+struct Rows {
+    columns: usize,
+    used: usize,
+    rows: Vec<String>,
+}
+
+impl Rows {
+    fn new(columns: usize) -> Self {
+        Self { columns: columns.max(2), used: 0, rows: Vec::new() }
+    }
+
+    fn begin(&mut self, style: &str, text: &str) {
+        self.rows.push(String::new());
+        self.used = 0;
+        self.add(style, text);
+    }
+
+    fn add(&mut self, style: &str, text: &str) {
+        if let Some(row) = self.rows.last_mut() {
+            row.push_str(style);
+        }
+        for c in text.chars() {
+            if self.used + width(c) > self.columns || self.rows.is_empty() {
+                self.rows.push(style.to_owned());
+                self.used = 0;
+            }
+            self.used += width(c);
+            if let Some(row) = self.rows.last_mut() {
+                row.push(c);
+            }
+        }
+    }
+
+    /// A group that stays in one row.
+    fn add_group(&mut self, key: (&str, &str), word: (&str, &str)) {
+        let needed = columns_of(key.1) + columns_of(word.1);
+        if self.used + needed > self.columns {
+            self.begin(word.0, " ");
+        }
+        self.add(key.0, key.1);
+        self.add(word.0, word.1);
+    }
+}
+
+/// The panel with the question, for a terminal of this size: the last rows of it. All of it fits on the screen: a path that is
+/// too long for that loses its middle, never its end.
+pub(super) fn picture(panel: &Panel, question: &Question, others: usize, page: Page) -> String {
+    let styles = Styles::of(page.colour);
+    let mut rows = match page.columns < LEAST_COLUMNS || page.rows < LEAST_ROWS {
+        true => vec![one_row(panel, question, page, styles)],
+        false => full(panel, question, others, page, styles).rows,
     };
+    // Only where somebody asks for an explanation on a small screen.
+    if rows.len() > page.rows {
+        rows = vec![one_row(panel, question, page, styles)];
+    }
+    let first = page.rows.saturating_sub(rows.len()) + 1;
+    let mut text = BEGIN.to_owned();
+    for (index, row) in rows.iter().enumerate() {
+        // Writing to a String has no way to fail.
+        let _ = write!(text, "\x1b[{};1H{}\x1b[2K{row}{}", first + index, styles.base, styles.base);
+    }
+    text + END
+}
+
+fn full(panel: &Panel, question: &Question, others: usize, page: Page, styles: Styles) -> Rows {
     let room = Room::of(question, page);
-    let mark = if question.is_secret { red } else { strong };
-    let mut text = format!("{RESET}\r\n{CLEAR_BELOW}");
+    let mut rows = Rows::new(page.columns);
+    let head = if question.is_secret { styles.secret } else { styles.head };
+    let title = match question.is_secret {
+        true => " sandbox: a question about a SECRET ",
+        false => " sandbox: a question ",
+    };
+    rows.begin(head, title);
+    let rest = page.columns.saturating_sub(columns_of(title));
+    rows.add(
+        head,
+        &match page.colour {
+            Colour::Yes => " ".repeat(rest),
+            Colour::No => "-".repeat(rest),
+        },
+    );
     let (verb, what) = wanted(&question.subject);
-    // Writing to a String has no way to fail.
-    let _ = write!(text, "{mark}?{plain} {} wants to {verb} ", program(question));
+    rows.begin(head, "?");
+    rows.add(styles.base, &format!(" {} wants to {verb} ", program(question)));
     let what = cut(&what, room.path);
-    if question.is_secret {
-        let _ = write!(text, "{red}the secret {what}{plain}");
-    } else {
-        let _ = write!(text, "{strong}{what}{plain}");
+    match question.is_secret {
+        true => rows.add(styles.secret, &format!("the secret {what}")),
+        false => rows.add(styles.strong, &what),
     }
     let file = question.subject.file();
     for also in file.map(|file| file.also.as_slice()).unwrap_or_default() {
-        let _ = write!(text, " with {}", cut(&shown(also), room.each_other));
+        rows.add(styles.base, &format!(" with {}", cut(&shown(also), room.each_other)));
     }
     if let Some(directory) = file.and_then(|file| file.directory.as_ref()) {
+        rows.begin(styles.faint, "  directory: ");
         let directory = cut(&format!("{}/**", shown(directory)), room.each_other);
-        let _ = write!(text, "\r\n  {dim}directory:{plain} {directory}");
+        rows.add(styles.base, &directory);
     }
     if others > 0 {
-        let _ = write!(text, "\r\n  {dim}{others} more waiting, also in `sandbox approve`{plain}");
+        rows.begin(styles.faint, &format!("  {others} more waiting, also in `sandbox approve`"));
     }
-    text.push_str("\r\n ");
-    for Choice { key, word, .. } in choices(question) {
-        let _ = write!(text, " {strong}{key}{plain} {word} ");
+    if panel.shows_help() {
+        for choice in choices(question) {
+            let key = match question.is_secret {
+                true => choice.typed.to_owned(),
+                false => choice.key.to_string(),
+            };
+            rows.begin(styles.strong, &format!("  {key:<8}"));
+            rows.add(styles.base, choice.meaning);
+        }
     }
-    text
+    answers(&mut rows, panel, question, styles);
+    rows
+}
+
+/// What can be answered, what was typed, and what became of it.
+fn answers(rows: &mut Rows, panel: &Panel, question: &Question, styles: Styles) {
+    let chord = panel.chord();
+    rows.begin(styles.faint, " ");
+    let others =
+        [("?", " explain "), (chord.name(), " look at the program "), ("Ctrl-C", " interrupt it")];
+    for (key, word) in others {
+        rows.add_group((styles.strong, &format!(" {key}")), (styles.faint, word));
+    }
+    let note = match panel.note() {
+        Note::Nothing => None,
+        Note::TooFast => {
+            Some("key ignored: it came too soon or too fast; wait a moment".to_owned())
+        }
+        Note::Pasted => Some("pasted text is no answer".to_owned()),
+        Note::Unknown => Some("that is no answer here".to_owned()),
+        Note::AloneOnly => Some("press Enter once more".to_owned()),
+    };
+    if let Some(note) = note {
+        rows.begin(styles.strong, &format!("  {note}"));
+    }
+    rows.begin(styles.base, " ");
+    match panel.state() {
+        State::Choosing if question.is_secret => {
+            let words: Vec<&str> = choices(question)
+                .map(|choice| choice.typed)
+                .filter(|word| !word.is_empty())
+                .collect();
+            let (last, first) = words.split_last().unwrap_or((&"no", &[]));
+            let words = format!("{} or {last}", first.join(", "));
+            rows.add(styles.base, &format!(" Type {words}, then Enter: "));
+            rows.add(styles.strong, panel.word());
+        }
+        State::Choosing => {
+            for choice in choices(question) {
+                let key = format!(" {}", choice.key);
+                rows.add_group((styles.strong, &key), (styles.base, &format!(" {} ", choice.word)));
+            }
+        }
+        State::Confirming(choice) => {
+            rows.add(styles.strong, &format!(" {}: ", choice.meaning));
+            rows.add(styles.base, "press Enter to confirm, another key to go back");
+        }
+    }
+}
+
+/// For a terminal with room for nothing else.
+fn one_row(panel: &Panel, question: &Question, page: Page, styles: Styles) -> String {
+    let (verb, what) = wanted(&question.subject);
+    let keys: String = match panel.state() {
+        State::Confirming(_) => "Enter? ".to_owned(),
+        State::Choosing if question.is_secret => "yes/no? ".to_owned(),
+        State::Choosing => choices(question).map(|choice| choice.key).chain("? ".chars()).collect(),
+    };
+    let head = if question.is_secret { styles.secret } else { styles.head };
+    let room = page.columns.saturating_sub(keys.len() + verb.len() + 2);
+    let mut end: Vec<char> = Vec::new();
+    let mut used = 0;
+    for c in what.chars().rev() {
+        used += width(c);
+        if used > room {
+            break;
+        }
+        end.push(c);
+    }
+    let end: String = end.into_iter().rev().collect();
+    format!("{head}{keys}{}{verb} {end}", styles.base)
 }
 
 /// What is to be done, and what with.
@@ -244,8 +379,8 @@ impl Room {
         // Half of a wide character does not fit at the end of a row.
         let columns = page.columns.saturating_sub(1).max(1);
         let keys: usize = 1 + choices(question).map(|choice| choice.word.len() + 4).sum::<usize>();
-        // Besides the keys: the row that was there before, and what else waits, on a narrow page in two rows.
-        let rows = page.rows.saturating_sub(keys.div_ceil(columns) + 3);
+        // Besides the keys: the title, what else waits, other keys and a note, on a narrow page in two rows.
+        let rows = page.rows.saturating_sub(keys.div_ceil(columns) + 7);
         let others = file.map_or(0, |file| file.also.len() + usize::from(file.directory.is_some()));
         let half = rows.div_ceil(2) * columns;
         // Each may end in the middle of a row.
@@ -284,19 +419,6 @@ fn cut(text: &str, room: usize) -> String {
     format!("{beginning}…{end} ({} characters)", text.chars().count())
 }
 
-/// What is written behind it once it is decided.
-pub(super) fn outcome(answer: Answer, by: &str) -> String {
-    let word = match answer {
-        Answer::Allow { scope: Scope::Directory, .. } => "directory allowed",
-        Answer::Allow { lifetime: Lifetime::Once, .. } => "allowed once",
-        Answer::Allow { lifetime: Lifetime::Session, .. } => "allowed for this session",
-        Answer::Allow { lifetime: Lifetime::Always(_), .. } => "always allowed",
-        Answer::Deny { lifetime: Lifetime::Always(_) } => "never allowed",
-        Answer::Deny { .. } => "denied",
-    };
-    format!("-> {word} ({by})\r\n")
-}
-
 /// The question where nobody can be asked here: one line, for `sandbox approve`.
 pub(super) fn notice(question: &Question) -> String {
     let (verb, what) = wanted(&question.subject);
@@ -325,4 +447,4 @@ fn shown(path: &std::path::Path) -> String {
 
 #[cfg(test)]
 #[path = "prompt_tests.rs"]
-mod tests;
+pub(super) mod tests;

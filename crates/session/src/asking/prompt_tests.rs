@@ -1,8 +1,9 @@
+use super::super::chord::Chord;
 use super::*;
-use palisade_ask::{FileSubject, Process};
+use palisade_ask::{FileSubject, Process, QuestionId};
 use std::path::PathBuf;
 
-fn question(path: &str) -> Question {
+pub(crate) fn question(path: &str) -> Question {
     Question {
         id: QuestionId(3),
         session: "s".to_owned(),
@@ -29,7 +30,7 @@ fn question(path: &str) -> Question {
     }
 }
 
-fn secret() -> Question {
+pub(crate) fn secret() -> Question {
     let mut question = question("/home/u/.ssh/id_ed25519");
     question.is_secret = true;
     let file = question.subject.file_mut().unwrap();
@@ -41,74 +42,80 @@ fn page(colour: Colour) -> Page {
     Page { columns: 80, rows: 24, colour }
 }
 
-/// What a person reads: without the sequences in front.
-fn read(text: &str) -> &str {
-    text.strip_prefix(RESET)
-        .unwrap()
-        .strip_prefix("\r\n")
-        .unwrap()
-        .strip_prefix(CLEAR_BELOW)
-        .unwrap()
+fn panel(question: &Question) -> Panel {
+    Panel::new(question.id, Chord::default())
 }
 
-/// A question that the terminal has taken at this time.
-fn shown_at(question: &Question, now: Instant) -> Prompt {
-    let mut prompt = Prompt::new(question.id, "text".to_owned());
-    prompt.wrote(4, Delivery::Done, now);
-    prompt
+/// What a person reads: rows without the sequences around them.
+fn rows(question: &Question, others: usize, page: Page) -> Vec<String> {
+    rows_of(&panel(question), question, others, page)
 }
 
-fn pressed(keys: &[u8], question: &Question, after: Duration) -> Pressed {
-    let now = Instant::now();
-    shown_at(question, now).press(keys, question, now + after)
+fn rows_of(panel: &Panel, question: &Question, others: usize, page: Page) -> Vec<String> {
+    let drawn = picture(panel, question, others, page);
+    let size = |number: usize| std::num::NonZeroU16::new(u16::try_from(number).unwrap()).unwrap();
+    let mut terminal = vt100::Parser::new(size(page.rows), size(page.columns), 0);
+    terminal.process(drawn.as_bytes());
+    let columns = u16::try_from(page.columns).unwrap();
+    let all = terminal.screen().rows(0, columns).map(|row| row.trim_end().to_owned());
+    all.skip_while(String::is_empty).collect()
 }
 
-/// Proves: GATE-8 one-line
+/// Proves: GATE-11 panel
 #[test]
 fn a_question_says_who_wants_what_and_which_keys_there_are() {
-    let shown = line(&question("/opt/sdk/a.h"), 2, page(Colour::No));
+    let shown = rows(&question("/opt/sdk/a.h"), 2, page(Colour::No));
+    assert!(shown[0].starts_with(" sandbox: a question ---"), "{shown:?}");
     assert_eq!(
-        read(&shown),
-        "? cat (42) wants to read /opt/sdk/a.h\r\n  directory: /opt/sdk/**\r\n  2 more waiting, \
-         also in `sandbox approve`\r\n  y once  s session  a always  d dir  D dir always  n no  x never \
-         "
+        shown[1..],
+        [
+            "? cat (42) wants to read /opt/sdk/a.h",
+            "  directory: /opt/sdk/**",
+            "  2 more waiting, also in `sandbox approve`",
+            "  ? explain  Ctrl-G look at the program  Ctrl-C interrupt it",
+            "  y once  s session  a always  d dir  D dir always  n no  x never",
+        ]
     );
 }
 
-/// Proves: FS-2 asked-in-red
+/// Proves: FS-2 asked-in-red, GATE-11 secret-typed
 #[test]
 fn a_secret_is_red_and_neither_for_good_nor_with_its_directory() {
-    let shown = line(&secret(), 0, page(Colour::Yes));
-    assert!(shown.contains("\x1b[1;31mthe secret /home/u/.ssh/id_ed25519"), "{shown:?}");
-    for key in *b"adD" {
-        assert_eq!(pressed(&[key], &secret(), Duration::from_secs(5)), Pressed::NotForUs);
+    let secret = secret();
+    let drawn = picture(&panel(&secret), &secret, 0, page(Colour::Yes));
+    assert!(drawn.contains(&format!("{RED}the secret /home/u/.ssh/id_ed25519")), "{drawn:?}");
+    let shown = rows(&secret, 0, page(Colour::No));
+    assert_eq!(shown.last().unwrap(), "  Type yes, session, no or never, then Enter:");
+    assert!(!shown.concat().contains("always"), "{shown:?}");
+}
+
+/// Proves: GATE-11 cannot-hide
+#[test]
+fn every_letter_has_colours_of_its_own() {
+    for question in [question("/opt/sdk/a.h"), secret()] {
+        let drawn = picture(&panel(&question), &question, 3, page(Colour::Yes));
+        for style in drawn.split("\x1b[").filter_map(|part| part.split_once('m')) {
+            let (numbers, _) = style;
+            if numbers.bytes().all(|byte| byte.is_ascii_digit() || byte == b';') {
+                assert!(numbers.starts_with("0;"), "{numbers}");
+                assert!(numbers.contains("38;2;") && numbers.contains(";48;2;"), "{numbers}");
+            }
+        }
     }
 }
 
-/// Proves: GATE-8 type-ahead
+/// Proves: GATE-11 panel
 #[test]
-fn keys_typed_before_the_question_could_be_read_are_the_commands() {
+fn an_explanation_says_what_each_key_does() {
     let question = question("/opt/sdk/a.h");
-    assert_eq!(pressed(b"y", &question, Duration::from_millis(100)), Pressed::NotForUs);
-    assert_eq!(pressed(b"yes", &question, Duration::from_secs(9)), Pressed::NotForUs, "pasted");
-    let once = Answer::Allow { scope: Scope::File, lifetime: Lifetime::Once };
-    assert_eq!(pressed(b"y", &question, Duration::from_secs(1)), Pressed::Answer(once));
-    assert_eq!(pressed(b"q", &question, Duration::from_secs(1)), Pressed::NotForUs);
-    assert_eq!(pressed(&[0x03], &question, Duration::ZERO), Pressed::Interrupt);
-}
-
-/// Proves: GATE-8 type-ahead
-#[test]
-fn somebody_in_the_middle_of_a_word_answers_nothing() {
-    let question = question("/opt/sdk/a.h");
-    let start = Instant::now();
-    let mut prompt = shown_at(&question, start);
-    let at = |millis| start + Duration::from_millis(millis);
-    assert_eq!(prompt.press(b"c", &question, at(2000)), Pressed::NotForUs);
-    assert_eq!(prompt.press(b"a", &question, at(2150)), Pressed::NotForUs);
-    assert_eq!(prompt.press(b"n", &question, at(2300)), Pressed::NotForUs);
-    let no = Answer::Deny { lifetime: Lifetime::Session };
-    assert_eq!(prompt.press(b"n", &question, at(2900)), Pressed::Answer(no));
+    let mut panel = panel(&question);
+    let now = std::time::Instant::now();
+    panel.is_there(now);
+    panel.press(b"?", &question, now + super::super::panel::PAUSE);
+    let shown = rows_of(&panel, &question, 0, page(Colour::No)).join("\n");
+    for words in ["  y       allow this time", "  D       allow the directory, and save that"] {
+        assert!(shown.contains(words), "{shown}");
+    }
 }
 
 /// Attack H03. Proves: GATE-2 true-path
@@ -116,49 +123,11 @@ fn somebody_in_the_middle_of_a_word_answers_nothing() {
 fn what_comes_from_inside_can_not_draw_on_the_screen() {
     let mut hostile = question("/opt/\x1b[2J\u{202e}evil\r\nyes");
     hostile.processes[0].executable = "/tmp/\x1b]52;c;aGk=\x07".to_owned();
-    let shown = line(&hostile, 0, page(Colour::No));
-    let shown = read(&shown);
-    assert!(!shown.contains('\x1b') && !shown.contains('\u{202e}') && !shown.contains('\x07'));
+    let drawn = picture(&panel(&hostile), &hostile, 0, page(Colour::No));
+    assert!(!drawn.contains("\x1b[2J") && !drawn.contains(['\u{202e}', '\x07', '\r', '\n']));
+    let shown = rows(&hostile, 0, page(Colour::No)).concat();
     assert!(shown.contains("\\x1b[2J\\u{202e}evil\\r\\nyes"), "{shown:?}");
     assert!(!notice(&hostile).contains(['\x1b', '\n']));
-}
-
-/// Proves: GATE-8 question-visible
-#[test]
-fn an_earlier_output_has_no_hold_on_the_question_with_or_without_colours() {
-    for colour in [Colour::Yes, Colour::No] {
-        let shown = line(&question("/opt/sdk/a.h"), 0, page(colour));
-        let before = shown.split("\r\n").next().unwrap();
-        assert!(before.starts_with("\x18\x1b\\"), "first of all an open string ends: {before:?}");
-        let at = |sequence: &str| before.find(sequence).unwrap_or_else(|| panic!("{sequence:?}"));
-        let (saved, restored) = (at("\x1b7"), at("\x1b8"));
-        for homing in ["\x1b[r", "\x1b[?6l", "\x1b[?69l"] {
-            assert!(saved < at(homing) && at(homing) < restored, "{homing:?} moves the cursor");
-        }
-        for attribute in ["\x1b[0m", "\x1b(B", "\x0f", "\x1b[?7h", "\x1b[?25h", "\x1b[4l"] {
-            assert!(at(attribute) > restored, "{attribute:?} would be undone");
-        }
-    }
-}
-
-/// Proves: GATE-8 question-visible, GATE-8 type-ahead
-#[test]
-fn a_key_is_no_answer_to_what_the_terminal_has_not_taken() {
-    let question = question("/opt/sdk/a.h");
-    let start = Instant::now();
-    let at = |seconds| start + Duration::from_secs(seconds);
-    let mut prompt = Prompt::new(question.id, "question".to_owned());
-    prompt.wrote(3, Delivery::Done, at(0));
-    assert_eq!(prompt.unwritten(), b"stion");
-    assert_eq!(prompt.press(b"y", &question, at(5)), Pressed::NotForUs, "the half of it");
-    assert_eq!(prompt.press(&[0x03], &question, at(5)), Pressed::Interrupt);
-    prompt.wrote(5, Delivery::UnderWay, at(6));
-    assert!(prompt.unwritten().is_empty() && !prompt.is_shown());
-    assert_eq!(prompt.press(b"y", &question, at(8)), Pressed::NotForUs, "on a slow line");
-    prompt.wrote(0, Delivery::Done, at(9));
-    let soon = at(9) + Duration::from_millis(300);
-    assert_eq!(prompt.press(b"y", &question, soon), Pressed::NotForUs, "just arrived");
-    assert!(matches!(prompt.press(b"y", &question, at(10)), Pressed::Answer(_)));
 }
 
 /// Attack H03. Proves: GATE-8 question-visible
@@ -181,12 +150,7 @@ fn a_programs_name_does_not_speak_for_us() {
     }
 }
 
-/// Rows that a text takes on a terminal that wraps.
-fn rows_of(text: &str, columns: usize) -> usize {
-    text.split("\r\n").map(|row| columns_of(row).div_ceil(columns).max(1)).sum()
-}
-
-/// Proves: GATE-8 question-visible
+/// Proves: GATE-8 question-visible, GATE-11 panel
 #[test]
 fn of_the_longest_path_the_end_and_the_keys_are_on_the_screen() {
     let deep = format!("/srv/{}secret.txt", "very-long-directory-name/".repeat(150));
@@ -198,18 +162,24 @@ fn of_the_longest_path_the_end_and_the_keys_are_on_the_screen() {
         let file = question.subject.file_mut().unwrap();
         file.directory = file.path.parent().map(PathBuf::from);
         file.also = vec![file.path.clone(), file.path.clone()];
-        for (columns, rows) in [(80, 14), (80, 24), (79, 25), (133, 40), (40, 24), (200, 60)] {
-            let shown = line(&question, 12, Page { columns, rows, colour: Colour::No });
-            let text = read(&shown);
-            assert!(rows_of(text, columns) < rows, "{columns}x{rows}: {text}");
-            let length = format!("secret.txt ({} characters)", path.chars().count());
-            assert!(text.contains(&length), "{columns}x{rows}: {text}");
-            assert!(text.contains(" wants to read /srv/") && text.ends_with("x never "), "{text}");
+        for (columns, height) in [(80, 14), (80, 24), (79, 25), (133, 40), (40, 24), (200, 60)] {
+            let page = Page { columns, rows: height, colour: Colour::No };
+            let shown = rows(&question, 12, page);
+            assert!(shown[0].starts_with(" sandbox: a question"), "{columns}x{height}: {shown:#?}");
+            let text = shown.concat();
+            let length = format!("({} characters)", path.chars().count());
+            assert!(text.contains(&length), "{columns}x{height}: {shown:#?}");
+            assert!(text.contains("wants to read") && text.ends_with("x never"), "{shown:#?}");
         }
     }
-    let short =
-        line(&question("/opt/sdk/a.h"), 0, Page { columns: 20, rows: 4, colour: Colour::No });
-    assert!(short.contains("wants to read /opt/sdk/a.h\r\n"), "{short:?}");
+}
+
+/// Proves: GATE-11 panel
+#[test]
+fn a_tiny_terminal_has_one_row() {
+    let tiny = Page { columns: 20, rows: 5, colour: Colour::No };
+    assert_eq!(rows(&question("/opt/sdk/a.h"), 3, tiny), ["ysadDnx? read k/a.h"]);
+    assert_eq!(rows(&secret(), 0, tiny), ["yes/no? read d25519"]);
 }
 
 /// Proves: NET-8 asked
@@ -219,16 +189,9 @@ fn a_question_about_a_host_has_the_same_keys_but_no_directory() {
     let name = "registry.example".to_owned();
     host.subject = Subject::Host(palisade_ask::HostSubject { host: name, port: 443 });
     host.processes.clear();
-    let shown = line(&host, 0, page(Colour::No));
-    assert_eq!(
-        read(&shown),
-        "? a program wants to connect to registry.example:443\r\n  y once  s session  a always  \
-         n no  x never "
-    );
-    let pause = PAUSE;
-    let once = Answer::Allow { scope: Scope::File, lifetime: Lifetime::Once };
-    assert_eq!(pressed(b"y", &host, pause), Pressed::Answer(once));
-    assert_eq!(pressed(b"d", &host, pause), Pressed::NotForUs);
+    let shown = rows(&host, 0, page(Colour::No));
+    assert_eq!(shown[1], "? a program wants to connect to registry.example:443");
+    assert_eq!(shown.last().unwrap(), "  y once  s session  a always  n no  x never");
     let told = notice(&host);
     assert!(told.contains("a program wants to connect to registry.example:443"), "{told}");
 }

@@ -146,7 +146,6 @@ impl<'p> WayOut<'p> {
     pub(crate) fn act(
         &mut self,
         asking: &mut Asking,
-        terminal: Option<&HostTerminal>,
         log: &mut dyn FnMut(Kind),
     ) -> Result<(), SessionError> {
         while let Some(action) = self.hub.actions.pop_front() {
@@ -157,7 +156,7 @@ impl<'p> WayOut<'p> {
                 Action::Record(kind) => log(kind),
                 Action::Opened(id) => asking.opened(id),
                 Action::Joined(id) => asking.changed(id),
-                Action::Closed(decided) => asking.closed(&decided, terminal),
+                Action::Closed(decided) => asking.closed(&decided),
                 Action::Save(answer, store) => {
                     let HostAnswer { effect, host, .. } = &*answer;
                     let denied = (*effect == Effect::Deny).then(|| host.clone());
@@ -183,7 +182,7 @@ impl<'p> WayOut<'p> {
         }
         self.hub.process_is_gone(&mut asking.moment(People::Nobody));
         // Who is gone needs no answers; what was told is still recorded.
-        let _ = self.act(asking, None, log);
+        let _ = self.act(asking, log);
     }
 
     /// Until the process is gone, which is its last word.

@@ -141,7 +141,6 @@ impl<'p> Gate<'p> {
         &mut self,
         running: &Running,
         asking: &mut Asking,
-        terminal: Option<&HostTerminal>,
         log: &mut dyn FnMut(Kind),
     ) -> Result<(), SessionError> {
         let now = Now::read();
@@ -161,7 +160,7 @@ impl<'p> Gate<'p> {
                 Action::Record(event) => log(event),
                 Action::Opened(id) => asking.opened(id),
                 Action::Joined(id) => asking.changed(id),
-                Action::Closed(decided) => asking.closed(&decided, terminal),
+                Action::Closed(decided) => asking.closed(&decided),
                 Action::Save(rule, store) => {
                     if let Err(error) = self.stores.save(&vec![*rule].into(), store) {
                         self.hub.tally.note(format!("an answer was not saved: {error}"));

@@ -47,7 +47,11 @@ impl Buffer {
     }
 
     pub(crate) fn fill_from(&mut self, source: impl AsFd) -> Filled {
-        let filled = read(source, &mut self.bytes[self.end..]);
+        self.fill_with(|into| read(source, into))
+    }
+
+    fn fill_with(&mut self, source: impl FnOnce(&mut [u8]) -> Filled) -> Filled {
+        let filled = source(&mut self.bytes[self.end..]);
         if let Filled::Bytes(count) = filled {
             self.end += count;
         }
@@ -147,15 +151,24 @@ impl Outlet {
 
     /// Reads once, without waiting. `passed` hears the bytes that go on to the reader by now.
     pub(crate) fn fill_from(&mut self, source: impl AsFd, passed: impl FnOnce(&[u8])) -> Filled {
+        self.fill_with(|into| read(source, into), passed)
+    }
+
+    /// The same, from anything that fills a buffer.
+    pub(crate) fn fill_with(
+        &mut self,
+        source: impl FnOnce(&mut [u8]) -> Filled,
+        passed: impl FnOnce(&[u8]),
+    ) -> Filled {
         if self.is_past_head() {
             self.aside.resize(self.waiting.bytes.len(), 0);
-            let filled = read(source, &mut self.aside);
+            let filled = source(&mut self.aside);
             if let (Filled::Bytes(count), Some(cap)) = (filled, &mut self.cap) {
                 cap.take(&self.aside[..count]);
             }
             return filled;
         }
-        let filled = self.waiting.fill_from(source);
+        let filled = self.waiting.fill_with(source);
         if let Filled::Bytes(count) = filled {
             let passing =
                 self.cap.as_mut().map_or(count, |cap| cap.take(self.waiting.newest(count)));

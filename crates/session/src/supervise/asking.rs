@@ -47,7 +47,7 @@ impl Watch<'_> {
         let unlogged = &mut self.unlogged;
         if let Some(gate) = &mut self.gate {
             gate.serve(keeper, asking, terminal);
-            gate.act(&self.running, asking, terminal, &mut |kind| unlogged.push(kind))?;
+            gate.act(&self.running, asking, &mut |kind| unlogged.push(kind))?;
         }
         if let Some(way_out) = &mut self.way_out {
             let heard = match egress.iter().any(|ready| !ready.is_empty()) {
@@ -55,7 +55,7 @@ impl Watch<'_> {
                 false => Ok(()),
             };
             // What was told before it went is recorded first.
-            way_out.act(asking, terminal, &mut |kind| unlogged.push(kind))?;
+            way_out.act(asking, &mut |kind| unlogged.push(kind))?;
             heard?;
         }
         self.save_answers();
@@ -95,33 +95,49 @@ impl Watch<'_> {
 
     fn show_questions(&mut self) -> Result<(), SessionError> {
         let stage = match &mut self.terminal {
-            Some(terminal) if terminal.is_alone() && !self.relay.is_full_screen() => {
+            Some(terminal) if self.asking.is_elsewhere() && !terminal.only_shows() => Stage::Taken,
+            Some(terminal) if terminal.is_alone() => {
                 // Also before the command's exec, which may be what is asked about.
                 if self.asking.has_questions() {
                     terminal.take()?;
                 }
-                if terminal.may_read() && !self.relay.owes_output() {
-                    Stage::Line
-                } else {
-                    Stage::Later
-                }
+                let is_free = terminal.is_covered() || !self.relay.owes_output();
+                if terminal.may_read() && is_free { Stage::Panel } else { Stage::Later }
             }
             Some(terminal) if !terminal.only_shows() => Stage::Taken,
             Some(_) | None => Stage::Apart,
         };
-        self.asking.show(self.terminal.as_ref(), stage);
+        if stage == Stage::Panel && !self.asking.wants_keys() && self.asking.has_questions() {
+            self.pass_on_typed();
+        }
+        self.asking.show(self.terminal.as_mut(), &mut self.relay, stage);
+        if let Some(terminal) = self.terminal.as_ref().filter(|terminal| !terminal.is_covered()) {
+            self.relay.release(terminal.output());
+        }
         Ok(())
     }
 
-    /// Keys that are typed while a question stands in the terminal.
+    /// What was typed before a question is shown is the command's.
+    fn pass_on_typed(&mut self) {
+        let (Some(terminal), Some(pty)) = (&self.terminal, self.running.pty()) else { return };
+        let mut keys = [0; 1024];
+        if terminal.is_covered() || !self.started {
+            return;
+        }
+        if let Ok(count) = rustix::io::read(terminal.input(), &mut keys) {
+            self.relay.type_in(&keys[..count], pty);
+        }
+    }
+
+    /// Keys that are typed while a question is open in the terminal.
     pub(super) fn hear_keys(&mut self) {
         let Some(terminal) = &self.terminal else { return };
         let mut keys = [0; 256];
         let Ok(count) = rustix::io::read(terminal.input(), &mut keys) else { return };
         let keys = &keys[..count];
         match (self.asking.pressed(keys), self.running.pty()) {
-            (Typed::Answer, _) | (_, None) => {}
-            (Typed::ForTheCommand, Some(pty)) => self.relay.type_in(keys, pty),
+            (Typed::ForThePanel, _) | (_, None) => {}
+            (Typed::ForTheCommand(keys), Some(pty)) => self.relay.type_in(&keys, pty),
             (Typed::Interrupt, Some(pty)) if interrupt(pty) => {}
             (Typed::Interrupt, Some(pty)) => self.relay.type_in(keys, pty),
         }

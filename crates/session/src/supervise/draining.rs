@@ -14,6 +14,7 @@ impl Watch<'_> {
     /// Shows what the inside wrote before it ended. Once pid 1 is dead nothing more is written, so
     /// the first time nothing is ready is the end.
     pub(super) fn drain(&mut self) -> Result<(), SessionError> {
+        self.uncover_terminal();
         loop {
             let ends = ends(&self.running, self.terminal.as_ref());
             let ends = ends.map(|ends| Ends { input: None, ..ends });

@@ -56,7 +56,7 @@ impl Watch<'_> {
         let unlogged = &mut self.unlogged;
         if let Some(way_out) = &mut self.way_out {
             way_out.hear(&mut self.asking, None)?;
-            way_out.act(&mut self.asking, None, &mut |kind| unlogged.push(kind))?;
+            way_out.act(&mut self.asking, &mut |kind| unlogged.push(kind))?;
         }
         Ok(())
     }

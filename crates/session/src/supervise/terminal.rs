@@ -51,10 +51,18 @@ impl Watch<'_> {
         }
     }
 
-    pub(super) fn resize(&self) -> Result<(), SessionError> {
-        match (&self.terminal, self.running.pty()) {
-            (Some(terminal), Some(pty)) => terminal.pass_size_to(pty),
-            _ => Ok(()),
+    pub(super) fn resize(&mut self) -> Result<(), SessionError> {
+        let Some(terminal) = &mut self.terminal else { return Ok(()) };
+        self.relay.resize(terminal.size());
+        self.asking.resized(terminal, &mut self.relay);
+        self.running.pty().map_or(Ok(()), |pty| terminal.pass_size_to(pty))
+    }
+
+    /// Nothing of ours stays in the terminal, and what the command wrote meanwhile is shown.
+    pub(super) fn uncover_terminal(&mut self) {
+        if let Some(terminal) = &mut self.terminal {
+            terminal.uncover_now();
+            self.relay.release(terminal.output());
         }
     }
 

@@ -1,0 +1,235 @@
+//! A question that is open in the terminal: which keys answer it, and when (GATE-8, GATE-11).
+//!
+//! A key is an answer only if it stands alone, after a time in which nothing was typed and the question could be read: what somebody
+//! was typing for the command must not grant anything. What holds for runs to come needs Enter; to let a secret be read
+//! needs a whole word and Enter.
+
+use super::chord::Chord;
+use super::prompt::{Choice, choices};
+use palisade_ask::{Answer, Question, QuestionId};
+use std::time::{Duration, Instant};
+
+/// A key is an answer if nothing was typed for so long before it, and the question was there meanwhile.
+/// Who is typing is faster.
+pub(super) const PAUSE: Duration = Duration::from_millis(600);
+
+/// Ctrl-C.
+pub(crate) const INTERRUPT: u8 = 0x03;
+const ERASE_LINE: u8 = 0x15;
+const ESCAPE: u8 = 0x1b;
+const PASTE_BEGINS: &[u8] = b"\x1b[200~";
+const PASTE_ENDS: &[u8] = b"\x1b[201~";
+/// No word that is an answer is longer.
+const LONGEST_WORD: usize = 12;
+
+/// What keys are read as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Choosing,
+    /// This is answered at Enter.
+    Confirming(Choice),
+}
+
+/// What became of the last key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Note {
+    Nothing,
+    TooFast,
+    Pasted,
+    Unknown,
+    AloneOnly,
+}
+
+/// Whether the question covers the screen, or a person looks at what is below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Shown,
+    PutAside,
+}
+
+/// What keys mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pressed {
+    /// Nothing yet; the panel may have changed.
+    Nothing,
+    Answer(Answer),
+    /// No, and the command should hear of it as well.
+    Interrupt,
+    /// The person wants to see what is below.
+    PutAside,
+}
+
+#[derive(Debug)]
+pub(super) struct Panel {
+    pub(super) question: QuestionId,
+    place: Place,
+    state: State,
+    note: Note,
+    word: String,
+    shows_help: bool,
+    is_pasting: bool,
+    chord: Chord,
+    /// When the question was there or a key was pressed, whichever was later. None while the terminal has not
+    /// taken all of it: nobody can have read it.
+    quiet_since: Option<Instant>,
+    /// Whether it has to be drawn again.
+    is_stale: bool,
+}
+
+impl Panel {
+    pub(super) fn new(question: QuestionId, chord: Chord) -> Self {
+        Self {
+            question,
+            place: Place::Shown,
+            state: State::Choosing,
+            note: Note::Nothing,
+            word: String::new(),
+            shows_help: false,
+            is_pasting: false,
+            chord,
+            quiet_since: None,
+            is_stale: true,
+        }
+    }
+
+    pub(super) fn place(&self) -> Place {
+        self.place
+    }
+
+    pub(super) fn state(&self) -> State {
+        self.state
+    }
+
+    pub(super) fn note(&self) -> Note {
+        self.note
+    }
+
+    pub(super) fn word(&self) -> &str {
+        &self.word
+    }
+
+    pub(super) fn shows_help(&self) -> bool {
+        self.shows_help
+    }
+
+    pub(super) fn chord(&self) -> Chord {
+        self.chord
+    }
+
+    /// Whether what stands in the terminal is not what it should be.
+    pub(super) fn is_stale(&self) -> bool {
+        self.is_stale
+    }
+
+    pub(super) fn is_drawn(&mut self) {
+        self.is_stale = false;
+    }
+
+    /// It stands elsewhere from now on, or comes back: nobody has read it there.
+    pub(super) fn moved(&mut self) {
+        self.quiet_since = None;
+        self.word.clear();
+        self.state = State::Choosing;
+        self.is_stale = true;
+    }
+
+    /// The terminal has all of it.
+    pub(super) fn is_there(&mut self, now: Instant) {
+        self.quiet_since.get_or_insert(now);
+    }
+
+    pub(super) fn put(&mut self, place: Place) {
+        self.place = place;
+        self.note = Note::Nothing;
+        self.moved();
+    }
+
+    /// Takes what was typed at once.
+    pub(super) fn press(&mut self, keys: &[u8], question: &Question, now: Instant) -> Pressed {
+        if keys.contains(&INTERRUPT) {
+            return Pressed::Interrupt;
+        }
+        if self.chord.find(keys).is_some() {
+            return Pressed::PutAside;
+        }
+        self.is_stale = true;
+        let Some(since) = self.quiet_since.replace(now) else {
+            self.quiet_since = None;
+            self.note = Note::TooFast;
+            return Pressed::Nothing;
+        };
+        let quiet = now.saturating_duration_since(since);
+        if self.is_pasting || contains(keys, PASTE_BEGINS) {
+            self.is_pasting = !contains(keys, PASTE_ENDS);
+            self.note = Note::Pasted;
+            return Pressed::Nothing;
+        }
+        self.note = Note::Nothing;
+        match (self.state, keys) {
+            (State::Confirming(choice), b"\r" | b"\n") => return Pressed::Answer(choice.answer),
+            (State::Confirming(_), _) | (State::Choosing, [ESCAPE]) => {
+                self.state = State::Choosing;
+                self.word.clear();
+                self.shows_help = false;
+            }
+            // An arrow, a click: nothing here.
+            (State::Choosing, [ESCAPE, ..]) => {}
+            (State::Choosing, keys) if question.is_secret => {
+                return self.spell(keys, question, quiet);
+            }
+            (State::Choosing, [b'?']) if quiet >= PAUSE => self.shows_help = !self.shows_help,
+            (State::Choosing, [key]) if quiet >= PAUSE => {
+                let chosen = choices(question).find(|choice| choice.key == char::from(*key));
+                match chosen {
+                    Some(choice) if choice.is_permanent() => self.state = State::Confirming(choice),
+                    Some(choice) => return Pressed::Answer(choice.answer),
+                    None => self.note = Note::Unknown,
+                }
+            }
+            (State::Choosing, _) => self.note = Note::TooFast,
+        }
+        Pressed::Nothing
+    }
+
+    /// A word, letter by letter, and Enter by itself: a pasted line is no answer.
+    fn spell(&mut self, keys: &[u8], question: &Question, quiet: Duration) -> Pressed {
+        if self.word.is_empty() && quiet < PAUSE {
+            self.note = Note::TooFast;
+            return Pressed::Nothing;
+        }
+        match keys {
+            b"?" if self.word.is_empty() => self.shows_help = !self.shows_help,
+            b"\r" | b"\n" => {
+                let word = std::mem::take(&mut self.word);
+                let chosen = choices(question)
+                    .find(|choice| !choice.typed.is_empty() && choice.typed == word);
+                match chosen {
+                    Some(choice) => return Pressed::Answer(choice.answer),
+                    None => self.note = Note::Unknown,
+                }
+            }
+            keys => {
+                for key in keys {
+                    match key {
+                        0x7f | 0x08 => drop(self.word.pop()),
+                        &ERASE_LINE => self.word.clear(),
+                        b'\r' | b'\n' => self.note = Note::AloneOnly,
+                        key if key.is_ascii_alphabetic() && self.word.len() < LONGEST_WORD => {
+                            self.word.push(char::from(*key));
+                        }
+                        _ => self.note = Note::Unknown,
+                    }
+                }
+            }
+        }
+        Pressed::Nothing
+    }
+}
+
+fn contains(keys: &[u8], sequence: &[u8]) -> bool {
+    keys.windows(sequence.len()).any(|window| window == sequence)
+}
+
+#[cfg(test)]
+#[path = "panel_tests.rs"]
+mod tests;

@@ -1,0 +1,118 @@
+//! What the inside has made of the terminal, told from what it writes, so that a question can be put over it and
+//! taken away again (GATE-11).
+//!
+//! It only listens; what it is shown goes to the terminal unchanged. It costs next to nothing as long as nobody is asked.
+
+mod attributes;
+mod model;
+mod modes;
+mod palette;
+mod scan;
+
+pub(crate) use model::Size;
+
+use model::Model;
+use modes::Modes;
+use scan::Scanner;
+
+/// Leaves the alternate screen and takes the cursor back to where it was.
+const LEAVE: &[u8] = b"\x1b[?1049l";
+/// Keeps the cursor and enters the alternate screen.
+const ENTER: &[u8] = b"\x1b[?1049h";
+const CLEAR: &[u8] = b"\x1b[H\x1b[2J";
+
+#[derive(Debug)]
+pub(crate) struct Screen {
+    scanner: Scanner,
+    modes: Modes,
+    model: Model,
+    size: Size,
+}
+
+/// What is written around a question.
+#[derive(Debug, Default)]
+pub(crate) struct Surroundings {
+    /// Before it: the terminal in a known state, showing what it showed.
+    pub(crate) before: Vec<u8>,
+    /// To draw the same again, after the window has another size.
+    pub(crate) again: Vec<u8>,
+    /// After it: everything as it was.
+    pub(crate) after: Vec<u8>,
+}
+
+impl Screen {
+    pub(crate) fn new(size: Size) -> Self {
+        Self { scanner: Scanner::default(), modes: Modes::default(), model: Model::default(), size }
+    }
+
+    /// Takes note of what is written to the terminal, wherever it is cut into pieces.
+    pub(crate) fn watch(&mut self, written: &[u8]) {
+        let modes = &mut self.modes;
+        self.scanner.scan(written, |token| modes.apply(&token));
+        self.model.take(written, modes.is_alternate(), self.size);
+    }
+
+    /// The terminal has another size from now on.
+    pub(crate) fn resize(&mut self, size: Size) {
+        if size != self.size {
+            self.model.resize(self.size, size);
+            self.size = size;
+        }
+    }
+
+    /// What to write before and after a question that takes the whole terminal.
+    pub(crate) fn surroundings(&mut self) -> Surroundings {
+        let mut around = Surroundings::default();
+        let modes = &self.modes;
+        Modes::interrupt(&mut around.before);
+        // The cursor is kept before margins go, which moves it home.
+        if !modes.is_alternate() {
+            around.before.extend_from_slice(ENTER);
+        }
+        modes.reset_for_question(&mut around.before);
+        let screen = self.model.screen(self.size);
+        around.again.extend_from_slice(b"\x18\x1b\\\x1b[0m");
+        around.again.extend_from_slice(CLEAR);
+        if let Some(screen) = screen {
+            around.again.extend_from_slice(b"\x1b[?7h");
+            around.again.extend_from_slice(screen.contents_formatted().as_bytes());
+            around.again.extend_from_slice(b"\x1b[0m\x1b[?7l\x1b[?25h");
+        }
+        around.before.extend_from_slice(&around.again);
+
+        around.after.extend_from_slice(b"\x18\x1b\\\x1b[0m");
+        match screen.filter(|_| modes.is_alternate()) {
+            Some(screen) => {
+                around.after.extend_from_slice(b"\x1b[?7h");
+                around.after.extend_from_slice(screen.contents_formatted().as_bytes());
+                modes.restore_modes(&mut around.after);
+                let (row, column) = screen.cursor_position();
+                match modes.origin() {
+                    Some(first) => {
+                        let row = (row + 2).saturating_sub(first).max(1);
+                        let place = format!("\x1b[{row};{}H", column + 1);
+                        around.after.extend_from_slice(place.as_bytes());
+                    }
+                    None => {
+                        let place = screen.cursor_state_formatted();
+                        around.after.extend_from_slice(place.as_bytes());
+                    }
+                }
+            }
+            None if modes.is_alternate() => {
+                around.after.extend_from_slice(CLEAR);
+                modes.restore_modes(&mut around.after);
+            }
+            None => {
+                modes.restore_modes(&mut around.after);
+                around.after.extend_from_slice(LEAVE);
+            }
+        }
+        modes.restore_look(&mut around.after);
+        around
+    }
+}
+
+#[cfg(test)]
+#[path = "screen_tests.rs"]
+mod tests;

@@ -1,0 +1,180 @@
+//! Cuts what is written to a terminal into text, controls and sequences, wherever it is cut into pieces.
+//!
+//! The states are those of ECMA-48 and of xterm's "Control Sequences". Memory is bounded: a sequence or string that is
+//! longer than any this program acts on is skipped.
+
+const BELL: u8 = 0x07;
+const SHIFT_OUT: u8 = 0x0e;
+const SHIFT_IN: u8 = 0x0f;
+const CANCEL: u8 = 0x18;
+const SUBSTITUTE: u8 = 0x1a;
+const ESCAPE: u8 = 0x1b;
+/// Sequences and strings that are looked at are shorter.
+const LONGEST: usize = 1024;
+
+/// One piece of what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Token<'a> {
+    /// Text with its line ends, tabs and backspaces.
+    Text(&'a [u8]),
+    Control(u8),
+    /// `ESC` and what follows.
+    Escape {
+        intermediate: Option<u8>,
+        end: u8,
+    },
+    /// `ESC [`: what is between, and the last letter.
+    Sequence {
+        body: &'a [u8],
+        end: u8,
+    },
+    /// `ESC ]`: an operating system command.
+    Command(&'a [u8]),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Text,
+    Escape,
+    EscapeWith(u8),
+    Sequence,
+    Command,
+    CommandEscape,
+    /// A device control, application, privacy or start string: nothing in it is looked at.
+    Other,
+    OtherEscape,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Scanner {
+    state: State,
+    kept: Vec<u8>,
+    is_too_long: bool,
+}
+
+impl Scanner {
+    pub(super) fn scan(&mut self, mut written: &[u8], mut found: impl FnMut(Token<'_>)) {
+        while let Some(first) = written.first() {
+            let used = match self.state {
+                State::Text => {
+                    let until = memchr::memchr3(ESCAPE, SHIFT_OUT, SHIFT_IN, written);
+                    let text = &written[..until.unwrap_or(written.len())];
+                    if !text.is_empty() {
+                        found(Token::Text(text));
+                    }
+                    match until.map(|at| written[at]) {
+                        Some(ESCAPE) => self.state = State::Escape,
+                        Some(shift) => found(Token::Control(shift)),
+                        None => {}
+                    }
+                    text.len() + usize::from(until.is_some())
+                }
+                State::Command | State::Other => self.string(written),
+                _ => {
+                    self.state = self.next(*first, &mut found);
+                    1
+                }
+            };
+            written = &written[used..];
+        }
+    }
+
+    /// Takes a part of a string, up to what may end it.
+    fn string(&mut self, written: &[u8]) -> usize {
+        let is_command = self.state == State::Command;
+        let ends = |byte: &u8| {
+            matches!(*byte, ESCAPE | CANCEL | SUBSTITUTE) || (is_command && *byte == BELL)
+        };
+        // The byte that ends it is left to `next`, in the state for that.
+        let length = written.iter().position(ends).unwrap_or(written.len());
+        if is_command {
+            self.keep(&written[..length]);
+        }
+        if length < written.len() {
+            self.state = if is_command { State::CommandEscape } else { State::OtherEscape };
+            if written[length] == ESCAPE {
+                return length + 1;
+            }
+        }
+        length
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.kept.len() + bytes.len() > LONGEST {
+            self.is_too_long = true;
+        } else {
+            self.kept.extend_from_slice(bytes);
+        }
+    }
+
+    fn begin(&mut self, state: State) -> State {
+        self.kept.clear();
+        self.is_too_long = false;
+        state
+    }
+
+    fn next(&mut self, byte: u8, found: &mut impl FnMut(Token<'_>)) -> State {
+        match (self.state, byte) {
+            (State::CommandEscape, b'\\' | BELL) => {
+                if !self.is_too_long {
+                    found(Token::Command(&self.kept));
+                }
+                State::Text
+            }
+            (State::OtherEscape, b'\\') | (_, CANCEL | SUBSTITUTE) => State::Text,
+            (_, ESCAPE) => State::Escape,
+            (State::Escape | State::CommandEscape | State::OtherEscape, b'[') => {
+                self.begin(State::Sequence)
+            }
+            (State::Escape | State::CommandEscape | State::OtherEscape, b']') => {
+                self.begin(State::Command)
+            }
+            (
+                State::Escape | State::CommandEscape | State::OtherEscape,
+                b'P' | b'X' | b'^' | b'_',
+            ) => State::Other,
+            (State::Sequence, b' '..=b'?') => {
+                self.keep(&[byte]);
+                State::Sequence
+            }
+            (State::Sequence, b'@'..=b'~') => {
+                if !self.is_too_long {
+                    found(Token::Sequence { body: &self.kept, end: byte });
+                }
+                State::Text
+            }
+            (State::Escape | State::CommandEscape | State::OtherEscape, b' '..=b'/') => {
+                State::EscapeWith(byte)
+            }
+            (State::EscapeWith(first), b' '..=b'/') => State::EscapeWith(first),
+            (State::EscapeWith(first), b'0'..=b'~') => {
+                found(Token::Escape { intermediate: Some(first), end: byte });
+                State::Text
+            }
+            (_, b'0'..=b'~') => {
+                found(Token::Escape { intermediate: None, end: byte });
+                State::Text
+            }
+            (state, 0..=0x1f) => {
+                found(Token::Control(byte));
+                state
+            }
+            _ => State::Text,
+        }
+    }
+}
+
+/// The numbers of a sequence; one that is left out is 0, parts after a colon are ignored.
+pub(super) fn numbers(body: &[u8]) -> impl Iterator<Item = u16> + '_ {
+    body.split(|byte| *byte == b';').map(|part| {
+        let digits = part.iter().take_while(|byte| byte.is_ascii_digit());
+        digits.fold(0_u16, |so_far, digit| {
+            so_far.saturating_mul(10).saturating_add(u16::from(digit - b'0'))
+        })
+    })
+}
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;

@@ -97,16 +97,21 @@ pub enum PlanError {
     )]
     ExecutablesUnheld,
     #[error(
-        "{} ({}) can not be held hard here, only by {} (past it: {}): {why}; accept that with \
+        "{} ({}) cannot be enforced strictly here, only by {} (past it: {}): {why}; accept that with \
          --best-effort-limits, or go without it with --waive-limit {}",
         .what.key(), .what.name(), .holder.name(), .overshoot, .what.name()
     )]
     LimitSampled { what: Limited, holder: Holder, overshoot: &'static str, why: String },
     #[error(
-        "nobody here can hold {} ({}): {why}; take it out, or go without it with --waive-limit {}",
+        "nothing here can enforce {} ({}): {why}; take it out, or go without it with --waive-limit {}",
         .what.key(), .what.name(), .what.name()
     )]
     LimitUnheld { what: Limited, why: String },
+    #[error(
+        "{} cannot be enforced strictly here: {why}; {}",
+        names(.sampled.iter().chain(.unheld)), ways_out(.sampled, .unheld)
+    )]
+    LimitsUnheld { sampled: Vec<Limited>, unheld: Vec<Limited>, why: String },
     #[error("CPU {cpu} of resources.cpuSet can not be used here; there are {available}")]
     NoSuchCpu { cpu: u32, available: String },
     #[error(
@@ -151,8 +156,25 @@ impl PlanError {
             | Self::NoSpareId { .. }
             | Self::LimitSampled { .. }
             | Self::LimitUnheld { .. }
+            | Self::LimitsUnheld { .. }
             | Self::NoSuchCpu { .. }
             | Self::Seccomp(_) => false,
         }
     }
+}
+
+fn names<'l>(limits: impl Iterator<Item = &'l Limited>) -> String {
+    limits.map(|limit| limit.name()).collect::<Vec<_>>().join(", ")
+}
+
+fn ways_out(sampled: &[Limited], unheld: &[Limited]) -> String {
+    let accept = match (sampled, unheld) {
+        ([], _) => None,
+        (_, []) => Some("accept polling with --best-effort-limits".to_owned()),
+        _ => Some(format!("accept polling of {} with --best-effort-limits", names(sampled.iter()))),
+    };
+    let all = sampled.iter().chain(unheld);
+    let waived: Vec<String> = all.map(|limit| format!("--waive-limit {}", limit.name())).collect();
+    let waive = format!("go without with {}", waived.join(" "));
+    accept.into_iter().chain([waive]).collect::<Vec<_>>().join(", or ")
 }

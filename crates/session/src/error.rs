@@ -214,7 +214,11 @@ impl SessionError {
             Self::Policy(complaints) if complaints.iter().all(is_refusal) => ErrorKind::Security,
             Self::Policy(_) => ErrorKind::Validation,
             Self::Plan(error) if error.refused_by_policy() => ErrorKind::Security,
-            Self::Plan(PlanError::LimitSampled { .. } | PlanError::LimitUnheld { .. })
+            Self::Plan(
+                PlanError::LimitSampled { .. }
+                | PlanError::LimitUnheld { .. }
+                | PlanError::LimitsUnheld { .. },
+            )
             | Self::Usage(_)
             | Self::Group(_)
             | Self::OutOfMemory

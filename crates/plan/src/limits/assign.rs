@@ -55,18 +55,37 @@ pub(crate) fn assign(
     }
     let facts = look();
     let settings = GroupSettings::default();
-    let mut work = Work { policy, walls, by_root, facts: &facts, assigned, settings };
+    let refused = Vec::new();
+    let mut work = Work { policy, walls, by_root, facts: &facts, assigned, settings, refused };
     work.memory()?;
     work.cpus()?;
     work.cpu_time()?;
     work.tasks()?;
     work.io()?;
-    let Work { mut assigned, settings, .. } = work;
+    let why = work.why_no_group();
+    let Work { mut assigned, settings, refused, .. } = work;
+    refuse_together(refused, why)?;
     everywhere(policy, &mut assigned);
     if settings != GroupSettings::default() || counts_in_group(&assigned) {
         assigned.group = Some(Group { home: facts.cgroups, settings });
     }
     Ok(assigned)
+}
+
+/// All that is refused in one error: whoever reads it would else be sent from one limit to the next.
+fn refuse_together(mut refused: Vec<PlanError>, why: String) -> Result<(), PlanError> {
+    if refused.len() < 2 {
+        return refused.pop().map_or(Ok(()), Err);
+    }
+    let (mut sampled, mut unheld) = (Vec::new(), Vec::new());
+    for error in refused {
+        match error {
+            PlanError::LimitSampled { what, .. } => sampled.push(what),
+            PlanError::LimitUnheld { what, .. } => unheld.push(what),
+            other => return Err(other),
+        }
+    }
+    Err(PlanError::LimitsUnheld { sampled, unheld, why })
 }
 
 /// Whether a limit is asked for that a control group could hold.
@@ -117,6 +136,8 @@ struct Work<'a> {
     facts: &'a LimitFacts,
     assigned: Assigned,
     settings: GroupSettings,
+    /// Limits that are not held as firmly as they were asked for.
+    refused: Vec<PlanError>,
 }
 
 impl Work<'_> {
@@ -314,7 +335,8 @@ impl Work<'_> {
             }
             let overshoot = measured(what, holder, grip);
             let why = self.why_no_group();
-            return Err(PlanError::LimitSampled { what, holder, overshoot, why });
+            self.refused.push(PlanError::LimitSampled { what, holder, overshoot, why });
+            return Ok(false);
         }
         self.assigned.limits.push(limit(what, value, holder, grip));
         Ok(true)
@@ -325,7 +347,9 @@ impl Work<'_> {
             self.assigned.waived.push(what);
             return Ok(());
         }
-        Err(PlanError::LimitUnheld { what, why: format!("{why}; {}", self.why_no_group()) })
+        let why = format!("{why}; {}", self.why_no_group());
+        self.refused.push(PlanError::LimitUnheld { what, why });
+        Ok(())
     }
 
     fn why_no_group(&self) -> String {

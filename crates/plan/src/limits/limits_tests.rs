@@ -238,3 +238,19 @@ fn a_plain_plan_counts_its_writable_trees_once() {
         |tree: &PathBuf| trees.iter().any(|other| other != tree && tree.starts_with(other));
     assert!(!trees.iter().any(nested), "{trees:?}");
 }
+
+/// Proves: RES-1 unheld
+#[test]
+fn limits_that_want_a_control_group_are_refused_in_one_line() {
+    let mut policy = policy();
+    policy.resources.max_memory = Some(64 << 20);
+    policy.resources.max_cpu = Some(5000);
+    policy.resources.max_iops = Some(10);
+    let told = refused(&policy, INSIDE, without_groups).to_string();
+    assert_eq!(told.lines().count(), 1);
+    let (before, after) = told.split_once(" cannot be enforced strictly here: ").unwrap();
+    assert_eq!(before, "memory, cpu-time, iops");
+    let ways = "; accept polling of memory, cpu-time with --best-effort-limits, or go without with \
+                --waive-limit memory --waive-limit cpu-time --waive-limit iops";
+    assert!(after.ends_with(ways), "{told}");
+}

@@ -63,7 +63,7 @@ fn variables_that_name_what_is_not_inside_are_not_passed_on() {
     let bare = world.bare("node").args(["-p", "1"]).env("NODE_OPTIONS", "--require /no/such").run();
     assert_ne!(bare.code(), 0, "node starts without what it is to load, so nothing was shown");
 
-    let plan = world.sandbox(["plan", "--", "true"]).env("TMPDIR", &outside).run();
+    let plan = world.sandbox(["plan", "--full", "--", "true"]).env("TMPDIR", &outside).run();
     assert!(plan.out().contains("TMPDIR: /tmp inside"), "{}", plan.out());
 }
 

@@ -210,7 +210,7 @@ fn settings_of_tools_are_there_without_their_credentials() {
     );
     let whole = inside(&world, &["--ro", "~/.npmrc"], "cat ~/.npmrc");
     assert!(whole.out().contains("_authToken"), "{}", whole.err());
-    let plan = world.sandbox(["plan", "--", "true"]).run();
+    let plan = world.sandbox(["plan", "--full", "--", "true"]).run();
     assert!(plan.out().contains("//npm.example/:_authToken"), "{}", plan.out());
     assert!(!plan.out().contains("topSecret"), "{}", plan.out());
 }

@@ -235,7 +235,7 @@ fn a_list_with_a_loader_is_called_advice_and_a_static_one_enforced() {
     let relaxations = output.report.as_ref().unwrap()["relaxations"].to_string();
     assert!(relaxations.contains("any program can be started by"), "{relaxations}");
     let file = world.path().join("policy.yaml").display().to_string();
-    let shown = world.sandbox(["plan", "--policy", &file, "--", "ls"]).run();
+    let shown = world.sandbox(["plan", "--full", "--policy", &file, "--", "ls"]).run();
     let shown = shown.out();
     assert!(shown.lines().any(|line| line.contains("PROC-2  advisory")), "{shown}");
     assert!(shown.contains("(to start those)"), "{shown}");

@@ -63,7 +63,12 @@ pub fn filter(request: &Request<'_>) -> Result<Option<Seccomp>, PlanError> {
 
 /// The directory that a run from here has as its project, which is where its policy is looked for.
 pub fn project_root(facts: &HostFacts, tree: &dyn HostTree) -> PathBuf {
-    project::root_of(&facts.cwd, &Host::new(tree, facts.home.as_deref()))
+    locate_project(facts, tree).root
+}
+
+/// The same, and by what it was found.
+pub fn locate_project(facts: &HostFacts, tree: &dyn HostTree) -> project::Located {
+    project::locate(facts, &Host::new(tree, facts.home.as_deref()))
 }
 
 /// How the command is kept in.
@@ -308,6 +313,8 @@ fn finish(
     let routine = seen.routine_notes.into_iter();
     notes.extend(routine.map(|text| Note::new(Weight::Routine, text)));
     notes.extend(environment.notes().into_iter().map(|text| Note::new(Weight::Routine, text)));
+    let (set_variables, withheld_variables) =
+        (environment::set(&policy.process), environment.removed);
     let command =
         Command { argv: request.command.clone(), cwd: seen.cwd, env: environment.entries };
     let about_programs = list_executables(policy, facts, host, &command, &mut kept)?;
@@ -327,6 +334,9 @@ fn finish(
         mode: policy.mode,
         on_ask: policy.on_ask,
         network: policy.network.mode,
+        project: project::locate(facts, host),
+        set_variables,
+        withheld_variables,
         command,
         create_dirs: seen.create_dirs,
         confinement: kept.confinement,

@@ -33,6 +33,8 @@ const TRUST_ALL: [&str; 7] = [
 ];
 /// Name a file that holds who is trusted besides.
 const TRUST_MORE: [&str; 2] = ["NODE_EXTRA_CA_CERTS", "DENO_CERT"];
+/// A longer value is told by its variable's name.
+const LONGEST_TOLD: usize = 24;
 /// The login name of a command that root started.
 pub(crate) const SANDBOX_USER: &str = "sandbox";
 
@@ -125,6 +127,15 @@ pub(crate) fn build(process: &Process, facts: &HostFacts, inside: &Inside<'_>) -
     env.insert("SANDBOX".into(), "1".into());
     env.insert("SANDBOX_SESSION".into(), inside.session.into());
     Environment { entries: env.into_iter().collect(), removed, misleading }
+}
+
+/// What the policy sets, for people: a value that may be a secret is not told.
+pub(crate) fn set(process: &Process) -> Vec<String> {
+    let shown = |(name, value): (&String, &String)| {
+        let is_told = !is_secret(OsStr::new(name)) && value.len() <= LONGEST_TOLD;
+        if is_told { format!("{name}={value}") } else { name.clone() }
+    };
+    process.env.iter().map(shown).collect()
 }
 
 /// For programs that know of proxies: the same way out, with an answer that says why if it is closed.

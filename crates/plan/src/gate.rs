@@ -110,7 +110,11 @@ impl Gate {
     /// Whether tools look for it by themselves, above every project or in what they keep in every home: it is then absent
     /// unless it is granted.
     pub fn is_probe(&self, path: &Path) -> bool {
-        if self.left_by_tools.iter().any(|left| path.starts_with(left)) {
+        if self.left_by_tools.iter().any(|left| path.starts_with(left))
+            || lists::PROBES
+                .iter()
+                .any(|listed| listed.name.starts_with('/') && path.starts_with(listed.name))
+        {
             return true;
         }
         let above =
@@ -175,7 +179,7 @@ fn grounds(mounts: &[MountOp], host: &Host<'_>) -> Vec<PathBuf> {
 
 /// The project itself is in the view, or not granted as a whole.
 fn above_project(facts: &HostFacts, host: &Host<'_>) -> Vec<PathBuf> {
-    let root = project::root_of(&facts.cwd, host);
+    let root = project::root_of(facts, host);
     root.ancestors().skip(1).map(Path::to_owned).collect()
 }
 

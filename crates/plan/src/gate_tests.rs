@@ -129,7 +129,7 @@ fn where_the_policy_says_which_programs_start_none_is_asked_about() {
     assert!(!gate_of(&policy).unwrap().executes);
 }
 
-/// Proves: GATE-1 above-project
+/// Proves: GATE-1 above-project, GATE-1 container-probes
 #[test]
 fn the_directories_above_the_project_are_known_with_what_tools_look_for_there() {
     let gate = gate();
@@ -138,6 +138,10 @@ fn the_directories_above_the_project_are_known_with_what_tools_look_for_there() 
     for probe in
         ["/home/u/pyproject.toml", "/home/u/.git/config", "/tox.ini", "/home/.eslintrc.json"]
     {
+        assert!(gate.is_probe(Path::new(probe)), "{probe}");
+    }
+    // Where programs look for a container.
+    for probe in ["/.dockerenv", "/.singularity.d/env"] {
         assert!(gate.is_probe(Path::new(probe)), "{probe}");
     }
     // What tools keep for themselves in every home.

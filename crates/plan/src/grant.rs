@@ -302,7 +302,7 @@ impl<'a> Granter<'a> {
     }
 
     fn may_write(&self, path: &Path, filesystem: &Filesystem) -> Result<bool, PlanError> {
-        let project = project::root_of(&self.facts.cwd, self.host);
+        let project = project::root_of(self.facts, self.host);
         if filesystem.project == ProjectAccess::ReadWrite && path.starts_with(project) {
             return Ok(true);
         }

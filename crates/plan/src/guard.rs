@@ -64,7 +64,7 @@ pub(crate) fn choose(
             )),
         }
     }
-    let root = project::root_of(&facts.cwd, host);
+    let root = project::root_of(facts, host);
     let top = host.children(&root);
     let inside = |path: &Path| grounds.inside(path);
     let Indirect { guarded: mut more, hooks } = indirect::guarded(&root, &top, host, inside);

@@ -46,6 +46,7 @@ mod see;
 mod selfcheck;
 mod settings;
 mod sourced;
+mod summary;
 mod text;
 mod view;
 mod virtualenv;
@@ -58,11 +59,12 @@ mod plan_tests;
 #[cfg(test)]
 mod property_tests;
 
-pub use build::{Missing, Request, build, filter, project_root};
+pub use build::{Missing, Request, build, filter, locate_project, project_root};
 pub use dotenv::is_dotenv;
 pub use egress::proxy_alone;
 pub use environment::is_secret as is_secret_variable;
 pub use error::PlanError;
 pub use leftovers::leftovers;
+pub use project::{FoundBy, Located};
 pub use seccomp::key_of;
 pub use writable::{could_be_written, resolved_path, writable_places};

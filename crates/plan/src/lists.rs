@@ -16,6 +16,8 @@ pub(crate) static SETTINGS: &[Listed] = list!("../../../resources/view/settings.
 pub(crate) static LEFTOVERS: &[Listed] = list!("../../../resources/view/leftovers.txt");
 /// What tools look for in the directories above the project.
 pub(crate) static PROBES: &[Listed] = list!("../../../resources/view/probes.txt");
+/// What makes a directory the root of a project.
+pub(crate) static MARKERS: &[Listed] = list!("../../../resources/view/markers.txt");
 pub(crate) static SECRET_ENV: &[Listed] = list!("../../../resources/view/secret-env.txt");
 /// Programs that run what they read.
 pub(crate) static INTERPRETERS: &[Listed] = list!("../../../resources/programs/interpreters.txt");

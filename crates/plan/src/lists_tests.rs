@@ -3,13 +3,14 @@ use super::*;
 /// Proves: FS-1 toolchains, PROC-2 honest-backing
 #[test]
 fn every_line_is_an_entry_with_known_tags_and_a_reason() {
-    let lists: [(&[Listed], &[&str]); 9] = [
+    let lists: [(&[Listed], &[&str]); 10] = [
         (SYSTEM, &["exec", "noexec", "static"]),
         (TOOLCHAINS, &["exec", "noexec", "scanned", "certificates", "overlay"]),
         (CACHES, &["exec", "noexec"]),
         (SECRETS, &["secret", "root-only", "unasked"]),
         (SETTINGS, &["npm", "yarn", "yaml", "ini", "toml", "properties", "xml"]),
         (PROBES, &["anywhere", "below-home"]),
+        (MARKERS, &["policy", "history", "manifest"]),
         (LEFTOVERS, &["cache", "state", "logs", "history"]),
         (SECRET_ENV, &["keep", "drop"]),
         (INTERPRETERS, &["shell", "language", "runtime", "toolbox", "debugger"]),

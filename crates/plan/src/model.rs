@@ -12,6 +12,7 @@ pub use crate::egress::{
 use crate::layer::Promise;
 pub use crate::limit::{Grace, Resource, Rlimit, Scratch, Watch};
 use crate::limit::{Group, Limit};
+pub use crate::project::{FoundBy, Located};
 use palisade_bpf::{FilterSpec, Profile};
 use palisade_guard::GuardedPath;
 use palisade_policy::model::{Approval, Level, Mode, NetworkMode, OnAsk, View};
@@ -30,6 +31,15 @@ pub struct Plan {
     pub mode: Mode,
     pub on_ask: OnAsk,
     pub network: NetworkMode,
+    /// For people.
+    #[serde(skip)]
+    pub project: Located,
+    /// Variables that the policy sets, with their values where those are no secrets.
+    #[serde(skip)]
+    pub set_variables: Vec<String>,
+    /// Names of variables that are not passed on because they look like secrets.
+    #[serde(skip)]
+    pub withheld_variables: Vec<String>,
     pub command: Command,
     /// Missing directories that were granted for writing: made before the launch, as the caller.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]

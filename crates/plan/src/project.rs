@@ -3,13 +3,16 @@
 //! Found from where the caller stands, never from a policy's `cwd`, or a file in a cloned repository
 //! could point at any directory and have it granted.
 
+use crate::facts::HostFacts;
 use crate::git;
 use crate::grant::{Grant, Granter, Kind, Origin};
 use crate::host::Host;
+use crate::lists;
 use crate::model::NodeKind;
 use crate::own::OWN_AREAS;
 use palisade_policy::model::{ProjectAccess, View};
 use std::ffi::OsStr;
+use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 
 /// Where the minimal view puts the project.
@@ -27,14 +30,71 @@ pub(crate) struct Project {
     pub(crate) notes: Vec<String>,
 }
 
-/// The git root of `cwd`, or `cwd` itself. The home directory is nobody's project, even if it is kept
-/// in git.
-pub(crate) fn root_of(cwd: &Path, host: &Host<'_>) -> PathBuf {
-    cwd.ancestors()
-        .take_while(|dir| Some(*dir) != host.home() && *dir != Path::new("/"))
-        .find(|dir| is_git_root(dir, host))
-        .unwrap_or(cwd)
-        .to_owned()
+/// Where the project is, and by what it was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Located {
+    pub root: PathBuf,
+    pub found_by: FoundBy,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FoundBy {
+    Git,
+    /// A name of `resources/view/markers.txt`.
+    Marker(&'static str),
+    #[default]
+    WorkingDirectory,
+}
+
+impl Display for FoundBy {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Git => f.write_str("git root"),
+            Self::Marker(name) => write!(f, "found by {name}"),
+            Self::WorkingDirectory => f.write_str("the working directory"),
+        }
+    }
+}
+
+/// The git root of the working directory; without one, the nearest directory that a marker makes a project; else the
+/// working directory itself. The home directory is nobody's project, even if it is kept in git.
+pub(crate) fn locate(facts: &HostFacts, host: &Host<'_>) -> Located {
+    let cwd = facts.cwd.as_path();
+    let upwards =
+        || cwd.ancestors().take_while(|dir| Some(*dir) != host.home() && *dir != Path::new("/"));
+    if let Some(root) = upwards().find(|dir| is_git_root(dir, host)) {
+        return Located { root: root.to_owned(), found_by: FoundBy::Git };
+    }
+    // In a directory of somebody else's a file must not widen what is granted.
+    let owner = host.owner(cwd).map(|owner| owner.uid);
+    let marked = upwards()
+        .take_while(|dir| !is_withheld(dir, facts, host))
+        .take_while(|dir| *dir == cwd || host.owner(dir).map(|owner| owner.uid) == owner)
+        .find_map(|dir| Some((dir, marker_in(dir, host)?)));
+    match marked {
+        Some((root, name)) => Located { root: root.to_owned(), found_by: FoundBy::Marker(name) },
+        None => Located { root: cwd.to_owned(), found_by: FoundBy::WorkingDirectory },
+    }
+}
+
+pub(crate) fn root_of(facts: &HostFacts, host: &Host<'_>) -> PathBuf {
+    locate(facts, host).root
+}
+
+fn marker_in(dir: &Path, host: &Host<'_>) -> Option<&'static str> {
+    lists::MARKERS
+        .iter()
+        .map(|listed| listed.name)
+        .find(|name| host.kind(&dir.join(name)).is_some())
+}
+
+/// Whether a directory is too much for a project wherever one stands. Known without looking at the system's
+/// directories one by one; [`too_much`] has the last word.
+fn is_withheld(dir: &Path, facts: &HostFacts, host: &Host<'_>) -> bool {
+    let is_system = |system: &Path| system.starts_with(dir) || dir.starts_with(system);
+    holds_home(dir, facts, host).is_some()
+        || is_own(dir)
+        || lists::SYSTEM.iter().any(|listed| is_system(Path::new(listed.name)))
 }
 
 fn is_git_root(dir: &Path, host: &Host<'_>) -> bool {
@@ -43,7 +103,7 @@ fn is_git_root(dir: &Path, host: &Host<'_>) -> bool {
 
 pub(crate) fn find(access: ProjectAccess, view: View, granter: &Granter<'_>) -> Project {
     let host = granter.host;
-    let root = root_of(&granter.facts.cwd, host);
+    let root = root_of(granter.facts, host);
     let mut project = Project { root: root.clone(), ..Project::default() };
     let mut kind = match access {
         ProjectAccess::None => return project,
@@ -104,18 +164,10 @@ fn too_much(root: &Path, granter: &Granter<'_>) -> Option<String> {
     if root == Path::new("/") {
         return Some("it is the root directory".to_owned());
     }
-    if granter.host.home().is_some_and(|home| home.starts_with(root)) {
-        return Some("it is or holds your home directory".to_owned());
+    if let Some(reason) = holds_home(root, granter.facts, granter.host) {
+        return Some(reason.to_owned());
     }
-    let homes = granter.host.real_homes(&granter.facts.homes);
-    if homes.iter().any(|home| home.starts_with(root)) || root.parent() == Some(Path::new("/home"))
-    {
-        return Some("it is or holds somebody's home directory".to_owned());
-    }
-    let kernel = ["/proc", "/sys", "/dev", "/run"];
-    if OWN_AREAS.into_iter().any(|area| root == Path::new(area))
-        || kernel.into_iter().any(|area| root.starts_with(area))
-    {
+    if is_own(root) {
         return Some("the sandbox has its own there".to_owned());
     }
     let holds = |system: &Path| {
@@ -123,6 +175,22 @@ fn too_much(root: &Path, granter: &Granter<'_>) -> Option<String> {
     };
     let system = granter.system.iter().find(|system| holds(system))?;
     Some(format!("{} belongs to the system", system.display()))
+}
+
+fn holds_home(dir: &Path, facts: &HostFacts, host: &Host<'_>) -> Option<&'static str> {
+    if host.home().is_some_and(|home| home.starts_with(dir)) {
+        return Some("it is or holds your home directory");
+    }
+    let homes = host.real_homes(&facts.homes);
+    let is_home = homes.iter().any(|home| home.starts_with(dir));
+    let is_among_homes = dir.parent() == Some(Path::new("/home"));
+    (is_home || is_among_homes).then_some("it is or holds somebody's home directory")
+}
+
+fn is_own(dir: &Path) -> bool {
+    let kernel = ["/proc", "/sys", "/dev", "/run"];
+    OWN_AREAS.into_iter().any(|area| dir == Path::new(area))
+        || kernel.into_iter().any(|area| dir.starts_with(area))
 }
 
 #[cfg(test)]

@@ -248,3 +248,56 @@ fn nobodys_home_directory_is_a_project() {
     let plan = plan(&policy(), &facts, &tree).unwrap();
     assert_eq!(access(&plan, "/home/bob/work"), Some(Access::ReadWrite));
 }
+
+fn project_of(cwd: &str, tree: &FakeTree) -> (String, String) {
+    let found = run_in(cwd, tree).unwrap().project;
+    (found.root.display().to_string(), found.found_by.to_string())
+}
+
+/// Proves: FS-1 project-markers
+#[test]
+fn without_git_the_nearest_marker_makes_the_project() {
+    let mut tree = FakeTree::new();
+    tree.file("/home/u/app/package.json", "").dir("/home/u/app/src/lib");
+    tree.file("/home/u/app/tool/Cargo.toml", "").dir("/home/u/app/tool/src");
+    let by = |name: &str| format!("found by {name}");
+    let found = project_of("/home/u/app/src/lib", &tree);
+    assert_eq!(found, ("/home/u/app".to_owned(), by("package.json")));
+    let plan = run_in("/home/u/app/src/lib", &tree).unwrap();
+    assert_eq!(access(&plan, "/home/u/app"), Some(Access::ReadWrite));
+    assert_eq!(plan.command.cwd, Path::new("/home/u/app/src/lib"));
+    let nearest = project_of("/home/u/app/tool/src", &tree);
+    assert_eq!(nearest, ("/home/u/app/tool".to_owned(), by("Cargo.toml")));
+    tree.dir("/home/u/app/.git");
+    let git = project_of("/home/u/app/tool/src", &tree);
+    assert_eq!(git, ("/home/u/app".to_owned(), "git root".to_owned()));
+}
+
+/// Proves: FS-1 project-markers
+#[test]
+fn a_marker_never_makes_a_home_or_a_system_directory_the_project() {
+    let mut tree = FakeTree::new();
+    for dir in ["/home/u", "/home", "/", "/tmp", "/var", "/opt", "/srv/homes/ann", "/srv/homes"] {
+        tree.file(Path::new(dir).join("package.json"), "");
+    }
+    let mut facts = user();
+    facts.homes = vec!["/srv/homes/ann".into()];
+    for cwd in ["/home/u/a/b", "/tmp/a/b", "/var/a/b", "/srv/homes/ann/x"] {
+        tree.dir(cwd);
+        facts.cwd = cwd.into();
+        let plan = plan(&policy(), &facts, &tree).unwrap();
+        assert_eq!(plan.project.root, Path::new(cwd));
+        assert_eq!(access(&plan, cwd), Some(Access::ReadWrite), "{cwd}");
+    }
+}
+
+/// Proves: FS-1 project-markers
+#[test]
+fn a_marker_of_somebody_else_widens_nothing() {
+    let mut tree = FakeTree::new();
+    tree.file("/srv/shared/package.json", "").dir("/srv/shared/mine/src");
+    tree.own("/srv/shared/mine", 1000, 1000);
+    assert_eq!(project_of("/srv/shared/mine/src", &tree).0, "/srv/shared/mine/src");
+    tree.own("/srv/shared", 1000, 1000);
+    assert_eq!(project_of("/srv/shared/mine/src", &tree).0, "/srv/shared");
+}

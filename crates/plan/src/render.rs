@@ -1,4 +1,4 @@
-//! The plan as text and as JSON, for `sandbox plan`. Plain text: colour is the command line's part.
+//! The whole plan as text and as JSON, for `sandbox plan --full` and `--json`. Plain text: colour is the command line's part.
 
 use crate::layer::{Layer, Strength};
 use crate::limit::{Limit, Limited};
@@ -50,6 +50,7 @@ fn command(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
     writeln!(f, "command")?;
     writeln!(f, "  {}", argv.join(" "))?;
     writeln!(f, "  in {}, {} variables", plan.command.cwd.display(), plan.command.env.len())?;
+    writeln!(f, "  project {}, {}", plan.project.root.display(), plan.project.found_by)?;
     for dir in &plan.create_dirs {
         writeln!(f, "  makes {} first", dir.display())?;
     }
@@ -220,7 +221,7 @@ fn limits(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
     writeln!(f, "  to end after a signal: {after_signal_ms} ms")
 }
 
-fn told(limit: &Limit) -> String {
+pub(crate) fn told(limit: &Limit) -> String {
     let value = limit.value;
     match limit.what {
         Limited::Cpus => format!("{} CPUs", units::show_cpus(value)),

@@ -16,6 +16,7 @@ mod discarded;
 mod egress;
 mod ending;
 mod error;
+mod familiar;
 pub mod filter;
 mod gate;
 mod incidents;

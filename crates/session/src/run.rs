@@ -13,6 +13,7 @@ use crate::deadlines::Deadlines;
 use crate::discarded;
 use crate::egress::{self, WayOut, WentOut};
 use crate::error::SessionError;
+use crate::familiar;
 use crate::gate::Gate;
 use crate::incidents::Incidents;
 use crate::journal::Journal;
@@ -289,7 +290,11 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     let plan = &plan;
     let Scene { caller, request, journal, began, report, tell } = scene;
     let Began { clock, inherited } = *began;
-    let project = palisade_plan::project_root(&caller.facts, &RealTree);
+    let located = palisade_plan::locate_project(&caller.facts, &RealTree);
+    if let Some(note) = familiar::introduce(&caller.places, &located, &caller.facts.cwd) {
+        tell(&note);
+    }
+    let project = located.root;
     let run = describe(plan, request.policy.tool.as_deref(), project.clone());
     journal.add(Kind::SandboxCreated(Box::new(Created {
         run: run.clone(),

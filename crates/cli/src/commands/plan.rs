@@ -1,4 +1,4 @@
-//! `sandbox plan`: what `run` would do with the same options, and what holds each promise.
+//! `sandbox plan`: what `run` would do with the same options, in ten lines, whole, or as JSON.
 
 use crate::args::{CommandArgs, PolicyArgs};
 use crate::output;
@@ -12,6 +12,10 @@ use std::process::ExitCode;
 pub(crate) struct Plan {
     #[command(flatten)]
     policy: PolicyArgs,
+
+    /// Print the whole plan: every mount, limit, filter group and promise
+    #[arg(long, conflicts_with = "json")]
+    full: bool,
 
     /// Print the plan as JSON
     #[arg(long)]
@@ -34,8 +38,10 @@ impl Plan {
         }
         if self.json {
             output::print_json(&planned.plan)?;
-        } else {
+        } else if self.full {
             output::print(&planned.plan.to_string())?;
+        } else {
+            output::print_untrusted(&planned.plan.summary())?;
         }
         Ok(ExitCode::SUCCESS)
     }

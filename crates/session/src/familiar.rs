@@ -1,0 +1,68 @@
+//! Names a project that was found above the working directory, the first time it is used: what is writable then is
+//! more than where one stands, and nobody typed it. Nothing depends on this file: if it cannot be read or written,
+//! the project is named again.
+
+use crate::places::{self, Places};
+use palisade_plan::{FoundBy, Located};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// One path a line. Beyond this size it is begun anew.
+const LARGEST: usize = 64 << 10;
+
+fn file_of(places: &Places) -> PathBuf {
+    places.state.join("projects")
+}
+
+/// What to say about the project, if it is the first time.
+pub(crate) fn introduce(places: &Places, project: &Located, cwd: &Path) -> Option<String> {
+    let FoundBy::Marker(name) = project.found_by else { return None };
+    if project.root == cwd {
+        return None;
+    }
+    let file = file_of(places);
+    let mut known = fs::read(&file).unwrap_or_default();
+    let root = project.root.as_os_str().as_bytes();
+    if known.split(|byte| *byte == b'\n').any(|line| line == root) {
+        return None;
+    }
+    if known.len() + root.len() >= LARGEST {
+        known.clear();
+    }
+    known.extend_from_slice(root);
+    known.push(b'\n');
+    // Only a note is at stake.
+    let _ = places::replace_file(&file, &known);
+    Some(format!("the project is {}, found by {name}", project.root.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::introduce;
+    use crate::places::Places;
+    use palisade_plan::{FoundBy, Located};
+    use std::path::Path;
+
+    /// Proves: FS-1 project-markers
+    #[test]
+    fn a_project_above_is_named_once() {
+        let state = tempfile::tempdir().unwrap();
+        let places = Places {
+            organisation: "/nowhere".into(),
+            user: "/nowhere".into(),
+            state: state.path().to_owned(),
+            runtime: "/nowhere".into(),
+        };
+        let project = |found_by| Located { root: "/home/u/app".into(), found_by };
+        let marked = project(FoundBy::Marker("package.json"));
+        let src = Path::new("/home/u/app/src");
+        assert_eq!(introduce(&places, &project(FoundBy::Git), src), None);
+        assert_eq!(introduce(&places, &marked, Path::new("/home/u/app")), None);
+        let told = introduce(&places, &marked, src).unwrap();
+        assert_eq!(told, "the project is /home/u/app, found by package.json");
+        assert_eq!(introduce(&places, &marked, src), None);
+        let longer = Located { root: "/home/u/app2".into(), ..marked };
+        assert!(introduce(&places, &longer, Path::new("/home/u/app2/x")).is_some());
+    }
+}

@@ -3,6 +3,7 @@
 pub(crate) mod changes;
 mod check;
 mod rules;
+mod init;
 mod save;
 mod transfer;
 mod trust;
@@ -28,6 +29,8 @@ pub(crate) enum Policy {
     },
     /// Check policy files, or all layers in their usual places; ends with 1 if something is wrong
     Check(check::Check),
+    /// Write a policy file to start from, which editors can check and complete
+    Init(init::Init),
     /// Print the JSON Schema of a policy document
     Schema,
     /// List the shipped policies
@@ -68,6 +71,7 @@ impl Policy {
         match self {
             Self::Show { policy, json } => show(&policy, json)?,
             Self::Check(check) => return check.execute(),
+            Self::Init(init) => return init.execute(),
             Self::Schema => output::print_json(&schema())?,
             Self::Presets { json } => list_presets(json)?,
             Self::Trust(trust) => trust.execute()?,

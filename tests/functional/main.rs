@@ -82,5 +82,6 @@ mod static_mode;
 mod terminal;
 mod tmux;
 mod top;
+mod typing;
 mod view;
 mod worktree;

@@ -1,5 +1,5 @@
-//! `cargo xtask dist`: the static binary, and the man pages and completions it generates of
-//! itself. Those are committed, so that a package needs no build to have them.
+//! `cargo xtask dist`: the static binary, and the man pages it generates of itself. Those are committed, so that a
+//! package needs no build to have them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::elf;
 use crate::tree::{self, CheckArguments};
 
 /// What the binary generates, and where it is committed.
-const GENERATED: [(&str, &str); 2] = [("man", "docs/man"), ("completions", "completions")];
+const GENERATED: [(&str, &str); 1] = [("man", "docs/man")];
 
 /// The crate `getrandom` looks for the C library's function among the dynamic symbols, which a static binary
 /// lacks, and then keeps /dev/urandom open under a number that our forked processes use for something else.

@@ -57,7 +57,7 @@ enum Task {
     VmGuest,
     /// Write docs/conformance.md from the requirement clauses that passing tests name.
     Conformance(tree::CheckArguments),
-    /// Make the static binary, completions and man pages.
+    /// Make the static binary and man pages.
     Dist(tree::CheckArguments),
     /// Run other projects' tests and everyday work, bare and inside, and compare test by test.
     Compat(compat::CompatArguments),

@@ -1,17 +1,14 @@
-//! `sandbox generate`: completions and manual pages from the one definition of every option.
+//! `sandbox generate`: manual pages from the one definition of every option.
 
-use crate::Cli;
+use crate::line::Cli;
 use anyhow::Context;
 use clap::{CommandFactory, Subcommand};
-use clap_complete::Shell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Generate {
-    /// For bash, zsh and fish
-    Completions { directory: PathBuf },
     /// A page for `sandbox` and one for each of its commands
     Man { directory: PathBuf },
 }
@@ -19,21 +16,10 @@ pub(crate) enum Generate {
 impl Generate {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         match self {
-            Self::Completions { directory } => completions(&directory)?,
             Self::Man { directory } => manual(&directory)?,
         }
         Ok(ExitCode::SUCCESS)
     }
-}
-
-fn completions(directory: &Path) -> anyhow::Result<()> {
-    make(directory)?;
-    let mut command = Cli::command();
-    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        clap_complete::generate_to(shell, &mut command, "sandbox", directory)
-            .with_context(|| format!("can not write completions to {}", directory.display()))?;
-    }
-    Ok(())
 }
 
 fn manual(directory: &Path) -> anyhow::Result<()> {

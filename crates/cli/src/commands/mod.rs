@@ -3,10 +3,12 @@
 pub(crate) mod approve;
 pub(crate) mod audit;
 pub(crate) mod check_path;
+pub(crate) mod complete;
 pub(crate) mod doctor;
 pub(crate) mod explain_syscall;
 pub(crate) mod generate;
 pub(crate) mod learn;
+pub(crate) mod manual;
 pub(crate) mod net;
 pub(crate) mod plan;
 pub(crate) mod policy;

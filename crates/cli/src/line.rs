@@ -1,0 +1,179 @@
+//! From the words of the command line to one command.
+//!
+//! Only the definitions of the command that was typed are built: those of all of them take longer than reading
+//! the line, and a start is measured in fractions of a millisecond. Whatever is wrong with a line, and every help
+//! text, comes from the whole set, so that there is one wording for it.
+
+use crate::commands::{
+    approve, audit, check_path, complete, doctor, explain_syscall, generate, learn, manual, net,
+    plan, policy, proxy, run, top, why,
+};
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+use palisade_record::escape;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+const EXAMPLES: &str = "\
+Examples:
+  sandbox run -- npm test                    the project is writable, secrets are not there
+  sandbox -- npm test                        the same
+  sandbox run --preset agent -- claude       a coding agent, with its settings, login and API
+  sandbox run --static -- make               nobody is asked; all but homes and secrets readable
+  sandbox run --ro ~/data --timeout 5m -- ./train.sh
+  sandbox run --allow-for cargo -- cargo fetch   only the registry that cargo is set up to use
+  sandbox run --allow-host api.example -- ./client
+  sandbox plan -- npm test                   what would be done, in ten lines; --full for all of it
+  sandbox doctor                             what this host can do, and how to fix what it cannot
+
+Exit codes of `run`: the command's own; 124 time limit, 125 sandbox failed, 126 refused by policy or
+not executable, 127 not found, 128+N ended by signal N.";
+
+/// Run untrusted commands in a sandbox.
+#[derive(Debug, Parser)]
+#[command(name = "sandbox", version, after_help = EXAMPLES, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a command in a sandbox
+    Run(run::Run),
+    /// Run a command with what it touches granted, and write the policy it would have needed
+    Learn(learn::Learn),
+    /// Show what `run` would do with the same options, without doing it
+    Plan(plan::Plan),
+    /// Try what this host can do, and say how to fix what it cannot
+    Doctor(doctor::Doctor),
+    /// Say what a system call is answered inside, by which rule and why
+    ExplainSyscall(explain_syscall::ExplainSyscall),
+    /// Say what decides about a path inside, and where that was said
+    Why(why::Why),
+    /// Show, check, trust, import and export policies, and save answers to them
+    #[command(subcommand)]
+    Policy(policy::Policy),
+    /// Serve the egress proxy alone, for containers that have no other way out
+    Proxy(proxy::Proxy),
+    /// Answer what running sessions ask
+    Approve(approve::Approve),
+    /// Show what running sandboxes use
+    Top(top::Top),
+    /// Show what a run tries to reach, and what becomes of it
+    Net(net::Net),
+    /// Check and read the audit log
+    #[command(subcommand)]
+    Audit(audit::Audit),
+    /// Say whether a path stays below a directory and reaches nothing that is denied
+    CheckPath(check_path::CheckPath),
+    /// Print the completion script of a shell
+    Completions(complete::Completions),
+    /// Show a manual page
+    Man(manual::Man),
+    /// The words that fit next, for the completion scripts
+    #[command(hide = true)]
+    Complete(complete::Complete),
+    /// Write manual pages
+    #[command(subcommand, hide = true)]
+    Generate(generate::Generate),
+}
+
+/// What came of a line that is no command.
+pub(crate) enum Rejected {
+    Usage(clap::Error),
+    /// A program was named where a command of ours belongs; the line that was probably meant.
+    ProgramForCommand {
+        word: String,
+        meant: String,
+    },
+}
+
+pub(crate) fn parse(line: &[OsString]) -> Result<Command, Rejected> {
+    let with_run = |rest: &[OsString]| {
+        let mut line: Vec<OsString> = vec!["sandbox".into(), "run".into()];
+        line.extend_from_slice(rest);
+        line
+    };
+    let first = line.get(1).map(OsString::as_os_str);
+    if first == Some(OsStr::new("--")) {
+        return parse(&with_run(&line[1..]));
+    }
+    if let Some(command) = first.and_then(OsStr::to_str).and_then(|word| alone(word, &line[1..])) {
+        return Ok(command);
+    }
+    Cli::try_parse_from(line).map(|cli| cli.command).map_err(|error| {
+        let rest = line.get(1..).unwrap_or_default();
+        match (error.kind(), first) {
+            (ErrorKind::InvalidSubcommand, Some(word)) if is_program(word) => {
+                let mut after_hyphens: Vec<OsString> = vec!["--".into()];
+                after_hyphens.extend_from_slice(rest);
+                program_for_command(word, &with_run(&after_hyphens))
+            }
+            // Options of `run`, without the word.
+            (ErrorKind::UnknownArgument, Some(word))
+                if alone("run", &with_run(rest)[1..]).is_some() =>
+            {
+                program_for_command(word, &with_run(rest))
+            }
+            _ => Rejected::Usage(error),
+        }
+    })
+}
+
+fn program_for_command(word: &OsStr, meant: &[OsString]) -> Rejected {
+    let shown: Vec<String> =
+        meant.iter().map(|word| escape::quoted(&word.to_string_lossy())).collect();
+    let word = escape::text(&word.to_string_lossy()).into_owned();
+    Rejected::ProgramForCommand { word, meant: shown.join(" ") }
+}
+
+/// The command with this name, if the line is right for it. `line` begins with the name.
+fn alone(name: &str, line: &[OsString]) -> Option<Command> {
+    Some(match name {
+        "run" => Command::Run(arguments(line)?),
+        "learn" => Command::Learn(arguments(line)?),
+        "plan" => Command::Plan(arguments(line)?),
+        "doctor" => Command::Doctor(arguments(line)?),
+        "explain-syscall" => Command::ExplainSyscall(arguments(line)?),
+        "why" => Command::Why(arguments(line)?),
+        "proxy" => Command::Proxy(arguments(line)?),
+        "approve" => Command::Approve(arguments(line)?),
+        "top" => Command::Top(arguments(line)?),
+        "net" => Command::Net(arguments(line)?),
+        "check-path" => Command::CheckPath(arguments(line)?),
+        "policy" => Command::Policy(subcommand(line)?),
+        "audit" => Command::Audit(subcommand(line)?),
+        _ => return None,
+    })
+}
+
+fn arguments<A: Args>(line: &[OsString]) -> Option<A> {
+    let definitions = A::augment_args(clap::Command::new("sandbox"));
+    let mut matches = definitions.try_get_matches_from(line).ok()?;
+    A::from_arg_matches_mut(&mut matches).ok()
+}
+
+fn subcommand<S: Subcommand>(line: &[OsString]) -> Option<S> {
+    let definitions = S::augment_subcommands(clap::Command::new("sandbox"));
+    let mut matches = definitions.try_get_matches_from(line).ok()?;
+    S::from_arg_matches_mut(&mut matches).ok()
+}
+
+/// Whether a shell would run something for this word.
+fn is_program(word: &OsStr) -> bool {
+    let is_executable = |path: &Path| {
+        path.metadata()
+            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    if word.as_encoded_bytes().contains(&b'/') {
+        return is_executable(Path::new(word));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| is_executable(&directory.join(word)))
+}
+
+#[cfg(test)]
+#[path = "line_tests.rs"]
+mod tests;

@@ -1,0 +1,91 @@
+use super::{Cli, Command, Rejected, parse};
+use clap::CommandFactory;
+use std::ffi::OsString;
+
+fn line(words: &[&str]) -> Vec<OsString> {
+    words.iter().map(OsString::from).collect()
+}
+
+fn command_of(words: &[&str]) -> Vec<OsString> {
+    match parse(&line(words)) {
+        Ok(Command::Run(run)) => run.command.command,
+        _ => panic!("{words:?} is no run"),
+    }
+}
+
+fn meant_by(words: &[&str]) -> Option<String> {
+    match parse(&line(words)) {
+        Err(Rejected::ProgramForCommand { meant, .. }) => Some(meant),
+        _ => None,
+    }
+}
+
+#[test]
+fn the_definitions_are_consistent() {
+    Cli::command().debug_assert();
+}
+
+/// Proves: LIFE-3 run
+#[test]
+fn a_command_that_looks_like_an_option_is_taken_literally() {
+    assert_eq!(command_of(&["sandbox", "run", "--", "--bind", "/"]), ["--bind", "/"]);
+    assert_eq!(command_of(&["sandbox", "run", "--", "x", "--", "--rw"]), ["x", "--", "--rw"]);
+    assert_eq!(command_of(&["sandbox", "run", "ls", "-l", "--rw"]), ["ls", "-l", "--rw"]);
+    assert_eq!(command_of(&["sandbox", "run", "--level", "1", "ls", "--level"]), ["ls", "--level"]);
+}
+
+/// Proves: LIFE-3 run
+#[test]
+fn two_hyphens_alone_run_a_command() {
+    assert_eq!(command_of(&["sandbox", "--", "ls", "-l"]), ["ls", "-l"]);
+    assert_eq!(command_of(&["sandbox", "--", "run", "--", "x"]), ["run", "--", "x"]);
+    assert!(parse(&line(&["sandbox", "--"])).is_err());
+}
+
+#[test]
+fn a_mistyped_option_is_no_command() {
+    assert!(parse(&line(&["sandbox", "run", "--levle", "1", "ls"])).is_err());
+    assert!(parse(&line(&["sandbox", "run"])).is_err());
+}
+
+/// Proves: LIFE-3 did-you-mean
+#[test]
+fn a_program_in_place_of_a_command_is_understood_and_not_run() {
+    assert_eq!(meant_by(&["sandbox", "sh", "-c", "a b"]).unwrap(), "sandbox run -- sh -c 'a b'");
+    assert_eq!(meant_by(&["sandbox", "/bin/sh"]).unwrap(), "sandbox run -- /bin/sh");
+    let options = ["sandbox", "--ro", "/data", "--", "ls"];
+    assert_eq!(meant_by(&options).unwrap(), "sandbox run --ro /data -- ls");
+    // What is near a command of ours, and no program, is a slip in that command.
+    assert_eq!(meant_by(&["sandbox", "aprove"]), None);
+    assert_eq!(meant_by(&["sandbox", "--no-such-option"]), None);
+}
+
+/// Every command is read by its own definitions, and as the whole set reads it.
+#[test]
+fn one_command_alone_is_read_as_by_all() {
+    for words in [
+        &["sandbox", "plan", "--json", "--", "true"][..],
+        &["sandbox", "audit", "show", "--json"],
+        &["sandbox", "policy", "check", "x.yaml"],
+        &["sandbox", "approve", "--yes", "3"],
+        &["sandbox", "doctor"],
+    ] {
+        let alone = super::alone(words[1], &line(&words[1..])).expect("known by its name");
+        let Ok(all) = <Cli as clap::Parser>::try_parse_from(words) else { panic!("{words:?}") };
+        assert_eq!(format!("{alone:?}"), format!("{:?}", all.command));
+    }
+    let names: Vec<String> = Cli::command()
+        .get_subcommands()
+        .filter(|command| {
+            !["completions", "man", "complete", "generate"].contains(&command.get_name())
+        })
+        .map(|command| command.get_name().to_owned())
+        .collect();
+    let source = include_str!("line.rs");
+    for name in names {
+        assert!(
+            source.contains(&format!("\"{name}\" => Command::")),
+            "{name} is built with all others"
+        );
+    }
+}

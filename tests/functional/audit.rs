@@ -229,6 +229,14 @@ fn the_records_of_one_run_can_be_shown() {
     let shown = world.sandbox(["audit", "show", session]).run();
     shown.assert_code(0);
     assert_eq!(shown.out().lines().count(), 6);
-    assert!(shown.out().lines().all(|line| line.contains(session)));
+    let short = &session[session.len() - 8..];
+    assert!(shown.out().lines().all(|line| line.contains(short)), "{}", shown.out());
+    let lines: Vec<String> = shown.out().lines().map(str::to_owned).collect();
+    assert!(lines[0].contains("  created    sh -c true, in "), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.contains("  exited     sh -c true: exit code 0 after ")));
+    assert!(!shown.out().contains('{') && !shown.out().contains('\u{1b}'), "{lines:#?}");
+    assert_eq!(world.sandbox(["audit", "show", short]).run().out(), shown.out());
+    let json = world.sandbox(["audit", "show", "--json", session]).run();
+    assert!(json.out().lines().all(|line| line.contains(session)), "{}", json.out());
     world.sandbox(["audit", "show", "no-such-run"]).run().assert_code(125);
 }

@@ -163,6 +163,11 @@ impl Command {
     pub fn of<A: AsRef<OsStr>>(argv: &[A]) -> Command {
         Command { hash: redact::hash(argv), preview: redact::preview(argv) }
     }
+
+    /// Its masked beginning.
+    pub fn preview(&self) -> &str {
+        &self.preview
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,13 +1,19 @@
 //! `sandbox audit`: is the log what was written, and what does it say.
 
+mod told;
+
 use crate::output::{self, Paint, Style};
 use clap::Subcommand;
+use jiff::tz::TimeZone;
 use palisade_record::{escape, read, verify};
 use palisade_session::{Caller, Places};
 use serde_json::json;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
+
+/// Of a session's name.
+const WHOLE_NAME: usize = 36;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Audit {
@@ -17,9 +23,10 @@ pub(crate) enum Audit {
         #[arg(long)]
         json: bool,
     },
-    /// Print the records of one run, or of all
+    /// Print the records of one run, or of all, a line each in local time
     Show {
-        /// The run's id, as in its report
+        /// The run's id, as in its report, or the beginning or the end of it
+        #[arg(value_name = "SESSION")]
         session: Option<String>,
         /// Print the records as they are in the log, one JSON object a line
         #[arg(long)]
@@ -95,25 +102,23 @@ fn show(places: &Places, session: Option<&str>, json: bool) -> anyhow::Result<Ex
         output::note("no run was recorded yet");
         return Ok(ExitCode::SUCCESS);
     }
+    let (zone, paint) = (TimeZone::system(), Paint::for_stdout());
     let mut text = String::new();
     let mut found = false;
-    for record in read(&places.audit_log(), session)? {
+    // A part of a name is compared here; a whole one is looked for where the log is read.
+    let whole = session.filter(|session| session.len() >= WHOLE_NAME);
+    let is_meant = |id: &str| session.is_none_or(|part| id.starts_with(part) || id.ends_with(part));
+    for record in read(&places.audit_log(), whole)? {
         let record = record?;
-        found = true;
-        let written = serde_json::to_value(&record.event)?;
-        if json {
-            text.push_str(&serde_json::to_string(&written)?);
-        } else {
-            let field = |name: &str| written[name].as_str().unwrap_or("-").to_owned();
-            text.push_str(&format!(
-                "{}  {}  {:<5}  {:<22}  {}",
-                field("timestamp"),
-                field("sandboxId"),
-                field("level"),
-                field("event"),
-                escape::text(&written["details"].to_string()),
-            ));
+        if !is_meant(&record.event.sandbox_id) {
+            continue;
         }
+        found = true;
+        text.push_str(&if json {
+            serde_json::to_string(&serde_json::to_value(&record.event)?)?
+        } else {
+            told::line(&record.event, &zone, paint)
+        });
         text.push('\n');
     }
     if let (Some(session), false) = (session, found) {

@@ -303,3 +303,60 @@ fn press_until(tmux: &Tmux<'_>, key: &str, shown: &str) {
         std::thread::sleep(Duration::from_millis(100));
     }
 }
+
+/// Forty at once, on the two usual sizes of a window: the list, its help, a search, and one answer to all of them.
+///
+/// Proves: TOOL-2 many, TOOL-2 terminal, GATE-4 alike
+#[test]
+fn forty_questions_are_searched_and_answered_together() {
+    for (columns, lines, least) in [(80, 24, 7), (120, 40, 20)] {
+        let world = World::new();
+        let file = |number: usize| hidden_file(&world, &format!("file-{number:02}"));
+        let files: Vec<String> = (1..=40).map(file).collect();
+        let run = waiting_run(
+            &world,
+            &["sh", "-c", "for f; do cat $f & done; wait", "sh"]
+                .into_iter()
+                .chain(files.iter().map(String::as_str))
+                .collect::<Vec<_>>(),
+        );
+        questions(&world, 40);
+        let tmux = Tmux::new(&world);
+        tmux.resize(columns, lines);
+        tmux.line("sandbox approve --no-notify");
+        let shows = |text: &str| tmux.wait_until(text, |_| tmux.visible().contains(text));
+        shows("40 questions in 1 session; 1 of 40");
+        let visible = tmux.visible();
+        let rows = visible.lines().filter(|line| line.contains("  read ")).count();
+        assert!(rows >= least, "{rows} rows:\n{visible}");
+        assert!(visible.contains("wanted by   /") && visible.contains("? help"), "{visible}");
+
+        tmux.keys(&["G"]);
+        shows("40 of 40");
+        tmux.keys(&["g"]);
+        shows("1 of 40");
+        tmux.keys(&["?"]);
+        shows("first, last question");
+        tmux.keys(&["y"]);
+        shows("40 questions in 1 session");
+        tmux.keys(&["/"]);
+        tmux.keys(&["-l", "file-4"]);
+        shows("1 with `file-4`");
+        tmux.keys(&["Escape"]);
+        shows(" of 40");
+
+        tmux.keys(&["="]);
+        shows("d 40 questions in directory ");
+        shows("p 40 questions of program ");
+        tmux.keys(&["d"]);
+        shows("one answer to all of them");
+        assert!(tmux.visible().lines().filter(|line| line.starts_with('*')).count() >= least);
+        questions(&world, 40);
+        tmux.keys(&["s"]);
+        let output = run.wait();
+        output.assert_code(0);
+        assert_eq!(output.out(), "read me\n".repeat(40), "{}", output.err());
+        tmux.keys(&["q"]);
+        tmux.expect_status(0);
+    }
+}

@@ -1,14 +1,18 @@
 //! What is on the screen and what a key means, without a terminal.
 //!
 //! A key answers the question that was looked at, or none: when the list changes under the reader's
-//! eyes, answers are not taken for a moment.
+//! eyes, answers are not taken for a moment. A key that answers several questions answers those that were counted.
 
+use super::like::{self, Group};
+use super::matching;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use palisade_ask::{Answer, Lifetime, Question, QuestionId, Scope, Store};
 use std::time::{Duration, Instant};
 
 /// Longer than it takes to see that something else is selected now.
 const SETTLING: Duration = Duration::from_millis(600);
+/// Nobody looks for more.
+const LONGEST_SOUGHT: usize = 200;
 /// How long the line below the list keeps what it says.
 const REMEMBERED: Duration = Duration::from_secs(8);
 
@@ -23,10 +27,10 @@ pub(crate) struct Row {
 }
 
 /// Which question, whatever its place in the list is.
-type Identity = (String, QuestionId);
+pub(crate) type Identity = (String, QuestionId);
 
 impl Row {
-    fn identity(&self) -> Identity {
+    pub(crate) fn identity(&self) -> Identity {
         (self.question.session.clone(), self.question.id)
     }
 }
@@ -41,6 +45,11 @@ pub(crate) enum Action {
         id: QuestionId,
         answer: Answer,
     },
+    /// The same answer to each.
+    AnswerAll {
+        questions: Vec<(String, QuestionId)>,
+        answer: Answer,
+    },
     /// Keep what was answered for the session; none if no question tells which one is meant.
     Save {
         session: Option<String>,
@@ -48,9 +57,29 @@ pub(crate) enum Action {
     },
 }
 
+/// What keys are for at the moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mode {
+    #[default]
+    List,
+    Help,
+    /// Typing what to look for.
+    Search,
+    /// Choosing what questions have in common.
+    Like,
+    /// Answering all of these.
+    Group(Group),
+}
+
 #[derive(Debug)]
 pub(crate) struct Board {
+    /// All that is open, whether it is looked for or not.
+    all: Vec<Row>,
+    /// Those that are shown.
     rows: Vec<Row>,
+    mode: Mode,
+    /// What is looked for; empty for everything.
+    sought: String,
     sessions: usize,
     selected: usize,
     /// First line of the details that is shown.
@@ -69,7 +98,10 @@ pub(crate) struct Board {
 impl Board {
     pub(crate) fn new(now: Instant) -> Self {
         Self {
+            all: Vec::new(),
             rows: Vec::new(),
+            mode: Mode::List,
+            sought: String::new(),
             sessions: 0,
             selected: 0,
             scroll: 0,
@@ -83,6 +115,29 @@ impl Board {
 
     pub(crate) fn rows(&self) -> &[Row] {
         &self.rows
+    }
+
+    /// How many are open, those that are not looked for among them.
+    pub(crate) fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(crate) fn mode(&self) -> &Mode {
+        &self.mode
+    }
+
+    pub(crate) fn sought(&self) -> &str {
+        &self.sought
+    }
+
+    /// The groups that the selected question belongs to.
+    pub(crate) fn groups(&self) -> Vec<(char, Group)> {
+        self.selected().map(|row| like::choices(row, &self.rows)).unwrap_or_default()
+    }
+
+    /// Whether a row would be answered with others.
+    pub(crate) fn is_marked(&self, row: &Row) -> bool {
+        matches!(&self.mode, Mode::Group(group) if group.members.contains(&row.identity()))
     }
 
     pub(crate) fn sessions(&self) -> usize {
@@ -119,11 +174,23 @@ impl Board {
         self.sent.retain(is_open);
         rows.retain(|row| !self.sent.contains(&row.identity()));
         let before = self.selected().map(Row::identity);
-        self.rows = rows;
+        self.all = rows;
         self.sessions = sessions;
-        let kept = before
-            .as_ref()
-            .and_then(|before| self.rows.iter().position(|row| row.identity() == *before));
+        if let Mode::Group(group) = &mut self.mode {
+            group.members.retain(|member| self.all.iter().any(|row| row.identity() == *member));
+            if group.members.is_empty() {
+                self.mode = Mode::List;
+            }
+        }
+        self.show_sought(before.as_ref(), now);
+    }
+
+    /// Shows what is looked for. The selection stays with its question, if that is shown.
+    fn show_sought(&mut self, before: Option<&Identity>, now: Instant) {
+        let is_sought = |row: &&Row| matching::is_sought(row, &self.sought);
+        self.rows = self.all.iter().filter(is_sought).cloned().collect();
+        let kept =
+            before.and_then(|before| self.rows.iter().position(|row| row.identity() == *before));
         match kept {
             Some(index) => self.selected = index,
             None => {
@@ -147,21 +214,101 @@ impl Board {
                 && matches!(key.code, KeyCode::Char('c' | 'd'));
             return if is_quit { Action::Quit } else { Action::Nothing };
         }
-        match key.code {
+        match std::mem::take(&mut self.mode) {
+            Mode::List => self.press_in_list(key.code, confirmed.as_ref(), to_save.as_ref(), now),
+            // Whatever is pressed, the list is back.
+            Mode::Help => Action::Nothing,
+            Mode::Search => self.press_in_search(key.code, now),
+            Mode::Like => self.press_in_likeness(key.code, now),
+            Mode::Group(group) => self.press_in_group(key.code, group, now),
+        }
+    }
+
+    fn press_in_list(
+        &mut self,
+        code: KeyCode,
+        confirmed: Option<&(KeyCode, Identity)>,
+        to_save: Option<&(KeyCode, Option<String>)>,
+        now: Instant,
+    ) -> Action {
+        match code {
             KeyCode::Char('q') => return Action::Quit,
+            KeyCode::Char('?') => self.mode = Mode::Help,
+            KeyCode::Char('/') => self.mode = Mode::Search,
+            KeyCode::Char('=') if !self.rows.is_empty() => self.mode = Mode::Like,
+            KeyCode::Esc if !self.sought.is_empty() => self.seek(String::new(), now),
             KeyCode::Char('j') | KeyCode::Down => self.select(self.selected + 1),
             KeyCode::Char('k') | KeyCode::Up => self.select(self.selected.saturating_sub(1)),
-            KeyCode::Home => self.select(0),
-            KeyCode::End => self.select(usize::MAX),
+            KeyCode::Char('g') | KeyCode::Home => self.select(0),
+            KeyCode::Char('G') | KeyCode::End => self.select(usize::MAX),
             KeyCode::PageDown | KeyCode::Char(' ') => self.scroll += 5,
             KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(5),
-            KeyCode::Char('w') => return self.save(key.code, Store::User, to_save.as_ref(), now),
-            KeyCode::Char('W') => {
-                return self.save(key.code, Store::Project, to_save.as_ref(), now);
-            }
-            code => return self.answer(code, confirmed.as_ref(), now),
+            KeyCode::Char('w') => return self.save(code, Store::User, to_save, now),
+            KeyCode::Char('W') => return self.save(code, Store::Project, to_save, now),
+            code => return self.answer(code, confirmed, now),
         }
         Action::Nothing
+    }
+
+    /// While something is typed no letter is an answer.
+    fn press_in_search(&mut self, code: KeyCode, now: Instant) -> Action {
+        let mut sought = self.sought.clone();
+        self.mode = Mode::Search;
+        match code {
+            KeyCode::Enter => self.mode = Mode::List,
+            KeyCode::Esc => {
+                self.mode = Mode::List;
+                sought.clear();
+            }
+            KeyCode::Backspace => {
+                sought.pop();
+            }
+            KeyCode::Down => self.select(self.selected + 1),
+            KeyCode::Up => self.select(self.selected.saturating_sub(1)),
+            KeyCode::Char(c) if sought.chars().count() < LONGEST_SOUGHT => sought.push(c),
+            _ => {}
+        }
+        if sought != self.sought {
+            self.seek(sought, now);
+        }
+        Action::Nothing
+    }
+
+    fn seek(&mut self, sought: String, now: Instant) {
+        let before = self.selected().map(Row::identity);
+        self.sought = sought;
+        self.show_sought(before.as_ref(), now);
+    }
+
+    fn press_in_likeness(&mut self, code: KeyCode, now: Instant) -> Action {
+        let Some(selected) = self.selected() else { return Action::Nothing };
+        match like::chosen(code, selected, &self.rows) {
+            Some(group) if group.members.is_empty() => {
+                self.say("secrets are answered one by one".to_owned(), now);
+            }
+            Some(group) => self.mode = Mode::Group(group),
+            None => {}
+        }
+        Action::Nothing
+    }
+
+    fn press_in_group(&mut self, code: KeyCode, group: Group, now: Instant) -> Action {
+        // A directory is offered for one question, not for many.
+        let answer = meaning(code)
+            .filter(|answer| !matches!(answer, Answer::Allow { scope: Scope::Directory, .. }));
+        let Some(answer) = answer else {
+            if code != KeyCode::Esc {
+                self.mode = Mode::Group(group);
+            }
+            return Action::Nothing;
+        };
+        let questions = group.members;
+        let before = self.selected().map(Row::identity);
+        self.sent.extend(questions.iter().cloned());
+        self.all.retain(|row| !questions.contains(&row.identity()));
+        self.show_sought(before.as_ref(), now);
+        self.settled_at = now + SETTLING;
+        Action::AnswerAll { questions, answer }
     }
 
     /// What it keeps holds for good, so it is asked for twice.
@@ -231,6 +378,7 @@ impl Board {
             return Action::Nothing;
         }
         self.sent.push(identity.clone());
+        self.all.retain(|row| row.identity() != identity);
         self.rows.remove(self.selected);
         self.selected = self.selected.min(self.rows.len().saturating_sub(1));
         self.moved();

@@ -52,7 +52,7 @@ fn each_key_has_its_answer() {
         assert_eq!(selected(&board), Some(2), "the answered one is gone");
     }
     let (mut board, now) = board(2);
-    for letter in ['Y', 'N', 'A', 'z', '1', '\n'] {
+    for letter in ['Y', 'N', 'A', 'z', '1', '\n', 'h', 'p'] {
         assert_eq!(board.press(key(letter), now), Action::Nothing, "{letter:?}");
     }
     assert_eq!(board.press(key('q'), now), Action::Quit);
@@ -178,4 +178,144 @@ fn what_was_said_goes_away() {
     board.say("allowed".to_owned(), now);
     assert_eq!(board.said(now), Some("allowed"));
     assert_eq!(board.said(now + REMEMBERED), None);
+}
+
+fn code(code: KeyCode) -> KeyEvent {
+    KeyEvent::new(code, KeyModifiers::NONE)
+}
+
+fn asked_by(id: u64, path: &str, program: &str) -> super::Row {
+    let mut asked = question(id, path);
+    asked.processes[0].executable = program.to_owned();
+    row(asked)
+}
+
+/// Five questions, of which one is a secret, and the clock when they were looked at.
+fn mixed() -> (Board, Instant) {
+    let (mut board, now) = board(0);
+    let mut secret = question(3, "/opt/sdk/key.pem");
+    secret.is_secret = true;
+    let mut host = question(5, "/");
+    let name = "api.example".to_owned();
+    host.subject = palisade_ask::Subject::Host(palisade_ask::HostSubject { host: name, port: 443 });
+    let rows = vec![
+        asked_by(1, "/opt/sdk/a", "/usr/bin/cc"),
+        asked_by(2, "/opt/sdk/deep/b", "/usr/bin/ld"),
+        row(secret),
+        asked_by(4, "/srv/data/c", "/usr/bin/cc"),
+        row(host),
+    ];
+    board.update(rows, 1, now);
+    (board, now + SETTLING)
+}
+
+fn members(action: &Action) -> Vec<u64> {
+    match action {
+        Action::AnswerAll { questions, .. } => questions.iter().map(|(_, id)| id.0).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Proves: GATE-4 alike
+#[test]
+fn questions_alike_are_counted_and_answered_together() {
+    for (key_of_kind, told, ids) in [
+        ('d', "2 questions in directory /opt/sdk; 1 secret is left out", vec![1, 2]),
+        ('p', "3 questions of program /usr/bin/cc; 1 secret is left out", vec![1, 4, 5]),
+    ] {
+        let (mut board, now) = mixed();
+        assert_eq!(board.press(key('='), now), Action::Nothing);
+        let groups = board.groups();
+        let (_, group) = groups.iter().find(|(key, _)| *key == key_of_kind).unwrap();
+        assert_eq!(group.told(), told);
+        assert_eq!(board.press(key(key_of_kind), now), Action::Nothing, "first it is shown");
+        let answered = board.press(key('s'), now);
+        assert_eq!(members(&answered), ids);
+        assert_eq!(board.count(), 5 - ids.len());
+    }
+    let (mut board, now) = mixed();
+    board.press(key('G'), now);
+    board.press(key('='), now);
+    board.press(key('h'), now);
+    let answered = board.press(key('n'), now);
+    let deny = Answer::Deny { lifetime: Lifetime::Session };
+    let host = vec![(SESSION.to_owned(), QuestionId(5))];
+    assert_eq!(answered, Action::AnswerAll { questions: host, answer: deny });
+}
+
+/// Proves: GATE-4 alike
+#[test]
+fn nothing_that_was_not_counted_is_answered() {
+    let (mut board, now) = mixed();
+    board.press(key('='), now);
+    board.press(key('d'), now);
+    let mut rows = vec![asked_by(2, "/opt/sdk/deep/b", "/usr/bin/ld")];
+    rows.push(asked_by(9, "/opt/sdk/later", "/usr/bin/cc"));
+    board.update(rows, 1, now);
+    assert_eq!(members(&board.press(key('y'), now)), [2], "1 is gone, and 9 came later");
+    // A directory is not offered for many, and Esc leaves everything as it was.
+    let (mut board, now) = mixed();
+    for pressed in ['=', 'd', 'd', 'D'] {
+        assert_eq!(board.press(key(pressed), now), Action::Nothing, "{pressed}");
+    }
+    board.press(code(KeyCode::Esc), now);
+    assert_eq!(board.press(key('y'), now), answered(1, ONCE));
+}
+
+/// Proves: TOOL-2 the-one-meant
+#[test]
+fn a_secret_is_never_answered_with_others() {
+    let (mut board, now) = board(0);
+    let secrets = [1, 2].map(|id| {
+        let mut secret = question(id, &format!("/home/eve/.ssh/{id}"));
+        secret.is_secret = true;
+        row(secret)
+    });
+    board.update(secrets.to_vec(), 1, now);
+    let now = now + SETTLING;
+    board.press(key('='), now);
+    assert_eq!(board.press(key('d'), now), Action::Nothing);
+    assert_eq!(board.said(now), Some("secrets are answered one by one"));
+    assert_eq!(board.press(key('y'), now), answered(1, ONCE), "this one alone");
+}
+
+#[test]
+fn a_search_shows_what_contains_the_text_and_answers_nothing() {
+    let (mut board, now) = mixed();
+    board.press(key('/'), now);
+    for typed in "DEEP".chars() {
+        assert_eq!(board.press(key(typed), now), Action::Nothing, "{typed} is a letter here");
+    }
+    assert_eq!((board.rows().len(), selected(&board), board.count()), (1, Some(2), 5));
+    board.press(code(KeyCode::Enter), now);
+    let later = now + SETTLING;
+    assert_eq!(board.press(key('y'), later), answered(2, ONCE));
+    assert!(board.rows().is_empty());
+    board.press(code(KeyCode::Esc), later);
+    assert_eq!(board.rows().len(), 4, "everything is back");
+    board.press(key('/'), later);
+    board.press(key('q'), later);
+    board.press(code(KeyCode::Backspace), later);
+    assert_eq!(board.rows().len(), 4, "q was a letter and is gone");
+    board.press(code(KeyCode::Esc), later);
+    assert_eq!(board.press(key('q'), later), Action::Quit);
+}
+
+#[test]
+fn g_goes_to_the_first_and_the_capital_to_the_last() {
+    let (mut board, now) = board(40);
+    board.press(key('G'), now);
+    assert_eq!(selected(&board), Some(40));
+    board.press(key('g'), now);
+    assert_eq!(selected(&board), Some(1));
+}
+
+#[test]
+fn help_is_shown_until_a_key_is_pressed_which_answers_nothing() {
+    let (mut board, now) = board(2);
+    board.press(key('?'), now);
+    assert_eq!(*board.mode(), super::Mode::Help);
+    assert_eq!(board.press(key('y'), now), Action::Nothing);
+    assert_eq!(*board.mode(), super::Mode::List);
+    assert_eq!(board.press(key('y'), now), answered(1, ONCE));
 }

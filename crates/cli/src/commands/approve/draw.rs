@@ -2,8 +2,8 @@
 //!
 //! Every text from a question is escaped here, and a secret says so in words as well as in red.
 
-use super::board::{Board, Row};
-use super::text;
+use super::board::{Board, Mode, Row};
+use super::{help, text};
 use jiff::Timestamp;
 use palisade_ask::{Process, Question, Subject};
 use palisade_record::escape;
@@ -32,6 +32,11 @@ impl Theme {
     fn secret(self) -> Style {
         self.colour(Color::Red).add_modifier(Modifier::BOLD)
     }
+
+    /// Of the colours that can be read on a light and on a dark background.
+    fn notice(self) -> Style {
+        self.colour(Color::Magenta).add_modifier(Modifier::BOLD)
+    }
 }
 
 /// The time, twice: one for what was said a moment ago, one for what people read.
@@ -47,47 +52,72 @@ pub(crate) fn draw(frame: &mut Frame<'_>, board: &mut Board, theme: Theme, now: 
         put(frame, area, 0, &Line::raw("too small"));
         return;
     }
+    if *board.mode() == Mode::Help {
+        help::lines(usize::from(area.height)).iter().enumerate().for_each(|(at, line)| {
+            put(frame, area, u16::try_from(at).unwrap_or(area.height), &Line::raw(line.as_str()));
+        });
+        return;
+    }
     let keys = keys(board, usize::from(area.width) - 2);
     let list_height = list_height(board.rows().len(), area.height, keys.len());
-    let title = title(board);
+    let title = title(board, usize::from(list_height));
     put(frame, area, 0, &Line::styled(title, Style::new().add_modifier(Modifier::BOLD)));
     draw_list(frame, below(area, 1, list_height), board, theme, now.wall);
     let footer = u16::try_from(keys.len() + 1).unwrap_or(area.height);
     let detail_top = 1 + list_height;
     let detail_height = area.height.saturating_sub(detail_top + footer);
     draw_detail(frame, below(area, detail_top, detail_height), board, theme, now.wall);
-    if let Some(said) = board.said(now.monotonic) {
+    let asked = asked(board);
+    if let Some(said) = asked.as_deref().or_else(|| board.said(now.monotonic)) {
         let said = text::middle_cut(&escape::text(said), usize::from(area.width) - 1);
-        put(frame, area, area.height - footer, &Line::styled(said, theme.colour(Color::Yellow)));
+        put(frame, area, area.height - footer, &Line::styled(said, theme.notice()));
     }
     for (at, line) in keys.into_iter().enumerate() {
-        let line = Line::styled(format!(" {line}"), theme.colour(Color::Cyan));
+        let line = Line::raw(format!(" {line}"));
         put(frame, area, area.height - footer + 1 + u16::try_from(at).unwrap_or(0), &line);
     }
 }
 
-fn title(board: &Board) -> String {
+/// What the line above the keys says while a mode waits for a key.
+fn asked(board: &Board) -> Option<String> {
+    match board.mode() {
+        Mode::List | Mode::Help => None,
+        Mode::Search => Some(format!("/{}_", board.sought())),
+        Mode::Like => Some("answer all questions that have this in common:".to_owned()),
+        Mode::Group(group) => Some(format!("{}: one answer to all of them", group.told())),
+    }
+}
+
+fn title(board: &Board, list_height: usize) -> String {
     let count = |number: usize, one: &str| match number {
         1 => format!("1 {one}"),
         number => format!("{number} {one}s"),
     };
-    match (board.sessions(), board.rows().len()) {
+    match (board.sessions(), board.count()) {
         (0, _) => " sandbox approve: nobody asks".to_owned(),
         (sessions, 0) => {
             format!(" sandbox approve: {}, no question", count(sessions, "session"))
         }
-        (sessions, questions) => format!(
-            " sandbox approve: {} in {}",
-            count(questions, "question"),
-            count(sessions, "session")
-        ),
+        (sessions, questions) => {
+            let place = match board.rows().len() {
+                rows if !board.sought().is_empty() => {
+                    format!("; {rows} with `{}`", escape::text(board.sought()))
+                }
+                rows if rows > list_height => format!("; {} of {rows}", board.selected_index() + 1),
+                _ => String::new(),
+            };
+            let (questions, sessions) = (count(questions, "question"), count(sessions, "session"));
+            format!(" sandbox approve: {questions} in {sessions}{place}")
+        }
     }
 }
 
-/// A third of what there is, so that the details of one question can be read.
+/// Half of what there is, or all but what the details of a question usually take.
 fn list_height(rows: usize, height: u16, keys: usize) -> u16 {
+    const DETAILS: u16 = 14;
     let keys = u16::try_from(keys).unwrap_or(0);
-    let most = (height.saturating_sub(keys + 2) / 3).max(2);
+    let room = height.saturating_sub(keys + 2);
+    let most = (room / 2).max(room.saturating_sub(DETAILS)).max(2);
     u16::try_from(rows).unwrap_or(most).clamp(1, most)
 }
 
@@ -103,7 +133,11 @@ fn put(frame: &mut Frame<'_>, area: Rect, y: u16, line: &Line<'_>) {
 
 fn draw_list(frame: &mut Frame<'_>, area: Rect, board: &Board, theme: Theme, now: Timestamp) {
     if board.rows().is_empty() {
-        let text = " What a `sandbox run` asks for will show up here.";
+        let text = if board.count() == 0 {
+            " What a `sandbox run` asks for will show up here."
+        } else {
+            " Nothing matches; Esc shows everything."
+        };
         put(frame, area, 0, &Line::raw(text));
         return;
     }
@@ -117,17 +151,18 @@ fn draw_list(frame: &mut Frame<'_>, area: Rect, board: &Board, theme: Theme, now
         if index == board.selected_index() {
             style = style.add_modifier(Modifier::REVERSED);
         }
-        let line = list_line(row, addresses, width, now);
+        let mark = if board.is_marked(row) { "*" } else { " " };
+        let line = list_line(row, mark, addresses, width, now);
         put(frame, area, u16::try_from(at).unwrap_or(0), &Line::styled(line, style));
     }
 }
 
-fn list_line(row: &Row, addresses: usize, width: usize, now: Timestamp) -> String {
+fn list_line(row: &Row, mark: &str, addresses: usize, width: usize, now: Timestamp) -> String {
     let (verb, what) = wanted(&row.question.subject);
     let left = left(&row.question, now).map_or_else(String::new, |left| format!("{left} "));
     let address = escape::text(&row.address);
     let secret = if row.question.is_secret { "SECRET " } else { "" };
-    let start = format!(" {address:<addresses$}  {secret}{verb:<7} ");
+    let start = format!("{mark}{address:<addresses$}  {secret}{verb:<7} ");
     let room = width.saturating_sub(text::width(&start) + text::width(&left) + 1);
     let what = text::end(&what, room);
     let gap = room.saturating_sub(text::width(&what)) + 1;
@@ -150,7 +185,7 @@ fn draw_detail(frame: &mut Frame<'_>, area: Rect, board: &mut Board, theme: Them
         let more = format!(" {hidden} more lines: space ");
         let x = width.saturating_sub(text::width(&more) + 2);
         let at = Rect { x: area.x + u16::try_from(x).unwrap_or(0), ..area }.intersection(area);
-        put(frame, at, 0, &Line::styled(more, theme.colour(Color::Yellow)));
+        put(frame, at, 0, &Line::styled(more, theme.notice()));
     }
 }
 
@@ -198,7 +233,7 @@ fn detail(row: &Row, theme: Theme, width: usize, now: Timestamp) -> Vec<Line<'st
     sheet.add("session", &escape::text(&row.command), plain);
     sheet.add("", &format!("in {}", escape::text(&row.project)), plain);
     if let Some(left) = left(question, now) {
-        sheet.add("silence", &format!("is a no in {left}"), plain);
+        sheet.add("no answer", &format!("denied automatically in {left}"), plain);
     }
     sheet.lines
 }
@@ -252,7 +287,7 @@ fn path(path: &Path) -> String {
     escape::bytes(path.as_os_str().as_bytes())
 }
 
-/// Minutes and seconds until silence is a no.
+/// Minutes and seconds until it is denied without an answer.
 fn left(question: &Question, now: Timestamp) -> Option<String> {
     let seconds = question.expires_at?.duration_since(now).as_secs().max(0);
     Some(format!("{}:{:02}", seconds / 60, seconds % 60))
@@ -260,20 +295,43 @@ fn left(question: &Question, now: Timestamp) -> Option<String> {
 
 /// The keys that mean something now.
 fn keys(board: &Board, columns: usize) -> Vec<String> {
+    let keys: Vec<String> = match board.mode() {
+        Mode::List | Mode::Help => list_keys(board).into_iter().map(str::to_owned).collect(),
+        Mode::Search => vec!["Enter keep".to_owned(), "Esc show everything".to_owned()],
+        Mode::Like => {
+            let groups = board.groups().into_iter();
+            let groups = groups.map(|(key, group)| format!("{key} {}", group.told()));
+            groups.chain(["Esc back".to_owned()]).collect()
+        }
+        Mode::Group(_) => ["y once", "s session", "a always", "n no", "x never", "Esc back"]
+            .map(str::to_owned)
+            .to_vec(),
+    };
+    let cut = keys.iter().map(|key| text::middle_cut(key, columns)).collect::<Vec<_>>();
+    text::fill(&cut, columns)
+}
+
+fn list_keys(board: &Board) -> Vec<&'static str> {
     let mut keys: Vec<&str> = Vec::new();
     if let Some(Row { question, .. }) = board.selected() {
         keys.extend(["y once", "s session", "a always"]);
         if question.offered().is_some() {
             keys.extend(["d directory, session", "D directory, always"]);
         }
-        keys.extend(["n no", "x never", "j/k move"]);
+        keys.extend(["n no", "x never"]);
+        if board.rows().len() > 1 {
+            keys.push("= all alike");
+        }
+        keys.push("j/k move");
+    }
+    if board.count() > 1 {
+        keys.push("/ search");
     }
     if board.sessions() > 0 {
         keys.push("w save");
     }
-    keys.push("q quit");
-    let keys: Vec<String> = keys.into_iter().map(str::to_owned).collect();
-    text::fill(&keys, columns)
+    keys.extend(["? help", "q quit"]);
+    keys
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ fn sixty_columns_are_enough() {
     "              └ make (4200)                                 "
     " session     make -j8 all                                   "
     "             in /home/eve/project                           "
-    " silence     is a no in 4:50                                "
+    " no answer   denied automatically in 4:50                   "
     "                                                            "
     "                                                            "
     "                                                            "
@@ -75,8 +75,8 @@ fn sixty_columns_are_enough() {
     "                                                            "
     "                                                            "
     " y once   s session   a always   d directory, session       "
-    " D directory, always   n no   x never   j/k move   w save   "
-    " q quit                                                     "
+    " D directory, always   n no   x never   = all alike         "
+    " j/k move   / search   w save   ? help   q quit             "
     "#);
     press(&mut board, KeyCode::Down);
     insta::assert_snapshot!(drawn(&mut terminal, &mut board, COLOURED), @r#"
@@ -96,16 +96,16 @@ fn sixty_columns_are_enough() {
     "              └ make (4200)                                 "
     " session     make -j8 all                                   "
     "             in /home/eve/project                           "
-    " silence     is a no in 4:50                                "
+    " no answer   denied automatically in 4:50                   "
     "                                                            "
     "                                                            "
     "                                                            "
     "                                                            "
     "                                                            "
     "                                                            "
-    "                                                            "
-    " y once   s session   a always   n no   x never   j/k move  "
-    " w save   q quit                                            "
+    " y once   s session   a always   n no   x never             "
+    " = all alike   j/k move   / search   w save   ? help        "
+    " q quit                                                     "
     "#);
 }
 
@@ -132,7 +132,7 @@ fn a_wide_terminal_shows_more() {
     " waiting     3 calls, of process 4242                                                               "
     " session     make -j8 all                                                                           "
     "             in /home/eve/project                                                                   "
-    " silence     is a no in 4:50                                                                        "
+    " no answer   denied automatically in 4:50                                                           "
     "                                                                                                    "
     "                                                                                                    "
     "                                                                                                    "
@@ -144,7 +144,7 @@ fn a_wide_terminal_shows_more() {
     "                                                                                                    "
     "                                                                                                    "
     " y once   s session   a always   d directory, session   D directory, always   n no   x never        "
-    " j/k move   w save   q quit                                                                         "
+    " = all alike   j/k move   / search   w save   ? help   q quit                                       "
     "#);
 }
 
@@ -160,7 +160,7 @@ fn nothing_to_show_is_said() {
     "                                                            "
     "                                                            "
     "                                                            "
-    " q quit                                                     "
+    " ? help   q quit                                            "
     "#);
     board.update(Vec::new(), 2, Instant::now());
     insta::assert_snapshot!(drawn(&mut terminal(60, 9), &mut board, COLOURED), @r#"
@@ -172,7 +172,7 @@ fn nothing_to_show_is_said() {
     "                                                            "
     "                                                            "
     "                                                            "
-    " w save   q quit                                            "
+    " w save   ? help   q quit                                   "
     "#);
 }
 
@@ -303,4 +303,92 @@ fn a_host_is_shown_whole_and_escaped() {
     assert!(drawn.contains("1c9e0a55:4  connect reg\\x1bistry.example:8443"), "{drawn}");
     assert!(drawn.contains("why asked   no rule names it"), "{drawn}");
     assert!(!drawn.contains("directory") && !drawn.contains("wanted by"), "{drawn}");
+}
+
+fn forty() -> Vec<Row> {
+    (1..=40).map(|id| row(question(id, &format!("/opt/sdk/include/file-{id:02}.h")))).collect()
+}
+
+/// Proves: TOOL-2 many
+#[test]
+fn of_forty_questions_more_than_six_show_at_once() {
+    for (columns, lines, most) in [(80, 24, 9), (120, 40, 22)] {
+        let screen = drawn(&mut terminal(columns, lines), &mut board(forty()), COLOURED);
+        let rows = screen.lines().filter(|line| line.contains(" read    /opt/sdk")).count();
+        assert!(rows >= most, "{rows} rows:\n{screen}");
+        assert!(screen.contains("40 questions in 1 session; 1 of 40"), "{screen}");
+        for detail in ["directory   /opt/sdk/include/**", "why asked", "wanted by   /usr/bin/cc"] {
+            assert!(screen.contains(detail), "no {detail}:\n{screen}");
+        }
+        for key in ["y once", "= all alike", "/ search", "? help", "q quit"] {
+            assert!(screen.contains(key), "no {key}:\n{screen}");
+        }
+    }
+}
+
+/// Proves: GATE-4 alike
+#[test]
+fn what_would_be_answered_together_is_marked_and_counted() {
+    let mut rows = forty();
+    rows[3].question.is_secret = true;
+    let (mut terminal, mut board) = (terminal(80, 24), board(rows));
+    press(&mut board, KeyCode::Char('='));
+    let choice = drawn(&mut terminal, &mut board, COLOURED);
+    assert!(
+        choice.contains("d 39 questions in directory /opt/sdk/include; 1 secret is left out"),
+        "{choice}"
+    );
+    assert!(choice.contains("p 39 questions of program /usr/bin/cc"), "{choice}");
+    press(&mut board, KeyCode::Char('d'));
+    let marked = drawn(&mut terminal, &mut board, COLOURED);
+    assert!(marked.contains("\"*1c9e0a55:1 ") && marked.contains("\" 1c9e0a55:4 "), "{marked}");
+    assert!(marked.contains("one answer to all of them"), "{marked}");
+    assert!(
+        marked.contains("y once   s session   a always   n no   x never   Esc back"),
+        "{marked}"
+    );
+}
+
+#[test]
+fn a_search_says_what_it_looks_for_and_how_much_it_found() {
+    let (mut terminal, mut board) = (terminal(80, 24), board(forty()));
+    for typed in "/file-1".chars() {
+        press(&mut board, KeyCode::Char(typed));
+    }
+    let screen = drawn(&mut terminal, &mut board, COLOURED);
+    assert!(screen.contains("40 questions in 1 session; 10 with `file-1`"), "{screen}");
+    assert!(screen.contains("/file-1_"), "{screen}");
+    for typed in "zzz".chars() {
+        press(&mut board, KeyCode::Char(typed));
+    }
+    assert!(drawn(&mut terminal, &mut board, COLOURED).contains("Nothing matches; Esc"));
+}
+
+#[test]
+fn help_fits_on_the_smallest_usual_screen() {
+    let (mut terminal, mut board) = (terminal(80, 24), board(forty()));
+    press(&mut board, KeyCode::Char('?'));
+    let screen = drawn(&mut terminal, &mut board, COLOURED);
+    for part in
+        ["allow once", "first, last question", "same directory, program or host", "any key: back"]
+    {
+        assert!(screen.contains(part), "no {part}:\n{screen}");
+    }
+    assert!(!screen.contains("file-01"), "{screen}");
+}
+
+/// Yellow, cyan and white are hard to read on a light background, blue and black on a dark one.
+///
+/// Proves: TOOL-2 terminal
+#[test]
+fn colours_are_those_of_light_and_dark_terminals() {
+    let (mut terminal, mut board) = (terminal(80, 24), board(three()));
+    board.say("allowed".to_owned(), Instant::now());
+    for typed in ['j', '=', 'p'] {
+        drawn(&mut terminal, &mut board, COLOURED);
+        let cells = &terminal.backend().buffer().content;
+        let is_usual = |colour| matches!(colour, Color::Reset | Color::Red | Color::Magenta);
+        assert!(cells.iter().all(|cell| is_usual(cell.fg) && cell.bg == Color::Reset));
+        press(&mut board, KeyCode::Char(typed));
+    }
 }

@@ -6,6 +6,9 @@
 mod address;
 mod board;
 mod draw;
+mod help;
+mod like;
+mod matching;
 mod notice;
 mod once;
 mod screen;
@@ -44,7 +47,9 @@ A question is named by the last characters of its session's name and a number, a
 secret. What holds always is written to a policy file. A secret is allowed only with --secret, and \
 never by directory.
 
-In the list, keys answer the selected question, and the line at the bottom names them. w, pressed \
+In the list, keys answer the selected question, and the lines at the bottom name them; ? explains \
+them all, / looks for a word, and = answers all questions that have the directory, the program or the \
+host in common, after it has said how many there are. w, pressed \
 twice, saves what was answered for the session as rules of yours, W as rules of the project; \
 `sandbox policy save` does the same when the session is over.
 

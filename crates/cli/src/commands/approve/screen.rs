@@ -117,6 +117,14 @@ impl<'a> Screen<'a> {
             self.board.say(error.to_string(), now);
             self.board.take_back(session);
         }
+        if let Action::AnswerAll { questions, answer } = &action {
+            for (session, id) in questions {
+                if let Err(error) = self.sessions.answer(session, *id, *answer) {
+                    self.board.say(error.to_string(), now);
+                    self.board.take_back(session);
+                }
+            }
+        }
         if let Action::Save { session, store } = &action {
             self.save(session.as_deref(), *store, now);
         }

@@ -1,0 +1,30 @@
+//! What each key does, on one screen of 24 lines.
+
+const KEYS: [(&str, &str); 17] = [
+    ("y", "allow once: for the calls that wait now"),
+    ("s", "allow until the session ends"),
+    ("a", "allow always: a rule in your policy"),
+    ("d, D", "allow the directory that is offered: for the session, always"),
+    ("n", "deny until the session ends"),
+    ("x", "deny always: a rule in your policy"),
+    ("=", "answer all like this: same directory, program or host"),
+    ("", ""),
+    ("j, k, arrows", "move"),
+    ("g, G", "first, last question"),
+    ("space, PgUp", "scroll the details"),
+    ("/", "search: only what contains the text; Esc shows everything"),
+    ("", ""),
+    ("w, W", "save the answers as your rules, as the project's; press twice"),
+    ("q, Ctrl-C", "quit; questions stay open"),
+    ("", ""),
+    ("", "A question without an answer is denied when its time is over."),
+];
+
+pub(crate) fn lines(height: usize) -> Vec<String> {
+    let keys = KEYS.iter().map(|(key, text)| format!(" {key:<13} {text}").trim_end().to_owned());
+    let mut lines: Vec<String> =
+        [" sandbox approve: keys".to_owned(), String::new()].into_iter().chain(keys).collect();
+    lines.truncate(height.saturating_sub(1));
+    lines.push(" any key: back".to_owned());
+    lines
+}

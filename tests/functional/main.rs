@@ -7,6 +7,7 @@
     reason = "helpers of a test fail it"
 )]
 
+mod agent_preset;
 mod approve;
 mod approve_support;
 mod audit;

@@ -2,6 +2,7 @@
 //!
 //! No thread is ever started here: the launcher forks, and needs to be alone in its process.
 
+mod agent;
 mod args;
 mod closing;
 mod commands;

@@ -4,6 +4,7 @@
 //! [`facts::HostTree`]. Nothing is decided after this: `launch` carries out what stands here.
 #![forbid(unsafe_code)]
 
+pub mod agents;
 mod aliases;
 mod build;
 mod compose;

@@ -31,6 +31,7 @@ const PRESETS: &[Preset] = shipped![
     "edit",
     "web_fetch",
     "cargo-runner",
+    "agent",
     "minimal",
     "strict",
 ];

@@ -49,5 +49,6 @@ pub use asking::{AskIn, AskOptions, Chord};
 pub use caller::Caller;
 pub use ending::Ending;
 pub use error::SessionError;
+pub use palisade_plan::agents;
 pub use places::Places;
 pub use trust::TrustStore;

@@ -1,5 +1,6 @@
 //! `sandbox plan`: what `run` would do with the same options, in ten lines, whole, or as JSON.
 
+use crate::agent::{self, Purpose};
 use crate::args::{CommandArgs, PolicyArgs};
 use crate::output;
 use crate::request::policy_request;
@@ -31,8 +32,16 @@ impl Plan {
         let policy = policy_request(&caller, &self.policy)?;
         let request =
             RunRequest { command: self.command.command, policy, asking: AskOptions::default() };
+        let mut command = self.command.command;
+        let agent = agent::apply(&self.policy, &mut command, &caller.facts.env, Purpose::Look)?;
+        let typed = agent.as_ref().map_or(&self.policy, |agent| &agent.policy);
+        let policy = policy_request(&caller, typed)?;
+        let request = RunRequest { command, policy };
         caller.facts.canary = Some(caller.places.canary());
         let planned = plan(&caller, &request, &new_session_id())?;
+        if let Some(agent) = &agent {
+            output::note(&agent.told);
+        }
         for note in &planned.policy.notes {
             output::note(&note.to_string());
         }

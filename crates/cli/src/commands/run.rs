@@ -2,6 +2,7 @@
 //!
 //! Standard output belongs to the command alone; whatever we say goes to standard error.
 
+use crate::agent::{self, Purpose};
 use crate::args::{CommandArgs, PolicyArgs, ReportArgs};
 use crate::closing;
 use crate::early;
@@ -58,11 +59,13 @@ pub(crate) fn perform(
     caller: Caller,
     policy: &PolicyArgs,
     report: ReportArgs,
-    command: Vec<OsString>,
+    mut command: Vec<OsString>,
 ) -> anyhow::Result<Done> {
     #[cfg(feature = "layers-off")]
     warn_of_test_build();
-    let mut policy = request::policy_request(&caller, policy)?;
+    let agent = agent::apply(policy, &mut command, &caller.facts.env, Purpose::Run)?;
+    let typed = agent.as_ref().map_or(policy, |agent| &agent.policy);
+    let mut policy = request::policy_request(&caller, typed)?;
     let told = report.or(environment::options(&caller.facts.env)?);
     if !told.quiet && !told.json {
         early::ask(&caller, &mut policy, &command);
@@ -75,6 +78,7 @@ pub(crate) fn perform(
             output::note(note);
         }
     };
+    agent.iter().for_each(|agent| tell(&agent.told));
     let cwd = caller.facts.cwd.clone();
     let finished = run(caller, &request, &mut tell);
     closing::words(&finished.report, &cwd).iter().for_each(|line| tell(line));

@@ -81,6 +81,13 @@ pub(crate) fn root_of(facts: &HostFacts, host: &Host<'_>) -> PathBuf {
     locate(facts, host).root
 }
 
+/// Whether a run that is started in a directory, or below it, may find its project around it.
+pub(crate) fn is_in_project(dir: &Path, host: &Host<'_>) -> bool {
+    let upwards =
+        dir.ancestors().take_while(|dir| Some(*dir) != host.home() && *dir != Path::new("/"));
+    upwards.into_iter().any(|dir| is_git_root(dir, host) || marker_in(dir, host).is_some())
+}
+
 fn marker_in(dir: &Path, host: &Host<'_>) -> Option<&'static str> {
     lists::MARKERS
         .iter()

@@ -40,11 +40,8 @@ pub fn could_be_written(
     if ways.is_empty() {
         return false;
     }
-    let is_in_repository = |way: &PathBuf| {
-        let parent = way.parent().unwrap_or(way);
-        host.kind(&project::root_of(parent, &host).join(".git")).is_some()
-    };
-    ways.iter().any(is_in_repository) || {
+    let is_in_project = |way: &PathBuf| project::is_in_project(way.parent().unwrap_or(way), &host);
+    ways.iter().any(is_in_project) || {
         let places = places(read_write_paths, facts, &host);
         ways.iter().any(|way| places.iter().any(|place| way.starts_with(place)))
     }

@@ -29,14 +29,11 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let mut caller = Caller::here()?;
-        let policy = policy_request(&caller, &self.policy)?;
-        let request =
-            RunRequest { command: self.command.command, policy, asking: AskOptions::default() };
         let mut command = self.command.command;
         let agent = agent::apply(&self.policy, &mut command, &caller.facts.env, Purpose::Look)?;
         let typed = agent.as_ref().map_or(&self.policy, |agent| &agent.policy);
         let policy = policy_request(&caller, typed)?;
-        let request = RunRequest { command, policy };
+        let request = RunRequest { command, policy, asking: AskOptions::default() };
         caller.facts.canary = Some(caller.places.canary());
         let planned = plan(&caller, &request, &new_session_id())?;
         if let Some(agent) = &agent {

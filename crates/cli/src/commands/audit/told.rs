@@ -119,6 +119,12 @@ fn told(kind: &Kind) -> (&'static str, String) {
             let why = why.map_or(String::new(), |why| format!(": {why}"));
             ("name", format!("{} {}, {}{why}", queried.name, queried.record, queried.answer))
         }
+        Kind::EventsSummed(sum) => {
+            let last =
+                sum.last_path.as_deref().map_or(String::new(), |path| format!(", last {path}"));
+            let (decision, count, what) = (decided(sum.decision), sum.count, &sum.what);
+            ("summed", format!("{decision} {count} more of {what}{last}"))
+        }
         Kind::HostDecided(host) => {
             let place = place(&host.host, host.port, 1);
             let (lifetime, source) = (&host.lifetime, &host.source);

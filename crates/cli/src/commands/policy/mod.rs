@@ -2,8 +2,8 @@
 
 pub(crate) mod changes;
 mod check;
-mod rules;
 mod init;
+mod rules;
 mod save;
 mod transfer;
 mod trust;

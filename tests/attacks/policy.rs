@@ -257,7 +257,7 @@ fn r06_the_policy_of_the_run_can_not_be_written_wherever_it_lies() {
             "put another directory in its place",
             "mv conf aside; mkdir conf; echo other > conf/real.yaml; ln -s real.yaml conf/second.yaml",
         ),
-        ("write it by a second name", "ln conf/real.yaml again; echo other > again"),
+        ("write it by a second name", "ln conf/real.yaml conf/again; echo other > conf/again"),
     ];
     for (name, script) in ways {
         Attack::new("R06", format!("the policy of the run, in the project: {name}"))
@@ -313,8 +313,8 @@ fn r06_the_users_policy_behind_a_link_into_the_project_can_not_be_written() {
 }
 
 /// Whole: what an earlier command wrote, and somebody names for the next one.
-const PLANTED: &str = "isolationLevel: LEVEL_0\napprovals: [{what: no-isolation, reason: planted}]\n\
-                       filesystem: {readWritePaths: [~/private]}\n";
+const PLANTED: &str =
+    "isolationLevel: LEVEL_0\napprovals: [{what: no-isolation, reason: planted}]\n";
 
 /// Proves: POL-4 writable-file
 #[test]
@@ -344,7 +344,7 @@ fn r06_a_policy_that_a_command_planted_gives_nothing() {
     assert_eq!(fs::read_to_string(world.project().join("made.yaml")).unwrap(), PLANTED);
     let output = world.sandbox_run(["--policy", "made.yaml"], ["sh", "-c", script]).run();
     assert_eq!(fs::read_to_string(&private).unwrap(), "untouched", "{}", output.err());
-    for told in ["isolationLevel", "readWritePaths", "approvals", "sandbox policy trust"] {
+    for told in ["isolationLevel", "can not approve", "sandbox policy trust"] {
         assert!(output.err().contains(told), "{told}: {}", output.err());
     }
     shown.held();

@@ -35,7 +35,7 @@ const LEAST: [(&str, u64); 22] = [
     ("resources.cpus", 100),
     ("resources.timeout", 1_000),
     ("resources.maxOutputSize", 64 << 10),
-    ("syscalls.maxBlocked", 10),
+    ("syscalls.maxBlocked", 1),
     ("resources.maxSwap", 0),
 ];
 

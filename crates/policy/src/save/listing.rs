@@ -157,7 +157,11 @@ fn cuts(
     let Shape::List { style, items } = &list.value.shape else { return None };
     let item = items.get(index)?;
     if items.len() == 1 {
-        let cuts = [of_entry(text, &section.value, list), of_entry(text, top, section)];
+        let mut cuts = [of_entry(text, &section.value, list), of_entry(text, top, section)];
+        // A section with nothing in it says nothing.
+        if matches!(&section.value.shape, Shape::Map { entries, .. } if entries.len() == 1) {
+            cuts.reverse();
+        }
         return Some(cuts.into_iter().flatten().collect());
     }
     let cut = match (style, index) {

@@ -41,6 +41,11 @@ fn everything_is_as_it_was_on_both_screens() {
     ] {
         for then in [&b""[..], b"more", b"\r\n\r\n\r\n\r\n\r\n\r\nmore\x1b[0m", b"\x1b[?1049lback"]
         {
+            // Of a screen that was never entered, this takes back the cursor that the terminal keeps for the question.
+            if then.starts_with(b"\x1b[?1049l") && !first.windows(8).any(|it| it == b"\x1b[?1049h")
+            {
+                continue;
+            }
             let (with, without) = both(first, then);
             assert_eq!(with, without, "{:?} {:?}", first.escape_ascii(), then.escape_ascii());
         }

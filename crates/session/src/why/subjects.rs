@@ -197,7 +197,7 @@ pub fn host(caller: &Caller, request: &PolicyRequest, text: &str) -> Result<Answ
                     if set_by.is_empty() {
                         set_by = said_by(&policy, "network.allowedFor", |_| true);
                     }
-                    let because = format!("allowed by the entry `{rule}`");
+                    let because = format!("the list has `{rule}`");
                     Answer::new(subject, Decision::Allowed, because).by(set_by)
                 }
                 Verdict::Denied { rule, reason }

@@ -108,38 +108,25 @@ import socket, ssl, sys
 own = sys.argv[1].encode()
 host = "heedless.example"
 secure = ssl._create_unverified_context()
-def open():
-    return secure.wrap_socket(socket.create_connection((host, 443), 5), server_hostname=host)
-def read(stream):
+stream = secure.wrap_socket(socket.create_connection((host, 443), 5), server_hostname=host)
+def read():
     answer = b""
-    while not answer.endswith(b"
-"):
-        more = stream.recv(4096)
-        if not more:
-            break
-        answer += more
+    try:
+        while not answer.endswith(b"\n") and (more := stream.recv(4096)):
+            answer += more
+    except OSError as error:
+        print(error)
     return answer.decode()
-hidden = b"POST /echo HTTP/1.1
-Host: web.example
-Content-Length: 80
-
-"
-asked = b"GET / HTTP/1.1
-host: heedless.example
-" + own + b"
-"
-stream = open()
-stream.sendall(b"POST / HTTP/1.1
-Host: heedless.example
-Content-Length: %d
-
-" % len(hidden) + hidden)
-print(read(stream))
+hidden = b"POST /echo HTTP/1.1\r\nHost: web.example\r\nContent-Length: 80\r\n\r\n"
+asked = b"GET / HTTP/1.1\r\nhost: heedless.example\r\n" + own + b"\r\n"
+head = b"POST / HTTP/1.1\r\nHost: heedless.example\r\nContent-Length: %d\r\n\r\n"
+stream.sendall(head % len(hidden) + hidden)
+print(read())
 try:
     stream.sendall(asked)
-    print(read(stream))
 except OSError as error:
     print(error)
+print(read())
 "#;
 
 /// Proves: NET-4 bodies-end-it, NET-5 credentials

@@ -27,7 +27,7 @@ fn nobody_is_asked_where_nobody_is_to_be() {
     let command = copies(&world);
     let tmux = Tmux::new(&world);
     tmux.line(&format!("sandbox run --ask-in none -- {command}"));
-    tmux.wait_for("Permission denied");
+    tmux.wait_for("No such file or directory");
     tmux.expect_status(1);
     assert!(!tmux.screen().contains("wants to"), "{}", tmux.screen());
 }

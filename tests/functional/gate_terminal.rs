@@ -187,7 +187,8 @@ fn an_editor_is_asked_over_and_looks_the_same_afterwards() {
         tmux.keys(&["C-g"]);
         tmux.wait_until("the question", |_| tmux.visible().contains("y once"));
         think();
-        tmux.keys(&["y"]);
+        // An editor looks at a file more than once.
+        tmux.keys(&["s"]);
         tmux.wait_until("the text", |_| tmux.visible().contains("content of wanted"));
         tmux.wait_until("the old title", |_| !tmux.title().contains("palisade"));
         tmux.line(":wq");

@@ -141,17 +141,19 @@ fn what_was_written_is_told_at_the_end_with_the_option_that_keeps_it() {
 fn directories_beside_granted_ones_can_be_made_and_vanish() {
     let world = World::new();
     world.write("home/.local/share/uv/tool", "");
+    world.write("home/.local/share/mise/tool", "");
     world.write("home/.gem/credentials", "token");
     world.write("home/.gem/ruby/x", "x\n");
     world.write("home/.npm/_cacache/x", "");
     world.write("home/.npm/_npx/old", "");
     let script = "set -e; mkdir -p ~/.local/share/pipx/venvs ~/.npm/_npx/new ~/.gem/made; \
                   echo x > ~/.gem/made/x; cat ~/.gem/ruby/x; ls ~/.npm/_npx; \
-                  ! echo y > ~/.gem/ruby/x; ! mkdir ~/.local/share/uv/x";
+                  mkdir ~/.local/share/uv/x; \
+                  ! echo y > ~/.gem/ruby/x; ! mkdir ~/.local/share/mise/x";
     let output = inside(&world, &[], script);
     output.assert_code(0);
     assert_eq!(output.out(), "x\nnew\n", "{}", output.err());
-    for gone in [".local/share/pipx", ".gem/made", ".npm/_npx/new"] {
+    for gone in [".local/share/pipx", ".local/share/uv/x", ".gem/made", ".npm/_npx/new"] {
         assert!(!world.home().join(gone).exists(), "{gone}");
     }
 }

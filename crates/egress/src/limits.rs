@@ -43,6 +43,9 @@ impl Limits {
 /// What a connection was made to, in words: those that wait for the same one are in one queue.
 pub(crate) type Destination = (String, u16);
 
+/// Fewer places than this are not divided: half of them would be too few for anybody.
+const FEWEST_SHARED: usize = 8;
+
 /// Who connects to a proxy that runs alone: an address, or a network of IPv6 of which one client has all addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Client(IpAddr);
@@ -180,7 +183,7 @@ impl Load {
         let held = self.held.borrow();
         let own = held.get(&client).copied().unwrap_or(0);
         let others = held.values().sum::<usize>().saturating_sub(own);
-        bounded && own >= (most.saturating_sub(others) / 2).max(1)
+        bounded && most >= FEWEST_SHARED && own >= (most.saturating_sub(others) / 2).max(1)
     }
 
     /// The one that waited longest of this queue makes room. Whether there was one.

@@ -201,6 +201,9 @@ fn no_client_takes_the_places_of_all_others() {
         held.remove(0).abort();
         yield_now().await;
         assert!(served_for(&load, "192.0.2.9").await.is_some(), "who left makes room");
+        let few = self::load(2);
+        let one = [served_for(&few, "192.0.2.1").await, served_for(&few, "192.0.2.1").await];
+        assert!(one.iter().all(Option::is_some), "too few to be divided");
     });
 }
 

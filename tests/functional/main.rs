@@ -71,6 +71,7 @@ mod overlay;
 mod own_root;
 mod pipes;
 mod policy;
+mod policy_trust;
 mod private_home;
 mod processes;
 mod programs;

@@ -1,7 +1,7 @@
 //! Against the audit log: a flood of events that should leave no room for the one that matters.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use palisade_testkit::{Attack, World};
@@ -44,8 +44,8 @@ fn wanted(world: &World) -> PathBuf {
     world.outside().join("wanted/file")
 }
 
-fn text(path: PathBuf) -> String {
-    path.to_str().unwrap().to_owned()
+fn text(path: impl AsRef<Path>) -> String {
+    path.as_ref().to_str().unwrap().to_owned()
 }
 
 fn attack(name: &'static str) -> Attack {

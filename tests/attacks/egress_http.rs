@@ -109,14 +109,20 @@ own = sys.argv[1].encode()
 host = "heedless.example"
 secure = ssl._create_unverified_context()
 stream = secure.wrap_socket(socket.create_connection((host, 443), 5), server_hostname=host)
+answers = stream.makefile("rb")
 def read():
-    answer = b""
+    lines, length = [], 0
     try:
-        while not answer.endswith(b"\n") and (more := stream.recv(4096)):
-            answer += more
+        for line in answers:
+            lines.append(line)
+            if line.lower().startswith(b"content-length:"):
+                length = int(line.split(b":")[1])
+            if line == b"\r\n":
+                lines.append(answers.read(length))
+                break
     except OSError as error:
         print(error)
-    return answer.decode()
+    return b"".join(lines).decode()
 hidden = b"POST /echo HTTP/1.1\r\nHost: web.example\r\nContent-Length: 80\r\n\r\n"
 asked = b"GET / HTTP/1.1\r\nhost: heedless.example\r\n" + own + b"\r\n"
 head = b"POST / HTTP/1.1\r\nHost: heedless.example\r\nContent-Length: %d\r\n\r\n"

@@ -166,11 +166,11 @@ fn an_editor_is_asked_over_and_looks_the_same_afterwards() {
         let tmux = Tmux::new(&world);
         tmux.resize(columns, rows);
         world.write_in_project("notes.txt", "first line\nsecond line\n");
-        tmux.line(
-            "sandbox run -- vim -N -u NONE -i NONE -n -c 'syntax on' -c 'set mouse=a' notes.txt",
-        );
+        // A long line typed in the editor would make it scroll.
+        world.write_in_project("settings.vim", format!("syntax on\nset mouse=a\nlet f='{file}'\n"));
+        tmux.line("sandbox run -- vim -N -u settings.vim -i NONE -n notes.txt");
         tmux.wait_until("the text", |_| tmux.visible().starts_with("first line\nsecond line\n~"));
-        tmux.line(&format!(":r {file}"));
+        tmux.line(":exe 'r '.f");
         tmux.wait_until("the question", |_| tmux.visible().contains("y once"));
         assert!(tmux.visible().starts_with("first line\nsecond line\n~"), "{}", tmux.visible());
         // What is below it, and back.

@@ -193,7 +193,7 @@ fn a_named_file_in_the_project_only_tightens_until_its_content_is_trusted() {
     let granted = |loaded: &super::Loaded| loaded.merged.policy.filesystem.read_write_paths.clone();
     let loaded = load(&corner.caller, &request).unwrap();
     assert!(granted(&loaded).is_empty());
-    assert_eq!(loaded.read_from, [path.clone()]);
+    assert_eq!(loaded.read_from, std::slice::from_ref(&path));
     assert!(loaded.notes.iter().any(|note| note.to_string().contains("policy trust")));
 
     let mut store = TrustStore::default();

@@ -65,6 +65,12 @@ impl Request {
         }
     }
 
+    /// How long a body is that was not read.
+    pub(crate) fn unread(&self) -> u64 {
+        let length = self.header("content-length").and_then(|text| text.parse::<u64>().ok());
+        length.map_or(0, |length| length.saturating_sub(self.body.len() as u64))
+    }
+
     pub(crate) fn ends_connection(&self) -> bool {
         self.line.ends_with("HTTP/1.0")
             || self.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"))

@@ -108,6 +108,9 @@ fn requests(
         pages::answer(&site.directory, &request, local, stream.get_mut())?;
         stream.get_mut().flush()?;
         if request.ends_connection() {
+            // A socket that is closed with bytes unread resets the connection, and the answer may be lost with it.
+            let unread = request.unread();
+            io::copy(&mut stream.by_ref().take(unread), &mut io::sink())?;
             return Ok(());
         }
     }

@@ -23,7 +23,10 @@ async fn waiting(load: &Rc<Load>, name: &str) -> JoinHandle<Option<()>> {
 
 /// A connection that is served for ever.
 async fn served(load: &Rc<Load>) -> JoinHandle<Option<()>> {
-    let seat = load.seat(to("a.example")).unwrap();
+    serve(load, load.seat(to("a.example")).unwrap()).await
+}
+
+async fn serve(load: &Rc<Load>, seat: Rc<Seat>) -> JoinHandle<Option<()>> {
     let load = Rc::clone(load);
     let serving = async move {
         let _permit = load.enter().unwrap();
@@ -169,14 +172,7 @@ fn the_one_that_came_first_makes_way_first_whatever_it_did_meanwhile() {
 async fn served_for(load: &Rc<Load>, client: &str) -> Option<JoinHandle<Option<()>>> {
     let address = client.parse().unwrap();
     let seat = load.seat_of((client.to_owned(), 0), Some(Client::of(address)))?;
-    let load = Rc::clone(load);
-    let serving = async move {
-        let _permit = load.enter().unwrap();
-        pending::<()>().await;
-    };
-    let handle = spawn_local(seat.hold(serving));
-    yield_now().await;
-    Some(handle)
+    Some(serve(load, seat).await)
 }
 
 /// Proves: NET-10 shares

@@ -171,6 +171,12 @@ impl Client {
         self.obeyed(json!({"type": "cmd.approve", "id": question["id"], "scope": "dir"}));
     }
 
+    /// The directory with its programs, or a private copy.
+    #[track_caller]
+    pub(crate) fn allow_as(&mut self, question: &Value, scope: &str) {
+        self.obeyed(json!({"type": "cmd.approve", "id": question["id"], "scope": scope}));
+    }
+
     #[track_caller]
     pub(crate) fn deny(&mut self, question: &Value, lifetime: &str) {
         self.obeyed(json!({"type": "cmd.deny", "id": question["id"], "lifetime": lifetime}));

@@ -174,6 +174,10 @@ fn a_granted_file_can_not_be_reopened_for_writing() {
         let mut client = Client::connect(&world);
         let question = client.question_about(&file);
         client.allow(&question, lifetime);
+        // By its path it is asked about again.
+        let writing = client.question();
+        assert_eq!(writing["access"], "write");
+        client.deny(&writing, "once");
         let output = run.wait();
         output.assert_code(0);
         let said = output.out();
@@ -203,6 +207,10 @@ fn nothing_but_the_directory_is_seen_of_its_surroundings() {
     let question = client.question_about(&file);
     client.allow_directory(&question);
     let question = client.question_about(&beside);
+    client.deny(&question, "once");
+    // A directory that may be read may not be written.
+    let question = client.question_about(&given);
+    assert_eq!(question["act"], "create");
     client.deny(&question, "once");
     let output = run.wait();
     output.assert_code(2);

@@ -148,10 +148,12 @@ fn every_call_and_form_is_denied() {
     assert!(report["grantedPaths"].is_null(), "{report}");
 }
 
-/// Proves: GATE-1 writes-wait, GATE-1 deny-eacces
+/// Each asks about what it would change: the file, or the directory that something is made in.
+///
+/// Proves: GATE-1 writes-wait, GATE-1 deny-eacces, GATE-10 asks-for-writing, GATE-10 session
 #[test]
-fn every_call_that_writes_is_asked_about_and_granted_for_reading() {
-    for (answer, expected) in [(yes("session"), "EROFS"), (no("session"), "EACCES")] {
+fn every_call_that_writes_is_asked_about_and_writes_only_if_it_may() {
+    for (answer, is_allowed) in [(yes("session"), true), (no("session"), false)] {
         let cases = Cases::new();
         let listed = cases.world.bare("python3").args(["calls.py", "-", "--writing-names"]).run();
         let names: Vec<String> = listed.out().lines().map(str::to_owned).collect();
@@ -165,28 +167,46 @@ fn every_call_that_writes_is_asked_about_and_granted_for_reading() {
         let asked = Client::connect(&cases.world).answer_all(&answer);
         let output = run.wait();
         output.assert_code(0);
+        let is_moved = |name: &str| matches!(name, "rename-into" | "link-into");
         for (name, result) in results(&output) {
-            // From a mount into another, the kernel says that first; and there is still no directory to make one in.
-            let is_other = match name.as_str() {
-                "rename-into" | "link-into" => result == "EXDEV",
-                "mkdir-deep" => result == "ENOENT",
-                _ => false,
+            let expected = match name.as_str() {
+                _ if !is_allowed => Some("EACCES"),
+                // From a mount into another; and there is still no directory to make one in.
+                name if is_moved(name) => Some("EXDEV"),
+                "mkdir-deep" => Some("ENOENT"),
+                _ => None,
             };
-            assert!(result == expected || (expected == "EROFS" && is_other), "{name}: {result}");
+            match expected {
+                // Of the two, the kernel says first what it finds first.
+                Some("EXDEV") => assert!(["EXDEV", "EROFS"].contains(&result.as_str()), "{name}"),
+                Some(expected) => assert_eq!(result, expected, "{name}"),
+                None => {
+                    assert!(!["EACCES", "EROFS"].contains(&result.as_str()), "{name}: {result}")
+                }
+            }
         }
         let mut paths: Vec<&str> = asked.iter().map(|q| q["path"].as_str().unwrap()).collect();
         paths.sort_unstable();
-        let of = |name: &String| match name.as_str() {
-            "create-over" | "write" | "open-truncate" => format!("{outside}/{name}/file"),
-            _ => format!("{outside}/{name}"),
+        let is_of_file = |name: &str| matches!(name, "create-over" | "write" | "open-truncate");
+        let of = |name: &String| match is_of_file(name) {
+            true => format!("{outside}/{name}/file"),
+            false => format!("{outside}/{name}"),
         };
         let mut expected: Vec<String> = names.iter().map(of).collect();
         expected.sort_unstable();
         assert_eq!(paths, expected);
         for name in &names {
+            let is_read = is_moved(name) || name == "mkdir-deep";
+            let of_it = |question: &&Value| question["path"] == of(name).as_str();
+            let access = if is_read { "read" } else { "write" };
+            assert_eq!(asked.iter().find(of_it).unwrap()["access"], access, "{name}");
             let directory = cases.world.outside().join(name);
-            assert_eq!(fs::read_to_string(directory.join("file")).unwrap(), "as it was\n");
-            assert!(!directory.join("made").exists(), "{name}");
+            let is_truncated = is_allowed && name == "open-truncate";
+            let text = if is_truncated { "" } else { "as it was\n" };
+            assert_eq!(fs::read_to_string(directory.join("file")).unwrap(), text, "{name}");
+            let is_made = is_allowed && !is_read && !is_of_file(name);
+            let made = directory.join("made").symlink_metadata().is_ok();
+            assert_eq!(made, is_made, "{name}");
         }
     }
 }

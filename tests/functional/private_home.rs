@@ -84,19 +84,32 @@ fn a_no_is_eacces_for_every_call_and_there_is_one_question() {
     assert_eq!(output.out(), refused, "{}", output.err());
 }
 
-/// Proves: GATE-1 writes-wait
+/// Proves: GATE-1 writes-wait, GATE-10 session
 #[test]
-fn a_yes_is_for_reading_and_the_end_names_the_flag_for_writing() {
+fn a_yes_to_making_something_makes_the_directory_writable() {
     let world = world();
     let run = asking(&world, &[], &["sh", "-c", "mkdir ~/.e/x; cat ~/.e/config"]).spawn();
     let mut client = Client::connect(&world);
     let path = world.home().join(".e").to_string_lossy().into_owned();
     let question = client.question_about(&path);
+    assert_eq!(question["access"], "write");
     client.allow(&question, "session");
     let output = run.wait();
     output.assert_code(0);
     assert_eq!(output.out(), "of the host\n");
+    assert!(world.home().join(".e/x").exists());
+}
+
+/// Proves: GATE-10 asks-for-writing
+#[test]
+fn where_nobody_is_asked_a_yes_is_for_reading_and_the_end_names_the_flag_for_writing() {
+    let world = world();
+    let command = ["sh", "-c", "mkdir ~/.e/x; cat ~/.e/config"];
+    let output = world.sandbox_run(["--on-ask", "allow"], command).run();
+    output.assert_code(0);
+    assert_eq!(output.out(), "of the host\n");
     assert!(output.err().contains("Read-only file system"), "{}", output.err());
+    let path = world.home().join(".e").to_string_lossy().into_owned();
     let told = format!("{path} (allow writing with --rw {path})");
     assert!(output.err().contains(&told), "{}", output.err());
     assert!(!world.home().join(".e/x").exists());

@@ -10,9 +10,23 @@ pub enum Scope {
     /// What the question is about: a file, or a host and its port. If it is a directory: with everything below it.
     #[serde(rename = "file")]
     File,
-    /// The directory that the question offers, with everything below it.
+    /// The directory that the question offers, with everything below it, for what was asked: who may read it may not run
+    /// what lies there.
     #[serde(rename = "dir")]
     Directory,
+    /// The same, to run programs and load libraries from as well.
+    #[serde(rename = "dir-exec")]
+    DirectoryToRun,
+    /// What is to be changed stays as it is: the run gets a copy of its own, which is gone when it ends.
+    #[serde(rename = "copy")]
+    PrivateCopy,
+}
+
+impl Scope {
+    /// Whether it is about the directory that the question offers.
+    pub fn is_directory(self) -> bool {
+        matches!(self, Self::Directory | Self::DirectoryToRun)
+    }
 }
 
 /// Where an answer for good is kept.
@@ -114,6 +128,10 @@ pub enum AnswerError {
     NoDirectoryOffered(QuestionId),
     #[error("a directory is allowed for the session or always, not once (question {0})")]
     DirectoryOnce(QuestionId),
+    #[error("question {0} changes nothing that a private copy could be kept of")]
+    NothingToCopy(QuestionId),
+    #[error("a private copy lasts for the session (question {0})")]
+    CopyLasts(QuestionId),
 }
 
 impl AnswerError {
@@ -122,7 +140,10 @@ impl AnswerError {
         match self {
             Self::Unknown(_) => "unknown",
             Self::NotOpen(_) => "not_open",
-            Self::NoDirectoryOffered(_) | Self::DirectoryOnce(_) => "not_offered",
+            Self::NoDirectoryOffered(_)
+            | Self::DirectoryOnce(_)
+            | Self::NothingToCopy(_)
+            | Self::CopyLasts(_) => "not_offered",
         }
     }
 }

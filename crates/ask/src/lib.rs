@@ -20,7 +20,7 @@ mod test_support;
 pub use answer::{Answer, AnswerError, Lifetime, Scope, Source, Store};
 pub use json::to_line;
 pub use question::{
-    Access, Ancestor, FileSubject, HostSubject, NewQuestion, Now, Process, Question, QuestionId,
-    Subject,
+    Access, Act, Ancestor, FileSubject, HostSubject, NewQuestion, Now, Process, Question,
+    QuestionId, Subject,
 };
 pub use queue::{Asked, Decided, MOST_WAITING, Queue};

@@ -222,7 +222,7 @@ impl Approve {
         let scope = self.scope.unwrap_or(Scope::File);
         let default = match scope {
             Scope::File => LifetimeWord::Once,
-            Scope::Directory => LifetimeWord::Session,
+            Scope::Directory | Scope::DirectoryToRun | Scope::PrivateCopy => LifetimeWord::Session,
         };
         Ok(Answer::Allow { scope, lifetime: self.term.lifetime(default)? })
     }

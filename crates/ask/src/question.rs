@@ -48,6 +48,8 @@ pub enum Access {
     Read,
     /// And reading, without which nothing is executed.
     Execute,
+    /// And reading. Of a directory: to make, change and rename files in it.
+    Write,
 }
 
 impl fmt::Display for Access {
@@ -55,7 +57,47 @@ impl fmt::Display for Access {
         f.write_str(match self {
             Self::Read => "read",
             Self::Execute => "execute",
+            Self::Write => "write",
         })
+    }
+}
+
+/// What the call that waits would do, in a word that people read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Act {
+    /// To learn that it is there, its size, its modes.
+    See,
+    #[default]
+    Read,
+    /// To make it the working directory.
+    Enter,
+    Execute,
+    Write,
+    /// To make it in the directory that the question is about.
+    Create,
+    /// To put another file in its place.
+    Replace,
+    /// To give it another name in the directory that the question is about.
+    Rename,
+    Remove,
+}
+
+impl Act {
+    /// As in "wants to …".
+    pub fn verb(self, is_directory: bool) -> &'static str {
+        match self {
+            Self::See => "look at",
+            Self::Read if is_directory => "look into",
+            Self::Read => "read",
+            Self::Enter => "enter",
+            Self::Execute => "run",
+            Self::Write => "write",
+            Self::Create => "create",
+            Self::Replace => "replace",
+            Self::Rename => "rename",
+            Self::Remove => "remove",
+        }
     }
 }
 
@@ -97,7 +139,14 @@ pub struct FileSubject {
     pub access: Access,
     /// The system call.
     pub operation: String,
+    /// What it would do; of calls that only look, what the first one would.
+    pub act: Act,
     pub is_directory: bool,
+    /// What is to be made or renamed in the directory that `path` is; a yes for longer than once makes that directory
+    /// writable.
+    pub entry: Option<PathBuf>,
+    /// Whether a copy of the run's own can stand for what would be changed.
+    pub may_be_copied: bool,
     /// What is granted with it because it could not run without: interpreter, loader.
     pub also: Vec<PathBuf>,
     /// The directory that may be allowed instead. Never one that holds a secret.
@@ -105,9 +154,14 @@ pub struct FileSubject {
 }
 
 impl FileSubject {
+    /// What a person reads that the call is about.
+    pub fn named(&self) -> &Path {
+        self.entry.as_deref().unwrap_or(&self.path)
+    }
+
     /// Whether this may be had once `directory` is allowed, as a tree, for `access`.
     pub(crate) fn is_covered_by(&self, directory: &Path, access: Access) -> bool {
-        let has_access = self.access == Access::Read || access == Access::Execute;
+        let has_access = self.access == Access::Read || self.access == access;
         has_access
             && self.path.starts_with(directory)
             && self.also.iter().all(|needed| needed.starts_with(directory))

@@ -3,7 +3,7 @@
 //! It does nothing itself, and it is bounded: what finds no room is to be denied. What nobody answers in time is denied.
 
 use crate::answer::{Answer, AnswerError, Lifetime, Scope, Source};
-use crate::question::{FileSubject, NewQuestion, Now, Question, QuestionId, Subject};
+use crate::question::{Access, FileSubject, NewQuestion, Now, Question, QuestionId, Subject};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -177,18 +177,30 @@ impl Queue {
                 AnswerError::Unknown(id)
             });
         };
-        let Answer::Allow { scope: Scope::Directory, lifetime } = answer else {
-            return Ok(Vec::new());
+        let file = open.question.subject.file();
+        let (scope, lifetime) = match answer {
+            Answer::Allow { scope: Scope::PrivateCopy, lifetime } => {
+                return match file.is_some_and(|file| file.may_be_copied) {
+                    true if lifetime == Lifetime::Session => Ok(Vec::new()),
+                    true => Err(AnswerError::CopyLasts(id)),
+                    false => Err(AnswerError::NothingToCopy(id)),
+                };
+            }
+            Answer::Allow { scope, lifetime } if scope.is_directory() => (scope, lifetime),
+            _ => return Ok(Vec::new()),
         };
-        let (Some(file), Some(directory)) = (open.question.subject.file(), open.question.offered())
-        else {
+        let (Some(file), Some(directory)) = (file, open.question.offered()) else {
             return Err(AnswerError::NoDirectoryOffered(id));
         };
         if lifetime == Lifetime::Once {
             return Err(AnswerError::DirectoryOnce(id));
         }
+        let access = match scope {
+            Scope::DirectoryToRun => Access::Execute,
+            _ => file.access,
+        };
         let covered = self.open().filter(|other| {
-            let is_covered = |other: &FileSubject| other.is_covered_by(directory, file.access);
+            let is_covered = |other: &FileSubject| other.is_covered_by(directory, access);
             other.id != id && !other.is_secret && other.subject.file().is_some_and(is_covered)
         });
         Ok(covered.map(|other| other.id).collect())
@@ -215,6 +227,8 @@ impl Question {
                 mine.path == theirs.path
                     && mine.access == theirs.access
                     && mine.is_directory == theirs.is_directory
+                    && mine.entry == theirs.entry
+                    && (mine.access != Access::Write || mine.act == theirs.act)
                     && mine.also == theirs.also
             }
             (Subject::Host(mine), Subject::Host(theirs)) => {

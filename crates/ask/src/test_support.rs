@@ -1,6 +1,6 @@
 //! Questions to test with.
 
-use crate::{Access, Ancestor, FileSubject, HostSubject, NewQuestion, Process, Subject};
+use crate::{Access, Act, Ancestor, FileSubject, HostSubject, NewQuestion, Process, Subject};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,6 +23,9 @@ pub(crate) fn file(path: &str, directory: Option<&str>) -> FileSubject {
         access: Access::Read,
         operation: "openat".to_owned(),
         is_directory: false,
+        act: Act::Read,
+        entry: None,
+        may_be_copied: false,
         also: Vec::new(),
         directory: directory.map(PathBuf::from),
     }

@@ -34,6 +34,7 @@ pub(crate) enum Call {
     Rename { from: PathArg, to: PathArg, flags: u32 },
     Link { from: PathArg, to: PathArg, flags: u32 },
     SymbolicLink { target: u64, path: PathArg },
+    Remove { path: PathArg, flags: u32 },
     Bind { socket: i32, address: u64, length: u64 },
     Truncate { path: PathArg, length: u64 },
     ChangeMode { path: PathArg, mode: u32, flags: u32 },
@@ -44,13 +45,14 @@ pub(crate) enum Call {
 }
 
 impl Call {
-    /// Where it makes or writes something.
+    /// Where it makes, writes or removes something.
     pub(crate) fn target(self) -> Option<PathArg> {
         match self {
             Self::Open { path, .. }
             | Self::MakeDirectory { path, .. }
             | Self::MakeNode { path, .. }
             | Self::SymbolicLink { path, .. }
+            | Self::Remove { path, .. }
             | Self::Truncate { path, .. }
             | Self::ChangeMode { path, .. }
             | Self::ChangeOwner { path, .. }
@@ -72,6 +74,19 @@ impl Call {
                 flags & AtFlags::SYMLINK_NOFOLLOW.bits() == 0
             }
             Self::Truncate { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether it only makes something new: where its target is there already, it fails and changes nothing.
+    pub(crate) fn only_makes(self) -> bool {
+        const NEW: u32 = OFlags::CREATE.bits() | OFlags::EXCL.bits();
+        match self {
+            Self::Open { flags, .. } => flags & NEW == NEW,
+            Self::MakeDirectory { .. }
+            | Self::MakeNode { .. }
+            | Self::SymbolicLink { .. }
+            | Self::Link { .. } => true,
             _ => false,
         }
     }
@@ -102,6 +117,9 @@ enum Kind {
     LinkAt,
     SymbolicLink,
     SymbolicLinkAt,
+    Remove,
+    RemoveAt,
+    RemoveDirectory,
     Bind,
     Truncate,
     ChangeMode,
@@ -117,7 +135,7 @@ enum Kind {
     ExecAt,
 }
 
-const KINDS: [(&str, Kind); 27] = [
+const KINDS: [(&str, Kind); 30] = [
     ("open", Kind::Open),
     ("openat", Kind::OpenAt),
     ("creat", Kind::Create),
@@ -132,6 +150,9 @@ const KINDS: [(&str, Kind); 27] = [
     ("linkat", Kind::LinkAt),
     ("symlink", Kind::SymbolicLink),
     ("symlinkat", Kind::SymbolicLinkAt),
+    ("unlink", Kind::Remove),
+    ("unlinkat", Kind::RemoveAt),
+    ("rmdir", Kind::RemoveDirectory),
     ("bind", Kind::Bind),
     ("truncate", Kind::Truncate),
     ("chmod", Kind::ChangeMode),
@@ -181,6 +202,11 @@ impl Calls {
             Kind::LinkAt => Call::Link { from: at(0), to: at(2), flags: int(args[4]) },
             Kind::SymbolicLink => Call::SymbolicLink { target: args[0], path: here(1) },
             Kind::SymbolicLinkAt => Call::SymbolicLink { target: args[0], path: at(1) },
+            Kind::Remove => Call::Remove { path: here(0), flags: 0 },
+            Kind::RemoveAt => Call::Remove { path: at(0), flags: int(args[2]) },
+            Kind::RemoveDirectory => {
+                Call::Remove { path: here(0), flags: AtFlags::REMOVEDIR.bits() }
+            }
             Kind::Bind => {
                 let socket = int(args[0]).cast_signed();
                 Call::Bind { socket, address: args[1], length: args[2] }

@@ -140,17 +140,16 @@ impl Workshop {
             return Ok(None);
         }
         let path: PathBuf = self.map.path_of(file.as_fd())?;
-        let tree = match self.map.ground.standing(&path) {
-            Standing::In(tree) => Some(tree.to_owned()),
-            Standing::Unjudged => None,
-            Standing::Elsewhere => return Ok(None),
-        };
+        if self.map.ground.standing(&path) == Standing::Elsewhere {
+            return Ok(None);
+        }
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(None);
         };
         let Ok(parent) = openat(rustix::fs::CWD, parent, DIRECTORY, NO_MODE) else {
             return Ok(None);
         };
+        let Ok(tree) = self.map.tree_of(&path, parent.as_fd()) else { return Ok(None) };
         let name = name.to_owned();
         let place = Place { parent, name, path, tree, is_directory_meant: false };
         Ok(Some(place).filter(|place| place.is(file)))

@@ -10,6 +10,7 @@ use crate::call::{Call, PathArg};
 use crate::caller::Caller;
 use crate::executing;
 use crate::glance::{Glance, PathText};
+use crate::lent::Lent;
 use crate::message::Message;
 use crate::missing::{Grounds, Missing};
 use crate::parked::{Parked, Then, Waiting};
@@ -27,8 +28,10 @@ use palisade_sys::fdpass::recv_with_fds;
 use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::proc::{self, PollFd, PollFlags};
 use rustix::fs::AtFlags;
+use std::ffi::OsString;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::PathBuf;
 
 /// More than any reply has.
 const LONGEST_REPLY: usize = 128;
@@ -128,25 +131,63 @@ impl Gate {
     }
 
     /// A call would make this name in scaffolding of ours: whether the host has something there.
-    pub(crate) fn unseen_name(&self, place: &Place, follow: bool) -> Option<Unseen> {
+    pub(crate) fn unseen_name(&self, place: &Place, call: Call) -> Option<Unseen> {
         let missing = self.grounds.told(place.parent.as_fd(), place.name.as_bytes())?;
-        self.to_write(missing, follow)
+        self.to_write(missing, wants_of(call), call.follows_target())
+    }
+
+    /// A call failed because what it would change was granted for reading: whether it may be asked about.
+    fn unwritable(&self, place: &Place, wants: Wants) -> Option<Unseen> {
+        if !self.grounds.is_granted(place) {
+            return None;
+        }
+        // So that the directory itself is looked for, too.
+        let existing = place.directory().parent()?.as_os_str().len();
+        let path = place.path.as_os_str().as_bytes().to_vec();
+        let is_told = path.len() < crate::touch::LONGEST_PATH;
+        is_told.then_some(())?;
+        self.to_write(Missing { path, existing }, wants, false)
     }
 
     /// A call found no directory to make something in: whether the host has it.
-    pub(crate) fn unseen_parent(&mut self, caller: &Caller, path: PathArg) -> Option<Unseen> {
-        let mut call = PathCall::looking(path, true, Wants::Write);
-        if self.glance(caller, &mut call) != Glance::Missing {
+    pub(crate) fn unseen_parent(&mut self, caller: &Caller, call: Call) -> Option<Unseen> {
+        // What is removed is the link itself.
+        let follow = !matches!(call, Call::Remove { .. });
+        let mut look = PathCall::looking(call.target()?, follow, Wants::Write);
+        if self.glance(caller, &mut look) != Glance::Missing {
             return None;
         }
-        let base = || caller.directory(call.path.dir);
-        let missing = self.grounds.missing(base, self.text.bytes(), true)?;
-        self.to_write(missing, true)
+        let base = || caller.directory(look.path.dir);
+        let missing = self.grounds.missing(base, self.text.bytes(), follow)?;
+        self.to_write(missing, wants_of(call), follow)
     }
 
-    fn to_write(&self, missing: Missing, follow: bool) -> Option<Unseen> {
+    fn to_write(&self, missing: Missing, wants: Wants, follow: bool) -> Option<Unseen> {
         let is_known = self.absent.has(&missing.path, follow);
-        (!is_known).then_some(Unseen { wants: Wants::Write, missing, follow, typed: None })
+        (!is_known).then_some(Unseen { wants, missing, follow, typed: None })
+    }
+}
+
+/// Whether two names are written as names in one directory.
+fn is_in_one_directory(caller: &Caller, from: PathArg, to: PathArg) -> bool {
+    let directory = |path: PathArg| {
+        let bytes = caller.path(path.address).ok()?;
+        let name = bytes.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+        Some(bytes[..name].to_vec())
+    };
+    let (old, new) = (directory(from), directory(to));
+    let is_whole = old.as_ref().is_some_and(|old| old.starts_with(b"/"));
+    old.is_some() && old == new && (is_whole || from.dir == to.dir)
+}
+
+/// What a call wants of a name that is not there inside.
+fn wants_of(call: Call) -> Wants {
+    match call {
+        Call::Rename { flags: 0, .. } => Wants::Replace,
+        Call::Rename { .. } | Call::Link { .. } => Wants::MoveInto,
+        Call::Remove { .. } => Wants::Remove,
+        call if call.only_makes() => Wants::Make,
+        _ => Wants::Write,
     }
 }
 
@@ -172,19 +213,22 @@ impl Desk<'_> {
         caller: &Caller,
         call: Call,
     ) -> bool {
-        let (from, follow) = match call {
-            Call::Rename { from, .. } => (from, false),
-            Call::Link { from, flags, .. } => {
-                let flags = AtFlags::from_bits_retain(flags);
-                (from, flags.contains(AtFlags::SYMLINK_FOLLOW))
-            }
-            _ => return false,
-        };
         let Some(gate) = &mut self.gate else { return false };
         if gate.makes_wait(&self.teller.supervisor, notification, caller) {
             return true;
         }
-        let source = PathCall::looking(from, follow, Wants::Source);
+        let (from, follow, wants) = match call {
+            Call::Rename { from, to, .. } if is_in_one_directory(caller, from, to) => {
+                (from, false, Wants::Rename)
+            }
+            Call::Rename { from, .. } => (from, false, Wants::Source),
+            Call::Link { from, flags, .. } => {
+                let flags = AtFlags::from_bits_retain(flags);
+                (from, flags.contains(AtFlags::SYMLINK_FOLLOW), Wants::Source)
+            }
+            _ => return false,
+        };
+        let source = PathCall::looking(from, follow, wants);
         let Some(unseen) = gate.unseen(caller, source) else { return false };
         self.park(notification, caller, unseen, Then::Broker(call));
         true
@@ -200,10 +244,34 @@ impl Desk<'_> {
         done: &Done,
     ) -> bool {
         let Some(gate) = &mut self.gate else { return false };
-        let unseen = match (done, call.target()) {
-            (Done::Unseen(place), _) => gate.unseen_name(place, call.follows_target()),
-            (Done::Answer(Response::Continue | Response::Fail(Errno::NOENT)), Some(path)) => {
-                gate.unseen_parent(caller, path)
+        let unseen = match done {
+            Done::Unseen(place) => gate.unseen_name(place, call),
+            Done::Answer(Response::Continue | Response::Fail(Errno::NOENT)) => {
+                gate.unseen_parent(caller, call)
+            }
+            Done::Answer(Response::Fail(Errno::ROFS)) => {
+                let (path, wants) = match call {
+                    // Both names are on one mount, or the kernel would have said so.
+                    Call::Rename { from, .. } => (Some(from), Wants::Rename),
+                    call if call.only_makes() => (call.target(), Wants::Make),
+                    Call::Remove { .. } => (call.target(), Wants::Remove),
+                    call => (call.target(), Wants::Write),
+                };
+                let follow = call.follows_target();
+                let place = path.and_then(|path| self.workshop.place_of(caller, path, follow));
+                place.and_then(|place| gate.unwritable(&place, wants))
+            }
+            // What was granted by itself stands on a mount of its own.
+            Done::Answer(Response::Fail(Errno::BUSY)) => {
+                let wants = match call {
+                    Call::Remove { .. } => Some(Wants::Remove),
+                    Call::Rename { flags: 0, .. } => Some(Wants::Replace),
+                    _ => None,
+                };
+                wants.and_then(|wants| {
+                    let place = self.workshop.place_of(caller, call.target()?, false)?;
+                    gate.unwritable(&place, wants)
+                })
             }
             _ => None,
         };
@@ -244,6 +312,7 @@ impl Desk<'_> {
             thread: caller.thread,
             paths: (path, typed),
             follow,
+            wants,
             then,
             was_signalled: false,
         };
@@ -340,8 +409,24 @@ impl Desk<'_> {
                 let errno = Errno::from_raw_os_error(i32::from(errno));
                 self.respond(touch, Response::Fail(errno));
             }
+            Reply::Pretend { .. } => self.respond(touch, Response::Value(0)),
             Reply::File { .. } => self.give(&waiting, files),
+            Reply::WriteOnce { .. } => self.write_once(helpers, waiting, files),
         }
+    }
+
+    /// Performs the call by the descriptor that came for it. Nothing was put into the view.
+    fn write_once(&mut self, helpers: &mut Helpers, waiting: Waiting, files: Vec<OwnedFd>) {
+        let notification = waiting.notification;
+        let caller = self.caller(&notification);
+        let (Then::Broker(call), Some(caller), Some(lent)) =
+            (waiting.then, caller, files.into_iter().next())
+        else {
+            return self.respond(notification.id, Response::Fail(Errno::ACCESS));
+        };
+        let (path, wants) = (PathBuf::from(OsString::from_vec(waiting.paths.0)), waiting.wants);
+        let done = self.workshop.perform_lent(&caller, call, &Lent { file: lent, path, wants });
+        self.finish(helpers, &notification, &caller, call, done);
     }
 
     fn go_on(&mut self, helpers: &mut Helpers, notification: &Notification, then: Then) {

@@ -7,6 +7,7 @@ use palisade_sys::test_child::in_child;
 use palisade_sys::{Mode, OFlags};
 use rustix::fs::{AtFlags, CWD, accessat, open, openat, readlinkat, statat};
 use rustix::io::Errno;
+use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
@@ -146,7 +147,12 @@ fn what_is_to_be_made_is_told_with_the_directory_that_is_there() {
         });
         let told = |name: &str, existing: usize| {
             let touch = run.touch();
-            assert_eq!(touch.wants, Wants::Write, "{touch:?}");
+            let wants = match touch.call.as_str() {
+                "mkdir" | "mkdirat" => Wants::Make,
+                call if call.starts_with("rename") => Wants::MoveInto,
+                _ => Wants::Write,
+            };
+            assert_eq!(touch.wants, wants, "{touch:?}");
             assert_eq!(touch.path, stage.ours.join(name).as_os_str().as_bytes(), "{touch:?}");
             assert_eq!(touch.existing, existing, "{touch:?}");
             touch.touch
@@ -158,6 +164,42 @@ fn what_is_to_be_made_is_told_with_the_directory_that_is_there() {
         run.reply(Reply::Absent { touch: told("e/f/g", ours) });
         run.reply(refused(told("r", ours)));
         run.end();
+    });
+}
+
+/// Proves: GATE-10 once, GATE-10 guarded
+#[test]
+fn a_lent_descriptor_serves_one_call_and_names_stay_protected() {
+    in_child(|| {
+        let stage = Stage::set();
+        let options =
+            BaselineOptions { guard_writes: true, ..BaselineOptions::new(Arch::native()) };
+        let mode = Mode::from_raw_mode(0o700);
+        let lent = stage.theirs.join("lent");
+        std::fs::create_dir(&lent).unwrap();
+        std::fs::write(lent.join("old"), "content").unwrap();
+        let missing = stage.ours.join("lent");
+        let run = stage.play_under(options, || {
+            let new = OFlags::WRONLY | OFlags::CREATE;
+            rustix::fs::mkdir(missing.join("made"), mode).unwrap();
+            let file = open(missing.join("new"), new, mode).unwrap();
+            rustix::io::write(&file, b"written").unwrap();
+            assert_eq!(open(missing.join(".envrc"), new, mode).unwrap_err(), Errno::ACCESS);
+            let old = open(missing.join("old"), OFlags::WRONLY | OFlags::TRUNC, mode).unwrap();
+            rustix::io::write(&old, b"x").unwrap();
+            assert!(!missing.exists(), "it became visible");
+        });
+        let path = |at: &Path| open(at, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
+        for _ in 0..3 {
+            run.lend(run.touch().touch, path(&lent).as_fd());
+        }
+        assert!(matches!(run.next(), Some(Message::Protected(_))));
+        run.lend(run.touch().touch, path(&lent.join("old")).as_fd());
+        run.reply(Reply::Absent { touch: run.touch().touch });
+        run.end();
+        assert!(lent.join("made").is_dir() && !lent.join(".envrc").exists());
+        assert_eq!(std::fs::read_to_string(lent.join("new")).unwrap(), "written");
+        assert_eq!(std::fs::read_to_string(lent.join("old")).unwrap(), "x");
     });
 }
 
@@ -402,7 +444,7 @@ fn what_is_to_get_another_name_is_told_before_it_is_renamed_or_linked() {
         }
         // The new name as well, where the old one is there.
         let touch = run.touch();
-        assert_eq!(told(&touch), (stage.ours.join("newer").as_path(), Wants::Write, false));
+        assert_eq!(told(&touch), (stage.ours.join("newer").as_path(), Wants::MoveInto, false));
         run.reply(Reply::Absent { touch: touch.touch });
         run.end();
         assert!(stage.ours.join("newer").exists());

@@ -1,7 +1,11 @@
 //! Where calls are performed and where they are judged as well, by paths as the sandbox has them: the
 //! longest mount that a path is below decides.
 
+use crate::{DIRECTORY, NO_MODE};
 use palisade_plan::model::{Gate, Guard};
+use palisade_sys::mounts;
+use std::cell::OnceCell;
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
@@ -10,6 +14,8 @@ pub(crate) struct Ground {
     /// Where nothing of those is: every mount of the view, and whether it is scaffolding of ours. What the host has
     /// behind that may be asked about, so calls are performed there too.
     scaffolding: Vec<(PathBuf, bool)>,
+    /// The mounts of that scaffolding, as the process sees them that asks.
+    own_mounts: OnceCell<Vec<u64>>,
 }
 
 #[derive(Debug)]
@@ -48,7 +54,7 @@ impl Ground {
         }
         pieces.sort_by_key(|piece| std::cmp::Reverse(piece.top.as_os_str().len()));
         let scaffolding = gate.map(scaffolding).unwrap_or_default();
-        Self { pieces, scaffolding }
+        Self { pieces, scaffolding, own_mounts: OnceCell::new() }
     }
 
     pub(crate) fn standing(&self, path: &Path) -> Standing<'_> {
@@ -62,6 +68,25 @@ impl Ground {
             Kind::Surrounding => Standing::Unjudged,
             Kind::Island => Standing::Elsewhere,
         }
+    }
+}
+
+impl Ground {
+    /// Whether a directory where nothing of the plan is mounted belongs to something that was granted since: another mount
+    /// stands on our scaffolding there.
+    pub(crate) fn is_grant(&self, path: &Path, directory: BorrowedFd<'_>) -> bool {
+        let above = self.scaffolding.iter().find(|(top, _)| path.starts_with(top));
+        if !above.is_some_and(|(_, is_ours)| *is_ours) {
+            return false;
+        }
+        let own = self.own_mounts.get_or_init(|| {
+            let tops = self.scaffolding.iter().filter(|(_, is_ours)| *is_ours);
+            let opened = tops.filter_map(|(top, _)| {
+                rustix::fs::openat(rustix::fs::CWD, top, DIRECTORY, NO_MODE).ok()
+            });
+            opened.filter_map(|top| mounts::mount_id(top).ok()).collect()
+        });
+        mounts::mount_id(directory).is_ok_and(|mount| !own.contains(&mount))
     }
 }
 

@@ -69,13 +69,23 @@ pub(crate) struct Locks {
 
 impl Locks {
     pub(crate) fn new(locks: TreeLocks) -> Self {
-        let held = Needed { files: Vec::new(), company: Company::Shared };
-        Self { locks, held, used: Vec::new(), likely: Vec::new(), patience: LOCK_TIMEOUT }
+        Self {
+            locks,
+            held: Self::nothing(),
+            used: Vec::new(),
+            likely: Vec::new(),
+            patience: LOCK_TIMEOUT,
+        }
     }
 
     /// What a call is begun with.
     pub(crate) fn guess(&self, company: Company) -> Needed {
         Needed { files: self.likely.clone(), company }
+    }
+
+    /// What a call is begun with that is judged by nothing in a tree.
+    pub(crate) fn nothing() -> Needed {
+        Needed { files: Vec::new(), company: Company::Shared }
     }
 
     /// What has to be held to judge something in `tree`, if more than what is.

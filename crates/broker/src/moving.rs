@@ -8,6 +8,7 @@ use crate::judge::{Allowed, Coming, is_among_modules, is_git_directory, setting}
 use crate::lock::Company;
 use crate::perform::{Done, Stop, Workshop, done, nothing_is_made, ours};
 use crate::place::{Found, Place, Start};
+use crate::replacing::{Movable, stands_on_a_mount_of_its_own};
 use crate::{DIRECTORY, NO_MODE};
 use palisade_sys::{Errno, Mode, OFlags};
 use rustix::fs::{AtFlags, FileType, RenameFlags, linkat, openat, renameat_with, statat};
@@ -33,19 +34,29 @@ impl Workshop {
         // One of them elsewhere is on another mount: EXDEV, before Landlock is asked. Where there are no mounts of our
         // own, Landlock lets nothing into a tree or out of it, at any time.
         let (old, new) = (ours(old)?, ours(new)?);
+        self.rename_places(caller, &old, &new, flags)
+    }
+
+    pub(crate) fn rename_places(
+        &mut self,
+        caller: &Caller,
+        old: &Place,
+        new: &Place,
+        flags: RenameFlags,
+    ) -> Result<Done, Stop> {
         self.hold(new.tree.as_deref(), Company::Alone)?;
         self.hold(old.tree.as_deref(), Company::Alone)?;
-        would_fail(&old, &new, flags)?;
-        let allowed = self.judge_move(&old, &new)?;
+        would_fail(old, new, flags)?;
+        let allowed = self.judge_move(old, new)?;
         if flags.contains(RenameFlags::EXCHANGE) {
-            let back = self.judge_move(&new, &old)?;
+            let back = self.judge_move(new, old)?;
             if [allowed, back].contains(&Allowed::AsJudgedContent) {
-                return Err(Stop::Denied(new.path, git::config_denied()));
+                return Err(Stop::Denied(new.path.clone(), git::config_denied()));
             }
         }
         caller.confirm()?;
         if allowed == Allowed::AsJudgedContent {
-            if is_same_file(&old, &new) {
+            if is_same_file(old, new) {
                 // rename(2): two names of one file stay as they are.
                 return Ok(done());
             }
@@ -56,14 +67,19 @@ impl Workshop {
             // As the caller itself would: what it may not remove it may not rename.
             self.set_umask(Mode::empty());
             let source = (old.parent.as_fd(), old.name.as_os_str());
-            let setting = setting(&new, new.directory());
+            let setting = setting(new, new.directory());
             match git::commit_config(source, new.parent.as_fd(), &new.name, &setting) {
                 Ok(result) => result?,
-                Err(denied) => return Err(Stop::Denied(new.path, denied)),
+                Err(denied) => return Err(Stop::Denied(new.path.clone(), denied)),
             }
         } else {
-            renameat_with(&old.parent, &old.name, &new.parent, &new.name, flags)?;
-            self.note(&new, allowed);
+            match renameat_with(&old.parent, &old.name, &new.parent, &new.name, flags) {
+                Err(Errno::BUSY) if flags.is_empty() && stands_on_a_mount_of_its_own(new) => {
+                    write_over(old, new)?;
+                }
+                renamed => renamed?,
+            }
+            self.note(new, allowed);
         }
         Ok(done())
     }
@@ -171,6 +187,15 @@ impl Workshop {
         self.note(new, allowed);
         Ok(done())
     }
+}
+
+/// Gets the content over to what was granted by itself. If that was not for writing: the kernel's own answer, which is asked
+/// about.
+fn write_over(old: &Place, new: &Place) -> Result<(), Errno> {
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let target = openat(&new.parent, &new.name, flags | OFlags::CLOEXEC, NO_MODE);
+    let target = target.map_err(|_| Errno::BUSY)?;
+    Movable::open(old.duplicate()?)?.move_into(&target)
 }
 
 /// What a link is made of.

@@ -53,17 +53,28 @@ impl Workshop {
             return self.open_descriptor(caller, number, flags);
         }
         let place = ours(found)?;
+        self.open_place(caller, &place, flags, mode)
+    }
+
+    /// Opens what stands in a place, or makes it.
+    pub(crate) fn open_place(
+        &mut self,
+        caller: &Caller,
+        place: &Place,
+        flags: OFlags,
+        mode: Mode,
+    ) -> Result<Done, Stop> {
         if place.is_directory_meant {
             // So says a link that led here.
-            return Err(never_a_file(&place, flags).into());
+            return Err(never_a_file(place, flags).into());
         }
-        let allowed = match self.judged(&place, Coming::Written) {
-            Err(Stop::Denied(path, denied)) => return Err(denied_or(&place, flags, path, denied)),
+        let allowed = match self.judged(place, Coming::Written) {
+            Err(Stop::Denied(path, denied)) => return Err(denied_or(place, flags, path, denied)),
             judged => judged?,
         };
         self.take_umask(caller)?;
         if allowed == Allowed::AsJudgedContent {
-            return self.open_config(caller, &place, flags, mode);
+            return self.open_config(caller, place, flags, mode);
         }
         let is_new = flags.contains(OFlags::CREATE | OFlags::EXCL);
         // A pipe without a reader, or a file with a lease, would keep us; a new file has neither.
@@ -73,7 +84,7 @@ impl Workshop {
         let file = match openat(&place.parent, &place.name, safely, mode) {
             Ok(file) => file,
             Err(Errno::NXIO | Errno::AGAIN) if !flags.contains(OFlags::NONBLOCK) => {
-                return Ok(slow::Opening::of(&place, flags)
+                return Ok(slow::Opening::of(place, flags)
                     .map_or_else(|errno| Done::Answer(Response::Fail(errno)), Done::Later));
             }
             Err(errno) => return Err(errno.into()),
@@ -81,7 +92,7 @@ impl Workshop {
         if !waiting.is_empty() && !flags.contains(OFlags::NONBLOCK) {
             rustix::fs::fcntl_setfl(&file, flags & slow::SETTABLE)?;
         }
-        self.note(&place, allowed);
+        self.note(place, allowed);
         Ok(Done::File(file))
     }
 

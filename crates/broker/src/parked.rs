@@ -7,7 +7,7 @@ use crate::call::Call;
 use crate::message::Message;
 use crate::openat2::Reading;
 use crate::signals::Signals;
-use crate::touch::Touch;
+use crate::touch::{Touch, Wants};
 use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::{Errno, OFlags, Pid};
 use rustix::net::SendFlags;
@@ -39,6 +39,7 @@ pub(crate) struct Waiting {
     /// As it was told, and as it was typed if that was a whole path too.
     pub(crate) paths: (Vec<u8>, Option<Vec<u8>>),
     pub(crate) follow: bool,
+    pub(crate) wants: Wants,
     pub(crate) then: Then,
     /// A signal was seen that another thread may take.
     pub(crate) was_signalled: bool,

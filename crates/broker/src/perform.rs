@@ -92,11 +92,11 @@ impl From<Errno> for Stop {
 
 impl Workshop {
     pub(crate) fn perform(&mut self, caller: &Caller, call: Call) -> Done {
-        let company = match call {
-            Call::Rename { .. } => Company::Alone,
-            _ => Company::Shared,
+        let mut needed = match call {
+            Call::Rename { .. } => self.locks.guess(Company::Alone),
+            Call::Remove { .. } => Locks::nothing(),
+            _ => self.locks.guess(Company::Shared),
         };
-        let mut needed = self.locks.guess(company);
         for _ in 0..MOST_ATTEMPTS {
             match self.locks.take(needed) {
                 Ok(()) => {}
@@ -125,6 +125,7 @@ impl Workshop {
             Call::Rename { from, to, flags } => self.rename(caller, from, to, flags),
             Call::Link { from, to, flags } => self.link(caller, from, to, flags),
             Call::SymbolicLink { target, path } => self.symbolic_link(caller, target, path),
+            Call::Remove { path, flags } => self.remove(caller, path, flags),
             Call::Bind { socket, address, length } => self.bind(caller, socket, address, length),
             Call::Truncate { path, length } => self.truncate(caller, path, length),
             Call::ChangeMode { path, mode, flags } => self.change_mode(caller, path, mode, flags),
@@ -144,11 +145,20 @@ impl Workshop {
     fn make_directory(&mut self, caller: &Caller, path: PathArg, mode: u32) -> Result<Done, Stop> {
         let bytes = caller.path(path.address)?;
         let place = self.place(Start::Caller(caller, path.dir), &bytes)?;
-        let allowed = self.judged_new(&place, Coming::Directory)?;
+        self.make_directory_in(caller, &place, mode)
+    }
+
+    pub(crate) fn make_directory_in(
+        &mut self,
+        caller: &Caller,
+        place: &Place,
+        mode: u32,
+    ) -> Result<Done, Stop> {
+        let allowed = self.judged_new(place, Coming::Directory)?;
         self.take_umask(caller)?;
         caller.confirm()?;
         mkdirat(&place.parent, &place.name, Mode::from_raw_mode(mode & 0o7777))?;
-        self.note(&place, allowed);
+        self.note(place, allowed);
         Ok(done())
     }
 
@@ -203,14 +213,23 @@ impl Workshop {
         }
         let bytes = caller.path(path.address)?;
         let place = self.place(Start::Caller(caller, path.dir), &bytes)?;
+        self.symbolic_link_in(caller, &target, &place)
+    }
+
+    pub(crate) fn symbolic_link_in(
+        &mut self,
+        caller: &Caller,
+        target: &[u8],
+        place: &Place,
+    ) -> Result<Done, Stop> {
         if place.is_directory_meant {
-            return Err(nothing_is_made(&place).into());
+            return Err(nothing_is_made(place).into());
         }
-        let allowed = self.judged_new(&place, Coming::SymbolicLink)?;
-        self.may_lead(&place, &target)?;
+        let allowed = self.judged_new(place, Coming::SymbolicLink)?;
+        self.may_lead(place, target)?;
         caller.confirm()?;
-        symlinkat(OsStr::from_bytes(&target), &place.parent, &place.name)?;
-        self.note(&place, allowed);
+        symlinkat(OsStr::from_bytes(target), &place.parent, &place.name)?;
+        self.note(place, allowed);
         Ok(done())
     }
 
@@ -258,6 +277,21 @@ impl Workshop {
         }
         rustix::fs::ftruncate(&file, length)?;
         Ok(done())
+    }
+
+    /// Where a path leads, if that is where calls are performed.
+    pub(crate) fn place_of(&self, caller: &Caller, path: PathArg, follow: bool) -> Option<Place> {
+        let bytes = caller.path(path.address).ok()?;
+        let start = Start::Caller(caller, path.dir);
+        let found = if follow {
+            self.map.locate_target(start, &bytes)
+        } else {
+            self.map.locate(start, &bytes)
+        };
+        match found {
+            Ok(Found::Ours(place)) => Some(place),
+            _ => None,
+        }
     }
 
     pub(crate) fn place(&self, start: Start<'_>, path: &[u8]) -> Result<Place, Stop> {

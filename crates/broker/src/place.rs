@@ -25,6 +25,8 @@ use std::path::{Path, PathBuf};
 
 /// As many as the kernel follows.
 const MOST_LINKS: usize = 40;
+/// The tree that everything granted while a run goes on is judged in: names count from the root on.
+pub(crate) const GRANTS: &str = "/";
 /// `PROC_SUPER_MAGIC`.
 const PROC: i64 = 0x9fa0;
 
@@ -53,6 +55,10 @@ pub(crate) enum Found {
     /// and Landlock grants or refuses all of it by its place alone, so no thread can change the answer.
     Elsewhere,
 }
+
+/// Where nothing is brokered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Elsewhere;
 
 /// Where a relative path starts: asked for only if the path is one.
 #[derive(Clone, Copy, Debug)]
@@ -102,13 +108,26 @@ impl Map {
         };
         let mut path = self.path_of_directory(parent.as_fd())?;
         path.push(OsStr::from_bytes(name));
-        let tree = match self.ground.standing(&path) {
-            Standing::In(tree) => Some(tree.to_owned()),
-            Standing::Unjudged => None,
-            Standing::Elsewhere => return Ok(Found::Elsewhere),
-        };
+        let Ok(tree) = self.tree_of(&path, parent.as_fd()) else { return Ok(Found::Elsewhere) };
         let name = OsStr::from_bytes(name).to_owned();
         Ok(Found::Ours(Place { parent, name, path, tree, is_directory_meant }))
+    }
+
+    /// The tree that a name in this directory is judged in; none where nothing is judged.
+    pub(crate) fn tree_of(
+        &self,
+        path: &Path,
+        directory: BorrowedFd<'_>,
+    ) -> Result<Option<PathBuf>, Elsewhere> {
+        match self.ground.standing(path) {
+            Standing::In(tree) => Ok(Some(tree.to_owned())),
+            // Of the host, and writable if that was granted: judged wherever the grant begins.
+            Standing::Unjudged if self.ground.is_grant(path, directory) => {
+                Ok(Some(PathBuf::from(GRANTS)))
+            }
+            Standing::Unjudged => Ok(None),
+            Standing::Elsewhere => Err(Elsewhere),
+        }
     }
 
     /// The same, and on through links in the last place.

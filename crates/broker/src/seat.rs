@@ -181,7 +181,11 @@ fn desk<'p>(
     let listener: &'static Listener = Box::leak(Box::new(listener));
     // Before 6.6 every answer costs a second wake-up; nothing else changes.
     let _ = listener.prefer_one_cpu();
-    let matcher = duties.guard.map_or_else(|| Matcher::new(Grounds::default()), Guard::matcher);
+    let matcher = match (duties.guard, duties.gate) {
+        (Some(guard), Some(gate)) => guard.matcher_for_grants(gate),
+        (Some(guard), None) => guard.matcher(),
+        (None, _) => Matcher::new(Grounds::default()),
+    };
     Desk {
         listener,
         filter: duties.filter,

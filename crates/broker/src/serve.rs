@@ -168,7 +168,7 @@ impl Desk<'_> {
         self.finish(helpers, notification, caller, call, done);
     }
 
-    fn finish(
+    pub(crate) fn finish(
         &mut self,
         helpers: &mut Helpers,
         notification: &Notification,

@@ -48,6 +48,35 @@ pub enum Wants {
     Source,
     /// To write it, to make it, or to make something below it.
     Write,
+    /// To make it, which fails where it is there already; or to make something below it.
+    Make,
+    /// To put another file in its place, or where it would be.
+    Replace,
+    /// To give it another name in the directory it is in.
+    Rename,
+    Remove,
+    /// To move or link something from another mount there, which fails whatever is granted (EXDEV).
+    MoveInto,
+}
+
+impl Wants {
+    /// Whether something would be written, made or removed.
+    pub fn is_change(self) -> bool {
+        match self {
+            Self::Write
+            | Self::Make
+            | Self::Replace
+            | Self::Rename
+            | Self::Remove
+            | Self::MoveInto => true,
+            Self::Open { .. } | Self::Look | Self::Enter | Self::Execute | Self::Source => false,
+        }
+    }
+
+    /// Whether it may be about something that is not there.
+    pub fn may_make(self) -> bool {
+        matches!(self, Self::Write | Self::Make | Self::Replace | Self::MoveInto)
+    }
 }
 
 /// What becomes of a touch.
@@ -77,13 +106,22 @@ pub enum Reply {
     File {
         touch: u64,
     },
+    /// A descriptor comes with it by which this call, and no other, may write: the file, or the directory that something
+    /// is made in or removed from.
+    WriteOnce {
+        touch: u64,
+    },
+    /// It succeeds, and nothing is done: for the run, what it would remove is gone.
+    Pretend {
+        touch: u64,
+    },
 }
 
 /// Whatever notices first touches, seen from the supervisor: they come as [`Touch`]es, each gets one answer.
 pub trait Trigger {
     type Error;
 
-    /// `file` belongs to [`Reply::File`]. An answer to a call that is over by now is no error.
+    /// `file` belongs to [`Reply::File`] and [`Reply::WriteOnce`]. An answer to a call that is over by now is no error.
     fn reply(&self, reply: Reply, file: Option<BorrowedFd<'_>>) -> Result<(), Self::Error>;
 }
 
@@ -124,7 +162,7 @@ impl Touch {
 }
 
 impl Wants {
-    const WORDS: [(&'static [u8], Self); 9] = [
+    const WORDS: [(&'static [u8], Self); 14] = [
         (b"open", Self::Open { directory: false, path_only: false }),
         (b"open-directory", Self::Open { directory: true, path_only: false }),
         (b"open-path", Self::Open { directory: false, path_only: true }),
@@ -134,6 +172,11 @@ impl Wants {
         (b"execute", Self::Execute),
         (b"source", Self::Source),
         (b"write", Self::Write),
+        (b"make", Self::Make),
+        (b"replace", Self::Replace),
+        (b"rename", Self::Rename),
+        (b"remove", Self::Remove),
+        (b"move-into", Self::MoveInto),
     ];
 
     fn word(self) -> &'static [u8] {
@@ -153,7 +196,9 @@ impl Reply {
             | Self::Ended { touch }
             | Self::Absent { touch }
             | Self::Fail { touch, .. }
-            | Self::File { touch } => touch,
+            | Self::File { touch }
+            | Self::WriteOnce { touch }
+            | Self::Pretend { touch } => touch,
         }
     }
 
@@ -166,6 +211,8 @@ impl Reply {
             Self::Absent { .. } => b"absent",
             Self::Fail { .. } => b"fail",
             Self::File { .. } => b"file",
+            Self::WriteOnce { .. } => b"write-once",
+            Self::Pretend { .. } => b"pretend",
         });
         packet.number(self.touch());
         if let Self::Fail { errno, .. } = self {
@@ -185,6 +232,8 @@ impl Reply {
             b"absent" => Self::Absent { touch },
             b"fail" => Self::Fail { touch, errno: fields.number()? },
             b"file" => Self::File { touch },
+            b"write-once" => Self::WriteOnce { touch },
+            b"pretend" => Self::Pretend { touch },
             _ => return None,
         };
         fields.is_at_end().then_some(reply)

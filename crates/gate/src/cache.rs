@@ -24,6 +24,7 @@ type Generation = HashMap<Box<[u8]>, Answers>;
 struct Answers {
     read: Option<Verdict>,
     execute: Option<Verdict>,
+    write: Option<Verdict>,
 }
 
 impl Cache {
@@ -76,6 +77,7 @@ impl Answers {
         match access {
             Access::Read => self.read,
             Access::Execute => self.execute,
+            Access::Write => self.write,
         }
     }
 
@@ -83,6 +85,7 @@ impl Answers {
         match access {
             Access::Read => &mut self.read,
             Access::Execute => &mut self.execute,
+            Access::Write => &mut self.write,
         }
     }
 }

@@ -5,15 +5,22 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What is wanted of a path. Executing includes reading.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+/// What is wanted of a path. Executing and writing include reading, and neither includes the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Access {
     #[default]
     Read,
     Execute,
+    /// To change it; of a directory, what is in it: to make, change and rename files there.
+    Write,
+}
+
+impl Access {
+    /// Whether who may have this may have the other as well.
+    pub fn includes(self, other: Self) -> bool {
+        self == other || other == Self::Read
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -55,12 +62,12 @@ pub struct Origin {
 }
 
 impl Rule {
-    /// Whether the rule speaks about this access. Who may execute may read, and who may not read may
-    /// not execute.
+    /// Whether the rule speaks about this access. Who may execute or write may read, and who may not read may do
+    /// neither.
     pub(crate) fn covers(&self, access: Access) -> bool {
         match self.effect {
-            Effect::Allow => self.access >= access,
-            Effect::Deny => self.access <= access,
+            Effect::Allow => self.access.includes(access),
+            Effect::Deny => access.includes(self.access),
         }
     }
 
@@ -74,6 +81,7 @@ impl fmt::Display for Access {
         out.write_str(match self {
             Access::Read => "read",
             Access::Execute => "execute",
+            Access::Write => "write",
         })
     }
 }

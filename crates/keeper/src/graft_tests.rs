@@ -51,6 +51,54 @@ fn a_granted_file_is_there_read_only_and_alone() {
     });
 }
 
+/// Proves: GATE-10 session, GATE-10 not-asked, GATE-10 once
+#[test]
+fn what_is_granted_for_writing_can_be_written_and_nothing_beside_it() {
+    let command = |host: &Path, question| match question {
+        0 => said(fs::write(host.join("deep/file"), "written").map(|()| "written")),
+        1 => said(fs::write(host.join("deep/new"), "written").map(|()| "written")),
+        _ => said(fs::write(host.join("tree/new"), "written").map(|()| "written")),
+    };
+    play(command, |stage| {
+        for directory in ["deep", "tree", "bare/objects", "bare/refs"] {
+            fs::create_dir_all(stage.host.join(directory)).unwrap();
+        }
+        let open = Permissions::from_mode(0o777);
+        for directory in ["deep", "tree"] {
+            fs::set_permissions(stage.host.join(directory), open.clone()).unwrap();
+        }
+        for file in ["deep/file", "bare/config", "deep/sealed"] {
+            fs::write(stage.host.join(file), "content").unwrap();
+            let mode = if file == "deep/sealed" { 0o444 } else { 0o666 };
+            fs::set_permissions(stage.host.join(file), Permissions::from_mode(mode)).unwrap();
+        }
+        let unwritable = |stage: &mut crate::stage::Stage, path: &str| match stage
+            .look_to_write(&stage.host.join(path))
+        {
+            Told::Found(found) => (found.token, found.unwritable),
+            other => panic!("{path}: {other:?}"),
+        };
+        assert_eq!(unwritable(stage, "deep/sealed").1, Some(13));
+        assert_eq!(unwritable(stage, "bare/config").1, Some(13), "git would read it");
+        let (file, refused) = unwritable(stage, "deep/file");
+        assert_eq!(refused, None);
+        stage.graft_to_write(file);
+        assert_eq!(stage.command(0), "written");
+        assert_eq!(fs::read_to_string(stage.host.join("deep/file")).unwrap(), "written");
+        assert_eq!(stage.command(1), "EROFS");
+        let (tree, refused) = unwritable(stage, "tree");
+        assert_eq!(refused, None);
+        let (told, lent) = stage.ask(&Ask::Lend { token: tree, parent: false });
+        assert_eq!(told, Told::Opened { token: tree });
+        let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::CREATE;
+        rustix::fs::openat(lent.unwrap(), "lent", flags, 0o600.into()).unwrap();
+        assert!(stage.host.join("tree/lent").exists());
+        assert_ne!(stage.command(2), "written", "it is attached nowhere");
+        stage.graft_to_write(tree);
+        assert_eq!(stage.command(2), "written");
+    });
+}
+
 /// Proves: GATE-4 tree
 #[test]
 fn a_granted_directory_is_whole_and_does_not_lead_out() {

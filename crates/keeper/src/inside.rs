@@ -7,6 +7,7 @@ use crate::message::Kind;
 use crate::own_files::OwnFiles;
 use crate::scaffold::{Name, Scaffold};
 use palisade_sys::beneath::open_beneath;
+use palisade_sys::mounts::{MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result, SysError, mounts, other, proc};
 use rustix::fs::FileType;
 use std::collections::BTreeMap;
@@ -69,6 +70,8 @@ pub(crate) enum Shown<'s> {
     /// A directory of our own.
     Name(&'s Path),
     Links,
+    /// Something of our own in its stead, which can be changed: of a file, one with this content.
+    Copy(&'s Seen, Option<OwnedFd>),
 }
 
 impl Shown<'_> {
@@ -76,6 +79,7 @@ impl Shown<'_> {
         match self {
             Self::Piece(piece) => Some(&piece.seen.path),
             Self::Name(path) => Some(path),
+            Self::Copy(seen, _) => Some(&seen.path),
             Self::Links => None,
         }
     }
@@ -128,6 +132,7 @@ impl Inside {
                 .and_then(|()| match shown {
                     Shown::Piece(piece) => attach(root, scaffold, grafts, piece).map(Some),
                     Shown::Name(path) => scaffold.make_directory(root, path).map(|()| None),
+                    Shown::Copy(seen, content) => copy(root, scaffold, seen, content.as_ref()),
                     Shown::Links => Ok(None),
                 });
             let paths = links.iter().map(|(place, _)| place.as_path()).chain(path);
@@ -216,6 +221,29 @@ fn attach(
         .map_err(|error| SysError { subject: path.display().to_string(), ..error })?;
     let id = mounts::mount_id(&file)?;
     Ok(Mounted { path: path.clone(), file, id, on })
+}
+
+/// Puts something of the sandbox's own where the host has something. Nothing is mounted where the command can change it as it is.
+fn copy(
+    root: &OwnedFd,
+    scaffold: &mut Scaffold,
+    seen: &Seen,
+    content: Option<&OwnedFd>,
+) -> Result<Option<Mounted>> {
+    let path = &seen.path;
+    let own = scaffold.make_own(path, seen, content)?;
+    let place = open_beneath(root, path, OFlags::PATH | OFlags::NOFOLLOW)?;
+    if scaffold.is_writable_ground(mounts::mount_id(&place)?) {
+        return Ok(None);
+    }
+    let file = mounts::open_tree(&own, Path::new(""), Recursion::Single)?;
+    let set = MountAttrs::NOSUID | MountAttrs::NODEV | MountAttrs::NOEXEC;
+    let attr = MountAttr { set, private: true, ..MountAttr::default() };
+    mounts::mount_setattr(&file, Recursion::Single, &attr)?;
+    mounts::move_mount(file.as_fd(), &place, Path::new(""))
+        .map_err(|error| SysError { subject: path.display().to_string(), ..error })?;
+    let id = mounts::mount_id(&file)?;
+    Ok(Some(Mounted { path: path.clone(), file, id, on: None }))
 }
 
 /// What is there already may be covered if it is a directory of the sandbox's own, or the very same

@@ -98,6 +98,32 @@ impl Host {
         }
     }
 
+    /// Whether a file lies where git would read it as a hook or a setting: its content is judged only in trees that the
+    /// broker knows as a whole.
+    pub(crate) fn is_in_git_directory(&self, seen: &Seen) -> bool {
+        let has = |directory: &Seen, name: &str| {
+            rustix::fs::statat(&directory.file, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok()
+        };
+        let is_git = |directory: &Seen| {
+            (has(directory, "objects") && has(directory, "refs"))
+                || (has(directory, "HEAD") && has(directory, "commondir"))
+        };
+        let above = seen.path.ancestors().skip(1);
+        above.filter_map(|path| self.directory(path).ok()).any(|directory| is_git(&directory))
+    }
+
+    /// The directory that something was found in, if it still is there.
+    pub(crate) fn directory_of(&self, seen: &Seen) -> Result<Seen> {
+        let gone = || SysError::new("openat2", seen.path.display().to_string(), Errno::NOENT);
+        let (parent, name) = seen.path.parent().zip(seen.path.file_name()).ok_or_else(gone)?;
+        let directory = self.directory(parent)?;
+        let stays = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
+        let found = rustix::fs::statat(&directory.file, Path::new(name), stays)
+            .at("newfstatat", &seen.path)?;
+        let is_same = (found.st_dev, found.st_ino) == (seen.stat.st_dev, seen.stat.st_ino);
+        is_same.then_some(directory).ok_or_else(gone)
+    }
+
     /// A directory by its real path; a link anywhere in it is an error.
     pub(crate) fn directory(&self, path: &Path) -> Result<Seen> {
         if is_closed(path) || path.components().any(|part| part == Component::ParentDir) {

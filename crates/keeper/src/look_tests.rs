@@ -1,6 +1,6 @@
 //! The keeper against the real kernel: what it finds on the host, what it does not, and what it holds.
 
-use crate::message::{Ask, Kind, Told, What};
+use crate::message::{Ask, Change, Kind, Told, What};
 use crate::stage::{am_root, list, play, read, said};
 use palisade_sys::mounts::{self, FsOption, MountAttrs};
 use rustix::fs::CWD;
@@ -142,7 +142,8 @@ fn a_program_tells_what_it_needs() {
             symlink("/bin/sh", &interpreter).unwrap();
             fs::write(&script, format!("#!{} -e\n", interpreter.display())).unwrap();
             let path = script.to_str().unwrap().as_bytes().to_vec();
-            let ask = Ask::Look { token: 1, path, follow: true, execute: true };
+            let ask =
+                Ask::Look { token: 1, path, follow: true, execute: true, change: Change::Nothing };
             let Told::Found(found) = stage.ask(&ask).0 else { unreachable!() };
             let shell = fs::canonicalize("/bin/sh").unwrap();
             assert_eq!(found.needs[0], shell);

@@ -21,16 +21,43 @@ pub enum Ask {
         follow: bool,
         /// Whether it is to be executed: then what its start needs is told, too.
         execute: bool,
+        /// What is to be changed: then whether the host would let the command is told, too.
+        change: Change,
     },
-    /// Show what is held under the token, at its real path, read-only.
-    Graft { token: u64, what: What, exec: bool },
+    /// Show what is held under the token, at its real path; read-only, unless it may be written.
+    Graft { token: u64, what: What, exec: bool, write: bool },
     /// Open the regular file that is held under the token, for reading. Of the caller's flags only
     /// those count that can do no harm.
     Open { token: u64, flags: u32 },
     /// Take away what was shown.
     Ungraft { graft: u64 },
+    /// Give a descriptor (`O_PATH`) by which what is held under the token, or the directory it is in, can be written. It is
+    /// shown nowhere.
+    Lend { token: u64, parent: bool },
     /// Let go of what is held under the token.
     Forget { token: u64 },
+}
+
+/// What a call would change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Nothing,
+    /// The file itself, or what is in the directory.
+    Content,
+    /// The name, in the directory that it is in.
+    Name,
+}
+
+impl Change {
+    const ALL: [Self; 3] = [Self::Nothing, Self::Content, Self::Name];
+
+    fn number(self) -> u64 {
+        self as u64
+    }
+
+    fn from_number(number: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|change| change.number() == number)
+    }
 }
 
 /// What to show.
@@ -44,6 +71,8 @@ pub enum What {
     Name,
     /// Only the links that led to it: what they lead to can be seen already.
     Links,
+    /// Something of the sandbox's own that can be changed: of a file a copy, of a directory an empty one.
+    Copy,
 }
 
 /// To the supervisor.
@@ -100,6 +129,8 @@ pub struct Found {
     pub links: Vec<(PathBuf, PathBuf)>,
     /// What else the kernel opens to execute it: interpreters and loaders, by real path.
     pub needs: Vec<PathBuf>,
+    /// Why the host would not let it be written, as an errno; only where that was asked for.
+    pub unwritable: Option<u16>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,12 +164,12 @@ impl Ask {
     pub fn encode(&self) -> Vec<u8> {
         let mut packet = Packet::new();
         match self {
-            Self::Look { token, path, follow, execute } => {
+            Self::Look { token, path, follow, execute, change } => {
                 let packet = packet.bytes(b"look").number(*token).bytes(path);
-                packet.flag(*follow).flag(*execute);
+                packet.flag(*follow).flag(*execute).number(change.number());
             }
-            Self::Graft { token, what, exec } => {
-                packet.bytes(b"graft").number(*token).flag(*exec);
+            Self::Graft { token, what, exec, write } => {
+                packet.bytes(b"graft").number(*token).flag(*exec).flag(*write);
                 match what {
                     What::Found => packet.bytes(b"found"),
                     What::Directory(path) => {
@@ -146,6 +177,7 @@ impl Ask {
                     }
                     What::Name => packet.bytes(b"name"),
                     What::Links => packet.bytes(b"links"),
+                    What::Copy => packet.bytes(b"copy"),
                 };
             }
             Self::Open { token, flags } => {
@@ -153,6 +185,9 @@ impl Ask {
             }
             Self::Ungraft { graft } => {
                 packet.bytes(b"ungraft").number(*graft);
+            }
+            Self::Lend { token, parent } => {
+                packet.bytes(b"lend").number(*token).flag(*parent);
             }
             Self::Forget { token } => {
                 packet.bytes(b"forget").number(*token);
@@ -169,22 +204,25 @@ impl Ask {
                 path: fields.bytes()?.to_vec(),
                 follow: fields.flag()?,
                 execute: fields.flag()?,
+                change: Change::from_number(fields.number()?)?,
             },
             b"graft" => {
-                let (token, exec) = (fields.number()?, fields.flag()?);
+                let (token, exec, write) = (fields.number()?, fields.flag()?, fields.flag()?);
                 let what = match fields.bytes()? {
                     b"found" => What::Found,
                     b"directory" => What::Directory(fields.path()?),
                     b"name" => What::Name,
                     b"links" => What::Links,
+                    b"copy" => What::Copy,
                     _ => return None,
                 };
-                Self::Graft { token, what, exec }
+                Self::Graft { token, what, exec, write }
             }
             b"open" => {
                 Self::Open { token: fields.number()?, flags: fields.number()?.try_into().ok()? }
             }
             b"ungraft" => Self::Ungraft { graft: fields.number()? },
+            b"lend" => Self::Lend { token: fields.number()?, parent: fields.flag()? },
             b"forget" => Self::Forget { token: fields.number()? },
             _ => return None,
         };
@@ -196,8 +234,10 @@ impl Told {
     pub fn encode(&self) -> Vec<u8> {
         let mut packet = Packet::new();
         match self {
-            Self::Found(Found { token, path, kind, links, needs }) => {
+            Self::Found(Found { token, path, kind, links, needs, unwritable }) => {
                 packet.bytes(b"found").number(*token).number(kind.number()).path(path);
+                // No errno is 0.
+                packet.number(unwritable.unwrap_or(0).into());
                 packet.number(links.len() as u64);
                 for (place, target) in links {
                     packet.path(place).path(target);
@@ -245,6 +285,8 @@ impl Told {
             b"found" => {
                 let (token, kind) = (fields.number()?, Kind::from_number(fields.number()?)?);
                 let path = fields.path()?;
+                let errno: u16 = fields.number()?.try_into().ok()?;
+                let unwritable = Some(errno).filter(|errno| *errno != 0);
                 let links = (0..fields.number()?)
                     .map(|_| Some((fields.path()?, fields.path()?)))
                     .collect::<Option<_>>()?;
@@ -252,7 +294,7 @@ impl Told {
                 while !fields.is_over() {
                     needs.push(fields.path()?);
                 }
-                Self::Found(Found { token, path, kind, links, needs })
+                Self::Found(Found { token, path, kind, links, needs, unwritable })
             }
             b"absent" => Self::Absent { token: fields.number()? },
             b"grafted" => Self::Grafted { token: fields.number()?, graft: fields.number()? },

@@ -9,12 +9,19 @@ fn odd() -> PathBuf {
 fn every_question_comes_back_as_it_was() {
     let path = odd().into_os_string().into_vec();
     for ask in [
-        Ask::Look { token: 1, path, follow: true, execute: false },
-        Ask::Look { token: u64::MAX, path: b"/".to_vec(), follow: false, execute: true },
-        Ask::Graft { token: 2, what: What::Found, exec: true },
-        Ask::Graft { token: 3, what: What::Directory(odd()), exec: false },
-        Ask::Graft { token: 4, what: What::Links, exec: false },
-        Ask::Graft { token: 5, what: What::Name, exec: false },
+        Ask::Look { token: 1, path, follow: true, execute: false, change: Change::Nothing },
+        Ask::Look {
+            token: u64::MAX,
+            path: b"/".to_vec(),
+            follow: false,
+            execute: true,
+            change: Change::Nothing,
+        },
+        Ask::Graft { token: 2, what: What::Found, exec: true, write: false },
+        Ask::Graft { token: 3, what: What::Directory(odd()), exec: false, write: false },
+        Ask::Graft { token: 4, what: What::Links, exec: false, write: false },
+        Ask::Graft { token: 5, what: What::Name, exec: false, write: true },
+        Ask::Lend { token: 6, parent: false },
         Ask::Open { token: 4, flags: u32::MAX },
         Ask::Ungraft { graft: 5 },
         Ask::Forget { token: 6 },
@@ -25,8 +32,9 @@ fn every_question_comes_back_as_it_was() {
 
 #[test]
 fn every_answer_comes_back_as_it_was() {
-    let found =
-        |kind, links, needs| Told::Found(Found { token: 7, path: odd(), kind, links, needs });
+    let found = |kind, links, needs| {
+        Told::Found(Found { token: 7, path: odd(), kind, links, needs, unwritable: Some(30) })
+    };
     for told in [
         found(Kind::File, vec![(odd(), "sdk-1.2".into()), ("/a".into(), odd())], vec![odd()]),
         found(Kind::Directory, Vec::new(), vec!["/lib64/ld.so".into(), "/bin/sh".into()]),

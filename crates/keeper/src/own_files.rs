@@ -2,6 +2,7 @@
 //! held without being open, and to name a mount that is held.
 
 use palisade_sys::{At as _, Mode, OFlags, Result, mounts};
+use rustix::fs::{Access, AtFlags};
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::path::Path;
 
@@ -20,6 +21,12 @@ impl OwnFiles {
     pub(crate) fn reopen(&self, held: impl AsFd, flags: OFlags) -> Result<OwnedFd> {
         let number = held.as_fd().as_raw_fd().to_string();
         rustix::fs::openat(&self.0, number, flags | OFlags::CLOEXEC, Mode::empty()).call("openat")
+    }
+
+    /// Whether we may do this with what `held` refers to, with the rights we act with (faccessat2(2)).
+    pub(crate) fn may_access(&self, held: impl AsFd, wanted: Access) -> Result<()> {
+        let number = held.as_fd().as_raw_fd().to_string();
+        rustix::fs::accessat(&self.0, number, wanted, AtFlags::EACCESS).call("faccessat2")
     }
 
     /// Takes a mount away from where it is, with all that is mounted on it.

@@ -5,11 +5,12 @@
 //! so every step goes from the ground's own descriptor, follows no link and crosses no mount. Whatever
 //! the command does, nothing is made anywhere else.
 
+use crate::look::Seen;
 use crate::message::Kind;
 use palisade_sys::beneath::{open_beneath, open_on_mount};
 use palisade_sys::mounts::{self, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result, SysError};
-use rustix::fs::{AtFlags, StatxAttributes, StatxFlags};
+use rustix::fs::{AtFlags, StatVfsMountFlags, StatxAttributes, StatxFlags};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 const TMPFS_MAGIC: i64 = 0x0102_1994;
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o755);
+const CHUNK: usize = 128 << 10;
 /// Never read: a mount lies over it.
 const PLACE_MODE: Mode = Mode::from_raw_mode(0o444);
 
@@ -32,6 +34,8 @@ struct Ground {
     id: u64,
     /// The same file system on a mount of ours that can be written, with nothing mounted on it.
     workbench: OwnedFd,
+    /// Whether the command sees it so, too.
+    is_writable: bool,
 }
 
 /// A name on a ground.
@@ -75,6 +79,41 @@ impl Scaffold {
 
     pub(crate) fn is_ground(&self, mount: u64) -> bool {
         self.grounds.iter().any(|ground| ground.id == mount)
+    }
+
+    /// Whether this is a ground that the command itself can make names on.
+    pub(crate) fn is_writable_ground(&self, mount: u64) -> bool {
+        self.grounds.iter().any(|ground| ground.id == mount && ground.is_writable)
+    }
+
+    /// Makes a file with this content, or a directory, on the ground that a path lies on, whatever is mounted there. It is
+    /// the command's own.
+    pub(crate) fn make_own(
+        &mut self,
+        path: &Path,
+        seen: &Seen,
+        content: Option<&OwnedFd>,
+    ) -> Result<OwnedFd> {
+        let name = self.name(path)?;
+        let (parent, last) = self.parent(&name)?;
+        let last = Path::new(last);
+        let mode = Mode::from_raw_mode(seen.stat.st_mode & 0o777);
+        if let Some(content) = content {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            let copy = rustix::fs::openat(&parent, last, flags, mode | Mode::RUSR | Mode::WUSR);
+            let copy = copy.at("open", path)?;
+            self.remember(&name, &parent)?;
+            copy_content(content, &copy).at("write", path)?;
+        } else {
+            match rustix::fs::mkdirat(&parent, last, mode | Mode::RWXU) {
+                Ok(()) => self.remember(&name, &parent)?,
+                // It was made for something below it.
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno).at("mkdir", path),
+            }
+        }
+        let made = open_on_mount(&parent, last, OFlags::PATH | OFlags::NOFOLLOW);
+        made.map_err(|error| SysError { subject: path.display().to_string(), ..error })
     }
 
     fn name(&self, path: &Path) -> Result<Name> {
@@ -241,7 +280,23 @@ impl Ground {
         let writable =
             MountAttr { clear: MountAttrs::RDONLY, private: true, ..MountAttr::default() };
         mounts::mount_setattr(&workbench, Recursion::Single, &writable)?;
-        Ok(Self { path, id: mounts::mount_id(&root)?, root, workbench })
+        let seen = rustix::fs::fstatvfs(&root).call("fstatfs")?;
+        let is_writable = !seen.f_flag.contains(StatVfsMountFlags::RDONLY);
+        Ok(Self { path, id: mounts::mount_id(&root)?, root, workbench, is_writable })
+    }
+}
+
+fn copy_content(from: &OwnedFd, to: &OwnedFd) -> std::result::Result<(), Errno> {
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        let count = rustix::io::read(from, &mut chunk)?;
+        if count == 0 {
+            return Ok(());
+        }
+        let mut rest = &chunk[..count];
+        while !rest.is_empty() {
+            rest = &rest[rustix::io::write(to, rest)?..];
+        }
     }
 }
 

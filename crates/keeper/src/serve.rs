@@ -3,13 +3,14 @@
 use crate::identity::Identity;
 use crate::inside::{Inside, Piece, Shown};
 use crate::look::{Host, Seen};
-use crate::message::{Ask, Found, Kind, Told, What};
+use crate::message::{Ask, Change, Found, Kind, Told, What};
 use crate::needs::{self, Needed};
 use crate::own_files::OwnFiles;
 use crate::survey;
 use palisade_plan::model::Owner;
 use palisade_sys::mounts::{self, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, Errno, OFlags, Result, SysError};
+use rustix::fs::Access;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -21,7 +22,7 @@ const MOST_HELD: usize = 512;
 
 /// Of the caller's flags, the one that means something here and does no harm.
 const HARMLESS: OFlags = OFlags::NOATIME;
-/// Grants are for reading.
+/// A file that is opened here is for reading.
 const WRITING: OFlags =
     OFlags::WRONLY.union(OFlags::RDWR).union(OFlags::CREATE).union(OFlags::TRUNC);
 
@@ -48,19 +49,33 @@ impl Desk {
             errno: number(error.errno),
         };
         let answer = match ask {
-            Ask::Look { token, path, follow, execute } => {
+            Ask::Look { token, path, follow, execute, change } => {
                 let path = PathBuf::from(OsString::from_vec(path));
                 only(match self.look(token, &path, follow, execute) {
-                    Ok(Some(found)) => Told::Found(found),
+                    Ok(Some(found)) => {
+                        let unwritable = match change {
+                            Change::Nothing => None,
+                            Change::Content => self.unwritable(token),
+                            Change::Name => self.unremovable(token),
+                        };
+                        Told::Found(Found { unwritable, ..found })
+                    }
                     Ok(None) => Told::Absent { token },
                     Err(error) => failed(token, &error),
                 })
             }
-            Ask::Graft { token, what, exec } => only(match self.graft(token, &what, exec) {
-                Ok(Some(graft)) => Told::Grafted { token, graft },
-                Ok(None) => Told::NotWhole { token },
-                Err(error) => failed(token, &error),
-            }),
+            Ask::Graft { token, what, exec, write } => {
+                let rights = Rights { exec, write };
+                only(match self.graft(token, &what, rights) {
+                    Ok(Some(graft)) => Told::Grafted { token, graft },
+                    Ok(None) => Told::NotWhole { token },
+                    Err(error) => failed(token, &error),
+                })
+            }
+            Ask::Lend { token, parent } => match self.lend(token, parent) {
+                Ok(file) => (Told::Opened { token }, Some(file)),
+                Err(error) => only(failed(token, &error)),
+            },
             Ask::Open { token, flags } => match self.open(token, flags) {
                 Ok(file) => (Told::Opened { token }, Some(file)),
                 Err(error) => only(failed(token, &error)),
@@ -105,11 +120,11 @@ impl Desk {
             self.held.pop_front();
         }
         self.held.push_back((token, seen));
-        Ok(Some(Found { token, path, kind, links, needs }))
+        Ok(Some(Found { token, path, kind, links, needs, unwritable: None }))
     }
 
     /// None for a directory that can not be shown whole.
-    fn graft(&mut self, token: u64, what: &What, exec: bool) -> Result<Option<u64>> {
+    fn graft(&mut self, token: u64, what: &What, rights: Rights) -> Result<Option<u64>> {
         let found = held(&self.held, token)?;
         let directory;
         let seen = match what {
@@ -124,6 +139,7 @@ impl Desk {
                 return self.inside.graft(&self.identity, shown, &found.links).map(Some);
             }
             What::Name => return Err(refused(&found.path, Errno::NOTDIR)),
+            What::Copy => return self.copy(token).map(Some),
             What::Found => found,
             What::Directory(path) if found.path.starts_with(path) => {
                 directory = self.host.directory(path)?;
@@ -138,7 +154,7 @@ impl Desk {
         if seen.kind == Kind::Directory && !survey::is_harmless(&seen.file) {
             return Ok(None);
         }
-        let piece = Piece { mount: take(&mut self.identity, seen, exec)?, seen };
+        let piece = Piece { mount: take(&mut self.identity, seen, rights)?, seen };
         self.inside.graft(&self.identity, Shown::Piece(piece), &found.links).map(Some)
     }
 
@@ -156,13 +172,87 @@ impl Desk {
         if flags.intersects(WRITING) {
             return Err(refused(&found.path, Errno::ROFS));
         }
-        let mount = take(&mut self.identity, found, false)?;
+        let mount = take(&mut self.identity, found, Rights::default())?;
         let quick = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | (flags & HARMLESS);
         let file = self.identity.as_command(|| self.own_files.reopen(&mount, quick))?;
         // It was only so that nothing could keep us waiting.
         rustix::fs::fcntl_setfl(&file, flags & HARMLESS).call("fcntl")?;
         Ok(file)
     }
+}
+
+impl Desk {
+    /// A mount of its own by which it can be written, attached nowhere. The mount's own flags hold: no program is started
+    /// from it.
+    fn lend(&mut self, token: u64, parent: bool) -> Result<OwnedFd> {
+        let found = held(&self.held, token)?;
+        if parent {
+            let directory = self.host.directory_of(found)?;
+            return take(&mut self.identity, &directory, Rights { exec: false, write: true });
+        }
+        if !matches!(found.kind, Kind::File | Kind::Directory) {
+            return Err(refused(&found.path, Errno::ACCESS));
+        }
+        take(&mut self.identity, found, Rights { exec: false, write: true })
+    }
+
+    /// What a call that writes would fail with, whatever people answer.
+    fn unwritable(&mut self, token: u64) -> Option<u16> {
+        let found = held(&self.held, token).ok()?;
+        if !matches!(found.kind, Kind::File | Kind::Directory) {
+            return None;
+        }
+        if self.host.is_in_git_directory(found) {
+            return Some(number(Errno::ACCESS));
+        }
+        let tried = may_write(&mut self.identity, &self.own_files, found);
+        tried.err().map(|error| number(error.errno))
+    }
+
+    /// The same of a call that removes the name. That the directory keeps names for their owners (`S_ISVTX`) is left to
+    /// the kernel.
+    fn unremovable(&mut self, token: u64) -> Option<u16> {
+        let found = held(&self.held, token).ok()?;
+        if self.host.is_in_git_directory(found) {
+            return Some(number(Errno::ACCESS));
+        }
+        let directory = self.host.directory_of(found);
+        let tried = directory
+            .and_then(|directory| may_write(&mut self.identity, &self.own_files, &directory));
+        tried.err().map(|error| number(error.errno))
+    }
+
+    /// Gives the sandbox something of its own to change.
+    fn copy(&mut self, token: u64) -> Result<u64> {
+        let kind = held(&self.held, token)?.kind;
+        let content = match kind {
+            Kind::File => Some(self.open(token, 0)?),
+            Kind::Directory => None,
+            Kind::Link | Kind::Special => {
+                return Err(SysError::new("copy", token.to_string(), Errno::ACCESS));
+            }
+        };
+        let seen = held(&self.held, token)?;
+        self.inside.check_place(&seen.path)?;
+        self.inside.graft(&self.identity, Shown::Copy(seen, content), &seen.links)
+    }
+}
+
+/// What a mount lets the command do besides reading.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rights {
+    exec: bool,
+    write: bool,
+}
+
+/// Whether the command could write a file, or make and remove names in a directory, if it were granted.
+fn may_write(identity: &mut Identity, own_files: &OwnFiles, seen: &Seen) -> Result<()> {
+    let wanted = match seen.kind {
+        Kind::Directory => Access::WRITE_OK | Access::EXEC_OK,
+        _ => Access::WRITE_OK,
+    };
+    let mount = take(identity, seen, Rights { exec: false, write: true })?;
+    identity.as_command(|| own_files.may_access(&mount, wanted))
 }
 
 fn held(held: &VecDeque<(u64, Seen)>, token: u64) -> Result<&Seen> {
@@ -172,13 +262,16 @@ fn held(held: &VecDeque<(u64, Seen)>, token: u64) -> Result<&Seen> {
         .ok_or_else(|| SysError::new("token", token.to_string(), Errno::STALE))
 }
 
-/// A copy of the mount, with what is mounted below, that nothing can be changed through.
-fn take(identity: &mut Identity, seen: &Seen, exec: bool) -> Result<OwnedFd> {
+/// A copy of the mount, with what is mounted below, that nothing can be changed through unless that is granted.
+fn take(identity: &mut Identity, seen: &Seen, rights: Rights) -> Result<OwnedFd> {
     let mount = mounts::open_tree(&seen.file, Path::new(""), Recursion::Recursive)?;
     let owner = Owner { uid: seen.stat.st_uid, gid: seen.stat.st_gid };
     identity.take_owner(&mount, &seen.path, owner)?;
-    let mut set = MountAttrs::RDONLY | MountAttrs::NOSUID | MountAttrs::NODEV;
-    if !exec {
+    let mut set = MountAttrs::NOSUID | MountAttrs::NODEV;
+    if !rights.write {
+        set |= MountAttrs::RDONLY;
+    }
+    if !rights.exec {
         set |= MountAttrs::NOEXEC;
     }
     // A copy of a shared mount is shared as well.

@@ -7,7 +7,7 @@
 
 use crate::identity::{Identity, Root};
 use crate::inside::Layout;
-use crate::message::{Ask, Found, LONGEST_PACKET, Told, What};
+use crate::message::{Ask, Change, Found, LONGEST_PACKET, Told, What};
 use crate::station::{Station, keep};
 use palisade_plan::model::Owner;
 use palisade_sys::clone::{CloneFlags, Forked, clone3, fork, unshare};
@@ -232,7 +232,14 @@ impl Stage {
     pub(crate) fn try_look(&mut self, path: &Path, follow: bool) -> Told {
         self.last_token += 1;
         let path = path.as_os_str().as_bytes().to_vec();
-        self.ask(&Ask::Look { token: self.last_token, path, follow, execute: false }).0
+        self.ask(&Ask::Look {
+            token: self.last_token,
+            path,
+            follow,
+            execute: false,
+            change: Change::Nothing,
+        })
+        .0
     }
 
     pub(crate) fn look(&mut self, path: impl AsRef<Path>) -> Found {
@@ -252,7 +259,7 @@ impl Stage {
     }
 
     pub(crate) fn graft_found(&self, token: u64, what: What, exec: bool) -> Result<u64, String> {
-        match self.ask(&Ask::Graft { token, what, exec }).0 {
+        match self.ask(&Ask::Graft { token, what, exec, write: false }).0 {
             Told::Grafted { graft, .. } => Ok(graft),
             Told::Failed { step, errno, .. } => {
                 let errno = Errno::from_raw_os_error(errno.into());
@@ -262,8 +269,20 @@ impl Stage {
         }
     }
 
+    pub(crate) fn look_to_write(&mut self, path: &Path) -> Told {
+        self.last_token += 1;
+        let (token, path) = (self.last_token, path.as_os_str().as_bytes().to_vec());
+        self.ask(&Ask::Look { token, path, follow: true, execute: false, change: Change::Content })
+            .0
+    }
+
+    pub(crate) fn graft_to_write(&self, token: u64) {
+        let told = self.ask(&Ask::Graft { token, what: What::Found, exec: false, write: true }).0;
+        assert!(matches!(told, Told::Grafted { .. }), "{told:?}");
+    }
+
     pub(crate) fn is_not_whole(&self, token: u64) -> bool {
-        let told = self.ask(&Ask::Graft { token, what: What::Found, exec: false }).0;
+        let told = self.ask(&Ask::Graft { token, what: What::Found, exec: false, write: false }).0;
         told == Told::NotWhole { token }
     }
 

@@ -112,9 +112,16 @@ fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept
     let hostname = if namespaces.uts { &policy.process.hostname } else { &request.facts.hostname };
     let way_out = way_out(request, hostname, host, &mut seen)?;
     let mounts: Vec<MountOp> = seen.view.ops.values().cloned().collect();
-    let guard = guard_names(request, host, &mounts, Mounted::Yes, &mut seen)?;
-    let landlock = landlock::second_floor(request.facts, &mounts, guard.as_ref());
+    let mut guard = guard_names(request, host, &mounts, Mounted::Yes, &mut seen)?;
     let gate = gate::choose(policy, request.facts, host, &mounts, &seen.denied);
+    // Something may be granted for writing there: only the broker, which judges names, is then to write it.
+    if let (Some(guard), Some(home)) =
+        (&mut guard, gate.as_ref().and_then(|gate| gate.private_home.clone()))
+        && !guard.surroundings.contains(&home)
+    {
+        guard.surroundings.push(home);
+    }
+    let landlock = landlock::second_floor(request.facts, &mounts, guard.as_ref());
     let hostname = namespaces.uts.then(|| policy.process.hostname.clone());
     let loopback = namespaces.net;
     let network_settings = namespaces::network_settings(policy, &identity);

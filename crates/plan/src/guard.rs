@@ -9,7 +9,7 @@ use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::{Host, Resolved, join};
 use crate::indirect::Indirect;
-use crate::model::{Access, Guard, MountOp};
+use crate::model::{Access, Gate, Guard, MountOp};
 use crate::own;
 use crate::paths::Scope;
 use crate::{git, indirect, policy_files, project, sourced, virtualenv};
@@ -106,6 +106,27 @@ impl Guard {
             opened: self.opened.clone(),
             more: self.more.clone(),
         })
+    }
+
+    /// The same for what people grant while a run goes on, which may lie in any home directory.
+    pub fn matcher_for_grants(&self, gate: &Gate) -> Matcher {
+        let mut homes = self.homes.clone();
+        homes.extend(gate.homes.iter().chain(&gate.private_home).cloned());
+        homes.sort_unstable();
+        homes.dedup();
+        Matcher::new(Grounds {
+            homes,
+            stores: self.stores.clone(),
+            opened: self.opened.clone(),
+            more: self.more.clone(),
+        })
+    }
+
+    /// The name on the list that keeps a path of the host from being granted for writing, if one does.
+    pub fn keeps_from_grant(&self, gate: &Gate, path: &Path) -> Option<String> {
+        let matcher = self.matcher_for_grants(gate);
+        let hit = matcher.judge(Path::new("/"), path, &mut |_| true)?;
+        Some(hit.name.to_owned())
     }
 
     /// Where Landlock lets the command itself make and change nothing.

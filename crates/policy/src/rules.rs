@@ -198,7 +198,8 @@ fn decode_access(node: Option<&Node>) -> Result<Access, Mistakes> {
         None => Ok(Access::default()),
         Some((_, Tree::Text(word))) if word == "read" => Ok(Access::Read),
         Some((_, Tree::Text(word))) if word == "execute" => Ok(Access::Execute),
-        Some((node, _)) => mistake(node, "a rule whose `access` is read or execute"),
+        Some((_, Tree::Text(word))) if word == "write" => Ok(Access::Write),
+        Some((node, _)) => mistake(node, "a rule whose `access` is read, execute or write"),
     }
 }
 

@@ -59,7 +59,7 @@ fn mistakes_in_a_rule_are_told_where_they_are() {
         ("rules:\n  - allow: x", 2, "begins with / or ~/"),
         ("rules:\n  - allow: /x/a**", 2, "`**` stands alone"),
         ("rules:\n  - allow: /x\n    acces: read", 3, "(nearest: access)"),
-        ("rules:\n  - allow: /x\n    access: write", 3, "read or execute"),
+        ("rules:\n  - allow: /x\n    access: append", 3, "read, execute or write"),
         ("rules:\n  - allow: /x\n    until: soon", 3, "a date"),
         ("rules:\n  - allow: /x\n    note: [1]", 3, "`note` is text"),
         ("rules:\n  - allow: /x\n    note: a\n    note: b", 4, "once"),

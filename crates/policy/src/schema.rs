@@ -232,7 +232,7 @@ fn rules() -> Json {
             "properties": {
                 "allow": path("A path, a directory with everything below (/x/**), or a glob (/x/*.h)."),
                 "deny": path("The same, for what is never granted nor asked about."),
-                "access": { "enum": ["read", "execute"], "description": "Executing includes reading; read if left out." },
+                "access": { "enum": ["read", "execute", "write"], "description": "Executing and writing include reading; read if left out." },
                 "until": text("The last day, or the moment from which on the rule says nothing."),
                 "by": text("Who made the rule."),
                 "at": text("When it was made."),

@@ -251,7 +251,7 @@ pub struct PolicyViolation {
 pub struct AccessDecided {
     /// The host's path of what was, or would have been, granted.
     pub path: String,
-    /// `read` or `execute`.
+    /// `read`, `execute` or `write`.
     pub access: String,
     pub decision: Decision,
     /// `file` or `directory`.

@@ -124,7 +124,7 @@ fn of_touched(gate: &Gate, caller: &Caller, touched: &[TouchedPath]) -> Vec<Rule
         secrets: &gate.secrets,
     };
     let mut rules = Vec::new();
-    for access in [Access::Read, Access::Execute] {
+    for access in [Access::Read, Access::Execute, Access::Write] {
         let wanted = touched.iter().filter(|path| access_of(path) == access);
         let (directories, files): (Vec<&TouchedPath>, Vec<&TouchedPath>) =
             wanted.partition(|path| path.is_directory);
@@ -135,7 +135,12 @@ fn of_touched(gate: &Gate, caller: &Caller, touched: &[TouchedPath]) -> Vec<Rule
             if is_wide { Pattern::Exact(path) } else { Pattern::Tree(path) }
         });
         let files: Vec<PathBuf> = files.iter().map(|file| PathBuf::from(&file.path)).collect();
-        let patterns: Vec<Pattern> = trees.chain(group(&files, &around)).collect();
+        // What was written is named one by one: a directory would be more than was allowed.
+        let files = match access {
+            Access::Write => files.into_iter().map(Pattern::Exact).collect(),
+            Access::Read | Access::Execute => group(&files, &around),
+        };
+        let patterns: Vec<Pattern> = trees.chain(files).collect();
         for pattern in patterns {
             if !rules.iter().any(|known| covers(known, &pattern, access)) {
                 rules.push(rule(pattern, access));
@@ -152,6 +157,9 @@ fn of_touched(gate: &Gate, caller: &Caller, touched: &[TouchedPath]) -> Vec<Rule
 
 /// A library is mapped to be executed, though it is only read.
 fn access_of(touched: &TouchedPath) -> Access {
+    if touched.access == Access::Write.to_string() {
+        return Access::Write;
+    }
     let is_executed = touched.access == Access::Execute.to_string();
     if is_executed || is_library(Path::new(&touched.path)) { Access::Execute } else { Access::Read }
 }
@@ -166,7 +174,7 @@ fn covers(known: &Rule, pattern: &Pattern, access: Access) -> bool {
         Pattern::Tree(tree) => top.starts_with(tree),
         other => other == pattern,
     };
-    reaches && known.access >= access
+    reaches && known.access.includes(access)
 }
 
 fn rule(pattern: Pattern, access: Access) -> Rule {

@@ -2,7 +2,7 @@
 
 use crate::message::Event;
 use crate::question::{
-    Access, Ancestor, FileSubject, HostSubject, Process, Question, QuestionId, Subject,
+    Access, Act, Ancestor, FileSubject, HostSubject, Process, Question, QuestionId, Subject,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,13 @@ pub struct FsRequest {
     pub is_directory: bool,
     pub is_secret: bool,
     pub reason: String,
+    #[serde(default)]
+    pub act: Act,
+    /// What is to be made or renamed in the directory that `path` is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_be_copied: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -142,6 +149,9 @@ impl FsRequest {
             is_directory: file.is_directory,
             is_secret: question.is_secret,
             reason: question.reason.clone(),
+            act: file.act,
+            entry: file.entry.as_deref().map(text),
+            may_be_copied: file.may_be_copied,
             also: file.also.iter().map(|path| text(path)).collect(),
             directory: question.offered().map(|path| text(path)),
             directory_bytes: question.offered().and_then(|path| bytes(path)),
@@ -163,6 +173,9 @@ impl From<FsRequest> for Question {
             access: wire.access,
             operation: wire.op,
             is_directory: wire.is_directory,
+            act: wire.act,
+            entry: wire.entry.map(PathBuf::from),
+            may_be_copied: wire.may_be_copied,
             also: wire.also.into_iter().map(PathBuf::from).collect(),
             directory: wire.directory.map(|text| path(text, wire.directory_bytes)),
         };

@@ -92,7 +92,10 @@ impl Choice {
 
 /// In the order they are shown.
 pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
-    let has_directory = question.subject.file().is_some_and(|file| file.directory.is_some());
+    let file = question.subject.file();
+    let has_directory = file.is_some_and(|file| file.directory.is_some());
+    let is_read_only = file.is_some_and(|file| file.access == Access::Read);
+    let may_be_copied = file.is_some_and(|file| file.may_be_copied);
     let is_secret = question.is_secret;
     let allow = |scope, lifetime| Answer::Allow { scope, lifetime };
     let deny = |lifetime| Answer::Deny { lifetime };
@@ -116,7 +119,14 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
                 'd',
                 "",
                 "dir",
-                "allow the directory until this run ends",
+                match is_read_only {
+                    true => {
+                        "allow to read the directory until this run ends, not to run what is in it"
+                    }
+                    false => {
+                        "allow to read the directory, and run what is in it, until this run ends"
+                    }
+                },
                 allow(Scope::Directory, Lifetime::Session),
             ),
             has_directory,
@@ -126,10 +136,30 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
                 'D',
                 "",
                 "dir always",
-                "allow the directory, and save that",
+                "the same, and save that",
                 allow(Scope::Directory, always),
             ),
             has_directory,
+        ),
+        (
+            choice(
+                'e',
+                "",
+                "dir + run",
+                "allow the directory with programs and libraries until this run ends",
+                allow(Scope::DirectoryToRun, Lifetime::Session),
+            ),
+            has_directory && is_read_only,
+        ),
+        (
+            choice(
+                'c',
+                "",
+                "private copy",
+                "let it change a copy of its own, which is gone when the run ends",
+                allow(Scope::PrivateCopy, Lifetime::Session),
+            ),
+            may_be_copied,
         ),
         (choice('n', "no", "no", "deny until this run ends", deny(Lifetime::Session)), true),
         (choice('x', "never", "never", "deny, and save that", deny(always)), true),
@@ -257,6 +287,11 @@ fn full(panel: &Panel, question: &Question, others: usize, page: Page, styles: S
     for also in file.map(|file| file.also.as_slice()).unwrap_or_default() {
         rows.add(styles.base, &format!(" with {}", cut(&shown(also), room.each_other)));
     }
+    if let Some(file) = file.filter(|file| file.entry.is_some()) {
+        rows.begin(styles.faint, "  for longer than once: all of ");
+        rows.add(styles.base, &cut(&format!("{}/**", shown(&file.path)), room.each_other));
+        rows.add(styles.faint, " writable");
+    }
     if let Some(directory) = file.and_then(|file| file.directory.as_ref()) {
         rows.begin(styles.faint, "  directory: ");
         let directory = cut(&format!("{}/**", shown(directory)), room.each_other);
@@ -351,14 +386,7 @@ fn one_row(panel: &Panel, question: &Question, page: Page, styles: Styles) -> St
 /// What is to be done, and what with.
 fn wanted(subject: &Subject) -> (&'static str, String) {
     match subject {
-        Subject::File(file) => {
-            let verb = match (file.access, file.is_directory) {
-                (Access::Execute, _) => "run",
-                (Access::Read, true) => "look into",
-                (Access::Read, false) => "read",
-            };
-            (verb, shown(&file.path))
-        }
+        Subject::File(file) => (file.act.verb(file.is_directory), shown(file.named())),
         Subject::Host(host) => ("connect to", escape::text(&host.to_string()).into_owned()),
     }
 }
@@ -381,7 +409,10 @@ impl Room {
         let keys: usize = 1 + choices(question).map(|choice| choice.word.len() + 4).sum::<usize>();
         // Besides the keys: the title, what else waits, other keys and a note, on a narrow page in two rows.
         let rows = page.rows.saturating_sub(keys.div_ceil(columns) + 7);
-        let others = file.map_or(0, |file| file.also.len() + usize::from(file.directory.is_some()));
+        let others = file.map_or(0, |file| {
+            let has = |path: &Option<_>| usize::from(path.is_some());
+            file.also.len() + has(&file.directory) + has(&file.entry)
+        });
         let half = rows.div_ceil(2) * columns;
         // Each may end in the middle of a row.
         let each_other = ((rows / 2) * columns).checked_div(others).unwrap_or(0);

@@ -1,6 +1,6 @@
 use super::super::chord::Chord;
 use super::*;
-use palisade_ask::{FileSubject, Process, QuestionId};
+use palisade_ask::{Act, FileSubject, Process, QuestionId};
 use std::path::PathBuf;
 
 pub(crate) fn question(path: &str) -> Question {
@@ -12,6 +12,9 @@ pub(crate) fn question(path: &str) -> Question {
             access: Access::Read,
             operation: "openat".to_owned(),
             is_directory: false,
+            act: Act::Read,
+            entry: None,
+            may_be_copied: false,
             also: Vec::new(),
             directory: Some("/opt/sdk".into()),
         }),

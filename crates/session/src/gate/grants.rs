@@ -33,18 +33,25 @@ pub(super) struct Part {
     pub(super) what: What,
     pub(super) found: Found,
     pub(super) access: Access,
+    /// What was granted there before.
+    pub(super) kept: Vec<Access>,
 }
 
 impl Part {
     fn ask(&self) -> Ask {
         let is_content = matches!(self.what, What::Found | What::Directory(_));
-        let is_executable =
-            is_content && (self.access == Access::Execute || is_library(&self.found.path));
-        Ask::Graft { token: self.token, what: self.what.clone(), exec: is_executable }
+        let has = |access| self.access == access || self.kept.contains(&access);
+        let exec = is_content && (has(Access::Execute) || is_library(&self.found.path));
+        let write = is_content && has(Access::Write);
+        Ask::Graft { token: self.token, what: self.what.clone(), exec, write }
     }
 
     /// What can be shown of it if the whole can not.
     fn less(&self) -> Option<What> {
+        // A part of it would not be what is to be written.
+        if self.access == Access::Write {
+            return None;
+        }
         match (&self.what, self.found.kind) {
             (What::Directory(_), Kind::Directory) | (What::Found, Kind::Directory) => {
                 Some(What::Name)
@@ -55,13 +62,23 @@ impl Part {
     }
 
     /// Where it shows everything that was asked for.
-    fn shown(&self) -> Option<(PathBuf, Access)> {
-        match &self.what {
-            What::Directory(directory) => Some((directory.clone(), self.access)),
-            What::Found => Some((self.found.path.clone(), self.access)),
-            What::Name | What::Links => None,
-        }
+    fn standing(&self, graft: u64) -> Option<Standing> {
+        let path = match &self.what {
+            What::Directory(directory) => directory.clone(),
+            What::Found => self.found.path.clone(),
+            What::Name | What::Links | What::Copy => return None,
+        };
+        Some(Standing { path, access: self.access, graft })
     }
+}
+
+/// What the keeper has put in its place.
+#[derive(Debug)]
+pub(super) struct Standing {
+    pub(super) path: PathBuf,
+    pub(super) access: Access,
+    /// The keeper's number of it.
+    pub(super) graft: u64,
 }
 
 /// A grant under way, part by part: the first is what was asked about, and without it nothing else shows.
@@ -71,7 +88,7 @@ struct Job {
     todo: VecDeque<Part>,
     touches: Vec<Touch>,
     grafts: Vec<u64>,
-    shown: Vec<(PathBuf, Access)>,
+    shown: Vec<Standing>,
     lasting: Lasting,
 }
 
@@ -90,6 +107,8 @@ pub(super) struct Grants {
     jobs: HashMap<u64, Job>,
     /// Calls that get a descriptor of their own, in the order they asked; none for one that is gone.
     openings: HashMap<u64, VecDeque<Option<u64>>>,
+    /// Those of them that are lent for writing.
+    lent: HashSet<u64>,
     fleeting: Vec<Fleeting>,
     /// Those that the keeper takes away now: what is left of each, and whom it was for.
     ending: Vec<(Vec<u64>, Vec<u64>)>,
@@ -119,6 +138,22 @@ impl Grants {
         }
     }
 
+    /// Lends each of the calls a descriptor to write by, of what was found or of the directory it is in; nothing becomes
+    /// visible.
+    pub(super) fn lend(
+        &mut self,
+        token: u64,
+        parent: bool,
+        touches: &[Touch],
+        out: &mut VecDeque<Action>,
+    ) {
+        self.lent.insert(token);
+        for touch in touches {
+            self.openings.entry(token).or_default().push_back(Some(touch.touch));
+            out.push_back(Action::Keeper(Ask::Lend { token, parent }));
+        }
+    }
+
     /// A part is in its place. Gives what stays shown, once all of it is.
     pub(super) fn grafted(
         &mut self,
@@ -126,14 +161,14 @@ impl Grants {
         graft: u64,
         now: Instant,
         out: &mut VecDeque<Action>,
-    ) -> Vec<(PathBuf, Access)> {
+    ) -> Vec<Standing> {
         let Some(mut job) = self.jobs.remove(&token) else {
             // Nobody waits for it: it must not stay.
             out.push_back(Action::Keeper(Ask::Ungraft { graft }));
             return Vec::new();
         };
         job.grafts.push(graft);
-        job.shown.extend(job.part.shown());
+        job.shown.extend(job.part.standing(graft));
         match job.todo.pop_front() {
             Some(next) => {
                 out.push_back(Action::Keeper(next.ask()));
@@ -162,7 +197,11 @@ impl Grants {
     pub(super) fn opened(&mut self, token: u64, file: Option<OwnedFd>, out: &mut VecDeque<Action>) {
         let waiting = self.openings.get_mut(&token).and_then(VecDeque::pop_front);
         let Some(Some(touch)) = waiting else { return };
-        let reply = if file.is_some() { Reply::File { touch } } else { refusal(touch) };
+        let reply = match file.is_some() {
+            true if self.lent.contains(&token) => Reply::WriteOnce { touch },
+            true => Reply::File { touch },
+            false => refusal(touch),
+        };
         out.push_back(Action::Broker(reply, file));
     }
 
@@ -223,6 +262,7 @@ impl Grants {
         let granting = self.jobs.drain().flat_map(|(_, job)| job.touches).map(|touch| touch.touch);
         let opening = self.openings.drain().flat_map(|(_, waiting)| waiting).flatten();
         out.extend(granting.chain(opening).map(|touch| Action::Broker(refusal(touch), None)));
+        self.lent.clear();
         self.fleeting.clear();
         self.ending.clear();
     }
@@ -239,12 +279,7 @@ impl Grants {
         });
     }
 
-    fn finish(
-        &mut self,
-        job: Job,
-        now: Instant,
-        out: &mut VecDeque<Action>,
-    ) -> Vec<(PathBuf, Access)> {
+    fn finish(&mut self, job: Job, now: Instant, out: &mut VecDeque<Action>) -> Vec<Standing> {
         let Job { touches, grafts, shown, lasting, .. } = job;
         match lasting {
             Lasting::Session => {

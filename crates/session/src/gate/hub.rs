@@ -7,7 +7,7 @@
 mod deciding;
 mod outcome;
 
-use super::grants::Grants;
+use super::grants::{Grants, Standing};
 use super::inquiry::{Found, Inquiry, Need, Stage};
 use super::records::AccessRecords;
 use super::tally::Tally;
@@ -15,15 +15,17 @@ use crate::asking::Moment;
 use crate::log_budget::Excess;
 use crate::process::{Held, Known};
 use palisade_ask::{Answer, Decided, Lifetime, Now, QuestionId, Queue, Source};
-use palisade_broker::{Reply, Touch};
+use palisade_broker::{Reply, Touch, Wants};
 use palisade_gate::{Access, Decider, Rule};
-use palisade_keeper::{Ask, Kind, Told};
-use palisade_plan::model::Gate;
+use palisade_keeper::{Ask, Change, Kind, Told};
+use palisade_plan::model::{Gate, Guard};
 use palisade_policy::model::OnAsk;
 use palisade_sys::Errno;
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// So many decisions are remembered by path.
@@ -61,6 +63,8 @@ struct Fresh {
 pub(super) struct Hub<'p> {
     gate: &'p Gate,
     home: Option<PathBuf>,
+    /// Names that the host would run later (FS-9): never written, so never asked about.
+    guard: Option<&'p Guard>,
     /// Pid 1 of the sandbox, on the host.
     top: u32,
     decider: Decider,
@@ -73,7 +77,11 @@ pub(super) struct Hub<'p> {
     need_of: HashMap<u64, u64>,
     grants: Grants,
     /// What stays granted, with everything below.
-    granted: HashMap<PathBuf, Access>,
+    granted: HashMap<PathBuf, Vec<Access>>,
+    /// The keeper's numbers of what stands at these very paths.
+    standing: HashMap<PathBuf, Vec<u64>>,
+    /// What is removed for the run alone.
+    gone: HashSet<PathBuf>,
     /// Where something was put into the view: directories on the way were made for it.
     pub(super) shown: HashSet<PathBuf>,
     /// Where a link of a secret name led, which the plan did not know: a secret under its own name from then on.
@@ -94,10 +102,12 @@ impl<'p> Hub<'p> {
         home: Option<PathBuf>,
         rules: Vec<Rule>,
         excess: Excess,
+        guard: Option<&'p Guard>,
     ) -> Self {
         Self {
             gate,
             home,
+            guard,
             top: 0,
             decider: Decider::new(rules, MOST_REMEMBERED),
             inquiries: HashMap::new(),
@@ -106,6 +116,8 @@ impl<'p> Hub<'p> {
             need_of: HashMap::new(),
             grants: Grants::default(),
             granted: HashMap::new(),
+            standing: HashMap::new(),
+            gone: HashSet::new(),
             shown: HashSet::new(),
             behind_secrets: HashSet::new(),
             fresh: Vec::new(),
@@ -127,7 +139,8 @@ impl<'p> Hub<'p> {
 
     /// A call waits for something that is missing inside.
     pub(super) fn touched(&mut self, touch: Touch, at: &mut Moment<'_>) {
-        if self.is_in_commands_own(&touch) {
+        let is_gone = self.gone.contains(Path::new(OsStr::from_bytes(&touch.path)));
+        if is_gone || self.is_in_commands_own(&touch) {
             let touch = touch.touch;
             return self.actions.push_back(Action::Broker(Reply::Absent { touch }, None));
         }
@@ -141,18 +154,26 @@ impl<'p> Hub<'p> {
         }
         let token = self.new_token();
         let (path, follow) = (touch.path.clone(), touch.follow);
+        let change = match touch.wants {
+            Wants::Rename | Wants::Remove => Change::Name,
+            wants if wants.is_change() => Change::Content,
+            _ => Change::Nothing,
+        };
         let inquiry = Inquiry::new(token, touch, at.now.monotonic);
         let execute = inquiry.access() == Access::Execute;
         self.inquiries.insert(token, inquiry);
-        self.actions.push_back(Action::Keeper(Ask::Look { token, path, follow, execute }));
+        self.actions.push_back(Action::Keeper(Ask::Look { token, path, follow, execute, change }));
     }
 
     /// To make something, a directory has to be there: of what a call that writes names, the deepest that the host has
     /// is asked about. Whether there is more to look for.
     fn looks_further_up(&mut self, token: u64) -> bool {
         let Some(inquiry) = self.inquiries.get_mut(&token) else { return false };
-        let Some(path) = inquiry.next_above() else { return false };
-        let look = Ask::Look { token, path, follow: true, execute: false };
+        let Some(path) = inquiry.next_above(self.gate.private_home.as_deref()) else {
+            return false;
+        };
+        let change = Change::Content;
+        let look = Ask::Look { token, path, follow: true, execute: false, change };
         self.actions.push_back(Action::Keeper(look));
         true
     }
@@ -168,7 +189,7 @@ impl<'p> Hub<'p> {
     /// The keeper said something; `file` came with it.
     pub(super) fn told(&mut self, told: Told, file: Option<OwnedFd>, at: &mut Moment<'_>) {
         match told {
-            Told::Found(palisade_keeper::Found { token, path, kind, links, needs }) => {
+            Told::Found(palisade_keeper::Found { token, path, kind, links, needs, unwritable }) => {
                 let owner = self.need_of.get(&token).copied().unwrap_or(token);
                 if let Some(inquiry) = self.inquiries.get_mut(&owner) {
                     inquiry.links.extend(links.into_iter().map(|(place, _)| place));
@@ -179,7 +200,22 @@ impl<'p> Hub<'p> {
                         let need = (kind == Kind::File).then_some(Need { token, path });
                         self.need_settled(*owner, need, at);
                     }
-                    None => self.found(token, Found { path, kind }, needs, at),
+                    None => {
+                        let Some(inquiry) = self.inquiries.get_mut(&token) else {
+                            return self.actions.push_back(Action::Keeper(Ask::Forget { token }));
+                        };
+                        if inquiry.is_renamed() {
+                            // If the directory itself can not be asked about, this is.
+                            inquiry.found = Some(Found { path: path.clone(), kind });
+                            if self.looks_further_up(token) {
+                                return;
+                            }
+                        }
+                        if let Some(inquiry) = self.inquiries.get_mut(&token) {
+                            inquiry.unwritable = unwritable;
+                        }
+                        self.found(token, Found { path, kind }, needs, at);
+                    }
                 }
             }
             Told::Absent { token } => match self.need_of.remove(&token) {
@@ -189,7 +225,15 @@ impl<'p> Hub<'p> {
             },
             Told::Grafted { token, graft } => {
                 let shown = self.grants.grafted(token, graft, at.now.monotonic, &mut self.actions);
-                self.granted.extend(shown);
+                for Standing { path, access, graft } in shown {
+                    // What was granted below it with other rights is covered, and asked about again.
+                    self.granted.retain(|below, _| *below == path || !below.starts_with(&path));
+                    self.standing.entry(path.clone()).or_default().push(graft);
+                    let given = self.granted.entry(path).or_default();
+                    if !given.contains(&access) {
+                        given.push(access);
+                    }
+                }
                 self.forget_unused(token);
             }
             Told::NotWhole { token } => {

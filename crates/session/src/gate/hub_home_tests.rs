@@ -81,24 +81,74 @@ fn what_tools_look_for_above_the_project_is_absent_and_nobody_hears_of_it() {
     assert_eq!(denied_paths(scene), []);
 }
 
+/// A name that is taken is not made: the call only has to see it.
+///
 /// Proves: GATE-1 writes-wait
 #[test]
-fn a_call_that_writes_waits_for_the_same_question_and_a_yes_is_for_reading() {
+fn a_call_that_finds_its_name_taken_waits_for_the_question_about_reading() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
     let directory = Wants::Open { directory: true, path_only: false };
-    scene.found(touch(1, "/home/u/.e", directory), Kind::Directory);
-    scene.touch(Touch { call: "mkdir".into(), ..touch(2, "/home/u/.e", Wants::Write) });
+    let first = scene.found(touch(1, "/home/u/.e", directory), Kind::Directory);
+    let making = Touch { call: "mkdir".into(), ..touch(2, "/home/u/.e", Wants::Make) };
+    let second = scene.found(making, Kind::Directory);
     assert_eq!(scene.queue.open().count(), 1);
     scene.answer(1, allow(Lifetime::Session));
-    let grafts = scene.actions();
-    let token = grafts.iter().find_map(|action| match action {
-        Action::Keeper(Ask::Graft { token, .. }) => Some(*token),
-        _ => None,
-    });
-    scene.tell(Told::Grafted { token: token.unwrap(), graft: 1 });
+    scene.actions();
+    for (graft, token) in [first, second].into_iter().enumerate() {
+        scene.tell(Told::Grafted { token, graft: graft as u64 });
+    }
     assert_eq!(replied(&mut scene), [Reply::Continue { touch: 1 }, Reply::Continue { touch: 2 }]);
     assert_eq!(denied_paths(scene), [("/home/u/.e".to_owned(), "write".to_owned())]);
+}
+
+/// What the host has right above it becomes writable, for the session or for one call.
+///
+/// Proves: GATE-10 asks-for-writing, GATE-10 once
+#[test]
+fn what_is_to_be_made_asks_to_write_the_directory_it_is_made_in() {
+    for (lifetime, is_lent) in [(Lifetime::Session, false), (Lifetime::Once, true)] {
+        let gate = facts(OnAsk::Ask);
+        let mut scene = Scene::new(&gate);
+        let existing = "/home/u".len();
+        scene.touch(Touch { existing, ..touch(1, "/home/u/.e/new", Wants::Make) });
+        let token = scene.look();
+        scene.tell(Told::Absent { token });
+        let token = scene.look();
+        scene.tell(found(token, "/home/u/.e".into(), Kind::Directory));
+        let asked = scene.queue.open().next().unwrap().subject.file().unwrap().clone();
+        assert_eq!(asked.access, palisade_ask::Access::Write);
+        assert_eq!(asked.entry.as_deref(), Some(Path::new("/home/u/.e/new")));
+        assert_eq!(asked.directory, None);
+        scene.answer(1, allow(lifetime));
+        let actions = scene.actions();
+        let lends = |action: &Action| matches!(action, Action::Keeper(Ask::Lend { .. }));
+        let grafts =
+            |action: &Action| matches!(action, Action::Keeper(Ask::Graft { write: true, .. }));
+        assert_eq!(actions.iter().any(lends), is_lent, "{actions:?}");
+        assert_eq!(actions.iter().any(grafts), !is_lent, "{actions:?}");
+        let opened = std::fs::File::open("/dev/null").unwrap().into();
+        if is_lent {
+            scene.tell_with(Told::Opened { token }, Some(opened));
+            assert_eq!(replied(&mut scene), [Reply::WriteOnce { touch: 1 }]);
+        }
+    }
+}
+
+/// Proves: GATE-10 not-asked
+#[test]
+fn what_the_host_would_refuse_is_answered_at_once() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    scene.touch(touch(1, "/srv/data/file", Wants::Write));
+    let token = scene.look();
+    let (links, needs) = (Vec::new(), Vec::new());
+    let (path, kind) = ("/srv/data/file".into(), Kind::File);
+    let unwritable = Some(30);
+    let found = palisade_keeper::Found { token, path, kind, links, needs, unwritable };
+    scene.tell(Told::Found(found));
+    assert_eq!(replied(&mut scene), [Reply::Fail { touch: 1, errno: 30 }]);
+    assert_eq!(scene.queue.open().count(), 0);
 }
 
 /// Proves: GATE-1 writes-wait
@@ -147,7 +197,7 @@ fn a_no_is_eacces_for_reading_and_writing() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
     scene.found(touch(1, "/home/u/.e", Wants::Look), Kind::Directory);
-    scene.touch(touch(2, "/home/u/.e", Wants::Write));
+    scene.found(touch(2, "/home/u/.e", Wants::Write), Kind::Directory);
     scene.answer(1, Answer::Deny { lifetime: Lifetime::Session });
     let refused = |touch| Reply::Fail { touch, errno: 13 };
     assert_eq!(replied(&mut scene), [refused(1), refused(2)]);

@@ -6,7 +6,14 @@ use super::*;
 fn found_behind(token: u64, link: &str, path: &str) -> Told {
     let links = vec![(PathBuf::from(link), PathBuf::from(path))];
     let (path, needs) = (PathBuf::from(path), Vec::new());
-    Told::Found(palisade_keeper::Found { token, path, kind: Kind::File, links, needs })
+    Told::Found(palisade_keeper::Found {
+        token,
+        path,
+        kind: Kind::File,
+        links,
+        needs,
+        unwritable: None,
+    })
 }
 
 /// Proves: FS-2 linked-secrets
@@ -23,7 +30,7 @@ fn a_secret_behind_a_link_is_one_by_either_name() {
     let actions = scene.actions();
     assert!(matches!(replies(&actions)[..], [Reply::Fail { touch: 8, errno: 13 }]), "{actions:?}");
     let token = scene.found(touch(9, "/home/u/keys/other", READ), Kind::File);
-    let graft = Ask::Graft { token, what: What::Found, exec: false };
+    let graft = Ask::Graft { token, what: What::Found, exec: false, write: false };
     assert_eq!(asks(&scene.actions()), [graft], "what lies beside it is no secret");
 }
 
@@ -55,6 +62,6 @@ fn a_secret_link_to_what_is_visible_is_asked_about_and_then_shown_as_a_link() {
     assert!(matches!(actions[..], [Action::Opened(QuestionId(1))]), "{actions:?}");
     assert!(scene.queue.open().all(|question| question.is_secret));
     scene.answer(1, allow(Lifetime::Session));
-    let graft = Ask::Graft { token, what: What::Links, exec: false };
+    let graft = Ask::Graft { token, what: What::Links, exec: false, write: false };
     assert_eq!(asks(&scene.actions()), [graft]);
 }

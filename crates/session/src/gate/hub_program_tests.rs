@@ -11,7 +11,14 @@ fn what_a_program_needs_is_judged_like_everything_else() {
     let token = scene.look();
     let needs = vec!["/etc/palisade/run".into()];
     let (path, kind, links) = ("/opt/script".into(), Kind::File, Vec::new());
-    scene.tell(Told::Found(palisade_keeper::Found { token, path, kind, links, needs }));
+    scene.tell(Told::Found(palisade_keeper::Found {
+        token,
+        path,
+        kind,
+        links,
+        needs,
+        unwritable: None,
+    }));
     let need = scene.look();
     scene.tell(found(need, "/etc/palisade/run".into(), Kind::File));
     assert_eq!(replies(&scene.actions()), [Reply::Absent { touch: 1 }]);
@@ -26,7 +33,14 @@ fn no_directory_comes_along_as_an_interpreter() {
     let token = scene.look();
     let needs = vec!["/srv/data".into()];
     let (path, kind, links) = ("/opt/script".into(), Kind::File, Vec::new());
-    scene.tell(Told::Found(palisade_keeper::Found { token, path, kind, links, needs }));
+    scene.tell(Told::Found(palisade_keeper::Found {
+        token,
+        path,
+        kind,
+        links,
+        needs,
+        unwritable: None,
+    }));
     let need = scene.look();
     scene.tell(found(need, "/srv/data".into(), Kind::Directory));
     scene.tell(Told::Grafted { token, graft: 1 });

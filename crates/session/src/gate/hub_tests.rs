@@ -57,7 +57,11 @@ impl<'g> Scene<'g> {
     fn with_rules(gate: &'g Gate, rules: Vec<Rule>) -> Self {
         let home = Some("/home/u".into());
         let queue = Queue::new("s", gate.most_questions);
-        Self { hub: Hub::new(gate, home, rules, Excess::Summed), queue, people: People::Present }
+        Self {
+            hub: Hub::new(gate, home, rules, Excess::Summed, None),
+            queue,
+            people: People::Present,
+        }
     }
 
     fn touch(&mut self, touch: Touch) {
@@ -126,7 +130,7 @@ impl<'g> Scene<'g> {
 
 fn found(token: u64, path: PathBuf, kind: Kind) -> Told {
     let (links, needs) = (Vec::new(), Vec::new());
-    Told::Found(palisade_keeper::Found { token, path, kind, links, needs })
+    Told::Found(palisade_keeper::Found { token, path, kind, links, needs, unwritable: None })
 }
 
 fn allow(lifetime: Lifetime) -> Answer {
@@ -176,7 +180,7 @@ fn a_yes_for_the_session_shows_the_file_and_lets_the_call_go_on() {
     assert!(matches!(actions[..], [Action::Opened(QuestionId(1))]), "{actions:?}");
     scene.answer(1, allow(Lifetime::Session));
     let actions = scene.actions();
-    let graft = Ask::Graft { token, what: What::Found, exec: false };
+    let graft = Ask::Graft { token, what: What::Found, exec: false, write: false };
     assert_eq!(asks(&actions), [graft]);
     assert!(replies(&actions).is_empty(), "not before it can be seen");
     scene.tell(Told::Grafted { token, graft: 1 });
@@ -293,7 +297,12 @@ fn a_directory_answers_for_every_file_that_waits_in_it() {
     scene.actions();
     scene.answer(1, Answer::Allow { scope: Scope::Directory, lifetime });
     let directory = || What::Directory("/opt/sdk".into());
-    let grafts = [first, second].map(|token| Ask::Graft { token, what: directory(), exec: true });
+    let grafts = [first, second].map(|token| Ask::Graft {
+        token,
+        what: directory(),
+        exec: true,
+        write: false,
+    });
     assert_eq!(asks(&scene.actions()), grafts);
 }
 
@@ -342,7 +351,7 @@ fn a_directory_that_holds_a_secret_shows_its_name_alone() {
     look.path = b"/srv".to_vec();
     let token = scene.found(look, Kind::Directory);
     scene.answer(1, allow(Lifetime::Session));
-    let name = Ask::Graft { token, what: What::Name, exec: false };
+    let name = Ask::Graft { token, what: What::Name, exec: false, write: false };
     assert_eq!(asks(&scene.actions()), [name]);
     // What is in it is asked about on its own.
     scene.found(touch(2, "/srv/data", READ), Kind::File);
@@ -359,9 +368,15 @@ fn a_tree_is_not_shown_whole_if_a_rule_denies_something_in_it() {
     ];
     let mut scene = Scene::with_rules(&gate, rules);
     let token = scene.found(touch(1, "/opt/sdk/a", READ), Kind::File);
-    assert_eq!(asks(&scene.actions()), [Ask::Graft { token, what: What::Found, exec: true }]);
+    assert_eq!(
+        asks(&scene.actions()),
+        [Ask::Graft { token, what: What::Found, exec: true, write: false }]
+    );
     let token = scene.found(touch(2, "/opt/sdk", Wants::Look), Kind::Directory);
-    assert_eq!(asks(&scene.actions()), [Ask::Graft { token, what: What::Name, exec: false }]);
+    assert_eq!(
+        asks(&scene.actions()),
+        [Ask::Graft { token, what: What::Name, exec: false, write: false }]
+    );
 }
 
 /// Proves: GATE-5 nobody-to-ask
@@ -402,7 +417,8 @@ fn rules_answer_without_a_question() {
     ];
     let mut scene = Scene::with_rules(&gate, rules);
     let token = scene.found(touch(1, "/opt/sdk/bin/cc", Wants::Look), Kind::File);
-    let graft = Ask::Graft { token, what: What::Directory("/opt/sdk".into()), exec: true };
+    let graft =
+        Ask::Graft { token, what: What::Directory("/opt/sdk".into()), exec: true, write: false };
     assert_eq!(asks(&scene.actions()), [graft]);
     scene.found(touch(2, "/opt/no", READ), Kind::File);
     assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 2, errno: 13 }]);
@@ -419,7 +435,10 @@ fn what_is_never_asked_about_looks_absent_and_what_is_visible_needs_no_question(
     scene.touch(touch(2, "/opt/java/bin/java", READ));
     let token = scene.look();
     scene.tell(found(token, "/usr/lib/jvm/bin/java".into(), Kind::File));
-    assert_eq!(asks(&scene.actions()), [Ask::Graft { token, what: What::Links, exec: false }]);
+    assert_eq!(
+        asks(&scene.actions()),
+        [Ask::Graft { token, what: What::Links, exec: false, write: false }]
+    );
 }
 
 /// Proves: GATE-2 exec
@@ -432,18 +451,30 @@ fn a_program_is_asked_about_together_with_what_it_needs() {
     let path = "/opt/tool/run".into();
     let needs = vec!["/opt/lib/ld.so".into(), "/usr/lib/ld.so".into()];
     let (kind, links) = (Kind::File, Vec::new());
-    scene.tell(Told::Found(palisade_keeper::Found { token, path, kind, links, needs }));
+    scene.tell(Told::Found(palisade_keeper::Found {
+        token,
+        path,
+        kind,
+        links,
+        needs,
+        unwritable: None,
+    }));
     let need = scene.look();
     scene.tell(found(need, "/opt/lib/ld.so".into(), Kind::File));
     let question = scene.queue.open().next().unwrap();
     let file = question.subject.file().unwrap();
     assert_eq!(file.also, [PathBuf::from("/opt/lib/ld.so")]);
     scene.answer(1, allow(Lifetime::Session));
-    let program = Ask::Graft { token, what: What::Found, exec: true };
+    let program = Ask::Graft { token, what: What::Found, exec: true, write: false };
     assert_eq!(asks(&scene.actions()), [program], "first what was asked about");
     scene.tell(Told::Grafted { token, graft: 1 });
     let actions = scene.actions();
-    assert!(asks(&actions).contains(&Ask::Graft { token: need, what: What::Found, exec: true }));
+    assert!(asks(&actions).contains(&Ask::Graft {
+        token: need,
+        what: What::Found,
+        exec: true,
+        write: false
+    }));
     assert!(replies(&actions).is_empty());
     scene.tell(Told::Grafted { token: need, graft: 2 });
     assert_eq!(replies(&scene.actions()), [Reply::Continue { touch: 1 }]);
@@ -528,10 +559,14 @@ fn a_tree_that_holds_a_secret_is_shown_file_by_file() {
     let rules = vec![rule(Effect::Allow, Pattern::Tree("/opt/sdk".into()))];
     let mut scene = Scene::with_rules(&gate, rules);
     let token = scene.found(touch(1, "/opt/sdk/a", READ), Kind::File);
-    let whole = Ask::Graft { token, what: What::Directory("/opt/sdk".into()), exec: true };
+    let whole =
+        Ask::Graft { token, what: What::Directory("/opt/sdk".into()), exec: true, write: false };
     assert_eq!(asks(&scene.actions()), [whole]);
     scene.tell(Told::NotWhole { token });
-    assert_eq!(asks(&scene.actions()), [Ask::Graft { token, what: What::Found, exec: true }]);
+    assert_eq!(
+        asks(&scene.actions()),
+        [Ask::Graft { token, what: What::Found, exec: true, write: false }]
+    );
     scene.tell(Told::Grafted { token, graft: 1 });
     assert_eq!(replies(&scene.actions()), [Reply::Continue { touch: 1 }]);
     let token = scene.found(touch(2, "/opt/sdk/b", READ), Kind::File);
@@ -548,7 +583,8 @@ fn a_rule_for_reading_gives_nothing_to_execute() {
     reading.access = Access::Read;
     let mut scene = Scene::with_rules(&gate, vec![reading]);
     let token = scene.found(touch(1, "/opt/sdk/a", READ), Kind::File);
-    let tree = Ask::Graft { token, what: What::Directory("/opt/sdk".into()), exec: false };
+    let tree =
+        Ask::Graft { token, what: What::Directory("/opt/sdk".into()), exec: false, write: false };
     assert_eq!(asks(&scene.actions()), [tree]);
     scene.tell(Told::Grafted { token, graft: 1 });
     scene.actions();
@@ -566,7 +602,10 @@ fn what_could_not_be_shown_is_asked_about_again() {
     scene.tell(Told::Failed { token, step: "move_mount".to_owned(), errno: 28 });
     scene.actions();
     let token = scene.found(touch(2, "/opt/sdk/a", Wants::Look), Kind::File);
-    assert_eq!(asks(&scene.actions()), [Ask::Graft { token, what: What::Found, exec: false }]);
+    assert_eq!(
+        asks(&scene.actions()),
+        [Ask::Graft { token, what: What::Found, exec: false, write: false }]
+    );
 }
 
 #[path = "hub_home_tests.rs"]

@@ -1,5 +1,6 @@
 //! One thing outside the view that calls wait for, from the first touch to the answer.
 
+use palisade_ask::Act;
 use palisade_broker::{Touch, Wants};
 use palisade_gate::Access;
 use palisade_keeper::Kind;
@@ -44,6 +45,10 @@ pub(super) struct Inquiry {
     /// Where the keeper was sent last, if that is not the path that was touched.
     looked_for: Option<PathBuf>,
     looks: usize,
+    /// Nobody can be asked about writing: what may be read is granted for that.
+    pub(super) settled_for_reading: bool,
+    /// Why the host would not let it be written.
+    pub(super) unwritable: Option<u16>,
     pub(super) found: Option<Found>,
     pub(super) needs: Vec<Need>,
     /// Where the links are that led to any of these.
@@ -61,6 +66,8 @@ impl Inquiry {
             stage: Stage::Looking { awaited: 1 },
             looked_for: None,
             looks: 0,
+            settled_for_reading: false,
+            unwritable: None,
             found: None,
             needs: Vec::new(),
             links: Vec::new(),
@@ -74,17 +81,27 @@ impl Inquiry {
         self.touches.first().is_some_and(|first| {
             first.path == touch.path
                 && first.follow == touch.follow
-                && access_of(first) == access_of(touch)
+                && is_alike(first.wants, touch.wants)
         })
     }
 
-    /// The directory above what was looked for last, if something is to be made there and it is not there inside.
-    pub(super) fn next_above(&mut self) -> Option<Vec<u8>> {
-        let first = self.touches.first().filter(|touch| touch.wants == Wants::Write)?;
+    /// The directory above what was looked for last, if something is to be made there. Not one that is there inside in the
+    /// private home: what is made there is the run's own.
+    pub(super) fn next_above(&mut self, private_home: Option<&Path>) -> Option<Vec<u8>> {
+        let first = self.touches.first().filter(|touch| touch.wants.is_change())?;
+        // What is not there is neither removed nor renamed.
+        if self.found.is_none() && !first.wants.may_make() {
+            return None;
+        }
         let existing = first.existing_directory()?;
+        // A name that is not right in it fails, whatever is answered.
+        let is_useless = self.looks > 0;
+        let is_out = |above: &Path| {
+            let is_private = private_home.is_some_and(|home| above.starts_with(home));
+            above == existing && (is_private || is_useless)
+        };
         let last = self.looked_for.as_deref().unwrap_or(Path::new(OsStr::from_bytes(&first.path)));
-        let above =
-            last.parent().filter(|above| above.starts_with(existing) && *above != existing)?;
+        let above = last.parent().filter(|above| above.starts_with(existing) && !is_out(above))?;
         let first_name = || above.ancestors().take_while(|dir| *dir != existing).last();
         let above = if self.looks < MOST_LOOKS { above } else { first_name()? };
         let above = above.to_owned();
@@ -93,8 +110,79 @@ impl Inquiry {
         Some(above.into_os_string().into_encoded_bytes())
     }
 
+    /// What has to be granted of it for the calls to succeed, as far as that is known.
     pub(super) fn access(&self) -> Access {
-        self.touches.first().map_or(Access::Read, access_of)
+        match self.touches.first() {
+            Some(first) if first.wants == Wants::Execute => Access::Execute,
+            Some(first) if first.wants.is_change() && self.is_changed(first) => Access::Write,
+            _ => Access::Read,
+        }
+    }
+
+    /// Whether what was found is what the call would change: the file itself, or the directory that something is made
+    /// in. A call that finds its name taken, or two directories missing, changes nothing.
+    fn is_changed(&self, first: &Touch) -> bool {
+        let Some(found) = self.found.as_ref().filter(|_| !self.settled_for_reading) else {
+            return false;
+        };
+        match (self.looks, first.wants) {
+            (0, Wants::Write | Wants::Replace) => found.kind == Kind::File,
+            (0, Wants::Rename | Wants::Remove) => true,
+            (1, wants) => wants != Wants::MoveInto && found.kind == Kind::Directory,
+            _ => false,
+        }
+    }
+
+    /// Whether what was found would get another name, which is a change of the directory it is in.
+    pub(super) fn is_renamed(&self) -> bool {
+        self.looks == 0 && self.wants() == Some(Wants::Rename)
+    }
+
+    /// Whether the call needs the directory that it names something in, for that one name.
+    pub(super) fn needs_parent(&self) -> bool {
+        self.looks == 0 && matches!(self.wants(), Some(Wants::Rename | Wants::Remove))
+    }
+
+    fn wants(&self) -> Option<Wants> {
+        self.touches.first().map(|touch| touch.wants)
+    }
+
+    /// What the call would do, as far as that is asked about.
+    pub(super) fn act(&self) -> Act {
+        let is_changed = self.access() == Access::Write;
+        match self.wants() {
+            Some(Wants::Rename) if is_changed => Act::Rename,
+            Some(Wants::Remove) if is_changed => Act::Remove,
+            Some(_) if is_changed && self.looks > 0 => Act::Create,
+            Some(Wants::Replace) if is_changed => Act::Replace,
+            Some(_) if is_changed => Act::Write,
+            Some(Wants::Open { .. } | Wants::Source) => Act::Read,
+            Some(Wants::Enter) => Act::Enter,
+            Some(Wants::Execute) => Act::Execute,
+            _ => Act::See,
+        }
+    }
+
+    /// Whether it is a directory that is there inside without what the host has in it.
+    pub(super) fn is_there_already(&self) -> bool {
+        let existing = self.touches.first().and_then(Touch::existing_directory);
+        existing.is_some() && self.found.as_ref().map(|found| found.path.as_path()) == existing
+    }
+
+    /// What is to be made or renamed in the directory that was found.
+    pub(super) fn entry(&self) -> Option<PathBuf> {
+        let is_made = self.looks > 0 && self.access() == Access::Write;
+        let first = self.touches.first().filter(|_| is_made)?;
+        Some(PathBuf::from(OsStr::from_bytes(&first.path)))
+    }
+
+    /// The path of what would be written or made.
+    pub(super) fn changed_path(&self) -> Option<PathBuf> {
+        let found = self.found.as_ref()?;
+        match self.entry().as_deref().and_then(Path::file_name) {
+            Some(name) => Some(found.path.join(name)),
+            None => Some(found.path.clone()),
+        }
     }
 
     /// Everything that has to be granted for the call to succeed.
@@ -104,11 +192,8 @@ impl Inquiry {
     }
 }
 
-pub(super) fn access_of(touch: &Touch) -> Access {
-    match touch.wants {
-        Wants::Execute => Access::Execute,
-        Wants::Open { .. } | Wants::Look | Wants::Enter | Wants::Source | Wants::Write => {
-            Access::Read
-        }
-    }
+/// Whether one answer serves both.
+fn is_alike(one: Wants, other: Wants) -> bool {
+    let is_apart = |wants: Wants| wants == Wants::Execute || wants.is_change();
+    one == other || !(is_apart(one) || is_apart(other))
 }

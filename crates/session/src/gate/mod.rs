@@ -73,7 +73,7 @@ impl<'p> Gate<'p> {
         stores: Stores,
     ) -> Option<Self> {
         let gate = plan.gate.as_ref()?;
-        let hub = Hub::new(gate, home, rules, Excess::of(plan));
+        let hub = Hub::new(gate, home, rules, Excess::of(plan), plan.guard.as_ref());
         Some(Self {
             plan,
             hub,

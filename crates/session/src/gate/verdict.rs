@@ -3,7 +3,6 @@
 use super::inquiry::{Found, Inquiry};
 use crate::asking::who;
 use palisade_ask::{Decided, Lifetime, Scope, Source, Subject};
-use palisade_broker::Wants;
 use palisade_gate::{Access, Effect, Origin, Pattern, Rule, Store};
 use palisade_keeper::Kind;
 use palisade_record::{AccessDecided, Decision, TouchedPath};
@@ -21,6 +20,12 @@ pub(super) enum Reason {
     NotAFile,
     /// It was granted, but not for writing.
     ReadingOnly,
+    /// A secret is never written.
+    SecretUnwritten,
+    /// The host would run it later, by this name (FS-9).
+    Protected(String),
+    /// The host itself would not let it be written.
+    HostRefuses,
     Answer {
         source: Source,
         question: u64,
@@ -36,6 +41,9 @@ impl Reason {
             Self::TooManyQuestions => "too-many-questions",
             Self::NotAFile => "not-a-file",
             Self::ReadingOnly => "granted-for-reading",
+            Self::SecretUnwritten => "secret",
+            Self::Protected(_) => "protected-name",
+            Self::HostRefuses => "host",
             Self::Answer { source, .. } => source.word(),
         }
     }
@@ -43,6 +51,7 @@ impl Reason {
     fn details(&self) -> Option<String> {
         match self {
             Self::Rule(place) => Some(place.clone()),
+            Self::Protected(name) => Some(name.clone()),
             Self::Answer { source: Source::Socket { uid, pid, name }, .. } => {
                 Some(format!("{name} (uid {uid}, pid {pid})"))
             }
@@ -97,6 +106,8 @@ impl Verdict {
             scope: match self.scope {
                 Scope::File => "file".to_owned(),
                 Scope::Directory => "directory".to_owned(),
+                Scope::DirectoryToRun => "directory, to run".to_owned(),
+                Scope::PrivateCopy => "private copy".to_owned(),
             },
             lifetime: match self.lifetime {
                 Lifetime::Once => "once".to_owned(),
@@ -118,7 +129,7 @@ impl Verdict {
 
     pub(super) fn touched(&self, found: &Found, inquiry: &Inquiry, is_secret: bool) -> TouchedPath {
         let last = inquiry.touches.last();
-        let is_written = inquiry.touches.iter().any(|touch| touch.wants == Wants::Write);
+        let is_written = inquiry.touches.iter().any(|touch| touch.wants.is_change());
         let is_refused_write = is_written && !self.is_allowed;
         TouchedPath {
             path: text(found.path.as_os_str().as_encoded_bytes()),
@@ -159,8 +170,9 @@ pub(super) fn rule_of(decided: &Decided, directory: Option<&Path>, is_wide: bool
     };
     let mut rules = Vec::new();
     match directory {
-        // A directory is shown as it is, with the programs in it.
-        Some(directory) => rules.push(rule(Pattern::Tree(directory.to_owned()), Access::Execute)),
+        Some(directory) => {
+            rules.push(rule(Pattern::Tree(directory.to_owned()), granted_access(decided)));
+        }
         None if file.is_directory && !is_wide => {
             rules.push(rule(Pattern::Tree(file.path.clone()), asked));
         }
@@ -174,10 +186,20 @@ pub(super) fn rule_of(decided: &Decided, directory: Option<&Path>, is_wide: bool
     rules
 }
 
+/// What a yes grants: of a directory no more than was asked for, unless it says so.
+pub(super) fn granted_access(decided: &Decided) -> Access {
+    match &decided.question.subject {
+        _ if decided.answer.scope() == Some(Scope::DirectoryToRun) => Access::Execute,
+        Subject::File(file) => asked_access(file.access),
+        Subject::Host(_) => Access::Read,
+    }
+}
+
 pub(super) fn asked_access(access: palisade_ask::Access) -> Access {
     match access {
         palisade_ask::Access::Read => Access::Read,
         palisade_ask::Access::Execute => Access::Execute,
+        palisade_ask::Access::Write => Access::Write,
     }
 }
 

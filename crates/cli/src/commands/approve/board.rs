@@ -294,8 +294,8 @@ impl Board {
 
     fn press_in_group(&mut self, code: KeyCode, group: Group, now: Instant) -> Action {
         // A directory is offered for one question, not for many.
-        let answer = meaning(code)
-            .filter(|answer| !matches!(answer, Answer::Allow { scope: Scope::Directory, .. }));
+        let answer =
+            meaning(code).filter(|answer| !answer.scope().is_some_and(Scope::is_directory));
         let Some(answer) = answer else {
             if code != KeyCode::Esc {
                 self.mode = Mode::Group(group);
@@ -364,10 +364,14 @@ impl Board {
             self.say("the list just changed; look, and press again".to_owned(), now);
             return Action::Nothing;
         }
-        let is_directory = matches!(answer, Answer::Allow { scope: Scope::Directory, .. });
-        if is_directory && row.question.offered().is_none() {
+        if answer.scope().is_some_and(Scope::is_directory) && row.question.offered().is_none() {
             let why = if row.question.is_secret { "for a secret" } else { "with this question" };
             self.say(format!("no directory is offered {why}"), now);
+            return Action::Nothing;
+        }
+        let may_be_copied = row.question.subject.file().is_some_and(|file| file.may_be_copied);
+        if answer.scope() == Some(Scope::PrivateCopy) && !may_be_copied {
+            self.say("it changes nothing: there is nothing to keep a copy of".to_owned(), now);
             return Action::Nothing;
         }
         let is_grave = row.question.is_secret
@@ -397,6 +401,8 @@ fn meaning(code: KeyCode) -> Option<Answer> {
         'a' => allow(Scope::File, Lifetime::Always(Store::User)),
         'd' => allow(Scope::Directory, Lifetime::Session),
         'D' => allow(Scope::Directory, Lifetime::Always(Store::User)),
+        'e' => allow(Scope::DirectoryToRun, Lifetime::Session),
+        'c' => allow(Scope::PrivateCopy, Lifetime::Session),
         'n' => Answer::Deny { lifetime: Lifetime::Session },
         'x' => Answer::Deny { lifetime: Lifetime::Always(Store::User) },
         _ => return None,

@@ -5,7 +5,7 @@
 use super::board::{Board, Mode, Row};
 use super::{help, text};
 use jiff::Timestamp;
-use palisade_ask::{Process, Question, Subject};
+use palisade_ask::{Access, Process, Question, Subject};
 use palisade_record::escape;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -162,7 +162,7 @@ fn list_line(row: &Row, mark: &str, addresses: usize, width: usize, now: Timesta
     let left = left(&row.question, now).map_or_else(String::new, |left| format!("{left} "));
     let address = escape::text(&row.address);
     let secret = if row.question.is_secret { "SECRET " } else { "" };
-    let start = format!("{mark}{address:<addresses$}  {secret}{verb:<7} ");
+    let start = format!("{mark}{address:<addresses$}  {secret}{verb:<9} ");
     let room = width.saturating_sub(text::width(&start) + text::width(&left) + 1);
     let what = text::end(&what, room);
     let gap = room.saturating_sub(text::width(&what)) + 1;
@@ -192,7 +192,7 @@ fn draw_detail(frame: &mut Frame<'_>, area: Rect, board: &mut Board, theme: Them
 /// In a word, and whole.
 fn wanted(subject: &Subject) -> (String, String) {
     match subject {
-        Subject::File(file) => (file.access.to_string(), path(&file.path)),
+        Subject::File(file) => (file.act.verb(file.is_directory).to_owned(), path(file.named())),
         Subject::Host(host) => ("connect".to_owned(), escape::text(&host.to_string()).into_owned()),
     }
 }
@@ -209,8 +209,15 @@ fn detail(row: &Row, theme: Theme, width: usize, now: Timestamp) -> Vec<Line<'st
     }
     let (verb, what) = wanted(&question.subject);
     sheet.add(&verb, &what, granted.add_modifier(Modifier::BOLD));
-    if file.is_some_and(|file| file.is_directory) {
-        sheet.add("", "a directory, with everything below it", plain);
+    match file {
+        Some(file) if file.entry.is_some() => {
+            let all = format!("for longer than once: all of {}/** writable", path(&file.path));
+            sheet.add("", &all, plain);
+        }
+        Some(file) if file.is_directory => {
+            sheet.add("", "a directory, with everything below it", plain);
+        }
+        _ => {}
     }
     for needed in file.map(|file| file.also.as_slice()).unwrap_or_default() {
         sheet.add("and with it", &path(needed), plain);
@@ -314,9 +321,16 @@ fn keys(board: &Board, columns: usize) -> Vec<String> {
 fn list_keys(board: &Board) -> Vec<&'static str> {
     let mut keys: Vec<&str> = Vec::new();
     if let Some(Row { question, .. }) = board.selected() {
+        let file = question.subject.file();
         keys.extend(["y once", "s session", "a always"]);
         if question.offered().is_some() {
             keys.extend(["d directory, session", "D directory, always"]);
+            if file.is_some_and(|file| file.access == Access::Read) {
+                keys.push("e directory and run");
+            }
+        }
+        if file.is_some_and(|file| file.may_be_copied) {
+            keys.push("c private copy");
         }
         keys.extend(["n no", "x never"]);
         if board.rows().len() > 1 {

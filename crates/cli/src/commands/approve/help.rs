@@ -1,10 +1,11 @@
 //! What each key does, on one screen of 24 lines.
 
-const KEYS: [(&str, &str); 17] = [
+const KEYS: [(&str, &str); 18] = [
     ("y", "allow once: for the calls that wait now"),
     ("s", "allow until the session ends"),
     ("a", "allow always: a rule in your policy"),
-    ("d, D", "allow the directory that is offered: for the session, always"),
+    ("d, D, e", "allow the directory: for the session, always; e: with its programs"),
+    ("c", "keep a private copy: what it changes is gone when the run ends"),
     ("n", "deny until the session ends"),
     ("x", "deny always: a rule in your policy"),
     ("=", "answer all like this: same directory, program or host"),

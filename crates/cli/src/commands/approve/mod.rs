@@ -100,6 +100,14 @@ pub(crate) struct Approve {
     #[arg(long, requires = "yes", conflicts_with = "no")]
     directory: bool,
 
+    /// With --directory: to run the programs and load the libraries in it as well
+    #[arg(long, requires = "directory")]
+    run: bool,
+
+    /// Let it change a copy of its own, which is gone when the run ends
+    #[arg(long, requires = "yes", conflicts_with_all = ["no", "directory", "once", "always", "secret"])]
+    private_copy: bool,
+
     /// Allow it though it is a secret
     #[arg(long, requires = "yes", conflicts_with_all = ["no", "directory"])]
     secret: bool,
@@ -185,7 +193,12 @@ impl Approve {
         Ok(match (&self.yes, &self.no) {
             (Some(address), _) if self.directory => {
                 let lifetime = lifetime.unwrap_or(Lifetime::Session);
-                Some((address.clone(), Answer::Allow { scope: Scope::Directory, lifetime }))
+                let scope = if self.run { Scope::DirectoryToRun } else { Scope::Directory };
+                Some((address.clone(), Answer::Allow { scope, lifetime }))
+            }
+            (Some(address), _) if self.private_copy => {
+                let (scope, lifetime) = (Scope::PrivateCopy, Lifetime::Session);
+                Some((address.clone(), Answer::Allow { scope, lifetime }))
             }
             (Some(address), _) => {
                 let lifetime = lifetime.unwrap_or(Lifetime::Once);

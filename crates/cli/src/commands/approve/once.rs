@@ -115,7 +115,9 @@ pub(crate) fn told(audit: &Audit) -> String {
     };
     let what = match audit.scope {
         Some(Scope::Directory) => "with its directory, ",
-        _ => "",
+        Some(Scope::DirectoryToRun) => "with its directory and the programs in it, ",
+        Some(Scope::PrivateCopy) => "on a private copy, ",
+        Some(Scope::File) | None => "",
     };
     let by = match audit.source.as_str() {
         "terminal" => ", in its own terminal",

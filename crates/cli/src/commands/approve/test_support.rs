@@ -2,7 +2,7 @@
 
 use super::board::Row;
 use jiff::Timestamp;
-use palisade_ask::{Access, Ancestor, FileSubject, Process, Question, QuestionId, Subject};
+use palisade_ask::{Access, Act, Ancestor, FileSubject, Process, Question, QuestionId, Subject};
 use std::path::{Path, PathBuf};
 
 pub(super) const SESSION: &str = "01934f2a-7c11-7e02-8f6a-2b7d1c9e0a55";
@@ -18,6 +18,9 @@ pub(super) fn question(id: u64, path: &str) -> Question {
             access: Access::Read,
             operation: "openat".to_owned(),
             is_directory: false,
+            act: Act::Read,
+            entry: None,
+            may_be_copied: false,
             also: Vec::new(),
             directory: Path::new(path).parent().map(PathBuf::from),
         }),

@@ -6,12 +6,13 @@ use crate::gate::grants::Lasting;
 use crate::gate::inquiry::{Found, Inquiry, Need, Stage};
 use crate::gate::verdict::{Reason, Verdict};
 use crate::process::{Held, Known, describe, process_of};
-use palisade_ask::{Asked, FileSubject, NewQuestion, Now, Subject};
-use palisade_broker::{Touch, Wants};
+use palisade_ask::{Act, Asked, FileSubject, NewQuestion, Now, Subject};
+use palisade_broker::{Reply, Touch};
 use palisade_gate::{Access, Decision, Pattern, Surroundings, offer};
-use palisade_keeper::{Ask, Kind, What};
+use palisade_keeper::{Ask, Change, Kind, What};
 use palisade_plan::model::Nature;
 use palisade_policy::model::OnAsk;
+use palisade_sys::Errno;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -46,7 +47,13 @@ impl Hub<'_> {
         for (need, path) in looks {
             self.need_of.insert(need, token);
             let path = path.into_os_string().into_encoded_bytes();
-            let look = Ask::Look { token: need, path, follow: true, execute: false };
+            let look = Ask::Look {
+                token: need,
+                path,
+                follow: true,
+                execute: false,
+                change: Change::Nothing,
+            };
             self.actions.push_back(Action::Keeper(look));
         }
     }
@@ -95,18 +102,35 @@ impl Hub<'_> {
         }
         let Some(inquiry) = self.inquiries.get(&token) else { return };
         let is_secret_link = worst_link == Nature::Secret;
-        if self.is_visible(&path, access) && inquiry.needs.is_empty() && !is_secret_link {
+        let is_there = self.is_visible(&path, access) && !inquiry.needs_parent();
+        if is_there && inquiry.needs.is_empty() && !is_secret_link {
             // Only the links that lead there are missing inside.
             return self.grant(token, What::Links, access, Lasting::Session);
         }
-        if kind == Kind::Special {
+        if kind == Kind::Special && !inquiry.needs_parent() {
             return self.decline(token, Reason::NotAFile, now);
         }
+        let never_written = if access == Access::Write { self.never_written(token) } else { None };
+        let is_there = self.inquiries.get(&token).is_some_and(Inquiry::is_there_already);
+        if access == Access::Write && is_there {
+            let is_wide = self.is_wide(&Found { path: path.clone(), kind });
+            // Of a directory that is ours the kernel says that it can not be written.
+            if is_wide || never_written.is_some() {
+                return self.let_go(token);
+            }
+        }
+        if let Some((errno, reason)) = never_written {
+            self.record(token, &Verdict::denied(reason), now);
+            return self.end(token, |touch| Reply::Fail { touch, errno });
+        }
+        let Some(inquiry) = self.inquiries.get(&token) else { return };
         let wanted: Vec<PathBuf> = inquiry.paths().map(Path::to_owned).collect();
         self.fresh.retain(|fresh| fresh.until > now.monotonic);
         let is_fresh = |touch: &Touch| {
-            let mut given =
-                self.fresh.iter().filter(|fresh| fresh.path == path && fresh.access >= access);
+            let mut given = self
+                .fresh
+                .iter()
+                .filter(|fresh| fresh.path == path && fresh.access.includes(access));
             // Asks the kernel, and mostly nothing was given.
             given.any(|fresh| self.is_same(&fresh.to, process_of(touch.pid)))
         };
@@ -129,7 +153,10 @@ impl Hub<'_> {
                         Pattern::Tree(tree) => Some(tree.clone()),
                         Pattern::Exact(_) | Pattern::Glob(_) => None,
                     };
-                    allowed.get_or_insert((rule.origin.place.clone(), tree, rule.access));
+                    // Who only reads is given no more, whatever else a rule would allow.
+                    let is_more = rule.access == Access::Write && access != Access::Write;
+                    let given = if is_more { access } else { rule.access };
+                    allowed.get_or_insert((rule.origin.place.clone(), tree, given));
                 }
                 Decision::Allowed(_) | Decision::Ask => {
                     let touches = inquiry_touches(&self.inquiries, token);
@@ -146,15 +173,19 @@ impl Hub<'_> {
     /// No rule speaks: the policy's `onAsk`, or a person.
     pub(super) fn ask(&mut self, token: u64, touches: Vec<Touch>, at: &mut Moment<'_>) {
         let now = at.now;
+        if self.settles_for_reading(token, at) {
+            return self.decide(token, at);
+        }
         let Some(inquiry) = self.inquiries.get_mut(&token) else { return };
         inquiry.stage = Stage::Asked;
         let Some(found) = inquiry.found.clone() else { return self.refuse(token) };
         let access = inquiry.access();
+        let (act, entry) = (inquiry.act(), inquiry.entry());
         let also: Vec<PathBuf> = inquiry.needs.iter().map(|need| need.path.clone()).collect();
         let is_secret = self.is_secret(token);
         match self.gate.on_ask {
             // Even who allows everything did not mean the keys.
-            OnAsk::Allow if !is_secret => {
+            OnAsk::Allow if !is_secret && access != Access::Write => {
                 self.record(token, &Verdict::allowed(Reason::OnAsk), now);
                 return self.grant(token, What::Found, access, Lasting::Session);
             }
@@ -167,7 +198,9 @@ impl Hub<'_> {
             }
             OnAsk::Ask | OnAsk::Wait => {}
         }
-        let directory = if is_secret { None } else { self.offer(&found, now) };
+        let may_be_copied = self.may_be_copied(token);
+        let is_whole = is_secret || access == Access::Write;
+        let directory = if is_whole { None } else { self.offer(&found, now) };
         for touch in touches {
             let process = describe(touch.pid, self.top, &touch.executable, &touch.cwd);
             let caller = Known::of_process(process.pid);
@@ -178,9 +211,13 @@ impl Hub<'_> {
                     access: match access {
                         Access::Read => palisade_ask::Access::Read,
                         Access::Execute => palisade_ask::Access::Execute,
+                        Access::Write => palisade_ask::Access::Write,
                     },
                     operation: touch.call.clone(),
+                    act,
                     is_directory: found.kind == Kind::Directory,
+                    entry: entry.clone(),
+                    may_be_copied,
                     also: also.clone(),
                     directory: directory.clone(),
                 }),
@@ -198,6 +235,64 @@ impl Hub<'_> {
                     return self.deny(token, &Verdict::denied(Reason::TooManyQuestions), now);
                 }
             }
+        }
+    }
+
+    /// Why it can not be written, whatever people answer: the errno, and the reason. What a yes cannot help is not asked.
+    fn never_written(&self, token: u64) -> Option<(u16, Reason)> {
+        let inquiry = self.inquiries.get(&token)?;
+        let refused = u16::try_from(Errno::ACCESS.raw_os_error()).unwrap_or(13);
+        if inquiry.nature == Nature::Secret {
+            return Some((refused, Reason::SecretUnwritten));
+        }
+        let path = inquiry.changed_path()?;
+        let name = self.guard.and_then(|guard| guard.keeps_from_grant(self.gate, &path));
+        if let Some(name) = name {
+            return Some((refused, Reason::Protected(name)));
+        }
+        inquiry.unwritable.map(|errno| (errno, Reason::HostRefuses))
+    }
+
+    /// Whether a call that writes is granted reading because nobody can be asked about more: what a rule or `onAsk` lets it
+    /// read does not look absent to it.
+    fn settles_for_reading(&mut self, token: u64, at: &Moment<'_>) -> bool {
+        let Some(inquiry) = self.inquiries.get(&token) else { return false };
+        let Some(found) = inquiry.found.clone() else { return false };
+        if inquiry.access() != Access::Write || inquiry.needs_parent() {
+            return false;
+        }
+        let settles = match self.gate.on_ask {
+            OnAsk::Allow => true,
+            OnAsk::Wait => false,
+            OnAsk::Ask if at.people == People::Present => false,
+            OnAsk::Ask | OnAsk::Deny => {
+                let read = self.decider.decide(&found.path, Access::Read, at.now.wall);
+                matches!(read, Decision::Allowed(_))
+            }
+        };
+        if let Some(inquiry) = self.inquiries.get_mut(&token).filter(|_| settles) {
+            inquiry.settled_for_reading = true;
+        }
+        settles
+    }
+
+    /// Whether something of the run's own can stand for what would be changed. A directory that shows already would lose what is
+    /// in it, and so would what was granted below one.
+    fn may_be_copied(&self, token: u64) -> bool {
+        let Some(inquiry) = self.inquiries.get(&token) else { return false };
+        let Some(found) = &inquiry.found else { return false };
+        let is_private = |path: &Path| {
+            self.gate.private_home.as_ref().is_some_and(|home| path.starts_with(home))
+        };
+        let is_on_way = || self.shown.iter().any(|shown| shown.starts_with(&found.path));
+        match inquiry.act() {
+            Act::Write | Act::Remove => true,
+            Act::Create => {
+                !self.is_visible(&found.path, Access::Read)
+                    && (is_private(&found.path) || !is_on_way())
+            }
+            Act::Replace => is_private(&found.path),
+            Act::Rename | Act::See | Act::Read | Act::Enter | Act::Execute => false,
         }
     }
 
@@ -221,12 +316,10 @@ impl Hub<'_> {
             why.push_str("; it was reached as ");
             why.push_str(&String::from_utf8_lossy(&touch.path));
         }
-        if touch.wants == Wants::Write {
-            why.push_str("; it is to be written: a yes is for reading, --rw is for writing");
-        }
-        if self.is_wide(found) {
+        let is_changed = touch.wants.is_change();
+        if !is_changed && self.is_wide(found) {
             why.push_str("; only that it is there would show, not what is in it");
-        } else if found.kind == Kind::Directory {
+        } else if !is_changed && found.kind == Kind::Directory {
             why.push_str("; everything below it would show, to whoever keeps it open for longer");
         }
         why
@@ -286,8 +379,11 @@ impl Hub<'_> {
 
     /// Whether a path of the host can be seen inside by now.
     pub(super) fn is_visible(&self, path: &Path, access: Access) -> bool {
-        let is_granted =
-            |above: &Path| self.granted.get(above).is_some_and(|given| *given >= access);
+        let is_granted = |above: &Path| {
+            self.granted
+                .get(above)
+                .is_some_and(|given| given.iter().any(|given| given.includes(access)))
+        };
         if path.ancestors().any(is_granted) {
             return true;
         }

@@ -3,16 +3,17 @@
 use super::{Action, Fresh, Hub};
 use crate::gate::grants::{Lasting, Part, refusal, takes_descriptor};
 use crate::gate::inquiry::{Found, Inquiry};
-use crate::gate::verdict::{Reason, Verdict, asked_access, rule_of};
+use crate::gate::verdict::{Reason, Verdict, asked_access, granted_access, rule_of};
 use crate::process::{Held, Known};
-use palisade_ask::{Decided, Lifetime, Now, Scope, Source, Subject};
+use palisade_ask::{Act, Decided, Lifetime, Now, Scope, Source, Subject};
 use palisade_broker::{Reply, Touch, Wants};
 use palisade_gate::Access;
 use palisade_keeper::{Ask, Kind, What};
 use palisade_plan::model::Nature;
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What was allowed once is not asked again for the next call of the same process.
@@ -28,11 +29,12 @@ impl Hub<'_> {
             Lifetime::Once => Lasting::Once,
             Lifetime::Session | Lifetime::Always(_) => Lasting::Session,
         };
-        let is_for_directory = decided.answer.scope() == Some(Scope::Directory);
+        let scope = decided.answer.scope();
+        let is_for_directory = scope.is_some_and(Scope::is_directory);
         let directory = file.directory.clone().filter(|_| is_for_directory);
         // Something in it may have been denied since it was offered.
         let directory = directory.filter(|directory| self.may_show_whole(directory, now));
-        if lasting == Lasting::Session {
+        if lasting == Lasting::Session && scope != Some(Scope::PrivateCopy) {
             let kind = if file.is_directory { Kind::Directory } else { Kind::File };
             let is_wide = self.is_wide(&Found { path: file.path.clone(), kind });
             let rules = rule_of(&decided, directory.as_deref(), is_wide);
@@ -49,8 +51,9 @@ impl Hub<'_> {
         let waiting = decided.question.requests.iter();
         let callers: Vec<Known> =
             waiting.filter_map(|request| self.callers.remove(request)).collect();
-        if lasting == Lasting::Once && decided.answer.is_allowed() {
-            let access = asked_access(file.access);
+        let access = asked_access(file.access);
+        // Writing once is for one call.
+        if lasting == Lasting::Once && decided.answer.is_allowed() && access != Access::Write {
             let until = now.monotonic + STILL_FRESH;
             let fresh = |to| Fresh { to, path: file.path.clone(), access, until };
             // Who has ended makes no more calls, and is not to be held.
@@ -72,12 +75,12 @@ impl Hub<'_> {
         for token in tokens {
             if decided.answer.is_allowed() {
                 self.record(token, &verdict, now);
-                // A directory is shown as it is, with the programs in it.
-                let (what, access) = match directory.clone() {
-                    Some(directory) => (What::Directory(directory), Access::Execute),
-                    None => (What::Found, asked_access(file.access)),
-                };
-                self.grant(token, what, access, lasting);
+                if scope == Some(Scope::PrivateCopy) {
+                    self.keep_private(token);
+                    continue;
+                }
+                let what = directory.clone().map_or(What::Found, What::Directory);
+                self.grant(token, what, granted_access(&decided), lasting);
             } else if decided.source == Source::NobodyToAsk {
                 self.record(token, &verdict, now);
                 self.refuse_unattended(token);
@@ -102,6 +105,10 @@ impl Hub<'_> {
             && inquiry.needs.is_empty()
             && !inquiry.links.is_empty()
             && self.is_visible(&found.path, access);
+        if inquiry.needs_parent() && what == What::Found {
+            self.take_away(&found.path.clone());
+            return self.grants.lend(token, true, &inquiry.touches, &mut self.actions);
+        }
         let what = if is_there_already {
             // Mounted once more, it would be read-only where it was writable.
             What::Links
@@ -110,24 +117,32 @@ impl Hub<'_> {
         } else {
             what
         };
+        if lasting == Lasting::Once && access == Access::Write {
+            return self.grants.lend(token, false, &inquiry.touches, &mut self.actions);
+        }
         let is_plain_file = found.kind == Kind::File && what == What::Found;
         let takes_descriptors = inquiry.touches.iter().all(takes_descriptor);
         if lasting == Lasting::Once && is_plain_file && takes_descriptors {
             return self.grants.open(token, &inquiry.touches, &mut self.actions);
         }
-        self.note_reading_only(&inquiry);
-        self.shown.insert(match &what {
+        if access != Access::Write {
+            self.note_reading_only(&inquiry);
+        }
+        let shown_at = match &what {
             What::Directory(directory) => directory.clone(),
-            What::Found | What::Name | What::Links => found.path.clone(),
-        });
+            What::Found | What::Name | What::Links | What::Copy => found.path.clone(),
+        };
+        let kept = self.granted_at(&shown_at);
+        self.shown.insert(shown_at);
         let asked_as = inquiry.touches.iter().map(|touch| touch.path.clone());
         self.shown.extend(asked_as.map(|path| PathBuf::from(OsString::from_vec(path))));
-        let first = Part { token, what, found: found.clone(), access };
+        let first = Part { token, what, found: found.clone(), access, kept };
         let needs = inquiry.needs.iter().map(|need| Part {
             token: need.token,
             what: What::Found,
             found: Found { path: need.path.clone(), kind: Kind::File },
             access: Access::Execute,
+            kept: Vec::new(),
         });
         let needs = needs.collect();
         for need in &inquiry.needs {
@@ -136,10 +151,61 @@ impl Hub<'_> {
         self.grants.graft(first, needs, inquiry.touches, lasting, &mut self.actions);
     }
 
+    /// Carries out "keep a private copy": what the host has stays as it is.
+    fn keep_private(&mut self, token: u64) {
+        let Some(inquiry) = self.inquiries.get(&token) else { return };
+        let Some(found) = inquiry.found.clone() else { return };
+        let act = inquiry.act();
+        self.take_away(&found.path);
+        match act {
+            Act::Remove => {
+                self.gone.insert(found.path);
+                self.end(token, |touch| Reply::Pretend { touch });
+            }
+            // It is made in the private home directory.
+            Act::Replace => self.end(token, |touch| Reply::Continue { touch }),
+            _ => {
+                let is_private = self
+                    .gate
+                    .private_home
+                    .as_ref()
+                    .is_some_and(|home| found.path.starts_with(home));
+                if !is_private {
+                    let path = found.path.display();
+                    self.tally.note(format!(
+                        "what was changed in {path} went to a private copy and is gone; \
+                         --rw {path} keeps it"
+                    ));
+                }
+                self.shown.insert(found.path.clone());
+                let Some(inquiry) = self.inquiries.remove(&token) else { return };
+                let (what, access, kept) = (What::Copy, Access::Write, Vec::new());
+                let part = Part { token, what, found, access, kept };
+                let lasting = Lasting::Session;
+                let rest = VecDeque::new();
+                self.grants.graft(part, rest, inquiry.touches, lasting, &mut self.actions);
+            }
+        }
+    }
+
+    /// Takes away what was granted at this very path: it is not what the host has there any more.
+    fn take_away(&mut self, path: &Path) {
+        self.granted.remove(path);
+        let grafts = self.standing.remove(path).unwrap_or_default();
+        // The last one stands on the others.
+        let ungraft = |graft| Action::Keeper(Ask::Ungraft { graft });
+        self.actions.extend(grafts.into_iter().rev().map(ungraft));
+    }
+
+    /// What is granted there already: a new mount on top of it takes nothing away.
+    fn granted_at(&self, path: &Path) -> Vec<Access> {
+        path.ancestors().filter_map(|above| self.granted.get(above)).flatten().copied().collect()
+    }
+
     /// A grant is for reading: who wanted to write should know how that is granted.
     fn note_reading_only(&mut self, inquiry: &Inquiry) {
         let Some(found) = &inquiry.found else { return };
-        if inquiry.touches.iter().any(|touch| touch.wants == Wants::Write) {
+        if inquiry.touches.iter().any(|touch| touch.wants.is_change()) {
             let verdict = Verdict::denied(Reason::ReadingOnly);
             let touched = verdict.touched(found, inquiry, inquiry.nature == Nature::Secret);
             self.tally.count(false, touched);
@@ -166,7 +232,8 @@ impl Hub<'_> {
     /// nothing to ask; what is made there is told as discarded.
     pub(super) fn is_made_beside(&self, token: u64) -> bool {
         let Some(inquiry) = self.inquiries.get(&token) else { return false };
-        let is_written = inquiry.touches.iter().all(|touch| touch.wants == Wants::Write);
+        let is_written =
+            inquiry.touches.iter().all(|touch| touch.wants.is_change()) && !inquiry.needs_parent();
         is_written && inquiry.found.as_ref().is_some_and(|found| self.is_wide(found))
     }
 

@@ -1,0 +1,165 @@
+//! A call that was allowed once to write: performed by the descriptor that the keeper lent for it.
+//!
+//! The descriptor is on a mount of its own that is attached nowhere, so nobody else can use what one call was allowed. The
+//! names in a directory are judged as everywhere (FS-9); a file was judged by its name before anybody was asked.
+
+use crate::call::{Call, PathArg};
+use crate::caller::Caller;
+use crate::judge::Coming;
+use crate::perform::{Done, Stop, Workshop, done};
+use crate::place::{GRANTS, Place, errno_of};
+use crate::slow;
+use crate::touch::Wants;
+use palisade_sys::notify::Response;
+use palisade_sys::{Errno, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, RenameFlags, fstat, openat};
+use std::ffi::OsStr;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// What was lent for one call.
+#[derive(Debug)]
+pub(crate) struct Lent {
+    /// The file, or the directory that something is to be made in or removed from; `O_PATH`.
+    pub(crate) file: OwnedFd,
+    /// What the call is about, as it was told.
+    pub(crate) path: PathBuf,
+    pub(crate) wants: Wants,
+}
+
+/// Nothing that is opened so keeps us waiting.
+const TO_WRITE: OFlags =
+    OFlags::WRONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+impl Lent {
+    fn is_directory(&self) -> Result<bool, Errno> {
+        Ok(FileType::from_raw_mode(fstat(&self.file)?.st_mode) == FileType::Directory)
+    }
+
+    /// The name in the directory that the call is about.
+    fn place(&self) -> Result<Place, Errno> {
+        self.place_named(self.path.file_name().ok_or(Errno::ACCESS)?)
+    }
+
+    fn place_named(&self, name: &OsStr) -> Result<Place, Errno> {
+        Ok(Place {
+            parent: self.file.try_clone().map_err(|error| errno_of(&error))?,
+            name: name.to_owned(),
+            path: self.path.with_file_name(name),
+            tree: Some(PathBuf::from(GRANTS)),
+            is_directory_meant: false,
+        })
+    }
+
+    fn own_name(&self) -> String {
+        format!("self/fd/{}", self.file.as_raw_fd())
+    }
+}
+
+impl Workshop {
+    pub(crate) fn perform_lent(&mut self, caller: &Caller, call: Call, lent: &Lent) -> Done {
+        self.asks_first = false;
+        match self.attempt_lent(caller, call, lent) {
+            Ok(done) => done,
+            Err(Stop::Fail(errno)) => Done::Answer(Response::Fail(errno)),
+            Err(Stop::Denied(path, denied)) => Done::Denied { path, denied },
+            // It is in no tree that has a lock, and nothing of it is to be asked or left to the kernel.
+            Err(Stop::Lock(_) | Stop::Unseen(_) | Stop::Continue) => {
+                Done::Answer(Response::Fail(Errno::ACCESS))
+            }
+        }
+    }
+
+    fn attempt_lent(&mut self, caller: &Caller, call: Call, lent: &Lent) -> Result<Done, Stop> {
+        let is_directory = lent.is_directory()?;
+        match call {
+            Call::Open { flags, mode, .. } if is_directory => {
+                let flags = OFlags::from_bits_retain(flags);
+                let mode = Mode::from_raw_mode(mode & 0o7777);
+                if flags.intersects(OFlags::TMPFILE | OFlags::PATH) {
+                    return Err(Errno::ACCESS.into());
+                }
+                self.open_place(caller, &lent.place()?, flags, mode)
+            }
+            Call::MakeDirectory { mode, .. } if is_directory => {
+                self.make_directory_in(caller, &lent.place()?, mode)
+            }
+            Call::SymbolicLink { target, .. } if is_directory => {
+                let target = caller.path(target)?;
+                if target.is_empty() {
+                    return Err(Errno::NOENT.into());
+                }
+                self.symbolic_link_in(caller, &target, &lent.place()?)
+            }
+            Call::Remove { flags, .. } if is_directory => {
+                self.remove_at(caller, &lent.place()?, AtFlags::from_bits_retain(flags))
+            }
+            Call::Rename { from, to, flags } if is_directory => {
+                self.rename_lent(caller, lent, (from, to), flags)
+            }
+            Call::Rename { from, flags: 0, .. } => {
+                let source = self.movable(caller, from)?;
+                let target = openat(caller.proc, lent.own_name(), TO_WRITE, Mode::empty())?;
+                caller.confirm()?;
+                source.move_into(&target)?;
+                Ok(done())
+            }
+            Call::Open { flags, .. } if !is_directory => self.open_lent(caller, lent, flags),
+            Call::Truncate { length, .. } if !is_directory => {
+                let limit = caller.largest_file().ok_or(Errno::SRCH)?;
+                let file = openat(caller.proc, lent.own_name(), TO_WRITE, Mode::empty())?;
+                caller.confirm()?;
+                if length > limit && length > fstat(&file)?.st_size.cast_unsigned() {
+                    return Err(Errno::FBIG.into());
+                }
+                rustix::fs::ftruncate(&file, length)?;
+                Ok(done())
+            }
+            _ => Err(Errno::ACCESS.into()),
+        }
+    }
+
+    /// Gives a name in the directory to what has another one there, or to a copy of what comes from elsewhere.
+    fn rename_lent(
+        &mut self,
+        caller: &Caller,
+        lent: &Lent,
+        (from, to): (PathArg, PathArg),
+        flags: u32,
+    ) -> Result<Done, Stop> {
+        if lent.wants == Wants::Rename {
+            let new = caller.path(to.address)?;
+            let new = Path::new(OsStr::from_bytes(&new)).file_name().ok_or(Errno::ACCESS)?;
+            let (old, new) = (lent.place()?, lent.place_named(new)?);
+            return self.rename_places(caller, &old, &new, RenameFlags::from_bits_retain(flags));
+        }
+        let source = self.movable(caller, from)?;
+        let new = lent.place()?;
+        self.judged_new(&new, Coming::Written)?;
+        self.take_umask(caller)?;
+        caller.confirm()?;
+        let mode = Mode::from_raw_mode(source.mode & 0o777);
+        let only_new = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let target = openat(&new.parent, &new.name, TO_WRITE | only_new, mode)?;
+        source.move_into(&target)?;
+        Ok(done())
+    }
+
+    fn open_lent(&mut self, caller: &Caller, lent: &Lent, flags: u32) -> Result<Done, Stop> {
+        let flags = OFlags::from_bits_retain(flags);
+        if flags.contains(OFlags::CREATE | OFlags::EXCL) {
+            return Err(Errno::EXIST.into());
+        }
+        // It is there, and the descriptor leads to it by a link of the kernel's.
+        let left_out = OFlags::CREATE | OFlags::NOFOLLOW | OFlags::PATH | OFlags::TMPFILE;
+        let safely =
+            flags.difference(left_out) | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+        caller.confirm()?;
+        let file = openat(caller.proc, lent.own_name(), safely, Mode::empty())?;
+        if !flags.contains(OFlags::NONBLOCK) {
+            rustix::fs::fcntl_setfl(&file, flags & slow::SETTABLE)?;
+        }
+        Ok(Done::File(file))
+    }
+}

@@ -1,0 +1,58 @@
+//! Removing names. Only where something was granted while the run goes on is it done here: in the trees that the plan has
+//! made writable, and in our own scaffolding, Landlock lets the command remove whatever it may, so the kernel answers.
+
+use crate::call::PathArg;
+use crate::caller::Caller;
+use crate::git;
+use crate::perform::{Done, Stop, Workshop, done, ours};
+use crate::place::{GRANTS, Place, Start};
+use crate::replacing::stands_on_a_mount_of_its_own;
+use palisade_sys::Errno;
+use rustix::fs::{AtFlags, unlinkat};
+use std::os::fd::AsFd as _;
+use std::path::Path;
+
+impl Workshop {
+    pub(crate) fn remove(
+        &mut self,
+        caller: &Caller,
+        path: PathArg,
+        flags: u32,
+    ) -> Result<Done, Stop> {
+        let flags = AtFlags::from_bits_retain(flags);
+        if !AtFlags::REMOVEDIR.contains(flags) {
+            // The kernel says so before it looks at the path.
+            return Err(Errno::INVAL.into());
+        }
+        let bytes = caller.path(path.address)?;
+        let place = ours(self.map.locate(Start::Caller(caller, path.dir), &bytes)?)?;
+        match place.tree.as_deref() {
+            Some(tree) if tree != Path::new(GRANTS) => return Err(Stop::Continue),
+            Some(_) => {}
+            None if !git::exists(place.parent.as_fd(), &place.name) => {
+                return Err(match self.asks_first {
+                    true => Stop::Unseen(Box::new(place)),
+                    false => Errno::NOENT.into(),
+                });
+            }
+            None if stands_on_a_mount_of_its_own(&place) => {
+                // To be asked about; a grant is for reading unless it says otherwise.
+                return Err(if self.asks_first { Errno::BUSY } else { Errno::ROFS }.into());
+            }
+            None => return Err(Stop::Continue),
+        }
+        self.remove_at(caller, &place, flags)
+    }
+
+    /// Removes what stands in a place, as the caller itself would.
+    pub(crate) fn remove_at(
+        &mut self,
+        caller: &Caller,
+        place: &Place,
+        flags: AtFlags,
+    ) -> Result<Done, Stop> {
+        caller.confirm()?;
+        unlinkat(&place.parent, &*place.name_as_written(), flags)?;
+        Ok(done())
+    }
+}

@@ -15,7 +15,7 @@ const ERRNOS: [(&str, u16); 7] = [
     ("EAFNOSUPPORT", 97),
 ];
 
-const SWITCHES: [(&str, &str); 13] = [
+const SWITCHES: [(&str, &str); 14] = [
     ("debug", "Debug"),
     ("refuse-setid-modes", "RefuseSetidModes"),
     ("map-root-owner", "MapRootOwner"),
@@ -27,6 +27,7 @@ const SWITCHES: [(&str, &str); 13] = [
     ("deny-anonymous-programs", "DenyAnonymousPrograms"),
     ("guard-writes", "GuardWrites"),
     ("gate-paths", "GatePaths"),
+    ("ask-removals", "AskRemovals"),
     ("guard-exec", "GuardExec"),
     ("watch-exec", "WatchExec"),
 ];

@@ -83,6 +83,8 @@ impl BaselineOptions {
             Switch::DenyAnonymousPrograms => self.deny_anonymous_programs,
             Switch::GuardWrites => self.guard_writes,
             Switch::GatePaths => self.gate_paths,
+            // Without the broker's writing a yes could not be carried out.
+            Switch::AskRemovals => self.gate_paths && self.guard_writes,
             Switch::GuardExec => self.guard_exec,
             Switch::WatchExec => self.watch_exec,
         }

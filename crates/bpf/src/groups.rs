@@ -47,6 +47,7 @@ pub enum Switch {
     DenyAnonymousPrograms,
     GuardWrites,
     GatePaths,
+    AskRemovals,
     GuardExec,
     WatchExec,
 }

@@ -149,7 +149,7 @@ fn what_is_to_be_made_is_told_with_the_directory_that_is_there() {
             let touch = run.touch();
             let wants = match touch.call.as_str() {
                 "mkdir" | "mkdirat" => Wants::Make,
-                call if call.starts_with("rename") => Wants::MoveInto,
+                call if call.starts_with("rename") => Wants::Replace,
                 _ => Wants::Write,
             };
             assert_eq!(touch.wants, wants, "{touch:?}");
@@ -432,7 +432,9 @@ fn what_is_to_get_another_name_is_told_before_it_is_renamed_or_linked() {
         });
         for is_granted in [false, true] {
             let touch = run.touch();
-            assert_eq!(told(&touch), (old.as_path(), Wants::Source, false));
+            // In one directory, a rename is a change of that.
+            let wants = if is_granted { Wants::Source } else { Wants::Rename };
+            assert_eq!(told(&touch), (old.as_path(), wants, false));
             let touch = touch.touch;
             if is_granted {
                 std::fs::write(&old, "").unwrap();
@@ -444,7 +446,7 @@ fn what_is_to_get_another_name_is_told_before_it_is_renamed_or_linked() {
         }
         // The new name as well, where the old one is there.
         let touch = run.touch();
-        assert_eq!(told(&touch), (stage.ours.join("newer").as_path(), Wants::MoveInto, false));
+        assert_eq!(told(&touch), (stage.ours.join("newer").as_path(), Wants::Replace, false));
         run.reply(Reply::Absent { touch: touch.touch });
         run.end();
         assert!(stage.ours.join("newer").exists());

@@ -195,13 +195,13 @@ impl Run {
         send_with_fds(&self.news, &Reply::File { touch }.encode(), &[file]).unwrap();
     }
 
-    /// Ends the play: the command must have ended well, without another word of the broker's.
     /// Lends a descriptor by which this call may write.
     pub(crate) fn lend(&self, touch: u64, file: BorrowedFd<'_>) {
         let packet = Reply::WriteOnce { touch }.encode();
         send_with_fds(&self.news, &packet, &[file]).unwrap();
     }
 
+    /// Ends the play: the command must have ended well, without another word of the broker's.
     pub(crate) fn end(self) {
         assert_eq!(self.next(), None);
         assert_eq!(self.wait(), Status::Exited(0));

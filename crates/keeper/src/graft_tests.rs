@@ -1,8 +1,8 @@
 //! The keeper against the real kernel: what is shown, how, and what is left when it is taken away.
 
 use crate::message::{Ask, Kind, Told, What};
-use crate::stage::{am_root, list, open_for_writing, play, read, said, tmpfs};
-use palisade_sys::mounts;
+use crate::stage::{am_root, identity, list, open_for_writing, play, read, said, tmpfs};
+use palisade_sys::{At as _, mounts};
 use rustix::fs::{Access, AtFlags, CWD};
 use std::fs::{self, Permissions};
 use std::io::Read as _;
@@ -91,7 +91,11 @@ fn what_is_granted_for_writing_can_be_written_and_nothing_beside_it() {
         let (told, lent) = stage.ask(&Ask::Lend { token: tree, parent: false });
         assert_eq!(told, Told::Opened { token: tree });
         let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::CREATE;
-        rustix::fs::openat(lent.unwrap(), "lent", flags, 0o600.into()).unwrap();
+        // The broker has the command's ids.
+        let made = identity().as_command(|| {
+            rustix::fs::openat(lent.as_ref().unwrap(), "lent", flags, 0o600.into()).call("openat")
+        });
+        made.unwrap();
         assert!(stage.host.join("tree/lent").exists());
         assert_ne!(stage.command(2), "written", "it is attached nowhere");
         stage.graft_to_write(tree);
@@ -473,5 +477,44 @@ fn what_was_found_is_shown_even_if_another_file_has_its_name_by_then() {
         fs::write(&path, "another").unwrap();
         stage.graft_found(token, What::Found, false).unwrap();
         assert_eq!(stage.command(0), "asked about");
+    });
+}
+
+/// A copy is the sandbox's own: it has the content, can be written, and the host's file stays as it is.
+///
+/// Proves: GATE-10 private-copy
+#[test]
+fn a_copy_can_be_written_and_the_file_stays_as_it_was() {
+    let command = |host: &Path, question| {
+        let file = host.join("deep/er/file");
+        match question {
+            0 => read(&file),
+            1 => said(fs::write(&file, "changed").map(|()| "written")),
+            2 => said(fs::write(host.join("deep/own/new"), "made").map(|()| "written")),
+            _ => list(host.join("deep/own")),
+        }
+    };
+    play(command, |stage| {
+        fs::create_dir_all(stage.host.join("deep/er")).unwrap();
+        fs::create_dir_all(stage.host.join("deep/own")).unwrap();
+        let file = stage.host.join("deep/er/file");
+        fs::write(&file, "content").unwrap();
+        fs::write(stage.host.join("deep/own/old"), "").unwrap();
+        let copy = |stage: &mut crate::stage::Stage, path: &Path| {
+            let token = stage.look(path).token;
+            stage.graft_found(token, What::Copy, false).unwrap()
+        };
+        let graft = copy(stage, &file);
+        assert_eq!(stage.command(0), "content");
+        assert_eq!(stage.command(1), "written");
+        assert_eq!(stage.command(0), "changed");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "content");
+        let own = stage.host.join("deep/own");
+        copy(stage, &own);
+        assert_eq!(stage.command(2), "written");
+        assert_eq!(stage.command(3), "new");
+        assert!(!own.join("new").exists());
+        stage.ungraft(graft);
+        assert_eq!(stage.command(0), "ENOENT");
     });
 }

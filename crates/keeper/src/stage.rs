@@ -166,7 +166,7 @@ fn start_keeper(sandbox: Pid, host: &Path) -> OwnedFd {
     }
 }
 
-fn identity() -> Identity {
+pub(crate) fn identity() -> Identity {
     if !am_root() {
         return Identity::OrdinaryUser;
     }

@@ -49,11 +49,11 @@ pub struct FsRequest {
     pub path_bytes: Option<String>,
     pub op: String,
     pub access: Access,
+    #[serde(default)]
+    pub act: Act,
     pub is_directory: bool,
     pub is_secret: bool,
     pub reason: String,
-    #[serde(default)]
-    pub act: Act,
     /// What is to be made or renamed in the directory that `path` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,

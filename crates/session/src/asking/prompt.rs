@@ -3,7 +3,7 @@
 //! Every text that came from inside is escaped. Colours are given in full, so that no palette changes them.
 
 use super::panel::{Note, Panel, State};
-use palisade_ask::{Access, Answer, Lifetime, Question, Scope, Store, Subject};
+use palisade_ask::{Access, Act, Answer, Lifetime, Question, Scope, Store, Subject};
 use palisade_record::escape;
 use rustix::termios::Winsize;
 use std::fmt::Write as _;
@@ -96,6 +96,9 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
     let has_directory = file.is_some_and(|file| file.directory.is_some());
     let is_read_only = file.is_some_and(|file| file.access == Access::Read);
     let may_be_copied = file.is_some_and(|file| file.may_be_copied);
+    // What only looks into a directory is granted all of it.
+    let is_tree = file.is_some_and(|file| file.is_directory && file.act != Act::Remove);
+    let whole = |plain, tree| if is_tree { tree } else { plain };
     let is_secret = question.is_secret;
     let allow = |scope, lifetime| Answer::Allow { scope, lifetime };
     let deny = |lifetime| Answer::Deny { lifetime };
@@ -108,12 +111,24 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
                 's',
                 "session",
                 "session",
-                "allow until this run ends",
+                whole(
+                    "allow until this run ends",
+                    "allow it with everything below it until this run ends",
+                ),
                 allow(Scope::File, Lifetime::Session),
             ),
             true,
         ),
-        (choice('a', "", "always", "allow, and save that", allow(Scope::File, always)), !is_secret),
+        (
+            choice(
+                'a',
+                "",
+                "always",
+                whole("allow, and save that", "allow it with everything below it, and save that"),
+                allow(Scope::File, always),
+            ),
+            !is_secret,
+        ),
         (
             choice(
                 'd',
@@ -287,10 +302,12 @@ fn full(panel: &Panel, question: &Question, others: usize, page: Page, styles: S
     for also in file.map(|file| file.also.as_slice()).unwrap_or_default() {
         rows.add(styles.base, &format!(" with {}", cut(&shown(also), room.each_other)));
     }
-    if let Some(file) = file.filter(|file| file.entry.is_some()) {
+    if let Some(file) = file.filter(|file| file.is_directory && file.act != Act::Remove) {
         rows.begin(styles.faint, "  for longer than once: all of ");
         rows.add(styles.base, &cut(&format!("{}/**", shown(&file.path)), room.each_other));
-        rows.add(styles.faint, " writable");
+        if file.entry.is_some() {
+            rows.add(styles.faint, " writable");
+        }
     }
     if let Some(directory) = file.and_then(|file| file.directory.as_ref()) {
         rows.begin(styles.faint, "  directory: ");
@@ -410,8 +427,7 @@ impl Room {
         // Besides the keys: the title, what else waits, other keys and a note, on a narrow page in two rows.
         let rows = page.rows.saturating_sub(keys.div_ceil(columns) + 7);
         let others = file.map_or(0, |file| {
-            let has = |path: &Option<_>| usize::from(path.is_some());
-            file.also.len() + has(&file.directory) + has(&file.entry)
+            file.also.len() + usize::from(file.directory.is_some()) + usize::from(file.is_directory)
         });
         let half = rows.div_ceil(2) * columns;
         // Each may end in the middle of a row.

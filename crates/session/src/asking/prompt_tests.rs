@@ -76,7 +76,7 @@ fn a_question_says_who_wants_what_and_which_keys_there_are() {
             "  directory: /opt/sdk/**",
             "  2 more waiting, also in `sandbox approve`",
             "  ? explain  Ctrl-G look at the program  Ctrl-C interrupt it",
-            "  y once  s session  a always  d dir  D dir always  n no  x never",
+            "  y once  s session  a always  d dir  D dir always  e dir + run  n no  x never",
         ]
     );
 }
@@ -116,7 +116,9 @@ fn an_explanation_says_what_each_key_does() {
     panel.is_there(now);
     panel.press(b"?", &question, now + super::super::panel::PAUSE);
     let shown = rows_of(&panel, &question, 0, page(Colour::No)).join("\n");
-    for words in ["  y       allow this time", "  D       allow the directory, and save that"] {
+    for words in
+        ["  y       allow this time", "  e       allow the directory with programs and libraries"]
+    {
         assert!(shown.contains(words), "{shown}");
     }
 }
@@ -181,7 +183,7 @@ fn of_the_longest_path_the_end_and_the_keys_are_on_the_screen() {
 #[test]
 fn a_tiny_terminal_has_one_row() {
     let tiny = Page { columns: 20, rows: 5, colour: Colour::No };
-    assert_eq!(rows(&question("/opt/sdk/a.h"), 3, tiny), ["ysadDnx? read k/a.h"]);
+    assert_eq!(rows(&question("/opt/sdk/a.h"), 3, tiny), ["ysadDenx? read /a.h"]);
     assert_eq!(rows(&secret(), 0, tiny), ["yes/no? read d25519"]);
 }
 

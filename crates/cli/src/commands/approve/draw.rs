@@ -63,7 +63,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, board: &mut Board, theme: Theme, now: 
     let title = title(board, usize::from(list_height));
     put(frame, area, 0, &Line::styled(title, Style::new().add_modifier(Modifier::BOLD)));
     draw_list(frame, below(area, 1, list_height), board, theme, now.wall);
-    let footer = u16::try_from(keys.len() + 1).unwrap_or(area.height);
+    let footer = u16::try_from(keys.len() + 1).unwrap_or(area.height).min(area.height);
     let detail_top = 1 + list_height;
     let detail_height = area.height.saturating_sub(detail_top + footer);
     draw_detail(frame, below(area, detail_top, detail_height), board, theme, now.wall);
@@ -162,7 +162,7 @@ fn list_line(row: &Row, mark: &str, addresses: usize, width: usize, now: Timesta
     let left = left(&row.question, now).map_or_else(String::new, |left| format!("{left} "));
     let address = escape::text(&row.address);
     let secret = if row.question.is_secret { "SECRET " } else { "" };
-    let start = format!("{mark}{address:<addresses$}  {secret}{verb:<9} ");
+    let start = format!("{mark}{address:<addresses$}  {secret}{verb:<7} ");
     let room = width.saturating_sub(text::width(&start) + text::width(&left) + 1);
     let what = text::end(&what, room);
     let gap = room.saturating_sub(text::width(&what)) + 1;
@@ -324,13 +324,13 @@ fn list_keys(board: &Board) -> Vec<&'static str> {
         let file = question.subject.file();
         keys.extend(["y once", "s session", "a always"]);
         if question.offered().is_some() {
-            keys.extend(["d directory, session", "D directory, always"]);
+            keys.extend(["d directory", "D directory always"]);
             if file.is_some_and(|file| file.access == Access::Read) {
-                keys.push("e directory and run");
+                keys.push("e and run");
             }
         }
         if file.is_some_and(|file| file.may_be_copied) {
-            keys.push("c private copy");
+            keys.push("c copy");
         }
         keys.extend(["n no", "x never"]);
         if board.rows().len() > 1 {

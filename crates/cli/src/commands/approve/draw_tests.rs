@@ -2,7 +2,7 @@ use super::{Moment, Theme, draw};
 use crate::commands::approve::board::{Board, Row};
 use crate::commands::approve::test_support::{question, row};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use palisade_ask::{Access, HostSubject, Subject};
+use palisade_ask::{Access, Act, HostSubject, Subject};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -35,6 +35,7 @@ fn three() -> Vec<Row> {
     let mut program = question(3, "/opt/tools/bin/generate");
     let file = program.subject.file_mut().unwrap();
     file.access = Access::Execute;
+    file.act = Act::Execute;
     file.operation = "execve".to_owned();
     file.also = vec![PathBuf::from("/opt/tools/lib/ld.so")];
     program.requests = vec![78, 79, 80];
@@ -54,7 +55,7 @@ fn sixty_columns_are_enough() {
     " sandbox approve: 3 questions in 1 session                  "
     " 1c9e0a55:1  read    /opt/sdk/include/vendor/header.h  4:50 "
     " 1c9e0a55:2  SECRET read    /home/eve/.ssh/id_ed25519  4:50 "
-    " 1c9e0a55:3  execute /opt/tools/bin/generate           4:50 "
+    " 1c9e0a55:3  run     /opt/tools/bin/generate           4:50 "
     "────────────────────────────────────────────────────────────"
     " read        /opt/sdk/include/vendor/header.h               "
     " directory   /opt/sdk/include/vendor/**                     "
@@ -73,17 +74,17 @@ fn sixty_columns_are_enough() {
     "                                                            "
     "                                                            "
     "                                                            "
-    "                                                            "
-    " y once   s session   a always   d directory, session       "
-    " D directory, always   n no   x never   = all alike         "
-    " j/k move   / search   w save   ? help   q quit             "
+    " y once   s session   a always   d directory                "
+    " D directory always   e and run   n no   x never            "
+    " = all alike   j/k move   / search   w save   ? help        "
+    " q quit                                                     "
     "#);
     press(&mut board, KeyCode::Down);
     insta::assert_snapshot!(drawn(&mut terminal, &mut board, COLOURED), @r#"
     " sandbox approve: 3 questions in 1 session                  "
     " 1c9e0a55:1  read    /opt/sdk/include/vendor/header.h  4:50 "
     " 1c9e0a55:2  SECRET read    /home/eve/.ssh/id_ed25519  4:50 "
-    " 1c9e0a55:3  execute /opt/tools/bin/generate           4:50 "
+    " 1c9e0a55:3  run     /opt/tools/bin/generate           4:50 "
     "────────────────────────────────────────────────────────────"
     "             THIS IS A SECRET: whoever reads it can act in  "
     "             your name                                      "
@@ -118,9 +119,9 @@ fn a_wide_terminal_shows_more() {
     " sandbox approve: 3 questions in 1 session                                                          "
     " 1c9e0a55:1  read    /opt/sdk/include/vendor/header.h                                          4:50 "
     " 1c9e0a55:2  SECRET read    /home/eve/.ssh/id_ed25519                                          4:50 "
-    " 1c9e0a55:3  execute /opt/tools/bin/generate                                                   4:50 "
+    " 1c9e0a55:3  run     /opt/tools/bin/generate                                                   4:50 "
     "────────────────────────────────────────────────────────────────────────────────────────────────────"
-    " execute     /opt/tools/bin/generate                                                                "
+    " run         /opt/tools/bin/generate                                                                "
     " and with it /opt/tools/lib/ld.so                                                                   "
     " directory   /opt/tools/bin/**                                                                      "
     " why asked   nothing allows or denies it                                                            "
@@ -143,8 +144,8 @@ fn a_wide_terminal_shows_more() {
     "                                                                                                    "
     "                                                                                                    "
     "                                                                                                    "
-    " y once   s session   a always   d directory, session   D directory, always   n no   x never        "
-    " = all alike   j/k move   / search   w save   ? help   q quit                                       "
+    " y once   s session   a always   d directory   D directory always   n no   x never   = all alike    "
+    " j/k move   / search   w save   ? help   q quit                                                     "
     "#);
 }
 

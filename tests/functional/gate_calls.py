@@ -199,7 +199,6 @@ WRITING = {
 # Never asked about, whatever the answers would be.
 SILENT = {
     "openat2-write": lambda d: call("openat2", CWD, d + "/file", how(os.O_WRONLY), 24),
-    "unlink": lambda d: os.unlink(d + "/file"),
     "absent": lambda d: succeeded(call("newfstatat", CWD, d + "/no-such-file", buffer, 0)),
     "absent-below-file": lambda d: succeeded(call("newfstatat", CWD, "/usr/bin/env/x", buffer, 0)),
     "proc": lambda d: succeeded(call("newfstatat", CWD, "/proc/no-such", buffer, 0)),

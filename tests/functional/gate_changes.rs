@@ -8,7 +8,7 @@ use std::path::Path;
 use palisade_testkit::World;
 use serde_json::Value;
 
-use crate::gate::{Client, hidden};
+use crate::gate::{Client, asking_script, hidden, yes};
 use crate::gate_writes::{acts, content, expect};
 
 #[track_caller]
@@ -91,16 +91,9 @@ fn renaming_once_gives_one_name_another_and_never_a_protected_one() {
         assert!(!Path::new(path).exists() && Path::new(&format!("{path}.renamed")).exists());
     }
     let script = format!("mv -T {0}/.envrc.renamed {0}/.envrc", trick.parent().unwrap().display());
-    let run = crate::gate::asking_script(&world, &script);
-    let mut client = Client::connect(&world);
-    loop {
-        let question = client.question();
-        let is_rename = question["act"] == "rename";
-        client.allow(&question, "once");
-        if is_rename {
-            break;
-        }
-    }
+    let run = asking_script(&world, &script);
+    let asked = Client::connect(&world).answer_all(&yes("once"));
+    assert!(asked.iter().any(|question| question["act"] == "rename"), "{asked:?}");
     assert_ne!(run.wait().code(), 0);
     assert!(trick.exists() && !trick.with_file_name(".envrc").exists());
 }

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
 
 use palisade_testkit::{Running, World, am_root, sandbox_program};
 use rustix::process::{Pid, Signal, kill_process};
@@ -88,6 +89,34 @@ fn a_signal_ends_the_waiting_with_eintr() {
     output.assert_code(0);
     assert_eq!(output.out(), "EINTR\n");
     assert!(is_handled(&world));
+}
+
+/// A handler that asks for no restart, and a timer: outside, no file is ever opened with `EINTR`.
+const WITH_A_TIMER: &str = r#"
+import ctypes, os, signal, sys
+libc = ctypes.CDLL(None, use_errno=True)
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.siginterrupt(signal.SIGALRM, True)
+signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+print("opened" if libc.open(os.fsencode(sys.argv[1]), 0) >= 0 else ctypes.get_errno())
+"#;
+
+/// Proves: GATE-1 signals-by-themselves
+#[test]
+fn a_program_with_a_timer_can_be_answered() {
+    let world = World::new();
+    let file = hidden(&world, "wanted");
+    world.write_in_project("timer.py", WITH_A_TIMER);
+    let run = asking(&world, &[], &["python3", "timer.py", &file]).spawn();
+    let mut client = Client::connect(&world);
+    let question = client.question_about(&file);
+    // Many times the timer's interval, in which a call that is looked after is looked after more than once.
+    let until = Instant::now() + Duration::from_millis(400);
+    eventually("the timer to have gone off", || Instant::now() > until);
+    client.allow(&question, "session");
+    let output = run.wait();
+    output.assert_code(0);
+    assert_eq!(output.out(), "opened\n");
 }
 
 /// Proves: GATE-1 signals, GATE-5 asked-once

@@ -290,7 +290,7 @@ fn a_tiny_terminal_asks_in_one_row() {
     world.write_in_project("read.sh", format!("cat {file} >got\n"));
     tmux.resize(20, 5);
     tmux.line("clear; sandbox run -q -- sh read.sh");
-    tmux.wait_until("the row", |_| tmux.visible().contains("ysadDnx? read"));
+    tmux.wait_until("the row", |_| tmux.visible().contains("ysadDenx? read"));
     think();
     tmux.keys(&["y"]);
     let got = || fs::read_to_string(world.project().join("got")).unwrap_or_default();

@@ -8,6 +8,7 @@ use crate::caller::Caller;
 use crate::judge::Coming;
 use crate::perform::{Done, Stop, Workshop, done};
 use crate::place::{GRANTS, Place, errno_of};
+use crate::replacing::TO_WRITE;
 use crate::slow;
 use crate::touch::Wants;
 use palisade_sys::notify::Response;
@@ -27,10 +28,6 @@ pub(crate) struct Lent {
     pub(crate) path: PathBuf,
     pub(crate) wants: Wants,
 }
-
-/// Nothing that is opened so keeps us waiting.
-const TO_WRITE: OFlags =
-    OFlags::WRONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 impl Lent {
     fn is_directory(&self) -> Result<bool, Errno> {
@@ -136,13 +133,10 @@ impl Workshop {
         }
         let source = self.movable(caller, from)?;
         let new = lent.place()?;
-        self.judged_new(&new, Coming::Written)?;
-        self.take_umask(caller)?;
+        self.judged(&new, Coming::Moved)?;
+        self.set_umask(Mode::empty());
         caller.confirm()?;
-        let mode = Mode::from_raw_mode(source.mode & 0o777);
-        let only_new = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        let target = openat(&new.parent, &new.name, TO_WRITE | only_new, mode)?;
-        source.move_into(&target)?;
+        source.move_to(&new)?;
         Ok(done())
     }
 

@@ -8,7 +8,7 @@ use crate::judge::{Allowed, Coming, is_among_modules, is_git_directory, setting}
 use crate::lock::Company;
 use crate::perform::{Done, Stop, Workshop, done, nothing_is_made, ours};
 use crate::place::{Found, Place, Start};
-use crate::replacing::{Movable, stands_on_a_mount_of_its_own};
+use crate::replacing::{Movable, TO_WRITE, stands_on_a_mount_of_its_own};
 use crate::{DIRECTORY, NO_MODE};
 use palisade_sys::{Errno, Mode, OFlags};
 use rustix::fs::{AtFlags, FileType, RenameFlags, linkat, openat, renameat_with, statat};
@@ -76,6 +76,11 @@ impl Workshop {
             match renameat_with(&old.parent, &old.name, &new.parent, &new.name, flags) {
                 Err(Errno::BUSY) if flags.is_empty() && stands_on_a_mount_of_its_own(new) => {
                     write_over(old, new)?;
+                }
+                // What was granted for longer behaves as what was granted once.
+                Err(Errno::XDEV) if flags.is_empty() && new.is_granted() => {
+                    self.set_umask(Mode::empty());
+                    Movable::open(old.duplicate()?)?.move_to(new)?;
                 }
                 renamed => renamed?,
             }
@@ -192,8 +197,7 @@ impl Workshop {
 /// Gets the content over to what was granted by itself. If that was not for writing: the kernel's own answer, which is asked
 /// about.
 fn write_over(old: &Place, new: &Place) -> Result<(), Errno> {
-    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let target = openat(&new.parent, &new.name, flags | OFlags::CLOEXEC, NO_MODE);
+    let target = openat(&new.parent, &new.name, TO_WRITE | OFlags::NOFOLLOW, NO_MODE);
     let target = target.map_err(|_| Errno::BUSY)?;
     Movable::open(old.duplicate()?)?.move_into(&target)
 }

@@ -285,6 +285,11 @@ impl Place {
     }
 
     /// The name with the slash that the caller wrote behind it: the kernel then answers for a directory only.
+    /// Whether it is in what was granted while the run goes on.
+    pub(crate) fn is_granted(&self) -> bool {
+        self.tree.as_deref() == Some(Path::new(GRANTS))
+    }
+
     pub(crate) fn name_as_written(&self) -> Cow<'_, OsStr> {
         if !self.is_directory_meant {
             return Cow::Borrowed(&self.name);

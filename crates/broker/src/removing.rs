@@ -5,12 +5,11 @@ use crate::call::PathArg;
 use crate::caller::Caller;
 use crate::git;
 use crate::perform::{Done, Stop, Workshop, done, ours};
-use crate::place::{GRANTS, Place, Start};
+use crate::place::{Place, Start};
 use crate::replacing::stands_on_a_mount_of_its_own;
 use palisade_sys::Errno;
 use rustix::fs::{AtFlags, unlinkat};
 use std::os::fd::AsFd as _;
-use std::path::Path;
 
 impl Workshop {
     pub(crate) fn remove(
@@ -26,8 +25,8 @@ impl Workshop {
         }
         let bytes = caller.path(path.address)?;
         let place = ours(self.map.locate(Start::Caller(caller, path.dir), &bytes)?)?;
-        match place.tree.as_deref() {
-            Some(tree) if tree != Path::new(GRANTS) => return Err(Stop::Continue),
+        match place.tree {
+            Some(_) if !place.is_granted() => return Err(Stop::Continue),
             Some(_) => {}
             None if !git::exists(place.parent.as_fd(), &place.name) => {
                 return Err(match self.asks_first {

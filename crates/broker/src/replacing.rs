@@ -6,20 +6,23 @@ use crate::caller::Caller;
 use crate::perform::Workshop;
 use crate::place::Place;
 use crate::{NO_MODE, git};
-use palisade_sys::{Errno, OFlags, mounts};
+use palisade_sys::{Errno, Mode, OFlags, mounts};
 use rustix::fs::{AtFlags, FileType, fstat, ftruncate, openat, unlinkat};
 use std::os::fd::{AsFd as _, OwnedFd};
 
 /// Nobody else is served meanwhile; who gets `EXDEV` copies by itself.
 const LARGEST: u64 = 64 << 20;
 const CHUNK: usize = 128 << 10;
+/// Nothing that is opened so keeps us waiting.
+pub(crate) const TO_WRITE: OFlags =
+    OFlags::WRONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// What is to be moved.
 #[derive(Debug)]
 pub(crate) struct Movable {
     place: Place,
     file: OwnedFd,
-    pub(crate) mode: u32,
+    mode: u32,
 }
 
 impl Workshop {
@@ -44,6 +47,14 @@ impl Movable {
             return Err(Errno::XDEV);
         }
         Ok(Self { place, file, mode: found.st_mode })
+    }
+
+    /// To a name that is not taken, or over the file that has it.
+    pub(crate) fn move_to(self, new: &Place) -> Result<(), Errno> {
+        let flags = TO_WRITE | OFlags::CREATE | OFlags::NOFOLLOW;
+        let mode = Mode::from_raw_mode(self.mode & 0o777);
+        let target = openat(&new.parent, &new.name, flags, mode)?;
+        self.move_into(&target)
     }
 
     /// Writes over what is there, cuts off the rest, and removes the source last: whatever fails, one of the two has the

@@ -3,11 +3,18 @@
 //! The kernel lets a notified call be interrupted by nothing but death (`WAIT_KILLABLE_RECV`), as what the broker
 //! performs must not happen twice. A question may take minutes, so there the broker does it: the call ends with
 //! ERESTARTSYS, the handler runs, and the call is made anew or ends with EINTR, as the handler was set up.
+//!
+//! That is for signals that somebody sends. Those that come by themselves, from timers, children and windows, wait for the
+//! answer: outside no handler ever ends such a call, and a program with a timer could otherwise never be answered.
 
 use palisade_sys::Errno;
 
 /// SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU.
 const STOPPING: u64 = 1 << 18 | 1 << 19 | 1 << 20 | 1 << 21;
+
+/// SIGALRM, SIGCHLD, SIGCONT, SIGURG, SIGVTALRM, SIGPROF, SIGWINCH, SIGIO.
+const BY_THEMSELVES: u64 =
+    1 << 13 | 1 << 16 | 1 << 17 | 1 << 22 | 1 << 25 | 1 << 26 | 1 << 27 | 1 << 28;
 
 /// `ERESTARTSYS`. Only for a thread that will look at its signals before it is back in its program, which would
 /// otherwise see this number.
@@ -29,7 +36,7 @@ impl Signals {
             |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         let mask = |name: &str| u64::from_str_radix(field(name)?, 16).ok();
         let (blocked, ignored, caught) = (mask("SigBlk:")?, mask("SigIgn:")?, mask("SigCgt:")?);
-        let counts = !blocked & (caught | (STOPPING & !ignored));
+        let counts = !blocked & !BY_THEMSELVES & (caught | (STOPPING & !ignored));
         Some(Self {
             of_thread: mask("SigPnd:")? & counts,
             of_process: mask("ShdPnd:")? & counts,
@@ -69,6 +76,15 @@ mod tests {
 
     const INT: u64 = 1 << 1;
     const TSTP: u64 = 1 << 19;
+
+    /// Proves: GATE-1 signals-by-themselves
+    #[test]
+    fn what_comes_by_itself_waits() {
+        for number in [14, 17, 18, 23, 26, 27, 28, 29] {
+            let signal = 1 << (number - 1);
+            assert!(!status(7, [signal, signal], [0, 0, signal]).interrupt(), "{number}");
+        }
+    }
 
     /// Proves: GATE-1 signals
     #[test]

@@ -19,6 +19,7 @@ mod gate;
 mod gate_people;
 mod gate_processes;
 mod gate_special;
+mod gate_writes;
 mod guard;
 mod guard_git;
 mod guard_moved;

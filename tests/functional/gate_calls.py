@@ -193,7 +193,7 @@ WRITING = {
     "mkdir-deep": lambda d: os.mkdir(d + "/made/deep"),
     "symlink": lambda d: os.symlink("x", d + "/made"),
     "mkfifo": lambda d: os.mkfifo(d + "/made"),
-    "rename-into": lambda d: os.rename(HERE + "/calls.py", d + "/made"),
+    "rename-into": lambda d: (open(HERE + "/moved", "w").close(), os.rename(HERE + "/moved", d + "/made")),
     "link-into": lambda d: os.link(HERE + "/calls.py", d + "/made"),
 }
 # Never asked about, whatever the answers would be.

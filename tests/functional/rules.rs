@@ -200,6 +200,15 @@ fn why_tells_of_writing_of_protected_names_hosts_and_variables() {
         1,
         &["read-only: --ro", "p.yaml:10", "allow with --rw"],
     );
+    // What nothing grants is a question, but for what is never written.
+    let outside = world.write("outside/notes", "x").display().to_string();
+    assert_says(&asked(&["--write", &outside]), 2, &["somebody is asked", "allow with --rw"]);
+    let new = world.outside().join("new").display().to_string();
+    assert_says(&asked(&["--write", &new]), 2, &["somebody is asked"]);
+    let startup = world.outside().join(".envrc").display().to_string();
+    assert_says(&asked(&["--write", &startup]), 1, &["the name `.envrc` is protected"]);
+    let key = world.write("home/.ssh/id_rsa", "x").display().to_string();
+    assert_says(&asked(&["--write", &key]), 1, &["a secret is never written"]);
     assert_says(&asked(&[&data]), 0, &["granted by user, ", "p.yaml:10"]);
     assert!(!asked(&[&data]).out().contains("p.yaml:9"));
     assert_says(&asked(&["--host", "api.example"]), 0, &["granted by user, ", "p.yaml:4"]);

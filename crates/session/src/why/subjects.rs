@@ -5,7 +5,7 @@ use crate::caller::Caller;
 use crate::config::{Loaded, PolicyRequest};
 use crate::error::SessionError;
 use crate::places::read_document;
-use palisade_gate::Access;
+use palisade_gate::{Access, Effect};
 use palisade_hosts::{Host, Verdict};
 use palisade_plan::model::{self, Confinement, Egress, MountOp, OnUnknown, Plan};
 use palisade_policy::{EnvMode, LayerKind, NetworkMode, OnAsk, Provenance, entries};
@@ -87,10 +87,18 @@ pub fn writing(
     let absolute = caller.facts.cwd.join(path);
     let real = absolute.canonicalize().ok();
     let shown = real.clone().unwrap_or_else(|| absent_name(&absolute));
-    let asked = Asked { caller, policy: &policy, plan: &plan, access: Access::Read };
+    let asked = Asked { caller, policy: &policy, plan: &plan, access: Access::Write };
     let named = path.display().to_string();
     let rw = format!("--rw {named}");
-    let answer = match asked.reason(&shown, real.is_some()) {
+    // To make something is to write the directory it is made in.
+    let reason = match (asked.reason(&shown, real.is_some()), shown.parent()) {
+        (Reason::Absent, Some(parent)) if parent.is_dir() => match asked.reason(parent, true) {
+            reason @ (Reason::Asked { .. } | Reason::Rule { .. }) => reason,
+            _ => Reason::Absent,
+        },
+        (reason, _) => reason,
+    };
+    let answer = match reason {
         Reason::Visible { grant, writable: true, set_by, .. } => {
             match protected(&plan, &shown, &named) {
                 Some(refusal) => refusal.by(asked.set_by(&["filesystem.protectNames"])),
@@ -123,12 +131,39 @@ pub fn writing(
         Reason::Hidden { because, set_by } => {
             Answer::new(named, Decision::Denied, because).by(set_by)
         }
-        Reason::Rule { .. } | Reason::Asked { .. } => {
-            let because = "it is not in the view, and an answer or a rule is for reading";
-            Answer::new(named, Decision::Denied, because).allow_with(rw)
+        Reason::Rule { effect, rule, place, .. } => {
+            let (decision, word) = match effect {
+                Effect::Allow => (Decision::Allowed, "allows"),
+                Effect::Deny => (Decision::Denied, "denies"),
+            };
+            Answer::new(named, decision, format!("the rule `{rule}` {word} it ({place})"))
         }
+        Reason::Asked { secret: true, .. } => {
+            Answer::new(named, Decision::Denied, "a secret is never written")
+        }
+        Reason::Asked { on_ask, .. } => asked_to_write(&plan, &shown, named, on_ask),
     };
     Ok(answer.noting(&policy))
+}
+
+/// Of something that nothing grants for writing.
+fn asked_to_write(plan: &Plan, path: &Path, named: String, on_ask: OnAsk) -> Answer {
+    let rw = format!("--rw {named}");
+    let protected = plan.guard.as_ref().zip(plan.gate.as_ref());
+    if let Some(name) = protected.and_then(|(guard, gate)| guard.keeps_from_grant(gate, path)) {
+        let because = format!("the name `{name}` is protected, so nobody is asked");
+        return Answer::new(named, Decision::Denied, because).allow_with(rw);
+    }
+    match on_ask {
+        OnAsk::Ask | OnAsk::Wait => {
+            let because = "nothing grants it for writing; somebody is asked, if anybody is there";
+            Answer::new(named, Decision::Asked, because).allow_with(rw)
+        }
+        OnAsk::Deny | OnAsk::Allow => {
+            let because = "nothing grants it for writing, and nobody is asked";
+            Answer::new(named, Decision::Denied, because).allow_with(rw)
+        }
+    }
 }
 
 /// Links in what is there of it are resolved.

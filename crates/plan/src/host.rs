@@ -5,6 +5,7 @@
 
 use crate::facts::{EntryKind, HostTree};
 use crate::model::Owner;
+use crate::project::Located;
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -37,6 +38,8 @@ pub(crate) struct Host<'a> {
     /// Made when it is first asked for.
     home_listing: OnceCell<Rc<Listing>>,
     real_homes: OnceCell<Vec<PathBuf>>,
+    /// Looked for once: without git, every marker in every directory above.
+    pub(crate) project: OnceCell<Located>,
 }
 
 /// A link crossed on the way.
@@ -81,6 +84,7 @@ impl<'a> Host<'a> {
             home: None,
             home_listing: OnceCell::new(),
             real_homes: OnceCell::new(),
+            project: OnceCell::new(),
         };
         host.home = home.and_then(|home| host.resolve(home).ok()).map(|home| home.path);
         host

@@ -59,6 +59,10 @@ impl Display for FoundBy {
 /// The git root of the working directory; without one, the nearest directory that a marker makes a project; else the
 /// working directory itself. The home directory is nobody's project, even if it is kept in git.
 pub(crate) fn locate(facts: &HostFacts, host: &Host<'_>) -> Located {
+    host.project.get_or_init(|| search(facts, host)).clone()
+}
+
+fn search(facts: &HostFacts, host: &Host<'_>) -> Located {
     let cwd = facts.cwd.as_path();
     let upwards =
         || cwd.ancestors().take_while(|dir| Some(*dir) != host.home() && *dir != Path::new("/"));

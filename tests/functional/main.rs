@@ -72,6 +72,7 @@ mod own_root;
 mod pipes;
 mod policy;
 mod policy_trust;
+mod poor_hosts;
 mod private_home;
 mod processes;
 mod programs;

@@ -12,6 +12,7 @@ mod attributes;
 mod audit;
 mod egress;
 mod egress_http;
+mod egress_names;
 mod egress_nat;
 mod executables;
 mod files;

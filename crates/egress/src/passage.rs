@@ -200,8 +200,8 @@ async fn agree(
             if !engine.judge(&Host::Name(name.clone()), admitted.port).is_allowed() {
                 return Err(disagrees());
             }
-            let pinned = engine.find(name, admitted.via).await.map_err(|_| disagrees())?;
-            if pinned.contains(address) { Ok(()) } else { Err(disagrees()) }
+            let found = engine.find(name, admitted.via).await.map_err(|_| disagrees())?;
+            if found.addresses.contains(address) { Ok(()) } else { Err(disagrees()) }
         }
         (host, Some(named)) => Err(format!("TLS server name {named} does not agree with {host}")),
     }

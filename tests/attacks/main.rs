@@ -14,6 +14,7 @@ mod egress;
 mod egress_http;
 mod egress_names;
 mod egress_nat;
+mod egress_tls;
 mod executables;
 mod files;
 mod gate;

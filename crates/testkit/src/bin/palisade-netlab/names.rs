@@ -46,6 +46,10 @@ const FIXED: &[(&str, &[&str])] = &[
     ("packages.example", &["203.0.113.23"]),
     ("crates.example", &["203.0.113.24"]),
     ("ssh.example", &["203.0.113.25"]),
+    // One server, and one certificate for both.
+    ("h2.example", &["203.0.113.26"]),
+    ("h2-other.example", &["203.0.113.26"]),
+    ("ws.example", &["203.0.113.27"]),
     ("proxy.example", &["203.0.113.30"]),
     // The host's own, on its loopback and on its link.
     ("own.example", &["203.0.113.1"]),

@@ -20,6 +20,7 @@ mod files;
 mod gate;
 mod gate_people;
 mod gate_processes;
+mod gate_self_answer;
 mod gate_special;
 mod guard;
 mod guard_git;

@@ -12,7 +12,7 @@ pub(crate) const PROXY: &str = "198.18.0.1:3128";
 /// An address that is given itself meets the rules too, which know what is never allowed.
 const BY_ADDRESS: &[&str] = &["egress-rules", "address-check"];
 /// The host that nobody allowed.
-const EVIL: &str = "203.0.113.66:";
+pub(crate) const EVIL: &str = "203.0.113.66:";
 
 /// An attack in the lab, which has seen nothing yet when it starts.
 pub(crate) fn in_lab(lab: &Rc<Lab>, id: &'static str, name: impl Into<String>) -> Attack {
@@ -30,12 +30,12 @@ pub(crate) fn lab() -> Rc<Lab> {
     Rc::new(Lab::start())
 }
 
-fn allow(hosts: &'static [&'static str]) -> impl Fn(&World) -> Vec<String> + 'static {
+pub(crate) fn allow(hosts: &'static [&'static str]) -> impl Fn(&World) -> Vec<String> + 'static {
     move |_| hosts.iter().flat_map(|host| ["--allow-host".to_owned(), (*host).to_owned()]).collect()
 }
 
 /// A page by its address, the header as a browser would set it.
-fn page(place: &'static str) -> impl Fn(&World) -> Vec<String> + 'static {
+pub(crate) fn page(place: &'static str) -> impl Fn(&World) -> Vec<String> + 'static {
     let host = place.trim_end_matches(":80");
     move |world| probe(world, &["page", place, host, "/"])
 }
@@ -133,30 +133,6 @@ fn n04_an_allowed_name_leads_to_no_address_of_the_hosts_own() {
     }
 }
 
-/// A name that turns, and has been asked for by nobody but this run.
-fn turning_name(world: &World) -> String {
-    let own = world.path().file_name().unwrap_or_default().to_string_lossy();
-    format!("{}.turning.example", own.to_ascii_lowercase())
-}
-
-/// Proves: NET-4 pinned
-#[test]
-fn n05_a_second_answer_changes_nothing() {
-    let lab = lab();
-    let attack = in_lab(&lab, "N05", "a name whose second answer is a private address")
-        .by_design("what a name stood for first is what is connected to, and it was checked")
-        .flags(allow(&["*.turning.example"]))
-        .command(|world| {
-            let (name, probe) = (turning_name(world), world.probe());
-            let (look, get) = (format!("look-up {name}"), format!("page {name}:80 {name} /"));
-            strings(&["sh", "-c", &format!("{probe} {look}; {probe} {look}; {probe} {get}")])
-        })
-        .contained(|world, output| {
-            output.out().contains(&format!("hello from {}", turning_name(world)))
-        });
-    connects(attack, &lab, "10.0.0.5:").check();
-}
-
 /// Proves: NET-3 special-addresses, NET-3 spellings
 #[test]
 fn n06_no_older_address_hides_in_a_newer_one() {
@@ -197,7 +173,7 @@ fn n07_an_address_is_the_same_however_it_is_written() {
     }
 }
 
-fn curl(arguments: &'static [&'static str]) -> impl Fn(&World) -> Vec<String> + 'static {
+pub(crate) fn curl(arguments: &'static [&'static str]) -> impl Fn(&World) -> Vec<String> + 'static {
     move |_| strings(&[&["curl", "-s", "-k", "--max-time", "5"][..], arguments].concat())
 }
 

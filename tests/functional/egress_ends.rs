@@ -1,6 +1,8 @@
 //! How a way out ends: with the run, with its supervisor, and when its own process goes; and the way out of
 //! kernels without nf_tables.
 
+use std::fs;
+
 use palisade_testkit::am_root;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -66,7 +68,8 @@ fn the_process_that_serves_the_way_out_has_no_power_of_its_own() {
     run.wait_for_stdout("ready");
     // Of those that are not inside it is started last, after the broker. The command may be there a moment earlier;
     // what it sends waits.
-    let last = || below(&run).into_iter().filter(|pid| has_one_number(*pid)).max();
+    let outside = || below(&run).into_iter().filter(|pid| has_one_number(*pid));
+    let last = || outside().max_by_key(|pid| (started(*pid), *pid));
     eventually("an egress process", || {
         let capabilities = last().and_then(|pid| status_field(pid, "CapEff"));
         capabilities.is_some_and(|capabilities| capabilities != TO_LOOK_INTO_CALLERS)
@@ -84,6 +87,13 @@ fn the_process_that_serves_the_way_out_has_no_power_of_its_own() {
     let output = run.wait();
     assert_eq!(output.code(), 125, "{}", output.err());
     assert!(output.err().contains("way out"), "{}", output.err());
+}
+
+/// When it was, in ticks: numbers of processes begin anew when they run out.
+fn started(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, behind_name) = stat.rsplit_once(')')?;
+    behind_name.split_whitespace().nth(19)?.parse().ok()
 }
 
 /// Processes inside have a number there too.

@@ -229,3 +229,30 @@ fn a_variable_is_no_approval_of_the_hosts_network() {
     output.assert_code(126);
     assert!(output.err().contains("approv"), "{}", output.err());
 }
+
+/// The C library looked in `/etc/hosts` alone, so that nobody could count it: curl failed, and no line said why.
+///
+/// Proves: LIFE-3 losses-told, NET-2 own-name
+#[test]
+fn a_look_up_without_a_network_fails_at_once_and_is_told() {
+    let world = World::new();
+    let script = |name: &str| {
+        format!(
+            "import socket, sys, time\n\
+             began = time.monotonic()\n\
+             try: socket.getaddrinfo('{name}', 80)\n\
+             except socket.gaierror as error: print(error.errno == socket.EAI_NONAME)\n\
+             print(time.monotonic() - began < 2)\n\
+             sys.exit(1)\n"
+        )
+    };
+    let output = world.sandbox_run(NO_FLAGS, [PYTHON, "-c", &script("web.example")]).run();
+    // Not "try again later", which package managers would.
+    assert_eq!(output.out(), "True\nTrue\n", "{}", output.err());
+    let told = "the network is off, and the command made";
+    assert!(output.err().contains(told), "{}", output.err());
+    assert!(output.err().contains("to look up a name"), "{}", output.err());
+    let own = world.sandbox_run(NO_FLAGS, [PYTHON, "-c", &script("localhost")]).run();
+    assert_eq!(own.out(), "True\n", "{}", own.err());
+    assert!(!own.err().contains(told), "it is in the list: {}", own.err());
+}

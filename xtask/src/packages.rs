@@ -76,6 +76,8 @@ const ALL: &[Package] = &[
     // The servers without their services: nothing is started on the host.
     program(Tests, "dropbear", "dropbear-bin"),
     program(Tests, "tinyproxy", "tinyproxy-bin"),
+    program(Tests, "nghttpd", "nghttp2-server"),
+    file(Tests, "/usr/lib/python3/dist-packages/websockets/__init__.py", "python3-websockets"),
     program(Tests, "pip3", "python3-pip"),
     file(Tests, "/usr/lib/python3/dist-packages/pygit2/__init__.py", "python3-pygit2"),
     program(Tests, "pasta", "passt"),

@@ -22,12 +22,20 @@ use std::time::{Duration, Instant};
 pub(crate) const SUFFIX: &str = ".sock";
 
 /// Where sessions put their sockets: in the user's runtime directory, which only that user can enter
-/// and which is gone when the user is; without one, below the product's own state.
+/// and which is gone when the user is; without one, below the product's own state. A variable that names somebody else's
+/// directory (`sudo -E`, `su`) or one that others can write to (`/tmp`) names none: whoever can put a link there could have files
+/// made and removed elsewhere in this user's name.
 pub fn socket_directory(runtime: Option<&OsStr>, state: &Path) -> PathBuf {
-    match runtime.map(Path::new).filter(|path| path.is_absolute()) {
+    match runtime.map(Path::new).filter(|path| path.is_absolute() && is_own(path)) {
         Some(runtime) => runtime.join("palisade"),
         None => state.join("run"),
     }
+}
+
+fn is_own(directory: &Path) -> bool {
+    let mine = rustix::process::geteuid().as_raw();
+    fs::metadata(directory)
+        .is_ok_and(|found| found.is_dir() && found.uid() == mine && found.mode() & 0o022 == 0)
 }
 
 /// Held, shared, by everybody who has questions shown to them and could answer; see

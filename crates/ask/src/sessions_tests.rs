@@ -4,7 +4,6 @@ use crate::message::Event;
 use crate::server::{ConnectionId, Introduction, Peer, Server, Wish};
 use crate::test_support::{MOST_OPEN, call};
 use crate::{Answer, Asked, Lifetime, Now, QuestionId, Queue, Scope};
-use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
@@ -272,14 +271,19 @@ fn a_directory_that_others_can_write_is_not_believed() {
 }
 
 #[test]
-fn sockets_are_in_the_runtime_directory_if_there_is_one() {
+fn sockets_are_in_the_runtime_directory_if_it_is_the_users_own() {
     let state = Path::new("/home/eve/.local/state/palisade");
-    let table = [
-        (Some("/run/user/1000"), "/run/user/1000/palisade"),
-        (Some("relative"), "/home/eve/.local/state/palisade/run"),
-        (None, "/home/eve/.local/state/palisade/run"),
-    ];
-    for (runtime, expected) in table {
-        assert_eq!(socket_directory(runtime.map(OsStr::new), state), Path::new(expected));
+    let runtime = private_directory();
+    let place = |runtime: Option<&Path>| socket_directory(runtime.map(Path::as_os_str), state);
+    assert_eq!(place(Some(runtime.path())), runtime.path().join("palisade"));
+    let missing = runtime.path().join("missing");
+    for other in [None, Some(Path::new("relative")), Some(&missing)] {
+        assert_eq!(place(other), state.join("run"), "{other:?}");
+    }
+    fs::set_permissions(runtime.path(), Permissions::from_mode(0o1777)).unwrap();
+    assert_eq!(place(Some(runtime.path())), state.join("run"), "others can write to it");
+    // Root's, whom nothing keeps from writing to any directory; to an ordinary user it is somebody else's.
+    if !rustix::process::geteuid().is_root() {
+        assert_eq!(place(Some(Path::new("/"))), state.join("run"), "it is somebody else's");
     }
 }

@@ -94,7 +94,10 @@ fn of_offline(report: &RunReport) -> Option<String> {
         tried.push(format!("{} to reach an address outside", counted(unreachable, "attempt")));
     }
     if unanswered > 0 {
-        tried.push(format!("{} that nobody answers", counted(unanswered, "datagram")));
+        tried.push(format!(
+            "{} to look up a name or to send a datagram",
+            counted(unanswered, "attempt")
+        ));
     }
     Some(format!(
         "the network is off, and the command made {}; allow hosts with --allow-host HOST",

@@ -264,8 +264,8 @@ fn what_was_lost_is_told_with_the_option_that_changes_it() {
         said(&report),
         [
             "1 variable was not passed on, by a name like a secret's: A_TOKEN; pass one on with --env A_TOKEN",
-            "the network is off, and the command made 2 attempts to reach an address outside and 1 datagram \
-             that nobody answers; allow hosts with --allow-host HOST"
+            "the network is off, and the command made 2 attempts to reach an address outside and \
+             1 attempt to look up a name or to send a datagram; allow hosts with --allow-host HOST"
         ]
     );
     report.exit_code = 0;

@@ -2,9 +2,10 @@
 
 use crate::engine::Engine;
 use crate::limits::Permit;
+use crate::lookup::Resolved;
 use crate::refused::Wanted;
 use crate::wire::Told;
-use palisade_hosts::Host;
+use palisade_hosts::{Host, Name};
 use palisade_record::network::{ConnectionClosed, Via};
 use std::cell::Cell;
 use std::io;
@@ -20,6 +21,8 @@ pub struct Admitted {
     pub port: u16,
     /// Checked, and pinned. Empty for names that an upstream proxy looks up.
     pub addresses: Vec<SocketAddr>,
+    /// The names that the host's is an alias of, checked too.
+    pub(crate) aliases: Vec<Name>,
     /// The rule that allowed it, as it was written.
     pub rule: String,
     engine: Rc<Engine>,
@@ -36,15 +39,17 @@ impl Admitted {
     pub(crate) fn new(
         engine: &Rc<Engine>,
         wanted: &Wanted,
-        addresses: Vec<SocketAddr>,
+        resolved: Resolved,
         rule: String,
         permit: Permit,
     ) -> Self {
+        let at_port = |address| SocketAddr::new(address, wanted.port);
         Self {
             via: wanted.via,
             host: wanted.host.clone(),
             port: wanted.port,
-            addresses,
+            addresses: resolved.addresses.into_iter().map(at_port).collect(),
+            aliases: resolved.aliases,
             rule,
             engine: Rc::clone(engine),
             permit,

@@ -9,7 +9,7 @@ use crate::dns::{Counted, Counting, Known};
 use crate::error::EgressError;
 use crate::events::Events;
 use crate::limits::Load;
-use crate::lookup::{Lookup, LookupError, Pinned};
+use crate::lookup::{Lookup, LookupError, Pinned, Resolved};
 use crate::own::OwnAddresses;
 use crate::refused::{denied, not_allowed, refusal, said_no};
 use crate::wire::{Holds, Told};
@@ -122,6 +122,19 @@ impl Engine {
         if rules.names_alone(address) { Ok(()) } else { self.own_addresses.check(address) }
     }
 
+    /// The rule that denies one of the names which an allowed one is an alias of, in words.
+    pub(crate) fn check_aliases(&self, aliases: &[Name], port: Option<u16>) -> Result<(), String> {
+        if !self.config.checks.rules {
+            return Ok(());
+        }
+        let rules = self.rules.borrow();
+        let denied = |alias: &Name| {
+            let rule = rules.denies_alias(alias, port)?;
+            Some(format!("the name is an alias of {alias}, which is denied by `{rule}`"))
+        };
+        aliases.iter().find_map(denied).map_or(Ok(()), Err)
+    }
+
     /// Whether going there would wait for a person.
     fn would_ask(&self, host: &Host, port: u16) -> bool {
         self.config.on_unknown == OnUnknown::Ask && self.judge(host, port).is_open()
@@ -181,7 +194,8 @@ impl Engine {
         let wanted = admitted.wanted();
         let addresses: Vec<IpAddr> = admitted.addresses.iter().map(SocketAddr::ip).collect();
         let ruled = self.ruled(&wanted, self.judge(&wanted.host, wanted.port));
-        let checked = ruled.and_then(|_rule| self.check_addresses(&wanted, &addresses));
+        let resolved = Resolved { addresses, aliases: admitted.aliases.clone() };
+        let checked = ruled.and_then(|_rule| self.check(&wanted, &resolved));
         checked.map_err(|refused| self.hinted(refused))?;
         // A login for one proxy is none for another.
         if self.config.upstream != before.config.upstream {
@@ -277,9 +291,9 @@ impl Engine {
             return Err(refusal(wanted, Cause::Limit, "the limit of bytes is reached".to_owned()));
         }
         permit.wait();
-        let addresses = self.addresses(wanted).await?;
+        let resolved = self.resolve(wanted).await?;
         permit.resume();
-        Ok(Admitted::new(self, wanted, addresses, rule, permit))
+        Ok(Admitted::new(self, wanted, resolved, rule, permit))
     }
 
     /// The rule that allows it.
@@ -321,9 +335,9 @@ impl Engine {
     }
 
     /// What a name that came with a connection stands for.
-    pub(crate) async fn find(&self, name: &Name, via: Via) -> Result<Vec<IpAddr>, LookupError> {
+    pub(crate) async fn find(&self, name: &Name, via: Via) -> Result<Resolved, LookupError> {
         let counted = self.count_new(name, via)?;
-        self.look_up(name, counted).await.map(|pinned| pinned.addresses)
+        self.look_up(name, counted).await.map(|pinned| pinned.resolved)
     }
 
     /// Counts a name that came with a connection, and looks at it, as at one that was asked for in a query. An upstream proxy hears
@@ -361,26 +375,28 @@ impl Engine {
     }
 
     /// Every address it stands for, each of them checked.
-    async fn addresses(&self, wanted: &Wanted) -> Result<Vec<SocketAddr>, Refused> {
+    async fn resolve(&self, wanted: &Wanted) -> Result<Resolved, Refused> {
         let found = match &wanted.host {
-            Host::Address(address) => vec![*address],
+            Host::Address(address) => Resolved { addresses: vec![*address], ..Resolved::default() },
             // The proxy looks names up itself; what it finds is not ours to see.
             Host::Name(name) if self.config.upstream.is_some() => {
                 self.count_new(name, wanted.via).map_err(|error| not_found(wanted, &error))?;
-                Vec::new()
+                Resolved::default()
             }
             Host::Name(name) => {
                 let found = self.find(name, wanted.via).await;
                 found.map_err(|error| not_found(wanted, &error))?
             }
         };
-        self.check_addresses(wanted, &found)?;
-        Ok(found.into_iter().map(|address| SocketAddr::new(address, wanted.port)).collect())
+        self.check(wanted, &found)?;
+        Ok(found)
     }
 
-    /// One bad address refuses the name (N04, N05).
-    fn check_addresses(&self, wanted: &Wanted, addresses: &[IpAddr]) -> Result<(), Refused> {
-        for address in addresses {
+    /// One bad address refuses the name (N04, N05), and so does one name on the way to it that is denied.
+    fn check(&self, wanted: &Wanted, found: &Resolved) -> Result<(), Refused> {
+        self.check_aliases(&found.aliases, Some(wanted.port))
+            .map_err(|reason| refusal(wanted, Cause::Denied, reason))?;
+        for address in &found.addresses {
             self.check_address(*address).map_err(|blocked| {
                 let reason = format!("{address} is {} ({})", blocked.what, blocked.range);
                 refusal(wanted, Cause::Address, reason)

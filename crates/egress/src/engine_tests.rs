@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::Checks;
+use crate::dns::test_support::Zone;
 use crate::events::Outbox;
 use crate::test_support::{attempts, config, engine, host, listen, run};
 use std::io;
@@ -69,6 +70,53 @@ fn a_denied_host_is_denied_whatever_allows_it() {
         let refused = refused(known(&[]).denies(&["*"], &["a.example"]), "a.example", 443).await;
         assert_eq!(refused.rule.as_deref(), Some("a.example"));
         assert_eq!(refused.flag, None, "no flag beats a denial");
+    });
+}
+
+/// Proves: NET-3 block-list
+#[test]
+fn a_denied_host_is_not_reached_by_another_name() {
+    run(async {
+        let zone = Zone::start().await;
+        zone.set_alias("a.example", "b.example");
+        zone.set_alias("b.example", "c.example");
+        zone.set("c.example", &["203.0.113.10"]);
+        let with = |denied: &[&str]| Config {
+            lookup: zone.config(),
+            ..known(&[]).denies(&["a.example"], denied)
+        };
+        for denied in ["b.example", "b.example:443", "c.example"] {
+            let refused = refused(with(&[denied]), "a.example", 443).await;
+            assert_eq!(refused.cause, Cause::Denied);
+            assert!(refused.reason.ends_with(&format!("denied by `{denied}`")), "{refused:?}");
+        }
+        for elsewhere in ["b.example:80", "d.example"] {
+            let (engine, _outbox) = engine(with(&[elsewhere]));
+            assert!(engine.admit(wanted("a.example", 443)).await.is_ok(), "{elsewhere}");
+        }
+    });
+}
+
+/// What a name stands for is looked up anew when its time is over, and checked anew (rebinding, N05).
+///
+/// Proves: NET-4 pinned, NET-3 special-addresses
+#[test]
+fn an_address_that_a_name_gets_later_is_checked_too() {
+    run(async {
+        let zone = Zone::start().await;
+        for later in ["127.0.0.1", "10.0.0.5", "169.254.169.254", "::1", "fd00::5"] {
+            zone.set_for("a.example", &["203.0.113.10"], 0);
+            let checks = Checks::default();
+            let checked = Config { lookup: zone.config(), checks, ..config(&["a.example"]) };
+            let (engine, _outbox) = engine(checked);
+            engine.admit(wanted("a.example", 443)).await.unwrap();
+            zone.set_for("a.example", &["203.0.113.10", later], 0);
+            engine.admit(wanted("a.example", 443)).await.unwrap();
+            let Host::Name(name) = host("a.example") else { panic!("no name") };
+            engine.lookup.age(&name);
+            let refused = engine.admit(wanted("a.example", 443)).await.unwrap_err();
+            assert_eq!((refused.cause, refused.action), (Cause::Address, Action::DnsRebindBlocked));
+        }
     });
 }
 

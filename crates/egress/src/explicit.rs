@@ -210,7 +210,7 @@ async fn request(
         Ok(After::Another) => Ok(Some(open)),
         Ok(After::Close) => Err(Last::Close),
         Ok(After::Upgraded) => {
-            upgraded(client, &mut open.server, &open.admitted).await;
+            upgraded(engine, client, &mut open.server, &open.admitted).await;
             Err(Last::Close)
         }
         Err(failure) => Err(failure.last(engine, &open.admitted, shape)),

@@ -11,7 +11,8 @@ use hickory_resolver::config::{
 };
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
-use hickory_resolver::proto::rr::Name as WireName;
+use hickory_resolver::proto::rr::rdata::CNAME;
+use hickory_resolver::proto::rr::{Name as WireName, RData, Record};
 use palisade_hosts::Name;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -39,8 +40,16 @@ const MOST_ADDRESSES: usize = 64;
 /// What a name stands for, until then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pinned {
-    pub addresses: Vec<IpAddr>,
+    pub resolved: Resolved,
     pub until: Instant,
+}
+
+/// What the name servers said about a name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolved {
+    pub addresses: Vec<IpAddr>,
+    /// The names that it is an alias of (CNAME).
+    pub aliases: Vec<Name>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -69,7 +78,7 @@ type Entry = Rc<OnceCell<Found>>;
 
 #[derive(Debug)]
 struct Found {
-    result: Result<Vec<IpAddr>, LookupError>,
+    result: Result<Resolved, LookupError>,
     until: Instant,
 }
 
@@ -97,8 +106,8 @@ impl Lookup {
     pub async fn addresses(&self, name: &Name) -> Result<Pinned, LookupError> {
         let entry = self.remembered.borrow_mut().entry(name, Instant::now())?;
         let found = entry.get_or_init(|| self.find(name)).await;
-        let addresses = found.result.clone()?;
-        Ok(Pinned { addresses, until: found.until })
+        let resolved = found.result.clone()?;
+        Ok(Pinned { resolved, until: found.until })
     }
 
     /// Whether nobody would have to be asked for it.
@@ -110,7 +119,8 @@ impl Lookup {
 
     async fn find(&self, name: &Name) -> Found {
         if let Some(addresses) = self.known.get(name.as_str()) {
-            return Found { result: Ok(addresses.clone()), until: Instant::now() + HOLDS_AT_MOST };
+            let resolved = Resolved { addresses: addresses.clone(), aliases: Vec::new() };
+            return Found { result: Ok(resolved), until: Instant::now() + HOLDS_AT_MOST };
         }
         let asked = async {
             // Closed never; were it, nothing would be asked.
@@ -120,13 +130,13 @@ impl Lookup {
         let late = || Err(LookupError::Failed("none answered in time".to_owned()));
         let (result, holds) = match timeout(WHOLE_PATIENCE, asked).await.unwrap_or_else(|_| late())
         {
-            Ok((addresses, ttl)) => (Ok(addresses), ttl.clamp(HOLDS_AT_LEAST, HOLDS_AT_MOST)),
+            Ok((resolved, ttl)) => (Ok(resolved), ttl.clamp(HOLDS_AT_LEAST, HOLDS_AT_MOST)),
             Err(error) => (Err(error), ABSENCE_HOLDS),
         };
         Found { result, until: Instant::now() + holds }
     }
 
-    async fn ask(&self, name: &Name) -> Result<(Vec<IpAddr>, Duration), LookupError> {
+    async fn ask(&self, name: &Name) -> Result<(Resolved, Duration), LookupError> {
         let resolver = self
             .resolver
             .as_ref()
@@ -144,8 +154,23 @@ impl Lookup {
         if addresses.is_empty() {
             return Err(LookupError::NoAddress);
         }
-        Ok((addresses, answer.valid_until().saturating_duration_since(Instant::now())))
+        let ttl = answer.valid_until().saturating_duration_since(Instant::now());
+        Ok((Resolved { addresses, aliases: aliases(answer.as_lookup().answers()) }, ttl))
     }
+}
+
+/// What is no host's name has no rule either.
+fn aliases(records: &[Record]) -> Vec<Name> {
+    let mut aliases: Vec<Name> = Vec::new();
+    for record in records {
+        if let RData::CNAME(CNAME(target)) = &record.data
+            && let Ok(alias) = Name::parse(target.to_ascii().trim_end_matches('.'))
+            && !aliases.contains(&alias)
+        {
+            aliases.push(alias);
+        }
+    }
+    aliases
 }
 
 impl std::fmt::Debug for Lookup {
@@ -207,6 +232,8 @@ fn resolver(servers: &[SocketAddr]) -> Option<TokioResolver> {
     options.attempts = 1;
     options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
     options.use_hosts_file = ResolveHosts::Never;
+    // Aliases are looked at, too.
+    options.preserve_intermediates = true;
     // Pins are the cache.
     options.cache_size = 0;
     options.num_concurrent_reqs = 1;

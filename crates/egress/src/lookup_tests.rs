@@ -14,7 +14,7 @@ fn addresses(texts: &[&str]) -> Vec<IpAddr> {
 
 impl Lookup {
     /// As if the answer about a name had been given long ago.
-    fn age(&self, name: &Name) {
+    pub(crate) fn age(&self, name: &Name) {
         let entries = &mut self.remembered.borrow_mut().entries;
         let found = Rc::try_unwrap(entries.remove(name).unwrap()).unwrap().into_inner().unwrap();
         let found = Found { until: Instant::now(), ..found };
@@ -29,7 +29,10 @@ fn both_families_are_found() {
         zone.set("a.example", &["203.0.113.10", "2001:db8::10", "203.0.113.11"]);
         let lookup = Lookup::new(&zone.config());
         let pinned = lookup.addresses(&name("a.example")).await.unwrap();
-        assert_eq!(pinned.addresses, addresses(&["203.0.113.10", "203.0.113.11", "2001:db8::10"]));
+        assert_eq!(
+            pinned.resolved.addresses,
+            addresses(&["203.0.113.10", "203.0.113.11", "2001:db8::10"])
+        );
         assert_eq!(zone.asked().len(), 2, "no search domains: {:?}", zone.asked());
     });
 }
@@ -52,7 +55,7 @@ fn the_first_answer_holds() {
 
         lookup.age(&name("a.example"));
         let second = lookup.addresses(&name("a.example")).await.unwrap();
-        assert_eq!(second.addresses, addresses(&["127.0.0.1"]));
+        assert_eq!(second.resolved.addresses, addresses(&["127.0.0.1"]));
     });
 }
 
@@ -142,7 +145,7 @@ fn known_hosts_are_not_asked_for() {
             known_in("203.0.113.5 Box.Example box # our box\n2001:db8::5 box.example.\n");
         let lookup = Lookup::new(&config);
         let pinned = lookup.addresses(&name("box.example")).await.unwrap();
-        assert_eq!(pinned.addresses, addresses(&["203.0.113.5", "2001:db8::5"]));
+        assert_eq!(pinned.resolved.addresses, addresses(&["203.0.113.5", "2001:db8::5"]));
         assert_eq!(zone.asked(), Vec::<String>::new());
     });
 }

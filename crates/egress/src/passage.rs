@@ -12,6 +12,9 @@ use std::io;
 use std::rc::Rc;
 use tokio::net::TcpStream;
 
+/// The first bytes of HTTP/2 (RFC 9113, 3.4). Its servers may speak before their clients do.
+const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n";
+
 /// Carries a connection that was admitted and dialled; `read` was read from the client already.
 pub async fn carry(
     engine: Rc<Engine>,
@@ -125,7 +128,8 @@ async fn open(
                 first.read(client).await?;
                 continue;
             }
-            // No server of HTTP speaks first, and a request that begins in pieces could not be read as a whole.
+            Kind::Http if first.bytes.starts_with(HTTP2) => Kind::Bad("HTTP/2 passes in TLS only"),
+            // No other server of HTTP speaks first, and a request that begins in pieces could not be read as a whole.
             Kind::Http => Kind::Bad("a request where none was to be expected"),
             kind => kind,
         };
@@ -137,7 +141,8 @@ async fn open(
     }
 }
 
-fn tell_if_spent(engine: &Engine, admitted: &Admitted, carried: io::Result<()>) {
+/// What ended it may be the limit of bytes, which people hear of.
+pub(crate) fn tell_if_spent(engine: &Engine, admitted: &Admitted, carried: io::Result<()>) {
     if let Err(error) = carried
         && error.kind() == io::ErrorKind::QuotaExceeded
     {
@@ -200,8 +205,8 @@ async fn agree(
             if !engine.judge(&Host::Name(name.clone()), admitted.port).is_allowed() {
                 return Err(disagrees());
             }
-            let pinned = engine.find(name, admitted.via).await.map_err(|_| disagrees())?;
-            if pinned.contains(address) { Ok(()) } else { Err(disagrees()) }
+            let found = engine.find(name, admitted.via).await.map_err(|_| disagrees())?;
+            if found.addresses.contains(address) { Ok(()) } else { Err(disagrees()) }
         }
         (host, Some(named)) => Err(format!("TLS server name {named} does not agree with {host}")),
     }

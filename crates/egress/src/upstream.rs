@@ -52,7 +52,8 @@ async fn reach(engine: &Engine, upstream: &Upstream) -> io::Result<TcpStream> {
         Host::Address(address) => vec![address],
         Host::Name(name) => {
             let found = engine.look_up(&name, Counted::of_configuration()).await;
-            found.map_err(|error| failed(&format!("the upstream proxy: {error}")))?.addresses
+            let found = found.map_err(|error| failed(&format!("the upstream proxy: {error}")))?;
+            found.resolved.addresses
         }
     };
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);

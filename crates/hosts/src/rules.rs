@@ -130,6 +130,20 @@ impl Rules {
         }
     }
 
+    /// The rule that denies a name which an allowed one is an alias of (CNAME), as it was written: a denied host must not be
+    /// reached by another name. Without a port only rules for every port count.
+    pub fn denies_alias(&self, alias: &Name, port: Option<u16>) -> Option<&str> {
+        let host = Host::Name(alias.clone());
+        match port {
+            Some(port) => self.denial(&host, port),
+            None => {
+                let denials = self.denied.matching(&host).into_iter();
+                let mut whole = denials.filter(|entry| entry.ports.is_none());
+                whole.next().map(|entry| entry.written.as_str())
+            }
+        }
+    }
+
     /// Whether a rule opens this very address, alone: no range and no name does.
     pub fn names_alone(&self, address: IpAddr) -> bool {
         let only = IpNet::from(address.to_canonical());

@@ -10,6 +10,7 @@ mod control;
 mod error;
 mod exec;
 mod filter;
+mod first_child;
 mod helper;
 mod home;
 mod idmap;

@@ -5,6 +5,7 @@
 use crate::broker::{self, Broker, News};
 use crate::control::{FromInit, LONGEST_PACKET, ToInit};
 use crate::error::{During, LaunchError};
+use crate::first_child::first_child;
 use crate::helper::Helpers;
 use crate::home::PrivateHome;
 use crate::idmap::OwnerMaps;
@@ -200,9 +201,7 @@ impl Running {
 
     /// The command's process on the host: the first child of pid 1.
     pub fn command(&self) -> Option<Pid> {
-        let pid = self.pid();
-        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
-        children.split_whitespace().next()?.parse().ok().and_then(Pid::from_raw)
+        first_child(self.pid())
     }
 
     /// Readable when [`Self::receive`] will not block.

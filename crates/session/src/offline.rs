@@ -1,6 +1,7 @@
 //! Whether a run without a network tried to use one, by the kernel's own counters of its network namespace.
 //!
-//! Only what was counted is told. Names that the C library looks up in `/etc/hosts` alone send nothing, and are not seen.
+//! Only what was counted is told. A name that is looked up counts by its questions to a server that is not there; nobody reads
+//! them, so which name it was is not known.
 
 use palisade_plan::model::{Confinement, Plan};
 use palisade_policy::NetworkMode;

@@ -21,6 +21,11 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub enum Part {
     /// An ssh server, and a key to log in with.
     Ssh,
+    /// A server of HTTP/2 for `h2.example` and `h2-other.example`, on port 8000 without TLS and on 9443 with it. It answers
+    /// every authority.
+    Http2,
+    /// A WebSocket server that sends back what it gets, for `ws.example` on the same ports.
+    WebSocket,
     /// An interface with a default route, as translators of addresses want one.
     Uplink,
 }
@@ -60,6 +65,8 @@ impl Lab {
             .arg(directory.path())
             .args(parts.iter().map(|part| match part {
                 Part::Ssh => "ssh",
+                Part::Http2 => "http2",
+                Part::WebSocket => "websocket",
                 Part::Uplink => "uplink",
             }))
             .stdin(Stdio::piped())
@@ -133,6 +140,14 @@ impl Lab {
         self.path().join("ssh-key")
     }
 
+    /// Whether the server of HTTP/2 got a request for this authority.
+    #[must_use]
+    pub fn asked_over_http2(&self, authority: &str) -> bool {
+        let path = self.path().join("http2.log");
+        let log = must(fs::read_to_string(&path), path.display());
+        log.lines().any(|line| line.ends_with(&format!(" :authority: {authority}")))
+    }
+
     /// Everything that arrived at a server of the lab so far.
     #[must_use]
     pub fn journal(&self) -> Vec<Value> {
@@ -145,8 +160,10 @@ impl Lab {
 
     /// Forgets what arrived.
     pub fn forget(&self) {
-        let path = self.path().join("journal.jsonl");
-        must(fs::write(&path, ""), path.display());
+        for kept in ["journal.jsonl", "http2.log"] {
+            let path = self.path().join(kept);
+            must(fs::write(&path, ""), path.display());
+        }
     }
 
     /// Whether anything like this arrived.

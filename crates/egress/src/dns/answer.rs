@@ -7,7 +7,7 @@ use super::Counted;
 use super::message::{Answer, Query, Subject};
 use crate::config::OnUnknown;
 use crate::engine::Engine;
-use crate::lookup::LookupError;
+use crate::lookup::{LookupError, Pinned};
 use hickory_proto::op::ResponseCode;
 use hickory_proto::rr::rdata::{A, AAAA, PTR};
 use hickory_proto::rr::{Name as WireName, RData, RecordType};
@@ -94,8 +94,11 @@ pub(super) async fn look_up(
     rule: String,
 ) -> Outcome {
     let outcome = match engine.look_up(name, counted).await {
-        Ok(pinned) => {
-            let blocked = pinned.addresses.iter().find_map(|address| {
+        Ok(Pinned { resolved, .. }) => {
+            if let Err(reason) = engine.check_aliases(&resolved.aliases, None) {
+                return Outcome::bad(ResponseCode::NXDomain, reason).by(Some(rule));
+            }
+            let blocked = resolved.addresses.iter().find_map(|address| {
                 engine.check_address(*address).err().map(|blocked| (address, blocked))
             });
             match blocked {

@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::events::{Events, Outbox};
 use crate::wire::Told;
 use hickory_proto::op::{Message, Metadata, OpCode, Query as Question, ResponseCode};
-use hickory_proto::rr::rdata::{A, AAAA};
+use hickory_proto::rr::rdata::{A, AAAA, CNAME};
 use hickory_proto::rr::{DNSClass, Name as WireName, RData, Record, RecordType};
 use palisade_hosts::{Entry, Rules};
 use palisade_record::network::NameQueried;
@@ -38,6 +38,7 @@ pub(crate) struct Zone {
 #[derive(Clone)]
 enum Says {
     Addresses(Vec<IpAddr>, u32),
+    AliasOf(String),
     Code(ResponseCode),
 }
 
@@ -58,6 +59,11 @@ impl Zone {
     pub(crate) fn set_for(&self, name: &str, addresses: &[&str], ttl: u32) {
         let addresses = addresses.iter().map(|text| text.parse().unwrap()).collect();
         self.names.borrow_mut().insert(name.to_owned(), Says::Addresses(addresses, ttl));
+    }
+
+    /// The alias alone is told, as an authoritative server does that does not answer for the other name.
+    pub(crate) fn set_alias(&self, name: &str, of: &str) {
+        self.names.borrow_mut().insert(name.to_owned(), Says::AliasOf(of.to_owned()));
     }
 
     pub(crate) fn fail(&self, name: &str, code: ResponseCode) {
@@ -98,6 +104,11 @@ impl Zone {
                         reply.add_answer(Record::from_rdata(question.name().clone(), *ttl, data));
                     }
                 }
+            }
+            Some(Says::AliasOf(other)) => {
+                let target =
+                    RData::CNAME(CNAME(WireName::from_ascii(format!("{other}.")).unwrap()));
+                reply.add_answer(Record::from_rdata(question.name().clone(), 0, target));
             }
             Some(Says::Code(code)) => reply.metadata.response_code = *code,
             None => reply.metadata.response_code = ResponseCode::NXDomain,

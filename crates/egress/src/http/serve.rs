@@ -10,8 +10,8 @@ use super::loose;
 use crate::config::Secret;
 use crate::credentials;
 use crate::engine::{Admitted, Engine, Refused};
-use crate::tunnel;
 use crate::wire::Told;
+use crate::{passage, tunnel};
 use std::rc::Rc;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -83,7 +83,9 @@ pub(crate) async fn serve_requests<CR, CW, SR, SW>(
         match exchange(&mut client, &mut server, &head, &request, admitted).await {
             Ok(After::Another) => {}
             Ok(After::Close) => return client.end(Last::Close).await,
-            Ok(After::Upgraded) => return upgraded(&mut client, &mut server, admitted).await,
+            Ok(After::Upgraded) => {
+                return upgraded(engine, &mut client, &mut server, admitted).await;
+            }
             Err(failure) => return client.end(failure.last(engine, admitted, shape)).await,
         }
     }
@@ -91,6 +93,7 @@ pub(crate) async fn serve_requests<CR, CW, SR, SW>(
 
 /// Carries whatever it is from here on, until one side ends it.
 pub(crate) async fn upgraded<CR, CW, SR, SW>(
+    engine: &Engine,
     client: &mut Connection<CR, CW>,
     server: &mut Connection<SR, SW>,
     admitted: &Admitted,
@@ -109,8 +112,8 @@ pub(crate) async fn upgraded<CR, CW, SR, SW>(
         let outside = tokio::io::join(from_server, &mut server.outgoing);
         tunnel::relay_streams(inside, outside, &first, admitted).await
     };
-    // Whichever side fails first ends it; there is nobody left to tell.
-    let _ = carried.await;
+    // Whichever side fails first ends it, and there is nobody to tell inside.
+    passage::tell_if_spent(engine, admitted, carried.await);
 }
 
 /// Whether the request is for the host that this connection was admitted for.

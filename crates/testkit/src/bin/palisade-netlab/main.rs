@@ -1,11 +1,12 @@
 //! A small internet for one test, and a host in it: two network namespaces with a link between them. The world's loopback
-//! holds many addresses, an authoritative DNS server, web, git and ssh servers by name; the host has a few addresses of its
+//! holds many addresses, an authoritative DNS server, web, git, ssh, HTTP/2 and WebSocket servers by name; the host has a few addresses of its
 //! own, and servers on its loopback. A log tells everything that arrived.
 //! Started by `unshare`; must never listen on, or connect to, anything outside these namespaces.
 
 mod certificates;
 mod enter;
 mod git;
+mod http2;
 mod journal;
 mod names;
 mod pages;
@@ -14,7 +15,9 @@ mod request;
 mod resolver;
 mod setting;
 mod ssh;
+mod started;
 mod web;
+mod websocket;
 mod world;
 
 use std::error::Error;
@@ -26,7 +29,7 @@ use journal::Journal;
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-const USAGE: &str = "palisade-netlab serve DIRECTORY [ssh] [uplink] | world DIRECTORY [ssh] | enter PID -- COMMAND…";
+const USAGE: &str = "palisade-netlab serve DIRECTORY [ssh] [http2] [websocket] [uplink] | world DIRECTORY [ssh] [http2] [websocket] | enter PID -- COMMAND…";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();

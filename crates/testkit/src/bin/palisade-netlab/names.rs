@@ -46,6 +46,10 @@ const FIXED: &[(&str, &[&str])] = &[
     ("packages.example", &["203.0.113.23"]),
     ("crates.example", &["203.0.113.24"]),
     ("ssh.example", &["203.0.113.25"]),
+    // One server, and one certificate for both.
+    ("h2.example", &["203.0.113.26"]),
+    ("h2-other.example", &["203.0.113.26"]),
+    ("ws.example", &["203.0.113.27"]),
     ("proxy.example", &["203.0.113.30"]),
     // The host's own, on its loopback and on its link.
     ("own.example", &["203.0.113.1"]),
@@ -63,6 +67,9 @@ const FIXED: &[(&str, &[&str])] = &[
     ("metadata.example", &["169.254.169.254"]),
     ("loopback.example", &["127.0.0.1"]),
     ("mixed.example", &["203.0.113.10", "10.0.0.5"]),
+    // Nobody is at the first address, so clients go on to the second.
+    ("second-private.example", &["192.0.2.77", "10.0.0.5"]),
+    ("second-local.example", &["192.0.2.77", "fd00::5"]),
     ("local.example", &["fd00::5"]),
     ("mapped.example", &["::ffff:10.0.0.5"]),
     ("translated.example", &["64:ff9b::a00:5"]),
@@ -75,30 +82,52 @@ const ALIASES: &[(&str, &str)] = &[
     ("alias-of-alias.example", "alias.example"),
     ("alias-of-private.example", "private.example"),
     ("alias-of-own.example", "own.example"),
+    ("alias-of-evil.example", "evil.example"),
+    ("alias-of-internal.example", "wiki.corp.internal"),
+    ("ring.example", "other-ring.example"),
+    ("other-ring.example", "ring.example"),
 ];
+/// `1.chain.example` is an alias of `2.chain.example`, and so on up to here, which is one of `web.example`.
+const LONGEST_CHAIN: usize = 20;
+/// Nobody follows an alias further.
+const MOST_ALIASES: usize = 40;
 
 /// The names that this one stands for, one behind the other.
-pub(crate) fn aliased(name: &str) -> Vec<&'static str> {
-    let mut chain: Vec<&'static str> = Vec::new();
-    let of = |name: &str| ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, of)| *of);
-    while let Some(next) = of(chain.last().copied().unwrap_or(name)) {
+pub(crate) fn aliased(name: &str) -> Vec<String> {
+    let mut chain: Vec<String> = Vec::new();
+    while chain.len() < MOST_ALIASES
+        && let Some(next) = alias_of(chain.last().map_or(name, String::as_str))
+    {
         chain.push(next);
     }
     chain
 }
 
+fn alias_of(name: &str) -> Option<String> {
+    let link = name.strip_suffix(".chain.example").and_then(|link| link.parse::<usize>().ok());
+    if let Some(link) = link {
+        let next = format!("{}.chain.example", link + 1);
+        return Some(if link == LONGEST_CHAIN { "web.example".to_owned() } else { next });
+    }
+    ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, of)| (*of).to_owned())
+}
+
 /// Its server reads no body, and takes one for the next request (as Python's `http.server` does).
 pub(crate) const HEEDLESS: &str = "heedless.example";
-/// Names below it have a public address the first time they are asked for, and a private one from then on.
-const TURNING: &str = ".turning.example";
+/// Names below these have a public address the first time they are asked for, and this one from then on.
+const TURNING: &[(&str, Ipv4Addr)] = &[
+    (".turning.example", Ipv4Addr::new(10, 0, 0, 5)),
+    (".turning-loopback.example", Ipv4Addr::LOCALHOST),
+    (".turning-own.example", Ipv4Addr::new(203, 0, 113, 1)),
+    (".turning-metadata.example", Ipv4Addr::new(169, 254, 169, 254)),
+];
 /// Whoever asks for a name below it tells its owner something.
 const LISTENING: &str = ".evil.example";
 
 /// What a name stands for when it is asked for the `nth` time; none if it does not exist.
 pub(crate) fn addresses(name: &str, nth: u64) -> Option<Vec<IpAddr>> {
-    if name.ends_with(TURNING) {
-        let address =
-            if nth == 0 { Ipv4Addr::new(203, 0, 113, 66) } else { Ipv4Addr::new(10, 0, 0, 5) };
+    if let Some((_, later)) = TURNING.iter().find(|(below, _)| name.ends_with(below)) {
+        let address = if nth == 0 { Ipv4Addr::new(203, 0, 113, 66) } else { *later };
         return Some(vec![address.into()]);
     }
     if name.ends_with(LISTENING) {

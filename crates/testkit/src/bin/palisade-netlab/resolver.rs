@@ -88,7 +88,7 @@ impl Zone {
             answer.answers.push(Record::from_rdata(owner, TTL, data));
             owner = next;
         }
-        match names::addresses(aliased.last().copied().unwrap_or(&name), count) {
+        match names::addresses(aliased.last().unwrap_or(&name), count) {
             Some(addresses) => answer.answers.extend(records(kind, &owner, &addresses)),
             None => answer.metadata.response_code = ResponseCode::NXDomain,
         }

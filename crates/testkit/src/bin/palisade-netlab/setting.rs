@@ -2,8 +2,8 @@
 //! address, and a bundle of certificates that trusts the lab. Only files mounted in this mount namespace change.
 
 use std::fs;
-use std::io::Write as _;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::io::{self, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -96,10 +96,23 @@ fn host_interfaces(world: u32, uplink: bool) -> Result<()> {
     ip(&batch)
 }
 
-/// Until the host's packets have a way to all that is in the lab.
+/// Until the host's packets have a way to all that is in the lab, and answers come back.
 pub(crate) fn wait_for_world() -> Result<()> {
     let everywhere = [names::HOST_ADDRESSES, names::WORLD_ADDRESSES].concat();
-    everywhere.into_iter().try_for_each(wait_for_route)
+    everywhere.into_iter().try_for_each(wait_for_route)?;
+    names::WORLD_END.into_iter().try_for_each(wait_for_answer)
+}
+
+/// Nobody listens there, and that is the answer. The first packets of a new link may be lost while its ends look for each other
+/// (arp(7)), and are sent again after a second: longer than a program of a test waits for a name.
+fn wait_for_answer(address: &str) -> Result<()> {
+    let place = SocketAddr::new(address.parse()?, ANY_PORT);
+    match TcpStream::connect_timeout(&place, PATIENCE) {
+        Err(error) if error.kind() != io::ErrorKind::ConnectionRefused => {
+            Err(format!("{place}: {error}").into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The world's end, once the host has made the link.

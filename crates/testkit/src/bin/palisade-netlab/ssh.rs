@@ -2,18 +2,16 @@
 //! its own, in which that user's home is in the lab: no real home is read.
 
 use std::fs;
-use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use crate::Result;
+use crate::started::started;
 
 const PLACE: &str = "203.0.113.25:22";
 /// The key a client logs in with.
 const CLIENT_KEY: &str = "ssh-key";
-const PATIENCE: Duration = Duration::from_secs(20);
 /// Ends with this process, whatever ends that.
 const SCRIPT: &str = "mount --bind \"$1\" /etc/passwd && \
     exec setpriv --pdeathsig KILL dropbear -F -E -s -p \"$2\" -r \"$3\"";
@@ -34,23 +32,16 @@ pub(crate) fn serve(directory: &Path) -> Result<Child> {
     fs::set_permissions(&keys, fs::Permissions::from_mode(0o600))?;
     let users = directory.join("passwd");
     fs::write(&users, users_with_home(&fs::read_to_string("/etc/passwd")?, &home))?;
-    let server = Command::new("unshare")
+    let mut server = Command::new("unshare");
+    server
         .args(["--mount", "sh", "-c", SCRIPT, "sh"])
         .args([&users])
         .arg(PLACE)
         .arg(&host)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(fs::File::create(directory.join("ssh.log"))?)
-        .spawn()?;
-    let end = Instant::now() + PATIENCE;
-    while TcpStream::connect(PLACE).is_err() {
-        if Instant::now() > end {
-            return Err("dropbear does not answer; see ssh.log in the lab".into());
-        }
-        std::thread::yield_now();
-    }
-    Ok(server)
+        .stderr(fs::File::create(directory.join("ssh.log"))?);
+    started(&mut server, PLACE)
 }
 
 fn make(command: &mut Command) -> Result<()> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::journal::Journal;
-use crate::{Result, certificates, names, plain, resolver, setting, ssh, web};
+use crate::{Result, certificates, http2, names, plain, resolver, setting, ssh, web, websocket};
 
 /// It has a namespace, and an authority that bundles can name.
 const MADE: &str = "made\n";
@@ -71,11 +71,20 @@ pub(crate) fn serve(directory: &Path, parts: &[&str]) -> Result<()> {
     setting::prepare_world()?;
     resolver::serve(&journal)?;
     plain::serve(&journal, &names::WORLD_DATAGRAMS)?;
+    let mut servers: Vec<Child> = Vec::new();
+    if parts.contains(&"ssh") {
+        servers.push(ssh::serve(directory)?);
+    }
+    if parts.contains(&"http2") {
+        servers.extend(http2::serve(directory, &certificates)?);
+    }
+    if parts.contains(&"websocket") {
+        servers.push(websocket::serve(directory, &certificates)?);
+    }
     web::serve(directory, &journal, certificates)?;
-    let ssh = parts.contains(&"ssh").then(|| ssh::serve(directory)).transpose()?;
     say(READY)?;
     io::stdin().read_to_end(&mut Vec::new())?;
-    if let Some(mut server) = ssh {
+    for mut server in servers {
         server.kill()?;
         server.wait()?;
     }

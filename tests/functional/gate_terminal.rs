@@ -20,6 +20,22 @@ fn approve_elsewhere(world: &World, words: &[&str]) {
     world.sandbox(["approve"]).args(words).run().assert_code(0);
 }
 
+/// After `su`, the terminal is another user's and cannot be opened anew: the question does not wait for a key that nobody
+/// would press.
+///
+/// Proves: GATE-11 panel
+#[test]
+fn a_terminal_that_belongs_to_somebody_else_is_asked_in_without_a_key() {
+    let world = World::new();
+    let file = hidden(&world, "wanted");
+    let tmux = Tmux::new(&world);
+    tmux.line(&format!("chmod 000 $(tty); clear; sandbox run -- cat {file} {file}"));
+    tmux.wait_for("y once");
+    think();
+    tmux.keys(&["s"]);
+    tmux.expect_status(0);
+}
+
 /// Proves: TOOL-2 terminal, GATE-4 once, GATE-1 approve-continues
 #[test]
 fn a_panel_asks_and_one_key_answers() {

@@ -6,9 +6,10 @@
 use crate::error::SessionError;
 use crate::relay::Typed;
 use crate::screen::Size;
-use rustix::event::{PollFd, PollFlags};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
 use rustix::termios::{LocalModes, OptionalActions, Termios, Winsize};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
@@ -159,7 +160,7 @@ impl HostTerminal {
         while taken < words.len() {
             match rustix::io::write(&self.output, &words[taken..]) {
                 Ok(count) => taken += count,
-                Err(rustix::io::Errno::INTR) => {}
+                Err(Errno::INTR) => {}
                 Err(_) => break,
             }
         }
@@ -279,6 +280,17 @@ fn own_description(fd: BorrowedFd<'_>, access: OFlags) -> Result<OwnedFd, Sessio
     rustix::fs::open(path, flags, Mode::empty())
         .or_else(|_| rustix::io::fcntl_dupfd_cloexec(fd, 3))
         .map_err(SessionError::Terminal)
+}
+
+/// What can be read now, without waiting for it: a plain duplicate blocks as the caller's own descriptor does, and setting
+/// that would change it for the caller, too.
+pub(crate) fn read_now(source: impl AsFd, into: &mut [u8]) -> Result<usize, Errno> {
+    let mut ready = [PollFd::new(&source, PollFlags::IN)];
+    let at_once = Timespec::default();
+    match rustix::event::poll(&mut ready, Some(&at_once))? {
+        0 => Err(Errno::AGAIN),
+        _ => rustix::io::read(&source, into),
+    }
 }
 
 /// The caller's terminal echoes already; twice would be once too often.

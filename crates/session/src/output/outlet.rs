@@ -2,6 +2,7 @@
 //! a cap is reached; from there on nobody waits, and only the end is kept.
 
 use super::head_tail::{Cut, HeadTail};
+use crate::terminal::read_now;
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -231,7 +232,7 @@ impl Style {
 }
 
 fn read(source: impl AsFd, into: &mut [u8]) -> Filled {
-    match rustix::io::read(source, into) {
+    match read_now(source, into) {
         Ok(0) => Filled::Closed,
         Ok(count) => Filled::Bytes(count),
         Err(Errno::AGAIN | Errno::INTR) => Filled::NothingNow,

@@ -5,6 +5,7 @@ use crate::answers::Answers;
 use crate::asking::{INTERRUPT, Stage, Typed};
 use crate::egress::WayOut;
 use crate::error::SessionError;
+use crate::terminal::read_now;
 use palisade_ask::Subject;
 use rustix::event::{PollFd, PollFlags};
 use rustix::termios::{LocalModes, SpecialCodeIndex};
@@ -124,7 +125,7 @@ impl Watch<'_> {
         if terminal.is_covered() || !self.started {
             return;
         }
-        if let Ok(count) = rustix::io::read(terminal.input(), &mut keys) {
+        if let Ok(count) = read_now(terminal.input(), &mut keys) {
             self.relay.type_in(&keys[..count], pty);
         }
     }
@@ -133,7 +134,7 @@ impl Watch<'_> {
     pub(super) fn hear_keys(&mut self) {
         let Some(terminal) = &self.terminal else { return };
         let mut keys = [0; 256];
-        let Ok(count) = rustix::io::read(terminal.input(), &mut keys) else { return };
+        let Ok(count) = read_now(terminal.input(), &mut keys) else { return };
         let keys = &keys[..count];
         match (self.asking.pressed(keys), self.running.pty()) {
             (Typed::ForThePanel, _) | (_, None) => {}

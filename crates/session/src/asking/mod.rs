@@ -73,6 +73,8 @@ pub struct AskOptions {
 pub(crate) enum Stage {
     /// A panel can be shown and keys be read.
     Panel,
+    /// The same, as soon as the terminal is between two sequences of what the command writes.
+    Settling,
     /// The same, but not in this moment.
     Later,
     /// Somebody else draws on it.
@@ -271,6 +273,12 @@ impl Asking {
         self.panel.is_some()
     }
 
+    /// Whether a question is to be shown in the terminal, and not put aside.
+    pub(crate) fn wants_panel(&self) -> bool {
+        let is_aside = self.panel.as_ref().is_some_and(|panel| panel.place() == Place::PutAside);
+        !self.queue.is_empty() && !is_aside
+    }
+
     pub(crate) fn has_questions(&self) -> bool {
         !self.queue.is_empty()
     }
@@ -341,7 +349,7 @@ impl Asking {
         if waiting == 0 {
             self.untold.clear();
             if let Some(terminal) = terminal {
-                self.put_away(terminal);
+                self.put_away(terminal, relay);
             }
             return;
         }
@@ -357,8 +365,8 @@ impl Asking {
         }
         match (stage, terminal) {
             (Stage::Panel, Some(terminal)) => self.show_panel(terminal, relay, waiting - 1),
-            (Stage::Panel | Stage::Later, _) => {}
-            (Stage::Taken, Some(terminal)) => self.put_in_title(terminal),
+            (Stage::Panel | Stage::Settling | Stage::Later, _) => {}
+            (Stage::Taken, Some(terminal)) => self.put_in_title(terminal, relay),
             (Stage::Taken | Stage::Apart, _) => {
                 let untold = std::mem::take(&mut self.untold);
                 let queue = &self.queue;
@@ -369,15 +377,17 @@ impl Asking {
     }
 
     /// Nothing of ours is to be seen in the terminal.
-    fn put_away(&mut self, terminal: &mut HostTerminal) {
+    fn put_away(&mut self, terminal: &mut HostTerminal, relay: &Relay) {
         terminal.uncover();
-        if !terminal.is_covered() && std::mem::take(&mut self.is_in_title) {
+        if self.is_in_title && may_write(terminal, relay) {
+            self.is_in_title = false;
             terminal.write(prompt::TITLE_BACK.as_bytes());
         }
     }
 
-    fn put_in_title(&mut self, terminal: &mut HostTerminal) {
-        if !terminal.is_covered() && !std::mem::replace(&mut self.is_in_title, true) {
+    fn put_in_title(&mut self, terminal: &mut HostTerminal, relay: &Relay) {
+        if !self.is_in_title && may_write(terminal, relay) {
+            self.is_in_title = true;
             terminal.write(prompt::TITLE.as_bytes());
         }
     }
@@ -390,7 +400,7 @@ impl Asking {
         let panel = self.panel.get_or_insert_with(|| Panel::new(id, chord));
         if panel.place() == Place::PutAside {
             terminal.uncover();
-            return self.put_in_title(terminal);
+            return self.put_in_title(terminal, relay);
         }
         let picture = || {
             let page = Page::of_terminal(terminal.size_for_pty());
@@ -463,6 +473,11 @@ impl Asking {
             Wish::Save(store) => self.saves.push(SaveWish { store, received }),
         }
     }
+}
+
+/// Whether words of ours between those of the command would disturb neither.
+fn may_write(terminal: &HostTerminal, relay: &Relay) -> bool {
+    !terminal.is_covered() && relay.is_between_sequences()
 }
 
 /// Who answered, in the word of a record.

@@ -52,6 +52,16 @@ impl Screen {
         self.model.take(written, modes.is_alternate(), self.size);
     }
 
+    /// Whether what was written ended between sequences and characters, where a question disturbs nothing.
+    pub(crate) fn is_between_sequences(&self) -> bool {
+        self.scanner.unfinished().is_empty()
+    }
+
+    /// How much of what is written next ends the sequence or character that was begun; all of it, if that does not end it.
+    pub(crate) fn length_to_finish(&self, next: &[u8]) -> usize {
+        self.scanner.length_to_finish(next)
+    }
+
     /// The terminal has another size from now on.
     pub(crate) fn resize(&mut self, size: Size) {
         if size != self.size {
@@ -109,9 +119,15 @@ impl Screen {
             }
         }
         modes.restore_look(&mut around.after);
+        // What the question cut off begins anew, and goes on with what is written next. Of a string longer than any terminal needs
+        // the middle is lost; the rest of it is still no text.
+        around.after.extend_from_slice(self.scanner.unfinished());
         around
     }
 }
+
+#[cfg(test)]
+pub(crate) use scan::tests::WHOLE as WHOLE_SEQUENCES;
 
 #[cfg(test)]
 #[path = "screen_tests.rs"]

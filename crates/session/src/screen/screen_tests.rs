@@ -52,6 +52,24 @@ fn everything_is_as_it_was_on_both_screens() {
     }
 }
 
+/// A sequence that the inside does not end in time is begun again behind the question.
+///
+/// Proves: GATE-11 screen-restored
+#[test]
+fn a_sequence_that_a_question_cuts_off_is_still_whole() {
+    let sequences = WHOLE_SEQUENCES.iter().filter(|whole| whole.starts_with('\x1b'));
+    for whole in sequences {
+        for screen in ["", "\x1b[?1049h\x1b[H"] {
+            for cut in 1..whole.len() {
+                let first = format!("{screen}before {}", &whole[..cut]);
+                let then = format!("{}after", &whole[cut..]);
+                let (with, without) = both(first.as_bytes(), then.as_bytes());
+                assert_eq!(with, without, "{screen:?} {whole:?} at {cut}");
+            }
+        }
+    }
+}
+
 fn around(written: &[u8]) -> (String, String) {
     let mut screen = Screen::new(SIZE);
     screen.watch(written);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use palisade_testkit::{World, patiently};
 
 use crate::gate::hidden;
+use crate::gate_terminal::looks;
 use crate::inside::eventually;
 use crate::tmux::Tmux;
 
@@ -115,5 +116,93 @@ fn a_sequence_that_a_question_meets_in_the_middle_is_still_one() {
             assert_eq!(rows[1], shown, "{first} {rest} {waits}: {coloured:?}");
             tmux.expect_status(0);
         }
+    }
+}
+
+/// Draws all kinds of looks on the screen of a full-screen program, waits, touches the file and waits again.
+const DRAWN: &str = r#"
+import os, sys, time
+def w(text): os.write(1, text.encode())
+def until(name):
+    while not os.path.exists(name): time.sleep(0.02)
+w("main screen\r\n\33[?1049h\33[2J")
+looks = ["1", "2", "3", "4", "5", "7", "8", "9", "53", "4:2", "4:3", "4:4", "4:5", "4:3;58;2;10;20;30", "58:5:9;4",
+    "31", "97", "38;5;123", "38;2;1;2;3", "48;5;7", "48;2;9;8;7", "1;3;4;9;38;5;200;48;5;17"]
+for row, look in enumerate(looks):
+    w(f"\33[{row % 20 + 1};{row // 20 * 40 + 1}H\33[0;{look}m{look} \u6f22\u5b57\33[0m.")
+w("\33[3;50H\33]8;id=x;https://example.org/\33\\a link\33]8;;\33\\ and none")
+w("\33[5;50H\33(0lqqk\33(B frame \33)0\16x\17")
+w("\33[6;50H\33[44mcoloured\33[K\33[0m")
+w("\33[7;50H\33[41m\33[5X\33[0m")
+w("\33[8;50Habc\33[8;50H\33[4hXY\33[4l")
+w("\33[9;99H\33[?7labcdef\33[?7h")
+w("\33[10;50Hone\33Dtwo\33[sthree\33[uTHREE\t|\33[Z^")
+w("\33[3;20r" + sys.argv[2])
+until("go")
+try: open(sys.argv[1]).read()
+except OSError: pass
+w(sys.argv[3])
+until("stop")
+w("\33[r\33[?6l\33[?1049l\33[0m")
+"#;
+
+/// Proves: GATE-11 screen-restored
+#[test]
+fn everything_that_a_full_screen_program_drew_looks_the_same_afterwards() {
+    for (last, next) in [
+        (r"\33[12;7H\33[1;9;4:3m", "next"),
+        // The cursor waits behind the last column; what comes next wraps.
+        (r"\33[12;95Hsix---", "next"),
+        (r"\33[12;95H\33[35m----\u6f22", "next"),
+        (r"\33[?6h\33[4;9H\33]8;;https://example.org/b\33\\", "next"),
+        // What was kept with the cursor is there still.
+        (r"\33[15;3H\33[5;32m\337\33[0m\33[H", r"\338kept"),
+        (r"\33(0\33[2 q\33[?25l\33[?1003h\33[?1006h\33[?2004h\33[?1h\33=\33[20;1H", "lqk\r\n\r\n"),
+    ] {
+        let world = World::new();
+        let file = hidden(&world, "wanted");
+        let unescaped = |text: &str| text.replace(r"\33", "\\033");
+        world.write_in_project("drawn.py", DRAWN);
+        // The same without a question: the file is there to be read.
+        let shown = |flags: &str, answers: bool| {
+            let tmux = Tmux::new(&world);
+            for name in ["go", "stop"] {
+                let _ = fs::remove_file(world.project().join(name));
+            }
+            let words =
+                format!("\"$(printf '{}')\" \"$(printf '{}')\"", unescaped(last), unescaped(next));
+            world.write_in_project(
+                "draw.sh",
+                format!("sandbox run --quiet {flags} -- python3 drawn.py {file} {words}\n"),
+            );
+            tmux.line("clear; sh draw.sh");
+            tmux.wait_until("the screen", |_| tmux.visible().contains("THREE"));
+            // A cell that was erased and one that holds a blank look the same.
+            let looks = |tmux: &Tmux<'_>| {
+                let (cells, state) = looks(tmux);
+                (cells.lines().map(str::trim_end).collect::<Vec<_>>().join("\n"), state)
+            };
+            let before = looks(&tmux);
+            fs::write(world.project().join("go"), "").unwrap();
+            if answers {
+                tmux.wait_until("the question", |_| tmux.visible().contains("y once"));
+                tmux.keys(&["C-g"]);
+                tmux.wait_until("what is below", |_| !tmux.visible().contains("y once"));
+                assert_eq!(looks(&tmux), before, "{last}");
+                tmux.keys(&["C-g"]);
+                tmux.wait_until("the question", |_| tmux.visible().contains("y once"));
+                think();
+                tmux.keys(&["n"]);
+                tmux.wait_until("what is below", |_| !tmux.visible().contains("y once"));
+            }
+            tmux.wait_until("the rest", |_| looks(&tmux) != before);
+            let after = looks(&tmux);
+            fs::write(world.project().join("stop"), "").unwrap();
+            tmux.expect_status(0);
+            assert!(tmux.screen().starts_with("main screen\n"), "{}", tmux.screen());
+            after
+        };
+        let without = shown("--on-ask deny", false);
+        assert_eq!(shown("", true), without, "{last}");
     }
 }

@@ -156,9 +156,9 @@ fn modes_that_the_model_does_not_know_come_back_too() {
         assert!(after.contains(set), "{set:?}: {after:?}");
     }
     assert!(!after.contains("\x1b[?7h"), "{after:?}");
-    assert!(after.ends_with("\x1b[0;4:3;9;53;38;5;9;58:5:1m"), "{after:?}");
+    assert!(after.contains("\x1b[0;4:3;9;53;38;5;9;58:5:1m"), "{after:?}");
     let (_, after) = around(b"\x1b[1;31mred\x1b7\x1b[0m\x1b8");
-    assert!(after.ends_with("\x1b[0;1;31m"), "{after:?}");
+    assert!(after.contains("\x1b[0;1;31m"), "{after:?}");
 }
 
 #[test]

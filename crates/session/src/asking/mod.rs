@@ -355,7 +355,13 @@ impl Asking {
         }
         if self.setting.options.ask_in == AskIn::Tmux {
             let is_new = !std::mem::take(&mut self.untold).is_empty();
-            let opened = self.window.look(&self.setting.runtime, is_new);
+            let Setting { runtime, session, .. } = &self.setting;
+            let is_seen = self.desk.as_ref().is_some_and(Desk::has_clients);
+            let wanted = match is_new && !is_seen && !approver_is_there(runtime) {
+                true => tmux::Wanted::Yes,
+                false => tmux::Wanted::No,
+            };
+            let opened = self.window.look(tmux::Shown { runtime, session }, wanted);
             if let Err(error) = opened {
                 let note = format!("tmux: {error}; answer with `sandbox approve`");
                 if !self.notes.contains(&note) {

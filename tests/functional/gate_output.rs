@@ -17,7 +17,7 @@ fn think() {
 
 /// The terminal is busy all the time: the question comes at once, its keys are heard, and nothing of the flood is lost.
 ///
-/// Proves: GATE-11 panel, GATE-11 output-held
+/// Proves: GATE-11 panel, GATE-11 output-held, GATE-11 between-sequences
 #[test]
 fn a_flood_of_output_delays_neither_the_question_nor_its_keys() {
     let world = World::new();
@@ -76,7 +76,7 @@ os.waitpid(pid, 0)
 w(b"\x1b[0m\r\nbelow\r\n")
 "#;
 
-/// Proves: GATE-11 screen-restored
+/// Proves: GATE-11 screen-restored, GATE-11 between-sequences
 #[test]
 fn a_sequence_that_a_question_meets_in_the_middle_is_still_one() {
     for (first, rest, shown) in [

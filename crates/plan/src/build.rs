@@ -261,6 +261,8 @@ impl Hardening {
             private_mounts: true,
             escaped_text: true,
             audit_budgets: true,
+            known_terminal: true,
+            armed_keys: true,
         }
     }
 }

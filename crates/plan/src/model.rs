@@ -588,4 +588,8 @@ pub struct Hardening {
     pub escaped_text: bool,
     /// Each kind of event has its own room in the audit log, and the first grant of a path is always in it.
     pub audit_budgets: bool,
+    /// A question is drawn on a terminal in a known state, in colours of its own.
+    pub known_terminal: bool,
+    /// A key answers only a question that could be read before it was pressed.
+    pub armed_keys: bool,
 }

@@ -288,7 +288,7 @@ impl Bench {
 
 /// Wherever a question comes in the middle of a sequence or character, what the terminal shows is what it would have shown.
 ///
-/// Proves: GATE-11 screen-restored
+/// Proves: GATE-11 screen-restored, GATE-11 between-sequences
 #[test]
 fn a_question_waits_for_the_end_of_a_sequence() {
     for whole in WHOLE_SEQUENCES {
@@ -314,7 +314,7 @@ fn a_question_waits_for_the_end_of_a_sequence() {
     }
 }
 
-/// Proves: GATE-11 cannot-hide, GATE-11 screen-restored
+/// Proves: GATE-11 cannot-hide, GATE-11 screen-restored, GATE-11 between-sequences
 #[test]
 fn a_sequence_that_does_not_end_delays_a_question_for_a_bounded_time() {
     for whole in WHOLE_SEQUENCES.iter().filter(|whole| whole.starts_with('\x1b')) {
@@ -349,7 +349,7 @@ fn a_sequence_that_does_not_end_delays_a_question_for_a_bounded_time() {
 
 /// A terminal that is slow, and a program that never stops writing.
 ///
-/// Proves: GATE-11 panel
+/// Proves: GATE-11 panel, GATE-11 between-sequences
 #[test]
 fn a_flood_delays_a_question_only_by_what_the_terminal_was_given() {
     let (screen, output) = pair();

@@ -339,6 +339,8 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
         most_questions: plan.gate.as_ref().map_or(MOST_QUESTIONS, |gate| gate.most_questions),
         on_ask: plan.on_ask,
         options: request.asking,
+        backdrop: asking::Backdrop::of(&plan.hardening),
+        arming: asking::Arming::of(&plan.hardening),
     });
     let gate = Gate::of(plan, rules, caller.facts.home.clone(), stores.clone());
     let way_out = WayOut::of(plan, egress, stores.clone());

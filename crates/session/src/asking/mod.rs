@@ -10,13 +10,14 @@ mod prompt;
 mod tmux;
 
 pub use chord::Chord;
-pub(crate) use panel::INTERRUPT;
+pub(crate) use panel::{Arming, INTERRUPT};
 
 use crate::relay::Relay;
 use crate::terminal::HostTerminal;
 use desk::{Desk, approver_is_there};
 use palisade_ask::server::{Introduction, Received, Wish};
 use palisade_ask::{Answer, Decided, Lifetime, Now, QuestionId, Queue, Source, Store};
+use palisade_plan::model::Hardening;
 use palisade_policy::model::OnAsk;
 use palisade_record::UnaskedQuestions;
 use panel::{Panel, Place, Pressed};
@@ -106,6 +107,24 @@ pub(crate) struct Setting {
     /// What happens to a question that nobody is there to answer.
     pub(crate) on_ask: OnAsk,
     pub(crate) options: AskOptions,
+    pub(crate) backdrop: Backdrop,
+    pub(crate) arming: Arming,
+}
+
+/// What a question is drawn on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Backdrop {
+    /// A terminal in a known state.
+    #[default]
+    Known,
+    /// Only without the layer `known-terminal`: whatever the command has made of it, in the terminal's own colours.
+    AsItIs,
+}
+
+impl Backdrop {
+    pub(crate) fn of(hardening: &Hardening) -> Self {
+        if hardening.known_terminal { Self::Known } else { Self::AsItIs }
+    }
 }
 
 /// A client wants the session's answers kept.
@@ -122,7 +141,7 @@ pub(crate) struct Asking {
     desk: Option<Desk>,
     panel: Option<Panel>,
     /// What is drawn behind the panel.
-    backdrop: Vec<u8>,
+    behind: Vec<u8>,
     /// Questions that nobody was told of.
     untold: VecDeque<QuestionId>,
     /// Answers that nobody has carried out.
@@ -147,7 +166,7 @@ impl Asking {
             setting,
             desk: None,
             panel: None,
-            backdrop: Vec::new(),
+            behind: Vec::new(),
             untold: VecDeque::new(),
             decided: VecDeque::new(),
             saves: Vec::new(),
@@ -316,7 +335,7 @@ impl Asking {
         if let Some(panel) = self.panel.as_mut().filter(|_| terminal.is_covered()) {
             let around = relay.surroundings();
             terminal.cover_again(around.after);
-            self.backdrop = around.again;
+            self.behind = around.again;
             panel.moved();
         }
     }
@@ -399,27 +418,28 @@ impl Asking {
     }
 
     fn show_panel(&mut self, terminal: &mut HostTerminal, relay: &mut Relay, others: usize) {
-        let chord = self.setting.options.key;
+        let Setting { options: AskOptions { key: chord, .. }, arming, backdrop, .. } = self.setting;
         let next = self.queue.open().next().map(|question| question.id);
         let Some(id) = self.panel.as_ref().map(|panel| panel.question).or(next) else { return };
         let Some(question) = self.queue.get(id) else { return };
-        let panel = self.panel.get_or_insert_with(|| Panel::new(id, chord));
+        let panel = self.panel.get_or_insert_with(|| Panel::new(id, chord, arming));
         if panel.place() == Place::PutAside {
             terminal.uncover();
             return self.put_in_title(terminal, relay);
         }
         let picture = || {
-            let page = Page::of_terminal(terminal.size_for_pty());
+            let page = Page::of_terminal(terminal.size_for_pty(), backdrop);
             prompt::picture(panel, question, others, page)
         };
         if !terminal.is_covered() {
             let around = relay.hold();
-            let first = [&around.before[..], picture().as_bytes()].concat();
-            self.backdrop = around.again;
+            let before = if backdrop == Backdrop::Known { &around.before[..] } else { b"" };
+            let first = [before, picture().as_bytes()].concat();
+            self.behind = around.again;
             terminal.cover(&first, around.after);
             panel.is_drawn();
         } else if panel.is_stale() && terminal.is_up_to_date() {
-            let again = [&self.backdrop[..], picture().as_bytes()].concat();
+            let again = [&self.behind[..], picture().as_bytes()].concat();
             terminal.draw(&again);
             panel.is_drawn();
         }

@@ -43,7 +43,7 @@ fn page(colour: Colour) -> Page {
 }
 
 fn panel(question: &Question) -> Panel {
-    Panel::new(question.id, Chord::default())
+    Panel::new(question.id, Chord::default(), super::super::Arming::default())
 }
 
 /// What a person reads: rows without the sequences around them.

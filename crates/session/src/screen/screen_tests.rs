@@ -54,7 +54,7 @@ fn everything_is_as_it_was_on_both_screens() {
 
 /// A sequence that the inside does not end in time is begun again behind the question.
 ///
-/// Proves: GATE-11 screen-restored
+/// Proves: GATE-11 screen-restored, GATE-11 between-sequences
 #[test]
 fn a_sequence_that_a_question_cuts_off_is_still_whole() {
     let sequences = WHOLE_SEQUENCES.iter().filter(|whole| whole.starts_with('\x1b'));

@@ -153,7 +153,7 @@ fn everything_that_a_full_screen_program_drew_looks_the_same_afterwards() {
         (r"\33[12;7H\33[1;9;4:3m", "next"),
         // The cursor waits behind the last column; what comes next wraps.
         (r"\33[12;95Hsix---", "next"),
-        (r"\33[12;95H\33[35m----\u6f22", "next"),
+        (r"\33[12;95H\33[35m----\346\274\242", "next"),
         (r"\33[?6h\33[4;9H\33]8;;https://example.org/b\33\\", "next"),
         // What was kept with the cursor is there still.
         (r"\33[15;3H\33[5;32m\337\33[0m\33[H", r"\338kept"),
@@ -205,4 +205,39 @@ fn everything_that_a_full_screen_program_drew_looks_the_same_afterwards() {
         let without = shown("--on-ask deny", false);
         assert_eq!(shown("", true), without, "{last}");
     }
+}
+
+/// Reads what its terminal says about its attributes, while a question is shown.
+const ASKS_THE_TERMINAL: &str = r#"
+import os, select, sys, termios, tty
+before = termios.tcgetattr(0)
+tty.setraw(0)
+pid = os.fork()
+if pid == 0:
+    try: open(sys.argv[1]).read()
+    except OSError: pass
+    os._exit(0)
+said = b""
+while not said.endswith(b"c") and select.select([0], [], [], 20)[0]:
+    said += os.read(0, 100)
+os.waitpid(pid, 0)
+termios.tcsetattr(0, termios.TCSANOW, before)
+print("the terminal said", said.replace(b"\33", b"ESC").decode())
+"#;
+
+/// Proves: GATE-11 output-held
+#[test]
+fn what_the_terminal_answers_the_command_is_no_key_of_the_question() {
+    let world = World::new();
+    let file = hidden(&world, "wanted");
+    let tmux = Tmux::new(&world);
+    world.write_in_project("asks.py", ASKS_THE_TERMINAL);
+    tmux.line(&format!("clear; sandbox run --quiet -- python3 asks.py {file}"));
+    tmux.wait_until("the question", |_| tmux.visible().contains("y once"));
+    // As the terminal's answer to what the command asked of it a moment before.
+    tmux.keys(&["-H", "1b", "5b", "3f", "36", "32", "63"]);
+    think();
+    tmux.keys(&["n"]);
+    tmux.wait_for("the terminal said ESC[?62c");
+    tmux.expect_status(0);
 }

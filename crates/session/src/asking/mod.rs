@@ -7,6 +7,7 @@ mod chord;
 mod desk;
 mod panel;
 mod prompt;
+mod replies;
 mod tmux;
 
 pub use chord::Chord;
@@ -22,6 +23,7 @@ use palisade_policy::model::OnAsk;
 use palisade_record::UnaskedQuestions;
 use panel::{Panel, Place, Pressed};
 use prompt::Page;
+pub(crate) use replies::Read;
 use rustix::event::{PollFd, PollFlags};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -300,6 +302,14 @@ impl Asking {
 
     pub(crate) fn has_questions(&self) -> bool {
         !self.queue.is_empty()
+    }
+
+    /// What the terminal itself said among what was read from it, while a question is shown: that is the command's. The rest is keys.
+    pub(crate) fn tell_apart(&self, read: &[u8]) -> Read {
+        match self.panel.as_ref().map(Panel::place) {
+            Some(Place::Shown) => replies::tell_apart(read),
+            Some(Place::PutAside) | None => Read { keys: read.to_vec(), replies: Vec::new() },
+        }
     }
 
     /// Takes keys, and says whose they are.

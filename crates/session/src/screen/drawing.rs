@@ -1,4 +1,4 @@
-//! What the model holds, as a terminal is told to draw it: on a screen that is empty, without margins, origin or wrapping.
+//! What the model holds, as a terminal is told to draw it: on a screen that is empty, without margins or origin.
 
 use super::looks::{Looks, number_of};
 use super::pen::Look;
@@ -7,9 +7,13 @@ use super::pen::Look;
 pub(super) fn contents(screen: &vt100::Screen, looks: &Looks, to: &mut Vec<u8>) {
     let (rows, columns) = screen.size();
     let mut last = None;
+    // Where the terminal's cursor is in a row, if it is there.
+    let mut at = None;
+    to.extend_from_slice(b"\x1b[?7h");
     for row in 0..rows.get() {
-        // Where the terminal's cursor is in this row, if it is there.
-        let mut at = None;
+        // A line that went on in this row does so again: the terminal joins such rows when they are copied.
+        let goes_on = row > 0 && at == Some(columns.get()) && screen.row_wrapped(row - 1);
+        at = goes_on.then_some(0);
         let mut column = 0;
         while let Some(cell) = (column < columns.get()).then(|| screen.cell(row, column)).flatten()
         {
@@ -40,6 +44,7 @@ pub(super) fn contents(screen: &vt100::Screen, looks: &Looks, to: &mut Vec<u8>) 
             at = Some(column);
         }
     }
+    to.extend_from_slice(b"\x1b[?7l");
     Look::default().restore(to);
 }
 

@@ -2,7 +2,7 @@
 
 use super::Watch;
 use crate::answers::Answers;
-use crate::asking::{INTERRUPT, Stage, Typed};
+use crate::asking::{INTERRUPT, Read, Stage, Typed};
 use crate::egress::WayOut;
 use crate::error::SessionError;
 use crate::relay::Settled;
@@ -145,12 +145,18 @@ impl Watch<'_> {
         let Some(terminal) = &self.terminal else { return };
         let mut keys = [0; 256];
         let Ok(count) = rustix::io::read(terminal.input(), &mut keys) else { return };
-        let keys = &keys[..count];
-        match (self.asking.pressed(keys), self.running.pty()) {
+        let Read { keys, replies } = self.asking.tell_apart(&keys[..count]);
+        if let Some(pty) = self.running.pty().filter(|_| !replies.is_empty()) {
+            self.relay.type_in(&replies, pty);
+        }
+        if keys.is_empty() {
+            return;
+        }
+        match (self.asking.pressed(&keys), self.running.pty()) {
             (Typed::ForThePanel, _) | (_, None) => {}
             (Typed::ForTheCommand(keys), Some(pty)) => self.relay.type_in(&keys, pty),
             (Typed::Interrupt, Some(pty)) if interrupt(pty) => {}
-            (Typed::Interrupt, Some(pty)) => self.relay.type_in(keys, pty),
+            (Typed::Interrupt, Some(pty)) => self.relay.type_in(&keys, pty),
         }
         self.carry_out_answers();
     }

@@ -335,6 +335,7 @@ fn finish(
         view: policy.view,
         mode: policy.mode,
         on_ask: policy.on_ask,
+        ask_key: policy.ask_key,
         network: policy.network.mode,
         project: project::locate(facts, host),
         set_variables,

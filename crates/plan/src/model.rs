@@ -15,7 +15,7 @@ use crate::limit::{Group, Limit};
 pub use crate::project::{FoundBy, Located};
 use palisade_bpf::{FilterSpec, Profile};
 use palisade_guard::GuardedPath;
-use palisade_policy::model::{Approval, Level, Mode, NetworkMode, OnAsk, View};
+use palisade_policy::model::{Approval, AskKey, Level, Mode, NetworkMode, OnAsk, View};
 pub use probe::Probe;
 use serde::Serialize;
 use std::ffi::OsString;
@@ -30,6 +30,8 @@ pub struct Plan {
     pub view: View,
     pub mode: Mode,
     pub on_ask: OnAsk,
+    /// Puts a question in the terminal aside, and brings it back.
+    pub ask_key: AskKey,
     pub network: NetworkMode,
     /// For people.
     #[serde(skip)]

@@ -10,7 +10,7 @@ mod prompt;
 mod replies;
 mod tmux;
 
-pub use chord::Chord;
+pub(crate) use chord::Chord;
 pub(crate) use panel::{Arming, INTERRUPT};
 
 use crate::relay::Relay;
@@ -63,14 +63,6 @@ pub enum AskIn {
     None,
 }
 
-/// How a person is asked.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AskOptions {
-    pub ask_in: AskIn,
-    /// Puts a question in the terminal aside, and brings it back.
-    pub key: Chord,
-}
-
 /// What the terminal can be used for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
@@ -108,7 +100,9 @@ pub(crate) struct Setting {
     pub(crate) most_questions: usize,
     /// What happens to a question that nobody is there to answer.
     pub(crate) on_ask: OnAsk,
-    pub(crate) options: AskOptions,
+    pub(crate) ask_in: AskIn,
+    /// Puts a question in the terminal aside, and brings it back.
+    pub(crate) key: Chord,
     pub(crate) backdrop: Backdrop,
     pub(crate) arming: Arming,
 }
@@ -187,7 +181,7 @@ impl Asking {
 
     /// Whether somebody could answer; looked for only where that makes a difference.
     pub(crate) fn people(&self, terminal: Option<&HostTerminal>, on_ask: OnAsk) -> People {
-        match self.setting.options.ask_in {
+        match self.setting.ask_in {
             AskIn::Terminal => {}
             // Whoever said so comes when the question is there.
             AskIn::Approve | AskIn::Tmux => return People::Present,
@@ -201,7 +195,7 @@ impl Asking {
 
     /// Whether the run's own terminal is left alone.
     pub(crate) fn is_elsewhere(&self) -> bool {
-        self.setting.options.ask_in != AskIn::Terminal
+        self.setting.ask_in != AskIn::Terminal
     }
 
     pub(crate) fn interests<'fd>(&'fd self, set: &mut Vec<PollFd<'fd>>) {
@@ -382,7 +376,7 @@ impl Asking {
             }
             return;
         }
-        if self.setting.options.ask_in == AskIn::Tmux {
+        if self.setting.ask_in == AskIn::Tmux {
             let is_new = !std::mem::take(&mut self.untold).is_empty();
             let Setting { runtime, session, .. } = &self.setting;
             let is_seen = self.desk.as_ref().is_some_and(Desk::has_clients);
@@ -428,11 +422,11 @@ impl Asking {
     }
 
     fn show_panel(&mut self, terminal: &mut HostTerminal, relay: &mut Relay, others: usize) {
-        let Setting { options: AskOptions { key: chord, .. }, arming, backdrop, .. } = self.setting;
+        let Setting { key, arming, backdrop, .. } = self.setting;
         let next = self.queue.open().next().map(|question| question.id);
         let Some(id) = self.panel.as_ref().map(|panel| panel.question).or(next) else { return };
         let Some(question) = self.queue.get(id) else { return };
-        let panel = self.panel.get_or_insert_with(|| Panel::new(id, chord, arming));
+        let panel = self.panel.get_or_insert_with(|| Panel::new(id, key, arming));
         if panel.place() == Place::PutAside {
             terminal.uncover();
             return self.put_in_title(terminal, relay);

@@ -285,10 +285,10 @@ fn full(panel: &Panel, question: &Question, others: usize, page: Page, styles: S
 
 /// What can be answered, what was typed, and what became of it.
 fn answers(rows: &mut Rows, panel: &Panel, question: &Question, styles: Styles) {
-    let chord = panel.chord();
+    let chord = panel.chord().name();
     rows.begin(styles.faint, " ");
     let others =
-        [("?", " explain "), (chord.name(), " look at the program "), ("Ctrl-C", " interrupt it")];
+        [("?", " explain "), (&chord, " look at the program "), ("Ctrl-C", " interrupt it")];
     for (key, word) in others {
         rows.add_group((styles.strong, &format!(" {key}")), (styles.faint, word));
     }

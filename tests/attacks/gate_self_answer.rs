@@ -1,4 +1,4 @@
-//! Commands that would answer questions: the socket is in no view, and whoever comes from a sandbox is not heard there (H05).
+//! Commands that would answer questions: the socket is in no view, and whoever comes from a sandbox is not heard there (H07).
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -56,9 +56,9 @@ fn asking(world: &World, runtime: &Path) -> Running {
 
 /// Proves: GATE-6 socket
 #[test]
-fn h05_a_command_does_not_answer_for_another_run() {
+fn h07_a_command_does_not_answer_for_another_run() {
     let shown = Demonstration::of(
-        "H05",
+        "H07",
         "say yes to the question of another run, at a socket that a grant shows",
         "a session hears whoever shares its user namespace, and no sandbox does",
     );
@@ -90,9 +90,9 @@ fn h05_a_command_does_not_answer_for_another_run() {
 
 /// Proves: GATE-6 socket, GATE-1 never-asked
 #[test]
-fn h05_a_command_does_not_find_the_socket_of_its_own_run() {
+fn h07_a_command_does_not_find_the_socket_of_its_own_run() {
     let shown = Demonstration::of(
-        "H05",
+        "H07",
         "look for the socket where its own question can be answered",
         "the directory of the sockets is in no view, and no descriptor is passed on",
     );

@@ -8,6 +8,7 @@
 )]
 
 mod answering;
+mod asking_people;
 mod attributes;
 mod audit;
 mod egress;

@@ -73,6 +73,41 @@ fn tmux_opens_the_list_of_questions_beside_the_run() {
     tmux.wait_for_prompt();
 }
 
+/// Another session asks at the same time; its question is not shown in the window of this one.
+///
+/// Proves: GATE-11 ask-in
+#[test]
+fn a_window_of_tmux_shows_the_questions_of_its_own_run() {
+    let world = World::new();
+    let other = hidden(&world, "other");
+    let command = copies(&world);
+    let tmux = Tmux::new(&world);
+    let waiting = world.sandbox_run(["--on-ask", "wait"], ["cat", &other]).spawn();
+    eventually("the other's question", || {
+        world.sandbox(["approve", "--json"]).run().out().contains("/other")
+    });
+    tmux.line(&format!("sandbox run --ask-in tmux -- {command}"));
+    tmux.wait_until("the question", |_| tmux.visible().contains("y once"));
+    let shown = tmux.visible();
+    assert!(shown.contains("/wanted") && !shown.contains("/other"), "{shown}");
+    world
+        .sandbox(["approve", "--no", "1", "--only", &session_of(&world, "/wanted")])
+        .run()
+        .assert_code(0);
+    tmux.wait_until("the window is closed", |_| tmux.show("#{window_panes}").trim() == "1");
+    world.sandbox(["approve", "--no", "1"]).run().assert_code(0);
+    waiting.wait().assert_code(1);
+}
+
+/// The name of the session that asks about this.
+fn session_of(world: &World, path: &str) -> String {
+    let listed = world.sandbox(["approve", "--json"]).run();
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let questions = listed["questions"].as_array().unwrap();
+    let asked = questions.iter().find(|question| question.to_string().contains(path)).unwrap();
+    asked["session"].as_str().unwrap().to_owned()
+}
+
 /// Proves: GATE-11 ask-in
 #[test]
 fn without_tmux_it_is_said_that_there_is_none() {
@@ -101,4 +136,31 @@ fn the_key_that_puts_a_question_aside_can_be_chosen() {
     assert_eq!(got(&world), "content of wanted\n");
     let run = world.sandbox(["run", "--ask-key", "ctrl-c", "--", "true"]).run();
     run.assert_code(125);
+}
+
+/// Proves: GATE-11 look-below
+#[test]
+fn a_policy_of_the_user_chooses_the_key_and_one_of_a_project_does_not() {
+    let key = |world: &World| {
+        let planned = world.sandbox(["plan", "--full", "--", "true"]).run();
+        planned.assert_code(0);
+        let out = planned.out();
+        let line = out.lines().find(|line| line.contains("puts a question in the terminal aside"));
+        line.unwrap_or_default().trim().to_owned()
+    };
+    let world = World::new();
+    world.write_in_project(".palisade/policy.yaml", "askKey: ctrl-x\n");
+    assert_eq!(key(&world), "ctrl-g puts a question in the terminal aside");
+    world.write("home/.config/palisade/policy.yaml", "askKey: ctrl-]\n");
+    assert_eq!(key(&world), "ctrl-] puts a question in the terminal aside");
+    let file = hidden(&world, "wanted");
+    let tmux = Tmux::new(&world);
+    tmux.line(&format!("sandbox run -q -- cat {file}"));
+    tmux.wait_until("the question", |_| tmux.visible().contains("Ctrl-] look at the program"));
+    tmux.keys(&["C-]"]);
+    tmux.wait_until("what is below", |_| !tmux.visible().contains("y once"));
+    tmux.keys(&["C-]"]);
+    tmux.wait_until("the question", |_| tmux.visible().contains("y once"));
+    tmux.keys(&["C-c"]);
+    tmux.expect_status(130);
 }

@@ -167,8 +167,8 @@ fn a_shell_inside_goes_on_after_an_answer_from_elsewhere() {
 }
 
 /// What a window shows, its colours and where its cursor is.
-fn looks(tmux: &Tmux<'_>) -> (String, String) {
-    (tmux.coloured(), tmux.show("#{cursor_x},#{cursor_y} #{alternate_on} #{cursor_flag} #{keypad_cursor_flag} #{keypad_flag} #{mouse_any_flag} #{scroll_region_upper} #{scroll_region_lower} #{insert_flag} #{wrap_flag}"))
+pub(crate) fn looks(tmux: &Tmux<'_>) -> (String, String) {
+    (tmux.coloured(), tmux.show("#{origin_flag} #{mouse_sgr_flag} #{bracket_paste_flag} #{cursor_shape} #{cursor_x},#{cursor_y} #{alternate_on} #{cursor_flag} #{keypad_cursor_flag} #{keypad_flag} #{mouse_any_flag} #{scroll_region_upper} #{scroll_region_lower} #{insert_flag} #{wrap_flag}"))
 }
 
 /// An editor that waits for the answer itself can do nothing: the panel is over it, and goes without a trace.

@@ -44,6 +44,7 @@ mod gate_ask_in;
 mod gate_calls;
 mod gate_changes;
 mod gate_failure;
+mod gate_output;
 mod gate_programs;
 mod gate_screen;
 mod gate_terminal;

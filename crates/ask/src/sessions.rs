@@ -127,6 +127,8 @@ pub struct Sessions {
     connected: BTreeMap<String, Session>,
     /// Sockets that failed, and the inode they failed with: a new one may be tried.
     failed: BTreeMap<String, u64>,
+    /// All others are left alone.
+    only: Option<String>,
     /// The lock that says that somebody is here.
     attendance: Option<OwnedFd>,
 }
@@ -142,13 +144,28 @@ impl Sessions {
             name: name.to_owned(),
             connected: BTreeMap::new(),
             failed: BTreeMap::new(),
+            only: None,
             attendance: None,
         }
     }
 
+    /// The same, for the session of this name alone.
+    pub fn only(directory: &Path, name: &str, session: &str) -> Self {
+        Self { only: Some(session.to_owned()), ..Self::new(directory, name) }
+    }
+
+    /// Whether the one session that is looked at has ended: no other is waited for.
+    pub fn is_over(&self) -> bool {
+        self.only.as_ref().is_some_and(|only| !socket_path(&self.directory, only).exists())
+    }
+
     /// Lets sessions know that somebody looks at questions, for as long as this lives. A session has
-    /// no socket before its first question, and denies that at once if nobody is there.
+    /// no socket before its first question, and denies that at once if nobody is there. Who looks at one session alone
+    /// is not there for the others.
     pub fn attend(&mut self) -> Result<(), ClientError> {
+        if self.only.is_some() {
+            return Ok(());
+        }
         let attend = |source| ClientError::Attend { path: self.directory.clone(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory).map_err(attend)?;
         self.check_directory()?;
@@ -251,7 +268,8 @@ impl Sessions {
             let name = entry.file_name();
             let session = name.to_str().and_then(|name| name.strip_suffix(SUFFIX));
             let (Some(session), Ok(metadata)) = (session, entry.metadata()) else { continue };
-            if !session.is_empty() {
+            let is_wanted = self.only.as_deref().is_none_or(|only| only == session);
+            if !session.is_empty() && is_wanted {
                 found.insert(session.to_owned(), metadata.ino());
             }
         }

@@ -4,7 +4,7 @@
 //! the same value in a file are judged by one parser.
 
 use clap::{Args, ValueEnum};
-use palisade_session::{AskIn, Chord};
+use palisade_session::AskIn;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -47,6 +47,10 @@ pub(crate) struct PolicyArgs {
     /// How long a question waits for its answer, such as 30s or 10m; then it is denied [default: 5m]
     #[arg(long, value_name = "TIME", help_heading = ISOLATION)]
     pub(crate) ask_timeout: Option<String>,
+
+    /// The key that puts a question in the terminal aside and brings it back, such as ctrl-o [default: ctrl-g]
+    #[arg(long, value_name = "KEY", help_heading = ISOLATION)]
+    pub(crate) ask_key: Option<String>,
 
     /// Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user
     /// namespaces
@@ -322,10 +326,6 @@ pub(crate) struct ReportArgs {
     /// tmux (opens `sandbox approve` in a popup or pane) or none (nobody is asked)
     #[arg(long, value_name = "WHERE", help_heading = ISOLATION)]
     pub(crate) ask_in: Option<AskInWord>,
-
-    /// The key that puts a question in the terminal aside and brings it back [default: ctrl-g]
-    #[arg(long, value_name = "KEY", help_heading = ISOLATION)]
-    pub(crate) ask_key: Option<Chord>,
 }
 
 /// Where a person is asked, as it is typed.
@@ -357,7 +357,6 @@ impl ReportArgs {
             json: self.json || inherited.json,
             quiet: self.quiet || inherited.quiet,
             ask_in: self.ask_in.or(inherited.ask_in),
-            ask_key: self.ask_key.or(inherited.ask_key),
         }
     }
 }

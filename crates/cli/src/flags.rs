@@ -45,6 +45,7 @@ pub(crate) fn flags(
         ("mode", "mode", &args.mode),
         ("view", "view", &args.view),
         ("on-ask", "onAsk", &args.on_ask),
+        ("ask-key", "askKey", &args.ask_key),
         ("cwd", "process.cwd", &args.cwd),
         ("env-mode", "process.envMode", &args.env_mode),
         ("hostname", "process.hostname", &args.hostname),

@@ -268,6 +268,8 @@ impl Hardening {
             private_mounts: true,
             escaped_text: true,
             audit_budgets: true,
+            known_terminal: true,
+            armed_keys: true,
         }
     }
 }
@@ -340,6 +342,7 @@ fn finish(
         view: policy.view,
         mode: policy.mode,
         on_ask: policy.on_ask,
+        ask_key: policy.ask_key,
         network: policy.network.mode,
         project: project::locate(facts, host),
         set_variables,

@@ -181,6 +181,7 @@ pub(crate) fn policy() -> Policy {
         mode: Mode::Dynamic,
         on_ask: OnAsk::Ask,
         ask_timeout: 5 * 60 * 1000,
+        ask_key: palisade_policy::model::AskKey::default(),
         filesystem: Filesystem {
             root_path: None,
             read_only_paths: Vec::new(),

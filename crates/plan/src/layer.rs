@@ -58,6 +58,10 @@ pub enum Layer {
     EscapedText,
     /// Each kind of event has its own room in the audit log: a flood of one hides no other.
     AuditBudgets,
+    /// A question is drawn on a terminal in a known state, in colours of its own.
+    KnownTerminal,
+    /// A key answers only a question that could be read before it was pressed.
+    ArmedKeys,
     /// Credentials are left out of the settings that are carried in.
     FilteredSettings,
     /// Names and ports on the way out are judged by rules: connections, look-ups, redirects.
@@ -75,7 +79,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 39] = [
         Self::MountView,
         Self::ReadOnlyMounts,
         Self::MountFlags,
@@ -106,6 +110,8 @@ impl Layer {
         Self::BoundedQuestions,
         Self::EscapedText,
         Self::AuditBudgets,
+        Self::KnownTerminal,
+        Self::ArmedKeys,
         Self::FilteredSettings,
         Self::EgressRules,
         Self::AddressCheck,
@@ -148,6 +154,8 @@ impl Layer {
             Self::BoundedQuestions => "bounded-questions",
             Self::EscapedText => "escaped-text",
             Self::AuditBudgets => "audit-budgets",
+            Self::KnownTerminal => "known-terminal",
+            Self::ArmedKeys => "armed-keys",
             Self::FilteredSettings => "filtered-settings",
             Self::EgressRules => "egress-rules",
             Self::AddressCheck => "address-check",

@@ -65,6 +65,8 @@ fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer) {
         Layer::Timer => plan.timeout_ms = None,
         Layer::EscapedText => plan.hardening.escaped_text = false,
         Layer::AuditBudgets => plan.hardening.audit_budgets = false,
+        Layer::KnownTerminal => plan.hardening.known_terminal = false,
+        Layer::ArmedKeys => plan.hardening.armed_keys = false,
         Layer::KnownCallers | Layer::BoundedQuestions => {
             if let Some(gate) = &mut plan.gate {
                 answer_anybody(gate, layer);

@@ -15,7 +15,7 @@ use crate::limit::{Group, Limit};
 pub use crate::project::{FoundBy, Located};
 use palisade_bpf::{FilterSpec, Profile};
 use palisade_guard::GuardedPath;
-use palisade_policy::model::{Approval, Level, Mode, NetworkMode, OnAsk, View};
+use palisade_policy::model::{Approval, AskKey, Level, Mode, NetworkMode, OnAsk, View};
 pub use probe::Probe;
 use serde::Serialize;
 use std::ffi::OsString;
@@ -30,6 +30,8 @@ pub struct Plan {
     pub view: View,
     pub mode: Mode,
     pub on_ask: OnAsk,
+    /// Puts a question in the terminal aside, and brings it back.
+    pub ask_key: AskKey,
     pub network: NetworkMode,
     /// For people.
     #[serde(skip)]
@@ -588,4 +590,8 @@ pub struct Hardening {
     pub escaped_text: bool,
     /// Each kind of event has its own room in the audit log, and the first grant of a path is always in it.
     pub audit_budgets: bool,
+    /// A question is drawn on a terminal in a known state, in colours of its own.
+    pub known_terminal: bool,
+    /// A key answers only a question that could be read before it was pressed.
+    pub armed_keys: bool,
 }

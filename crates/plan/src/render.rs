@@ -310,6 +310,7 @@ fn gate(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
         OnAsk::Ask | OnAsk::Wait => {
             let seconds = gate.ask_timeout_ms / 1000;
             writeln!(f, "  about {what} missing inside; no answer in {seconds} s denies")?;
+            writeln!(f, "  {} puts a question in the terminal aside", plan.ask_key)?;
         }
         OnAsk::Deny => writeln!(f, "  none asked: {what} missing inside are denied")?,
         OnAsk::Allow => writeln!(f, "  none asked: {what} missing inside are granted")?,

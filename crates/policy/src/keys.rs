@@ -126,6 +126,14 @@ const VIEWS: &[(&str, &str)] = &[("host", "host"), ("minimal", "minimal")];
 const MODES: &[(&str, &str)] = &[("dynamic", "dynamic"), ("static", "static")];
 const ON_ASK: &[(&str, &str)] =
     &[("ask", "ask"), ("deny", "deny"), ("allow", "allow"), ("wait", "wait")];
+/// Without the keys that are something else to a terminal: its signals, backspace, tab, Enter in two forms, flow control.
+#[rustfmt::skip] // A table.
+const ASK_KEYS: &[(&str, &str)] = &[
+    ("ctrl-a", "ctrl-a"), ("ctrl-b", "ctrl-b"), ("ctrl-d", "ctrl-d"), ("ctrl-e", "ctrl-e"), ("ctrl-f", "ctrl-f"),
+    ("ctrl-g", "ctrl-g"), ("ctrl-k", "ctrl-k"), ("ctrl-l", "ctrl-l"), ("ctrl-n", "ctrl-n"), ("ctrl-o", "ctrl-o"),
+    ("ctrl-p", "ctrl-p"), ("ctrl-r", "ctrl-r"), ("ctrl-t", "ctrl-t"), ("ctrl-u", "ctrl-u"), ("ctrl-v", "ctrl-v"),
+    ("ctrl-w", "ctrl-w"), ("ctrl-x", "ctrl-x"), ("ctrl-y", "ctrl-y"), ("ctrl-]", "ctrl-]"),
+];
 const PROJECT: &[(&str, &str)] =
     &[("read-write", "read-write"), ("read-only", "read-only"), ("none", "none")];
 const ENV_MODES: &[(&str, &str)] =
@@ -173,6 +181,9 @@ pub(crate) const KEYS: &[Key] = &[
         "What happens at the first touch of something not granted: ask whoever is there, wait for somebody, or answer by itself."),
     key("askTimeout", Kind::Millis, Order::Limit,
         "How long a question waits for its answer; then it is denied."),
+    // Not for a project to choose: a key that the command reads too would put a question aside unseen.
+    key("askKey", Kind::Word(ASK_KEYS), Order::Fixed,
+        "The key that puts a question in the terminal aside and brings it back."),
 
     key("filesystem.rootPath", Kind::Path, Order::Fixed,
         "A directory whose contents stand at /, read-only, below every other mount."),

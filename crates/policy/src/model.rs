@@ -56,6 +56,47 @@ pub enum OnAsk {
     Wait,
 }
 
+/// Ctrl and a key: one of the words of `askKey`, such as `ctrl-g`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct AskKey(u8);
+
+impl Default for AskKey {
+    fn default() -> Self {
+        Self(b'g')
+    }
+}
+
+impl AskKey {
+    /// The key without Ctrl, a small letter or a sign.
+    pub fn letter(self) -> u8 {
+        self.0
+    }
+}
+
+impl TryFrom<String> for AskKey {
+    type Error = String;
+
+    fn try_from(word: String) -> Result<Self, String> {
+        match word.strip_prefix("ctrl-").map(str::as_bytes) {
+            Some([letter @ (b'a'..=b'z' | b']')]) => Ok(Self(*letter)),
+            _ => Err(format!("{word} is no key such as ctrl-g")),
+        }
+    }
+}
+
+impl From<AskKey> for String {
+    fn from(key: AskKey) -> Self {
+        key.to_string()
+    }
+}
+
+impl std::fmt::Display for AskKey {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "ctrl-{}", char::from(self.0))
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NetworkMode {
@@ -96,6 +137,8 @@ pub struct Policy {
     pub on_ask: OnAsk,
     /// How long a question waits for its answer, in milliseconds.
     pub ask_timeout: u64,
+    /// Puts a question in the terminal aside, and brings it back.
+    pub ask_key: AskKey,
     pub filesystem: Filesystem,
     pub process: Process,
     pub network: Network,

@@ -174,6 +174,22 @@ fn a_question_waits_five_minutes_or_as_long_as_the_policy_says() {
     assert_eq!(complaints("askTimeout: 0")[0].problem, Problem::WrongType);
 }
 
+/// Proves: GATE-11 look-below
+#[test]
+fn the_key_of_a_question_is_for_people_to_choose_and_not_for_a_project() {
+    let key = |layers| merged(layers).policy.ask_key.to_string();
+    assert_eq!(key(vec![]), "ctrl-g");
+    assert_eq!(key(vec![layer(User, "askKey: ctrl-]")]), "ctrl-]");
+    assert_eq!(key(vec![layer(Project(Trust::Untrusted), "askKey: ctrl-o")]), "ctrl-g");
+    for wrong in ["g", "ctrl-", "ctrl-c", "ctrl-m", "alt-x", "ctrl-gg", "ctrl-1"] {
+        assert_eq!(
+            complaints(&format!("askKey: {wrong}"))[0].problem,
+            Problem::WrongType,
+            "{wrong}"
+        );
+    }
+}
+
 /// An entry that tells how often it was compared with another.
 #[derive(Clone, Debug)]
 struct Counted<'a>(usize, &'a Cell<usize>);

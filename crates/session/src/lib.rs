@@ -45,7 +45,7 @@ mod tree_locks;
 mod trust;
 pub mod why;
 
-pub use asking::{AskIn, AskOptions, Chord};
+pub use asking::AskIn;
 pub use caller::Caller;
 pub use ending::Ending;
 pub use error::SessionError;

@@ -1,7 +1,8 @@
 //! Carries bytes between the caller's terminal and the sandbox's pty, unchanged and in order.
 //!
 //! Buffers are bounded: a side that does not read slows the other one down, and nothing is dropped but what a
-//! policy caps. While a question is shown, output is held back, and shown after it.
+//! policy caps. A question is put between two sequences of the output. While it is shown, output is held back, up to [`HELD`]
+//! bytes; then the pty is no longer read, so that whoever writes more waits. All of it is shown afterwards.
 
 use crate::output::{Buffer, Capped, Filled, Outlet, Stream, Style};
 use crate::screen::{Screen, Size, Surroundings};
@@ -14,6 +15,9 @@ use std::time::{Duration, Instant};
 /// Output that is held back while a question is shown; who writes more waits.
 const HELD: usize = 1024 * 1024;
 const CAPACITY: usize = 16 * 1024;
+/// So long a question waits for the end of a sequence that the inside has begun to write, and for so much of it.
+const TIME_TO_FINISH: Duration = Duration::from_millis(200);
+const BYTES_TO_FINISH: usize = 64 * 1024;
 
 /// How the caller's terminal hands over what is typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +48,8 @@ pub(crate) struct Relay {
     pty_open: bool,
     /// What the inside makes of the terminal.
     screen: Screen,
-    /// Whether the terminal is used for something else, and what was written meanwhile.
-    is_holding: bool,
+    flow: Flow,
+    /// What was written while a question was about to be shown, or was shown.
     held: VecDeque<u8>,
     /// When Ctrl-C was typed first, if nothing else was since.
     interrupted: Option<Instant>,
@@ -53,6 +57,25 @@ pub(crate) struct Relay {
     insists: bool,
     /// Whether the caller's terminal is gone, and nobody heard of it yet.
     hung_up: bool,
+}
+
+/// What becomes of output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow {
+    /// It goes on to the terminal.
+    Through,
+    /// Only what ends an unfinished sequence does, until this time and for so many bytes: a question is about to be shown.
+    Settling { until: Instant, bytes_left: usize },
+    /// It is held back: a question is shown.
+    Holding,
+}
+
+/// Whether a question can be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    Yes,
+    /// The terminal has not taken everything yet, or it is in the middle of a sequence.
+    NotYet,
 }
 
 /// Which descriptor of a poll set stands for which end.
@@ -73,7 +96,7 @@ impl Relay {
             input_open: true,
             pty_open: true,
             screen: Screen::new(size),
-            is_holding: false,
+            flow: Flow::Through,
             held: VecDeque::new(),
             interrupted: None,
             insists: false,
@@ -107,9 +130,52 @@ impl Relay {
         self.screen.resize(size);
     }
 
-    /// From now on the terminal is used for something else. Says what to write before and after that.
+    /// Lets the terminal take what it was given, and no more than the end of an unfinished sequence. A flood of output
+    /// does not delay a question, nor does a sequence that never ends.
+    pub(crate) fn settle(&mut self, output: BorrowedFd<'_>, now: Instant) -> Settled {
+        let (until, mut bytes_left) = match self.flow {
+            Flow::Holding => return Settled::Yes,
+            Flow::Settling { until, bytes_left } => (until, bytes_left),
+            Flow::Through => (now + TIME_TO_FINISH, BYTES_TO_FINISH),
+        };
+        self.outward.drain_to(|shown| rustix::io::write(output, shown));
+        while !self.screen.is_between_sequences()
+            && self.outward.is_empty()
+            && !self.held.is_empty()
+            && bytes_left > 0
+        {
+            let next = &self.held.make_contiguous()[..];
+            let most = next.len().min(bytes_left).min(CAPACITY);
+            let length = self.screen.length_to_finish(&next[..most]);
+            bytes_left -= length;
+            self.show_some_held(length);
+            self.outward.drain_to(|shown| rustix::io::write(output, shown));
+        }
+        self.flow = Flow::Settling { until, bytes_left };
+        let is_cut = now >= until || bytes_left == 0 || !self.pty_open;
+        let is_settled = self.outward.is_empty() && (is_cut || self.screen.is_between_sequences());
+        if is_settled { Settled::Yes } else { Settled::NotYet }
+    }
+
+    /// How long until a sequence that does not end is no longer waited for.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        match self.flow {
+            Flow::Settling { until, .. } if self.outward.is_empty() => {
+                Some(until.saturating_duration_since(Instant::now()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether words of ours would stand between two sequences now.
+    pub(crate) fn is_between_sequences(&self) -> bool {
+        self.outward.is_empty() && self.screen.is_between_sequences()
+    }
+
+    /// From now on the terminal is used for something else; it has [settled](Self::settle). Says what to write before and
+    /// after that.
     pub(crate) fn hold(&mut self) -> Surroundings {
-        self.is_holding = true;
+        self.flow = Flow::Holding;
         self.screen.surroundings()
     }
 
@@ -120,7 +186,7 @@ impl Relay {
 
     /// The terminal shows what the inside writes again.
     pub(crate) fn release(&mut self, output: BorrowedFd<'_>) {
-        if std::mem::take(&mut self.is_holding) {
+        if std::mem::replace(&mut self.flow, Flow::Through) != Flow::Through {
             self.show_held(output);
         }
     }
@@ -132,12 +198,16 @@ impl Relay {
             if self.held.is_empty() || !self.outward.has_room() {
                 break;
             }
-            let (held, screen) = (&mut self.held, &mut self.screen);
-            self.outward.fill_with(|into| take_from(held, into), |shown| screen.watch(shown));
+            self.show_some_held(usize::MAX);
         }
         if self.held.is_empty() && !self.pty_open {
             self.outward.conclude();
         }
+    }
+
+    fn show_some_held(&mut self, most: usize) {
+        let (held, screen) = (&mut self.held, &mut self.screen);
+        self.outward.fill_with(|into| take_from(held, into, most), |shown| screen.watch(shown));
     }
 
     /// Takes keys that were read by somebody else; what finds no room is lost, as it is in a terminal.
@@ -179,7 +249,12 @@ impl Relay {
         if let Some(input) = ends.input.filter(|_| self.input_open && self.inward.has_room()) {
             add(End::Input, input, PollFlags::IN);
         }
-        if self.owes_output() && !self.is_holding {
+        let is_owed = match self.flow {
+            Flow::Through => self.owes_output(),
+            Flow::Settling { .. } => !self.outward.is_empty(),
+            Flow::Holding => false,
+        };
+        if is_owed {
             add(End::Output, ends.output, PollFlags::OUT);
         }
         if self.pty_open {
@@ -216,7 +291,10 @@ impl Relay {
                 }
                 self.inward.drain_to(|keys| rustix::io::write(ends.pty, keys));
             }
-            End::Output => self.show_held(ends.output),
+            End::Output if self.flow == Flow::Through => self.show_held(ends.output),
+            End::Output => {
+                self.outward.drain_to(|shown| rustix::io::write(ends.output, shown));
+            }
             End::Pty => {
                 if ready.contains(PollFlags::OUT) {
                     self.inward.drain_to(|keys| rustix::io::write(ends.pty, keys));
@@ -237,7 +315,7 @@ impl Relay {
 
     /// Whether what comes from inside must wait behind something.
     fn keeps_back(&self) -> bool {
-        self.is_holding || !self.held.is_empty()
+        self.flow != Flow::Through || !self.held.is_empty()
     }
 
     fn has_room(&self) -> bool {
@@ -270,8 +348,8 @@ impl Relay {
     }
 }
 
-fn take_from(held: &mut VecDeque<u8>, into: &mut [u8]) -> Filled {
-    let count = held.len().min(into.len());
+fn take_from(held: &mut VecDeque<u8>, into: &mut [u8], most: usize) -> Filled {
+    let count = held.len().min(into.len()).min(most);
     for (to, byte) in into.iter_mut().zip(held.drain(..count)) {
         *to = byte;
     }

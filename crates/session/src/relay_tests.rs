@@ -1,8 +1,10 @@
-use super::{CAPACITY, End, Ends, Relay, Typed};
+use super::{BYTES_TO_FINISH, CAPACITY, End, Ends, HELD, Relay, Settled, TIME_TO_FINISH, Typed};
+use crate::screen::WHOLE_SEQUENCES;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use std::time::Instant;
 
 const SIZE: (u16, u16) = (24, 80);
 
@@ -227,4 +229,155 @@ fn what_is_written_behind_a_question_is_shown_after_it() {
         shown.extend_from_slice(&chunk[..count]);
     }
     assert!(shown == [&written[..], b"later"].concat(), "{} bytes", shown.len());
+}
+
+const QUESTION: &[u8] = b"\x1b[H\x1b[2J\x1b[48;2;9;9;9mquestion\x1b[8;1Hkeys";
+
+fn terminal() -> vt100::Parser {
+    let size = |number| std::num::NonZeroU16::new(number).unwrap();
+    vt100::Parser::new(size(SIZE.0), size(SIZE.1), 0)
+}
+
+/// A terminal that takes everything, and a relay that writes to it.
+struct Bench {
+    relay: Relay,
+    inside: OwnedFd,
+    pty: OwnedFd,
+    screen: OwnedFd,
+    output: OwnedFd,
+    terminal: vt100::Parser,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let (screen, output) = pair();
+        let (inside, pty) = pair();
+        let relay = Relay::new(Typed::Keys, None, SIZE);
+        Self { relay, inside, pty, screen, output, terminal: terminal() }
+    }
+
+    fn write(&mut self, written: &[u8]) {
+        assert_eq!(rustix::io::write(&self.inside, written), Ok(written.len()));
+        let ends = Ends { input: None, output: self.output.as_fd(), pty: self.pty.as_fd() };
+        while turn(&mut self.relay, &ends) > 0 {}
+        self.read();
+    }
+
+    fn settle(&mut self, now: Instant) -> Settled {
+        let settled = self.relay.settle(self.output.as_fd(), now);
+        self.read();
+        settled
+    }
+
+    fn read(&mut self) {
+        let mut chunk = vec![0; CAPACITY];
+        while let Ok(count @ 1..) = rustix::io::read(&self.screen, &mut chunk) {
+            self.terminal.process(&chunk[..count]);
+        }
+    }
+
+    fn ask(&mut self) {
+        let around = self.relay.hold();
+        for written in [&around.before[..], QUESTION, &around.after] {
+            self.terminal.process(written);
+        }
+        self.relay.release(self.output.as_fd());
+        self.read();
+    }
+}
+
+/// Wherever a question comes in the middle of a sequence or character, what the terminal shows is what it would have shown.
+///
+/// Proves: GATE-11 screen-restored, GATE-11 between-sequences
+#[test]
+fn a_question_waits_for_the_end_of_a_sequence() {
+    for whole in WHOLE_SEQUENCES {
+        for screen in ["", "\x1b[?1049h\x1b[H"] {
+            let text = format!("{screen}before {whole}after");
+            let mut without = terminal();
+            without.process(text.as_bytes());
+            for cut in 1..whole.len() {
+                let mut bench = Bench::new();
+                let (first, then) = text.as_bytes().split_at(screen.len() + 7 + cut);
+                let now = Instant::now();
+                bench.write(first);
+                assert_eq!(bench.settle(now), Settled::NotYet, "{whole:?} at {cut}");
+                assert!(bench.relay.patience().is_some());
+                bench.write(then);
+                assert_eq!(bench.settle(now), Settled::Yes, "{whole:?} at {cut}");
+                assert!(!bench.relay.held.is_empty(), "what follows waits");
+                bench.ask();
+                let shown = bench.terminal.screen().state_formatted();
+                assert_eq!(shown, without.screen().state_formatted(), "{whole:?} at {cut}");
+            }
+        }
+    }
+}
+
+/// Proves: GATE-11 cannot-hide, GATE-11 screen-restored, GATE-11 between-sequences
+#[test]
+fn a_sequence_that_does_not_end_delays_a_question_for_a_bounded_time() {
+    for whole in WHOLE_SEQUENCES.iter().filter(|whole| whole.starts_with('\x1b')) {
+        let mut without = terminal();
+        without.process(format!("before {whole}after").as_bytes());
+        for cut in 1..whole.len() {
+            let mut bench = Bench::new();
+            let now = Instant::now();
+            bench.write(format!("before {}", &whole[..cut]).as_bytes());
+            assert_eq!(bench.settle(now), Settled::NotYet);
+            assert_eq!(bench.settle(now + TIME_TO_FINISH), Settled::Yes);
+            bench.ask();
+            bench.write(format!("{}after", &whole[cut..]).as_bytes());
+            let shown = bench.terminal.screen().state_formatted();
+            assert_eq!(shown, without.screen().state_formatted(), "{whole:?} at {cut}");
+        }
+    }
+    // Nor does one that goes on and on.
+    let mut bench = Bench::new();
+    let now = Instant::now();
+    bench.write(b"\x1b]52;c;");
+    let mut written = 0;
+    while bench.settle(now) == Settled::NotYet {
+        bench.write(&[b'A'; 4096]);
+        written += 4096;
+        assert!(written <= BYTES_TO_FINISH, "{written}");
+    }
+    bench.ask();
+    bench.write(b"AAAA\x07text");
+    assert_eq!(bench.terminal.screen().contents().trim(), "text");
+}
+
+/// A terminal that is slow, and a program that never stops writing.
+///
+/// Proves: GATE-11 panel, GATE-11 between-sequences
+#[test]
+fn a_flood_delays_a_question_only_by_what_the_terminal_was_given() {
+    let (screen, output) = pair();
+    let (inside, pty) = pair();
+    let mut relay = Relay::new(Typed::Keys, None, SIZE);
+    let ends = Ends { input: None, output: output.as_fd(), pty: pty.as_fd() };
+    let flood = || while rustix::io::write(&inside, &[b'y'; 4096]).is_ok() {};
+    flood();
+    while turn(&mut relay, &ends) > 0 {
+        flood();
+    }
+    assert!(relay.owes_output(), "the terminal takes nothing more");
+    let mut chunk = [0; 512];
+    let mut owed = relay.outward.owed();
+    while relay.settle(output.as_fd(), Instant::now()) == Settled::NotYet {
+        rustix::io::read(&screen, &mut chunk).unwrap();
+        flood();
+        turn(&mut relay, &ends);
+        assert!(relay.outward.owed() <= owed, "nothing is added to what waits");
+        owed = relay.outward.owed();
+    }
+    assert_eq!(relay.outward.owed(), 0);
+    while rustix::io::read(&screen, &mut chunk).is_ok() {}
+    relay.hold();
+    flood();
+    while turn(&mut relay, &ends) > 0 {
+        flood();
+    }
+    assert!(rustix::io::read(&screen, &mut chunk).is_err(), "nothing passes a question");
+    assert!((HELD..HELD + CAPACITY).contains(&relay.held.len()), "the inside waits");
 }

@@ -4,7 +4,7 @@
 //! that can not be written ends what was started.
 
 use crate::answers::{self, Answers};
-use crate::asking::{self, AskIn, AskOptions, Asking};
+use crate::asking::{self, AskIn, Asking};
 use crate::caller::Caller;
 use crate::conclusion::{self, Conclusion};
 use crate::config::{self, PolicyRequest, Supposing};
@@ -58,7 +58,7 @@ pub struct RunRequest {
     pub command: Vec<OsString>,
     pub policy: PolicyRequest,
     /// Where and how a person is asked.
-    pub asking: AskOptions,
+    pub ask_in: AskIn,
 }
 
 /// What became of it.
@@ -328,7 +328,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     release_streams();
     let incidents = Incidents::new(plan.seccomp.as_ref(), Excess::of(plan));
     let stores = Stores::new(caller);
-    if request.asking.ask_in == AskIn::Approve && plan.gate.is_some() {
+    if request.ask_in == AskIn::Approve && plan.gate.is_some() {
         tell("questions of this run are answered with `sandbox approve` in another terminal");
     }
     let asking = Asking::new(asking::Setting {
@@ -338,7 +338,10 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
         project,
         most_questions: plan.gate.as_ref().map_or(MOST_QUESTIONS, |gate| gate.most_questions),
         on_ask: plan.on_ask,
-        options: request.asking,
+        ask_in: request.ask_in,
+        key: plan.ask_key.into(),
+        backdrop: asking::Backdrop::of(&plan.hardening),
+        arming: asking::Arming::of(&plan.hardening),
     });
     let gate = Gate::of(plan, rules, caller.facts.home.clone(), stores.clone());
     let way_out = WayOut::of(plan, egress, stores.clone());

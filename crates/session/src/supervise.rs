@@ -527,11 +527,12 @@ impl<'p> Watch<'p> {
             .map(|_| TERMINAL_CHECK);
         let until_gate = self.gate.as_ref().and_then(Gate::patience);
         let until_answer = self.asking.patience();
+        let until_settled = self.relay.patience();
         let until_limits = self.limits.patience();
         let until_sums =
             self.incidents.next_due().map(|due| due.saturating_duration_since(Instant::now()));
         let until_herald = self.herald.as_ref().and_then(Herald::patience);
-        let asked = [until_gate, until_answer, until_sums];
+        let asked = [until_gate, until_answer, until_settled, until_sums];
         let all = [until_deadline, until_look, until_limits, until_herald].into_iter().chain(asked);
         all.flatten().min()
     }

@@ -6,7 +6,7 @@ use crate::output;
 use crate::request::policy_request;
 use clap::Args;
 use palisade_session::run::{RunRequest, new_session_id, plan};
-use palisade_session::{AskOptions, Caller};
+use palisade_session::{AskIn, Caller};
 use std::process::ExitCode;
 
 #[derive(Args, Debug)]
@@ -33,7 +33,7 @@ impl Plan {
         let agent = agent::apply(&self.policy, &mut command, &caller.facts.env, Purpose::Look)?;
         let typed = agent.as_ref().map_or(&self.policy, |agent| &agent.policy);
         let policy = policy_request(&caller, typed)?;
-        let request = RunRequest { command, policy, asking: AskOptions::default() };
+        let request = RunRequest { command, policy, ask_in: AskIn::default() };
         caller.facts.canary = Some(caller.places.canary());
         let planned = plan(&caller, &request, &new_session_id())?;
         if let Some(agent) = &agent {

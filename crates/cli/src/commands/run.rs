@@ -14,7 +14,7 @@ use clap::Args;
 use palisade_record::metrics::MetricsFile;
 use palisade_record::{Outcome, ReportFile, RunReport};
 use palisade_session::run::{RunRequest, run};
-use palisade_session::{AskIn, AskOptions, Caller};
+use palisade_session::{AskIn, Caller};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -72,7 +72,7 @@ pub(crate) fn perform(
     }
     let report_file = told.report.as_deref().map(prepare).transpose()?;
     let metrics_file = told.metrics_file.as_deref().map(MetricsFile::prepare).transpose()?;
-    let request = RunRequest { command, policy, asking: ask_options(&told)? };
+    let request = RunRequest { command, policy, ask_in: ask_in(&told)? };
     let mut tell = |note: &str| {
         if !told.quiet {
             output::note(note);
@@ -112,14 +112,14 @@ pub(crate) fn perform(
     Ok(Done { request, report: finished.report, exit_code: ExitCode::from(exit_code) })
 }
 
-fn ask_options(told: &ReportArgs) -> anyhow::Result<AskOptions> {
+fn ask_in(told: &ReportArgs) -> anyhow::Result<AskIn> {
     let ask_in = told.ask_in.map(AskIn::from).unwrap_or_default();
     if ask_in == AskIn::Tmux && std::env::var_os("TMUX").is_none_or(|tmux| tmux.is_empty()) {
         bail!(
             "--ask-in tmux: this is no window of tmux ($TMUX is not set); start it in one, or use --ask-in approve"
         );
     }
-    Ok(AskOptions { ask_in, key: told.ask_key.unwrap_or_default() })
+    Ok(ask_in)
 }
 
 fn outlasted_its_grace(report: &RunReport) -> bool {

@@ -7,20 +7,23 @@ mod chord;
 mod desk;
 mod panel;
 mod prompt;
+mod replies;
 mod tmux;
 
-pub use chord::Chord;
-pub(crate) use panel::INTERRUPT;
+pub(crate) use chord::Chord;
+pub(crate) use panel::{Arming, INTERRUPT};
 
 use crate::relay::Relay;
 use crate::terminal::HostTerminal;
 use desk::{Desk, approver_is_there};
 use palisade_ask::server::{Introduction, Received, Wish};
 use palisade_ask::{Answer, Decided, Lifetime, Now, QuestionId, Queue, Source, Store};
+use palisade_plan::model::Hardening;
 use palisade_policy::model::OnAsk;
 use palisade_record::UnaskedQuestions;
 use panel::{Panel, Place, Pressed};
 use prompt::Page;
+pub(crate) use replies::Read;
 use rustix::event::{PollFd, PollFlags};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -60,19 +63,13 @@ pub enum AskIn {
     None,
 }
 
-/// How a person is asked.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AskOptions {
-    pub ask_in: AskIn,
-    /// Puts a question in the terminal aside, and brings it back.
-    pub key: Chord,
-}
-
 /// What the terminal can be used for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// A panel can be shown and keys be read.
     Panel,
+    /// The same, as soon as the terminal is between two sequences of what the command writes.
+    Settling,
     /// The same, but not in this moment.
     Later,
     /// Somebody else draws on it.
@@ -103,7 +100,27 @@ pub(crate) struct Setting {
     pub(crate) most_questions: usize,
     /// What happens to a question that nobody is there to answer.
     pub(crate) on_ask: OnAsk,
-    pub(crate) options: AskOptions,
+    pub(crate) ask_in: AskIn,
+    /// Puts a question in the terminal aside, and brings it back.
+    pub(crate) key: Chord,
+    pub(crate) backdrop: Backdrop,
+    pub(crate) arming: Arming,
+}
+
+/// What a question is drawn on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Backdrop {
+    /// A terminal in a known state.
+    #[default]
+    Known,
+    /// Only without the layer `known-terminal`: whatever the command has made of it, in the terminal's own colours.
+    AsItIs,
+}
+
+impl Backdrop {
+    pub(crate) fn of(hardening: &Hardening) -> Self {
+        if hardening.known_terminal { Self::Known } else { Self::AsItIs }
+    }
 }
 
 /// A client wants the session's answers kept.
@@ -120,7 +137,7 @@ pub(crate) struct Asking {
     desk: Option<Desk>,
     panel: Option<Panel>,
     /// What is drawn behind the panel.
-    backdrop: Vec<u8>,
+    behind: Vec<u8>,
     /// Questions that nobody was told of.
     untold: VecDeque<QuestionId>,
     /// Answers that nobody has carried out.
@@ -145,7 +162,7 @@ impl Asking {
             setting,
             desk: None,
             panel: None,
-            backdrop: Vec::new(),
+            behind: Vec::new(),
             untold: VecDeque::new(),
             decided: VecDeque::new(),
             saves: Vec::new(),
@@ -164,7 +181,7 @@ impl Asking {
 
     /// Whether somebody could answer; looked for only where that makes a difference.
     pub(crate) fn people(&self, terminal: Option<&HostTerminal>, on_ask: OnAsk) -> People {
-        match self.setting.options.ask_in {
+        match self.setting.ask_in {
             AskIn::Terminal => {}
             // Whoever said so comes when the question is there.
             AskIn::Approve | AskIn::Tmux => return People::Present,
@@ -178,7 +195,7 @@ impl Asking {
 
     /// Whether the run's own terminal is left alone.
     pub(crate) fn is_elsewhere(&self) -> bool {
-        self.setting.options.ask_in != AskIn::Terminal
+        self.setting.ask_in != AskIn::Terminal
     }
 
     pub(crate) fn interests<'fd>(&'fd self, set: &mut Vec<PollFd<'fd>>) {
@@ -271,8 +288,22 @@ impl Asking {
         self.panel.is_some()
     }
 
+    /// Whether a question is to be shown in the terminal, and not put aside.
+    pub(crate) fn wants_panel(&self) -> bool {
+        let is_aside = self.panel.as_ref().is_some_and(|panel| panel.place() == Place::PutAside);
+        !self.queue.is_empty() && !is_aside
+    }
+
     pub(crate) fn has_questions(&self) -> bool {
         !self.queue.is_empty()
+    }
+
+    /// What the terminal itself said among what was read from it, while a question is shown: that is the command's. The rest is keys.
+    pub(crate) fn tell_apart(&self, read: &[u8]) -> Read {
+        match self.panel.as_ref().map(Panel::place) {
+            Some(Place::Shown) => replies::tell_apart(read),
+            Some(Place::PutAside) | None => Read { keys: read.to_vec(), replies: Vec::new() },
+        }
     }
 
     /// Takes keys, and says whose they are.
@@ -308,7 +339,7 @@ impl Asking {
         if let Some(panel) = self.panel.as_mut().filter(|_| terminal.is_covered()) {
             let around = relay.surroundings();
             terminal.cover_again(around.after);
-            self.backdrop = around.again;
+            self.behind = around.again;
             panel.moved();
         }
     }
@@ -341,13 +372,19 @@ impl Asking {
         if waiting == 0 {
             self.untold.clear();
             if let Some(terminal) = terminal {
-                self.put_away(terminal);
+                self.put_away(terminal, relay);
             }
             return;
         }
-        if self.setting.options.ask_in == AskIn::Tmux {
+        if self.setting.ask_in == AskIn::Tmux {
             let is_new = !std::mem::take(&mut self.untold).is_empty();
-            let opened = self.window.look(&self.setting.runtime, is_new);
+            let Setting { runtime, session, .. } = &self.setting;
+            let is_seen = self.desk.as_ref().is_some_and(Desk::has_clients);
+            let wanted = match is_new && !is_seen && !approver_is_there(runtime) {
+                true => tmux::Wanted::Yes,
+                false => tmux::Wanted::No,
+            };
+            let opened = self.window.look(tmux::Shown { runtime, session }, wanted);
             if let Err(error) = opened {
                 let note = format!("tmux: {error}; answer with `sandbox approve`");
                 if !self.notes.contains(&note) {
@@ -357,8 +394,8 @@ impl Asking {
         }
         match (stage, terminal) {
             (Stage::Panel, Some(terminal)) => self.show_panel(terminal, relay, waiting - 1),
-            (Stage::Panel | Stage::Later, _) => {}
-            (Stage::Taken, Some(terminal)) => self.put_in_title(terminal),
+            (Stage::Panel | Stage::Settling | Stage::Later, _) => {}
+            (Stage::Taken, Some(terminal)) => self.put_in_title(terminal, relay),
             (Stage::Taken | Stage::Apart, _) => {
                 let untold = std::mem::take(&mut self.untold);
                 let queue = &self.queue;
@@ -369,41 +406,44 @@ impl Asking {
     }
 
     /// Nothing of ours is to be seen in the terminal.
-    fn put_away(&mut self, terminal: &mut HostTerminal) {
+    fn put_away(&mut self, terminal: &mut HostTerminal, relay: &Relay) {
         terminal.uncover();
-        if !terminal.is_covered() && std::mem::take(&mut self.is_in_title) {
+        if self.is_in_title && may_write(terminal, relay) {
+            self.is_in_title = false;
             terminal.write(prompt::TITLE_BACK.as_bytes());
         }
     }
 
-    fn put_in_title(&mut self, terminal: &mut HostTerminal) {
-        if !terminal.is_covered() && !std::mem::replace(&mut self.is_in_title, true) {
+    fn put_in_title(&mut self, terminal: &mut HostTerminal, relay: &Relay) {
+        if !self.is_in_title && may_write(terminal, relay) {
+            self.is_in_title = true;
             terminal.write(prompt::TITLE.as_bytes());
         }
     }
 
     fn show_panel(&mut self, terminal: &mut HostTerminal, relay: &mut Relay, others: usize) {
-        let chord = self.setting.options.key;
+        let Setting { key, arming, backdrop, .. } = self.setting;
         let next = self.queue.open().next().map(|question| question.id);
         let Some(id) = self.panel.as_ref().map(|panel| panel.question).or(next) else { return };
         let Some(question) = self.queue.get(id) else { return };
-        let panel = self.panel.get_or_insert_with(|| Panel::new(id, chord));
+        let panel = self.panel.get_or_insert_with(|| Panel::new(id, key, arming));
         if panel.place() == Place::PutAside {
             terminal.uncover();
-            return self.put_in_title(terminal);
+            return self.put_in_title(terminal, relay);
         }
         let picture = || {
-            let page = Page::of_terminal(terminal.size_for_pty());
+            let page = Page::of_terminal(terminal.size_for_pty(), backdrop);
             prompt::picture(panel, question, others, page)
         };
         if !terminal.is_covered() {
             let around = relay.hold();
-            let first = [&around.before[..], picture().as_bytes()].concat();
-            self.backdrop = around.again;
+            let before = if backdrop == Backdrop::Known { &around.before[..] } else { b"" };
+            let first = [before, picture().as_bytes()].concat();
+            self.behind = around.again;
             terminal.cover(&first, around.after);
             panel.is_drawn();
         } else if panel.is_stale() && terminal.is_up_to_date() {
-            let again = [&self.backdrop[..], picture().as_bytes()].concat();
+            let again = [&self.behind[..], picture().as_bytes()].concat();
             terminal.draw(&again);
             panel.is_drawn();
         }
@@ -463,6 +503,11 @@ impl Asking {
             Wish::Save(store) => self.saves.push(SaveWish { store, received }),
         }
     }
+}
+
+/// Whether words of ours between those of the command would disturb neither.
+fn may_write(terminal: &HostTerminal, relay: &Relay) -> bool {
+    !terminal.is_covered() && relay.is_between_sequences()
 }
 
 /// Who answered, in the word of a record.

@@ -7,6 +7,7 @@
 use super::chord::Chord;
 use super::prompt::{Choice, choices};
 use palisade_ask::{Answer, Question, QuestionId};
+use palisade_plan::model::Hardening;
 use std::time::{Duration, Instant};
 
 /// A key is an answer if nothing was typed for so long before it, and the question was there meanwhile.
@@ -59,6 +60,22 @@ pub(super) enum Pressed {
     PutAside,
 }
 
+/// Which keys may be answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Arming {
+    /// Those that come [`PAUSE`] after the question could be read.
+    #[default]
+    AfterPause,
+    /// Only without the layer `armed-keys`: all.
+    AtOnce,
+}
+
+impl Arming {
+    pub(crate) fn of(hardening: &Hardening) -> Self {
+        if hardening.armed_keys { Self::AfterPause } else { Self::AtOnce }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Panel {
     pub(super) question: QuestionId,
@@ -69,6 +86,7 @@ pub(super) struct Panel {
     shows_help: bool,
     is_pasting: bool,
     chord: Chord,
+    arming: Arming,
     /// When the question was there or a key was pressed, whichever was later. None while the terminal has not
     /// taken all of it: nobody can have read it.
     quiet_since: Option<Instant>,
@@ -77,7 +95,7 @@ pub(super) struct Panel {
 }
 
 impl Panel {
-    pub(super) fn new(question: QuestionId, chord: Chord) -> Self {
+    pub(super) fn new(question: QuestionId, chord: Chord, arming: Arming) -> Self {
         Self {
             question,
             place: Place::Shown,
@@ -87,6 +105,7 @@ impl Panel {
             shows_help: false,
             is_pasting: false,
             chord,
+            arming,
             quiet_since: None,
             is_stale: true,
         }
@@ -153,12 +172,14 @@ impl Panel {
             return Pressed::PutAside;
         }
         self.is_stale = true;
-        let Some(since) = self.quiet_since.replace(now) else {
-            self.quiet_since = None;
+        let takes_all = self.arming == Arming::AtOnce;
+        let shown = self.quiet_since.or(takes_all.then_some(now));
+        let Some(since) = shown else {
             self.note = Note::TooFast;
             return Pressed::Nothing;
         };
-        let quiet = now.saturating_duration_since(since);
+        self.quiet_since = Some(now);
+        let quiet = if takes_all { PAUSE } else { now.saturating_duration_since(since) };
         if self.is_pasting || contains(keys, PASTE_BEGINS) {
             self.is_pasting = !contains(keys, PASTE_ENDS);
             self.note = Note::Pasted;

@@ -7,7 +7,11 @@ const NO: Answer = Answer::Deny { lifetime: Lifetime::Session };
 
 /// A question that the terminal has taken at this time.
 fn shown_at(question: &Question, now: Instant) -> Panel {
-    let mut panel = Panel::new(question.id, Chord::default());
+    let mut panel = Panel::new(
+        question.id,
+        Chord::from(palisade_policy::model::AskKey::default()),
+        Arming::default(),
+    );
     panel.is_drawn();
     panel.is_there(now);
     panel
@@ -63,7 +67,11 @@ fn a_key_is_no_answer_to_what_the_terminal_has_not_taken() {
     let question = question("/opt/sdk/a.h");
     let start = Instant::now();
     let at = |seconds| start + Duration::from_secs(seconds);
-    let mut panel = Panel::new(question.id, Chord::default());
+    let mut panel = Panel::new(
+        question.id,
+        Chord::from(palisade_policy::model::AskKey::default()),
+        Arming::default(),
+    );
     assert_eq!(panel.press(b"y", &question, at(5)), Pressed::Nothing, "not there");
     assert_eq!(panel.note(), Note::TooFast);
     assert_eq!(panel.press(&[0x03], &question, at(5)), Pressed::Interrupt);

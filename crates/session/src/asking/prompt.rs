@@ -2,6 +2,7 @@
 //!
 //! Every text that came from inside is escaped. Colours are given in full, so that no palette changes them.
 
+use super::Backdrop;
 use super::panel::{Note, Panel, State};
 use palisade_ask::{Access, Act, Answer, Lifetime, Question, Scope, Store, Subject};
 use palisade_record::escape;
@@ -59,12 +60,15 @@ pub(super) struct Page {
 
 impl Page {
     /// A terminal that does not know its size says 0.
-    pub(super) fn of_terminal(size: Winsize) -> Self {
+    pub(super) fn of_terminal(size: Winsize, backdrop: Backdrop) -> Self {
         let or = |number: u16, classic| if number == 0 { classic } else { usize::from(number) };
         Self {
             columns: or(size.ws_col, 80),
             rows: or(size.ws_row, 24),
-            colour: Colour::of_environment(),
+            colour: match backdrop {
+                Backdrop::Known => Colour::of_environment(),
+                Backdrop::AsItIs => Colour::No,
+            },
         }
     }
 }
@@ -333,10 +337,10 @@ fn full(panel: &Panel, question: &Question, others: usize, page: Page, styles: S
 
 /// What can be answered, what was typed, and what became of it.
 fn answers(rows: &mut Rows, panel: &Panel, question: &Question, styles: Styles) {
-    let chord = panel.chord();
+    let chord = panel.chord().name();
     rows.begin(styles.faint, " ");
     let others =
-        [("?", " explain "), (chord.name(), " look at the program "), ("Ctrl-C", " interrupt it")];
+        [("?", " explain "), (&chord, " look at the program "), ("Ctrl-C", " interrupt it")];
     for (key, word) in others {
         rows.add_group((styles.strong, &format!(" {key}")), (styles.faint, word));
     }

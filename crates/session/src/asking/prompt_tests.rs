@@ -46,7 +46,11 @@ fn page(colour: Colour) -> Page {
 }
 
 fn panel(question: &Question) -> Panel {
-    Panel::new(question.id, Chord::default())
+    Panel::new(
+        question.id,
+        Chord::from(palisade_policy::model::AskKey::default()),
+        super::super::Arming::default(),
+    )
 }
 
 /// What a person reads: rows without the sequences around them.

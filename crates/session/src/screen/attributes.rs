@@ -25,7 +25,7 @@ enum Aspect {
 /// A colour or style is never longer than this.
 const LONGEST: usize = 40;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Attributes {
     set: BTreeMap<Aspect, Vec<u8>>,
 }
@@ -94,6 +94,11 @@ impl Attributes {
 
     fn drop(&mut self, aspects: &[Aspect]) {
         self.set.retain(|aspect, _| !aspects.contains(aspect));
+    }
+
+    /// The colour that is behind text, and left where text is erased.
+    pub(super) fn background(&self) -> Option<&[u8]> {
+        self.set.get(&Aspect::Background).map(Vec::as_slice)
     }
 
     /// Sets it all again, whatever is in force.

@@ -4,9 +4,12 @@
 //! It only listens; what it is shown goes to the terminal unchanged. It costs next to nothing as long as nobody is asked.
 
 mod attributes;
+mod drawing;
+mod looks;
 mod model;
 mod modes;
 mod palette;
+mod pen;
 mod scan;
 
 pub(crate) use model::Size;
@@ -19,6 +22,8 @@ use scan::Scanner;
 const LEAVE: &[u8] = b"\x1b[?1049l";
 /// Keeps the cursor and enters the alternate screen.
 const ENTER: &[u8] = b"\x1b[?1049h";
+/// Ends what was begun, then plain text and no link.
+const RESET: &[u8] = b"\x18\x1b\\\x1b[0m\x1b]8;;\x1b\\";
 const CLEAR: &[u8] = b"\x1b[H\x1b[2J";
 
 #[derive(Debug)]
@@ -52,6 +57,16 @@ impl Screen {
         self.model.take(written, modes.is_alternate(), self.size);
     }
 
+    /// Whether what was written ended between sequences and characters, where a question disturbs nothing.
+    pub(crate) fn is_between_sequences(&self) -> bool {
+        self.scanner.unfinished().is_empty()
+    }
+
+    /// How much of what is written next ends the sequence or character that was begun; all of it, if that does not end it.
+    pub(crate) fn length_to_finish(&self, next: &[u8]) -> usize {
+        self.scanner.length_to_finish(next)
+    }
+
     /// The terminal has another size from now on.
     pub(crate) fn resize(&mut self, size: Size) {
         if size != self.size {
@@ -70,34 +85,22 @@ impl Screen {
             around.before.extend_from_slice(ENTER);
         }
         modes.reset_for_question(&mut around.before);
-        let screen = self.model.screen(self.size);
-        around.again.extend_from_slice(b"\x18\x1b\\\x1b[0m");
+        let drawn = self.model.drawn(self.size);
+        around.again.extend_from_slice(RESET);
         around.again.extend_from_slice(CLEAR);
-        if let Some(screen) = screen {
-            around.again.extend_from_slice(b"\x1b[?7h");
-            around.again.extend_from_slice(screen.contents_formatted().as_bytes());
-            around.again.extend_from_slice(b"\x1b[0m\x1b[?7l\x1b[?25h");
+        if let Some(drawn) = &drawn {
+            around.again.extend_from_slice(&drawn.contents());
         }
         around.before.extend_from_slice(&around.again);
 
-        around.after.extend_from_slice(b"\x18\x1b\\\x1b[0m");
-        match screen.filter(|_| modes.is_alternate()) {
-            Some(screen) => {
-                around.after.extend_from_slice(b"\x1b[?7h");
-                around.after.extend_from_slice(screen.contents_formatted().as_bytes());
+        around.after.extend_from_slice(RESET);
+        match drawn.filter(|_| modes.is_alternate()) {
+            Some(drawn) => {
+                around.after.extend_from_slice(CLEAR);
+                around.after.extend_from_slice(&drawn.contents());
                 modes.restore_modes(&mut around.after);
-                let (row, column) = screen.cursor_position();
-                match modes.origin() {
-                    Some(first) => {
-                        let row = (row + 2).saturating_sub(first).max(1);
-                        let place = format!("\x1b[{row};{}H", column + 1);
-                        around.after.extend_from_slice(place.as_bytes());
-                    }
-                    None => {
-                        let place = screen.cursor_state_formatted();
-                        around.after.extend_from_slice(place.as_bytes());
-                    }
-                }
+                let first = modes.origin().map_or(0, |first| first - 1);
+                around.after.extend_from_slice(&drawn.cursor(first));
             }
             None if modes.is_alternate() => {
                 around.after.extend_from_slice(CLEAR);
@@ -108,10 +111,16 @@ impl Screen {
                 around.after.extend_from_slice(LEAVE);
             }
         }
-        modes.restore_look(&mut around.after);
+        modes.restore_pen(&mut around.after);
+        // What the question cut off begins anew, and goes on with what is written next. Of a string longer than any terminal needs
+        // the middle is lost; the rest of it is still no text.
+        around.after.extend_from_slice(self.scanner.unfinished());
         around
     }
 }
+
+#[cfg(test)]
+pub(crate) use scan::tests::WHOLE as WHOLE_SEQUENCES;
 
 #[cfg(test)]
 #[path = "screen_tests.rs"]

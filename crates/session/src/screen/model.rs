@@ -4,8 +4,11 @@
 //! when a question comes: for something to show behind it; the terminal itself keeps what was there. A full-screen program's output is
 //! fed as it comes, a batch at a time, since the terminal has no second place to keep that screen in.
 
-use super::modes::Letters;
+use super::drawing;
+use super::looks::{Looks, number_of, sequence_of};
+use super::pen::{Pen, PenChange, is_plain};
 use super::scan::{Scanner, Token, numbers};
+use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 
 /// Output that is remembered before it is fed or forgotten.
@@ -13,6 +16,9 @@ const BATCH: usize = 64 * 1024;
 /// A larger screen is not modelled: memory is bounded.
 const MOST_ROWS: u16 = 300;
 const MOST_COLUMNS: u16 = 1000;
+
+/// Columns from one tab stop to the next, unless the inside has set others.
+const TAB: u16 = 8;
 
 /// Rows and columns.
 pub(crate) type Size = (u16, u16);
@@ -27,7 +33,31 @@ pub(super) struct Model {
 struct Fed {
     parser: vt100::Parser,
     scanner: Scanner,
-    letters: Letters,
+    pen: Pen,
+    looks: Looks,
+    /// `DECAWM` off, `IRM` on: the crate knows neither.
+    never_wraps: bool,
+    inserts: bool,
+}
+
+/// The screen as it is now.
+#[derive(Debug)]
+pub(super) struct Drawn<'m>(&'m Fed);
+
+impl Drawn<'_> {
+    /// All cells, for an empty screen.
+    pub(super) fn contents(&self) -> Vec<u8> {
+        let mut drawn = Vec::new();
+        drawing::contents(self.0.parser.screen(), &self.0.looks, &mut drawn);
+        drawn
+    }
+
+    /// The cursor, in rows that are counted from `first`.
+    pub(super) fn cursor(&self, first: u16) -> Vec<u8> {
+        let mut drawn = Vec::new();
+        drawing::cursor(self.0.parser.screen(), &self.0.looks, first, &mut drawn);
+        drawn
+    }
 }
 
 impl std::fmt::Debug for Fed {
@@ -55,9 +85,9 @@ impl Model {
     }
 
     /// The screen as it is now.
-    pub(super) fn screen(&mut self, size: Size) -> Option<&vt100::Screen> {
+    pub(super) fn drawn(&mut self, size: Size) -> Option<Drawn<'_>> {
         self.feed(size);
-        self.fed.as_ref().map(|fed| fed.parser.screen())
+        self.fed.as_ref().map(Drawn)
     }
 
     /// Everything so far was written for this size; what follows is for another.
@@ -81,8 +111,7 @@ impl Model {
             let mut parser = vt100::Parser::new(rows, columns, 0);
             // Where the cursor was is not known; most often it is on the last row.
             parser.process(format!("\x1b[{rows};1H").as_bytes());
-            self.fed =
-                Some(Fed { parser, scanner: Scanner::default(), letters: Letters::default() });
+            self.fed = Some(Fed::new(parser));
         }
         if let Some(fed) = &mut self.fed {
             fed.feed(&self.waiting);
@@ -92,50 +121,126 @@ impl Model {
 }
 
 impl Fed {
-    /// Rewrites what the crate does not know: letters that stand for lines, one number of the alternate screen.
-    /// Strings are of no use to it.
+    fn new(parser: vt100::Parser) -> Self {
+        Self {
+            parser,
+            scanner: Scanner::default(),
+            pen: Pen::default(),
+            looks: Looks::default(),
+            never_wraps: false,
+            inserts: false,
+        }
+    }
+
     fn feed(&mut self, written: &[u8]) {
-        let Self { parser, scanner, letters } = self;
-        scanner.scan(written, |token| {
-            letters.apply(&token);
-            match token {
-                Token::Text(text) if letters.are_lines() => {
-                    let text = text.utf8_chunks().flat_map(|chunk| chunk.valid().chars());
-                    let lines: String = text.map(line_of).collect();
-                    parser.process(lines.as_bytes());
+        let mut scanner = std::mem::take(&mut self.scanner);
+        scanner.scan(written, |token| self.take(&token));
+        self.scanner = scanner;
+    }
+
+    /// Rewrites what the crate does not know; strings are of no use to it.
+    fn take(&mut self, token: &Token<'_>) {
+        let change = self.pen.apply(token);
+        match *token {
+            Token::Text(text) => self.write(text),
+            Token::Control(byte) => self.parser.process(&[byte]),
+            Token::Escape { intermediate: None, end } => match end {
+                b'D' => self.parser.process(b"\n"),
+                b'E' => self.parser.process(b"\r\n"),
+                end => {
+                    if end == b'c' {
+                        (self.never_wraps, self.inserts) = (false, false);
+                    }
+                    self.parser.process(&[0x1b, end]);
                 }
-                Token::Text(text) => parser.process(text),
-                Token::Control(byte) => parser.process(&[byte]),
-                Token::Escape { intermediate: None, end } => parser.process(&[0x1b, end]),
-                Token::Escape { .. } | Token::Command(_) => {}
-                Token::Sequence { body: [b'?', body @ ..], end: end @ (b'h' | b'l') }
-                    if numbers(body).any(|number| number == 1047) =>
-                {
-                    let clear: &[u8] = if end == b'l' { b"\x1b[2J" } else { b"" };
-                    parser.process(&[clear, b"\x1b[?47", &[end]].concat());
-                }
-                Token::Sequence { body, end } => {
-                    parser.process(&[&b"\x1b["[..], body, &[end]].concat());
+            },
+            Token::Escape { .. } | Token::Command(_) => {}
+            Token::Sequence { body: [b'?', body @ ..], end: end @ (b'h' | b'l') } => {
+                numbers(body).for_each(|number| self.set_private(number, end));
+            }
+            Token::Sequence { body, end } => self.sequence(body, end),
+        }
+        if change == PenChange::Look {
+            let (parser, look) = (&self.parser, self.pen.look());
+            let number = self.looks.number(look, || in_use(parser.screen()));
+            self.parser.process(&sequence_of(number));
+        }
+    }
+
+    fn set_private(&mut self, number: u16, end: u8) {
+        match (number, end) {
+            (7, end) => self.never_wraps = end == b'l',
+            (1047, b'l') => self.parser.process(b"\x1b[2J\x1b[?47l"),
+            (1047, _) => self.parser.process(b"\x1b[?47h"),
+            (1048, b'h') => self.parser.process(b"\x1b7"),
+            (1048, _) => self.parser.process(b"\x1b8"),
+            (number, end) => {
+                self.parser.process(format!("\x1b[?{number}{}", char::from(end)).as_bytes());
+            }
+        }
+    }
+
+    fn sequence(&mut self, body: &[u8], end: u8) {
+        let count = || numbers(body).next().unwrap_or(0).max(1);
+        match (body, end) {
+            // By its pen.
+            (body, b'm') if is_plain(body) => {}
+            (b"", b's') => self.parser.process(b"\x1b7"),
+            (b"", b'u') => self.parser.process(b"\x1b8"),
+            (body, b'h' | b'l') if is_plain(body) => {
+                if numbers(body).any(|number| number == 4) {
+                    self.inserts = end == b'h';
                 }
             }
-        });
+            (b"!", b'p') => {
+                (self.never_wraps, self.inserts) = (false, false);
+                self.parser.process(b"\x1b[?6l\x1b[?25h");
+            }
+            (body, b'a') if is_plain(body) => self.again(body, b'C'),
+            (body, b'e') if is_plain(body) => self.again(body, b'B'),
+            (body, b'I') if is_plain(body) => {
+                (0..count().min(MOST_COLUMNS)).for_each(|_| self.parser.process(b"\t"));
+            }
+            (body, b'Z') if is_plain(body) => {
+                let column = self.parser.screen().cursor_position().1;
+                let stop = column.div_ceil(TAB).saturating_sub(count()) * TAB;
+                self.again(format!("{}", stop + 1).as_bytes(), b'G');
+            }
+            (body, end) => self.again(body, end),
+        }
     }
+
+    fn again(&mut self, body: &[u8], end: u8) {
+        self.parser.process(&[&b"\x1b["[..], body, &[end]].concat());
+    }
+
+    fn write(&mut self, text: &[u8]) {
+        if !self.never_wraps && !self.inserts {
+            return self.parser.process(text);
+        }
+        let columns = self.parser.screen().size().1.get();
+        for letter in text.utf8_chunks().flat_map(|chunk| chunk.valid().chars()) {
+            if self.inserts && !letter.is_control() {
+                self.parser.process(b"\x1b[@");
+            }
+            self.parser.process(letter.encode_utf8(&mut [0; 4]).as_bytes());
+            if self.never_wraps && self.parser.screen().cursor_position().1 >= columns {
+                self.again(format!("{columns}").as_bytes(), b'G');
+            }
+        }
+    }
+}
+
+/// Numbers of looks that are on the screen.
+fn in_use(screen: &vt100::Screen) -> BTreeSet<u32> {
+    let (rows, columns) = screen.size();
+    let cells = (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
+    cells.filter_map(|(row, column)| screen.cell(row, column)).map(number_of).collect()
 }
 
 fn dimensions((rows, columns): Size) -> Option<(NonZeroU16, NonZeroU16)> {
     let within = |number: u16, most: u16| NonZeroU16::new(number).filter(|it| it.get() <= most);
     within(rows, MOST_ROWS).zip(within(columns, MOST_COLUMNS))
-}
-
-/// DEC's special graphics.
-fn line_of(letter: char) -> char {
-    const LINES: [char; 31] = [
-        '◆', '▒', '␉', '␌', '␍', '␊', '°', '±', '␤', '␋', '┘', '┐', '┌', '└', '┼', '⎺', '⎻', '─',
-        '⎼', '⎽', '├', '┤', '┴', '┬', '│', '≤', '≥', 'π', '≠', '£', '·',
-    ];
-    let index =
-        u32::from(letter).checked_sub(u32::from('`')).and_then(|at| usize::try_from(at).ok());
-    index.and_then(|at| LINES.get(at).copied()).unwrap_or(letter)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! What the inside has made of the terminal beside writing on it: modes, margins, letters, colours, the look of text.
+//! What the inside has made of the terminal beside writing on it: modes, margins, colours, and what it writes with.
 //!
 //! A question needs a terminal in a known state, and the inside must find its own again afterwards. What a question sets
 //! does not depend on what was understood here; only what is put back does.
 
-use super::attributes::Attributes;
 use super::palette::Palette;
+use super::pen::{NO_LINK, Pen, is_plain};
 use super::scan::{Token, numbers};
 
 /// A private mode of a terminal (`DECSET`), with its state at first and while a question is shown.
@@ -52,55 +52,6 @@ const SYNCHRONIZED: u16 = 2026;
 /// `DECSET` numbers of the alternate screen.
 const ALTERNATE: [u16; 3] = [47, 1047, 1049];
 
-/// Which letters are in force: `SCS`, and the shifts between them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Letters {
-    sets: [u8; 4],
-    shift: usize,
-}
-
-impl Default for Letters {
-    fn default() -> Self {
-        Self { sets: [b'B'; 4], shift: 0 }
-    }
-}
-
-impl Letters {
-    pub(super) fn apply(&mut self, token: &Token<'_>) {
-        match *token {
-            Token::Control(0x0f) => self.shift = 0,
-            Token::Control(0x0e) => self.shift = 1,
-            Token::Escape { intermediate: None, end: b'n' } => self.shift = 2,
-            Token::Escape { intermediate: None, end: b'o' } => self.shift = 3,
-            Token::Escape { intermediate: None, end: b'c' } => *self = Self::default(),
-            Token::Escape { intermediate: Some(which @ b'('..=b'+'), end } => {
-                self.sets[usize::from(which - b'(')] = end;
-            }
-            _ => {}
-        }
-    }
-
-    /// DEC's special graphics: lines and corners in the place of letters.
-    pub(super) fn are_lines(self) -> bool {
-        self.sets[self.shift] == b'0'
-    }
-
-    fn restore(self, to: &mut Vec<u8>) {
-        for (which, set) in (b'('..=b'+').zip(self.sets) {
-            to.extend_from_slice(&[0x1b, which, set]);
-        }
-        let shift: &[u8] = [&b"\x0f"[..], b"\x0e", b"\x1bn", b"\x1bo"][self.shift];
-        to.extend_from_slice(shift);
-    }
-}
-
-/// What `DECSC` keeps beside the cursor's place.
-#[derive(Clone, Debug, Default)]
-struct Saved {
-    attributes: Attributes,
-    letters: Letters,
-}
-
 #[derive(Clone, Debug)]
 pub(super) struct Modes {
     private: [bool; PRIVATE.len()],
@@ -109,9 +60,7 @@ pub(super) struct Modes {
     /// `DECSTBM` and `DECSLRM`: the numbers as they came.
     margins: Option<(u16, u16)>,
     side_margins: Option<(u16, u16)>,
-    letters: Letters,
-    attributes: Attributes,
-    saved: Saved,
+    pen: Pen,
     palette: Palette,
     /// xterm's `modifyOtherKeys`.
     other_keys: u16,
@@ -127,9 +76,7 @@ impl Default for Modes {
             inserts: false,
             margins: None,
             side_margins: None,
-            letters: Letters::default(),
-            attributes: Attributes::default(),
-            saved: Saved::default(),
+            pen: Pen::default(),
             palette: Palette::default(),
             other_keys: 0,
             ends_with_c2: false,
@@ -152,7 +99,7 @@ impl Modes {
     }
 
     pub(super) fn apply(&mut self, token: &Token<'_>) {
-        self.letters.apply(token);
+        self.pen.apply(token);
         match *token {
             // `OSC` as one character, which some terminals know.
             Token::Text(text) => {
@@ -174,23 +121,12 @@ impl Modes {
         match end {
             b'=' => self.set(KEYPAD, true),
             b'>' => self.set(KEYPAD, false),
-            b'7' => self.save(),
-            b'8' => self.restore_saved(),
             // The colours stay: not every terminal resets them.
             b'c' => {
                 *self = Self { palette: std::mem::take(&mut self.palette), ..Self::default() };
             }
             _ => {}
         }
-    }
-
-    fn save(&mut self) {
-        self.saved = Saved { attributes: self.attributes.clone(), letters: self.letters };
-    }
-
-    fn restore_saved(&mut self) {
-        self.attributes = self.saved.attributes.clone();
-        self.letters = self.saved.letters;
     }
 
     fn sequence(&mut self, body: &[u8], end: u8) {
@@ -212,14 +148,11 @@ impl Modes {
                     (self.is_alternate, std::mem::take(&mut self.palette));
                 *self = Self { is_alternate, palette, ..Self::default() };
             }
-            (body, _) if body.iter().any(|byte| !matches!(byte, b'0'..=b'9' | b';' | b':')) => {}
-            (body, b'm') => self.attributes.apply(body),
+            (body, _) if !is_plain(body) => {}
             (body, b'h') if numbers(body).any(|number| number == 4) => self.inserts = true,
             (body, b'l') if numbers(body).any(|number| number == 4) => self.inserts = false,
             (body, b'r') => self.margins = Some(two(body)).filter(|margins| *margins != (0, 0)),
             (body, b's') if self.get(69) => self.side_margins = Some(two(body)),
-            (b"", b's') => self.save(),
-            (b"", b'u') => self.restore_saved(),
             _ => {}
         }
     }
@@ -228,11 +161,8 @@ impl Modes {
         if ALTERNATE.contains(&number) {
             self.is_alternate = to;
         }
-        match (number, to) {
-            (1048 | 1049, true) => self.save(),
-            (1048 | 1049, false) => self.restore_saved(),
-            (69, false) => self.side_margins = None,
-            _ => {}
+        if (number, to) == (69, false) {
+            self.side_margins = None;
         }
         for (mode, is_set) in PRIVATE.iter().zip(&mut self.private) {
             if mode.number == number {
@@ -256,6 +186,8 @@ impl Modes {
             set_private(mode.number, mode.in_question, to);
         }
         to.extend_from_slice(b"\x1b(B\x1b)B\x0f\x1b[0m");
+        // No row of a question leads to where the inside wants.
+        to.extend_from_slice(NO_LINK);
         self.palette.reset(to);
         // Keys come as plain bytes: kitty's protocol is put aside, xterm's switched off.
         to.extend_from_slice(b"\x1b[>0u");
@@ -295,10 +227,9 @@ impl Modes {
         }
     }
 
-    /// The look of what is written next. Leaves the cursor.
-    pub(super) fn restore_look(&self, to: &mut Vec<u8>) {
-        self.letters.restore(to);
-        self.attributes.restore(to);
+    /// What the inside writes with. Leaves the cursor.
+    pub(super) fn restore_pen(&self, to: &mut Vec<u8>) {
+        self.pen.restore(to);
     }
 }
 

@@ -10,7 +10,9 @@ const CANCEL: u8 = 0x18;
 const SUBSTITUTE: u8 = 0x1a;
 const ESCAPE: u8 = 0x1b;
 /// Sequences and strings that are looked at are shorter.
-const LONGEST: usize = 1024;
+const LONGEST: usize = 4096;
+/// An unfinished sequence or string is kept up to this length, so that it can be begun again.
+const LONGEST_UNFINISHED: usize = 16 * 1024;
 
 /// One piece of what was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,32 +53,88 @@ pub(super) struct Scanner {
     state: State,
     kept: Vec<u8>,
     is_too_long: bool,
+    /// A sequence, string or character that has begun and not ended, as it was written.
+    unfinished: Vec<u8>,
 }
 
 impl Scanner {
-    pub(super) fn scan(&mut self, mut written: &[u8], mut found: impl FnMut(Token<'_>)) {
-        while let Some(first) = written.first() {
-            let used = match self.state {
-                State::Text => {
-                    let until = memchr::memchr3(ESCAPE, SHIFT_OUT, SHIFT_IN, written);
-                    let text = &written[..until.unwrap_or(written.len())];
-                    if !text.is_empty() {
-                        found(Token::Text(text));
-                    }
-                    match until.map(|at| written[at]) {
-                        Some(ESCAPE) => self.state = State::Escape,
-                        Some(shift) => found(Token::Control(shift)),
-                        None => {}
-                    }
-                    text.len() + usize::from(until.is_some())
+    pub(super) fn scan(&mut self, written: &[u8], mut found: impl FnMut(Token<'_>)) {
+        let mut rest = written;
+        // Where what is unfinished began; before this piece, as long as that is not known.
+        let mut begun = None;
+        while !rest.is_empty() {
+            let used = self.step(rest, &mut found);
+            rest = &rest[used..];
+            if self.state == State::Escape {
+                begun = Some(written.len() - rest.len() - 1);
+            }
+        }
+        self.note_unfinished(written, begun);
+    }
+
+    /// What has begun and not ended, up to [`LONGEST_UNFINISHED`]; empty between sequences and characters.
+    pub(super) fn unfinished(&self) -> &[u8] {
+        &self.unfinished
+    }
+
+    /// How much of `next` ends what is unfinished; all of it, if that does not end it.
+    pub(super) fn length_to_finish(&self, next: &[u8]) -> usize {
+        let mut ahead =
+            Self { state: self.state, unfinished: self.unfinished.clone(), ..Self::default() };
+        let mut bytes = next.chunks(1);
+        let mut length = 0;
+        while !ahead.unfinished.is_empty()
+            && let Some(byte) = bytes.next()
+        {
+            ahead.scan(byte, |_| {});
+            length += 1;
+        }
+        length
+    }
+
+    fn note_unfinished(&mut self, written: &[u8], begun: Option<usize>) {
+        match (self.state, begun) {
+            (State::Text, _) => {
+                // A character may have begun in the piece before.
+                let [before, last] = [&self.unfinished, written].map(last_bytes);
+                let end = [before, last].concat();
+                self.unfinished = end[end.len() - unfinished_character(&end)..].to_vec();
+            }
+            (_, Some(begun)) => {
+                self.unfinished.clear();
+                self.keep_unfinished(&written[begun..]);
+            }
+            (_, None) => self.keep_unfinished(written),
+        }
+    }
+
+    fn keep_unfinished(&mut self, bytes: &[u8]) {
+        let room = LONGEST_UNFINISHED.saturating_sub(self.unfinished.len());
+        self.unfinished.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    /// Takes the next piece of what was written, and says how long it was. An `ESC` ends a piece.
+    fn step(&mut self, written: &[u8], found: &mut impl FnMut(Token<'_>)) -> usize {
+        match (self.state, written) {
+            (_, []) => 0,
+            (State::Text, _) => {
+                let until = memchr::memchr3(ESCAPE, SHIFT_OUT, SHIFT_IN, written);
+                let text = &written[..until.unwrap_or(written.len())];
+                if !text.is_empty() {
+                    found(Token::Text(text));
                 }
-                State::Command | State::Other => self.string(written),
-                _ => {
-                    self.state = self.next(*first, &mut found);
-                    1
+                match until.map(|at| written[at]) {
+                    Some(ESCAPE) => self.state = State::Escape,
+                    Some(shift) => found(Token::Control(shift)),
+                    None => {}
                 }
-            };
-            written = &written[used..];
+                text.len() + usize::from(until.is_some())
+            }
+            (State::Command | State::Other, _) => self.string(written),
+            (_, [first, ..]) => {
+                self.state = self.next(*first, found);
+                1
+            }
         }
     }
 
@@ -165,6 +223,20 @@ impl Scanner {
     }
 }
 
+/// As many as belong to an unfinished character at most.
+fn last_bytes(written: &[u8]) -> &[u8] {
+    &written[written.len().saturating_sub(3)..]
+}
+
+/// How many bytes at the end are the beginning of a character (UTF-8).
+fn unfinished_character(end: &[u8]) -> usize {
+    let begins = |length: &usize| {
+        let last = std::str::from_utf8(&end[end.len() - length..]);
+        last.is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+    };
+    (1..=end.len().min(3)).rev().find(begins).unwrap_or(0)
+}
+
 /// The numbers of a sequence; one that is left out is 0, parts after a colon are ignored.
 pub(super) fn numbers(body: &[u8]) -> impl Iterator<Item = u16> + '_ {
     body.split(|byte| *byte == b';').map(|part| {
@@ -177,4 +249,4 @@ pub(super) fn numbers(body: &[u8]) -> impl Iterator<Item = u16> + '_ {
 
 #[cfg(test)]
 #[path = "scan_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -90,3 +90,68 @@ proptest! {
         prop_assert_eq!(joined(found(&[&written[..cut], &written[cut..]])), whole);
     }
 }
+
+/// Sequences, strings and characters that a program may be in the middle of writing.
+pub(crate) const WHOLE: [&str; 17] = [
+    "\x1b[1;38;2;10;20;30m",
+    "\x1b[?2004h",
+    "\x1b[5;7H",
+    "\x1b(0",
+    "\x1b)0",
+    "\x1b7",
+    "\x1b[2 q",
+    "\x1b]0;a title\x07",
+    "\x1b]8;;https://example.org/\x1b\\",
+    "\x1b]4;1;rgb:12/34/56\x1b\\",
+    "\x1bP1$r0m\x1b\\",
+    "\x1b_Ga=q;AAAA\x1b\\",
+    "\x1b^private\x1b\\",
+    "\x1bXstart\x1b\\",
+    "é",
+    "漢",
+    "🙂",
+];
+
+#[test]
+fn what_is_unfinished_is_known_at_every_byte() {
+    for whole in WHOLE {
+        for before in ["", "text", "\x1b[m", "漢"] {
+            for cut in 1..whole.len() {
+                let (head, tail) = whole.as_bytes().split_at(cut);
+                let bytes = before.bytes().chain(head.iter().copied());
+                let one_by_one: Vec<Vec<u8>> = bytes.map(|byte| vec![byte]).collect();
+                for pieces in [vec![[before.as_bytes(), head].concat()], one_by_one] {
+                    let mut scanner = Scanner::default();
+                    pieces.iter().for_each(|piece| scanner.scan(piece, |_| {}));
+                    assert_eq!(scanner.unfinished(), head, "{whole:?} at {cut}");
+                    let next = [tail, b"and more\x1b[m"].concat();
+                    let length = scanner.length_to_finish(&next);
+                    assert_eq!(length, tail.len(), "{whole:?} at {cut}");
+                    scanner.scan(&next[..length], |_| {});
+                    assert!(scanner.unfinished().is_empty(), "{whole:?} at {cut}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_never_ends_takes_no_more_memory_than_it_may() {
+    let mut scanner = Scanner::default();
+    scanner.scan(b"\x1b]52;c;", |_| {});
+    for _ in 0..100 {
+        scanner.scan(&[b'a'; 1000], |_| {});
+    }
+    assert_eq!(scanner.unfinished().len(), super::LONGEST_UNFINISHED);
+    assert!(scanner.unfinished().starts_with(b"\x1b]52;c;a"));
+    assert_eq!(scanner.length_to_finish(&[b'a'; 50]), 50);
+}
+
+#[test]
+fn bytes_that_are_no_text_are_not_waited_for() {
+    for text in [&b"\xff"[..], b"\x80\x80", b"\xc0", b"\xe2\x82\x41", b"\xe2\x28"] {
+        let mut scanner = Scanner::default();
+        scanner.scan(text, |_| {});
+        assert!(scanner.unfinished().is_empty(), "{:?}", text.escape_ascii());
+    }
+}

@@ -2,14 +2,16 @@
 
 use super::Watch;
 use crate::answers::Answers;
-use crate::asking::{INTERRUPT, Stage, Typed};
+use crate::asking::{INTERRUPT, Read, Stage, Typed};
 use crate::egress::WayOut;
 use crate::error::SessionError;
+use crate::relay::Settled;
 use crate::terminal::read_now;
 use palisade_ask::Subject;
 use rustix::event::{PollFd, PollFlags};
 use rustix::termios::{LocalModes, SpecialCodeIndex};
 use std::os::fd::BorrowedFd;
+use std::time::Instant;
 
 /// How many descriptors of a poll set are whose, in this order; the rest are the desk's.
 #[derive(Clone, Copy, Debug, Default)]
@@ -102,8 +104,14 @@ impl Watch<'_> {
                 if self.asking.has_questions() {
                     terminal.take()?;
                 }
-                let is_free = terminal.is_covered() || !self.relay.owes_output();
-                if terminal.may_read() && is_free { Stage::Panel } else { Stage::Later }
+                match terminal.may_read() {
+                    true if terminal.is_covered() || !self.asking.wants_panel() => Stage::Panel,
+                    true => match self.relay.settle(terminal.output(), Instant::now()) {
+                        Settled::Yes => Stage::Panel,
+                        Settled::NotYet => Stage::Settling,
+                    },
+                    false => Stage::Later,
+                }
             }
             Some(terminal) if !terminal.only_shows() => Stage::Taken,
             Some(_) | None => Stage::Apart,
@@ -112,7 +120,10 @@ impl Watch<'_> {
             self.pass_on_typed();
         }
         self.asking.show(self.terminal.as_mut(), &mut self.relay, stage);
-        if let Some(terminal) = self.terminal.as_ref().filter(|terminal| !terminal.is_covered()) {
+        if let Some(terminal) = self.terminal.as_ref()
+            && stage != Stage::Settling
+            && !terminal.is_covered()
+        {
             self.relay.release(terminal.output());
         }
         Ok(())
@@ -135,12 +146,18 @@ impl Watch<'_> {
         let Some(terminal) = &self.terminal else { return };
         let mut keys = [0; 256];
         let Ok(count) = read_now(terminal.input(), &mut keys) else { return };
-        let keys = &keys[..count];
-        match (self.asking.pressed(keys), self.running.pty()) {
+        let Read { keys, replies } = self.asking.tell_apart(&keys[..count]);
+        if let Some(pty) = self.running.pty().filter(|_| !replies.is_empty()) {
+            self.relay.type_in(&replies, pty);
+        }
+        if keys.is_empty() {
+            return;
+        }
+        match (self.asking.pressed(&keys), self.running.pty()) {
             (Typed::ForThePanel, _) | (_, None) => {}
             (Typed::ForTheCommand(keys), Some(pty)) => self.relay.type_in(&keys, pty),
             (Typed::Interrupt, Some(pty)) if interrupt(pty) => {}
-            (Typed::Interrupt, Some(pty)) => self.relay.type_in(keys, pty),
+            (Typed::Interrupt, Some(pty)) => self.relay.type_in(&keys, pty),
         }
         self.carry_out_answers();
     }

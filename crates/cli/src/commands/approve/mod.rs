@@ -120,6 +120,10 @@ pub(crate) struct Approve {
     #[arg(long, value_name = "DIR")]
     sockets: Option<PathBuf>,
 
+    /// Show the questions of this session only, by its whole name; the list closes when it ends
+    #[arg(long, value_name = "SESSION")]
+    only: Option<String>,
+
     /// Send no desktop notifications
     #[arg(long, conflicts_with_all = ["json", "yes", "no"])]
     no_notify: bool,
@@ -151,7 +155,11 @@ impl From<StoreWord> for Store {
 
 impl Approve {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
-        let mut sessions = Sessions::new(&self.directory_of_sockets()?, NAME);
+        let directory = self.directory_of_sockets()?;
+        let mut sessions = match &self.only {
+            Some(session) => Sessions::only(&directory, NAME, session),
+            None => Sessions::new(&directory, NAME),
+        };
         if let Some((address, answer)) = self.answer()? {
             let secrets = if self.secret { Secrets::Allowed } else { Secrets::Refused };
             return once::answer(&mut sessions, &address, answer, secrets);

@@ -70,7 +70,7 @@ impl<'a> Screen<'a> {
             if let Some(code) = self.ending.wanted()? {
                 return Ok(ExitCode::from(code));
             }
-            if is_terminal_gone {
+            if is_terminal_gone || self.sessions.is_over() {
                 return Ok(ExitCode::SUCCESS);
             }
             while event::poll(Duration::ZERO)? {

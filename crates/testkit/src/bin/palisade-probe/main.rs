@@ -11,6 +11,7 @@ mod loops;
 mod mounts;
 mod network;
 mod notified;
+mod person;
 mod processes;
 mod races;
 mod surroundings;
@@ -22,7 +23,7 @@ use std::process::ExitCode;
 type Probe = (&'static str, &'static str, fn(&[String]) -> Result<String, Failure>);
 
 /// Every group's table of subcommands.
-const GROUPS: [&[Probe]; 12] = [
+const GROUPS: [&[Probe]; 13] = [
     files::PROBES,
     attributes::PROBES,
     mounts::PROBES,
@@ -32,6 +33,7 @@ const GROUPS: [&[Probe]; 12] = [
     network::PROBES,
     egress::PROBES,
     notified::PROBES,
+    person::PROBES,
     races::PROBES,
     surroundings::PROBES,
     bombs::PROBES,

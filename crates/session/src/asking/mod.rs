@@ -138,6 +138,8 @@ pub(crate) struct Asking {
     panel: Option<Panel>,
     /// What is drawn behind the panel.
     behind: Vec<u8>,
+    /// Whether that is a copy, whose last rows go above the panel.
+    is_copy_behind: bool,
     /// Questions that nobody was told of.
     untold: VecDeque<QuestionId>,
     /// Answers that nobody has carried out.
@@ -163,6 +165,7 @@ impl Asking {
             desk: None,
             panel: None,
             behind: Vec::new(),
+            is_copy_behind: false,
             untold: VecDeque::new(),
             decided: VecDeque::new(),
             saves: Vec::new(),
@@ -339,7 +342,7 @@ impl Asking {
         if let Some(panel) = self.panel.as_mut().filter(|_| terminal.is_covered()) {
             let around = relay.surroundings();
             terminal.cover_again(around.after);
-            self.behind = around.again;
+            (self.behind, self.is_copy_behind) = (around.again, around.is_copy);
             panel.moved();
         }
     }
@@ -431,19 +434,17 @@ impl Asking {
             terminal.uncover();
             return self.put_in_title(terminal, relay);
         }
-        let picture = || {
-            let page = Page::of_terminal(terminal.size_for_pty(), backdrop);
-            prompt::picture(panel, question, others, page)
-        };
+        let page = Page::of_terminal(terminal.size_for_pty(), backdrop);
+        let picture = |lifts| prompt::picture(panel, question, others, Page { lifts, ..page });
         if !terminal.is_covered() {
             let around = relay.hold();
             let before = if backdrop == Backdrop::Known { &around.before[..] } else { b"" };
-            let first = [before, picture().as_bytes()].concat();
-            self.behind = around.again;
+            let first = [before, picture(around.is_copy).as_bytes()].concat();
+            (self.behind, self.is_copy_behind) = (around.again, around.is_copy);
             terminal.cover(&first, around.after);
             panel.is_drawn();
         } else if panel.is_stale() && terminal.is_up_to_date() {
-            let again = [&self.behind[..], picture().as_bytes()].concat();
+            let again = [&self.behind[..], picture(self.is_copy_behind).as_bytes()].concat();
             terminal.draw(&again);
             panel.is_drawn();
         }

@@ -56,6 +56,8 @@ pub(super) struct Page {
     pub(super) columns: usize,
     pub(super) rows: usize,
     pub(super) colour: Colour,
+    /// Whether what is behind moves up, so that its last rows can be read above the panel.
+    pub(super) lifts: bool,
 }
 
 impl Page {
@@ -69,6 +71,7 @@ impl Page {
                 Backdrop::Known => Colour::of_environment(),
                 Backdrop::AsItIs => Colour::No,
             },
+            lifts: false,
         }
     }
 }
@@ -270,6 +273,9 @@ pub(super) fn picture(panel: &Panel, question: &Question, others: usize, page: P
     }
     let first = page.rows.saturating_sub(rows.len()) + 1;
     let mut text = BEGIN.to_owned();
+    if page.lifts {
+        let _ = write!(text, "\x1b[{};1H{}", page.rows, "\n".repeat(rows.len()));
+    }
     for (index, row) in rows.iter().enumerate() {
         // Writing to a String has no way to fail.
         let _ = write!(text, "\x1b[{};1H{}\x1b[2K{row}{}", first + index, styles.base, styles.base);

@@ -42,7 +42,7 @@ pub(crate) fn secret() -> Question {
 }
 
 fn page(colour: Colour) -> Page {
-    Page { columns: 80, rows: 24, colour }
+    Page { columns: 80, rows: 24, colour, lifts: false }
 }
 
 fn panel(question: &Question) -> Panel {
@@ -172,7 +172,7 @@ fn of_the_longest_path_the_end_and_the_keys_are_on_the_screen() {
         file.directory = file.path.parent().map(PathBuf::from);
         file.also = vec![file.path.clone(), file.path.clone()];
         for (columns, height) in [(80, 14), (80, 24), (79, 25), (133, 40), (40, 24), (200, 60)] {
-            let page = Page { columns, rows: height, colour: Colour::No };
+            let page = Page { columns, rows: height, colour: Colour::No, lifts: false };
             let shown = rows(&question, 12, page);
             assert!(shown[0].starts_with(" sandbox: a question"), "{columns}x{height}: {shown:#?}");
             let text = shown.concat();
@@ -186,7 +186,7 @@ fn of_the_longest_path_the_end_and_the_keys_are_on_the_screen() {
 /// Proves: GATE-11 panel
 #[test]
 fn a_tiny_terminal_has_one_row() {
-    let tiny = Page { columns: 20, rows: 5, colour: Colour::No };
+    let tiny = Page { columns: 20, rows: 5, colour: Colour::No, lifts: false };
     assert_eq!(rows(&question("/opt/sdk/a.h"), 3, tiny), ["ysadDenx? read /a.h"]);
     assert_eq!(rows(&secret(), 0, tiny), ["yes/no? read d25519"]);
 }
@@ -203,4 +203,21 @@ fn a_question_about_a_host_has_the_same_keys_but_no_directory() {
     assert_eq!(shown.last().unwrap(), "  y once  s session  a always  n no  x never");
     let told = notice(&host);
     assert!(told.contains("a program wants to connect to registry.example:443"), "{told}");
+}
+
+/// Proves: GATE-11 panel
+#[test]
+fn what_the_command_wrote_last_stands_above_the_panel() {
+    let question = question("/opt/sdk/a.h");
+    let mut terminal = vt100::Parser::new(size(24), size(80), 0);
+    (1..=24).for_each(|line| terminal.process(format!("\x1b[{line};1Hline {line}").as_bytes()));
+    let lifting = Page { lifts: true, ..page(Colour::No) };
+    terminal.process(picture(&panel(&question), &question, 0, lifting).as_bytes());
+    let shown: Vec<String> = terminal.screen().rows(0, 80).collect();
+    let title = shown.iter().position(|row| row.contains("sandbox: a question")).unwrap();
+    assert_eq!(shown[title - 1].trim_end(), "line 24", "{shown:#?}");
+}
+
+fn size(number: u16) -> std::num::NonZeroU16 {
+    std::num::NonZeroU16::new(number).unwrap()
 }

@@ -43,6 +43,8 @@ pub(crate) struct Surroundings {
     pub(crate) again: Vec<u8>,
     /// After it: everything as it was.
     pub(crate) after: Vec<u8>,
+    /// Whether what is drawn behind it is a copy, which may be moved: the terminal itself keeps the main screen.
+    pub(crate) is_copy: bool,
 }
 
 impl Screen {
@@ -77,8 +79,8 @@ impl Screen {
 
     /// What to write before and after a question that takes the whole terminal.
     pub(crate) fn surroundings(&mut self) -> Surroundings {
-        let mut around = Surroundings::default();
         let modes = &self.modes;
+        let mut around = Surroundings { is_copy: !modes.is_alternate(), ..Surroundings::default() };
         Modes::interrupt(&mut around.before);
         // The cursor is kept before margins go, which moves it home.
         if !modes.is_alternate() {

@@ -121,6 +121,8 @@ pub struct Sessions {
     failed: BTreeMap<String, u64>,
     /// The lock that says that somebody is here.
     attendance: Option<OwnedFd>,
+    /// The only one that is looked for.
+    only: Option<String>,
 }
 
 impl Sessions {
@@ -135,7 +137,13 @@ impl Sessions {
             connected: BTreeMap::new(),
             failed: BTreeMap::new(),
             attendance: None,
+            only: None,
         }
+    }
+
+    /// Looks for this session and no other.
+    pub fn only(&mut self, session: &str) {
+        self.only = Some(session.to_owned());
     }
 
     /// Lets sessions know that somebody looks at questions, for as long as this lives. A session has
@@ -243,7 +251,8 @@ impl Sessions {
             let name = entry.file_name();
             let session = name.to_str().and_then(|name| name.strip_suffix(SUFFIX));
             let (Some(session), Ok(metadata)) = (session, entry.metadata()) else { continue };
-            if !session.is_empty() {
+            let is_wanted = self.only.as_deref().is_none_or(|only| only == session);
+            if !session.is_empty() && is_wanted {
                 found.insert(session.to_owned(), metadata.ino());
             }
         }

@@ -1,8 +1,9 @@
 use super::{Moment, Theme, draw};
 use crate::commands::approve::board::{Board, Row};
-use crate::commands::approve::test_support::{question, row};
+use crate::commands::approve::pace::Arrival;
+use crate::commands::approve::test_support::{SESSION, question, row};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use palisade_ask::{Access, HostSubject, Subject};
+use palisade_ask::{Access, Act, HostSubject, Subject};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -23,9 +24,8 @@ fn drawn(terminal: &mut Terminal<TestBackend>, board: &mut Board, theme: Theme) 
 }
 
 fn board(rows: Vec<Row>) -> Board {
-    let now = Instant::now();
-    let mut board = Board::new(now);
-    board.update(rows, 1, now);
+    let mut board = Board::new();
+    board.update(rows, &[SESSION]);
     board
 }
 
@@ -35,6 +35,7 @@ fn three() -> Vec<Row> {
     let mut program = question(3, "/opt/tools/bin/generate");
     let file = program.subject.file_mut().unwrap();
     file.access = Access::Execute;
+    file.act = Act::Execute;
     file.operation = "execve".to_owned();
     file.also = vec![PathBuf::from("/opt/tools/lib/ld.so")];
     program.requests = vec![78, 79, 80];
@@ -42,7 +43,7 @@ fn three() -> Vec<Row> {
 }
 
 fn press(board: &mut Board, code: KeyCode) {
-    board.press(KeyEvent::new(code, KeyModifiers::NONE), Instant::now());
+    board.press(KeyEvent::new(code, KeyModifiers::NONE), Arrival::Alone, Instant::now());
 }
 
 /// Proves: TOOL-2 terminal
@@ -54,7 +55,7 @@ fn sixty_columns_are_enough() {
     " sandbox approve: 3 questions in 1 session                  "
     " 1c9e0a55:1  read    /opt/sdk/include/vendor/header.h  4:50 "
     " 1c9e0a55:2  SECRET read    /home/eve/.ssh/id_ed25519  4:50 "
-    " 1c9e0a55:3  execute /opt/tools/bin/generate           4:50 "
+    " 1c9e0a55:3  run     /opt/tools/bin/generate           4:50 "
     "────────────────────────────────────────────────────────────"
     " read        /opt/sdk/include/vendor/header.h               "
     " directory   /opt/sdk/include/vendor/**                     "
@@ -73,17 +74,17 @@ fn sixty_columns_are_enough() {
     "                                                            "
     "                                                            "
     "                                                            "
-    "                                                            "
     " y once   s session   a always   d directory, session       "
-    " D directory, always   n no   x never   = all alike         "
-    " j/k move   / search   w save   ? help   q quit             "
+    " D directory, always   e directory and run   n no   x never "
+    " = all alike   j/k move   / search   w save   ? help        "
+    " q quit                                                     "
     "#);
     press(&mut board, KeyCode::Down);
     insta::assert_snapshot!(drawn(&mut terminal, &mut board, COLOURED), @r#"
     " sandbox approve: 3 questions in 1 session                  "
     " 1c9e0a55:1  read    /opt/sdk/include/vendor/header.h  4:50 "
     " 1c9e0a55:2  SECRET read    /home/eve/.ssh/id_ed25519  4:50 "
-    " 1c9e0a55:3  execute /opt/tools/bin/generate           4:50 "
+    " 1c9e0a55:3  run     /opt/tools/bin/generate           4:50 "
     "────────────────────────────────────────────────────────────"
     "             THIS IS A SECRET: whoever reads it can act in  "
     "             your name                                      "
@@ -103,7 +104,7 @@ fn sixty_columns_are_enough() {
     "                                                            "
     "                                                            "
     "                                                            "
-    " y once   s session   a always   n no   x never             "
+    " type yes (once), session, no or never, then Enter          "
     " = all alike   j/k move   / search   w save   ? help        "
     " q quit                                                     "
     "#);
@@ -118,9 +119,9 @@ fn a_wide_terminal_shows_more() {
     " sandbox approve: 3 questions in 1 session                                                          "
     " 1c9e0a55:1  read    /opt/sdk/include/vendor/header.h                                          4:50 "
     " 1c9e0a55:2  SECRET read    /home/eve/.ssh/id_ed25519                                          4:50 "
-    " 1c9e0a55:3  execute /opt/tools/bin/generate                                                   4:50 "
+    " 1c9e0a55:3  run     /opt/tools/bin/generate                                                   4:50 "
     "────────────────────────────────────────────────────────────────────────────────────────────────────"
-    " execute     /opt/tools/bin/generate                                                                "
+    " run         /opt/tools/bin/generate                                                                "
     " and with it /opt/tools/lib/ld.so                                                                   "
     " directory   /opt/tools/bin/**                                                                      "
     " why asked   nothing allows or denies it                                                            "
@@ -150,7 +151,7 @@ fn a_wide_terminal_shows_more() {
 
 #[test]
 fn nothing_to_show_is_said() {
-    let mut board = Board::new(Instant::now());
+    let mut board = Board::new();
     insta::assert_snapshot!(drawn(&mut terminal(60, 9), &mut board, COLOURED), @r#"
     " sandbox approve: nobody asks                               "
     " What a `sandbox run` asks for will show up here.           "
@@ -162,7 +163,7 @@ fn nothing_to_show_is_said() {
     "                                                            "
     " ? help   q quit                                            "
     "#);
-    board.update(Vec::new(), 2, Instant::now());
+    board.update(Vec::new(), &[SESSION, "another"]);
     insta::assert_snapshot!(drawn(&mut terminal(60, 9), &mut board, COLOURED), @r#"
     " sandbox approve: 2 sessions, no question                   "
     " What a `sandbox run` asks for will show up here.           "

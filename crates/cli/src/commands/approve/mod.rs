@@ -4,6 +4,7 @@
 //! escaped, and no answer is ever given for a question that was not the one looked at.
 
 mod address;
+mod answers;
 mod board;
 mod draw;
 mod help;
@@ -11,6 +12,7 @@ mod like;
 mod matching;
 mod notice;
 mod once;
+mod pace;
 mod screen;
 pub(crate) mod text;
 mod watch;
@@ -49,8 +51,10 @@ never by directory.
 
 In the list, keys answer the selected question, and the lines at the bottom name them; ? explains \
 them all, / looks for a word, and = answers all questions that have the directory, the program or the \
-host in common, after it has said how many there are. w, pressed \
-twice, saves what was answered for the session as rules of yours, W as rules of the project; \
+host in common, after it has said how many there are. Permanent answers (a, D, x) need Enter, and a \
+secret needs a typed word: yes, session, no or never, then Enter. A key that comes too soon after \
+another or after the list has changed answers nothing, and the list says so. w, then \
+Enter, saves what was answered for the session as rules of yours, W as rules of the project; \
 `sandbox policy save` does the same when the session is over.
 
 Examples:
@@ -120,9 +124,27 @@ pub(crate) struct Approve {
     #[arg(long, value_name = "DIR")]
     sockets: Option<PathBuf>,
 
+    /// List the questions of this session only, until it ends
+    #[arg(long = "only-session", value_name = "SESSION", conflicts_with_all = ["json", "yes", "no"])]
+    only_session: Option<String>,
+
+    /// End when no question is open any more
+    #[arg(long, conflicts_with_all = ["json", "yes", "no"])]
+    until_answered: bool,
+
     /// Send no desktop notifications
     #[arg(long, conflicts_with_all = ["json", "yes", "no"])]
     no_notify: bool,
+}
+
+/// How long the list stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Until {
+    /// A person ends it.
+    Told,
+    SessionEnds,
+    /// Nothing is open.
+    Answered,
 }
 
 /// Whether a yes may be about a secret.
@@ -171,7 +193,17 @@ impl Approve {
             );
         }
         let notices = if self.no_notify { None } else { Some(notice::Notices::new()) };
-        screen::show(&mut sessions, notices)
+        let until = match (&self.only_session, self.until_answered) {
+            (_, true) => Until::Answered,
+            (Some(_), false) => Until::SessionEnds,
+            (None, false) => Until::Told,
+        };
+        match &self.only_session {
+            Some(session) => sessions.only(session),
+            // Other sessions must not wait for somebody who looks at one alone.
+            None => sessions.attend()?,
+        }
+        screen::show(&mut sessions, notices, until)
     }
 
     fn directory_of_sockets(&self) -> anyhow::Result<PathBuf> {

@@ -63,14 +63,23 @@ fn tmux_opens_the_list_of_questions_beside_the_run() {
         std::thread::sleep(Duration::from_millis(700));
     }
     assert_eq!(got(&world), "content of wanted\n");
-    eventually("the pane is closed", || {
-        if tmux.show("#{window_panes}").trim() == "2" {
-            tmux.keys(&["q"]);
-            std::thread::sleep(Duration::from_millis(300));
-        }
-        tmux.show("#{window_panes}").trim() == "1"
-    });
+    eventually("the pane has closed itself", || tmux.show("#{window_panes}").trim() == "1");
     tmux.wait_for_prompt();
+}
+
+/// The list closes also where nobody answered: the run is over.
+///
+/// Proves: GATE-11 ask-in
+#[test]
+fn what_tmux_opened_closes_with_the_run() {
+    let world = World::new();
+    let command = copies(&world);
+    let tmux = Tmux::new(&world);
+    tmux.line(&format!("sandbox run --ask-in tmux --timeout 4 -- {command}"));
+    tmux.wait_until("a second pane", |_| tmux.show("#{window_panes}").trim() == "2");
+    eventually("the pane has closed itself", || tmux.show("#{window_panes}").trim() == "1");
+    tmux.expect_status(124);
+    assert_eq!(got(&world), "");
 }
 
 /// Proves: GATE-11 ask-in

@@ -3,11 +3,17 @@
 //!
 //! tmux starts it, outside of everything the command can reach. Nothing here waits for it.
 
-use super::desk::approver_is_there;
+use super::People;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A list that ends because nothing was open is gone within this, and does not show a question that came meanwhile.
+const ENDING: Duration = Duration::from_millis(500);
+/// How long a pane may take until its list has joined the session.
+const STARTING: Duration = Duration::from_secs(3);
 
 /// How tmux shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,34 +22,64 @@ enum Form {
     Split,
 }
 
+/// The run that the list is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asker<'a> {
+    pub(super) session: &'a str,
+    /// Where its socket is.
+    pub(super) runtime: &'a Path,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Window {
     /// The client that asked tmux for it; of a popup, as long as it is open.
     client: Option<(Form, Child)>,
+    /// When a pane was opened in which nobody has joined the session so far.
+    starting_since: Option<Instant>,
+    /// When the last question came, as long as it may have come to a list that was about to end.
+    unseen_since: Option<Instant>,
 }
 
 impl Window {
-    /// Opens a window for a new question, unless somebody is there already.
-    pub(super) fn look(&mut self, runtime: &Path, is_new: bool) -> io::Result<()> {
+    /// Opens a window for a new question, unless somebody is there already. It closes itself: the list ends with the session, and
+    /// when nothing is open.
+    pub(super) fn look(
+        &mut self,
+        asker: Asker<'_>,
+        is_new: bool,
+        approver: People,
+        now: Instant,
+    ) -> io::Result<()> {
+        // Who closes a list has seen what was in it for longer than that.
+        self.unseen_since = match is_new {
+            true => Some(now),
+            false => self.unseen_since.filter(|since| now < *since + ENDING),
+        };
+        if approver == People::Present {
+            self.starting_since = None;
+        }
         if let Some((form, client)) = &mut self.client {
             let form = *form;
             let Some(status) = client.try_wait()? else { return Ok(()) };
             self.client = None;
             // Without an attached client there is nothing to show a popup on.
             if !status.success() && form == Form::Popup {
-                return self.open(Form::Split, runtime);
+                return self.open(Form::Split, asker, now);
             }
             if !status.success() {
                 return Err(io::Error::other("it opened neither a popup nor a pane"));
             }
         }
-        if is_new && !approver_is_there(runtime) {
-            return self.open(Form::Popup, runtime);
+        let is_starting = self.starting_since.is_some_and(|since| now < since + STARTING);
+        if self.unseen_since.is_some() && approver == People::Nobody && !is_starting {
+            return self.open(Form::Popup, asker, now);
         }
         Ok(())
     }
 
-    fn open(&mut self, form: Form, runtime: &Path) -> io::Result<()> {
+    fn open(&mut self, form: Form, asker: Asker<'_>, now: Instant) -> io::Result<()> {
+        self.unseen_since = None;
+        self.starting_since = (form == Form::Split).then_some(now);
         let own = std::env::current_exe()?;
         let pane = std::env::var_os("TMUX_PANE");
         let target = pane.map(|pane| [OsString::from("-t"), pane]).into_iter().flatten();
@@ -52,7 +88,8 @@ impl Window {
             Form::Popup => command.args(["display-popup", "-E", "-w", "90%", "-h", "80%"]),
             Form::Split => command.args(["split-window", "-l", "60%"]),
         };
-        command.args(target).arg(own).args(["approve", "--no-notify", "--sockets"]).arg(runtime);
+        command.args(target).arg(own).args(["approve", "--no-notify", "--until-answered"]);
+        command.args(["--only-session", asker.session, "--sockets"]).arg(asker.runtime);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         self.client = Some((form, command.spawn()?));
         Ok(())
@@ -62,7 +99,7 @@ impl Window {
 impl Drop for Window {
     fn drop(&mut self) {
         if let Some((_, client)) = &mut self.client {
-            // A popup goes with the client that opened it; one that is gone already needs nothing.
+            // The list in it ends with the session's socket; one that is gone already needs nothing.
             let _ = client.kill();
             let _ = client.wait();
         }

@@ -5,8 +5,11 @@ use crate::answers::Answers;
 use crate::asking::{INTERRUPT, Stage, Typed};
 use crate::egress::WayOut;
 use crate::error::SessionError;
+use crate::signals::Wish;
 use palisade_ask::Subject;
 use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::process::Signal;
 use rustix::termios::{LocalModes, SpecialCodeIndex};
 use std::os::fd::BorrowedFd;
 
@@ -130,11 +133,18 @@ impl Watch<'_> {
     }
 
     /// Keys that are typed while a question is open in the terminal.
-    pub(super) fn hear_keys(&mut self) {
-        let Some(terminal) = &self.terminal else { return };
+    pub(super) fn hear_keys(&mut self) -> Result<(), SessionError> {
+        let Some(terminal) = &self.terminal else { return Ok(()) };
         let mut keys = [0; 256];
-        let Ok(count) = rustix::io::read(terminal.input(), &mut keys) else { return };
-        let keys = &keys[..count];
+        let keys = match rustix::io::read(terminal.input(), &mut keys) {
+            // It hung up. A shell may have told everybody of that, or nobody (nohup).
+            Ok(0) | Err(Errno::IO) => {
+                self.is_hung_up = true;
+                return self.obey(Wish::End(Signal::HUP));
+            }
+            Ok(count) => &keys[..count],
+            Err(_) => return Ok(()),
+        };
         match (self.asking.pressed(keys), self.running.pty()) {
             (Typed::ForThePanel, _) | (_, None) => {}
             (Typed::ForTheCommand(keys), Some(pty)) => self.relay.type_in(&keys, pty),
@@ -142,6 +152,7 @@ impl Watch<'_> {
             (Typed::Interrupt, Some(pty)) => self.relay.type_in(keys, pty),
         }
         self.carry_out_answers();
+        Ok(())
     }
 
     pub(super) fn tell_notices(&mut self, tell: &mut dyn FnMut(&str)) {

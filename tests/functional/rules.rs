@@ -200,6 +200,15 @@ fn why_tells_of_writing_of_protected_names_hosts_and_variables() {
         1,
         &["read-only: --ro", "p.yaml:10", "allow with --rw"],
     );
+    let paper = world.write("home/papers/letter", "x").display().to_string();
+    assert_says(&asked(&["--write", &paper]), 2, &["writing it is a question", "allow with --rw"]);
+    let key = world.write("home/.ssh/id_ed25519", "x").display().to_string();
+    assert_says(&asked(&["--write", &key]), 1, &["a secret is never written"]);
+    for name in ["HEAD", "config", "objects/pack/x"] {
+        world.write_in_project(format!(".git/{name}"), "");
+    }
+    let config = asked(&["--write", ".git/config"]);
+    assert_says(&config, 0, &["allowed: writable: project", "core.hooksPath, are refused"]);
     assert_says(&asked(&[&data]), 0, &["granted by user, ", "p.yaml:10"]);
     assert!(!asked(&[&data]).out().contains("p.yaml:9"));
     assert_says(&asked(&["--host", "api.example"]), 0, &["granted by user, ", "p.yaml:4"]);

@@ -5,7 +5,7 @@ use crate::caller::Caller;
 use crate::config::{Loaded, PolicyRequest};
 use crate::error::SessionError;
 use crate::places::read_document;
-use palisade_gate::Access;
+use palisade_gate::{Access, Effect};
 use palisade_hosts::{Host, Verdict};
 use palisade_plan::model::{self, Confinement, Egress, MountOp, OnUnknown, Plan};
 use palisade_policy::{EnvMode, LayerKind, NetworkMode, OnAsk, Provenance, entries};
@@ -87,7 +87,7 @@ pub fn writing(
     let absolute = caller.facts.cwd.join(path);
     let real = absolute.canonicalize().ok();
     let shown = real.clone().unwrap_or_else(|| absent_name(&absolute));
-    let asked = Asked { caller, policy: &policy, plan: &plan, access: Access::Read };
+    let asked = Asked { caller, policy: &policy, plan: &plan, access: Access::Write };
     let named = path.display().to_string();
     let rw = format!("--rw {named}");
     let answer = match asked.reason(&shown, real.is_some()) {
@@ -103,7 +103,9 @@ pub fn writing(
                         true => asked.said_of("filesystem.unprotectedPaths", &shown),
                         false => set_by,
                     };
-                    Answer::new(named, Decision::Allowed, format!("writable: {grant}")).by(set_by)
+                    let but = if !is_opened && is_git_config(&shown) { GIT_CONFIG } else { "" };
+                    let because = format!("writable: {grant}{but}");
+                    Answer::new(named, Decision::Allowed, because).by(set_by)
                 }
             }
         }
@@ -123,12 +125,37 @@ pub fn writing(
         Reason::Hidden { because, set_by } => {
             Answer::new(named, Decision::Denied, because).by(set_by)
         }
-        Reason::Rule { .. } | Reason::Asked { .. } => {
-            let because = "it is not in the view, and an answer or a rule is for reading";
+        Reason::Rule { effect, rule, place, .. } => {
+            let decision = match effect {
+                Effect::Allow => Decision::Allowed,
+                Effect::Deny => Decision::Denied,
+            };
+            Answer::new(named, decision, format!("the rule `{effect}: {rule}` at {place}"))
+        }
+        Reason::Asked { secret: true, .. } => {
+            Answer::new(named, Decision::Denied, "it is a secret, and a secret is never written")
+        }
+        Reason::Asked { on_ask: OnAsk::Ask | OnAsk::Wait, .. } => {
+            let because = "it is not in the view; writing it is a question, and denied if nobody can be asked";
+            Answer::new(named, Decision::Asked, because).allow_with(rw)
+        }
+        Reason::Asked { .. } => {
+            let because = "it is not in the view, and onAsk never allows writing";
             Answer::new(named, Decision::Denied, because).allow_with(rw)
         }
     };
     Ok(answer.noting(&policy))
+}
+
+/// Of the settings of git the file may hold some and not others (`crates/guard/src/gitconfig.rs`).
+const GIT_CONFIG: &str =
+    "; settings that make git run a program, such as core.fsmonitor or core.hooksPath, are refused";
+
+fn is_git_config(path: &Path) -> bool {
+    let is_named =
+        path.file_name().is_some_and(|name| name == "config" || name == "config.worktree");
+    let has = |name: &str| path.parent().is_some_and(|directory| directory.join(name).exists());
+    is_named && has("HEAD") && (has("objects") || has("commondir"))
 }
 
 /// Links in what is there of it are resolved.

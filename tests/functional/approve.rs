@@ -225,7 +225,11 @@ fn the_list_in_another_terminal_answers_with_one_key() {
     }
     press_until(&tmux, "y", &format!("allowed once: {}", tail_of(&file)));
     tmux.wait_until("the secret", |_| tmux.visible().contains("THIS IS A SECRET"));
-    press_until(&tmux, "n", "denied for the session");
+    // One key is not enough; the word is, and Enter.
+    press_until(&tmux, "y", "then Enter: y");
+    tmux.keys(&["Escape"]);
+    questions(&world, 1);
+    type_until(&tmux, "no", "denied for the session");
     let output = run.wait();
     output.assert_code(1);
     assert_eq!(output.out(), "read me\n");
@@ -244,11 +248,10 @@ fn a_key_in_the_list_saves_what_was_answered() {
     let run = waiting_run(&world, &["cat", &first, &second]);
     press_until(&tmux, "s", &format!("allowed for the session: {}", tail_of(&first)));
     tmux.wait_until("the next question", |_| tmux.visible().contains("w save"));
-    tmux.keys(&["w"]);
-    tmux.wait_until("to be asked twice", |_| tmux.visible().contains("press w again"));
+    press_until(&tmux, "w", "press Enter to confirm");
     let file = world.home().join(".config/palisade/policy.yaml");
     assert!(!file.exists());
-    tmux.keys(&["w"]);
+    tmux.keys(&["Enter"]);
     tmux.wait_until("it is saved", |_| tmux.visible().contains("answers are saved"));
     let saved = std::fs::read_to_string(&file).unwrap();
     assert!(saved.contains(&first) && !saved.contains(&second), "{saved}");
@@ -290,7 +293,78 @@ fn tail_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap()
 }
 
-/// Answers are not taken for a moment after the list has changed.
+/// Somebody types into a shell, the list opens over it, and every key asks for a rule.
+///
+/// Proves: GATE-11 armed, GATE-11 permanent-enter
+#[test]
+fn keys_that_were_meant_for_a_shell_answer_nothing() {
+    let world = World::new();
+    let file = hidden_file(&world, "letter");
+    let run = waiting_run(&world, &["cat", &file]);
+    questions(&world, 1);
+    let tmux = Tmux::new(&world);
+    tmux.line("sandbox approve --no-notify");
+    let end = Instant::now() + patiently(PATIENCE);
+    let mut typed = 0;
+    while typed < 20 || !tmux.visible().contains("key ignored: too fast") {
+        assert!(Instant::now() < end, "no key was ignored:\n{}", tmux.visible());
+        tmux.keys(&["a"]);
+        typed += 1;
+        std::thread::sleep(Duration::from_millis(150));
+    }
+    questions(&world, 1);
+    assert!(!world.home().join(".config/palisade/policy.yaml").exists());
+    press_until(&tmux, "n", "denied for the session");
+    run.wait().assert_code(1);
+    tmux.keys(&["q"]);
+    tmux.expect_status(0);
+}
+
+/// The list for one session shows no other, and ends with it.
+///
+/// Proves: GATE-11 ask-in
+#[test]
+fn a_list_for_one_session_ends_with_it() {
+    let world = World::new();
+    let (first, second) = (hidden_file(&world, "first"), hidden_file(&world, "second"));
+    let other = waiting_run(&world, &["cat", &second]);
+    let session = questions(&world, 1)[0]["session"].as_str().unwrap().to_owned();
+    let run = waiting_run(&world, &["cat", &first]);
+    let both = questions(&world, 2);
+    let mut own = both.iter().map(|asked| asked["session"].as_str().unwrap());
+    let own = own.find(|name| *name != session).unwrap().to_owned();
+    let tmux = Tmux::new(&world);
+    tmux.line(&format!("sandbox approve --no-notify --only-session {own}"));
+    tmux.wait_until("one question", |_| tmux.visible().contains("1 question in 1 session"));
+    assert!(!tmux.visible().contains("papers/second"), "{}", tmux.visible());
+    press_until(&tmux, "y", "ready>");
+    run.wait().assert_code(0);
+    tmux.expect_status(0);
+    other.signal(Signal::TERM);
+    let _ = other.wait();
+}
+
+/// Answers need a pause before them.
+const PAUSE: Duration = Duration::from_millis(800);
+
+/// Types a word letter by letter, and Enter, until the list shows what came of it.
+#[track_caller]
+fn type_until(tmux: &Tmux<'_>, word: &str, shown: &str) {
+    let end = Instant::now() + patiently(PATIENCE);
+    while !tmux.visible().contains(shown) {
+        assert!(Instant::now() < end, "`{shown}` never came:\n{}", tmux.visible());
+        tmux.keys(&["Escape"]);
+        for letter in word.chars() {
+            std::thread::sleep(PAUSE);
+            tmux.keys(&[&letter.to_string()]);
+        }
+        std::thread::sleep(PAUSE);
+        tmux.keys(&["Enter"]);
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Answers are not taken for a moment after a key or a change of the list.
 #[track_caller]
 fn press_until(tmux: &Tmux<'_>, key: &str, shown: &str) {
     let words: Vec<&str> = shown.split(": ").collect();
@@ -300,7 +374,10 @@ fn press_until(tmux: &Tmux<'_>, key: &str, shown: &str) {
         if !tmux.visible().contains("nobody asks") {
             tmux.keys(&[key]);
         }
-        std::thread::sleep(Duration::from_millis(100));
+        let looked = Instant::now();
+        while looked.elapsed() < PAUSE && !words.iter().all(|word| tmux.visible().contains(word)) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 }
 
@@ -352,7 +429,7 @@ fn forty_questions_are_searched_and_answered_together() {
         shows("one answer to all of them");
         assert!(tmux.visible().lines().filter(|line| line.starts_with('*')).count() >= least);
         questions(&world, 40);
-        tmux.keys(&["s"]);
+        press_until(&tmux, "s", "40 questions: allowed for the session");
         let output = run.wait();
         output.assert_code(0);
         assert_eq!(output.out(), "read me\n".repeat(40), "{}", output.err());

@@ -63,13 +63,7 @@ fn tmux_opens_the_list_of_questions_beside_the_run() {
         std::thread::sleep(Duration::from_millis(700));
     }
     assert_eq!(got(&world), "content of wanted\n");
-    eventually("the pane is closed", || {
-        if tmux.show("#{window_panes}").trim() == "2" {
-            tmux.keys(&["q"]);
-            std::thread::sleep(Duration::from_millis(300));
-        }
-        tmux.show("#{window_panes}").trim() == "1"
-    });
+    eventually("the pane has closed itself", || tmux.show("#{window_panes}").trim() == "1");
     tmux.wait_for_prompt();
 }
 
@@ -91,7 +85,7 @@ fn a_window_of_tmux_shows_the_questions_of_its_own_run() {
     let shown = tmux.visible();
     assert!(shown.contains("/wanted") && !shown.contains("/other"), "{shown}");
     world
-        .sandbox(["approve", "--no", "1", "--only", &session_of(&world, "/wanted")])
+        .sandbox(["approve", "--no", "1", "--only-session", &session_of(&world, "/wanted")])
         .run()
         .assert_code(0);
     tmux.wait_until("the window is closed", |_| tmux.show("#{window_panes}").trim() == "1");
@@ -106,6 +100,21 @@ fn session_of(world: &World, path: &str) -> String {
     let questions = listed["questions"].as_array().unwrap();
     let asked = questions.iter().find(|question| question.to_string().contains(path)).unwrap();
     asked["session"].as_str().unwrap().to_owned()
+}
+
+/// The list closes also where nobody answered: the run is over.
+///
+/// Proves: GATE-11 ask-in
+#[test]
+fn what_tmux_opened_closes_with_the_run() {
+    let world = World::new();
+    let command = copies(&world);
+    let tmux = Tmux::new(&world);
+    tmux.line(&format!("sandbox run --ask-in tmux --timeout 4 -- {command}"));
+    tmux.wait_until("a second pane", |_| tmux.show("#{window_panes}").trim() == "2");
+    eventually("the pane has closed itself", || tmux.show("#{window_panes}").trim() == "1");
+    tmux.expect_status(124);
+    assert_eq!(got(&world), "");
 }
 
 /// Proves: GATE-11 ask-in

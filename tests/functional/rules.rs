@@ -209,6 +209,11 @@ fn why_tells_of_writing_of_protected_names_hosts_and_variables() {
     assert_says(&asked(&["--write", &startup]), 1, &["the name `.envrc` is protected"]);
     let key = world.write("home/.ssh/id_rsa", "x").display().to_string();
     assert_says(&asked(&["--write", &key]), 1, &["a secret is never written"]);
+    for name in ["HEAD", "config", "objects/pack/x"] {
+        world.write_in_project(format!(".git/{name}"), "");
+    }
+    let config = asked(&["--write", ".git/config"]);
+    assert_says(&config, 0, &["allowed: writable: project", "core.hooksPath, are refused"]);
     assert_says(&asked(&[&data]), 0, &["granted by user, ", "p.yaml:10"]);
     assert!(!asked(&[&data]).out().contains("p.yaml:9"));
     assert_says(&asked(&["--host", "api.example"]), 0, &["granted by user, ", "p.yaml:4"]);

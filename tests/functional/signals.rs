@@ -1,5 +1,6 @@
 //! Signals from outside: through the supervisor, into the record, and to an end where they ask for one.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::time::{Duration, Instant};
 
 use palisade_testkit::{Output, World, patiently, sandbox_program};
@@ -64,9 +65,32 @@ fn a_command_ended_by_a_signal_ends_with_128_and_its_number() {
         running.signal(signal);
         let output = running.wait();
         output.assert_code(128 + number);
+        assert_eq!(
+            output.status.signal(),
+            Some(number),
+            "only the status tells a shell of a signal"
+        );
         let report = output.report.as_ref().unwrap();
         assert_eq!((&report["outcome"], &report["signal"]), (&"killed".into(), &number.into()));
     }
+}
+
+/// As pid 1 of a container nobody dies of a signal of one's own, and the code says the same. SIGKILL is not ours to die of: nobody
+/// could have cleaned up.
+///
+/// Proves: LIFE-3 exit-code
+#[test]
+fn who_cannot_die_of_the_signal_exits_with_its_code() {
+    let world = World::new();
+    let output = world.sandbox_run(NO_FLAGS, ["sh", "-c", "kill -KILL $$"]).run();
+    assert_eq!((output.status.signal(), output.code()), (None, 137));
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let inside = ["run", "--quiet", "--", "sh", "-c", "kill -TERM $$"];
+    let unshare = world.bare("unshare").args(["--pid", "--fork", "--mount-proc"]);
+    let output = unshare.arg(sandbox_program()).args(inside).run();
+    assert_eq!((output.status.signal(), output.code()), (None, 143), "{}", output.err());
 }
 
 /// Proves: LIFE-3 exit-code
@@ -78,6 +102,43 @@ fn a_command_that_kills_itself_is_told_from_one_that_was_killed() {
     let report = output.report.as_ref().unwrap();
     assert_eq!((&report["outcome"], &report["signal"]), (&"signalled".into(), &11.into()));
     assert!(recorded(&world, &output).is_empty());
+}
+
+/// Starts what follows the directory in a terminal, closes the terminal as soon as a question stands in it, and prints how it ended.
+const CLOSE_AT_QUESTION: &str = r#"
+import fcntl, os, pty, signal, subprocess, sys, termios
+master, slave = pty.openpty()
+def in_terminal():
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    if sys.argv[1] == 'ignored':
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+run = subprocess.Popen(sys.argv[2:], stdin=slave, stdout=slave, stderr=slave, preexec_fn=in_terminal)
+os.close(slave)
+shown = b''
+while b'wants to' not in shown:
+    shown += os.read(master, 4096)
+os.close(master)
+print(run.wait(60))
+"#;
+
+/// Whether somebody told everybody of it or, as under nohup, nobody: who hung up can answer nothing.
+///
+/// Proves: PROC-3 fatal
+#[test]
+fn a_terminal_that_is_closed_at_a_question_ends_the_run_as_a_hangup() {
+    for told in ["sent", "ignored"] {
+        let world = World::new();
+        let file = world.write("home/papers/letter", "read me\n").to_string_lossy().into_owned();
+        let sandbox = sandbox_program().to_string_lossy().into_owned();
+        let python = world.bare("python3").args(["-c", CLOSE_AT_QUESTION, told, &sandbox, "run"]);
+        let output = python.args(["--grace", "1", "--", "cat", &file]).run();
+        output.assert_code(0);
+        let audit = world.sandbox(["audit", "show"]).run().out().into_owned();
+        assert!(audit.contains("SIGHUP forwarded"), "{told}: {audit}");
+        assert!(audit.contains(": killed, signal "), "{told}: {audit}");
+        assert!(!audit.contains("failed"), "{told}: {audit}");
+    }
 }
 
 /// Who ignores the first wish gets no say in the second.

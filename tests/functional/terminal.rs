@@ -102,6 +102,29 @@ fn ctrl_c_ends_the_command_and_nothing_more() {
     tmux.expect_status(130);
 }
 
+/// A loop ends at Ctrl-C, typed at a prompt and in a script, as it does without a sandbox.
+///
+/// Proves: PROC-3 job-control, LIFE-3 exit-code
+#[test]
+fn ctrl_c_ends_a_loop_around_the_run() {
+    let body = "for i in 1 2 3; do echo round $i; sandbox run -- sh -c 'echo started; exec sleep 1000'; done";
+    let world = World::new();
+    world.write_in_project("loop.sh", format!("{body}\necho after\n"));
+    for line in [body, "bash loop.sh"] {
+        let tmux = Tmux::new(&world);
+        tmux.line(line);
+        tmux.wait_for_line("started");
+        tmux.keys(&["C-c"]);
+        tmux.expect_status(130);
+        let screen = tmux.screen();
+        let is_there = |wanted: &str| screen.lines().any(|line| line.trim() == wanted);
+        assert!(is_there("round 1") && !is_there("round 2") && !is_there("after"), "{screen}");
+        assert!(screen.lines().any(|line| line.starts_with(PROMPT)), "{screen}");
+        let behind = format!("^C{PROMPT}");
+        assert!(!screen.contains(&behind), "the prompt is on the line of the key:\n{screen}");
+    }
+}
+
 /// Proves: PROC-3 job-control
 #[test]
 fn ctrl_z_stops_the_whole_run_and_fg_goes_on() {

@@ -18,6 +18,31 @@ fn a_program_in_place_of_a_command_is_not_run_and_the_line_is_told() {
     assert!(!world.project().join("made here").exists());
 }
 
+/// Proves: LIFE-3 did-you-mean
+#[test]
+fn a_misspelt_option_is_told_with_the_one_that_was_meant() {
+    let world = World::new();
+    let output = world.sandbox(["run", "--tiemout", "5", "--", "touch", "made"]).run();
+    output.assert_code(125);
+    let err = output.err();
+    let mut lines = err.lines();
+    let wrong = "sandbox: unknown option --tiemout; did you mean --timeout?";
+    assert_eq!((lines.next(), &*output.out()), (Some(wrong), ""));
+    let usage = lines.next().unwrap();
+    assert!(usage.starts_with("sandbox: usage: sandbox run "), "{usage}");
+    assert!(usage.ends_with("see `sandbox run --help`") && lines.next().is_none(), "{err}");
+    assert!(!world.project().join("made").exists());
+    for (words, told) in [
+        (&["run", "--timeout", "abc", "--", "true"][..], "must be a time such as"),
+        (&["run", "--cwd", "~/missing", "--", "true"], "does not exist"),
+        (&["policy", "forget", "all"], "not the number of a rule"),
+        (&["doctor", "extra"], "unexpected argument `extra`"),
+    ] {
+        let output = world.sandbox(words).run();
+        assert!(output.err().contains(told), "{words:?}: {}", output.err());
+    }
+}
+
 /// Proves: LIFE-3 run
 #[test]
 fn two_hyphens_run_a_command() {

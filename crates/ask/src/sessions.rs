@@ -127,10 +127,10 @@ pub struct Sessions {
     connected: BTreeMap<String, Session>,
     /// Sockets that failed, and the inode they failed with: a new one may be tried.
     failed: BTreeMap<String, u64>,
-    /// All others are left alone.
-    only: Option<String>,
     /// The lock that says that somebody is here.
     attendance: Option<OwnedFd>,
+    /// The only one that is looked for.
+    only: Option<String>,
 }
 
 impl Sessions {
@@ -144,19 +144,14 @@ impl Sessions {
             name: name.to_owned(),
             connected: BTreeMap::new(),
             failed: BTreeMap::new(),
-            only: None,
             attendance: None,
+            only: None,
         }
     }
 
-    /// The same, for the session of this name alone.
-    pub fn only(directory: &Path, name: &str, session: &str) -> Self {
-        Self { only: Some(session.to_owned()), ..Self::new(directory, name) }
-    }
-
-    /// Whether the one session that is looked at has ended: no other is waited for.
-    pub fn is_over(&self) -> bool {
-        self.only.as_ref().is_some_and(|only| !socket_path(&self.directory, only).exists())
+    /// Looks for this session and no other.
+    pub fn only(&mut self, session: &str) {
+        self.only = Some(session.to_owned());
     }
 
     /// Lets sessions know that somebody looks at questions, for as long as this lives. A session has

@@ -7,17 +7,22 @@ use palisade_record::{
     BlockedCalls, DeniedHost, DiscardedFiles, LimitReport, NetworkReport, OfflineAttempts, Outcome,
     ProtectedWrite, RefusedExecution, RunReport, SavedAnswer, TouchedPath, UnaskedQuestions,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+/// The number by which a rule is forgotten, by its `FILE:LINE`.
+pub(crate) type SavedRules = BTreeMap<String, usize>;
+
+/// How the report names a rule as the one that decided.
+const BY_RULE: &str = "rule: ";
 /// So many paths and calls are named; the report has them all.
 const MOST_NAMED: usize = 3;
 /// Hosts that have a line each; `sandbox net` has them all.
 const MOST_HOSTS: usize = 20;
 
-/// A line each, none where nothing was refused. Paths below `cwd` are shown from there.
-pub(crate) fn words(report: &RunReport, cwd: &Path) -> Vec<String> {
-    let denied = of_denied(&report.denied_paths);
+/// A line each, none where nothing was refused. Paths below `cwd` are shown from there; `rules` are those that can be forgotten.
+pub(crate) fn words(report: &RunReport, cwd: &Path, rules: &SavedRules) -> Vec<String> {
+    let denied = of_denied(&report.denied_paths, rules);
     let writes = of_writes(&report.protected_writes, cwd);
     let discarded = report.discarded_files.as_ref().and_then(of_discarded);
     let unasked = of_unasked(report);
@@ -33,8 +38,13 @@ pub(crate) fn words(report: &RunReport, cwd: &Path) -> Vec<String> {
         .collect()
 }
 
+/// Whether a rule about a path decided in this run; its place would be of use then.
+pub(crate) fn names_rules(report: &RunReport) -> bool {
+    report.denied_paths.iter().any(|touched| touched.by.starts_with(BY_RULE))
+}
+
 /// What would have been asked about, or was: with the flag that grants it, but for secrets, which are granted one by one.
-fn of_denied(denied: &[TouchedPath]) -> Option<String> {
+fn of_denied(denied: &[TouchedPath], rules: &SavedRules) -> Option<String> {
     // Who wanted to write wanted to read as well.
     let is_told_as_written = |touched: &TouchedPath| {
         touched.access != "write"
@@ -43,16 +53,36 @@ fn of_denied(denied: &[TouchedPath]) -> Option<String> {
     let denied: Vec<&TouchedPath> =
         denied.iter().filter(|touched| !is_told_as_written(touched)).collect();
     denied.first()?;
-    let named = denied.iter().map(|touched| match touched {
-        TouchedPath { is_secret: true, path, .. } => format!("{path} (a secret)"),
-        TouchedPath { path, access, .. } if access == "write" => {
-            format!("{path} (allow writing with --rw {path})")
-        }
-        TouchedPath { path, .. } => format!("{path} (allow with --ro {path})"),
+    let named = denied.iter().map(|touched| {
+        let TouchedPath { path, by, .. } = touched;
+        let way = match by.strip_prefix(BY_RULE).filter(|place| place.contains('/')) {
+            Some(place) => by_rule(place, rules),
+            None => way_to_allow(touched),
+        };
+        let late = if by == "timeout" { "nobody answered in time; " } else { "" };
+        format!("{path} ({late}{way})")
     });
     let count = u64::try_from(denied.len()).unwrap_or(u64::MAX);
     let were = if count == 1 { "was" } else { "were" };
     Some(format!("{} {were} denied: {}", counted(count, "path"), listed(named)))
+}
+
+fn way_to_allow(touched: &TouchedPath) -> String {
+    match touched {
+        TouchedPath { is_secret: true, .. } => "a secret".to_owned(),
+        TouchedPath { path, access, .. } if access == "write" => {
+            format!("allow writing with --rw {path}")
+        }
+        TouchedPath { path, .. } => format!("allow with --ro {path}"),
+    }
+}
+
+/// A rule goes before every option that would allow it, so it is what has to go.
+fn by_rule(place: &str, rules: &SavedRules) -> String {
+    match rules.get(place) {
+        Some(number) => format!("the rule at {place}; undo with sandbox policy forget {number}"),
+        None => format!("the rule at {place}"),
+    }
 }
 
 /// What the command may have looked for in its environment.
@@ -265,15 +295,22 @@ fn of_forks(report: &RunReport) -> Option<String> {
 
 fn of_calls(report: &RunReport) -> Option<String> {
     let calls: Vec<_> = report.blocked_calls.iter().filter(|call| call.suspicious).collect();
-    calls.first()?;
-    let names = listed(calls.iter().map(|call| call.name.clone()));
+    let first = calls.first()?;
+    let names = listed(calls.iter().map(|call| {
+        let what = call.detail.as_ref().map(|what| format!(" {what},")).unwrap_or_default();
+        format!("{}{what} by {}", call.name, call.executable)
+    }));
     let total = calls.iter().map(|call| call.count).sum();
     Some(match report.ended_by_blocked_calls {
         Some(limit) => format!(
             "ended after {} ({names}); `syscalls.maxBlocked` is {limit}",
             counted(total, "suspicious system call")
         ),
-        None => format!("{} refused: {names}", counted(total, "suspicious system call")),
+        None => format!(
+            "{} refused: {names}; ordinary programs do not need it (sandbox explain-syscall {})",
+            counted(total, "suspicious system call"),
+            first.name
+        ),
     })
 }
 

@@ -23,13 +23,14 @@ fn blocked(name: &str, count: u64, suspicious: bool) -> BlockedCalls {
         number: 1,
         count,
         suspicious,
+        detail: None,
         rule: None,
         executable: "/bin/sh".into(),
     }
 }
 
 fn said(report: &RunReport) -> Vec<String> {
-    words(report, Path::new("/p"))
+    words(report, Path::new("/p"), &SavedRules::new())
 }
 
 #[test]
@@ -80,6 +81,52 @@ fn denied_paths_are_told_with_the_flag_that_grants_them() {
     assert!(line.ends_with(", /home/u/.ssh/id (a secret)"), "{line}");
     report.denied_paths.extend(["/a", "/b"].map(|path| denied(path, false)));
     assert!(said(&report)[0].ends_with("(allow with --ro /a) and 1 more"));
+}
+
+/// Proves: GATE-5 denials-told
+#[test]
+fn a_rule_that_denies_is_named_with_the_command_that_removes_it() {
+    let mut report = report();
+    let by = |by: &str| TouchedPath { by: by.into(), ..denied("/opt/sdk/x.h", false) };
+    report.denied_paths.push(by("rule: /home/u/.config/palisade/policy.yaml:7"));
+    assert!(names_rules(&report));
+    assert_eq!(
+        said(&report),
+        ["1 path was denied: /opt/sdk/x.h (the rule at /home/u/.config/palisade/policy.yaml:7)"]
+    );
+    let place = |line: u32| format!("/home/u/.config/palisade/policy.yaml:{line}");
+    let rules = SavedRules::from([(place(3), 1), (place(7), 2)]);
+    let told = words(&report, Path::new("/p"), &rules);
+    assert!(told[0].ends_with("policy.yaml:7; undo with sandbox policy forget 2)"), "{told:?}");
+    report.denied_paths = vec![by("rule: answered in this session")];
+    assert_eq!(said(&report), ["1 path was denied: /opt/sdk/x.h (allow with --ro /opt/sdk/x.h)"]);
+}
+
+/// Proves: GATE-5 denials-told
+#[test]
+fn an_answer_that_nobody_gave_is_not_told_as_a_persons() {
+    let mut report = report();
+    let late = TouchedPath { by: "timeout".into(), ..denied("/opt/sdk/x.h", false) };
+    report.denied_paths.push(late);
+    assert_eq!(
+        said(&report),
+        ["1 path was denied: /opt/sdk/x.h (nobody answered in time; allow with --ro /opt/sdk/x.h)"]
+    );
+}
+
+/// Proves: SYS-2 patterns
+#[test]
+fn a_refused_request_is_named_with_the_program_that_made_it() {
+    let mut report = report();
+    let detail = Some("TIOCSTI, which types into a terminal".to_owned());
+    report.blocked_calls.push(BlockedCalls { detail, ..blocked("ioctl", 1, true) });
+    assert_eq!(
+        said(&report),
+        [
+            "1 suspicious system call refused: ioctl TIOCSTI, which types into a terminal, by /bin/sh; ordinary programs do \
+          not need it (sandbox explain-syscall ioctl)"
+        ]
+    );
 }
 
 /// Proves: FS-3 discarded-told
@@ -145,11 +192,19 @@ fn the_end_of_a_run_that_tried_too_much_is_told() {
     let mut report = report();
     report.blocked_calls =
         vec![blocked("mount", 99, true), blocked("bpf", 1, true), blocked("syslog", 9, false)];
-    assert_eq!(said(&report), ["100 suspicious system calls refused: mount, bpf"]);
+    assert_eq!(
+        said(&report),
+        [
+            "100 suspicious system calls refused: mount by /bin/sh, bpf by /bin/sh; ordinary programs do not need it \
+          (sandbox explain-syscall mount)"
+        ]
+    );
     report.ended_by_blocked_calls = Some(100);
     assert_eq!(
         said(&report),
-        ["ended after 100 suspicious system calls (mount, bpf); `syscalls.maxBlocked` is 100"]
+        [
+            "ended after 100 suspicious system calls (mount by /bin/sh, bpf by /bin/sh); `syscalls.maxBlocked` is 100"
+        ]
     );
 }
 

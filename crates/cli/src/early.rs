@@ -8,6 +8,7 @@ use palisade_policy::{Flag, LayerKind, NetworkMode};
 use palisade_record::escape;
 use palisade_session::Caller;
 use palisade_session::config::{self, PolicyRequest};
+use rustix::termios::{QueueSelector, tcflush};
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, IsTerminal as _};
@@ -66,6 +67,8 @@ pub(crate) fn ask(caller: &Caller, request: &mut PolicyRequest, command: &[OsStr
         "`{}` looks as if it needs the network; let it reach what the policy allows? [y/N] ",
         escape::text(&word)
     ));
+    // What was typed before the question was there is no answer to it.
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     let mut answer = String::new();
     let is_yes = io::stdin().lock().read_line(&mut answer).is_ok()
         && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");

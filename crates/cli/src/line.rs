@@ -82,12 +82,10 @@ pub(crate) enum Command {
 
 /// What came of a line that is no command.
 pub(crate) enum Rejected {
-    Usage(clap::Error),
+    /// With the line that was read: where `run` was left out, it is there.
+    Usage { error: clap::Error, line: Vec<OsString> },
     /// A program was named where a command of ours belongs; the line that was probably meant.
-    ProgramForCommand {
-        word: String,
-        meant: String,
-    },
+    ProgramForCommand { word: String, meant: String },
 }
 
 pub(crate) fn parse(line: &[OsString]) -> Result<Command, Rejected> {
@@ -105,6 +103,7 @@ pub(crate) fn parse(line: &[OsString]) -> Result<Command, Rejected> {
     }
     Cli::try_parse_from(line).map(|cli| cli.command).map_err(|error| {
         let rest = line.get(1..).unwrap_or_default();
+        let is_option = |word: &OsStr| word.as_encoded_bytes().starts_with(b"-");
         match (error.kind(), first) {
             (ErrorKind::InvalidSubcommand, Some(word)) if is_program(word) => {
                 let mut after_hyphens: Vec<OsString> = vec!["--".into()];
@@ -112,12 +111,14 @@ pub(crate) fn parse(line: &[OsString]) -> Result<Command, Rejected> {
                 program_for_command(word, &with_run(&after_hyphens))
             }
             // Options of `run`, without the word.
-            (ErrorKind::UnknownArgument, Some(word))
-                if alone("run", &with_run(rest)[1..]).is_some() =>
-            {
-                program_for_command(word, &with_run(rest))
+            (ErrorKind::UnknownArgument, Some(word)) if is_option(word) => {
+                let line = with_run(rest);
+                match Cli::try_parse_from(&line) {
+                    Ok(_) => program_for_command(word, &line),
+                    Err(error) => Rejected::Usage { error, line },
+                }
             }
-            _ => Rejected::Usage(error),
+            _ => Rejected::Usage { error, line: line.to_vec() },
         }
     })
 }

@@ -60,6 +60,70 @@ fn a_program_in_place_of_a_command_is_understood_and_not_run() {
     assert_eq!(meant_by(&["sandbox", "--no-such-option"]), None);
 }
 
+/// What is said of a line that is no command.
+fn told(words: &[&str]) -> [String; 2] {
+    match parse(&line(words)) {
+        Err(Rejected::Usage { error, line }) => crate::usage::told(&error, &line),
+        _ => panic!("{words:?} is read"),
+    }
+}
+
+/// Proves: LIFE-3 did-you-mean
+#[test]
+fn a_misspelt_word_is_named_with_what_was_meant_and_the_usage_of_its_command() {
+    for (words, wrong, usage) in [
+        (
+            &["sandbox", "run", "--tiemout", "5", "--", "true"][..],
+            "unknown option --tiemout; did you mean --timeout?",
+            "sandbox run --help",
+        ),
+        (
+            &["sandbox", "--tiemout", "5", "--", "true"],
+            "unknown option --tiemout; did you mean --timeout?",
+            "sandbox run --help",
+        ),
+        (
+            &["sandbox", "plan", "--jsno", "--", "true"],
+            "unknown option --jsno; did you mean --json?",
+            "sandbox plan --help",
+        ),
+        (
+            &["sandbox", "policy", "check", "--quite"],
+            "unknown option --quite",
+            "sandbox policy check --help",
+        ),
+        (&["sandbox", "doctor", "extra"], "unexpected argument `extra`", "sandbox doctor --help"),
+        (
+            &["sandbox", "rnu", "--", "true"],
+            "`rnu` is no command of sandbox; did you mean `run`?",
+            "sandbox --help",
+        ),
+        (
+            &["sandbox", "policy", "chekc"],
+            "`chekc` is no command of sandbox policy; did you mean `check`?",
+            "sandbox policy --help",
+        ),
+        (
+            &["sandbox", "run", "--ask-in", "tmxu", "--", "true"],
+            "--ask-in: `tmxu` is not one of: terminal, approve, tmux, none; did you mean `tmux`?",
+            "sandbox run --help",
+        ),
+        (&["sandbox", "run", "--timeout"], "--timeout <", "sandbox run --help"),
+        (&["sandbox", "run"], "missing: ", "sandbox run --help"),
+        (
+            &["sandbox", "approve", "--yes", "1", "--no", "2"],
+            "--yes <ID> cannot be used with --no <ID>",
+            "sandbox approve --help",
+        ),
+    ] {
+        let [told, hint] = told(words);
+        assert!(told.starts_with(wrong), "{words:?}: {told}");
+        assert!(hint.starts_with("usage: sandbox "), "{words:?}: {hint}");
+        assert!(hint.ends_with(&format!("see `{usage}`")), "{words:?}: {hint}");
+        assert!(meant_by(words).is_none(), "{words:?}");
+    }
+}
+
 /// Every command is read by its own definitions, and as the whole set reads it.
 #[test]
 fn one_command_alone_is_read_as_by_all() {

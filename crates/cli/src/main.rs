@@ -13,10 +13,12 @@ mod line;
 mod output;
 mod patience;
 mod request;
+mod usage;
 
 use clap::error::ErrorKind;
 use line::{Command, Rejected};
 use palisade_session::SessionError;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 // Otherwise the crate keeps /dev/urandom open, and reads its random numbers, in a forked process that
@@ -36,7 +38,7 @@ const OWN_FAILURE: u8 = 125;
 fn main() -> ExitCode {
     let command = match line::parse(&std::env::args_os().collect::<Vec<_>>()) {
         Ok(command) => command,
-        Err(Rejected::Usage(error)) => return usage(&error),
+        Err(Rejected::Usage { error, line }) => return usage(&error, &line),
         Err(Rejected::ProgramForCommand { word, meant }) => {
             output::complain(&anyhow::anyhow!(
                 "`{word}` is no command of sandbox; did you mean `{meant}`?"
@@ -70,13 +72,21 @@ fn main() -> ExitCode {
 }
 
 /// Clap's own code for a wrong option is 2, which could be the command's.
-fn usage(error: &clap::Error) -> ExitCode {
+fn usage(error: &clap::Error, line: &[OsString]) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         // Nothing can be said if the terminal is gone.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
-    output::usage(error);
+    match error.kind() {
+        // The help itself, as there was nothing to be wrong.
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => drop(error.print()),
+        _ => {
+            let [wrong, usage] = usage::told(error, line);
+            output::complain(&anyhow::anyhow!(wrong));
+            output::note(&usage);
+        }
+    }
     ExitCode::from(OWN_FAILURE)
 }
 

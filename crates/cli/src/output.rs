@@ -34,6 +34,11 @@ pub(crate) fn note(text: &str) {
     say(text, Style::Plain);
 }
 
+/// What is said next begins on a line of its own.
+pub(crate) fn end_line() {
+    patience::say(b"\n");
+}
+
 /// A question to a person at the terminal, who answers on the same line. What is not ours in it is escaped already.
 pub(crate) fn question(text: &str) {
     let paint = Paint { on: io::stderr().is_terminal() && colour_wanted() };
@@ -49,16 +54,6 @@ pub(crate) fn complain(error: &anyhow::Error) {
         return;
     }
     say(&error.to_string(), Style::Red);
-}
-
-/// Clap's words under our name.
-pub(crate) fn usage(error: &clap::Error) {
-    let rendered = error.render();
-    let stderr = io::stderr();
-    let coloured = stderr.is_terminal() && colour_wanted();
-    let text = if coloured { rendered.ansi().to_string() } else { rendered.to_string() };
-    // Standard error may be closed; there is nowhere else to say so.
-    let _ = stderr.lock().write_all(text.replacen("error:", "sandbox:", 1).as_bytes());
 }
 
 fn say(text: &str, style: Style) {

@@ -57,6 +57,8 @@ pub enum PlanError {
          another one with --cwd"
     )]
     WorkingDirectory { path: PathBuf },
+    #[error("working directory {path} does not exist; create it, or choose another one with --cwd")]
+    NoWorkingDirectory { path: PathBuf },
     #[error("{what}: nothing is asked in this run; questions need {needs}")]
     NothingIsAsked { what: &'static str, needs: &'static str },
     #[error(
@@ -138,6 +140,7 @@ impl PlanError {
             | Self::OwnPolicy { .. }
             | Self::OwnArea { .. }
             | Self::WorkingDirectory { .. }
+            | Self::NoWorkingDirectory { .. }
             | Self::NothingIsAsked { .. }
             | Self::NotAllowed { .. }
             | Self::NoRoomLeft { .. }

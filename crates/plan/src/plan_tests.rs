@@ -193,7 +193,7 @@ fn level_0_refuses_what_it_can_not_keep() {
     policy.process.cwd = Some("~/missing".to_owned());
     assert!(matches!(
         plan(&policy, &user(), &developer()),
-        Err(PlanError::WorkingDirectory { .. })
+        Err(PlanError::NoWorkingDirectory { .. })
     ));
 }
 

@@ -374,5 +374,9 @@ fn check_cwd(seen: &Seen, host: &Host<'_>) -> Result<(), PlanError> {
     if seen.has_dir(&seen.cwd, host) {
         return Ok(());
     }
-    Err(PlanError::WorkingDirectory { path: seen.cwd.clone() })
+    let path = seen.cwd.clone();
+    Err(match host.resolve(&path) {
+        Ok(_) => PlanError::WorkingDirectory { path },
+        Err(_) => PlanError::NoWorkingDirectory { path },
+    })
 }

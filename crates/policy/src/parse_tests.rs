@@ -263,7 +263,7 @@ resources:
             "policy.yaml:4:11: `filesystem.caches` must be true or false, not `yes`",
             "policy.yaml:6:22: `network.allowedPorts` must be a port from 1 to 65535, not `99999`",
             "policy.yaml:6:29: `network.allowedPorts` must be a port from 1 to 65535, not `http`",
-            "policy.yaml:8:12: `resources.timeout` must be milliseconds, or a time such as 300s or 2m, not `soon`",
+            "policy.yaml:8:12: `resources.timeout` must be a time such as 1500ms, 300s, 2m or 1h, not `soon`",
             "policy.yaml:9:14: `resources.maxMemory` must be above zero, not `0`",
         ]
     );

@@ -40,7 +40,7 @@ pub(crate) fn decode_value(kind: Kind, node: &Node, file: &str) -> Result<Value,
         }
         Kind::Millis => {
             let millis = quantity(node, units::parse_millis);
-            number(millis, Zero::Refused, "milliseconds, or a time such as 300s or 2m")
+            number(millis, Zero::Refused, "a time such as 1500ms, 300s, 2m or 1h")
         }
         Kind::Cpus => decode_cpus(node),
         Kind::CpuSet => decode_cpu_set(node),

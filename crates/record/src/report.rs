@@ -242,6 +242,9 @@ pub struct BlockedCalls {
     pub number: u32,
     pub count: u64,
     pub suspicious: bool,
+    /// What it would have done, where the name of the call does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
     /// The policy key that refused them, where one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,

@@ -193,8 +193,17 @@ impl Incidents {
         } else {
             let executable = executable.clone();
             let rule = rule.map(str::to_owned);
-            let name = name.to_owned();
-            self.count_call(BlockedCalls { name, number, count: 1, suspicious, rule, executable })
+            let detail = detail(name, arguments).map(str::to_owned);
+            let (name, count) = (name.to_owned(), 1);
+            self.count_call(BlockedCalls {
+                name,
+                number,
+                count,
+                suspicious,
+                detail,
+                rule,
+                executable,
+            })
         };
         let now = Instant::now();
         let is_recorded = self.is_always_recorded(is_first) || self.blocked_budget.take(now);
@@ -218,7 +227,9 @@ impl Incidents {
         }
         self.suspicious += 1;
         if is_first {
-            let description = format!("{executable} tried {name}, which ordinary programs do not");
+            let what = detail(name, arguments).map(|what| format!(" ({what})")).unwrap_or_default();
+            let description =
+                format!("{executable} tried {name}{what}, which ordinary programs do not");
             log(alert(Severity::Medium, description, pid));
         }
         if self.limit == Some(self.suspicious) {
@@ -241,6 +252,7 @@ impl Incidents {
             known.number == call.number
                 && known.suspicious == call.suspicious
                 && known.rule == call.rule
+                && known.detail == call.detail
         };
         match self.blocked.iter_mut().find(is_like) {
             Some(known) => {
@@ -323,6 +335,22 @@ impl Incidents {
     fn is_always_recorded(&self, is_first: bool) -> bool {
         is_first && self.excess == Excess::Summed
     }
+}
+
+/// What the requests of ioctl(2) do that the filter refuses (`resources/seccomp/baseline.txt`).
+const REQUESTS: [(u64, &str); 4] = [
+    (0x5412, "TIOCSTI, which types into a terminal"),
+    (0x541c, "TIOCLINUX, which pastes on a console"),
+    (0x541d, "TIOCCONS, which redirects the console"),
+    (0x5423, "TIOCSETD, which changes the line discipline of a terminal"),
+];
+
+/// What the arguments ask for, of a call that does many things.
+fn detail(name: &str, arguments: [u64; 6]) -> Option<&'static str> {
+    // The kernel reads 32 bits of it.
+    let request = arguments[1] & u64::from(u32::MAX);
+    let known = REQUESTS.iter().find(|(number, _)| name == "ioctl" && *number == request);
+    known.map(|(_, told)| *told)
 }
 
 fn omitted(what: &'static str, source: Option<String>, path: Option<String>) -> Omitted {

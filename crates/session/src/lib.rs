@@ -12,6 +12,7 @@ mod conclusion;
 pub mod config;
 mod core_file;
 mod deadlines;
+mod death;
 mod discarded;
 mod egress;
 mod ending;
@@ -47,6 +48,7 @@ pub mod why;
 
 pub use asking::AskIn;
 pub use caller::Caller;
+pub use death::die_like;
 pub use ending::Ending;
 pub use error::SessionError;
 pub use palisade_plan::agents;

@@ -140,6 +140,8 @@ pub(crate) struct Watch<'p> {
     unlogged: Vec<Kind>,
     /// Whether the command runs, and the terminal is its.
     started: bool,
+    /// Whether the terminal went while a question stood in it: nothing more is typed there.
+    is_hung_up: bool,
 }
 
 /// What one turn of the loop brought.
@@ -185,6 +187,7 @@ impl<'p> Watch<'p> {
             way_out,
             unlogged: Vec::new(),
             started: false,
+            is_hung_up: false,
         }
     }
 
@@ -392,11 +395,13 @@ impl<'p> Watch<'p> {
             self.relay.interests(ends, &mut set, &mut order);
         }
         let relayed = set.len();
-        if let Some(terminal) = self.terminal.as_ref().filter(|_| is_asking) {
+        let is_typed = is_asking && !self.is_hung_up;
+        if let Some(terminal) = self.terminal.as_ref().filter(|_| is_typed) {
             set.push(PollFd::from_borrowed_fd(terminal.input(), PollFlags::IN));
         }
         let keyed = set.len();
-        if let Some(terminal) = self.terminal.as_ref().filter(|terminal| terminal.owes_cover()) {
+        let is_owed = |terminal: &&HostTerminal| terminal.owes_cover() && !self.is_hung_up;
+        if let Some(terminal) = self.terminal.as_ref().filter(is_owed) {
             set.push(PollFd::from_borrowed_fd(terminal.output(), PollFlags::OUT));
         }
         palisade_sys::proc::poll(&mut set, self.patience())?;
@@ -417,7 +422,7 @@ impl<'p> Watch<'p> {
         self.enforce_limits(&ready[piped..limited])?;
         self.herald.as_mut().map(Herald::act);
         if ready[relayed..keyed].iter().any(|keys| !keys.is_empty()) {
-            self.hear_keys();
+            self.hear_keys()?;
         }
         if !ready[1].is_empty() {
             while let Some(wish) = self.signals.next()? {

@@ -9,7 +9,7 @@ use anyhow::bail;
 use clap::Args;
 use palisade_record::RunReport;
 use palisade_session::run::RunRequest;
-use palisade_session::{Caller, learn};
+use palisade_session::{Caller, die_like, learn};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -54,6 +54,7 @@ impl Learn {
         let learner = caller.clone();
         let done = perform(caller, &self.policy, self.report, self.command.command)?;
         write(&learner, &done.request, &done.report, &output, &text)?;
+        die_like(&done.report);
         Ok(done.exit_code)
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::agent::{self, Purpose};
 use crate::args::{CommandArgs, PolicyArgs, ReportArgs};
-use crate::closing;
+use crate::closing::{self, SavedRules};
 use crate::early;
 use crate::environment;
 use crate::output;
@@ -14,8 +14,10 @@ use clap::Args;
 use palisade_record::metrics::MetricsFile;
 use palisade_record::{Outcome, ReportFile, RunReport};
 use palisade_session::run::{RunRequest, run};
-use palisade_session::{AskIn, Caller};
+use palisade_session::stores::{SavedRule, Stores};
+use palisade_session::{AskIn, Caller, die_like};
 use std::ffi::OsString;
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -43,7 +45,9 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let caller = Caller::here()?;
-        Ok(perform(caller, &self.policy, self.report, self.command.command)?.exit_code)
+        let done = perform(caller, &self.policy, self.report, self.command.command)?;
+        die_like(&done.report);
+        Ok(done.exit_code)
     }
 }
 
@@ -81,7 +85,16 @@ pub(crate) fn perform(
     agent.iter().for_each(|agent| tell(&agent.told));
     let cwd = caller.facts.cwd.clone();
     let finished = run(caller, &request, &mut tell);
-    closing::words(&finished.report, &cwd).iter().for_each(|line| tell(line));
+    // Read only where they are named; what cannot be read is named without a number.
+    let rules = match closing::names_rules(&finished.report) {
+        true => saved_rules().unwrap_or_default(),
+        false => SavedRules::new(),
+    };
+    let closing = closing::words(&finished.report, &cwd, &rules);
+    if !closing.is_empty() && !told.quiet && is_ended_by_key(&finished.report) {
+        output::end_line();
+    }
+    closing.iter().for_each(|line| tell(line));
     let exit_code = u8::try_from(finished.report.exit_code).unwrap_or(crate::OWN_FAILURE);
     match finished.error {
         Some(error) => output::complain(&error.into()),
@@ -110,6 +123,21 @@ pub(crate) fn perform(
         eprintln!("{}", one_line(&finished.report)?);
     }
     Ok(Done { request, report: finished.report, exit_code: ExitCode::from(exit_code) })
+}
+
+fn saved_rules() -> anyhow::Result<SavedRules> {
+    let rules = Stores::new(&Caller::here()?).rules()?;
+    let place = |rule: &SavedRule| format!("{}:{}", rule.file.display(), rule.entry.line);
+    Ok(rules.iter().map(|rule| (place(rule), rule.number)).collect())
+}
+
+/// Whether the terminal shows `^C` at the end of what the command wrote.
+fn is_ended_by_key(report: &RunReport) -> bool {
+    const SIGINT: i32 = 2;
+    const SIGQUIT: i32 = 3;
+    matches!(report.signal, Some(SIGINT | SIGQUIT))
+        && io::stdin().is_terminal()
+        && io::stderr().is_terminal()
 }
 
 fn ask_in(told: &ReportArgs) -> anyhow::Result<AskIn> {

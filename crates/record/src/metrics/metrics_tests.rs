@@ -177,6 +177,7 @@ fn eventful() -> Metrics {
         count: 2,
     }];
     let call = |name: &str, count| BlockedCalls {
+        detail: None,
         name: name.to_owned(),
         number: 1,
         count,

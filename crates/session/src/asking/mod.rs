@@ -28,6 +28,7 @@ use rustix::event::{PollFd, PollFlags};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use tmux::Asker;
 
 /// How often to look whether a full-screen program has given the terminal back, or an approver came.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
@@ -381,13 +382,12 @@ impl Asking {
         }
         if self.setting.ask_in == AskIn::Tmux {
             let is_new = !std::mem::take(&mut self.untold).is_empty();
-            let Setting { runtime, session, .. } = &self.setting;
-            let is_seen = self.desk.as_ref().is_some_and(Desk::has_clients);
-            let wanted = match is_new && !is_seen && !approver_is_there(runtime) {
-                true => tmux::Wanted::Yes,
-                false => tmux::Wanted::No,
-            };
-            let opened = self.window.look(tmux::Shown { runtime, session }, wanted);
+            let is_somebody = self.desk.as_ref().is_some_and(Desk::has_clients)
+                || approver_is_there(&self.setting.runtime);
+            let approver = if is_somebody { People::Present } else { People::Nobody };
+            let Setting { session, runtime, .. } = &self.setting;
+            let opened =
+                self.window.look(Asker { session, runtime }, is_new, approver, Instant::now());
             if let Err(error) = opened {
                 let note = format!("tmux: {error}; answer with `sandbox approve`");
                 if !self.notes.contains(&note) {

@@ -3,14 +3,17 @@
 //!
 //! tmux starts it, outside of everything the command can reach. Nothing here waits for it.
 
+use super::People;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// So long a list may take to start and to connect, before another is opened for the next question.
-const START: Duration = Duration::from_secs(3);
+/// A list that ends because nothing was open is gone within this, and does not show a question that came meanwhile.
+const ENDING: Duration = Duration::from_millis(500);
+/// How long a pane may take until its list has joined the session.
+const STARTING: Duration = Duration::from_secs(3);
 
 /// How tmux shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,52 +22,64 @@ enum Form {
     Split,
 }
 
+/// The run that the list is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asker<'a> {
+    pub(super) session: &'a str,
+    /// Where its socket is.
+    pub(super) runtime: &'a Path,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Window {
     /// The client that asked tmux for it; of a popup, as long as it is open.
     client: Option<(Form, Child)>,
-    opened: Option<Instant>,
-}
-
-/// Which questions a window shows.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Shown<'a> {
-    /// Where the sockets of all sessions are.
-    pub(super) runtime: &'a Path,
-    pub(super) session: &'a str,
-}
-
-/// Whether a window is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
-    /// A new question waits, and nobody is there who would see it.
-    Yes,
-    No,
+    /// When a pane was opened in which nobody has joined the session so far.
+    starting_since: Option<Instant>,
+    /// When the last question came, as long as it may have come to a list that was about to end.
+    unseen_since: Option<Instant>,
 }
 
 impl Window {
-    /// Opens a window for a new question, and sees to one that did not open.
-    pub(super) fn look(&mut self, shown: Shown<'_>, wanted: Wanted) -> io::Result<()> {
+    /// Opens a window for a new question, unless somebody is there already. It closes itself: the list ends with the session, and
+    /// when nothing is open.
+    pub(super) fn look(
+        &mut self,
+        asker: Asker<'_>,
+        is_new: bool,
+        approver: People,
+        now: Instant,
+    ) -> io::Result<()> {
+        // Who closes a list has seen what was in it for longer than that.
+        self.unseen_since = match is_new {
+            true => Some(now),
+            false => self.unseen_since.filter(|since| now < *since + ENDING),
+        };
+        if approver == People::Present {
+            self.starting_since = None;
+        }
         if let Some((form, client)) = &mut self.client {
             let form = *form;
             let Some(status) = client.try_wait()? else { return Ok(()) };
             self.client = None;
             // Without an attached client there is nothing to show a popup on.
             if !status.success() && form == Form::Popup {
-                return self.open(Form::Split, shown);
+                return self.open(Form::Split, asker, now);
             }
             if !status.success() {
                 return Err(io::Error::other("it opened neither a popup nor a pane"));
             }
         }
-        let is_starting = self.opened.is_some_and(|opened| opened.elapsed() < START);
-        if wanted == Wanted::Yes && !is_starting {
-            return self.open(Form::Popup, shown);
+        let is_starting = self.starting_since.is_some_and(|since| now < since + STARTING);
+        if self.unseen_since.is_some() && approver == People::Nobody && !is_starting {
+            return self.open(Form::Popup, asker, now);
         }
         Ok(())
     }
 
-    fn open(&mut self, form: Form, shown: Shown<'_>) -> io::Result<()> {
+    fn open(&mut self, form: Form, asker: Asker<'_>, now: Instant) -> io::Result<()> {
+        self.unseen_since = None;
+        self.starting_since = (form == Form::Split).then_some(now);
         let own = std::env::current_exe()?;
         let pane = std::env::var_os("TMUX_PANE");
         let target = pane.map(|pane| [OsString::from("-t"), pane]).into_iter().flatten();
@@ -73,11 +88,10 @@ impl Window {
             Form::Popup => command.args(["display-popup", "-E", "-w", "90%", "-h", "80%"]),
             Form::Split => command.args(["split-window", "-l", "60%"]),
         };
-        command.args(target).arg(own).args(["approve", "--no-notify"]);
-        command.arg("--sockets").arg(shown.runtime).args(["--only", shown.session]);
+        command.args(target).arg(own).args(["approve", "--no-notify", "--until-answered"]);
+        command.args(["--only-session", asker.session, "--sockets"]).arg(asker.runtime);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         self.client = Some((form, command.spawn()?));
-        self.opened = Some(Instant::now());
         Ok(())
     }
 }
@@ -85,7 +99,7 @@ impl Window {
 impl Drop for Window {
     fn drop(&mut self) {
         if let Some((_, client)) = &mut self.client {
-            // A popup goes with the client that opened it; one that is gone already needs nothing.
+            // The list in it ends with the session's socket; one that is gone already needs nothing.
             let _ = client.kill();
             let _ = client.wait();
         }

@@ -6,9 +6,12 @@ use crate::asking::{INTERRUPT, Read, Stage, Typed};
 use crate::egress::WayOut;
 use crate::error::SessionError;
 use crate::relay::Settled;
+use crate::signals::Wish;
 use crate::terminal::read_now;
 use palisade_ask::Subject;
 use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::process::Signal;
 use rustix::termios::{LocalModes, SpecialCodeIndex};
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
@@ -142,16 +145,24 @@ impl Watch<'_> {
     }
 
     /// Keys that are typed while a question is open in the terminal.
-    pub(super) fn hear_keys(&mut self) {
-        let Some(terminal) = &self.terminal else { return };
+    pub(super) fn hear_keys(&mut self) -> Result<(), SessionError> {
+        let Some(terminal) = &self.terminal else { return Ok(()) };
         let mut keys = [0; 256];
-        let Ok(count) = read_now(terminal.input(), &mut keys) else { return };
+        let count = match read_now(terminal.input(), &mut keys) {
+            // It hung up. A shell may have told everybody of that, or nobody (nohup).
+            Ok(0) | Err(Errno::IO) => {
+                self.is_hung_up = true;
+                return self.obey(Wish::End(Signal::HUP));
+            }
+            Ok(count) => count,
+            Err(_) => return Ok(()),
+        };
         let Read { keys, replies } = self.asking.tell_apart(&keys[..count]);
         if let Some(pty) = self.running.pty().filter(|_| !replies.is_empty()) {
             self.relay.type_in(&replies, pty);
         }
         if keys.is_empty() {
-            return;
+            return Ok(());
         }
         match (self.asking.pressed(&keys), self.running.pty()) {
             (Typed::ForThePanel, _) | (_, None) => {}
@@ -160,6 +171,7 @@ impl Watch<'_> {
             (Typed::Interrupt, Some(pty)) => self.relay.type_in(&keys, pty),
         }
         self.carry_out_answers();
+        Ok(())
     }
 
     pub(super) fn tell_notices(&mut self, tell: &mut dyn FnMut(&str)) {

@@ -1,6 +1,6 @@
 //! The death of a helper in the life of a run: whenever it comes, the run has failed (LIFE-4).
 
-use super::Watch;
+use super::{Killed, Watch};
 use crate::error::SessionError;
 use palisade_launch::{Death, Ending, HelperKind};
 use rustix::event::PollFlags;
@@ -36,6 +36,13 @@ impl Watch<'_> {
         // Pid 1 says how the command ended before it goes.
         let death = death.or(ending.is_none().then_some(DEATH_OF_INIT));
         match death {
+            // Who told us to end may have ended pid 1 as well, with everything else of a closed terminal or a stopped service.
+            Some(Death { helper: HelperKind::Init, status: None })
+                if self.forwarded.iter().any(|signal| signal.fatal) =>
+            {
+                self.killed.get_or_insert(Killed::Asked);
+                Ok(())
+            }
             Some(death) if self.killed.is_none() && !self.ran_out_of_memory() => {
                 self.hear_last_words()?;
                 Err(SessionError::HelperDied(death))

@@ -111,7 +111,9 @@ pub fn writing(
                         true => asked.said_of("filesystem.unprotectedPaths", &shown),
                         false => set_by,
                     };
-                    Answer::new(named, Decision::Allowed, format!("writable: {grant}")).by(set_by)
+                    let but = if !is_opened && is_git_config(&shown) { GIT_CONFIG } else { "" };
+                    let because = format!("writable: {grant}{but}");
+                    Answer::new(named, Decision::Allowed, because).by(set_by)
                 }
             }
         }
@@ -164,6 +166,17 @@ fn asked_to_write(plan: &Plan, path: &Path, named: String, on_ask: OnAsk) -> Ans
             Answer::new(named, Decision::Denied, because).allow_with(rw)
         }
     }
+}
+
+/// Of the settings of git the file may hold some and not others (`crates/guard/src/gitconfig.rs`).
+const GIT_CONFIG: &str =
+    "; settings that make git run a program, such as core.fsmonitor or core.hooksPath, are refused";
+
+fn is_git_config(path: &Path) -> bool {
+    let is_named =
+        path.file_name().is_some_and(|name| name == "config" || name == "config.worktree");
+    let has = |name: &str| path.parent().is_some_and(|directory| directory.join(name).exists());
+    is_named && has("HEAD") && (has("objects") || has("commondir"))
 }
 
 /// Links in what is there of it are resolved.

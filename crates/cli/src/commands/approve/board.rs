@@ -1,16 +1,19 @@
 //! What is on the screen and what a key means, without a terminal.
 //!
-//! A key answers the question that was looked at, or none: when the list changes under the reader's
-//! eyes, answers are not taken for a moment. A key that answers several questions answers those that were counted.
+//! A key answers the question that was looked at, or none ([`super::pace`]). What holds for runs to come needs Enter, a
+//! secret a whole word and Enter. A key that answers several questions answers those that were counted.
 
 use super::like::{self, Group};
-use super::matching;
+use super::pace::{Arrival, Pace, Tempo};
+use super::{answers, matching};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use palisade_ask::{Answer, Lifetime, Question, QuestionId, Scope, Store};
+use palisade_ask::{Answer, Question, QuestionId, Scope, Store};
 use std::time::{Duration, Instant};
 
-/// Longer than it takes to see that something else is selected now.
-const SETTLING: Duration = Duration::from_millis(600);
+/// No word that is an answer is longer.
+const LONGEST_WORD: usize = 12;
+/// What is said where something else was typed.
+const SECRET: &str = "this is a secret: type yes, session, no or never, then Enter";
 /// Nobody looks for more.
 const LONGEST_SOUGHT: usize = 200;
 /// How long the line below the list keeps what it says.
@@ -69,6 +72,25 @@ pub(crate) enum Mode {
     Like,
     /// Answering all of these.
     Group(Group),
+    /// Enter does this, every other key goes back.
+    Confirm(Pending),
+}
+
+/// What holds for runs to come, and so waits for Enter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Pending {
+    Answer { identity: Identity, answer: Answer },
+    AnswerAll { group: Group, answer: Answer },
+    Save { session: Option<String>, store: Store },
+}
+
+/// What the line below the list says, and until when.
+#[derive(Debug)]
+struct Said {
+    text: String,
+    at: Instant,
+    /// The session that it is about.
+    session: Option<String>,
 }
 
 #[derive(Debug)]
@@ -84,19 +106,16 @@ pub(crate) struct Board {
     selected: usize,
     /// First line of the details that is shown.
     scroll: usize,
-    /// Answers that come before this were meant for another question.
-    settled_at: Instant,
-    /// A key that has to be pressed again, for this question.
-    to_confirm: Option<(KeyCode, Identity)>,
-    /// The same, for the answers of this session.
-    to_save: Option<(KeyCode, Option<String>)>,
+    pace: Pace,
+    /// What was typed about the selected question, a secret.
+    word: String,
     /// Answered here; the session has not said so yet.
     sent: Vec<Identity>,
-    said: Option<(String, Instant)>,
+    said: Option<Said>,
 }
 
 impl Board {
-    pub(crate) fn new(now: Instant) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             all: Vec::new(),
             rows: Vec::new(),
@@ -105,9 +124,8 @@ impl Board {
             sessions: 0,
             selected: 0,
             scroll: 0,
-            settled_at: now,
-            to_confirm: None,
-            to_save: None,
+            pace: Pace::default(),
+            word: String::new(),
             sent: Vec::new(),
             said: None,
         }
@@ -158,37 +176,87 @@ impl Board {
 
     /// The line below the list, if there is something to say.
     pub(crate) fn said(&self, now: Instant) -> Option<&str> {
-        let (text, at) = self.said.as_ref()?;
+        let Said { text, at, .. } = self.said.as_ref()?;
         (now.saturating_duration_since(*at) < REMEMBERED).then_some(text.as_str())
     }
 
     pub(crate) fn say(&mut self, text: String, now: Instant) {
-        self.said = Some((text, now));
+        self.said = Some(Said { text, at: now, session: None });
     }
 
-    /// Takes what is open now. The selection stays with its question; if that is gone, it goes to
+    /// The same, of one session: it goes when the session is over and others ask.
+    pub(crate) fn say_of(&mut self, session: &str, text: String, now: Instant) {
+        self.said = Some(Said { text, at: now, session: Some(session.to_owned()) });
+    }
+
+    /// What was typed so far about a secret.
+    pub(crate) fn word(&self) -> &str {
+        &self.word
+    }
+
+    /// The terminal shows all of this.
+    pub(crate) fn drawn(&mut self, now: Instant) {
+        self.pace.drawn(now);
+    }
+
+    /// The terminal may show something else, or shows it elsewhere: nobody has read it there.
+    pub(crate) fn shown_anew(&mut self) {
+        self.pace.changed();
+    }
+
+    /// A pasted text is no answer, whatever letters it has.
+    pub(crate) fn pasted(&mut self, now: Instant) {
+        self.pace.key(Arrival::WithOthers, now);
+        self.say("pasted text is no answer".to_owned(), now);
+    }
+
+    /// Takes what is open now in these sessions. The selection stays with its question; if that is gone, it goes to
     /// the one in its place.
-    pub(crate) fn update(&mut self, mut rows: Vec<Row>, sessions: usize, now: Instant) {
+    pub(crate) fn update(&mut self, mut rows: Vec<Row>, sessions: &[&str]) {
         rows.sort_by_key(|row| (row.question.asked_at, row.identity()));
         let is_open = |identity: &Identity| rows.iter().any(|row| row.identity() == *identity);
         self.sent.retain(is_open);
         rows.retain(|row| !self.sent.contains(&row.identity()));
         let before = self.selected().map(Row::identity);
         self.all = rows;
-        self.sessions = sessions;
-        if let Mode::Group(group) = &mut self.mode {
-            group.members.retain(|member| self.all.iter().any(|row| row.identity() == *member));
-            if group.members.is_empty() {
-                self.mode = Mode::List;
-            }
+        self.sessions = sessions.len();
+        self.forget_what_is_gone();
+        let is_over = |said: &mut Said| {
+            said.session.as_deref().is_some_and(|session| !sessions.contains(&session))
+        };
+        if !self.all.is_empty() {
+            self.said.take_if(is_over);
         }
-        self.show_sought(before.as_ref(), now);
+        self.show_sought(before.as_ref());
+    }
+
+    /// What a mode is about may have been answered elsewhere.
+    fn forget_what_is_gone(&mut self) {
+        let is_open = |identity: &Identity| self.all.iter().any(|row| row.identity() == *identity);
+        let is_left = match &mut self.mode {
+            Mode::Group(group) | Mode::Confirm(Pending::AnswerAll { group, .. }) => {
+                group.members.retain(is_open);
+                !group.members.is_empty()
+            }
+            Mode::Confirm(Pending::Answer { identity, .. }) => is_open(identity),
+            Mode::Confirm(Pending::Save { .. }) => self.sessions > 0,
+            Mode::List | Mode::Help | Mode::Search | Mode::Like => true,
+        };
+        if !is_left {
+            self.mode = Mode::List;
+        }
     }
 
     /// Shows what is looked for. The selection stays with its question, if that is shown.
-    fn show_sought(&mut self, before: Option<&Identity>, now: Instant) {
+    fn show_sought(&mut self, before: Option<&Identity>) {
         let is_sought = |row: &&Row| matching::is_sought(row, &self.sought);
-        self.rows = self.all.iter().filter(is_sought).cloned().collect();
+        let rows: Vec<Row> = self.all.iter().filter(is_sought).cloned().collect();
+        let is_same = rows.len() == self.rows.len()
+            && rows.iter().zip(&self.rows).all(|(new, old)| new.identity() == old.identity());
+        self.rows = rows;
+        if !is_same {
+            self.pace.changed();
+        }
         let kept =
             before.and_then(|before| self.rows.iter().position(|row| row.identity() == *before));
         match kept {
@@ -196,7 +264,6 @@ impl Board {
             None => {
                 self.selected = self.selected.min(self.rows.len().saturating_sub(1));
                 self.moved();
-                self.settled_at = now + SETTLING;
             }
         }
     }
@@ -206,52 +273,104 @@ impl Board {
         self.sent.retain(|(sent_to, _)| sent_to != session);
     }
 
-    pub(crate) fn press(&mut self, key: KeyEvent, now: Instant) -> Action {
-        let confirmed = self.to_confirm.take();
-        let to_save = self.to_save.take();
+    pub(crate) fn press(&mut self, key: KeyEvent, arrival: Arrival, now: Instant) -> Action {
+        let tempo = self.pace.key(arrival, now);
         if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
             let is_quit = key.modifiers == KeyModifiers::CONTROL
                 && matches!(key.code, KeyCode::Char('c' | 'd'));
             return if is_quit { Action::Quit } else { Action::Nothing };
         }
         match std::mem::take(&mut self.mode) {
-            Mode::List => self.press_in_list(key.code, confirmed.as_ref(), to_save.as_ref(), now),
+            Mode::List => self.press_in_list(key.code, tempo, now),
             // Whatever is pressed, the list is back.
             Mode::Help => Action::Nothing,
-            Mode::Search => self.press_in_search(key.code, now),
+            Mode::Search => self.press_in_search(key.code),
             Mode::Like => self.press_in_likeness(key.code, now),
-            Mode::Group(group) => self.press_in_group(key.code, group, now),
+            Mode::Group(group) => self.press_in_group(key.code, group, tempo, now),
+            Mode::Confirm(pending) => self.press_to_confirm(key.code, pending, tempo, now),
         }
     }
 
-    fn press_in_list(
-        &mut self,
-        code: KeyCode,
-        confirmed: Option<&(KeyCode, Identity)>,
-        to_save: Option<&(KeyCode, Option<String>)>,
-        now: Instant,
-    ) -> Action {
+    fn press_in_list(&mut self, code: KeyCode, tempo: Tempo, now: Instant) -> Action {
+        if !self.word.is_empty() {
+            return self.spell(code, tempo, now);
+        }
         match code {
-            KeyCode::Char('q') => return Action::Quit,
+            // Without a question there is nothing that the key could have been typed into.
+            KeyCode::Char('q') if self.rows.is_empty() || tempo == Tempo::Deliberate => {
+                return Action::Quit;
+            }
+            KeyCode::Char('q') => self.say_too_fast(now),
             KeyCode::Char('?') => self.mode = Mode::Help,
             KeyCode::Char('/') => self.mode = Mode::Search,
             KeyCode::Char('=') if !self.rows.is_empty() => self.mode = Mode::Like,
-            KeyCode::Esc if !self.sought.is_empty() => self.seek(String::new(), now),
+            KeyCode::Esc if !self.sought.is_empty() => self.seek(String::new()),
             KeyCode::Char('j') | KeyCode::Down => self.select(self.selected + 1),
             KeyCode::Char('k') | KeyCode::Up => self.select(self.selected.saturating_sub(1)),
             KeyCode::Char('g') | KeyCode::Home => self.select(0),
             KeyCode::Char('G') | KeyCode::End => self.select(usize::MAX),
             KeyCode::PageDown | KeyCode::Char(' ') => self.scroll += 5,
             KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(5),
-            KeyCode::Char('w') => return self.save(code, Store::User, to_save, now),
-            KeyCode::Char('W') => return self.save(code, Store::Project, to_save, now),
-            code => return self.answer(code, confirmed, now),
+            KeyCode::Char('w') => self.save(Store::User, tempo, now),
+            KeyCode::Char('W') => self.save(Store::Project, tempo, now),
+            code => return self.answer(code, tempo, now),
         }
         Action::Nothing
     }
 
+    fn say_too_fast(&mut self, now: Instant) {
+        self.say("key ignored: too fast; wait a moment, then press it again".to_owned(), now);
+    }
+
+    /// A word about the selected secret, letter by letter; Enter comes by itself.
+    fn spell(&mut self, code: KeyCode, tempo: Tempo, now: Instant) -> Action {
+        match code {
+            KeyCode::Enter if tempo == Tempo::TooFast => {
+                self.say_too_fast(now);
+            }
+            KeyCode::Enter => {
+                let word = std::mem::take(&mut self.word);
+                match (answers::of_word(&word), self.selected().map(Row::identity)) {
+                    (Some(answer), Some(identity)) => return self.send(identity, answer),
+                    _ => self.say(SECRET.to_owned(), now),
+                }
+            }
+            KeyCode::Esc => self.word.clear(),
+            KeyCode::Backspace => drop(self.word.pop()),
+            KeyCode::Char(c) if c.is_ascii_alphabetic() && self.word.len() < LONGEST_WORD => {
+                self.word.push(c);
+            }
+            _ => self.say(SECRET.to_owned(), now),
+        }
+        Action::Nothing
+    }
+
+    /// Enter soon after the key that began it is enough; the key itself was meant.
+    fn press_to_confirm(
+        &mut self,
+        code: KeyCode,
+        pending: Pending,
+        tempo: Tempo,
+        now: Instant,
+    ) -> Action {
+        if code != KeyCode::Enter {
+            self.say("nothing was saved".to_owned(), now);
+            return Action::Nothing;
+        }
+        if tempo == Tempo::TooFast {
+            self.mode = Mode::Confirm(pending);
+            self.say_too_fast(now);
+            return Action::Nothing;
+        }
+        match pending {
+            Pending::Answer { identity, answer } => self.send(identity, answer),
+            Pending::AnswerAll { group, answer } => self.send_all(group, answer),
+            Pending::Save { session, store } => Action::Save { session, store },
+        }
+    }
+
     /// While something is typed no letter is an answer.
-    fn press_in_search(&mut self, code: KeyCode, now: Instant) -> Action {
+    fn press_in_search(&mut self, code: KeyCode) -> Action {
         let mut sought = self.sought.clone();
         self.mode = Mode::Search;
         match code {
@@ -269,15 +388,15 @@ impl Board {
             _ => {}
         }
         if sought != self.sought {
-            self.seek(sought, now);
+            self.seek(sought);
         }
         Action::Nothing
     }
 
-    fn seek(&mut self, sought: String, now: Instant) {
+    fn seek(&mut self, sought: String) {
         let before = self.selected().map(Row::identity);
         self.sought = sought;
-        self.show_sought(before.as_ref(), now);
+        self.show_sought(before.as_ref());
     }
 
     fn press_in_likeness(&mut self, code: KeyCode, now: Instant) -> Action {
@@ -292,44 +411,52 @@ impl Board {
         Action::Nothing
     }
 
-    fn press_in_group(&mut self, code: KeyCode, group: Group, now: Instant) -> Action {
-        // A directory is offered for one question, not for many.
-        let answer =
-            meaning(code).filter(|answer| !answer.scope().is_some_and(Scope::is_directory));
-        let Some(answer) = answer else {
-            if code != KeyCode::Esc {
+    fn press_in_group(
+        &mut self,
+        code: KeyCode,
+        group: Group,
+        tempo: Tempo,
+        now: Instant,
+    ) -> Action {
+        // A directory or a copy is offered for one question, not for many.
+        let answer = answers::of_key(code)
+            .filter(|answer| answer.scope().is_none_or(|scope| scope == Scope::File));
+        match answer {
+            None if code == KeyCode::Esc => {}
+            None => self.mode = Mode::Group(group),
+            Some(_) if tempo != Tempo::Deliberate => {
                 self.mode = Mode::Group(group);
+                self.say_too_fast(now);
             }
-            return Action::Nothing;
-        };
+            Some(answer) if answers::is_permanent(answer) => {
+                self.mode = Mode::Confirm(Pending::AnswerAll { group, answer });
+            }
+            Some(answer) => return self.send_all(group, answer),
+        }
+        Action::Nothing
+    }
+
+    fn send_all(&mut self, group: Group, answer: Answer) -> Action {
         let questions = group.members;
         let before = self.selected().map(Row::identity);
         self.sent.extend(questions.iter().cloned());
         self.all.retain(|row| !questions.contains(&row.identity()));
-        self.show_sought(before.as_ref(), now);
-        self.settled_at = now + SETTLING;
+        self.show_sought(before.as_ref());
         Action::AnswerAll { questions, answer }
     }
 
-    /// What it keeps holds for good, so it is asked for twice.
-    fn save(
-        &mut self,
-        code: KeyCode,
-        store: Store,
-        confirmed: Option<&(KeyCode, Option<String>)>,
-        now: Instant,
-    ) -> Action {
+    /// What it keeps holds for runs to come.
+    fn save(&mut self, store: Store, tempo: Tempo, now: Instant) {
         if self.sessions == 0 {
-            return Action::Nothing;
+            let why =
+                "no session is running; `sandbox policy save` saves the answers of the last one";
+            return self.say(why.to_owned(), now);
+        }
+        if tempo != Tempo::Deliberate {
+            return self.say_too_fast(now);
         }
         let session = self.selected().map(|row| row.question.session.clone());
-        let wish = (code, session.clone());
-        if confirmed == Some(&wish) {
-            return Action::Save { session, store };
-        }
-        self.say(format!("press {code} again to save this session's answers for the {store}"), now);
-        self.to_save = Some(wish);
-        Action::Nothing
+        self.mode = Mode::Confirm(Pending::Save { session, store });
     }
 
     /// The drawing knows how many lines there are.
@@ -347,66 +474,47 @@ impl Board {
 
     fn moved(&mut self) {
         self.scroll = 0;
-        self.to_confirm = None;
+        self.word.clear();
     }
 
-    fn answer(
-        &mut self,
-        code: KeyCode,
-        confirmed: Option<&(KeyCode, Identity)>,
-        now: Instant,
-    ) -> Action {
-        let (Some(answer), Some(row)) = (meaning(code), self.selected()) else {
+    fn answer(&mut self, code: KeyCode, tempo: Tempo, now: Instant) -> Action {
+        let (Some(answer), Some(row)) = (answers::of_key(code), self.selected()) else {
             return Action::Nothing;
         };
         let identity = row.identity();
-        if now < self.settled_at {
-            self.say("the list just changed; look, and press again".to_owned(), now);
-            return Action::Nothing;
-        }
-        if answer.scope().is_some_and(Scope::is_directory) && row.question.offered().is_none() {
-            let why = if row.question.is_secret { "for a secret" } else { "with this question" };
-            self.say(format!("no directory is offered {why}"), now);
-            return Action::Nothing;
-        }
         let may_be_copied = row.question.subject.file().is_some_and(|file| file.may_be_copied);
-        if answer.scope() == Some(Scope::PrivateCopy) && !may_be_copied {
-            self.say("it changes nothing: there is nothing to keep a copy of".to_owned(), now);
-            return Action::Nothing;
+        let is_directory = answer.scope().is_some_and(Scope::is_directory);
+        match answer {
+            _ if tempo != Tempo::Deliberate => self.say_too_fast(now),
+            _ if row.question.is_secret => {
+                let KeyCode::Char(first) = code else { return Action::Nothing };
+                match answers::begins_word(first) {
+                    true => self.word.push(first),
+                    false => self.say(SECRET.to_owned(), now),
+                }
+            }
+            _ if is_directory && row.question.offered().is_none() => {
+                self.say("no directory is offered with this question".to_owned(), now);
+            }
+            _ if answer.scope() == Some(Scope::PrivateCopy) && !may_be_copied => {
+                self.say("it changes nothing: there is nothing to keep a copy of".to_owned(), now);
+            }
+            _ if answers::is_permanent(answer) => {
+                self.mode = Mode::Confirm(Pending::Answer { identity, answer });
+            }
+            _ => return self.send(identity, answer),
         }
-        let is_grave = row.question.is_secret
-            && matches!(answer, Answer::Allow { lifetime: Lifetime::Always(_), .. });
-        if is_grave && confirmed != Some(&(code, identity.clone())) {
-            self.say("this is a secret: press a again to allow it always".to_owned(), now);
-            self.to_confirm = Some((code, identity));
-            return Action::Nothing;
-        }
+        Action::Nothing
+    }
+
+    fn send(&mut self, identity: Identity, answer: Answer) -> Action {
         self.sent.push(identity.clone());
+        let before = self.selected().map(Row::identity);
         self.all.retain(|row| row.identity() != identity);
-        self.rows.remove(self.selected);
-        self.selected = self.selected.min(self.rows.len().saturating_sub(1));
-        self.moved();
-        self.settled_at = now + SETTLING;
+        self.show_sought(before.as_ref());
         let (session, id) = identity;
         Action::Answer { session, id, answer }
     }
-}
-
-fn meaning(code: KeyCode) -> Option<Answer> {
-    let KeyCode::Char(key) = code else { return None };
-    let allow = |scope, lifetime| Answer::Allow { scope, lifetime };
-    Some(match key {
-        'y' => allow(Scope::File, Lifetime::Once),
-        's' => allow(Scope::File, Lifetime::Session),
-        'a' => allow(Scope::File, Lifetime::Always(Store::User)),
-        'd' => allow(Scope::Directory, Lifetime::Session),
-        'D' => allow(Scope::Directory, Lifetime::Always(Store::User)),
-        'e' => allow(Scope::DirectoryToRun, Lifetime::Session),
-        'c' => allow(Scope::PrivateCopy, Lifetime::Session),
-        'n' => Answer::Deny { lifetime: Lifetime::Session },
-        'x' => Answer::Deny { lifetime: Lifetime::Always(Store::User) },
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

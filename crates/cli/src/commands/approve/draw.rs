@@ -2,8 +2,8 @@
 //!
 //! Every text from a question is escaped here, and a secret says so in words as well as in red.
 
-use super::board::{Board, Mode, Row};
-use super::{help, text};
+use super::board::{Board, Mode, Pending, Row};
+use super::{answers, help, text};
 use jiff::Timestamp;
 use palisade_ask::{Access, Process, Question, Subject};
 use palisade_record::escape;
@@ -18,6 +18,8 @@ use std::time::Instant;
 /// Below this nothing can be read.
 const NARROWEST: u16 = 30;
 const LABEL: usize = 11;
+/// Most verbs fit in it, so that the list rarely moves sideways.
+const SHORTEST_VERB: usize = 7;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Theme {
@@ -70,21 +72,36 @@ pub(crate) fn draw(frame: &mut Frame<'_>, board: &mut Board, theme: Theme, now: 
     let asked = asked(board);
     if let Some(said) = asked.as_deref().or_else(|| board.said(now.monotonic)) {
         let said = text::middle_cut(&escape::text(said), usize::from(area.width) - 1);
-        put(frame, area, area.height - footer, &Line::styled(said, theme.notice()));
+        put(frame, area, area.height.saturating_sub(footer), &Line::styled(said, theme.notice()));
     }
     for (at, line) in keys.into_iter().enumerate() {
         let line = Line::raw(format!(" {line}"));
-        put(frame, area, area.height - footer + 1 + u16::try_from(at).unwrap_or(0), &line);
+        let at = 1 + u16::try_from(at).unwrap_or(0);
+        put(frame, area, area.height.saturating_sub(footer) + at, &line);
     }
 }
 
 /// What the line above the keys says while a mode waits for a key.
 fn asked(board: &Board) -> Option<String> {
     match board.mode() {
+        Mode::List if !board.word().is_empty() => Some(format!("then Enter: {}_", board.word())),
         Mode::List | Mode::Help => None,
+        Mode::Confirm(pending) => {
+            Some(format!("{}: press Enter to confirm", pending_told(pending)))
+        }
         Mode::Search => Some(format!("/{}_", board.sought())),
         Mode::Like => Some("answer all questions that have this in common:".to_owned()),
         Mode::Group(group) => Some(format!("{}: one answer to all of them", group.told())),
+    }
+}
+
+fn pending_told(pending: &Pending) -> String {
+    match pending {
+        Pending::Answer { answer, .. } => answers::told(*answer).to_owned(),
+        Pending::AnswerAll { group, answer } => {
+            format!("{}: {}", group.told(), answers::told(*answer))
+        }
+        Pending::Save { store, .. } => format!("save this session's answers for the {store}"),
     }
 }
 
@@ -145,6 +162,8 @@ fn draw_list(frame: &mut Frame<'_>, area: Rect, board: &Board, theme: Theme, now
     let first = (board.selected_index() + 1).saturating_sub(height);
     let width = usize::from(area.width);
     let addresses = board.rows().iter().map(|row| row.address.chars().count()).max().unwrap_or(0);
+    let verbs = board.rows().iter().map(|row| wanted(&row.question.subject).0.len()).max();
+    let widths = Widths { addresses, verbs: verbs.unwrap_or(0).max(SHORTEST_VERB), line: width };
     let visible = board.rows().iter().enumerate().skip(first).take(height);
     for (at, (index, row)) in visible.enumerate() {
         let mut style = if row.question.is_secret { theme.secret() } else { Style::new() };
@@ -152,18 +171,27 @@ fn draw_list(frame: &mut Frame<'_>, area: Rect, board: &Board, theme: Theme, now
             style = style.add_modifier(Modifier::REVERSED);
         }
         let mark = if board.is_marked(row) { "*" } else { " " };
-        let line = list_line(row, mark, addresses, width, now);
+        let line = list_line(row, mark, widths, now);
         put(frame, area, u16::try_from(at).unwrap_or(0), &Line::styled(line, style));
     }
 }
 
-fn list_line(row: &Row, mark: &str, addresses: usize, width: usize, now: Timestamp) -> String {
+/// Columns of the list.
+#[derive(Clone, Copy, Debug)]
+struct Widths {
+    addresses: usize,
+    verbs: usize,
+    line: usize,
+}
+
+fn list_line(row: &Row, mark: &str, widths: Widths, now: Timestamp) -> String {
+    let Widths { addresses, verbs, line } = widths;
     let (verb, what) = wanted(&row.question.subject);
     let left = left(&row.question, now).map_or_else(String::new, |left| format!("{left} "));
     let address = escape::text(&row.address);
     let secret = if row.question.is_secret { "SECRET " } else { "" };
-    let start = format!("{mark}{address:<addresses$}  {secret}{verb:<7} ");
-    let room = width.saturating_sub(text::width(&start) + text::width(&left) + 1);
+    let start = format!("{mark}{address:<addresses$}  {secret}{verb:<verbs$} ");
+    let room = line.saturating_sub(text::width(&start) + text::width(&left) + 1);
     let what = text::end(&what, room);
     let gap = room.saturating_sub(text::width(&what)) + 1;
     format!("{start}{what}{}{left}", " ".repeat(gap))
@@ -304,6 +332,7 @@ fn left(question: &Question, now: Timestamp) -> Option<String> {
 fn keys(board: &Board, columns: usize) -> Vec<String> {
     let keys: Vec<String> = match board.mode() {
         Mode::List | Mode::Help => list_keys(board).into_iter().map(str::to_owned).collect(),
+        Mode::Confirm(_) => vec!["Enter confirm".to_owned(), "any other key: back".to_owned()],
         Mode::Search => vec!["Enter keep".to_owned(), "Esc show everything".to_owned()],
         Mode::Like => {
             let groups = board.groups().into_iter();
@@ -322,17 +351,22 @@ fn list_keys(board: &Board) -> Vec<&'static str> {
     let mut keys: Vec<&str> = Vec::new();
     if let Some(Row { question, .. }) = board.selected() {
         let file = question.subject.file();
-        keys.extend(["y once", "s session", "a always"]);
+        match question.is_secret {
+            true => keys.extend(["type yes (once), session, no or never, then Enter"]),
+            false => keys.extend(["y once", "s session", "a always"]),
+        }
         if question.offered().is_some() {
             keys.extend(["d directory", "D directory always"]);
             if file.is_some_and(|file| file.access == Access::Read) {
                 keys.push("e and run");
             }
         }
-        if file.is_some_and(|file| file.may_be_copied) {
+        if !question.is_secret && file.is_some_and(|file| file.may_be_copied) {
             keys.push("c copy");
         }
-        keys.extend(["n no", "x never"]);
+        if !question.is_secret {
+            keys.extend(["n no", "x never"]);
+        }
         if board.rows().len() > 1 {
             keys.push("= all alike");
         }

@@ -1,6 +1,7 @@
 use super::{Moment, Theme, draw};
 use crate::commands::approve::board::{Board, Row};
-use crate::commands::approve::test_support::{question, row};
+use crate::commands::approve::pace::Arrival;
+use crate::commands::approve::test_support::{SESSION, question, row};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use palisade_ask::{Access, Act, HostSubject, Subject};
 use ratatui::Terminal;
@@ -23,9 +24,8 @@ fn drawn(terminal: &mut Terminal<TestBackend>, board: &mut Board, theme: Theme) 
 }
 
 fn board(rows: Vec<Row>) -> Board {
-    let now = Instant::now();
-    let mut board = Board::new(now);
-    board.update(rows, 1, now);
+    let mut board = Board::new();
+    board.update(rows, &[SESSION]);
     board
 }
 
@@ -43,7 +43,7 @@ fn three() -> Vec<Row> {
 }
 
 fn press(board: &mut Board, code: KeyCode) {
-    board.press(KeyEvent::new(code, KeyModifiers::NONE), Instant::now());
+    board.press(KeyEvent::new(code, KeyModifiers::NONE), Arrival::Alone, Instant::now());
 }
 
 /// Proves: TOOL-2 terminal
@@ -104,7 +104,7 @@ fn sixty_columns_are_enough() {
     "                                                            "
     "                                                            "
     "                                                            "
-    " y once   s session   a always   n no   x never             "
+    " type yes (once), session, no or never, then Enter          "
     " = all alike   j/k move   / search   w save   ? help        "
     " q quit                                                     "
     "#);
@@ -151,7 +151,7 @@ fn a_wide_terminal_shows_more() {
 
 #[test]
 fn nothing_to_show_is_said() {
-    let mut board = Board::new(Instant::now());
+    let mut board = Board::new();
     insta::assert_snapshot!(drawn(&mut terminal(60, 9), &mut board, COLOURED), @r#"
     " sandbox approve: nobody asks                               "
     " What a `sandbox run` asks for will show up here.           "
@@ -163,7 +163,7 @@ fn nothing_to_show_is_said() {
     "                                                            "
     " ? help   q quit                                            "
     "#);
-    board.update(Vec::new(), 2, Instant::now());
+    board.update(Vec::new(), &[SESSION, "another"]);
     insta::assert_snapshot!(drawn(&mut terminal(60, 9), &mut board, COLOURED), @r#"
     " sandbox approve: 2 sessions, no question                   "
     " What a `sandbox run` asks for will show up here.           "

@@ -1,13 +1,14 @@
 //! What each key does, on one screen of 24 lines.
 
-const KEYS: [(&str, &str); 18] = [
+const KEYS: [(&str, &str); 19] = [
     ("y", "allow once: for the calls that wait now"),
     ("s", "allow until the session ends"),
-    ("a", "allow always: a rule in your policy"),
-    ("d, D, e", "allow the directory: for the session, always; e: with its programs"),
+    ("a", "allow always: a rule in your policy; needs Enter"),
+    ("d, D, e", "allow the directory: for the session, always (Enter); e: with programs"),
     ("c", "keep a private copy: what it changes is gone when the run ends"),
     ("n", "deny until the session ends"),
-    ("x", "deny always: a rule in your policy"),
+    ("x", "deny always: a rule in your policy; needs Enter"),
+    ("a secret", "type yes, session, no or never, then Enter"),
     ("=", "answer all like this: same directory, program or host"),
     ("", ""),
     ("j, k, arrows", "move"),
@@ -15,7 +16,7 @@ const KEYS: [(&str, &str); 18] = [
     ("space, PgUp", "scroll the details"),
     ("/", "search: only what contains the text; Esc shows everything"),
     ("", ""),
-    ("w, W", "save the answers as your rules, as the project's; press twice"),
+    ("w, W", "save the answers as your rules, as the project's; needs Enter"),
     ("q, Ctrl-C", "quit; questions stay open"),
     ("", ""),
     ("", "A question without an answer is denied when its time is over."),

@@ -4,6 +4,7 @@
 //! escaped, and no answer is ever given for a question that was not the one looked at.
 
 mod address;
+mod answers;
 mod board;
 mod draw;
 mod help;
@@ -11,6 +12,7 @@ mod like;
 mod matching;
 mod notice;
 mod once;
+mod pace;
 mod screen;
 pub(crate) mod text;
 mod watch;
@@ -49,8 +51,10 @@ never by directory.
 
 In the list, keys answer the selected question, and the lines at the bottom name them; ? explains \
 them all, / looks for a word, and = answers all questions that have the directory, the program or the \
-host in common, after it has said how many there are. w, pressed \
-twice, saves what was answered for the session as rules of yours, W as rules of the project; \
+host in common, after it has said how many there are. Permanent answers (a, D, x) need Enter, and a \
+secret needs a typed word: yes, session, no or never, then Enter. A key that comes too soon after \
+another or after the list has changed answers nothing, and the list says so. w, then \
+Enter, saves what was answered for the session as rules of yours, W as rules of the project; \
 `sandbox policy save` does the same when the session is over.
 
 Examples:
@@ -120,13 +124,27 @@ pub(crate) struct Approve {
     #[arg(long, value_name = "DIR")]
     sockets: Option<PathBuf>,
 
-    /// Show the questions of this session only, by its whole name; the list closes when it ends
-    #[arg(long, value_name = "SESSION")]
-    only: Option<String>,
+    /// List the questions of this session only, until it ends
+    #[arg(long = "only-session", value_name = "SESSION", conflicts_with = "json")]
+    only_session: Option<String>,
+
+    /// End when no question is open any more
+    #[arg(long, conflicts_with_all = ["json", "yes", "no"])]
+    until_answered: bool,
 
     /// Send no desktop notifications
     #[arg(long, conflicts_with_all = ["json", "yes", "no"])]
     no_notify: bool,
+}
+
+/// How long the list stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Until {
+    /// A person ends it.
+    Told,
+    SessionEnds,
+    /// Nothing is open.
+    Answered,
 }
 
 /// Whether a yes may be about a secret.
@@ -156,10 +174,10 @@ impl From<StoreWord> for Store {
 impl Approve {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let directory = self.directory_of_sockets()?;
-        let mut sessions = match &self.only {
-            Some(session) => Sessions::only(&directory, NAME, session),
-            None => Sessions::new(&directory, NAME),
-        };
+        let mut sessions = Sessions::new(&directory, NAME);
+        if let Some(session) = &self.only_session {
+            sessions.only(session);
+        }
         if let Some((address, answer)) = self.answer()? {
             let secrets = if self.secret { Secrets::Allowed } else { Secrets::Refused };
             return once::answer(&mut sessions, &address, answer, secrets);
@@ -179,7 +197,13 @@ impl Approve {
             );
         }
         let notices = if self.no_notify { None } else { Some(notice::Notices::new()) };
-        screen::show(&mut sessions, notices)
+        let until = match (&self.only_session, self.until_answered) {
+            (_, true) => Until::Answered,
+            (Some(_), false) => Until::SessionEnds,
+            (None, false) => Until::Told,
+        };
+        sessions.attend()?;
+        screen::show(&mut sessions, notices, until)
     }
 
     fn directory_of_sockets(&self) -> anyhow::Result<PathBuf> {

@@ -99,8 +99,18 @@ pub(crate) fn wait(sessions: &Sessions, longest: Duration) -> Result<(), rustix:
     }
 }
 
-/// A decision in a few words.
+/// A decision in a few words, with what it is about.
 pub(crate) fn told(audit: &Audit) -> String {
+    let about = match (&audit.path, &audit.host, audit.port) {
+        (Some(path), ..) => path.clone(),
+        (None, Some(host), Some(port)) => HostSubject { host: host.clone(), port }.to_string(),
+        _ => format!("question {}", audit.id),
+    };
+    format!("{}: {}", decision(audit), escape::text(&about))
+}
+
+/// What was decided, by whom and for how long.
+pub(crate) fn decision(audit: &Audit) -> String {
     let decision = match audit.decision {
         Decision::Allow => "allowed",
         Decision::Deny => "denied",
@@ -126,10 +136,5 @@ pub(crate) fn told(audit: &Audit) -> String {
         "nobody" => ", as nobody was there to ask",
         _ => "",
     };
-    let about = match (&audit.path, &audit.host, audit.port) {
-        (Some(path), ..) => path.clone(),
-        (None, Some(host), Some(port)) => HostSubject { host: host.clone(), port }.to_string(),
-        _ => format!("question {}", audit.id),
-    };
-    format!("{decision} {what}{lifetime}{by}: {}", escape::text(&about))
+    format!("{decision} {what}{lifetime}{by}")
 }

@@ -5,14 +5,19 @@
 use super::board::{Action, Board, Row};
 use super::draw::{self, Moment, Theme};
 use super::notice::Notices;
-use super::{PATIENCE, address, once};
+use super::pace::Arrival;
+use super::{PATIENCE, Until, address, once};
 use crate::output;
 use anyhow::Context;
-use crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyEventKind};
+use crossterm::event::{
+    self, DisableBracketedPaste, DisableFocusChange, EnableBracketedPaste, EnableFocusChange,
+    Event, KeyEvent, KeyEventKind,
+};
 use crossterm::execute;
 use jiff::Timestamp;
-use palisade_ask::Store;
+use palisade_ask::message::Audit;
 use palisade_ask::sessions::{Change, Sessions};
+use palisade_ask::{QuestionId, Store};
 use palisade_session::Ending;
 use ratatui::DefaultTerminal;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -24,16 +29,22 @@ use std::time::{Duration, Instant};
 /// New sessions, a resized window and the seconds that are left are seen after this at the latest.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
-pub(crate) fn show(sessions: &mut Sessions, notices: Option<Notices>) -> anyhow::Result<ExitCode> {
+/// How long nothing is open before the list ends: the next question often follows at once.
+const NOTHING_OPEN: Duration = Duration::from_secs(1);
+
+pub(crate) fn show(
+    sessions: &mut Sessions,
+    notices: Option<Notices>,
+    until: Until,
+) -> anyhow::Result<ExitCode> {
     // Before the screen is taken: what is wrong from the start is said where it stays.
-    sessions.attend()?;
     let known = sessions.refresh_fully(PATIENCE)?;
     let ending = Ending::take()?;
     let mut terminal = ratatui::try_init().context("the terminal can not be used")?;
-    // A pasted text is no answer, whatever letters it has. A terminal without it goes without.
-    let _ = execute!(io::stdout(), EnableBracketedPaste);
-    let shown = Screen::new(sessions, notices, ending).run(&mut terminal, &known);
-    let _ = execute!(io::stdout(), DisableBracketedPaste);
+    // A pasted text is no answer, and who comes back to the window has not read it yet. A terminal without either goes without.
+    let _ = execute!(io::stdout(), EnableBracketedPaste, EnableFocusChange);
+    let shown = Screen::new(sessions, notices, ending, until).run(&mut terminal, &known);
+    let _ = execute!(io::stdout(), DisableFocusChange, DisableBracketedPaste);
     let restored = ratatui::try_restore().context("the terminal can not be put back");
     let code = shown?;
     // Who was told to end may have lost its terminal as well.
@@ -49,12 +60,35 @@ struct Screen<'a> {
     notices: Option<Notices>,
     ending: Ending,
     theme: Theme,
+    until: Until,
+    /// Since when no question is open.
+    nothing_since: Option<Instant>,
+    together: Option<Together>,
+}
+
+/// Questions that were answered with one key, as the session tells of each.
+struct Together {
+    waiting: Vec<(String, QuestionId)>,
+    told: usize,
 }
 
 impl<'a> Screen<'a> {
-    fn new(sessions: &'a mut Sessions, notices: Option<Notices>, ending: Ending) -> Self {
-        let theme = Theme { coloured: output::colour_wanted() };
-        Self { sessions, board: Board::new(Instant::now()), notices, ending, theme }
+    fn new(
+        sessions: &'a mut Sessions,
+        notices: Option<Notices>,
+        ending: Ending,
+        until: Until,
+    ) -> Self {
+        Self {
+            sessions,
+            board: Board::new(),
+            notices,
+            ending,
+            theme: Theme { coloured: output::colour_wanted() },
+            until,
+            nothing_since: None,
+            together: None,
+        }
     }
 
     fn run(
@@ -63,24 +97,46 @@ impl<'a> Screen<'a> {
         known: &[Change],
     ) -> anyhow::Result<ExitCode> {
         self.hear(known);
-        loop {
+        while !self.is_over(Instant::now()) {
             let now = Moment { monotonic: Instant::now(), wall: Timestamp::now() };
             terminal.draw(|frame| draw::draw(frame, &mut self.board, self.theme, now))?;
+            self.board.drawn(Instant::now());
             let is_terminal_gone = self.wait()?;
             if let Some(code) = self.ending.wanted()? {
                 return Ok(ExitCode::from(code));
             }
-            if is_terminal_gone || self.sessions.is_over() {
+            if is_terminal_gone {
                 return Ok(ExitCode::SUCCESS);
             }
+            let mut events = Vec::new();
             while event::poll(Duration::ZERO)? {
-                if self.take(&event::read()?) == Action::Quit {
-                    return Ok(ExitCode::SUCCESS);
-                }
+                events.push(event::read()?);
+            }
+            if self.take(&events) == Action::Quit {
+                return Ok(ExitCode::SUCCESS);
             }
             let changes = self.sessions.refresh()?;
             self.notify(&changes);
             self.hear(&changes);
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Whether there is nothing left to show.
+    fn is_over(&mut self, now: Instant) -> bool {
+        let has_questions =
+            self.sessions.iter().any(|(_, session)| session.open().next().is_some());
+        let since = match has_questions {
+            true => None,
+            false => Some(self.nothing_since.unwrap_or(now)),
+        };
+        self.nothing_since = since;
+        match self.until {
+            Until::Told => false,
+            Until::SessionEnds => self.sessions.is_empty(),
+            Until::Answered => {
+                self.sessions.is_empty() || since.is_some_and(|since| now >= since + NOTHING_OPEN)
+            }
         }
     }
 
@@ -104,13 +160,32 @@ impl<'a> Screen<'a> {
         }
     }
 
-    fn take(&mut self, event: &Event) -> Action {
-        let Event::Key(key) = event else { return Action::Nothing };
-        if key.kind == KeyEventKind::Release {
-            return Action::Nothing;
+    /// Whatever was read at once was typed at once.
+    fn take(&mut self, events: &[Event]) -> Action {
+        let is_key =
+            |event: &&Event| matches!(event, Event::Key(key) if key.kind != KeyEventKind::Release);
+        let arrival = match events.iter().filter(is_key).count() {
+            0 | 1 => Arrival::Alone,
+            _ => Arrival::WithOthers,
+        };
+        for event in events {
+            match event {
+                Event::Key(key) if key.kind != KeyEventKind::Release => {
+                    if self.press(*key, arrival) == Action::Quit {
+                        return Action::Quit;
+                    }
+                }
+                Event::Paste(_) => self.board.pasted(Instant::now()),
+                Event::FocusGained | Event::Resize(..) => self.board.shown_anew(),
+                Event::Key(_) | Event::FocusLost | Event::Mouse(_) => {}
+            }
         }
+        Action::Nothing
+    }
+
+    fn press(&mut self, key: KeyEvent, arrival: Arrival) -> Action {
         let now = Instant::now();
-        let action = self.board.press(*key, now);
+        let action = self.board.press(key, arrival, now);
         if let Action::Answer { session, id, answer } = &action
             && let Err(error) = self.sessions.answer(session, *id, *answer)
         {
@@ -118,6 +193,7 @@ impl<'a> Screen<'a> {
             self.board.take_back(session);
         }
         if let Action::AnswerAll { questions, answer } = &action {
+            self.together = Some(Together { waiting: questions.clone(), told: 0 });
             for (session, id) in questions {
                 if let Err(error) = self.sessions.answer(session, *id, *answer) {
                     self.board.say(error.to_string(), now);
@@ -149,19 +225,24 @@ impl<'a> Screen<'a> {
         let now = Instant::now();
         for change in changes {
             match change {
-                Change::Answered { audit, .. } => self.board.say(once::told(audit), now),
+                Change::Answered { session, audit } => {
+                    let told = self.told(session, audit);
+                    self.board.say_of(session, told, now);
+                }
                 Change::Refused { session, refused } => {
-                    self.board.say(refused.message.clone(), now);
+                    self.board.say_of(session, refused.message.clone(), now);
                     self.board.take_back(session);
                 }
                 Change::Trouble { session, error } => {
                     self.board.say(format!("session {session}: {error}"), now);
                 }
-                Change::Withdrawn { id, .. } => {
-                    self.board.say(format!("question {id}: nobody waits for it any more"), now);
+                Change::Withdrawn { session, id } => {
+                    let told = format!("question {id}: nobody waits for it any more");
+                    self.board.say_of(session, told, now);
                 }
-                Change::Done { command, .. } if command == "cmd.policy.save" => {
-                    self.board.say("the session's answers are saved".to_owned(), now);
+                Change::Done { session, command } if command == "cmd.policy.save" => {
+                    let told = "the session's answers are saved".to_owned();
+                    self.board.say_of(session, told, now);
                 }
                 Change::Appeared { .. }
                 | Change::Vanished { .. }
@@ -169,7 +250,21 @@ impl<'a> Screen<'a> {
                 | Change::Done { .. } => {}
             }
         }
-        self.board.update(rows(self.sessions), self.sessions.iter().count(), now);
+        let names: Vec<&str> = self.sessions.iter().map(|(name, _)| name).collect();
+        self.board.update(rows(self.sessions), &names);
+    }
+
+    /// One answer to many questions is told as one.
+    fn told(&mut self, session: &str, audit: &Audit) -> String {
+        let Some(together) = &mut self.together else { return once::told(audit) };
+        let is_it = |(name, id): &(String, QuestionId)| name == session && *id == audit.id;
+        let Some(at) = together.waiting.iter().position(is_it) else { return once::told(audit) };
+        together.waiting.swap_remove(at);
+        together.told += 1;
+        match together.told {
+            1 => once::told(audit),
+            count => format!("{count} questions: {}", once::decision(audit)),
+        }
     }
 
     fn notify(&mut self, changes: &[Change]) {

@@ -15,10 +15,16 @@ pub(crate) struct Rules {
 #[derive(Args, Debug)]
 pub(crate) struct Forget {
     /// The number that `sandbox policy rules` shows
+    #[arg(value_parser = rule_number)]
     number: usize,
     /// Print what was removed as JSON
     #[arg(long)]
     json: bool,
+}
+
+fn rule_number(text: &str) -> Result<usize, String> {
+    let why = "not the number of a rule; `sandbox policy rules` lists them";
+    text.parse().map_err(|_| why.to_owned())
 }
 
 impl Rules {

@@ -1,0 +1,107 @@
+//! What is wrong with a command line, in one line, and how the command is used.
+
+use crate::line::Cli;
+use clap::CommandFactory as _;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use palisade_record::escape;
+use std::ffi::OsString;
+
+/// For the line that was read: what is wrong, and what to look at.
+pub(crate) fn told(error: &clap::Error, line: &[OsString]) -> [String; 2] {
+    let (name, mut command) = command_of(line);
+    let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+    let wrong = wrong(error, &name, &names);
+    let usage = command.render_usage().to_string();
+    let usage: Vec<&str> = usage.trim_start_matches("Usage: ").split_whitespace().collect();
+    [wrong, format!("usage: {}; see `{name} --help`", usage.join(" "))]
+}
+
+fn wrong(error: &clap::Error, name: &str, names: &[&str]) -> String {
+    let argument = context(error, ContextKind::InvalidArg);
+    let option = argument.split([' ', '=']).next().unwrap_or_default();
+    let value = context(error, ContextKind::InvalidValue);
+    match error.kind() {
+        ErrorKind::UnknownArgument if argument.starts_with('-') => {
+            let meant = suggested(error, ContextKind::SuggestedArg, "");
+            format!("unknown option {argument}{meant}")
+        }
+        ErrorKind::UnknownArgument => format!("unexpected argument `{argument}`"),
+        ErrorKind::InvalidSubcommand => {
+            let word = context(error, ContextKind::InvalidSubcommand);
+            let meant = swapped(&word, names)
+                .unwrap_or_else(|| suggested(error, ContextKind::SuggestedSubcommand, "`"));
+            format!("`{word}` is no command of {name}{meant}")
+        }
+        ErrorKind::InvalidValue if value.is_empty() => format!("{argument} needs a value"),
+        ErrorKind::InvalidValue => {
+            let meant = suggested(error, ContextKind::SuggestedValue, "`");
+            let valid = context(error, ContextKind::ValidValue);
+            format!("{option}: `{value}` is not one of: {valid}{meant}")
+        }
+        ErrorKind::ValueValidation => {
+            let why = std::error::Error::source(error).map(ToString::to_string);
+            let why = why.unwrap_or_else(|| "it is not valid".to_owned());
+            let typed = if option.starts_with('-') { format!("{option} {value}") } else { value };
+            format!("{typed}: {}", escape::text(&why))
+        }
+        ErrorKind::MissingRequiredArgument => format!("missing: {argument}"),
+        ErrorKind::ArgumentConflict => {
+            let other = context(error, ContextKind::PriorArg);
+            match other == argument {
+                true => format!("{argument} can be given once only"),
+                false => format!("{argument} cannot be used with {other}"),
+            }
+        }
+        // Clap's own words, without the name it begins them with and the usage that follows.
+        _ => {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            escape::text(first.trim_start_matches("error: ")).into_owned()
+        }
+    }
+}
+
+/// `; did you mean --this?`, if something is near.
+fn suggested(error: &clap::Error, kind: ContextKind, quote: &str) -> String {
+    let near = match error.get(kind) {
+        Some(ContextValue::String(near)) => near.as_str(),
+        // The nearest is the last.
+        Some(ContextValue::Strings(near)) => near.last().map_or("", String::as_str),
+        _ => "",
+    };
+    if near.is_empty() { String::new() } else { format!("; did you mean {quote}{near}{quote}?") }
+}
+
+/// What was typed is escaped: a line may have been pasted.
+fn context(error: &clap::Error, kind: ContextKind) -> String {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => escape::text(text).into_owned(),
+        Some(ContextValue::Strings(texts)) => escape::text(&texts.join(", ")).into_owned(),
+        _ => String::new(),
+    }
+}
+
+/// The same for a word with its letters out of order: clap finds something else near that, or nothing.
+fn swapped(word: &str, names: &[&str]) -> Option<String> {
+    let letters = |word: &str| {
+        let mut letters: Vec<char> = word.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let meant = names.iter().find(|name| letters(name) == letters(word))?;
+    Some(format!("; did you mean `{meant}`?"))
+}
+
+/// The command that the words name.
+fn command_of(line: &[OsString]) -> (String, clap::Command) {
+    let mut command = Cli::command();
+    command.build();
+    let mut name = command.get_name().to_owned();
+    for word in line.iter().skip(1) {
+        let next = word.to_str().and_then(|word| command.find_subcommand(word));
+        let Some(next) = next.cloned() else { break };
+        name = format!("{name} {}", next.get_name());
+        command = next;
+    }
+    (name, command)
+}

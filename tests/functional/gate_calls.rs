@@ -180,7 +180,7 @@ fn every_call_that_writes_is_asked_about_and_writes_only_if_it_may() {
                 Some("EXDEV") => assert!(["EXDEV", "EROFS"].contains(&result.as_str()), "{name}"),
                 Some(expected) => assert_eq!(result, expected, "{name}"),
                 None => {
-                    assert!(!["EACCES", "EROFS"].contains(&result.as_str()), "{name}: {result}")
+                    assert!(!["EACCES", "EROFS"].contains(&result.as_str()), "{name}: {result}");
                 }
             }
         }

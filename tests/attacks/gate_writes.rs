@@ -87,7 +87,7 @@ fn planted(world: &World, _: &Output) -> bool {
 
 /// Who allows a directory to be written did not mean what the host would run from it.
 ///
-/// Proves: GATE-10 guarded, FS-9 protected
+/// Proves: GATE-10 guarded
 #[test]
 fn h01_a_directory_that_people_made_writable_takes_no_startup_file() {
     Attack::new("H01", "plant a start-up file in a directory that was granted for writing")

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::Read;
 use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -35,7 +36,8 @@ fn end_of(mut child: Child) -> i32 {
     let start = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
-            return status.code().unwrap();
+            // As a shell tells it.
+            return status.code().or(status.signal().map(|signal| 128 + signal)).unwrap();
         }
         if start.elapsed() > patiently(Duration::from_secs(30)) {
             child.kill().unwrap();

@@ -99,3 +99,7 @@ pub fn groups() -> &'static [Group] {
 #[cfg(test)]
 #[path = "baseline_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "removal_tests.rs"]
+mod removal_tests;

@@ -286,47 +286,6 @@ fn many_threads_and_one_path_are_one_question() {
     assert_eq!(replies(&scene.actions()).len(), 60);
 }
 
-/// Proves: GATE-4 directory-offered
-#[test]
-fn a_directory_answers_for_every_file_that_waits_in_it() {
-    let gate = facts(OnAsk::Ask);
-    let mut scene = Scene::new(&gate);
-    let first = scene.found(touch(1, "/opt/sdk/a.h", READ), Kind::File);
-    let second = scene.found(touch(2, "/opt/sdk/b.h", READ), Kind::File);
-    let lifetime = Lifetime::Session;
-    scene.actions();
-    scene.answer(1, Answer::Allow { scope: Scope::Directory, lifetime });
-    let directory = || What::Directory("/opt/sdk".into());
-    let grafts = [first, second].map(|token| Ask::Graft {
-        token,
-        what: directory(),
-        // To read a directory is not to run what is in it.
-        exec: false,
-        write: false,
-    });
-    assert_eq!(asks(&scene.actions()), grafts);
-}
-
-/// Proves: GATE-4 directory-offered
-#[test]
-fn a_directory_is_offered_until_something_in_it_is_denied() {
-    let gate = facts(OnAsk::Ask);
-    let mut scene = Scene::new(&gate);
-    let mut offered = |id: u64, path: &str| {
-        scene.found(touch(id, path, READ), Kind::File);
-        let question = scene.queue.open().last().unwrap();
-        let file = question.subject.file().unwrap();
-        let directory = file.directory.clone();
-        scene.answer(id, Answer::Deny { lifetime: Lifetime::Session });
-        scene.actions();
-        directory
-    };
-    assert_eq!(offered(1, "/srv/one/a"), Some("/srv/one".into()));
-    assert_eq!(offered(2, "/srv/one/b"), None);
-    assert_eq!(offered(3, "/srv/two/a"), Some("/srv/two".into()));
-    assert_eq!(offered(4, "/home/u/.ssh/a"), None);
-}
-
 /// Proves: FS-2 asked-in-red
 #[test]
 fn a_secret_is_asked_about_alone_whatever_is_allowed_around_it() {
@@ -617,3 +576,9 @@ mod hub_program_tests;
 
 #[path = "hub_link_tests.rs"]
 mod hub_link_tests;
+
+#[path = "hub_directory_tests.rs"]
+mod hub_directory_tests;
+
+#[path = "hub_change_tests.rs"]
+mod hub_change_tests;

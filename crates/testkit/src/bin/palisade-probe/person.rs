@@ -114,6 +114,8 @@ impl Terminal {
             .stdout(stream()?)
             .stderr(stream()?)
             .spawn()?;
+        // Nor is what the command tells its process group, so that a script around it ends as well.
+        proc::ignore(proc::sig::SIGINT);
         let size = |number| NonZeroU16::new(number).unwrap_or(NonZeroU16::MIN);
         let screen =
             vt100::Parser::new_with_callbacks(size(ROWS), size(COLUMNS), 0, Colours::default());

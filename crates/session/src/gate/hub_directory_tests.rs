@@ -1,0 +1,57 @@
+//! Directories that are offered instead of a file, and what a yes to one gives.
+
+use super::*;
+
+/// Proves: GATE-4 directory-offered
+#[test]
+fn a_directory_answers_for_every_file_that_waits_in_it() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let first = scene.found(touch(1, "/opt/sdk/a.h", READ), Kind::File);
+    let second = scene.found(touch(2, "/opt/sdk/b.h", READ), Kind::File);
+    let lifetime = Lifetime::Session;
+    scene.actions();
+    scene.answer(1, Answer::Allow { scope: Scope::Directory, lifetime });
+    let directory = || What::Directory("/opt/sdk".into());
+    let grafts = [first, second].map(|token| Ask::Graft {
+        token,
+        what: directory(),
+        // To read a directory is not to run what is in it.
+        exec: false,
+        write: false,
+    });
+    assert_eq!(asks(&scene.actions()), grafts);
+}
+
+/// Proves: GATE-4 directory-offered
+#[test]
+fn a_directory_is_offered_until_something_in_it_is_denied() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let mut offered = |id: u64, path: &str| {
+        scene.found(touch(id, path, READ), Kind::File);
+        let question = scene.queue.open().last().unwrap();
+        let file = question.subject.file().unwrap();
+        let directory = file.directory.clone();
+        scene.answer(id, Answer::Deny { lifetime: Lifetime::Session });
+        scene.actions();
+        directory
+    };
+    assert_eq!(offered(1, "/srv/one/a"), Some("/srv/one".into()));
+    assert_eq!(offered(2, "/srv/one/b"), None);
+    assert_eq!(offered(3, "/srv/two/a"), Some("/srv/two".into()));
+    assert_eq!(offered(4, "/home/u/.ssh/a"), None);
+}
+
+/// Proves: GATE-10 directory-without-execution
+#[test]
+fn programs_in_a_directory_are_given_only_with_it() {
+    let gate = facts(OnAsk::Ask);
+    let mut scene = Scene::new(&gate);
+    let token = scene.found(touch(1, "/opt/sdk/a.h", READ), Kind::File);
+    scene.actions();
+    let lifetime = Lifetime::Session;
+    scene.answer(1, Answer::Allow { scope: Scope::DirectoryToRun, lifetime });
+    let what = What::Directory("/opt/sdk".into());
+    assert_eq!(asks(&scene.actions()), [Ask::Graft { token, what, exec: true, write: false }]);
+}

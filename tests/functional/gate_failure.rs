@@ -98,7 +98,10 @@ libc = ctypes.CDLL(None, use_errno=True)
 signal.signal(signal.SIGALRM, lambda *_: None)
 signal.siginterrupt(signal.SIGALRM, True)
 signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
-print("opened" if libc.open(os.fsencode(sys.argv[1]), 0) >= 0 else ctypes.get_errno())
+opened = libc.open(os.fsencode(sys.argv[1]), 0)
+number = ctypes.get_errno()
+signal.setitimer(signal.ITIMER_REAL, 0)
+print("opened" if opened >= 0 else number)
 "#;
 
 /// Proves: GATE-1 signals-by-themselves

@@ -51,7 +51,10 @@ fn a_flood_of_output_delays_neither_the_question_nor_its_keys() {
     tmux.wait_for_line("all over");
     tmux.expect_status(0);
     // Numbers follow each other, whatever was held back between them.
-    let numbers: Vec<u64> = tmux.screen().lines().filter_map(|line| line.parse().ok()).collect();
+    let mut numbers: Vec<u64> =
+        tmux.screen().lines().filter_map(|line| line.parse().ok()).collect();
+    // The last was being written when its writer was killed.
+    numbers.pop();
     assert!(numbers.len() > 500, "{}", numbers.len());
     assert!(numbers.windows(2).all(|two| two[1] == two[0] + 1), "{numbers:?}");
 }

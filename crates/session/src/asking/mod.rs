@@ -281,7 +281,8 @@ impl Asking {
         if self.queue.is_empty() {
             return None;
         }
-        let deadline = self.queue.next_deadline();
+        let comes_back = self.panel.as_ref().and_then(Panel::comes_back);
+        let deadline = self.queue.next_deadline().into_iter().chain(comes_back).min();
         let until = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         // While something waits for people, they may come and go unheard.
         Some(until.map_or(LOOK_AGAIN, |until| until.min(LOOK_AGAIN)))
@@ -318,14 +319,19 @@ impl Asking {
         let id = panel.question;
         let Some(question) = self.queue.get(id) else { return for_the_command() };
         if panel.place() == Place::PutAside {
-            let Some(chord) = panel.chord().find(keys) else { return for_the_command() };
+            let Some(chord) = panel.chord().find(keys) else {
+                panel.stay_aside(now.monotonic);
+                return for_the_command();
+            };
             panel.put(Place::Shown);
+            panel.stay_aside(now.monotonic);
             return Typed::ForTheCommand([&keys[..chord.start], &keys[chord.end..]].concat());
         }
         let (answer, typed) = match panel.press(keys, question, now.monotonic) {
             Pressed::Nothing => return Typed::ForThePanel,
             Pressed::PutAside => {
                 panel.put(Place::PutAside);
+                panel.stay_aside(now.monotonic);
                 return Typed::ForThePanel;
             }
             Pressed::Answer(answer) => (answer, Typed::ForThePanel),
@@ -430,6 +436,11 @@ impl Asking {
         let Some(id) = self.panel.as_ref().map(|panel| panel.question).or(next) else { return };
         let Some(question) = self.queue.get(id) else { return };
         let panel = self.panel.get_or_insert_with(|| Panel::new(id, key, arming));
+        let now = Instant::now();
+        if panel.comes_back().is_some_and(|then| then <= now) {
+            panel.put(Place::Shown);
+            panel.stay_aside(now);
+        }
         if panel.place() == Place::PutAside {
             terminal.uncover();
             return self.put_in_title(terminal, relay);

@@ -11,6 +11,8 @@ use palisade_plan::model::Hardening;
 use std::time::{Duration, Instant};
 
 /// A key is an answer if nothing was typed for so long before it, and the question was there meanwhile.
+/// Long enough to read a screen.
+pub(super) const ASIDE: Duration = Duration::from_secs(10);
 /// Who is typing is faster.
 pub(super) const PAUSE: Duration = Duration::from_millis(600);
 
@@ -90,6 +92,8 @@ pub(super) struct Panel {
     /// When the question was there or a key was pressed, whichever was later. None while the terminal has not
     /// taken all of it: nobody can have read it.
     quiet_since: Option<Instant>,
+    /// While it is put aside: when that was, or when the last key was typed.
+    aside_since: Option<Instant>,
     /// Whether it has to be drawn again.
     is_stale: bool,
 }
@@ -107,8 +111,19 @@ impl Panel {
             chord,
             arming,
             quiet_since: None,
+            aside_since: None,
             is_stale: true,
         }
+    }
+
+    /// Somebody does something with the program meanwhile: it stays aside.
+    pub(super) fn stay_aside(&mut self, now: Instant) {
+        self.aside_since = (self.place == Place::PutAside).then_some(now);
+    }
+
+    /// When it comes back by itself: nothing else says that the command waits for an answer.
+    pub(super) fn comes_back(&self) -> Option<Instant> {
+        self.aside_since.map(|since| since + ASIDE)
     }
 
     pub(super) fn place(&self) -> Place {

@@ -128,3 +128,20 @@ fn the_chord_puts_it_aside_at_any_time() {
     assert_eq!(pressed(b"\x1b[A", &question, Duration::from_secs(2)).0, Pressed::Nothing);
     assert_eq!(typed(&[b"?", b"?", b"y"], &question), Pressed::Answer(ONCE));
 }
+
+/// Proves: GATE-11 look-below
+#[test]
+fn what_was_put_aside_comes_back_when_nobody_types() {
+    let now = Instant::now();
+    let mut panel = shown_at(&question("/opt/sdk/a.h"), now);
+    assert_eq!(panel.comes_back(), None);
+    panel.put(Place::PutAside);
+    panel.stay_aside(now);
+    assert_eq!(panel.comes_back(), Some(now + ASIDE));
+    let later = now + Duration::from_secs(3);
+    panel.stay_aside(later);
+    assert_eq!(panel.comes_back(), Some(later + ASIDE), "a key was typed");
+    panel.put(Place::Shown);
+    panel.stay_aside(later);
+    assert_eq!(panel.comes_back(), None);
+}

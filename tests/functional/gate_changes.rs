@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use palisade_testkit::World;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::gate::{Client, asking_script, hidden, yes};
+use crate::gate::{Client, asking, asking_script, hidden, yes};
 use crate::gate_writes::{acts, content, expect};
 
 #[track_caller]
@@ -60,42 +60,34 @@ fn what_was_granted_and_is_removed_is_gone_inside_as_well() {
     client.allow(&reading, "session");
     let removing = client.question();
     expect_act(&removing, "remove", &file);
-    client.allow(&removing, "session");
+    // A removal happens once, and says nothing of what comes to stand there later.
+    let longer = json!({"type": "cmd.approve", "id": removing["id"], "lifetime": "session"});
+    assert_eq!(client.command(longer)["code"], "not_offered");
+    client.allow(&removing, "once");
     let output = run.wait();
     let expected = "read content of old\nremove done\nread ENOENT\nremove ENOENT\n";
     assert_eq!(output.out(), expected, "{}", output.err());
     assert!(!Path::new(&file).exists());
 }
 
-/// Proves: GATE-10 rename, GATE-10 guarded
+/// Proves: GATE-10 rename, GATE-10 not-asked
 #[test]
-fn renaming_once_gives_one_name_another_and_never_a_protected_one() {
+fn a_rename_is_allowed_with_its_directory_and_never_in_one_that_holds_secrets() {
     let world = World::new();
     let (file, home) = (hidden(&world, "work/here"), at_home(&world, "here"));
     let work = world.outside().join("work").to_str().unwrap().to_owned();
-    let trick = world.write("outside/trick/.envrc.renamed", "x\n");
-    let words = ["rename", file.as_str(), "rename", home.as_str()];
-    let run = acts(&world, &[], &words);
+    let run = acts(&world, &[], &["rename", &file, "rename", &home]);
     let mut client = Client::connect(&world);
     let question = client.question();
     expect_act(&question, "rename", &work);
     assert_eq!(question["entry"], file.as_str());
-    client.allow(&question, "once");
-    // Of the home directory as a whole nobody is asked.
-    let question = client.question();
-    expect_act(&question, "rename", &home);
-    client.allow(&question, "once");
+    let once = json!({"type": "cmd.approve", "id": question["id"], "lifetime": "once"});
+    assert_eq!(client.command(once)["code"], "not_offered");
+    client.allow(&question, "session");
     let output = run.wait();
-    assert_eq!(output.out(), "rename done\nrename done\n", "{}", output.err());
-    for path in [&file, &home] {
-        assert!(!Path::new(path).exists() && Path::new(&format!("{path}.renamed")).exists());
-    }
-    let script = format!("mv -T {0}/.envrc.renamed {0}/.envrc", trick.parent().unwrap().display());
-    let run = asking_script(&world, &script);
-    let asked = Client::connect(&world).answer_all(&yes("once"));
-    assert!(asked.iter().any(|question| question["act"] == "rename"), "{asked:?}");
-    assert_ne!(run.wait().code(), 0);
-    assert!(trick.exists() && !trick.with_file_name(".envrc").exists());
+    assert_eq!(output.out(), "rename done\nrename EACCES\n", "{}", output.err());
+    assert!(world.outside().join("work/here.renamed").exists());
+    assert_eq!(content(&home), "content of here\n");
 }
 
 /// What a program writes beside a file and renames over it arrives in the file.
@@ -233,5 +225,149 @@ fn a_directory_that_may_be_read_may_not_be_run_unless_the_answer_says_so() {
             "{scope}: {}",
             output.out()
         );
+    }
+}
+
+/// What git of the host would run is judged only in trees that are known as a whole.
+///
+/// Proves: GATE-10 guarded
+#[test]
+fn nothing_is_moved_into_a_repository_that_nobody_judges() {
+    let world = World::new();
+    let repository = world.outside().join("clone");
+    world.bare("git").args(["init", "-q", repository.to_str().unwrap()]).run().assert_code(0);
+    let config = repository.join(".git/config");
+    let before = content(&config);
+    let script = format!(
+        "printf '[core]\\n\\tfsmonitor = evil\\n' >own; D={}; \
+         python3 -c 'import os,sys; os.rename(\"own\", sys.argv[1] + \"/.git/config\")' $D; \
+         python3 -c 'import os,sys; os.rename(\"own\", sys.argv[1] + \"/.git/config.worktree\")' $D; \
+         python3 -c 'import os,sys; os.rename(sys.argv[1] + \"/.git/config\", sys.argv[1] + \"/.git/x\")' $D",
+        repository.display()
+    );
+    // Nobody is asked: whoever did would wait for ever.
+    let output = asking(&world, &[], &["sh", "-c", &script]).run();
+    assert_ne!(output.code(), 0);
+    assert_eq!(content(&config), before);
+    assert!(!repository.join(".git/config.worktree").exists());
+}
+
+/// Proves: GATE-10 shown-is-written
+#[test]
+fn a_slash_behind_a_link_removes_nothing_else() {
+    let world = World::new();
+    let victim = hidden(&world, "t/victim");
+    fs::create_dir(world.outside().join("t/dir")).unwrap();
+    fs::create_dir(world.outside().join("l")).unwrap();
+    let link = world.outside().join("l/victim");
+    std::os::unix::fs::symlink(world.outside().join("t/dir"), &link).unwrap();
+    let script = format!(
+        "python3 -c 'import os; os.unlink(\"{0}/\")'; python3 -c 'import os; os.unlink(\"{1}/..\")'; rmdir {1}/.",
+        link.display(),
+        world.outside().join("t").display()
+    );
+    assert_ne!(asking(&world, &[], &["sh", "-c", &script]).run().code(), 0);
+    assert!(Path::new(&victim).exists() && world.outside().join("t/dir").exists());
+}
+
+/// Proves: GATE-10 guarded
+#[test]
+fn a_protected_name_is_one_also_behind_a_link() {
+    let world = World::new();
+    let real = world.write("outside/proj/.vscode/here", "");
+    let link = world.outside().join("m");
+    std::os::unix::fs::symlink(real.parent().unwrap(), &link).unwrap();
+    let script =
+        format!("echo evil >own; mv own {0}/tasks.json; echo evil >{0}/tasks.json", link.display());
+    let output = asking(&world, &[], &["sh", "-c", &script]).run();
+    assert_ne!(output.code(), 0);
+    assert!(!real.with_file_name("tasks.json").exists());
+}
+
+/// Nothing of the old content is lost where the new one does not fit.
+///
+/// Proves: GATE-10 replace
+#[test]
+fn a_replacement_that_fails_leaves_the_file_as_it_was() {
+    let world = World::new();
+    let file = hidden(&world, "precious");
+    // 100 blocks of 512 bytes.
+    let script = format!(
+        "head -c 200000 /dev/zero >own; ulimit -f 100; python3 -c 'import os; os.rename(\"own\", \"{file}\")'"
+    );
+    let run = asking_script(&world, &script);
+    Client::connect(&world).answer_all(&yes("once"));
+    let output = run.wait();
+    assert_ne!(output.code(), 0);
+    assert_eq!(content(&file), "content of precious\n");
+    assert!(world.project().join("own").exists());
+    // What is too large is not moved: programs then copy by themselves.
+    let script = format!(
+        "head -c 20000000 /dev/zero >own; python3 -c 'import os; os.rename(\"own\", \"{file}\")'"
+    );
+    let run = asking_script(&world, &script);
+    Client::connect(&world).answer_all(&yes("once"));
+    let output = run.wait();
+    assert!(output.err().contains("cross-device"), "{}", output.err());
+    assert_eq!(content(&file), "content of precious\n");
+}
+
+/// Proves: GATE-10 read-is-not-write, GATE-10 replace
+#[test]
+fn what_may_only_be_read_is_not_moved_into_what_may_be_written() {
+    let world = World::new();
+    let (from, beside) = (hidden(&world, "read/a"), hidden(&world, "read/b"));
+    let target = hidden(&world, "written/b");
+    let script = format!(
+        "cat {from}; echo x >{target}.new; python3 -c 'import os; os.rename(\"{from}\", \"{target}\")'"
+    );
+    let run = asking_script(&world, &script);
+    let mut client = Client::connect(&world);
+    let reading = client.question();
+    client.allow_directory(&reading);
+    let making = client.question();
+    expect_act(&making, "create", world.outside().join("written").to_str().unwrap());
+    client.allow(&making, "session");
+    let output = run.wait();
+    assert!(output.err().contains("cross-device"), "{}", output.err());
+    assert_eq!([&from, &beside].map(content), ["content of read/a\n", "content of read/b\n"]);
+}
+
+/// The programs people use, answered for the session: each does what it does outside.
+///
+/// Proves: GATE-10 session
+#[test]
+fn everyday_tools_do_what_was_allowed() {
+    let scripts = [
+        ("mv own $D/new", "new", "own\n"),
+        ("cp own $D/new", "new", "own\n"),
+        ("[ -e $D/new ] || echo own >$D/new", "new", "own\n"),
+        ("cd $D && touch n && mv n new && echo own >new", "new", "own\n"),
+        ("cd $D && sed -i s/here/there/ here", "here", "content of work/there\n"),
+        ("mkdir -p $D/x/y && cp own $D/x/y/z", "x/y/z", "own\n"),
+        ("install -m 600 own $D/new", "new", "own\n"),
+        ("rm $D/here && cp own $D/here", "here", "own\n"),
+        ("mv own $D/here", "here", "own\n"),
+    ];
+    for (script, name, expected) in scripts {
+        let world = World::new();
+        hidden(&world, "work/here");
+        world.write_in_project("own", "own\n");
+        let directory = world.outside().join("work");
+        let run = asking_script(&world, &format!("D={}; {script}", directory.display()));
+        let mut client = Client::connect(&world);
+        let mut asked = Vec::new();
+        while let Some(event) = client.next() {
+            if event["type"] != "event.fs_request" {
+                continue;
+            }
+            asked.push(format!("{} {}", event["act"], event["path"]));
+            let lifetime = if event["act"] == "remove" { "once" } else { "session" };
+            let yes = json!({"type": "cmd.approve", "id": event["id"], "lifetime": lifetime});
+            client.send(format!("{yes}\n").as_bytes());
+        }
+        let output = run.wait();
+        assert_eq!(output.code(), 0, "{script}: {} {asked:#?}", output.err());
+        assert_eq!(content(directory.join(name)), expected, "{script} {asked:#?}");
     }
 }

@@ -132,6 +132,10 @@ pub enum AnswerError {
     NothingToCopy(QuestionId),
     #[error("a private copy lasts for the session (question {0})")]
     CopyLasts(QuestionId),
+    #[error("a rename is allowed for the session or always, with the directory (question {0})")]
+    NotOnce(QuestionId),
+    #[error("a removal is allowed once, or kept private (question {0})")]
+    OnlyOnce(QuestionId),
 }
 
 impl AnswerError {
@@ -143,7 +147,9 @@ impl AnswerError {
             Self::NoDirectoryOffered(_)
             | Self::DirectoryOnce(_)
             | Self::NothingToCopy(_)
-            | Self::CopyLasts(_) => "not_offered",
+            | Self::CopyLasts(_)
+            | Self::NotOnce(_)
+            | Self::OnlyOnce(_) => "not_offered",
         }
     }
 }

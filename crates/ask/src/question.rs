@@ -154,6 +154,16 @@ pub struct FileSubject {
 }
 
 impl FileSubject {
+    /// Whether it may be allowed for one call. What a rename leaves behind is a change of the directory.
+    pub fn may_be_once(&self) -> bool {
+        self.act != Act::Rename
+    }
+
+    /// Whether it may be allowed for longer. What is removed is removed once.
+    pub fn may_last(&self) -> bool {
+        self.act != Act::Remove
+    }
+
     /// What a person reads that the call is about.
     pub fn named(&self) -> &Path {
         self.entry.as_deref().unwrap_or(&self.path)

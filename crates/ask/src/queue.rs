@@ -187,6 +187,16 @@ impl Queue {
                 };
             }
             Answer::Allow { scope, lifetime } if scope.is_directory() => (scope, lifetime),
+            Answer::Allow { lifetime: Lifetime::Once, .. }
+                if file.is_some_and(|file| !file.may_be_once()) =>
+            {
+                return Err(AnswerError::NotOnce(id));
+            }
+            Answer::Allow { lifetime: Lifetime::Session | Lifetime::Always(_), .. }
+                if file.is_some_and(|file| !file.may_last()) =>
+            {
+                return Err(AnswerError::OnlyOnce(id));
+            }
             _ => return Ok(Vec::new()),
         };
         let (Some(file), Some(directory)) = (file, open.question.offered()) else {

@@ -27,14 +27,15 @@ use palisade_sys::Errno;
 use palisade_sys::fdpass::recv_with_fds;
 use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::proc::{self, PollFd, PollFlags};
-use rustix::fs::AtFlags;
+use rustix::fs::{AtFlags, RenameFlags};
 use std::ffi::OsString;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 
+const NO_REPLACE: u32 = RenameFlags::NOREPLACE.bits();
 /// More than any reply has.
-const LONGEST_REPLY: usize = 128;
+const LONGEST_REPLY: usize = 128 + crate::touch::LONGEST_PATH;
 
 #[derive(Debug)]
 pub(crate) struct Gate {
@@ -44,6 +45,8 @@ pub(crate) struct Gate {
     remote: Remote,
     grounds: Grounds,
     absent: Absent,
+    /// The same for what would be changed: that a file is not there says nothing of the directory it is to be made in.
+    unchangeable: Absent,
     parked: Parked,
 }
 
@@ -70,6 +73,7 @@ impl Gate {
             remote: Remote::look_up(proc),
             grounds: Grounds::look_up(gate, proc),
             absent: Absent::default(),
+            unchangeable: Absent::default(),
             parked: Parked::new(listener, proc),
         }
     }
@@ -163,7 +167,7 @@ impl Gate {
     }
 
     fn to_write(&self, missing: Missing, wants: Wants, follow: bool) -> Option<Unseen> {
-        let is_known = self.absent.has(&missing.path, follow);
+        let is_known = self.unchangeable.has(&missing.path, follow);
         (!is_known).then_some(Unseen { wants, missing, follow, typed: None })
     }
 }
@@ -184,6 +188,7 @@ fn is_in_one_directory(caller: &Caller, from: PathArg, to: PathArg) -> bool {
 fn wants_of(call: Call) -> Wants {
     match call {
         Call::Rename { flags: 0, .. } => Wants::Replace,
+        Call::Rename { flags, .. } if flags == NO_REPLACE => Wants::Make,
         Call::Rename { .. } | Call::Link { .. } => Wants::MoveInto,
         Call::Remove { .. } => Wants::Remove,
         call if call.only_makes() => Wants::Make,
@@ -251,7 +256,7 @@ impl Desk<'_> {
             }
             Done::Answer(Response::Fail(Errno::ROFS)) => {
                 let (path, wants) = match call {
-                    // Both names are on one mount, or the kernel would have said so.
+                    // Both names are on one mount, or it would be EXDEV.
                     Call::Rename { from, .. } => (Some(from), Wants::Rename),
                     call if call.only_makes() => (call.target(), Wants::Make),
                     Call::Remove { .. } => (call.target(), Wants::Remove),
@@ -358,7 +363,7 @@ impl Desk<'_> {
     }
 
     fn hear(&mut self, helpers: &mut Helpers) {
-        let mut packet = [0; LONGEST_REPLY];
+        let mut packet = vec![0; LONGEST_REPLY];
         match recv_with_fds(&self.teller.supervisor, &mut packet) {
             Ok((length @ 1.., files)) => {
                 if let Some(reply) = Reply::decode(&packet[..length]) {
@@ -389,17 +394,23 @@ impl Desk<'_> {
         match reply {
             Reply::Absent { .. } => {
                 let (path, typed) = waiting.paths;
+                let known = match waiting.wants.is_change() {
+                    true => &mut gate.unchangeable,
+                    false => &mut gate.absent,
+                };
                 for path in typed.into_iter().chain([path]) {
-                    gate.absent.learn(path, waiting.follow);
+                    known.learn(path, waiting.follow);
                 }
                 self.go_on(helpers, &waiting.notification, waiting.then);
             }
             Reply::Continue { .. } => {
                 gate.absent.forget();
+                gate.unchangeable.forget();
                 self.go_on(helpers, &waiting.notification, waiting.then);
             }
             Reply::ContinueAndWatch { .. } => {
                 gate.absent.forget();
+                gate.unchangeable.forget();
                 gate.parked.watch(&self.teller.supervisor, touch, waiting.thread);
                 self.go_on(helpers, &waiting.notification, waiting.then);
             }
@@ -411,12 +422,18 @@ impl Desk<'_> {
             }
             Reply::Pretend { .. } => self.respond(touch, Response::Value(0)),
             Reply::File { .. } => self.give(&waiting, files),
-            Reply::WriteOnce { .. } => self.write_once(helpers, waiting, files),
+            Reply::WriteOnce { path, .. } => self.write_once(helpers, &waiting, path, files),
         }
     }
 
     /// Performs the call by the descriptor that came for it. Nothing was put into the view.
-    fn write_once(&mut self, helpers: &mut Helpers, waiting: Waiting, files: Vec<OwnedFd>) {
+    fn write_once(
+        &mut self,
+        helpers: &mut Helpers,
+        waiting: &Waiting,
+        path: Vec<u8>,
+        files: Vec<OwnedFd>,
+    ) {
         let notification = waiting.notification;
         let caller = self.caller(&notification);
         let (Then::Broker(call), Some(caller), Some(lent)) =
@@ -424,8 +441,8 @@ impl Desk<'_> {
         else {
             return self.respond(notification.id, Response::Fail(Errno::ACCESS));
         };
-        let (path, wants) = (PathBuf::from(OsString::from_vec(waiting.paths.0)), waiting.wants);
-        let done = self.workshop.perform_lent(&caller, call, &Lent { file: lent, path, wants });
+        let path = PathBuf::from(OsString::from_vec(path));
+        let done = self.workshop.perform_lent(&caller, call, &Lent { file: lent, path });
         self.finish(helpers, &notification, &caller, call, done);
     }
 

@@ -191,10 +191,10 @@ fn a_lent_descriptor_serves_one_call_and_names_stay_protected() {
         });
         let path = |at: &Path| open(at, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
         for _ in 0..3 {
-            run.lend(run.touch().touch, path(&lent).as_fd());
+            run.lend(&run.touch(), path(&lent).as_fd());
         }
         assert!(matches!(run.next(), Some(Message::Protected(_))));
-        run.lend(run.touch().touch, path(&lent.join("old")).as_fd());
+        run.lend(&run.touch(), path(&lent.join("old")).as_fd());
         run.reply(Reply::Absent { touch: run.touch().touch });
         run.end();
         assert!(lent.join("made").is_dir() && !lent.join(".envrc").exists());

@@ -3,30 +3,26 @@
 //! The descriptor is on a mount of its own that is attached nowhere, so nobody else can use what one call was allowed. The
 //! names in a directory are judged as everywhere (FS-9); a file was judged by its name before anybody was asked.
 
-use crate::call::{Call, PathArg};
+use crate::call::Call;
 use crate::caller::Caller;
-use crate::judge::Coming;
+use crate::lock::Locks;
 use crate::perform::{Done, Stop, Workshop, done};
 use crate::place::{GRANTS, Place, errno_of};
-use crate::replacing::TO_WRITE;
+use crate::replacing::{Movable, TO_WRITE};
 use crate::slow;
-use crate::touch::Wants;
 use palisade_sys::notify::Response;
 use palisade_sys::{Errno, Mode, OFlags};
 use rustix::fs::{AtFlags, FileType, RenameFlags, fstat, openat};
-use std::ffi::OsStr;
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What was lent for one call.
 #[derive(Debug)]
 pub(crate) struct Lent {
     /// The file, or the directory that something is to be made in or removed from; `O_PATH`.
     pub(crate) file: OwnedFd,
-    /// What the call is about, as it was told.
+    /// The real path of what the call changes, as it was asked about.
     pub(crate) path: PathBuf,
-    pub(crate) wants: Wants,
 }
 
 impl Lent {
@@ -36,14 +32,10 @@ impl Lent {
 
     /// The name in the directory that the call is about.
     fn place(&self) -> Result<Place, Errno> {
-        self.place_named(self.path.file_name().ok_or(Errno::ACCESS)?)
-    }
-
-    fn place_named(&self, name: &OsStr) -> Result<Place, Errno> {
         Ok(Place {
             parent: self.file.try_clone().map_err(|error| errno_of(&error))?,
-            name: name.to_owned(),
-            path: self.path.with_file_name(name),
+            name: self.path.file_name().ok_or(Errno::ACCESS)?.to_owned(),
+            path: self.path.clone(),
             tree: Some(PathBuf::from(GRANTS)),
             is_directory_meant: false,
         })
@@ -57,14 +49,12 @@ impl Lent {
 impl Workshop {
     pub(crate) fn perform_lent(&mut self, caller: &Caller, call: Call, lent: &Lent) -> Done {
         self.asks_first = false;
-        match self.attempt_lent(caller, call, lent) {
-            Ok(done) => done,
-            Err(Stop::Fail(errno)) => Done::Answer(Response::Fail(errno)),
-            Err(Stop::Denied(path, denied)) => Done::Denied { path, denied },
-            // It is in no tree that has a lock, and nothing of it is to be asked or left to the kernel.
-            Err(Stop::Lock(_) | Stop::Unseen(_) | Stop::Continue) => {
+        match self.with_locks(Locks::nothing(), |shop| shop.attempt_lent(caller, call, lent)) {
+            // Nothing of it is to be asked or left to the kernel.
+            Done::Unseen(_) | Done::Answer(Response::Continue) => {
                 Done::Answer(Response::Fail(Errno::ACCESS))
             }
+            done => done,
         }
     }
 
@@ -92,11 +82,18 @@ impl Workshop {
             Call::Remove { flags, .. } if is_directory => {
                 self.remove_at(caller, &lent.place()?, AtFlags::from_bits_retain(flags))
             }
-            Call::Rename { from, to, flags } if is_directory => {
-                self.rename_lent(caller, lent, (from, to), flags)
+            Call::MakeNode { mode, device, .. } if is_directory => {
+                self.make_node_in(caller, &lent.place()?, mode, device)
+            }
+            // From elsewhere; within one directory a rename is never allowed once.
+            Call::Rename { from, flags, .. } if is_directory => {
+                let old = self.place_of(caller, from, false).ok_or(Errno::XDEV)?;
+                let flags = RenameFlags::from_bits_retain(flags);
+                self.rename_places(caller, &old, &lent.place()?, flags)
             }
             Call::Rename { from, flags: 0, .. } => {
-                let source = self.movable(caller, from)?;
+                let source = self.place_of(caller, from, false).ok_or(Errno::XDEV)?;
+                let source = Movable::open(source, caller)?;
                 let target = openat(caller.proc, lent.own_name(), TO_WRITE, Mode::empty())?;
                 caller.confirm()?;
                 source.move_into(&target)?;
@@ -115,29 +112,6 @@ impl Workshop {
             }
             _ => Err(Errno::ACCESS.into()),
         }
-    }
-
-    /// Gives a name in the directory to what has another one there, or to a copy of what comes from elsewhere.
-    fn rename_lent(
-        &mut self,
-        caller: &Caller,
-        lent: &Lent,
-        (from, to): (PathArg, PathArg),
-        flags: u32,
-    ) -> Result<Done, Stop> {
-        if lent.wants == Wants::Rename {
-            let new = caller.path(to.address)?;
-            let new = Path::new(OsStr::from_bytes(&new)).file_name().ok_or(Errno::ACCESS)?;
-            let (old, new) = (lent.place()?, lent.place_named(new)?);
-            return self.rename_places(caller, &old, &new, RenameFlags::from_bits_retain(flags));
-        }
-        let source = self.movable(caller, from)?;
-        let new = lent.place()?;
-        self.judged(&new, Coming::Moved)?;
-        self.set_umask(Mode::empty());
-        caller.confirm()?;
-        source.move_to(&new)?;
-        Ok(done())
     }
 
     fn open_lent(&mut self, caller: &Caller, lent: &Lent, flags: u32) -> Result<Done, Stop> {

@@ -74,13 +74,15 @@ impl Workshop {
             }
         } else {
             match renameat_with(&old.parent, &old.name, &new.parent, &new.name, flags) {
-                Err(Errno::BUSY) if flags.is_empty() && stands_on_a_mount_of_its_own(new) => {
-                    write_over(old, new)?;
+                Err(Errno::BUSY | Errno::XDEV)
+                    if flags.is_empty() && stands_on_a_mount_of_its_own(new) =>
+                {
+                    write_over(caller, old, new)?;
                 }
                 // What was granted for longer behaves as what was granted once.
-                Err(Errno::XDEV) if flags.is_empty() && new.is_granted() => {
+                Err(Errno::XDEV) if RenameFlags::NOREPLACE.contains(flags) && new.is_granted() => {
                     self.set_umask(Mode::empty());
-                    Movable::open(old.duplicate()?)?.move_to(new)?;
+                    Movable::open(old.duplicate()?, caller)?.move_to(new, flags)?;
                 }
                 renamed => renamed?,
             }
@@ -196,10 +198,10 @@ impl Workshop {
 
 /// Gets the content over to what was granted by itself. If that was not for writing: the kernel's own answer, which is asked
 /// about.
-fn write_over(old: &Place, new: &Place) -> Result<(), Errno> {
+fn write_over(caller: &Caller, old: &Place, new: &Place) -> Result<(), Errno> {
     let target = openat(&new.parent, &new.name, TO_WRITE | OFlags::NOFOLLOW, NO_MODE);
     let target = target.map_err(|_| Errno::BUSY)?;
-    Movable::open(old.duplicate()?)?.move_into(&target)
+    Movable::open(old.duplicate()?, caller)?.move_into(&target)
 }
 
 /// What a link is made of.

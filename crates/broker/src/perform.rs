@@ -92,18 +92,27 @@ impl From<Errno> for Stop {
 
 impl Workshop {
     pub(crate) fn perform(&mut self, caller: &Caller, call: Call) -> Done {
-        let mut needed = match call {
+        let needed = match call {
             Call::Rename { .. } => self.locks.guess(Company::Alone),
             Call::Remove { .. } => Locks::nothing(),
             _ => self.locks.guess(Company::Shared),
         };
+        self.with_locks(needed, |shop| shop.attempt(caller, call))
+    }
+
+    /// Tries it with these locks, and again with those that it turned out to need.
+    pub(crate) fn with_locks(
+        &mut self,
+        mut needed: Needed,
+        mut attempt: impl FnMut(&mut Self) -> Result<Done, Stop>,
+    ) -> Done {
         for _ in 0..MOST_ATTEMPTS {
             match self.locks.take(needed) {
                 Ok(()) => {}
                 Err(LockError::Busy { tree, is_first }) => return Done::Busy { tree, is_first },
                 Err(LockError::Failed(errno)) => return Done::Answer(Response::Fail(errno)),
             }
-            let outcome = self.attempt(caller, call);
+            let outcome = attempt(self);
             self.locks.release();
             needed = match outcome {
                 Ok(done) => return done,
@@ -172,6 +181,18 @@ impl Workshop {
         mode: u32,
         device: u64,
     ) -> Result<Done, Stop> {
+        let bytes = caller.path(path.address)?;
+        let place = self.place(Start::Caller(caller, path.dir), &bytes)?;
+        self.make_node_in(caller, &place, mode, device)
+    }
+
+    pub(crate) fn make_node_in(
+        &mut self,
+        caller: &Caller,
+        place: &Place,
+        mode: u32,
+        device: u64,
+    ) -> Result<Done, Stop> {
         let kind = FileType::from_raw_mode(mode);
         let is_whiteout = kind == FileType::CharacterDevice && device == 0;
         // As may_mknod() has it.
@@ -185,14 +206,12 @@ impl Workshop {
             FileType::Directory => return Err(Errno::PERM.into()),
             _ => return Err(Errno::INVAL.into()),
         };
-        let bytes = caller.path(path.address)?;
-        let place = self.place(Start::Caller(caller, path.dir), &bytes)?;
         if place.is_directory_meant {
-            return Err(nothing_is_made(&place).into());
+            return Err(nothing_is_made(place).into());
         }
-        let allowed = self.judged_new(&place, Coming::Written)?;
+        let allowed = self.judged_new(place, Coming::Written)?;
         if allowed == Allowed::AsJudgedContent && kind != FileType::RegularFile {
-            return Err(Stop::Denied(place.path, git::config_denied()));
+            return Err(Stop::Denied(place.path.clone(), git::config_denied()));
         }
         if matches!(kind, FileType::CharacterDevice | FileType::BlockDevice) && !is_whiteout {
             // Nobody inside has CAP_MKNOD, and we do not try whether we have.
@@ -202,7 +221,7 @@ impl Workshop {
         self.take_umask(caller)?;
         caller.confirm()?;
         mknodat(&place.parent, &place.name, kind, Mode::from_raw_mode(mode & 0o7777), 0)?;
-        self.note(&place, allowed);
+        self.note(place, allowed);
         Ok(done())
     }
 

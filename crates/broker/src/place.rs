@@ -15,7 +15,10 @@ use crate::glance::is_below;
 use crate::ground::{Ground, Standing};
 use crate::{DIRECTORY, NO_MODE, own_path};
 use palisade_sys::{Errno, OFlags, mounts};
-use rustix::fs::{AtFlags, ResolveFlags, fstat, openat, openat2, readlinkat, statat};
+use rustix::fs::{
+    AtFlags, CWD, ResolveFlags, StatVfsMountFlags, fstat, fstatvfs, openat, openat2, readlinkat,
+    statat,
+};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -110,7 +113,8 @@ impl Map {
         path.push(OsStr::from_bytes(name));
         let Ok(tree) = self.tree_of(&path, parent.as_fd()) else { return Ok(Found::Elsewhere) };
         let name = OsStr::from_bytes(name).to_owned();
-        Ok(Found::Ours(Place { parent, name, path, tree, is_directory_meant }))
+        let place = Place { parent, name, path, tree, is_directory_meant };
+        Ok(Found::Ours(if place.is_granted() { place.on_top() } else { place }))
     }
 
     /// The tree that a name in this directory is judged in; none where nothing is judged.
@@ -229,7 +233,7 @@ fn base_of(start: Start<'_>, path: &[u8]) -> Result<Option<OwnedFd>, Errno> {
 }
 
 fn open_at(base: Option<BorrowedFd<'_>>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
-    let at = base.unwrap_or(rustix::fs::CWD);
+    let at = base.unwrap_or(CWD);
     openat2(at, OsStr::from_bytes(path), flags, NO_MODE, ResolveFlags::NO_MAGICLINKS)
 }
 
@@ -243,7 +247,7 @@ fn enters_proc(base: Option<BorrowedFd<'_>>, path: &[u8]) -> bool {
             .map(<[u8]>::to_vec)
             .collect()
     };
-    let root = || openat(rustix::fs::CWD, "/", DIRECTORY, NO_MODE);
+    let root = || openat(CWD, "/", DIRECTORY, NO_MODE);
     let started = match base {
         Some(base) if !path.starts_with(b"/") => openat(base, ".", DIRECTORY, NO_MODE),
         _ => root(),
@@ -285,11 +289,6 @@ impl Place {
     }
 
     /// The name with the slash that the caller wrote behind it: the kernel then answers for a directory only.
-    /// Whether it is in what was granted while the run goes on.
-    pub(crate) fn is_granted(&self) -> bool {
-        self.tree.as_deref() == Some(Path::new(GRANTS))
-    }
-
     pub(crate) fn name_as_written(&self) -> Cow<'_, OsStr> {
         if !self.is_directory_meant {
             return Cow::Borrowed(&self.name);
@@ -306,6 +305,24 @@ impl Place {
         found.is_ok_and(|found| {
             held.is_ok_and(|held| (found.st_dev, found.st_ino) == (held.st_dev, held.st_ino))
         })
+    }
+
+    /// Whether it is in what was granted while the run goes on.
+    pub(crate) fn is_granted(&self) -> bool {
+        self.tree.as_deref() == Some(Path::new(GRANTS))
+    }
+
+    /// On the mount that covers it by now: who stands in a directory since before it could be written still stands on the mount
+    /// of then.
+    fn on_top(self) -> Self {
+        let is_read_only = fstatvfs(&self.parent)
+            .is_ok_and(|seen| seen.f_flag.contains(StatVfsMountFlags::RDONLY));
+        let now = is_read_only.then(|| openat(CWD, self.directory(), DIRECTORY, NO_MODE).ok());
+        let inode = |directory: &OwnedFd| fstat(directory).ok().map(|it| (it.st_dev, it.st_ino));
+        match now.flatten() {
+            Some(parent) if inode(&parent) == inode(&self.parent) => Self { parent, ..self },
+            _ => self,
+        }
     }
 
     pub(crate) fn duplicate(&self) -> Result<Self, Errno> {

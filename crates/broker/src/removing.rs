@@ -24,6 +24,16 @@ impl Workshop {
             return Err(Errno::INVAL.into());
         }
         let bytes = caller.path(path.address)?;
+        // As do_rmdir() and do_unlinkat() have it.
+        match (bytes.rsplit(|byte| *byte == b'/').find(|name| !name.is_empty()), flags) {
+            (Some(b"."), AtFlags::REMOVEDIR) => return Err(Errno::INVAL.into()),
+            (Some(b".."), AtFlags::REMOVEDIR) => return Err(Errno::NOTEMPTY.into()),
+            (Some(b"." | b".."), _) => return Err(Errno::ISDIR.into()),
+            (_, flags) if bytes.ends_with(b"/") && flags.is_empty() => {
+                return Err(Errno::NOTDIR.into());
+            }
+            _ => {}
+        }
         let place = ours(self.map.locate(Start::Caller(caller, path.dir), &bytes)?)?;
         match place.tree {
             Some(_) if !place.is_granted() => return Err(Stop::Continue),

@@ -1,80 +1,108 @@
 //! A file that is to take the place of one on another mount: programs write beside what they change and rename that over it,
 //! and what was granted by itself stands on a mount of its own. A rename there gets the content over, and removes the source.
+//!
+//! Everything that can fail is tried before the first byte is written: what was there is not lost to a full disk.
 
-use crate::call::PathArg;
 use crate::caller::Caller;
-use crate::perform::Workshop;
 use crate::place::Place;
 use crate::{NO_MODE, git};
 use palisade_sys::{Errno, Mode, OFlags, mounts};
-use rustix::fs::{AtFlags, FileType, fstat, ftruncate, openat, unlinkat};
+use rustix::fs::{
+    AtFlags, FallocateFlags, FileType, RenameFlags, StatVfsMountFlags, fallocate, fchmod, fstat,
+    fstatvfs, ftruncate, openat, unlinkat,
+};
 use std::os::fd::{AsFd as _, OwnedFd};
 
 /// Nobody else is served meanwhile; who gets `EXDEV` copies by itself.
-const LARGEST: u64 = 64 << 20;
-const CHUNK: usize = 128 << 10;
+const LARGEST: usize = 16 << 20;
 /// Nothing that is opened so keeps us waiting.
 pub(crate) const TO_WRITE: OFlags =
     OFlags::WRONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// What is to be moved.
+/// What is to be moved: a regular file that is not too large, and can be removed.
 #[derive(Debug)]
 pub(crate) struct Movable {
     place: Place,
-    file: OwnedFd,
-    mode: u32,
-}
-
-impl Workshop {
-    /// A regular file that is not too large, where calls are performed.
-    pub(crate) fn movable(&self, caller: &Caller, from: PathArg) -> Result<Movable, Errno> {
-        let place = self.place_of(caller, from, false).ok_or(Errno::XDEV)?;
-        Movable::open(place)
-    }
+    content: Vec<u8>,
+    mode: Mode,
 }
 
 impl Movable {
-    pub(crate) fn open(place: Place) -> Result<Self, Errno> {
+    pub(crate) fn open(place: Place, caller: &Caller) -> Result<Self, Errno> {
         if !git::exists(place.parent.as_fd(), &place.name) {
             return Err(Errno::NOENT);
+        }
+        if fstatvfs(&place.parent)?.f_flag.contains(StatVfsMountFlags::RDONLY) {
+            return Err(Errno::XDEV);
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = openat(&place.parent, &place.name, flags | OFlags::CLOEXEC, NO_MODE);
         let file = file.map_err(|_| Errno::XDEV)?;
         let found = fstat(&file)?;
-        let is_regular = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
-        if !is_regular || found.st_size.cast_unsigned() > LARGEST {
+        if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
             return Err(Errno::XDEV);
         }
-        Ok(Self { place, file, mode: found.st_mode })
+        let content = read_all(&file)?;
+        // setrlimit(2): for the caller's limit it is the broker that would be asked.
+        let limit = caller.largest_file().ok_or(Errno::SRCH)?;
+        if content.len() as u64 > limit {
+            return Err(Errno::FBIG);
+        }
+        Ok(Self { place, content, mode: Mode::from_raw_mode(found.st_mode & 0o777) })
     }
 
     /// To a name that is not taken, or over the file that has it.
-    pub(crate) fn move_to(self, new: &Place) -> Result<(), Errno> {
-        let flags = TO_WRITE | OFlags::CREATE | OFlags::NOFOLLOW;
-        let mode = Mode::from_raw_mode(self.mode & 0o777);
-        let target = openat(&new.parent, &new.name, flags, mode)?;
-        self.move_into(&target)
+    pub(crate) fn move_to(self, new: &Place, flags: RenameFlags) -> Result<(), Errno> {
+        let only_new = TO_WRITE | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        match openat(&new.parent, &new.name, only_new, self.mode) {
+            Ok(target) => self.move_into(&target).inspect_err(|_| {
+                let _ = unlinkat(&new.parent, &new.name, AtFlags::empty());
+            }),
+            Err(Errno::EXIST) if flags.is_empty() => {
+                let target = openat(&new.parent, &new.name, TO_WRITE | OFlags::NOFOLLOW, NO_MODE)?;
+                self.move_into(&target)
+            }
+            Err(errno) => Err(errno),
+        }
     }
 
-    /// Writes over what is there, cuts off the rest, and removes the source last: whatever fails, one of the two has the
-    /// content.
+    /// Writes over what is there, cuts off the rest, and removes the source last.
     pub(crate) fn move_into(self, target: &OwnedFd) -> Result<(), Errno> {
-        let mut chunk = vec![0; CHUNK];
-        let mut length = 0;
-        loop {
-            let count = rustix::io::read(&self.file, &mut chunk)?;
-            if count == 0 {
-                break;
+        let found = fstat(target)?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+            return Err(Errno::XDEV);
+        }
+        if Mode::from_raw_mode(found.st_mode & 0o777) != self.mode {
+            fchmod(target, self.mode)?;
+        }
+        let length = self.content.len() as u64;
+        if length > 0 {
+            match fallocate(target, FallocateFlags::KEEP_SIZE, 0, length) {
+                // Some file systems can not say beforehand.
+                Err(Errno::OPNOTSUPP) | Ok(()) => {}
+                Err(errno) => return Err(errno),
             }
-            let mut rest = &chunk[..count];
-            while !rest.is_empty() {
-                rest = &rest[rustix::io::write(target, rest)?..];
-            }
-            length += count as u64;
+        }
+        let mut rest = &self.content[..];
+        while !rest.is_empty() {
+            rest = &rest[rustix::io::write(target, rest)?..];
         }
         ftruncate(target, length)?;
         unlinkat(&self.place.parent, &self.place.name, AtFlags::empty())
+    }
+}
+
+fn read_all(file: &OwnedFd) -> Result<Vec<u8>, Errno> {
+    let mut content = Vec::new();
+    let mut chunk = vec![0; 128 << 10];
+    loop {
+        match rustix::io::read(file, &mut chunk)? {
+            0 => return Ok(content),
+            count => content.extend_from_slice(&chunk[..count]),
+        }
+        if content.len() > LARGEST {
+            return Err(Errno::XDEV);
+        }
     }
 }
 

@@ -187,6 +187,7 @@ impl Run {
         }
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "each is made where it is sent")]
     pub(crate) fn reply(&self, reply: Reply) {
         send_with_fds(&self.news, &reply.encode(), &[]).unwrap();
     }
@@ -196,8 +197,8 @@ impl Run {
     }
 
     /// Lends a descriptor by which this call may write.
-    pub(crate) fn lend(&self, touch: u64, file: BorrowedFd<'_>) {
-        let packet = Reply::WriteOnce { touch }.encode();
+    pub(crate) fn lend(&self, touch: &Touch, file: BorrowedFd<'_>) {
+        let packet = Reply::WriteOnce { touch: touch.touch, path: touch.path.clone() }.encode();
         send_with_fds(&self.news, &packet, &[file]).unwrap();
     }
 

@@ -80,7 +80,7 @@ impl Wants {
 }
 
 /// What becomes of a touch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// It was granted for longer than this call: the kernel goes on.
     Continue {
@@ -107,9 +107,10 @@ pub enum Reply {
         touch: u64,
     },
     /// A descriptor comes with it by which this call, and no other, may write: the file, or the directory that something
-    /// is made in or removed from.
+    /// is made in or removed from. The path is the real one of what the call changes, name included.
     WriteOnce {
         touch: u64,
+        path: Vec<u8>,
     },
     /// It succeeds, and nothing is done: for the run, what it would remove is gone.
     Pretend {
@@ -189,20 +190,20 @@ impl Wants {
 }
 
 impl Reply {
-    pub fn touch(self) -> u64 {
-        match self {
+    pub fn touch(&self) -> u64 {
+        match *self {
             Self::Continue { touch }
             | Self::ContinueAndWatch { touch }
             | Self::Ended { touch }
             | Self::Absent { touch }
             | Self::Fail { touch, .. }
             | Self::File { touch }
-            | Self::WriteOnce { touch }
+            | Self::WriteOnce { touch, .. }
             | Self::Pretend { touch } => touch,
         }
     }
 
-    pub fn encode(self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut packet = Packet::default();
         packet.add(match self {
             Self::Continue { .. } => b"continue",
@@ -215,8 +216,10 @@ impl Reply {
             Self::Pretend { .. } => b"pretend",
         });
         packet.number(self.touch());
-        if let Self::Fail { errno, .. } = self {
-            packet.number(u64::from(errno));
+        match self {
+            Self::Fail { errno, .. } => packet.number(u64::from(*errno)),
+            Self::WriteOnce { path, .. } => packet.add_up_to(LONGEST_PATH, path),
+            _ => {}
         }
         packet.into_bytes()
     }
@@ -232,7 +235,7 @@ impl Reply {
             b"absent" => Self::Absent { touch },
             b"fail" => Self::Fail { touch, errno: fields.number()? },
             b"file" => Self::File { touch },
-            b"write-once" => Self::WriteOnce { touch },
+            b"write-once" => Self::WriteOnce { touch, path: fields.next()?.to_vec() },
             b"pretend" => Self::Pretend { touch },
             _ => return None,
         };

@@ -50,7 +50,7 @@ fn every_reply_comes_back_as_it_was() {
         Reply::Fail { touch, errno: 13 },
         Reply::File { touch },
     ] {
-        assert_eq!(Reply::decode(&reply.encode()), Some(reply));
+        assert_eq!(Reply::decode(&reply.encode()), Some(reply.clone()));
         assert_eq!(reply.touch(), touch);
     }
     assert_eq!(Reply::decode(b"continue\0"), None);

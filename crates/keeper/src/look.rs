@@ -108,7 +108,8 @@ impl Host {
             (has(directory, "objects") && has(directory, "refs"))
                 || (has(directory, "HEAD") && has(directory, "commondir"))
         };
-        let above = seen.path.ancestors().skip(1);
+        // Of a directory, what is made in it counts.
+        let above = seen.path.ancestors().skip(usize::from(seen.kind != Kind::Directory));
         above.filter_map(|path| self.directory(path).ok()).any(|directory| is_git(&directory))
     }
 

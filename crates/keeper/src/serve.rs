@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 /// More than can wait for an answer; each holds a descriptor.
 const MOST_HELD: usize = 512;
 
+/// A private copy is made while everybody else waits.
+const LARGEST_COPY: i64 = 64 << 20;
 /// Of the caller's flags, the one that means something here and does no harm.
 const HARMLESS: OFlags = OFlags::NOATIME;
 /// A file that is opened here is for reading.
@@ -233,6 +235,9 @@ impl Desk {
             }
         };
         let seen = held(&self.held, token)?;
+        if kind == Kind::File && seen.stat.st_size > LARGEST_COPY {
+            return Err(refused(&seen.path, Errno::FBIG));
+        }
         self.inside.check_place(&seen.path)?;
         self.inside.graft(&self.identity, Shown::Copy(seen, content), &seen.links)
     }

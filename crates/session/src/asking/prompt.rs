@@ -4,7 +4,7 @@
 
 use super::Backdrop;
 use super::panel::{Note, Panel, State};
-use palisade_ask::{Access, Act, Answer, Lifetime, Question, Scope, Store, Subject};
+use palisade_ask::{Access, Act, Answer, FileSubject, Lifetime, Question, Scope, Store, Subject};
 use palisade_record::escape;
 use rustix::termios::Winsize;
 use std::fmt::Write as _;
@@ -103,6 +103,8 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
     let has_directory = file.is_some_and(|file| file.directory.is_some());
     let is_read_only = file.is_some_and(|file| file.access == Access::Read);
     let may_be_copied = file.is_some_and(|file| file.may_be_copied);
+    let may_be_once = file.is_none_or(FileSubject::may_be_once);
+    let may_last = file.is_none_or(FileSubject::may_last);
     // What only looks into a directory is granted all of it.
     let is_tree = file.is_some_and(|file| file.is_directory && file.act != Act::Remove);
     let whole = |plain, tree| if is_tree { tree } else { plain };
@@ -112,7 +114,10 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
     let always = Lifetime::Always(Store::User);
     let choice = |key, typed, word, meaning, answer| Choice { key, typed, word, meaning, answer };
     [
-        (choice('y', "yes", "once", "allow this time", allow(Scope::File, Lifetime::Once)), true),
+        (
+            choice('y', "yes", "once", "allow this time", allow(Scope::File, Lifetime::Once)),
+            may_be_once,
+        ),
         (
             choice(
                 's',
@@ -124,7 +129,7 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
                 ),
                 allow(Scope::File, Lifetime::Session),
             ),
-            true,
+            may_last,
         ),
         (
             choice(
@@ -134,7 +139,7 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
                 whole("allow, and save that", "allow it with everything below it, and save that"),
                 allow(Scope::File, always),
             ),
-            !is_secret,
+            !is_secret && may_last,
         ),
         (
             choice(

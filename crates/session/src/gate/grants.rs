@@ -107,8 +107,8 @@ pub(super) struct Grants {
     jobs: HashMap<u64, Job>,
     /// Calls that get a descriptor of their own, in the order they asked; none for one that is gone.
     openings: HashMap<u64, VecDeque<Option<u64>>>,
-    /// Those of them that are lent for writing.
-    lent: HashSet<u64>,
+    /// Those of them that are lent for writing: the real path of what is changed.
+    lent: HashMap<u64, PathBuf>,
     fleeting: Vec<Fleeting>,
     /// Those that the keeper takes away now: what is left of each, and whom it was for.
     ending: Vec<(Vec<u64>, Vec<u64>)>,
@@ -144,10 +144,11 @@ impl Grants {
         &mut self,
         token: u64,
         parent: bool,
+        path: &Path,
         touches: &[Touch],
         out: &mut VecDeque<Action>,
     ) {
-        self.lent.insert(token);
+        self.lent.insert(token, path.to_owned());
         for touch in touches {
             self.openings.entry(token).or_default().push_back(Some(touch.touch));
             out.push_back(Action::Keeper(Ask::Lend { token, parent }));
@@ -197,10 +198,13 @@ impl Grants {
     pub(super) fn opened(&mut self, token: u64, file: Option<OwnedFd>, out: &mut VecDeque<Action>) {
         let waiting = self.openings.get_mut(&token).and_then(VecDeque::pop_front);
         let Some(Some(touch)) = waiting else { return };
-        let reply = match file.is_some() {
-            true if self.lent.contains(&token) => Reply::WriteOnce { touch },
-            true => Reply::File { touch },
-            false => refusal(touch),
+        let reply = match (file.is_some(), self.lent.get(&token)) {
+            (true, Some(path)) => {
+                let path = path.as_os_str().as_encoded_bytes().to_vec();
+                Reply::WriteOnce { touch, path }
+            }
+            (true, None) => Reply::File { touch },
+            (false, _) => refusal(touch),
         };
         out.push_back(Action::Broker(reply, file));
     }

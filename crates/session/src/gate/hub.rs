@@ -11,6 +11,7 @@ use super::grants::{Grants, Standing};
 use super::inquiry::{Found, Inquiry, Need, Stage};
 use super::records::AccessRecords;
 use super::tally::Tally;
+use super::verdict::{Reason, Verdict};
 use crate::asking::Moment;
 use crate::log_budget::Excess;
 use crate::process::{Held, Known};
@@ -205,11 +206,13 @@ impl<'p> Hub<'p> {
                             return self.actions.push_back(Action::Keeper(Ask::Forget { token }));
                         };
                         if inquiry.is_renamed() {
-                            // If the directory itself can not be asked about, this is.
                             inquiry.found = Some(Found { path: path.clone(), kind });
                             if self.looks_further_up(token) {
                                 return;
                             }
+                            // The directory can not be granted as a whole, and less would not do.
+                            let verdict = Verdict::denied(Reason::NotWhole);
+                            return self.deny(token, &verdict, at.now);
                         }
                         if let Some(inquiry) = self.inquiries.get_mut(&token) {
                             inquiry.unwritable = unwritable;

@@ -130,7 +130,10 @@ fn what_is_to_be_made_asks_to_write_the_directory_it_is_made_in() {
         let opened = std::fs::File::open("/dev/null").unwrap().into();
         if is_lent {
             scene.tell_with(Told::Opened { token }, Some(opened));
-            assert_eq!(replied(&mut scene), [Reply::WriteOnce { touch: 1 }]);
+            assert_eq!(
+                replied(&mut scene),
+                [Reply::WriteOnce { touch: 1, path: b"/home/u/.e/new".to_vec() }]
+            );
         }
     }
 }

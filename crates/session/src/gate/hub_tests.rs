@@ -139,7 +139,7 @@ fn allow(lifetime: Lifetime) -> Answer {
 
 fn replies(actions: &[Action]) -> Vec<Reply> {
     let reply = |action: &Action| match action {
-        Action::Broker(reply, _) => Some(*reply),
+        Action::Broker(reply, _) => Some(reply.clone()),
         _ => None,
     };
     actions.iter().filter_map(reply).collect()

@@ -127,7 +127,7 @@ impl Inquiry {
         };
         match (self.looks, first.wants) {
             (0, Wants::Write | Wants::Replace) => found.kind == Kind::File,
-            (0, Wants::Rename | Wants::Remove) => true,
+            (0, Wants::Remove) => true,
             (1, wants) => wants != Wants::MoveInto && found.kind == Kind::Directory,
             _ => false,
         }
@@ -138,9 +138,18 @@ impl Inquiry {
         self.looks == 0 && self.wants() == Some(Wants::Rename)
     }
 
-    /// Whether the call needs the directory that it names something in, for that one name.
+    /// Whether the call needs the directory that it removes something from, for that one name.
     pub(super) fn needs_parent(&self) -> bool {
-        self.looks == 0 && matches!(self.wants(), Some(Wants::Rename | Wants::Remove))
+        self.looks == 0 && self.wants() == Some(Wants::Remove)
+    }
+
+    /// The real path of what one call may change.
+    pub(super) fn lent_path(&self) -> Option<PathBuf> {
+        let found = self.found.as_ref()?;
+        match self.entry() {
+            Some(entry) => Some(found.path.join(entry.file_name()?)),
+            None => Some(found.path.clone()),
+        }
     }
 
     fn wants(&self) -> Option<Wants> {
@@ -174,15 +183,6 @@ impl Inquiry {
         let is_made = self.looks > 0 && self.access() == Access::Write;
         let first = self.touches.first().filter(|_| is_made)?;
         Some(PathBuf::from(OsStr::from_bytes(&first.path)))
-    }
-
-    /// The path of what would be written or made.
-    pub(super) fn changed_path(&self) -> Option<PathBuf> {
-        let found = self.found.as_ref()?;
-        match self.entry().as_deref().and_then(Path::file_name) {
-            Some(name) => Some(found.path.join(name)),
-            None => Some(found.path.clone()),
-        }
     }
 
     /// Everything that has to be granted for the call to succeed.

@@ -26,6 +26,8 @@ pub(super) enum Reason {
     Protected(String),
     /// The host itself would not let it be written.
     HostRefuses,
+    /// It would change a directory that is never granted as a whole.
+    NotWhole,
     Answer {
         source: Source,
         question: u64,
@@ -44,6 +46,7 @@ impl Reason {
             Self::SecretUnwritten => "secret",
             Self::Protected(_) => "protected-name",
             Self::HostRefuses => "host",
+            Self::NotWhole => "directory",
             Self::Answer { source, .. } => source.word(),
         }
     }

@@ -5,7 +5,7 @@
 use super::board::{Board, Mode, Pending, Row};
 use super::{answers, help, text};
 use jiff::Timestamp;
-use palisade_ask::{Access, Process, Question, Subject};
+use palisade_ask::{Access, FileSubject, Process, Question, Subject};
 use palisade_record::escape;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -353,7 +353,12 @@ fn list_keys(board: &Board) -> Vec<&'static str> {
         let file = question.subject.file();
         match question.is_secret {
             true => keys.extend(["type yes (once), session, no or never, then Enter"]),
-            false => keys.extend(["y once", "s session", "a always"]),
+            false => {
+                let once = file.is_none_or(FileSubject::may_be_once).then_some("y once");
+                let longer = ["s session", "a always"].into_iter();
+                keys.extend(once);
+                keys.extend(longer.filter(|_| file.is_none_or(FileSubject::may_last)));
+            }
         }
         if question.offered().is_some() {
             keys.extend(["d directory", "D directory always"]);

@@ -102,8 +102,8 @@ impl Hub<'_> {
         }
         let Some(inquiry) = self.inquiries.get(&token) else { return };
         let is_secret_link = worst_link == Nature::Secret;
-        let is_there = self.is_visible(&path, access) && !inquiry.needs_parent();
-        if is_there && inquiry.needs.is_empty() && !is_secret_link {
+        let is_shown = self.is_visible(&path, access) && !inquiry.needs_parent();
+        if is_shown && inquiry.needs.is_empty() && !is_secret_link {
             // Only the links that lead there are missing inside.
             return self.grant(token, What::Links, access, Lasting::Session);
         }
@@ -242,10 +242,10 @@ impl Hub<'_> {
     fn never_written(&self, token: u64) -> Option<(u16, Reason)> {
         let inquiry = self.inquiries.get(&token)?;
         let refused = u16::try_from(Errno::ACCESS.raw_os_error()).unwrap_or(13);
-        if inquiry.nature == Nature::Secret {
+        let path = inquiry.lent_path()?;
+        if inquiry.nature == Nature::Secret || self.gate.nature(&path) != Nature::Ordinary {
             return Some((refused, Reason::SecretUnwritten));
         }
-        let path = inquiry.changed_path()?;
         let name = self.guard.and_then(|guard| guard.keeps_from_grant(self.gate, &path));
         if let Some(name) = name {
             return Some((refused, Reason::Protected(name)));

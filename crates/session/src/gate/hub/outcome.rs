@@ -34,7 +34,7 @@ impl Hub<'_> {
         let directory = file.directory.clone().filter(|_| is_for_directory);
         // Something in it may have been denied since it was offered.
         let directory = directory.filter(|directory| self.may_show_whole(directory, now));
-        if lasting == Lasting::Session && scope != Some(Scope::PrivateCopy) {
+        if lasting == Lasting::Session && scope != Some(Scope::PrivateCopy) && file.may_last() {
             let kind = if file.is_directory { Kind::Directory } else { Kind::File };
             let is_wide = self.is_wide(&Found { path: file.path.clone(), kind });
             let rules = rule_of(&decided, directory.as_deref(), is_wide);
@@ -106,8 +106,9 @@ impl Hub<'_> {
             && !inquiry.links.is_empty()
             && self.is_visible(&found.path, access);
         if inquiry.needs_parent() && what == What::Found {
-            self.take_away(&found.path.clone());
-            return self.grants.lend(token, true, &inquiry.touches, &mut self.actions);
+            let path = found.path.clone();
+            self.take_away(&path);
+            return self.grants.lend(token, true, &path, &inquiry.touches, &mut self.actions);
         }
         let what = if is_there_already {
             // Mounted once more, it would be read-only where it was writable.
@@ -118,7 +119,12 @@ impl Hub<'_> {
             what
         };
         if lasting == Lasting::Once && access == Access::Write {
-            return self.grants.lend(token, false, &inquiry.touches, &mut self.actions);
+            let Some(path) = inquiry.lent_path() else {
+                let refused = inquiry.touches.iter().map(|touch| refusal(touch.touch));
+                self.actions.extend(refused.map(|reply| Action::Broker(reply, None)));
+                return self.actions.push_back(Action::Keeper(Ask::Forget { token }));
+            };
+            return self.grants.lend(token, false, &path, &inquiry.touches, &mut self.actions);
         }
         let is_plain_file = found.kind == Kind::File && what == What::Found;
         let takes_descriptors = inquiry.touches.iter().all(takes_descriptor);

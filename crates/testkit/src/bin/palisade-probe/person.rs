@@ -3,6 +3,7 @@
 use std::io;
 use std::num::NonZeroU16;
 use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -164,7 +165,9 @@ impl Terminal {
     }
 
     /// The command's code. Leaves the terminal open: to close it would end this process, whose it is.
+    /// As a shell tells it.
     fn end(&mut self) -> io::Result<i32> {
-        Ok(self.command.wait()?.code().unwrap_or(128))
+        let status = self.command.wait()?;
+        Ok(status.code().unwrap_or(128 + status.signal().unwrap_or(0)))
     }
 }

@@ -181,6 +181,7 @@ impl Workshop {
         mode: u32,
         device: u64,
     ) -> Result<Done, Stop> {
+        node_kind(mode)?;
         let bytes = caller.path(path.address)?;
         let place = self.place(Start::Caller(caller, path.dir), &bytes)?;
         self.make_node_in(caller, &place, mode, device)
@@ -193,19 +194,8 @@ impl Workshop {
         mode: u32,
         device: u64,
     ) -> Result<Done, Stop> {
-        let kind = FileType::from_raw_mode(mode);
+        let kind = node_kind(mode)?;
         let is_whiteout = kind == FileType::CharacterDevice && device == 0;
-        // As may_mknod() has it.
-        let kind = match kind {
-            FileType::RegularFile
-            | FileType::Fifo
-            | FileType::Socket
-            | FileType::CharacterDevice
-            | FileType::BlockDevice => kind,
-            _ if mode & 0o170_000 == 0 => FileType::RegularFile,
-            FileType::Directory => return Err(Errno::PERM.into()),
-            _ => return Err(Errno::INVAL.into()),
-        };
         if place.is_directory_meant {
             return Err(nothing_is_made(place).into());
         }
@@ -386,6 +376,20 @@ impl Workshop {
             rustix::process::umask(umask);
             self.own_umask = umask;
         }
+    }
+}
+
+/// As may_mknod() has it, before anything is said of the path.
+fn node_kind(mode: u32) -> Result<FileType, Errno> {
+    match FileType::from_raw_mode(mode) {
+        kind @ (FileType::RegularFile
+        | FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice) => Ok(kind),
+        _ if mode & 0o170_000 == 0 => Ok(FileType::RegularFile),
+        FileType::Directory => Err(Errno::PERM),
+        _ => Err(Errno::INVAL),
     }
 }
 

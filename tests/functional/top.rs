@@ -94,6 +94,8 @@ fn memory_is_told_within_reason() {
         .keep_stdin_open()
         .spawn();
     run.wait_for_stdout("ready");
+    // It is listed a moment after the command was started.
+    eventually("the run", || !runs(&world).is_empty());
     let bytes = runs(&world)[0]["memoryBytes"].as_u64().unwrap();
     assert!((64 << 20..128 << 20).contains(&bytes), "{bytes}");
     drop(run);

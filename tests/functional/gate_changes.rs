@@ -76,7 +76,9 @@ fn a_rename_is_allowed_with_its_directory_and_never_in_one_that_holds_secrets() 
     let world = World::new();
     let (file, home) = (hidden(&world, "work/here"), at_home(&world, "here"));
     let work = world.outside().join("work").to_str().unwrap().to_owned();
-    let run = acts(&world, &[], &["rename", &file, "rename", &home]);
+    let notes = at_home(&world, "notes/here");
+    let words = ["rename", &file, "rename", &home, "rename", &notes];
+    let run = acts(&world, &[], &words);
     let mut client = Client::connect(&world);
     let question = client.question();
     expect_act(&question, "rename", &work);
@@ -84,8 +86,14 @@ fn a_rename_is_allowed_with_its_directory_and_never_in_one_that_holds_secrets() 
     let once = json!({"type": "cmd.approve", "id": question["id"], "lifetime": "once"});
     assert_eq!(client.command(once)["code"], "not_offered");
     client.allow(&question, "session");
+    let question = client.question();
+    expect_act(&question, "rename", world.home().join("notes").to_str().unwrap());
+    client.allow(&question, "session");
     let output = run.wait();
-    assert_eq!(output.out(), "rename done\nrename EACCES\n", "{}", output.err());
+    let expected = "rename done\nrename EACCES\nrename done\n";
+    assert_eq!(output.out(), expected, "{}", output.err());
+    assert!(!output.err().contains("secret"), "{}", output.err());
+    assert!(world.home().join("notes/here.renamed").exists());
     assert!(world.outside().join("work/here.renamed").exists());
     assert_eq!(content(&home), "content of here\n");
 }

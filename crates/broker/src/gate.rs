@@ -18,6 +18,7 @@ use crate::path_call::{PathCall, PathCalls};
 use crate::perform::Done;
 use crate::place::Place;
 use crate::remote::Remote;
+use crate::replacing::stands_on_a_mount_of_its_own;
 use crate::serve::{Desk, hand_out, name_of, number_of};
 use crate::slow::Helpers;
 use crate::touch::{Reply, Touch, Wants};
@@ -268,15 +269,22 @@ impl Desk<'_> {
             }
             // What was granted by itself stands on a mount of its own.
             Done::Answer(Response::Fail(Errno::BUSY)) => {
+                let source = match call {
+                    Call::Rename { from, .. } => self.workshop.place_of(caller, from, false),
+                    _ => None,
+                };
                 let wants = match call {
                     Call::Remove { .. } => Some(Wants::Remove),
                     Call::Rename { flags: 0, .. } => Some(Wants::Replace),
                     _ => None,
                 };
-                wants.and_then(|wants| {
-                    let place = self.workshop.place_of(caller, call.target()?, false)?;
-                    gate.unwritable(&place, wants)
-                })
+                match source.filter(stands_on_a_mount_of_its_own) {
+                    Some(source) => gate.unwritable(&source, Wants::Rename),
+                    None => wants.and_then(|wants| {
+                        let place = self.workshop.place_of(caller, call.target()?, false)?;
+                        gate.unwritable(&place, wants)
+                    }),
+                }
             }
             _ => None,
         };

@@ -207,7 +207,10 @@ impl<'p> Hub<'p> {
                         };
                         if inquiry.is_renamed() {
                             inquiry.found = Some(Found { path: path.clone(), kind });
-                            if self.looks_further_up(token) {
+                            inquiry.nature = self.gate.nature(&path);
+                            let parent = path.parent().unwrap_or(&path).to_owned();
+                            let directory = Found { path: parent, kind: Kind::Directory };
+                            if !self.is_wide(&directory) && self.looks_further_up(token) {
                                 return;
                             }
                             // The directory can not be granted as a whole, and less would not do.

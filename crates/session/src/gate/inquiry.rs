@@ -96,8 +96,9 @@ impl Inquiry {
         let existing = first.existing_directory()?;
         // A name that is not right in it fails, whatever is answered.
         let is_useless = self.looks > 0;
+        let is_made = first.wants.may_make();
         let is_out = |above: &Path| {
-            let is_private = private_home.is_some_and(|home| above.starts_with(home));
+            let is_private = is_made && private_home.is_some_and(|home| above.starts_with(home));
             above == existing && (is_private || is_useless)
         };
         let last = self.looked_for.as_deref().unwrap_or(Path::new(OsStr::from_bytes(&first.path)));

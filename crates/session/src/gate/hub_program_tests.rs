@@ -9,16 +9,7 @@ fn what_a_program_needs_is_judged_like_everything_else() {
     let mut scene = Scene::new(&gate);
     scene.touch(touch(1, "/opt/script", Wants::Execute));
     let token = scene.look();
-    let needs = vec!["/etc/palisade/run".into()];
-    let (path, kind, links) = ("/opt/script".into(), Kind::File, Vec::new());
-    scene.tell(Told::Found(palisade_keeper::Found {
-        token,
-        path,
-        kind,
-        links,
-        needs,
-        unwritable: None,
-    }));
+    scene.tell(found_program(token, "/opt/script", &["/etc/palisade/run"]));
     let need = scene.look();
     scene.tell(found(need, "/etc/palisade/run".into(), Kind::File));
     assert_eq!(replies(&scene.actions()), [Reply::Absent { touch: 1 }]);
@@ -31,16 +22,7 @@ fn no_directory_comes_along_as_an_interpreter() {
     let mut scene = Scene::new(&gate);
     scene.touch(touch(1, "/opt/script", Wants::Execute));
     let token = scene.look();
-    let needs = vec!["/srv/data".into()];
-    let (path, kind, links) = ("/opt/script".into(), Kind::File, Vec::new());
-    scene.tell(Told::Found(palisade_keeper::Found {
-        token,
-        path,
-        kind,
-        links,
-        needs,
-        unwritable: None,
-    }));
+    scene.tell(found_program(token, "/opt/script", &["/srv/data"]));
     let need = scene.look();
     scene.tell(found(need, "/srv/data".into(), Kind::Directory));
     scene.tell(Told::Grafted { token, graft: 1 });

@@ -133,6 +133,13 @@ fn found(token: u64, path: PathBuf, kind: Kind) -> Told {
     Told::Found(palisade_keeper::Found { token, path, kind, links, needs, unwritable: None })
 }
 
+/// A program, and what it cannot be executed without.
+fn found_program(token: u64, path: &str, needs: &[&str]) -> Told {
+    let Told::Found(program) = found(token, path.into(), Kind::File) else { unreachable!() };
+    let needs = needs.iter().map(PathBuf::from).collect();
+    Told::Found(palisade_keeper::Found { needs, ..program })
+}
+
 fn allow(lifetime: Lifetime) -> Answer {
     Answer::Allow { scope: Scope::File, lifetime }
 }
@@ -408,17 +415,7 @@ fn a_program_is_asked_about_together_with_what_it_needs() {
     let mut scene = Scene::new(&gate);
     scene.touch(touch(1, "/opt/tool/run", Wants::Execute));
     let token = scene.look();
-    let path = "/opt/tool/run".into();
-    let needs = vec!["/opt/lib/ld.so".into(), "/usr/lib/ld.so".into()];
-    let (kind, links) = (Kind::File, Vec::new());
-    scene.tell(Told::Found(palisade_keeper::Found {
-        token,
-        path,
-        kind,
-        links,
-        needs,
-        unwritable: None,
-    }));
+    scene.tell(found_program(token, "/opt/tool/run", &["/opt/lib/ld.so", "/usr/lib/ld.so"]));
     let need = scene.look();
     scene.tell(found(need, "/opt/lib/ld.so".into(), Kind::File));
     let question = scene.queue.open().next().unwrap();

@@ -78,7 +78,7 @@ impl Movable {
         let length = self.content.len() as u64;
         if length > 0 {
             match fallocate(target, FallocateFlags::KEEP_SIZE, 0, length) {
-                // Some file systems can not say beforehand.
+                // Some file systems cannot say beforehand.
                 Err(Errno::OPNOTSUPP) | Ok(()) => {}
                 Err(errno) => return Err(errno),
             }

@@ -28,7 +28,7 @@ pub fn die_like(report: &RunReport) {
     let _ = kill(rustix::process::getpid(), signal);
 }
 
-/// The signal that ended the command. Not SIGKILL: whoever sees that of us must be able to tell that nobody is left who cleaned up.
+/// The signal that ended the command. Not SIGKILL: who sees that of us must be able to tell that nobody is left who cleaned up.
 fn fatal(report: &RunReport) -> Option<i32> {
     let is_told = |signal: &i32| report.exit_code == crate::error::SIGNAL_BASE + signal;
     report.signal.filter(is_told).filter(|signal| *signal != SIGKILL)

@@ -207,6 +207,10 @@ impl Grants {
             (false, _) => refusal(touch),
         };
         out.push_back(Action::Broker(reply, file));
+        if self.openings.get(&token).is_some_and(VecDeque::is_empty) {
+            self.openings.remove(&token);
+            self.lent.remove(&token);
+        }
     }
 
     /// Whether somebody was waiting for the token.

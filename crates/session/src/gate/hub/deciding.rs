@@ -281,19 +281,20 @@ impl Hub<'_> {
     fn may_be_copied(&self, token: u64) -> bool {
         let Some(inquiry) = self.inquiries.get(&token) else { return false };
         let Some(found) = &inquiry.found else { return false };
-        let is_private = |path: &Path| {
-            self.gate.private_home.as_ref().is_some_and(|home| path.starts_with(home))
-        };
         let is_on_way = || self.shown.iter().any(|shown| shown.starts_with(&found.path));
         match inquiry.act() {
             Act::Write | Act::Remove => true,
             Act::Create => {
                 !self.is_visible(&found.path, Access::Read)
-                    && (is_private(&found.path) || !is_on_way())
+                    && (self.is_in_private_home(&found.path) || !is_on_way())
             }
-            Act::Replace => is_private(&found.path),
+            Act::Replace => self.is_in_private_home(&found.path),
             Act::Rename | Act::See | Act::Read | Act::Enter | Act::Execute => false,
         }
+    }
+
+    pub(super) fn is_in_private_home(&self, path: &Path) -> bool {
+        self.gate.private_home.as_ref().is_some_and(|home| path.starts_with(home))
     }
 
     /// Whether tools look for it above every project, by the name the command used.

@@ -171,12 +171,7 @@ impl Hub<'_> {
             // It is made in the private home directory.
             Act::Replace => self.end(token, |touch| Reply::Continue { touch }),
             _ => {
-                let is_private = self
-                    .gate
-                    .private_home
-                    .as_ref()
-                    .is_some_and(|home| found.path.starts_with(home));
-                if !is_private {
+                if !self.is_in_private_home(&found.path) {
                     let path = found.path.display();
                     self.tally.note(format!(
                         "what was changed in {path} went to a private copy and is gone; \

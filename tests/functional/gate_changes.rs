@@ -98,6 +98,29 @@ fn a_rename_is_allowed_with_its_directory_and_never_in_one_that_holds_secrets() 
     assert_eq!(content(&home), "content of here\n");
 }
 
+/// What was granted by itself stands on a mount of its own, which the kernel does not rename.
+///
+/// Proves: GATE-10 rename
+#[test]
+fn a_file_that_was_granted_by_itself_is_renamed_with_its_directory() {
+    let world = World::new();
+    let (file, home) = (hidden(&world, "work/here"), at_home(&world, "notes/here"));
+    let run = acts(&world, &[], &["read", &file, "rename", &file, "read", &home, "rename", &home]);
+    let mut client = Client::connect(&world);
+    for path in [&file, &home] {
+        let reading = client.question();
+        expect(&reading, "read", path);
+        client.allow(&reading, "session");
+        let renaming = client.question();
+        expect_act(&renaming, "rename", Path::new(path).parent().unwrap().to_str().unwrap());
+        client.allow(&renaming, "session");
+    }
+    let output = run.wait();
+    let expected = "read content of here\nrename done\nread content of here\nrename done\n";
+    assert_eq!(output.out(), expected, "{}", output.err());
+    assert!(world.home().join("notes/here.renamed").exists());
+}
+
 /// What a program writes beside a file and renames over it arrives in the file.
 ///
 /// Proves: GATE-10 replace

@@ -147,6 +147,41 @@ fn what_was_written_is_told_at_the_end_with_the_option_that_keeps_it() {
     assert!(world.home().join(".local/share/x/y/b").exists());
 }
 
+/// Programs change their settings in place, or by renaming a new file over them.
+///
+/// Proves: FS-3 settings-copied, FS-3 discarded-told
+#[test]
+fn settings_can_be_changed_and_the_callers_own_stay_as_they_are() {
+    let world = World::new();
+    world.write("home/.gitconfig", "[user]\n\tname = Me\n");
+    world.write("home/.bashrc", "# mine\n");
+    world.write("home/.config/git/ignore", "*.o\n");
+    world.write("home/.config/bat/config", "--plain\n");
+    let script = "git config --global user.name You && git config --global user.name && \
+                  echo 'export A=1' >> ~/.bashrc && echo '*.a' >> ~/.config/git/ignore && cat ~/.config/git/ignore && \
+                  mv ~/.config/bat/config ~/.config/bat/old && rm ~/.config/bat/old && ls ~/.config/bat";
+    let output = inside(&world, &[], script);
+    output.assert_code(0);
+    assert_eq!(output.out(), "You\n*.o\n*.a\n", "{}", output.err());
+    let told = "3 files written to the private home were discarded: \
+                ~/.bashrc (keep with --rw ~/.bashrc), \
+                ~/.config/git/ignore (keep with --rw ~/.config/git/ignore), \
+                ~/.gitconfig (keep with --rw ~/.gitconfig)";
+    assert!(output.err().contains(told), "{}", output.err());
+    for (path, content) in [
+        (".gitconfig", "[user]\n\tname = Me\n"),
+        (".bashrc", "# mine\n"),
+        (".config/git/ignore", "*.o\n"),
+        (".config/bat/config", "--plain\n"),
+    ] {
+        assert_eq!(std::fs::read_to_string(world.home().join(path)).unwrap(), content, "{path}");
+    }
+    // What it says is true.
+    let kept = inside(&world, &["--rw", "~/.gitconfig"], "git config --global user.name You");
+    kept.assert_code(0);
+    assert!(std::fs::read_to_string(world.home().join(".gitconfig")).unwrap().contains("You"));
+}
+
 /// What stands beside granted parts of the home can be made: gpg, pipx and npx do.
 ///
 /// Proves: FS-3 home-writable

@@ -47,6 +47,11 @@ impl Workshop {
         self.hold(new.tree.as_deref(), Company::Alone)?;
         self.hold(old.tree.as_deref(), Company::Alone)?;
         would_fail(old, new, flags)?;
+        if old.tree.is_none() && stands_on_a_mount_of_its_own(old) {
+            // Nothing of the new name helps. Beside itself, its directory may be asked about; elsewhere it can be copied.
+            let is_beside = old.directory() == new.directory();
+            return Err(if is_beside { Errno::BUSY } else { Errno::XDEV }.into());
+        }
         let allowed = self.judge_move(old, new)?;
         if flags.contains(RenameFlags::EXCHANGE) {
             let back = self.judge_move(new, old)?;

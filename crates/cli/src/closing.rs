@@ -167,22 +167,37 @@ const SHARED: [&str; 6] =
     [".config", ".local/share", ".local/state", ".local/lib", ".local", ".var/app"];
 
 /// What went with the private home, by the directory that would have kept it.
+/// What an option would keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    /// The file that exists outside.
+    Copy,
+    NewFile,
+    Directory,
+}
+
 fn of_discarded(discarded: &DiscardedFiles) -> Option<String> {
-    let DiscardedFiles { home, count, leftovers, paths, .. } = discarded;
-    let mut kept: Vec<(String, bool)> = Vec::new();
+    let DiscardedFiles { home, count, leftovers, paths, copies, .. } = discarded;
+    let mut kept: Vec<(String, Kept)> = Vec::new();
     for path in paths {
         let below = Path::new(path).strip_prefix(home).unwrap_or(Path::new(path));
-        let top = kept_by(below);
-        let is_file = top == below;
-        let named = (format!("~/{}", top.display()), is_file);
+        let is_copy = copies.contains(path);
+        let top = if is_copy { below } else { kept_by(below) };
+        let kind = match is_copy {
+            true => Kept::Copy,
+            false if top == below => Kept::NewFile,
+            false => Kept::Directory,
+        };
+        let named = (format!("~/{}", top.display()), kind);
         if !kept.contains(&named) {
             kept.push(named);
         }
     }
     kept.first()?;
-    let named = kept.iter().map(|(path, is_file)| match is_file {
-        true => format!("{path} (keep with --rw {path} once it exists outside)"),
-        false => format!("{path}/… (keep with --rw {path})"),
+    let named = kept.iter().map(|(path, kind)| match kind {
+        Kept::Copy => format!("{path} (keep with --rw {path})"),
+        Kept::NewFile => format!("{path} (keep with --rw {path} once it exists outside)"),
+        Kept::Directory => format!("{path}/… (keep with --rw {path})"),
     });
     let count = count.saturating_sub(*leftovers);
     let were = if count == 1 { "was" } else { "were" };

@@ -138,6 +138,7 @@ fn what_went_with_the_private_home_is_told_with_the_option_that_keeps_it() {
         count: paths.len() as u64 + leftovers,
         leftovers,
         paths: paths.iter().map(|path| format!("/home/u/{path}")).collect(),
+        copies: vec!["/home/u/.config/git/config".into()],
         is_complete: true,
     };
     report.discarded_files =
@@ -152,6 +153,12 @@ fn what_went_with_the_private_home_is_told_with_the_option_that_keeps_it() {
     assert_eq!(
         said(&report),
         ["1 file written to the private home was discarded: ~/notes/… (keep with --rw ~/notes)"]
+    );
+    report.discarded_files = Some(discarded(&[".config/git/config"], 0));
+    assert_eq!(
+        said(&report),
+        ["1 file written to the private home was discarded: \
+          ~/.config/git/config (keep with --rw ~/.config/git/config)"]
     );
     report.discarded_files = Some(discarded(&[], 7));
     assert_eq!(said(&report), [""; 0]);

@@ -88,6 +88,11 @@ fn a_misspelt_word_is_named_with_what_was_meant_and_the_usage_of_its_command() {
             "sandbox plan --help",
         ),
         (
+            &["sandbox", "run", "--ro-bind", "/a", "/a", "true"],
+            "unknown option --ro-bind; did you mean --ro?",
+            "sandbox run --help",
+        ),
+        (
             &["sandbox", "policy", "check", "--quite"],
             "unknown option --quite",
             "sandbox policy check --help",

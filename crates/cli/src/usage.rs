@@ -6,6 +6,28 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use palisade_record::escape;
 use std::ffi::OsString;
 
+/// Options of similar programs, and what they are called here.
+const ELSEWHERE: [(&str, &str); 18] = [
+    ("--read", "--ro"),
+    ("--allow-read", "--ro"),
+    ("--ro-bind", "--ro"),
+    ("--write", "--rw"),
+    ("--bind", "--rw"),
+    ("--volume", "--rw"),
+    ("--deny", "--blacklist"),
+    ("--hide", "--blacklist"),
+    ("--net", "--network"),
+    ("--allow-net", "--allow-host"),
+    ("--allow-domain", "--allow-host"),
+    ("--unshare-net", "--network none"),
+    ("--share-net", "--network host"),
+    ("--chdir", "--cwd"),
+    ("--workdir", "--cwd"),
+    ("--setenv", "--env"),
+    ("--clearenv", "--env-mode clean"),
+    ("--time-limit", "--timeout"),
+];
+
 /// For the line that was read: what is wrong, and what to look at.
 pub(crate) fn told(error: &clap::Error, line: &[OsString]) -> [String; 2] {
     let (name, mut command) = command_of(line);
@@ -22,7 +44,12 @@ fn wrong(error: &clap::Error, name: &str, names: &[&str]) -> String {
     let value = context(error, ContextKind::InvalidValue);
     match error.kind() {
         ErrorKind::UnknownArgument if argument.starts_with('-') => {
-            let meant = suggested(error, ContextKind::SuggestedArg, "");
+            let elsewhere = ELSEWHERE.iter().find(|(theirs, _)| *theirs == option);
+            let is_run = ["sandbox", "sandbox run", "sandbox plan"].contains(&name);
+            let meant = match elsewhere.filter(|_| is_run) {
+                Some((_, ours)) => format!("; did you mean {ours}?"),
+                None => suggested(error, ContextKind::SuggestedArg, ""),
+            };
             format!("unknown option {argument}{meant}")
         }
         ErrorKind::UnknownArgument => format!("unexpected argument `{argument}`"),

@@ -38,6 +38,8 @@ pub enum FromInit {
     PrivateHome { inodes: u64 },
     /// The network inside is made; [`crate::Running::take_network`] has what is to be served.
     Network(Handed),
+    /// The network inside leads nowhere; [`crate::Running::take_network_counters`] has what counts the attempts.
+    NetworkCounters,
     /// The self-check passed.
     Checked(Checked),
     /// The command's exec succeeded.
@@ -112,6 +114,7 @@ impl FromInit {
             Self::Network(Handed { front, tcp, udp }) => {
                 format!("network{UNIT}{}{UNIT}{tcp}{UNIT}{udp}", front.name())
             }
+            Self::NetworkCounters => "network-counters".to_owned(),
             Self::Started => "started".to_owned(),
             Self::Failed(error) => {
                 let mistake = match error.mistake {
@@ -148,6 +151,7 @@ impl FromInit {
                 tcp: fields.next()?.parse().ok()?,
                 udp: fields.next()?.parse().ok()?,
             }),
+            "network-counters" => Self::NetworkCounters,
             "started" => Self::Started,
             "failed" => {
                 let mistake = match fields.next()? {

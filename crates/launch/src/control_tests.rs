@@ -10,6 +10,7 @@ fn every_message_survives_the_socket() {
     round_trip(&FromInit::Started);
     round_trip(&FromInit::Terminal);
     round_trip(&FromInit::PrivateHome { inodes: 12 });
+    round_trip(&FromInit::NetworkCounters);
     round_trip(&FromInit::Stopped(20));
     for front in [Front::Transparent, Front::ByPort, Front::Closed] {
         round_trip(&FromInit::Network(Handed { front, tcp: 2, udp: 1 }));

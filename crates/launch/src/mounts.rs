@@ -26,6 +26,8 @@ pub(crate) const STEP: &str = "building the mount view";
 /// belongs. Whoever needs it makes it and removes it again: nothing of it is left when the root is
 /// sealed.
 pub(crate) const STAGE: &str = "/.palisade-stage";
+/// Of a copy of one of the caller's files.
+const COPY_MODE: u32 = 0o644;
 /// `PROC_SUPER_MAGIC`: a false procfs must not catch our writes (CVE-2025-52881).
 const PROC_MAGIC: i64 = 0x9fa0;
 
@@ -161,6 +163,7 @@ impl Builder {
             | MountOp::Dir { .. }
             | MountOp::Symlink { .. }
             | MountOp::File { .. }
+            | MountOp::Copy { .. }
             | MountOp::Seal { .. }
             | MountOp::Blank { .. } => Ok(source),
         }
@@ -179,6 +182,10 @@ impl Builder {
                 symlink_beneath(&*parent, points_to, Path::new(name)).during(STEP)
             }
             MountOp::File { target, content, mode } => self.file(target, content, *mode),
+            MountOp::Copy { target, content, .. } => {
+                self.parent_of(target)?;
+                self.write(target, content, COPY_MODE)
+            }
             MountOp::Seal { target, optional } => self.seal(target, *optional),
             MountOp::Blank { target, optional } => self.blank(target, *optional),
             MountOp::Bind { target, kind, .. } => attach(target, *kind),
@@ -273,20 +280,13 @@ impl Builder {
 
     /// A file of ours with this content; where the target lies in a bound tree, mounted over it.
     fn file(&self, target: &Path, content: &str, mode: u32) -> Result<(), LaunchError> {
-        let written = |path: &Path| -> Result<(), LaunchError> {
-            let file =
-                create_file_beneath(&self.root, path, Mode::from_raw_mode(mode)).during(STEP)?;
-            std::fs::File::from(file).write_all(content.as_bytes()).map_err(|error| {
-                LaunchError::new(STEP, format!("write {}: {error}", target.display()))
-            })
-        };
         let Some(place) = self.existing(target, true)? else {
             self.parent_of(target)?;
-            return written(target);
+            return self.write(target, content, mode);
         };
         let staged = Path::new(STAGE).join("file");
         self.parent_of(&staged)?;
-        written(&staged)?;
+        self.write(&staged, content, mode)?;
         let source = open_beneath(&self.root, &staged, OFlags::PATH).during(STEP)?;
         let copy = mounts::open_tree(&source, Path::new(""), Recursion::Single).during(STEP)?;
         let attrs =
@@ -297,6 +297,13 @@ impl Builder {
         // The mount keeps the file; its name is no longer needed.
         self.unlink(&staged, rustix::fs::AtFlags::empty())?;
         self.unlink(Path::new(STAGE), rustix::fs::AtFlags::REMOVEDIR)
+    }
+
+    fn write(&self, path: &Path, content: &str, mode: u32) -> Result<(), LaunchError> {
+        let file = create_file_beneath(&self.root, path, Mode::from_raw_mode(mode)).during(STEP)?;
+        std::fs::File::from(file)
+            .write_all(content.as_bytes())
+            .map_err(|error| LaunchError::new(STEP, format!("write {}: {error}", path.display())))
     }
 
     pub(crate) fn unlink(

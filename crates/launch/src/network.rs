@@ -110,6 +110,13 @@ impl InsideNetwork {
     }
 }
 
+/// The kernel's counters of our network namespace: IPv4, then IPv6 where the kernel has it. None where there is no `/proc`.
+pub(crate) fn open_counters() -> Vec<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let open = |path| rustix::fs::open(path, flags, Mode::empty()).ok();
+    ["/proc/self/net/snmp", "/proc/self/net/snmp6"].into_iter().map_while(open).collect()
+}
+
 /// Whether the supervisor gets something of it.
 pub(crate) fn is_handed_over(plan: &Plan) -> bool {
     plan.egress.is_some() || !plan.publish.is_empty()

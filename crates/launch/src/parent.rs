@@ -44,6 +44,7 @@ pub struct Running {
     control: OwnedFd,
     pty: Option<OwnedFd>,
     private_home: Option<PrivateHome>,
+    network_counters: Vec<OwnedFd>,
     outputs: Vec<OutputPipe>,
     /// What the self-check aims at; closed when the command has started.
     listener: Option<OwnedFd>,
@@ -166,6 +167,7 @@ pub fn launch(
                 control,
                 pty: None,
                 private_home: None,
+                network_counters: Vec::new(),
                 outputs,
                 listener: listener.map(|(listener, _)| listener),
                 helpers,
@@ -277,6 +279,11 @@ impl Running {
         self.private_home.take()
     }
 
+    /// `/proc/net/snmp` and `snmp6` of a network that leads nowhere, after [`FromInit::NetworkCounters`].
+    pub fn take_network_counters(&mut self) -> Vec<OwnedFd> {
+        std::mem::take(&mut self.network_counters)
+    }
+
     /// What is to be served for the command, after [`FromInit::Network`]: see [`crate::Outlet`]. None where a NAT
     /// helper does it, and nothing is published.
     pub fn take_network(&mut self) -> Option<InsideNetwork> {
@@ -309,6 +316,7 @@ impl Running {
                 let home = |directory| PrivateHome { directory, inodes_at_start: inodes };
                 self.private_home = descriptors.pop().map(home);
             }
+            FromInit::NetworkCounters => self.network_counters = descriptors,
             FromInit::Network(handed) => {
                 let made = InsideNetwork::from_descriptors(
                     handed,

@@ -115,6 +115,9 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
             move_into_thread_name_spaces(pidfd.as_fd(), ThreadNameSpaceType::NETWORK)
                 .call("setns")
                 .during("entering the network namespace")?;
+            if plan.is_offline() {
+                hand_over_counters(&launch.control)?;
+            }
         }
     }
     // Before pid 1 closes every descriptor it has no use for: dropped later, its number would be
@@ -201,6 +204,15 @@ fn hand_over_home(
     let inodes = home::inodes_in_use(piece).unwrap_or(0);
     let message = FromInit::PrivateHome { inodes }.encode();
     send_with_fds(&launch.control, &message, &[piece.as_fd()]).during(STEP)
+}
+
+/// The supervisor tells at the end what was tried without a network. Opened before the command can run: when a short one has
+/// ended, its namespace can no longer be found by a process in it.
+fn hand_over_counters(control: &OwnedFd) -> Result<(), LaunchError> {
+    let counters = network::open_counters();
+    let files: Vec<_> = counters.iter().map(AsFd::as_fd).collect();
+    send_with_fds(control, &FromInit::NetworkCounters.encode(), &files)
+        .during("handing the network's counters to the supervisor")
 }
 
 /// Tells the command's process how far we are; one that is gone has left word why.

@@ -118,10 +118,9 @@ pub trait HostTree {
     fn read_link(&self, path: &Path) -> Option<PathBuf>;
     /// Names and kinds, unsorted.
     fn children(&self, path: &Path) -> Vec<(OsString, EntryKind)>;
-    /// The links and directories among the first so many names: what a start costs must not grow with a directory.
-    fn first_ways(&self, path: &Path, most_names: usize) -> Vec<(OsString, EntryKind)> {
-        let names = self.children(path).into_iter().take(most_names);
-        names.filter(|(_, kind)| kind.is_way()).collect()
+    /// The first so many of them: what a start costs must not grow with a directory.
+    fn first_children(&self, path: &Path, most: usize) -> Vec<(OsString, EntryKind)> {
+        self.children(path).into_iter().take(most).collect()
     }
     /// The first few KiB of a small text file (a `.git` file, a `gitdir` back pointer).
     fn read_small(&self, path: &Path) -> Option<String>;

@@ -193,9 +193,9 @@ pub(crate) fn private_home(mounts: &[MountOp], host: &Host<'_>) -> Option<PathBu
     mounts.iter().find(is_home).map(|op| op.target().to_owned())
 }
 
-/// Directories and links are parts of the scaffolding itself.
+/// Directories, links and copies are parts of the scaffolding itself.
 fn is_mounted(op: &MountOp) -> bool {
-    !matches!(op, MountOp::Dir { .. } | MountOp::Symlink { .. })
+    !matches!(op, MountOp::Dir { .. } | MountOp::Symlink { .. } | MountOp::Copy { .. })
 }
 
 fn is_directory(op: &MountOp) -> bool {

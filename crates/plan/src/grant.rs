@@ -24,6 +24,9 @@ pub(crate) enum Kind {
     Overlay,
 }
 
+/// How the plan tells of [`Origin::Toolchain`].
+pub(crate) const TOOLCHAIN: &str = "toolchain";
+
 /// On whose word something is in the view; a later one overrules an earlier one at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Origin {
@@ -68,7 +71,7 @@ impl Grant {
             (Origin::RootPath, _) => "rootPath",
             (Origin::Tree, _) => "host tree",
             (Origin::System, _) => "system",
-            (Origin::Toolchain, _) => "toolchain",
+            (Origin::Toolchain, _) => TOOLCHAIN,
             (Origin::Cache, _) => "cache",
             (Origin::Git, _) => "git directory of the project",
             (Origin::Project, _) => "project",

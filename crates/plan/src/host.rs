@@ -158,6 +158,10 @@ impl<'a> Host<'a> {
         self.tree.entry(path).map(|entry| Owner { uid: entry.uid, gid: entry.gid })
     }
 
+    pub(crate) fn first_children(&self, path: &Path, most: usize) -> Vec<(OsString, EntryKind)> {
+        self.tree.first_children(path, most)
+    }
+
     /// Sorted by name.
     pub(crate) fn children(&self, path: &Path) -> Vec<(OsString, EntryKind)> {
         let mut children = self.tree.children(path);
@@ -342,12 +346,15 @@ impl<'a> Host<'a> {
 
     /// The links and directories right in a directory, sorted by name. Of very many names only the first ones count.
     pub(crate) fn ways_in(&self, dir: &Path) -> Vec<(PathBuf, EntryKind)> {
-        let ways = match self.known_listing(dir) {
+        let ways: Vec<_> = match self.known_listing(dir) {
             Some(listing) => {
                 let ways = listing.kinds.iter().filter(|(_, kind)| kind.is_way());
                 ways.map(|(name, kind)| (name.clone(), *kind)).collect()
             }
-            None => self.tree.first_ways(dir, MOST_NAMES),
+            None => {
+                let names = self.tree.first_children(dir, MOST_NAMES).into_iter();
+                names.filter(|(_, kind)| kind.is_way()).collect()
+            }
         };
         let mut found: Vec<(PathBuf, EntryKind)> =
             ways.into_iter().map(|(name, kind)| (dir.join(name), kind)).collect();

@@ -6,7 +6,7 @@
 use crate::facts::{EntryKind, HostFacts, HostTree};
 use crate::layer::Layer;
 use crate::model::{
-    Access, CARRIED, Checks, Confinement, Egress, Gate, MountOp, Namespaced, NodeKind, Plan, Watch,
+    Access, Checks, Confinement, Egress, Gate, MountOp, Namespaced, NodeKind, Plan, Watch,
 };
 use palisade_bpf::{Answer, FilterSpec};
 use std::path::Path;
@@ -206,8 +206,8 @@ fn take_out_of_namespaces(inside: &mut Namespaced, layer: Layer) {
 fn carry_whole_settings(plan: &mut Plan, tree: &dyn HostTree) {
     let Confinement::Namespaces(inside) = &mut plan.confinement else { return };
     for op in &mut inside.mounts {
-        if let MountOp::File { target, content, mode: CARRIED } = op
-            && let Some(text) = tree.read_small(target)
+        if let MountOp::Copy { source, content, .. } = op
+            && let Some(text) = tree.read_small(source)
         {
             *content = text;
         }

@@ -101,6 +101,15 @@ pub struct Plan {
     pub notes: Vec<Note>,
 }
 
+impl Plan {
+    /// Whether there is a network of the run's own, and it leads nowhere.
+    pub fn is_offline(&self) -> bool {
+        let is_own =
+            matches!(&self.confinement, Confinement::Namespaces(inside) if inside.namespaces.net);
+        is_own && self.network == NetworkMode::None
+    }
+}
+
 /// Something a person might not expect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -228,9 +237,6 @@ pub enum NodeKind {
 /// The mode of a file of ours that nobody changes.
 pub(crate) const READ_ONLY: u32 = 0o444;
 
-/// The mode of a file that stands for one of the caller's.
-pub(crate) const CARRIED: u32 = 0o644;
-
 /// One step in building the view. Targets are absolute paths inside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "op")]
@@ -254,6 +260,18 @@ pub enum MountOp {
         target: PathBuf,
         content: String,
         mode: u32,
+    },
+    /// A copy of one of the caller's files, on the sandbox's own root: the command may change it, and nothing of that stays.
+    Copy {
+        #[serde(serialize_with = "crate::text::path")]
+        source: PathBuf,
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        #[serde(skip)]
+        content: String,
+        /// Whether credentials were left out of it.
+        is_filtered: bool,
+        why: &'static str,
     },
     /// A part of the host's tree, with everything mounted below it. Always nosuid and nodev.
     Bind {
@@ -346,9 +364,9 @@ impl MountOp {
         }
     }
 
-    /// Whether it stands for a settings file of the caller's, without the credentials in it.
-    pub fn is_carried(&self) -> bool {
-        matches!(self, Self::File { mode: CARRIED, .. })
+    /// Whether credentials were left out of it.
+    pub fn is_filtered_copy(&self) -> bool {
+        matches!(self, Self::Copy { is_filtered: true, .. })
     }
 
     /// Where the step puts something.
@@ -357,6 +375,7 @@ impl MountOp {
             Self::Dir { target, .. }
             | Self::Symlink { target, .. }
             | Self::File { target, .. }
+            | Self::Copy { target, .. }
             | Self::Bind { target, .. }
             | Self::Seal { target, .. }
             | Self::Blank { target, .. }

@@ -76,7 +76,7 @@ fn limited(what: Limited) -> (&'static str, &'static str) {
 
 /// Where settings are carried in, what was left out of them is a part of it.
 fn secrets_held(mounts: &[MountOp]) -> &'static [Layer] {
-    match mounts.iter().any(MountOp::is_carried) {
+    match mounts.iter().any(MountOp::is_filtered_copy) {
         true => &[Layer::MountView, Layer::FilteredSettings],
         false => &[Layer::MountView],
     }

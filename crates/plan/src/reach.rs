@@ -147,6 +147,9 @@ impl<'a> Reach<'a> {
                 Some(Look::Node(EntryKind::Dir, Some(lower.clone())))
             }
             Some(MountOp::Symlink { points_to, .. }) => Some(Look::Link(points_to.clone())),
+            Some(MountOp::Copy { source, .. }) => {
+                Some(Look::Node(EntryKind::File, Some(source.clone())))
+            }
             Some(MountOp::File { .. }) => Some(Look::Node(EntryKind::File, None)),
             Some(MountOp::Device { .. } | MountOp::Blank { .. }) => {
                 Some(Look::Node(EntryKind::Other, None))

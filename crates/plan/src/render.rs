@@ -138,8 +138,9 @@ fn row(op: &MountOp) -> [String; 4] {
             [kind.to_owned(), target, no(), size]
         }
         MountOp::Dir { .. } | MountOp::Frame { .. } => ["directory".to_owned(), target, no(), no()],
-        op if op.is_carried() => {
-            ["file".to_owned(), target, no(), "settings, without credentials".to_owned()]
+        MountOp::Copy { is_filtered, why, .. } => {
+            let left_out = if *is_filtered { ", without credentials" } else { "" };
+            ["copy".to_owned(), target, no(), format!("{why}{left_out}")]
         }
         MountOp::File { .. } => ["file".to_owned(), target, no(), "made for this run".to_owned()],
         MountOp::Seal { .. } => ["sealed ro".to_owned(), target, no(), no()],

@@ -212,6 +212,9 @@ pub(crate) fn see(
     });
     if outside == Outside::Absent {
         settings::place(carried, &mut view);
+        if let Some(home) = private_home {
+            settings::copy_settings(home, &mut view, host);
+        }
     }
 
     let cwd = wanted_cwd(policy, facts)?;

@@ -109,6 +109,7 @@ fn is_dir(op: &MountOp) -> bool {
         MountOp::Bind { kind, .. } => *kind == NodeKind::Dir,
         MountOp::Symlink { .. }
         | MountOp::File { .. }
+        | MountOp::Copy { .. }
         | MountOp::Blank { .. }
         | MountOp::Device { .. } => false,
         MountOp::Dir { .. }

@@ -306,6 +306,9 @@ pub struct DiscardedFiles {
     pub leftovers: u64,
     /// The first of the others.
     pub paths: Vec<String>,
+    /// Of these paths, files that exist outside: the run changed its copy.
+    #[serde(default)]
+    pub copies: Vec<String>,
     /// Whether all of the directory was looked at.
     pub is_complete: bool,
 }

@@ -23,6 +23,7 @@ fn ended(ending: Option<Ending>, killed: Option<Killed>) -> Ended {
         incidents: Incidents::new(None, Excess::Summed),
         touched: crate::gate::Touched::default(),
         private_home: None,
+        network_counters: Vec::new(),
         went_out: None,
         unasked: None,
         notes: Vec::new(),

@@ -1,16 +1,18 @@
 //! What a run wrote to its private home directory, which goes with the run (FS-3): counted in full, listed in part.
 //!
-//! The command made every name in there, so nothing is opened but directories, no link is followed and no mount
-//! crossed. It is looked at when everything inside has ended.
+//! The command made every name in there, so nothing is opened but directories and what stands for copies of ours, no link is
+//! followed and no mount crossed. It is looked at when everything inside has ended.
 
 use palisade_launch::PrivateHome;
 use palisade_plan::model::{Confinement, MountOp, Plan};
 use palisade_record::DiscardedFiles;
-use palisade_sys::OFlags;
 use palisade_sys::beneath::open_on_mount;
-use rustix::fs::{AtFlags, Dir, FileType};
+use palisade_sys::{Errno, OFlags};
+use rustix::fs::{Dir, FileType};
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -24,42 +26,74 @@ const MOST_LISTED: usize = 100;
 
 /// What is no work of the command's.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct Known<'p> {
     home: PathBuf,
-    /// Files of ours, by their paths; with their sizes where the command may change them.
-    ours: HashMap<PathBuf, Option<usize>>,
+    /// What is ours, by its path; with the content where the command may change it.
+    ours: HashMap<PathBuf, Option<&'p str>>,
     /// What tools leave everywhere, below the home directory.
     leftovers: Vec<PathBuf>,
 }
 
-impl Known {
+impl<'p> Known<'p> {
     /// `shown` is where something was put into the view while it ran. `None` where the home is not the run's own.
     pub(crate) fn of(
-        plan: &Plan,
+        plan: &'p Plan,
         shown: &HashSet<PathBuf>,
         leftovers: Vec<PathBuf>,
     ) -> Option<Self> {
         let Confinement::Namespaces(inside) = &plan.confinement else { return None };
         let home = inside.private_home.clone()?;
-        let size = |op: &MountOp| match op {
-            MountOp::File { content, .. } => Some(content.len()),
-            _ => None,
-        };
-        let planned = inside.mounts.iter().map(|op| (op.target().to_owned(), size(op)));
-        let mut ours: HashMap<PathBuf, Option<usize>> = planned.collect();
+        let planned = inside.mounts.iter().map(|op| (op.target().to_owned(), content(op)));
+        let mut ours: HashMap<PathBuf, Option<&str>> = planned.collect();
         let made_for = shown.iter().flat_map(|path| path.ancestors());
         ours.extend(made_for.map(|path| (path.to_owned(), None)));
         Some(Self { home, ours, leftovers })
     }
 }
 
+/// What the command may change of ours.
+fn content(op: &MountOp) -> Option<&str> {
+    match op {
+        MountOp::File { content, .. } | MountOp::Copy { content, .. } => Some(content),
+        _ => None,
+    }
+}
+
 /// Costs next to nothing, so that a run which wrote nothing pays nothing.
-pub(crate) fn may_hold_files(home: &PrivateHome) -> bool {
-    home.inodes_in_use().is_none_or(|inodes| inodes > home.inodes_at_start)
+pub(crate) fn may_hold_files(home: &PrivateHome, plan: &Plan) -> bool {
+    let has_more = home.inodes_in_use().is_none_or(|inodes| inodes > home.inodes_at_start);
+    has_more || has_changed_copies(home, plan)
+}
+
+fn has_changed_copies(home: &PrivateHome, plan: &Plan) -> bool {
+    let Confinement::Namespaces(inside) = &plan.confinement else { return false };
+    let Some(top) = &inside.private_home else { return false };
+    let copies = inside.mounts.iter().filter_map(|op| {
+        let MountOp::Copy { target, content, .. } = op else { return None };
+        Some((target.strip_prefix(top).ok()?, content))
+    });
+    copies.into_iter().any(|(path, content)| !is_unchanged(&home.directory, path, content))
+}
+
+/// Whether the file has this content, and so nothing was written that is worth telling.
+fn is_unchanged(directory: &OwnedFd, path: &Path, content: &str) -> bool {
+    // Nothing that is opened so keeps us waiting, whatever the command has put there.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = match open_on_mount(directory, path, flags) {
+        Ok(file) => file,
+        // Something was mounted over it.
+        Err(error) => return error.errno == Errno::XDEV,
+    };
+    let is_as_long = rustix::fs::fstat(&file).is_ok_and(|found| {
+        FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
+            && usize::try_from(found.st_size) == Ok(content.len())
+    });
+    let mut found = Vec::with_capacity(content.len());
+    is_as_long && File::from(file).read_to_end(&mut found).is_ok() && found == content.as_bytes()
 }
 
 /// `None` if nothing was written.
-pub(crate) fn list(home: &PrivateHome, known: &Known) -> Option<DiscardedFiles> {
+pub(crate) fn list(home: &PrivateHome, known: &Known<'_>) -> Option<DiscardedFiles> {
     let found =
         DiscardedFiles { home: shown(&known.home), is_complete: true, ..DiscardedFiles::default() };
     let until = Instant::now() + LONGEST_LOOK;
@@ -70,7 +104,7 @@ pub(crate) fn list(home: &PrivateHome, known: &Known) -> Option<DiscardedFiles> 
 }
 
 struct Look<'k> {
-    known: &'k Known,
+    known: &'k Known<'k>,
     found: DiscardedFiles,
     names: u64,
     until: Instant,
@@ -106,20 +140,18 @@ impl Look<'_> {
 
     fn file(&mut self, directory: &OwnedFd, name: &OsStr, path: &Path) {
         let whole = self.known.home.join(path);
-        if let Some(size) = self.known.ours.get(&whole) {
-            let is_changed = size.is_some_and(|size| {
-                let found = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
-                found.is_ok_and(|found| usize::try_from(found.st_size).ok() != Some(size))
-            });
-            if !is_changed {
-                return;
-            }
+        let ours = self.known.ours.get(&whole);
+        if let Some(content) = ours
+            && content.is_none_or(|content| is_unchanged(directory, Path::new(name), content))
+        {
+            return;
         }
         self.found.count += 1;
         if self.known.leftovers.iter().any(|leftover| path.starts_with(leftover)) {
             self.found.leftovers += 1;
         } else if self.found.paths.len() < MOST_LISTED {
             self.found.paths.push(shown(&whole));
+            self.found.copies.extend(ours.map(|_| shown(&whole)));
         }
     }
 }

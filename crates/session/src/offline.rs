@@ -3,47 +3,27 @@
 //! Only what was counted is told. A name that is looked up counts by its questions to a server that is not there; nobody reads
 //! them, so which name it was is not known.
 
-use palisade_plan::model::{Confinement, Plan};
-use palisade_policy::NetworkMode;
 use palisade_record::OfflineAttempts;
 use std::fs::File;
 use std::io::Read as _;
+use std::os::fd::OwnedFd;
 
-/// The counters stay readable when everybody inside is gone: the open files hold the namespace.
-#[derive(Debug)]
-pub(crate) struct Counters {
-    v4: File,
-    v6: Option<File>,
+/// By what the counters say when everybody inside is gone: open files hold the namespace. None where nothing was tried.
+pub(crate) fn attempts(counters: Vec<OwnedFd>) -> Option<OfflineAttempts> {
+    let mut files = counters.into_iter();
+    let text = read(files.next()?)?;
+    // Without IPv6 the first file has all there is.
+    let other = files.next().and_then(read).unwrap_or_default();
+    let unreachable = of_table(&text, "Ip:", "OutNoRoutes") + of_list(&other, "Ip6OutNoRoutes");
+    let unanswered = of_table(&text, "Udp:", "NoPorts") + of_list(&other, "Udp6NoPorts");
+    let attempts = OfflineAttempts { unreachable, unanswered };
+    (unreachable + unanswered > 0).then_some(attempts)
 }
 
-impl Counters {
-    /// Of the namespace that this process is in; none where there is a way out, or nothing can be read.
-    pub(crate) fn open(plan: &Plan, pid: u32) -> Option<Self> {
-        let is_apart = match &plan.confinement {
-            Confinement::Namespaces(inside) => inside.namespaces.net,
-            Confinement::NoNamespaces | Confinement::None => false,
-        };
-        if !is_apart || plan.network != NetworkMode::None {
-            return None;
-        }
-        let v4 = File::open(format!("/proc/{pid}/net/snmp")).ok()?;
-        Some(Self { v4, v6: File::open(format!("/proc/{pid}/net/snmp6")).ok() })
-    }
-
-    /// None where nothing was tried.
-    pub(crate) fn attempts(mut self) -> Option<OfflineAttempts> {
-        let mut text = String::new();
-        self.v4.read_to_string(&mut text).ok()?;
-        let mut other = String::new();
-        if let Some(v6) = &mut self.v6 {
-            // Without IPv6 the first file has all there is.
-            let _ = v6.read_to_string(&mut other);
-        }
-        let unreachable = of_table(&text, "Ip:", "OutNoRoutes") + of_list(&other, "Ip6OutNoRoutes");
-        let unanswered = of_table(&text, "Udp:", "NoPorts") + of_list(&other, "Udp6NoPorts");
-        let attempts = OfflineAttempts { unreachable, unanswered };
-        (unreachable + unanswered > 0).then_some(attempts)
-    }
+fn read(counters: OwnedFd) -> Option<String> {
+    let mut text = String::new();
+    File::from(counters).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// `/proc/net/snmp`: a line of names, then one of numbers.

@@ -356,7 +356,6 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
         watch.limits_so_far().report(report, plan, conclusion::not_started_for(error));
     })?;
     let setup = clock.elapsed();
-    let counters = offline::Counters::open(plan, watch.pid());
     reporting::observed(report, plan, &checked.observations);
     record_start(journal, plan, &watch, &checked, clock)?;
     watch.announce(Herald::new(&caller.places, announced(plan, report, &watch)));
@@ -375,7 +374,6 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     ended.incidents.report(report);
     report.unasked_questions = ended.unasked;
     report.saved_answers = kept.take_kept();
-    report.offline_attempts = counters.and_then(offline::Counters::attempts);
     report.removed_variables = removed_variables(plan, caller);
     for line in ended.output.losses() {
         tell(&line);
@@ -385,12 +383,13 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
         tell(&note);
         report.notes.push(note);
     }
-    let Ended { touched, private_home, went_out, notes, .. } = ended;
+    let Ended { touched, private_home, network_counters, went_out, notes, .. } = ended;
+    report.offline_attempts = offline::attempts(network_counters);
     report.notes.extend(notes);
     let mut answered = Answers::from(touched.answered.clone());
     let shown = touched.shown.clone();
     touched.report(report);
-    if let Some(home) = private_home.filter(discarded::may_hold_files) {
+    if let Some(home) = private_home.filter(|home| discarded::may_hold_files(home, plan)) {
         let leftovers = palisade_plan::leftovers(&caller.facts, &RealTree);
         if let Some(known) = discarded::Known::of(plan, &shown, leftovers) {
             report.discarded_files = discarded::list(&home, &known);

@@ -29,6 +29,7 @@ use palisade_plan::limit::Limited;
 use palisade_record::{Kind, SignalForwarded, UnaskedQuestions};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -67,6 +68,8 @@ pub(crate) struct Ended {
     pub(crate) touched: Touched,
     /// What was written there goes with it.
     pub(crate) private_home: Option<PrivateHome>,
+    /// Of a network that leads nowhere.
+    pub(crate) network_counters: Vec<OwnedFd>,
     /// None where there was no way out.
     pub(crate) went_out: Option<WentOut>,
     /// None if everything that was to be asked was.
@@ -229,7 +232,8 @@ impl<'p> Watch<'p> {
                 Turn::Message(FromInit::Stopped(_) | FromInit::Exited(_)) | Turn::Gone => {
                     return Err(self.why_not_started());
                 }
-                Turn::Message(FromInit::PrivateHome { .. }) | Turn::Nothing => {}
+                Turn::Message(FromInit::PrivateHome { .. } | FromInit::NetworkCounters)
+                | Turn::Nothing => {}
             }
         }
     }
@@ -315,6 +319,7 @@ impl<'p> Watch<'p> {
         self.check_that_nobody_died(ending)?;
         let usage = self.running.wait()?;
         let private_home = self.running.take_private_home();
+        let network_counters = self.running.take_network_counters();
         let group = self.running.take_group();
         let Self { killed, forwarded, forwarded_beyond, incidents, signals, limits, .. } = self;
         let touched = self.gate.map(Gate::end).unwrap_or_default();
@@ -333,6 +338,7 @@ impl<'p> Watch<'p> {
             incidents,
             touched,
             private_home,
+            network_counters,
             went_out,
             unasked,
             notes,

@@ -195,8 +195,11 @@ impl Asked<'_> {
             }
             MountOp::Dir { .. } | MountOp::Symlink { .. } | MountOp::Frame { .. } => None,
             MountOp::Tmpfs { target, .. } if self.is_ground(target) => None,
-            op if op.is_carried() => {
-                let grant = "a copy of the settings without their credentials";
+            MountOp::Copy { is_filtered, .. } => {
+                let grant = match is_filtered {
+                    true => "a copy of the settings without their credentials",
+                    false => "a copy: what is written to it is thrown away",
+                };
                 Some(self.visible(grant, true, false, &["filesystem.toolchains"]))
             }
             op => Some(Reason::Own { place: op.target().to_owned() }),

@@ -25,20 +25,15 @@ impl HostTree for RealTree {
     }
 
     fn children(&self, path: &Path) -> Vec<(OsString, EntryKind)> {
-        let Ok(entries) = path.read_dir() else { return Vec::new() };
-        entries
-            .filter_map(Result::ok)
-            .filter_map(|entry| Some((entry.file_name(), kind(entry.file_type().ok()?))))
-            .collect()
+        self.first_children(path, usize::MAX)
     }
 
-    fn first_ways(&self, path: &Path, most_names: usize) -> Vec<(OsString, EntryKind)> {
+    fn first_children(&self, path: &Path, most: usize) -> Vec<(OsString, EntryKind)> {
         let Ok(entries) = path.read_dir() else { return Vec::new() };
         entries
-            .take(most_names)
+            .take(most)
             .filter_map(Result::ok)
             .filter_map(|entry| Some((entry.file_name(), kind(entry.file_type().ok()?))))
-            .filter(|(_, kind)| kind.is_way())
             .collect()
     }
 

@@ -6,7 +6,7 @@ use crate::facts::{EntryKind, HostFacts};
 use crate::grant::{Grant, Kind, Origin};
 use crate::host::Host;
 use crate::lists;
-use crate::model::{CARRIED, MountOp};
+use crate::model::MountOp;
 use crate::paths::Scope;
 use crate::view::Composition;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,12 @@ const LONGEST: usize = 64 * 1024;
 /// The copy of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Carried {
+    source: PathBuf,
     /// Where programs look for it, with no link in the directories on the way.
     target: PathBuf,
     content: String,
+    /// Whether credentials were left out.
+    is_filtered: bool,
 }
 
 /// Whether there is a view in which a copy can stand for a file.
@@ -47,9 +50,9 @@ pub(crate) fn collect(
             continue;
         }
         for path in listed_paths(listed, &scope, host) {
-            let Some((target, text)) = read(&path, grants, denied, host) else { continue };
-            let content = match filter(listed.tags, &text) {
-                Filtered::Clean => text,
+            let Some(found) = read(&path, grants, denied, host) else { continue };
+            let copy = match filter(listed.tags, &found.content) {
+                Filtered::Clean => found,
                 Filtered::Without { text, left_out } if copies == Copies::Carried => {
                     denied.add_secret(&path, facts, host);
                     notes.push(format!(
@@ -57,7 +60,7 @@ pub(crate) fn collect(
                         path.display(),
                         left_out.join(", ")
                     ));
-                    text
+                    Carried { content: text, is_filtered: true, ..found }
                 }
                 Filtered::Without { .. } | Filtered::Unclear => {
                     denied.add_secret(&path, facts, host);
@@ -68,8 +71,8 @@ pub(crate) fn collect(
                     continue;
                 }
             };
-            if !carried.iter().any(|known| known.target == target) {
-                carried.push(Carried { target, content });
+            if !carried.iter().any(|known| known.target == copy.target) {
+                carried.push(copy);
             }
         }
     }
@@ -78,7 +81,7 @@ pub(crate) fn collect(
 
 /// Puts the copies where nothing else stands: a directory that is shown whole has the file itself.
 pub(crate) fn place(carried: Vec<Carried>, view: &mut Composition) {
-    for Carried { target, content } in carried {
+    for Carried { source, target, content, is_filtered } in carried {
         let is_ours = match view.standing_above(&target) {
             None | Some(MountOp::Dir { .. } | MountOp::Tmpfs { .. } | MountOp::Frame { .. }) => {
                 true
@@ -86,18 +89,15 @@ pub(crate) fn place(carried: Vec<Carried>, view: &mut Composition) {
             Some(_) => false,
         };
         if is_ours && !view.ops.contains_key(&target) {
-            view.ops.insert(target.clone(), MountOp::File { target, content, mode: CARRIED });
+            let place = target.clone();
+            let why = "settings";
+            view.ops.insert(place, MountOp::Copy { source, target, content, is_filtered, why });
         }
     }
 }
 
 /// Nothing that somebody shows or denies by name, and nothing behind a link that a command could have made.
-fn read(
-    path: &Path,
-    grants: &[Grant],
-    denied: &Denied,
-    host: &Host<'_>,
-) -> Option<(PathBuf, String)> {
+fn read(path: &Path, grants: &[Grant], denied: &Denied, host: &Host<'_>) -> Option<Carried> {
     let found = host.resolve(path).ok().filter(|found| found.kind == EntryKind::File)?;
     let is_by_name = |class| matches!(class, Class::Asked | Class::Own);
     // By way of a link nothing is carried that would be denied under its own name, a secret say.
@@ -115,9 +115,13 @@ fn read(
     if is_denied || is_asked || is_planted {
         return None;
     }
-    let bytes = host.read_part(&found.path, 0, LONGEST)?;
-    let text = String::from_utf8(bytes).ok().filter(|text| text.len() < LONGEST)?;
+    let content = content(&found.path, host)?;
     // The name itself, not what it links to: that is where programs look.
     let target = host.places(path).into_iter().next()?;
-    Some((target, text))
+    Some(Carried { source: found.path, target, content, is_filtered: false })
+}
+
+pub(super) fn content(path: &Path, host: &Host<'_>) -> Option<String> {
+    let bytes = host.read_part(path, 0, LONGEST)?;
+    String::from_utf8(bytes).ok().filter(|text| text.len() < LONGEST)
 }

@@ -4,11 +4,13 @@
 //! Pure: text in, text out. Who reads the files, and where the copies stand, is said in `carried.rs`.
 
 mod carried;
+mod copied;
 mod lines;
 mod secret;
 mod xml;
 
 pub(crate) use carried::{Copies, collect, place};
+pub(crate) use copied::copy_settings;
 
 /// What is left of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -116,7 +116,8 @@ fn a_file_that_was_granted_by_itself_is_renamed_with_its_directory() {
         client.allow(&renaming, "session");
     }
     let output = run.wait();
-    let expected = "read content of here\nrename done\nread content of here\nrename done\n";
+    let expected =
+        "read content of work/here\nrename done\nread content of notes/here\nrename done\n";
     assert_eq!(output.out(), expected, "{}", output.err());
     assert!(world.home().join("notes/here.renamed").exists());
 }

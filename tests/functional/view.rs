@@ -167,13 +167,15 @@ fn caches_are_writable_and_nothing_beside_them() {
     let script = format!(
         "cd ~; for place in {} {}; do (echo x > ./$place/written) 2>/dev/null; done; \
          cat .cargo/config.toml; cat .cargo/credentials.toml 2>/dev/null; \
-         (echo x >> .cargo/config.toml) 2>/dev/null && echo config; true",
+         echo x >> .cargo/config.toml && cat .cargo/config.toml",
         caches.join(" "),
         beside.join(" "),
     );
     let output = inside(&world, &[], &script);
     output.assert_code(0);
-    assert_eq!(output.out(), "[build]\n");
+    // Settings are copies of the run's own.
+    assert_eq!(output.out(), "[build]\n[build]\nx\n");
+    assert_eq!(fs::read_to_string(world.home().join(".cargo/config.toml")).unwrap(), "[build]\n");
     for cache in caches {
         assert!(world.home().join(cache).join("written").exists(), "{cache}");
     }

@@ -77,7 +77,7 @@ fn a_directory_in_which_a_secret_could_appear_is_never_bound_whole() {
 fn static_mode_shows_the_host_in_large_pieces_and_of_homes_what_is_granted() {
     let mut tree = FakeTree::new();
     tree.file("/home/u/.ssh/id", "").file("/home/u/.bash_history", "").file("/home/u/notes", "");
-    tree.dir("/home/u/.config/gh").dir("/home/u/.config/uv").dir("/home/u/.rustup/toolchains");
+    tree.dir("/home/u/.config/gh").dir("/home/u/.config/uv/more").dir("/home/u/.rustup/toolchains");
     tree.dir("/var/lib/lxd").link("/data", "srv/data").dir("/people/v/.ssh").dir("/mnt/disk");
     let facts = HostFacts { homes: vec!["/people/v".into(), "/home/u".into()], ..user() };
     let policy = Policy { mode: Mode::Static, ..policy() };
@@ -167,7 +167,7 @@ fn npmrc(content: &str) -> FakeTree {
 
 fn carried<'p>(plan: &'p crate::model::Plan, path: &str) -> Option<&'p str> {
     match op_at(plan, path) {
-        Some(MountOp::File { content, .. }) => Some(content),
+        Some(MountOp::Copy { content, .. }) => Some(content),
         _ => None,
     }
 }

@@ -315,6 +315,8 @@ pub(crate) fn access(plan: &Plan, path: &str) -> Option<Access> {
     })?;
     match nearest {
         MountOp::Bind { access, .. } => Some(*access),
+        // What is written to it reaches nobody else.
+        MountOp::Copy { is_filtered: false, .. } => Some(Access::ReadOnly),
         MountOp::Overlay { target, hidden, .. } => {
             let rest = path.strip_prefix(target).expect("below");
             let is_hidden = hidden.iter().any(|hidden| rest.starts_with(hidden));

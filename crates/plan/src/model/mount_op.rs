@@ -1,0 +1,175 @@
+//! The steps that build the view, each with what it puts where.
+
+use super::Owner;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    ReadOnly,
+    ReadWrite,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NodeKind {
+    Dir,
+    File,
+}
+
+/// The mode of a file of ours that nobody changes.
+pub(crate) const READ_ONLY: u32 = 0o444;
+
+/// One step in building the view. Targets are absolute paths inside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "op")]
+pub enum MountOp {
+    /// A directory on the sandbox's own root.
+    Dir {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        mode: u32,
+    },
+    /// A link on the sandbox's own root, as the host has it (`/bin -> usr/bin`).
+    Symlink {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        #[serde(serialize_with = "crate::text::path")]
+        points_to: PathBuf,
+    },
+    /// A file with this content, on the sandbox's own root or over an existing file, where it is read-only.
+    File {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        content: String,
+        mode: u32,
+    },
+    /// A copy of one of the caller's files, on the sandbox's own root: the command may change it, and nothing of that stays.
+    Copy {
+        #[serde(serialize_with = "crate::text::path")]
+        source: PathBuf,
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        #[serde(skip)]
+        content: String,
+        /// Whether credentials were left out of it.
+        is_filtered: bool,
+        why: &'static str,
+    },
+    /// A part of the host's tree, with everything mounted below it. Always nosuid and nodev.
+    Bind {
+        #[serde(serialize_with = "crate::text::path")]
+        source: PathBuf,
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        access: Access,
+        exec: bool,
+        kind: NodeKind,
+        /// Only where root starts the run.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        idmap: Option<Owner>,
+        /// Why it is in the view, for people: `system`, `toolchain`, `cache`, `project`, `--rw` …
+        why: &'static str,
+    },
+    /// Mounts what already stands at this path over itself, read-only.
+    Seal {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        optional: bool,
+    },
+    /// Puts the sandbox's own `/dev/null` over a file that tells too much.
+    Blank {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        optional: bool,
+    },
+    /// A tree of the host with another layer on it: writable to the eye, and what is written is thrown away at
+    /// the end; or read-only, where only the `hidden` names (relative paths) are in that layer, to be absent.
+    Overlay {
+        #[serde(serialize_with = "crate::text::path")]
+        lower: PathBuf,
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        #[serde(serialize_with = "crate::text::paths")]
+        hidden: Vec<PathBuf>,
+        access: Access,
+        exec: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        idmap: Option<Owner>,
+        /// For people.
+        why: &'static str,
+    },
+    /// A directory that stands on a writable tmpfs and must not be written itself: a small tmpfs of
+    /// its own, read-only once everything is in its place.
+    Frame {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        mode: u32,
+    },
+    Tmpfs {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        mode: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        size: Option<u64>,
+        exec: bool,
+    },
+    Proc {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+    },
+    DevPts {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+    },
+    Mqueue {
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+    },
+    /// A device node of the host, checked by number after it is opened (CVE-2025-31133).
+    Device {
+        #[serde(serialize_with = "crate::text::path")]
+        source: PathBuf,
+        #[serde(serialize_with = "crate::text::path")]
+        target: PathBuf,
+        major: u32,
+        minor: u32,
+    },
+}
+
+impl MountOp {
+    /// Whether its files come out of the common room ([`Scratch`]): what has a size of its own does not.
+    pub fn is_part_of_scratch(&self) -> bool {
+        match self {
+            Self::Tmpfs { mode, size, .. } => size.is_none() && mode & 0o200 != 0,
+            Self::Overlay { access, .. } => *access == Access::ReadWrite,
+            _ => false,
+        }
+    }
+
+    /// Whether credentials were left out of it.
+    pub fn is_filtered_copy(&self) -> bool {
+        matches!(self, Self::Copy { is_filtered: true, .. })
+    }
+
+    /// Where the step puts something.
+    pub fn target(&self) -> &Path {
+        match self {
+            Self::Dir { target, .. }
+            | Self::Symlink { target, .. }
+            | Self::File { target, .. }
+            | Self::Copy { target, .. }
+            | Self::Bind { target, .. }
+            | Self::Seal { target, .. }
+            | Self::Blank { target, .. }
+            | Self::Overlay { target, .. }
+            | Self::Frame { target, .. }
+            | Self::Tmpfs { target, .. }
+            | Self::Proc { target }
+            | Self::DevPts { target }
+            | Self::Mqueue { target }
+            | Self::Device { target, .. } => target,
+        }
+    }
+}

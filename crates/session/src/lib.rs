@@ -31,6 +31,7 @@ mod normalize;
 mod offline;
 mod output;
 mod places;
+mod poll_set;
 mod process;
 pub mod proxy;
 mod relay;

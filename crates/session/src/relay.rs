@@ -5,8 +5,9 @@
 //! bytes; then the pty is no longer read, so that whoever writes more waits. All of it is shown afterwards.
 
 use crate::output::{Buffer, Capped, Filled, Outlet, Stream, Style};
+use crate::poll_set::{PollSet, Ready};
 use crate::screen::{Screen, Size, Surroundings};
-use rustix::event::{PollFd, PollFlags};
+use rustix::event::PollFlags;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -78,12 +79,16 @@ pub(crate) enum Settled {
     NotYet,
 }
 
-/// Which descriptor of a poll set stands for which end.
+/// The keys of the relay's descriptors in a poll set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Input,
     Output,
     Pty,
+}
+
+impl End {
+    const ALL: [Self; 3] = [Self::Input, Self::Output, Self::Pty];
 }
 
 impl Relay {
@@ -158,11 +163,9 @@ impl Relay {
     }
 
     /// How long until a sequence that does not end is no longer waited for.
-    pub(crate) fn patience(&self) -> Option<Duration> {
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
         match self.flow {
-            Flow::Settling { until, .. } if self.outward.is_empty() => {
-                Some(until.saturating_duration_since(Instant::now()))
-            }
+            Flow::Settling { until, .. } if self.outward.is_empty() => Some(until),
             _ => None,
         }
     }
@@ -234,16 +237,10 @@ impl Relay {
 
     /// Adds what is worth waiting for now; an end with nothing to do is left out, so that a
     /// hung-up descriptor can not keep the loop spinning.
-    pub(crate) fn interests<'fd>(
-        &self,
-        ends: &Ends<'fd>,
-        set: &mut Vec<PollFd<'fd>>,
-        order: &mut Vec<End>,
-    ) {
-        let mut add = |end, fd, events: PollFlags| {
+    pub(crate) fn register<'fd>(&self, ends: &Ends<'fd>, set: &mut PollSet<'fd>) {
+        let mut add = |end: End, descriptor, events: PollFlags| {
             if !events.is_empty() {
-                set.push(PollFd::from_borrowed_fd(fd, events));
-                order.push(end);
+                set.add(end as usize, descriptor, events);
             }
         };
         if let Some(input) = ends.input.filter(|_| self.input_open && self.inward.has_room()) {
@@ -265,8 +262,17 @@ impl Relay {
         }
     }
 
-    /// Moves what can be moved at an end that `poll` found ready.
-    pub(crate) fn serve(&mut self, end: End, ready: PollFlags, ends: &Ends<'_>) {
+    /// Moves what can be moved at the ends that are ready.
+    pub(crate) fn handle(&mut self, ready: &Ready, ends: &Ends<'_>) {
+        for end in End::ALL {
+            let events = ready.at(end as usize);
+            if !events.is_empty() {
+                self.serve(end, events, ends);
+            }
+        }
+    }
+
+    fn serve(&mut self, end: End, ready: PollFlags, ends: &Ends<'_>) {
         const READABLE: PollFlags = PollFlags::IN.union(PollFlags::HUP).union(PollFlags::ERR);
         match end {
             End::Input => {

@@ -1,10 +1,10 @@
 use super::{BYTES_TO_FINISH, CAPACITY, End, Ends, HELD, Relay, Settled, TIME_TO_FINISH, Typed};
+use crate::poll_set::PollSet;
 use crate::screen::WHOLE_SEQUENCES;
-use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const SIZE: (u16, u16) = (24, 80);
 
@@ -20,17 +20,11 @@ fn pair() -> (OwnedFd, OwnedFd) {
 }
 
 fn turn(relay: &mut Relay, ends: &Ends<'_>) -> usize {
-    let (mut set, mut order) = (Vec::new(), Vec::new());
-    relay.interests(ends, &mut set, &mut order);
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let ready = rustix::event::poll(&mut set, Some(&now)).unwrap();
-    let flags: Vec<PollFlags> = set.iter().map(PollFd::revents).collect();
-    for (end, flags) in order.iter().zip(flags) {
-        if !flags.is_empty() {
-            relay.serve(*end, flags, ends);
-        }
-    }
-    ready
+    let mut set = PollSet::new();
+    relay.register(ends, &mut set);
+    let ready = set.wait(Some(Duration::ZERO)).unwrap().of_source(0);
+    relay.handle(&ready, ends);
+    ready.iter().count()
 }
 
 #[test]
@@ -114,9 +108,11 @@ fn input_waits_while_the_inside_does_not_read() {
     let flags = rustix::fs::fcntl_getfl(&keyboard).unwrap();
     assert!(flags.contains(OFlags::NONBLOCK));
     while rustix::io::write(&keyboard, &[b'x'; 4096]).is_ok() || turn(&mut relay, &ends) > 0 {}
-    let (mut set, mut order) = (Vec::new(), Vec::new());
-    relay.interests(&ends, &mut set, &mut order);
-    assert!(!order.contains(&End::Input), "the buffer is full");
+    rustix::io::write(&keyboard, b"x").unwrap_err();
+    let mut set = PollSet::new();
+    relay.register(&ends, &mut set);
+    let ready = set.wait(Some(Duration::ZERO)).unwrap().of_source(0);
+    assert!(ready.at(End::Input as usize).is_empty(), "the buffer is full");
 }
 
 /// A terminal that edits lines never hands Ctrl-D over; the pty inside has to be told.
@@ -302,7 +298,7 @@ fn a_question_waits_for_the_end_of_a_sequence() {
                 let now = Instant::now();
                 bench.write(first);
                 assert_eq!(bench.settle(now), Settled::NotYet, "{whole:?} at {cut}");
-                assert!(bench.relay.patience().is_some());
+                assert!(bench.relay.next_deadline().is_some());
                 bench.write(then);
                 assert_eq!(bench.settle(now), Settled::Yes, "{whole:?} at {cut}");
                 assert!(!bench.relay.held.is_empty(), "what follows waits");

@@ -26,7 +26,7 @@ use crate::reporting::{self, word};
 use crate::runs::{Announced, Herald};
 use crate::signals::Signals;
 use crate::stores::Stores;
-use crate::supervise::{Clock, Doors, Ears, Ended, Shown, Watch};
+use crate::supervise::{Clock, Doors, Ears, Ended, Shown, Supervisor};
 use crate::terminal::HostTerminal;
 use crate::tree_locks;
 use palisade_egress::config::Authority;
@@ -349,7 +349,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     let doors = Doors { asking, stores, gate, way_out };
     let shown = Shown { terminal, outputs, limit: plan.max_output };
     let mut watch =
-        Watch::new(running, signals, shown, Clock { deadlines, limits }, incidents, doors);
+        Supervisor::new(running, signals, shown, Clock { deadlines, limits }, incidents, doors);
     let checked = watch.until_started(tell).inspect_err(|error| {
         watch.take_unlogged().into_iter().for_each(|event| journal.add(event));
         report.signals_forwarded = watch.forwarded().to_vec();
@@ -417,7 +417,7 @@ fn removed_variables(plan: &Plan, caller: &Caller) -> Vec<String> {
         .collect()
 }
 
-fn announced(plan: &Plan, report: &RunReport, watch: &Watch<'_>) -> Announced {
+fn announced(plan: &Plan, report: &RunReport, watch: &Supervisor<'_>) -> Announced {
     Announced {
         session: report.session_id.clone(),
         init: watch.pid(),
@@ -455,7 +455,7 @@ impl Times {
 fn record_start(
     journal: &mut Journal,
     plan: &Plan,
-    watch: &Watch,
+    watch: &Supervisor<'_>,
     checked: &Checked,
     clock: Instant,
 ) -> Result<(), SessionError> {

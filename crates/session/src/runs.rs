@@ -152,8 +152,8 @@ impl<'a> Herald<'a> {
         Self { places, run, due: Some(Instant::now() + A_MOMENT), announced: None }
     }
 
-    pub(crate) fn patience(&self) -> Option<Duration> {
-        self.due.map(|due| due.saturating_duration_since(Instant::now()))
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.due
     }
 
     /// Once it is time. A run that can not be found by others runs all the same.

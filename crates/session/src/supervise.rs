@@ -3,42 +3,36 @@
 //! One poll loop, no threads. It never runs anything of the command's and never waits on it without
 //! also listening for signals.
 
-mod asking;
 mod draining;
-mod hearing;
-mod helpers;
+mod sources;
 mod terminal;
-mod way_out;
 
 use crate::asking::Asking;
-use crate::deadlines::{Deadlines, Due};
+use crate::deadlines::Deadlines;
 use crate::egress::{WayOut, WentOut};
 use crate::error::SessionError;
 use crate::gate::{Gate, Touched};
 use crate::incidents::Incidents;
 use crate::limits::{Limits, Tally};
 use crate::output::{Delivered, Outputs};
-use crate::relay::{End, Ends, Relay, Typed};
+use crate::relay::{Ends, Relay, Typed};
 use crate::runs::Herald;
 use crate::signals::{self, Signals, Wish};
 use crate::stores::Stores;
 use crate::terminal::HostTerminal;
-use helpers::DEATH_OF_INIT;
-use palisade_launch::{Checked, Ending, FromInit, Group, PrivateHome, Running, TO_END_EVERYBODY};
+use palisade_launch::{
+    Checked, Ending, FromInit, Group, PrivateHome, Running, TO_END_EVERYBODY, Watched,
+};
 use palisade_plan::limit::Limited;
 use palisade_record::{Kind, SignalForwarded, UnaskedQuestions};
-use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
+use sources::DEATH_OF_INIT;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// How often to look whether the terminal is ours by now. Shells tell a stopped job that it comes to
-/// the foreground, and a running one not; nor does a pager tell when it is done.
-const TERMINAL_CHECK: Duration = Duration::from_millis(200);
 /// So many signals are recorded one by one; whoever sends more is counted.
 const MOST_RECORDED: usize = 200;
-const MESSAGES_A_TURN: usize = 64;
 
 /// Why the supervisor itself ended the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +108,7 @@ pub(crate) struct Doors<'p> {
 
 /// A running sandbox and everything outside that it needs.
 #[derive(Debug)]
-pub(crate) struct Watch<'p> {
+pub(crate) struct Supervisor<'p> {
     running: Running,
     signals: Signals,
     terminal: Option<HostTerminal>,
@@ -145,9 +139,14 @@ pub(crate) struct Watch<'p> {
     started: bool,
     /// Whether the terminal went while a question stood in it: nothing more is typed there.
     is_hung_up: bool,
+    /// Whose end is waited for.
+    serving: Vec<Watched>,
+    /// What pid 1 said last.
+    turn: Turn,
 }
 
 /// What one turn of the loop brought.
+#[derive(Debug)]
 enum Turn {
     Message(FromInit),
     /// Pid 1 is gone.
@@ -155,7 +154,7 @@ enum Turn {
     Nothing,
 }
 
-impl<'p> Watch<'p> {
+impl<'p> Supervisor<'p> {
     pub(crate) fn new(
         running: Running,
         signals: Signals,
@@ -191,6 +190,8 @@ impl<'p> Watch<'p> {
             unlogged: Vec::new(),
             started: false,
             is_hung_up: false,
+            serving: Vec::new(),
+            turn: Turn::Nothing,
         }
     }
 
@@ -368,82 +369,8 @@ impl<'p> Watch<'p> {
     }
 
     fn turn(&mut self) -> Result<Turn, SessionError> {
-        self.enforce_clock()?;
-        self.unlogged.extend(self.incidents.take_due(Instant::now()));
-        if self.started {
-            self.take_terminal()?;
-        }
-        let control = self.running.control();
-        let mut set = vec![
-            PollFd::from_borrowed_fd(control, PollFlags::IN),
-            PollFd::from_borrowed_fd(self.signals.waiting(), PollFlags::IN),
-        ];
-        set.extend(self.running.broker().map(|news| PollFd::from_borrowed_fd(news, PollFlags::IN)));
-        let heard = set.len();
-        let polled = self.interests_of_questions(&mut set);
-        let asked = set.len();
-        let mut pipes = Vec::new();
-        self.outputs.interests(&mut set, &mut pipes);
-        let piped = set.len();
-        Limits::interests(&self.running, &mut set);
-        let limited = set.len();
-        let helpers = self.running.helpers().serving();
-        set.extend(helpers.iter().map(|it| PollFd::from_borrowed_fd(it.pidfd(), PollFlags::IN)));
-        let fixed = set.len();
-        let mut order = Vec::with_capacity(3);
-        let is_asking = self.asking.wants_keys();
-        // Not before the terminal is raw: a cooked one would end every line with a second CR. While a
-        // question is open in it, keys are the question's.
-        let ends = ends(&self.running, self.terminal.as_ref())
-            .filter(|_| self.started)
-            .map(|ends| Ends { input: ends.input.filter(|_| !is_asking), ..ends });
-        if let Some(ends) = &ends {
-            self.relay.interests(ends, &mut set, &mut order);
-        }
-        let relayed = set.len();
-        let is_typed = is_asking && !self.is_hung_up;
-        if let Some(terminal) = self.terminal.as_ref().filter(|_| is_typed) {
-            set.push(PollFd::from_borrowed_fd(terminal.input(), PollFlags::IN));
-        }
-        let keyed = set.len();
-        let is_owed = |terminal: &&HostTerminal| terminal.owes_cover() && !self.is_hung_up;
-        if let Some(terminal) = self.terminal.as_ref().filter(is_owed) {
-            set.push(PollFd::from_borrowed_fd(terminal.output(), PollFlags::OUT));
-        }
-        palisade_sys::proc::poll(&mut set, self.patience())?;
-        let ready: Vec<PollFlags> = set.iter().map(PollFd::revents).collect();
-        self.outputs.serve(&pipes, &ready[asked..piped]);
-        if let Some(ends) = ends {
-            // The keys may have become somebody else's while we waited.
-            let input =
-                ends.input.filter(|_| self.terminal.as_ref().is_some_and(HostTerminal::may_read));
-            serve(&mut self.relay, &order, &ready[fixed..relayed], &Ends { input, ..ends });
-            if self.relay.insists_on_interrupting() && self.command_waits_for_lines() {
-                self.obey(Wish::EndAtOnce(Signal::INT))?;
-            }
-            if self.relay.lost_terminal() {
-                self.obey(Wish::End(Signal::HUP))?;
-            }
-        }
-        self.enforce_limits(&ready[piped..limited])?;
-        self.herald.as_mut().map(Herald::act);
-        if ready[relayed..keyed].iter().any(|keys| !keys.is_empty()) {
-            self.hear_keys()?;
-        }
-        if !ready[1].is_empty() {
-            while let Some(wish) = self.signals.next()? {
-                self.obey(wish)?;
-            }
-        }
-        if ready[2..heard].iter().any(|news| !news.is_empty()) {
-            self.hear_broker(MESSAGES_A_TURN)?;
-        }
-        self.serve_questions(polled, &ready[heard..asked])?;
-        self.check_helpers(&ready[limited..fixed])?;
-        if ready[0].is_empty() {
-            return Ok(Turn::Nothing);
-        }
-        Ok(self.running.receive()?.map_or(Turn::Gone, Turn::Message))
+        sources::turn(self)?;
+        Ok(std::mem::replace(&mut self.turn, Turn::Nothing))
     }
 
     fn obey(&mut self, wish: Wish) -> Result<(), SessionError> {
@@ -499,54 +426,6 @@ impl<'p> Watch<'p> {
         self.limits.forget();
         Ok(self.running.kill()?)
     }
-
-    fn enforce_clock(&mut self) -> Result<(), SessionError> {
-        match self.deadlines.due(Instant::now()) {
-            Some(Due::Ask) if self.started => {
-                self.killed.get_or_insert(Killed::Timeout);
-                self.limits.time_is_over();
-                self.running.signal(Signal::TERM.as_raw())?;
-                // A stopped process hears nothing else.
-                Ok(self.running.signal(Signal::CONT.as_raw())?)
-            }
-            Some(Due::Ask) => self.kill(Killed::Timeout),
-            Some(Due::Kill) => self.kill(Killed::Asked),
-            None => Ok(()),
-        }
-    }
-
-    fn enforce_limits(&mut self, events: &[PollFlags]) -> Result<(), SessionError> {
-        match self.limits.look(&self.running, events)? {
-            // Before it is known to run, a kill would look like a launch that failed.
-            Some(over) if self.started => {
-                self.limits.exceeded(over);
-                self.kill(Killed::Limit(over.what))
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    fn patience(&self) -> Option<Duration> {
-        let until_deadline = self
-            .deadlines
-            .next()
-            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let until_look = self
-            .terminal
-            .as_ref()
-            .filter(|terminal| self.running.pty().is_some() && terminal.awaits_keys())
-            .map(|_| TERMINAL_CHECK);
-        let until_gate = self.gate.as_ref().and_then(Gate::patience);
-        let until_answer = self.asking.patience();
-        let until_settled = self.relay.patience();
-        let until_limits = self.limits.patience();
-        let until_sums =
-            self.incidents.next_due().map(|due| due.saturating_duration_since(Instant::now()));
-        let until_herald = self.herald.as_ref().and_then(Herald::patience);
-        let asked = [until_gate, until_answer, until_settled, until_sums];
-        let all = [until_deadline, until_look, until_limits, until_herald].into_iter().chain(asked);
-        all.flatten().min()
-    }
 }
 
 fn ends<'fd>(running: &'fd Running, terminal: Option<&'fd HostTerminal>) -> Option<Ends<'fd>> {
@@ -554,14 +433,6 @@ fn ends<'fd>(running: &'fd Running, terminal: Option<&'fd HostTerminal>) -> Opti
     let pty = running.pty()?;
     let input = terminal.may_read().then(|| terminal.input());
     Some(Ends { input, output: terminal.output(), pty })
-}
-
-fn serve(relay: &mut Relay, order: &[End], ready: &[PollFlags], ends: &Ends<'_>) {
-    for (end, ready) in order.iter().zip(ready) {
-        if !ready.is_empty() {
-            relay.serve(*end, *ready, ends);
-        }
-    }
 }
 
 /// Whether somebody with job control is there to send SIGCONT. In an orphaned process group (the

@@ -5,9 +5,10 @@
 
 use crate::error::SessionError;
 use crate::places::make_private_dir;
+use crate::poll_set::{PollSet, Ready};
 use palisade_ask::server::{ConnectionId, Introduction, Peer, Received, Server};
 use palisade_ask::{Decided, QuestionId, Queue};
-use rustix::event::{PollFd, PollFlags};
+use rustix::event::PollFlags;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::net::sockopt::socket_peercred;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -17,6 +18,9 @@ use std::path::{Path, PathBuf};
 
 /// Read from one client in one turn.
 const ENOUGH_INPUT: usize = 16 * 1024;
+/// Keys in a poll set; a client's is its place in the list, counted from the first.
+const LISTENER: usize = 0;
+const FIRST_CLIENT: usize = 1;
 
 #[derive(Debug)]
 pub(super) struct Desk {
@@ -47,30 +51,28 @@ impl Desk {
         self.server.has_clients()
     }
 
-    pub(super) fn interests<'fd>(&'fd self, set: &mut Vec<PollFd<'fd>>) {
-        set.push(PollFd::new(&self.listener, PollFlags::IN));
-        for (id, stream) in &self.clients {
+    pub(super) fn register<'fd>(&'fd self, set: &mut PollSet<'fd>) {
+        set.add(LISTENER, self.listener.as_fd(), PollFlags::IN);
+        for (key, (id, stream)) in (FIRST_CLIENT..).zip(&self.clients) {
             let mut events = PollFlags::IN;
             events.set(PollFlags::OUT, self.server.has_output(*id));
-            set.push(PollFd::new(stream, events));
+            set.add(key, stream.as_fd(), events);
         }
     }
 
-    /// Moves what can be moved; `ready` is for the descriptors of [`Self::interests`], in that order.
-    pub(super) fn serve(&mut self, ready: &[PollFlags], queue: &Queue) -> Vec<Received> {
+    /// Moves what can be moved.
+    pub(super) fn handle(&mut self, ready: &Ready, queue: &Queue) -> Vec<Received> {
+        const READABLE: PollFlags = PollFlags::IN.union(PollFlags::HUP).union(PollFlags::ERR);
         let mut received = Vec::new();
-        let Some((listening, clients)) = ready.split_first() else { return received };
-        let readable: Vec<ConnectionId> = self
-            .clients
-            .iter()
-            .zip(clients)
-            .filter(|(_, ready)| ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR))
-            .map(|((id, _), _)| *id)
+        let clients = (FIRST_CLIENT..).zip(&self.clients);
+        let readable: Vec<ConnectionId> = clients
+            .filter(|(key, _)| ready.at(*key).intersects(READABLE))
+            .map(|(_, (id, _))| *id)
             .collect();
         for id in readable {
             received.extend(self.read(id));
         }
-        if !listening.is_empty() {
+        if !ready.at(LISTENER).is_empty() {
             self.accept(queue);
         }
         self.write(queue);

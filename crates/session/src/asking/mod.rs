@@ -13,6 +13,7 @@ mod tmux;
 pub(crate) use chord::Chord;
 pub(crate) use panel::{Arming, INTERRUPT};
 
+use crate::poll_set::{PollSet, Ready};
 use crate::relay::Relay;
 use crate::terminal::HostTerminal;
 use desk::{Desk, approver_is_there};
@@ -24,7 +25,6 @@ use palisade_record::UnaskedQuestions;
 use panel::{Panel, Place, Pressed};
 use prompt::Page;
 pub(crate) use replies::Read;
-use rustix::event::{PollFd, PollFlags};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -202,16 +202,16 @@ impl Asking {
         self.setting.ask_in != AskIn::Terminal
     }
 
-    pub(crate) fn interests<'fd>(&'fd self, set: &mut Vec<PollFd<'fd>>) {
+    pub(crate) fn register<'fd>(&'fd self, set: &mut PollSet<'fd>) {
         if let Some(desk) = &self.desk {
-            desk.interests(set);
+            desk.register(set);
         }
     }
 
-    /// Serves the descriptors of [`Self::interests`], in that order.
-    pub(crate) fn serve(&mut self, ready: &[PollFlags]) {
-        let Some(desk) = self.desk.as_mut().filter(|_| !ready.is_empty()) else { return };
-        let received = desk.serve(ready, &self.queue);
+    /// Hears and answers whoever asks through the socket.
+    pub(crate) fn handle(&mut self, ready: &Ready) {
+        let Some(desk) = &mut self.desk else { return };
+        let received = desk.handle(ready, &self.queue);
         for received in received {
             self.obey(received);
         }
@@ -277,15 +277,14 @@ impl Asking {
     }
 
     /// How long the loop may sleep.
-    pub(crate) fn patience(&self) -> Option<Duration> {
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
         if self.queue.is_empty() {
             return None;
         }
         let comes_back = self.panel.as_ref().and_then(Panel::comes_back);
-        let deadline = self.queue.next_deadline().into_iter().chain(comes_back).min();
-        let until = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let deadlines = self.queue.next_deadline().into_iter().chain(comes_back);
         // While something waits for people, they may come and go unheard.
-        Some(until.map_or(LOOK_AGAIN, |until| until.min(LOOK_AGAIN)))
+        deadlines.chain([Instant::now() + LOOK_AGAIN]).min()
     }
 
     /// Whether keys are looked at here first.

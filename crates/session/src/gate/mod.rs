@@ -24,9 +24,8 @@ use palisade_keeper::{Ask, Told};
 use palisade_launch::{Keeper, Running};
 use palisade_plan::model::Plan;
 use palisade_record::{Kind, RunReport};
-use rustix::event::{PollFd, PollFlags};
 use std::collections::{HashSet, VecDeque};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tally::Tally;
@@ -118,22 +117,9 @@ impl<'p> Gate<'p> {
         &self.hub.answered
     }
 
-    pub(crate) fn interests<'fd>(&'fd self, set: &mut Vec<PollFd<'fd>>) {
-        if let Some(keeper) = &self.keeper {
-            set.push(PollFd::from_borrowed_fd(keeper.socket(), PollFlags::IN));
-        }
-    }
-
-    /// Serves the descriptors of [`Self::interests`].
-    pub(crate) fn serve(
-        &mut self,
-        ready: &[PollFlags],
-        asking: &mut Asking,
-        terminal: Option<&HostTerminal>,
-    ) {
-        if ready.iter().any(|ready| !ready.is_empty()) {
-            self.hear_keeper(asking, terminal);
-        }
+    /// Readable when the keeper says something; none before there is one.
+    pub(crate) fn keeper(&self) -> Option<BorrowedFd<'_>> {
+        self.keeper.as_ref().map(Keeper::socket)
     }
 
     /// Carries out what the hub wants, until it wants nothing more.
@@ -174,10 +160,8 @@ impl<'p> Gate<'p> {
     }
 
     /// How long the loop may sleep.
-    pub(crate) fn patience(&self) -> Option<Duration> {
-        let deadlines = [self.hub.next_deadline(), self.keeper_deadline()];
-        let deadline = deadlines.into_iter().flatten().min();
-        deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        [self.hub.next_deadline(), self.keeper_deadline()].into_iter().flatten().min()
     }
 
     /// What was only counted so far, for the audit log.
@@ -230,7 +214,7 @@ impl<'p> Gate<'p> {
         self.hub.actions.retain(|action| !matches!(action, Action::Keeper(_)));
     }
 
-    fn hear_keeper(&mut self, asking: &mut Asking, terminal: Option<&HostTerminal>) {
+    pub(crate) fn hear_keeper(&mut self, asking: &mut Asking, terminal: Option<&HostTerminal>) {
         let now = Now::read();
         loop {
             let Some(keeper) = &self.keeper else { return };

@@ -9,6 +9,7 @@ pub(crate) use tally::Tally;
 
 use crate::error::SessionError;
 use crate::output::Capped;
+use crate::poll_set::{PollSet, Ready};
 use palisade_launch::{Ending, Group, HelperKind, Hits, Running, Usage};
 use palisade_plan::limit::{Holder, Limit, Limited};
 use palisade_plan::model::{Access, Confinement, MountOp, Plan};
@@ -17,7 +18,6 @@ use palisade_usage::{
     Bounds, Collected, Effort, Exceeded, Held, Places, Seen, Unseen, UsageError, Verdict, Watchdog,
     decide,
 };
-use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
@@ -155,28 +155,28 @@ impl<'p> Limits<'p> {
     }
 
     /// What the kernel wakes us for.
-    pub(crate) fn interests<'fd>(running: &'fd Running, set: &mut Vec<PollFd<'fd>>) {
+    pub(crate) fn register<'fd>(running: &'fd Running, set: &mut PollSet<'fd>) {
         let events = running.group().map(Group::events).unwrap_or_default();
-        set.extend(
-            events.into_iter().map(|event| PollFd::from_borrowed_fd(event.fd, event.interest)),
-        );
+        for (key, event) in events.into_iter().enumerate() {
+            set.add(key, event.fd, event.interest);
+        }
     }
 
-    /// How long nothing has to be looked at.
-    pub(crate) fn patience(&self) -> Option<Duration> {
+    /// When something has to be looked at next.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let now = Instant::now();
-        let next = self.next.map(|next| next.saturating_duration_since(now));
         let files = self.places.as_ref().filter(|_| self.next.is_some());
-        [next, files.map(|places| places.due_in(now))].into_iter().flatten().min()
+        let files = files.map(|places| now + places.due_in(now));
+        [self.next, files].into_iter().flatten().min()
     }
 
     /// Looks at what is due, and hears what the kernel says.
     pub(crate) fn look(
         &mut self,
         running: &Running,
-        events: &[PollFlags],
+        ready: &Ready,
     ) -> Result<Option<Over>, SessionError> {
-        if events.iter().any(|event| !event.is_empty())
+        if !ready.is_empty()
             && let Some(over) = self.hear(running)?
         {
             return Ok(Some(over));

@@ -11,10 +11,11 @@ pub(crate) use head_tail::Cut;
 pub(crate) use outlet::{Buffer, Drained, Filled, Outlet, Style};
 
 use crate::error::SessionError;
+use crate::poll_set::{PollSet, Ready};
 use palisade_launch::{Output, OutputPipe};
 use palisade_sys::errno_name;
 use palisade_sys::proc::{block_signals, sig};
-use rustix::event::{PollFd, PollFlags};
+use rustix::event::PollFlags;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
 use sink::Sink;
@@ -142,11 +143,25 @@ enum Owed {
     Nothing,
 }
 
-/// Which descriptor of a poll set stands for which end of which pipe.
+/// One end of one pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PipeEnd {
+enum PipeEnd {
     Source(usize),
     Sink(usize),
+}
+
+impl PipeEnd {
+    /// In a poll set.
+    fn key(self) -> usize {
+        match self {
+            Self::Source(index) => 2 * index,
+            Self::Sink(index) => 2 * index + 1,
+        }
+    }
+
+    fn of_key(key: usize) -> Self {
+        if key.is_multiple_of(2) { Self::Source(key / 2) } else { Self::Sink(key / 2) }
+    }
 }
 
 impl Outputs {
@@ -180,27 +195,25 @@ impl Outputs {
 
     /// Adds what is worth waiting for now. A reader's end is always watched: that it is gone shows without
     /// being asked for.
-    pub(crate) fn interests<'fd>(&'fd self, set: &mut Vec<PollFd<'fd>>, order: &mut Vec<PipeEnd>) {
+    pub(crate) fn register<'fd>(&'fd self, set: &mut PollSet<'fd>) {
         for (index, pipe) in self.pipes.iter().enumerate() {
             if let Some(source) = pipe.source.as_ref().filter(|_| pipe.outlet.has_room()) {
-                set.push(PollFd::new(source, PollFlags::IN));
-                order.push(PipeEnd::Source(index));
+                set.add(PipeEnd::Source(index).key(), source.as_fd(), PollFlags::IN);
             }
             if let Some(sink) = &pipe.sink {
                 let mut events = PollFlags::empty();
                 events.set(PollFlags::OUT, !pipe.outlet.is_empty());
-                set.push(PollFd::from_borrowed_fd(sink.as_fd(), events));
-                order.push(PipeEnd::Sink(index));
+                set.add(PipeEnd::Sink(index).key(), sink.as_fd(), events);
             }
         }
     }
 
-    /// Moves what can be moved at the ends that `poll` found ready.
-    pub(crate) fn serve(&mut self, order: &[PipeEnd], ready: &[PollFlags]) {
-        for (end, ready) in order.iter().zip(ready).filter(|(_, ready)| !ready.is_empty()) {
-            match *end {
+    /// Moves what can be moved at the ends that are ready.
+    pub(crate) fn handle(&mut self, ready: &Ready) {
+        for (key, events) in ready.iter() {
+            match PipeEnd::of_key(key) {
                 PipeEnd::Source(index) => self.pipes[index].read(),
-                PipeEnd::Sink(index) => self.pipes[index].write(*ready),
+                PipeEnd::Sink(index) => self.pipes[index].write(events),
             }
         }
     }

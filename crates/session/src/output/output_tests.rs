@@ -1,9 +1,10 @@
 use super::{CAPACITY, Lost, Outputs, Pipe, Sink, Stream};
-use rustix::event::{PollFd, PollFlags, Timespec};
+use crate::poll_set::PollSet;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use std::time::Duration;
 
 /// A command's output and its reader, with us between them; nobody of them ever waits.
 struct Stage {
@@ -31,13 +32,11 @@ fn piped(limit: u64) -> Stage {
 impl Stage {
     /// How many ends were ready.
     fn turn(&mut self) -> usize {
-        let (mut set, mut order) = (Vec::new(), Vec::new());
-        self.outputs.interests(&mut set, &mut order);
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let ready = rustix::event::poll(&mut set, Some(&now)).unwrap();
-        let flags: Vec<PollFlags> = set.iter().map(PollFd::revents).collect();
-        self.outputs.serve(&order, &flags);
-        ready
+        let mut set = PollSet::new();
+        self.outputs.register(&mut set);
+        let ready = set.wait(Some(Duration::ZERO)).unwrap().of_source(0);
+        self.outputs.handle(&ready);
+        ready.iter().count()
     }
 
     fn command(&self) -> &OwnedFd {

@@ -1,16 +1,22 @@
 //! The end of a run: what the inside wrote reaches the terminal and the readers of pipes, though nobody is left
 //! who wrote it.
 
-use super::{Ends, Killed, Watch, ends, serve};
+use super::{Ends, Killed, Supervisor, ends};
 use crate::error::SessionError;
+use crate::poll_set::PollSet;
 use crate::signals::Wish;
-use rustix::event::{PollFd, PollFlags};
+use rustix::event::PollFlags;
 use std::time::{Duration, Instant};
 
 /// So long the reader of an output may take nothing, when it was we who ended the run.
 const UNREAD: Duration = Duration::from_secs(2);
 
-impl Watch<'_> {
+const SIGNALS: usize = 0;
+const PID_1: usize = 1;
+const OUTPUTS: usize = 2;
+const TERMINAL: usize = 3;
+
+impl Supervisor<'_> {
     /// Shows what the inside wrote before it ended. Once pid 1 is dead nothing more is written, so
     /// the first time nothing is ready is the end.
     pub(super) fn drain(&mut self) -> Result<(), SessionError> {
@@ -25,15 +31,18 @@ impl Watch<'_> {
             if dead {
                 self.outputs.nobody_writes();
             }
-            let mut set = vec![PollFd::from_borrowed_fd(self.signals.waiting(), PollFlags::IN)];
+            let mut set = PollSet::new();
+            set.begin_source(SIGNALS);
+            set.add(0, self.signals.waiting(), PollFlags::IN);
             if !dead {
-                set.push(PollFd::from_borrowed_fd(self.running.pidfd(), PollFlags::IN));
+                set.begin_source(PID_1);
+                set.add(0, self.running.pidfd(), PollFlags::IN);
             }
-            let fixed = set.len();
-            let (mut pipes, mut order) = (Vec::new(), Vec::with_capacity(3));
-            self.outputs.interests(&mut set, &mut pipes);
+            set.begin_source(OUTPUTS);
+            self.outputs.register(&mut set);
             if let Some(ends) = &ends {
-                self.relay.interests(ends, &mut set, &mut order);
+                set.begin_source(TERMINAL);
+                self.relay.register(ends, &mut set);
             }
             let is_owed = self.relay.owes_output() || self.outputs.owes_output();
             let waits = !dead || is_owed;
@@ -43,25 +52,23 @@ impl Watch<'_> {
                 Some(_) => is_owed.then_some(UNREAD),
                 None => self.deadlines.whole().map(left_until).filter(|_| is_owed),
             };
-            let ready = palisade_sys::proc::poll(&mut set, patience)?;
-            let flags: Vec<PollFlags> = set.iter().map(PollFd::revents).collect();
-            let (of_pipes, of_relay) = flags[fixed..].split_at(pipes.len());
-            self.outputs.serve(&pipes, of_pipes);
+            let events = set.wait(patience)?;
+            self.outputs.handle(&events.of_source(OUTPUTS));
             if let Some(ends) = &ends {
-                serve(&mut self.relay, &order, of_relay, ends);
+                self.relay.handle(&events.of_source(TERMINAL), ends);
             }
-            if ready == 0 && waits {
+            if events.is_empty() && waits {
                 if self.killed.is_none() {
                     self.killed = Some(Killed::Timeout);
                     self.limits.time_is_over();
                 }
                 return Ok(());
             }
-            if ready == 0 {
+            if events.is_empty() {
                 self.relay.conclude();
                 self.outputs.conclude();
             }
-            if !flags[0].is_empty() {
+            if !events.of_source(SIGNALS).is_empty() {
                 while let Some(wish) = self.signals.next()? {
                     // A terminal that is stopped (Ctrl-S) must not keep us from ending.
                     if matches!(wish, Wish::End(_) | Wish::EndAtOnce(_)) {

@@ -1,6 +1,6 @@
 //! The caller's terminal and the command's: stopping and going on, whose it is, its size.
 
-use super::{Watch, a_shell_could_continue_us};
+use super::{Supervisor, a_shell_could_continue_us};
 use crate::error::SessionError;
 use crate::terminal::HostTerminal;
 use rustix::fs::OFlags;
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A command that stops so soon after it was told to stops for that.
 const STOP_FOLLOWS: Duration = Duration::from_secs(1);
 
-impl Watch<'_> {
+impl Supervisor<'_> {
     /// Stops ourselves as the command was stopped, so that the caller's shell sees a stopped job.
     /// When it goes on, SIGCONT is waiting for us and does the rest.
     pub(super) fn suspend(&mut self) -> Result<(), SessionError> {
@@ -42,13 +42,6 @@ impl Watch<'_> {
             && self.running.command().is_some_and(|command| {
                 palisade_sys::proc::foreground_group(pty).is_ok_and(|group| group.is(command))
             })
-    }
-
-    pub(super) fn take_terminal(&mut self) -> Result<(), SessionError> {
-        match (&mut self.terminal, self.running.pty()) {
-            (Some(terminal), Some(_)) => terminal.take(),
-            _ => Ok(()),
-        }
     }
 
     pub(super) fn resize(&mut self) -> Result<(), SessionError> {

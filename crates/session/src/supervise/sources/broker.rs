@@ -1,15 +1,38 @@
-//! What the broker tells in a turn: touches for the gate, refusals for the log.
+//! What the broker says: accesses for the gate, refusals for the log.
 
-use super::{Killed, Watch};
+use super::super::{Killed, Supervisor};
+use super::EventSource;
 use crate::error::SessionError;
 use crate::incidents::Verdict;
+use crate::poll_set::{PollSet, Ready};
 use palisade_broker::Message;
 use palisade_launch::News;
+use rustix::event::PollFlags;
 
-impl Watch<'_> {
+/// The clock and signals must not wait for the end of a flood.
+const MESSAGES_A_TURN: usize = 64;
+
+pub(super) struct Broker;
+
+impl EventSource for Broker {
+    fn register<'fd>(&self, supervisor: &'fd Supervisor<'_>, set: &mut PollSet<'fd>) {
+        if let Some(news) = supervisor.running.broker() {
+            set.add(0, news, PollFlags::IN);
+        }
+    }
+
+    fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready) -> Result<(), SessionError> {
+        match ready.is_empty() {
+            true => Ok(()),
+            false => supervisor.hear_broker(MESSAGES_A_TURN),
+        }
+    }
+}
+
+impl Supervisor<'_> {
     /// What the broker has said so far; a part of it, if it says very much: the clock and signals must
     /// not wait for the end of a flood.
-    pub(super) fn hear_broker(&mut self, most: usize) -> Result<(), SessionError> {
+    pub(in crate::supervise) fn hear_broker(&mut self, most: usize) -> Result<(), SessionError> {
         for _ in 0..most {
             let message = match self.running.news()? {
                 News::Message(message) => message,

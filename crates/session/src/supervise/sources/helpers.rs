@@ -1,34 +1,50 @@
-//! The death of a helper in the life of a run: whenever it comes, the run has failed (LIFE-4).
+//! The helper processes: the death of one, whenever it comes, fails the run (LIFE-4).
 
-use super::{Killed, Watch};
+use super::super::{Killed, Supervisor};
+use super::EventSource;
 use crate::error::SessionError;
+use crate::poll_set::{PollSet, Ready};
 use palisade_launch::{Death, Ending, HelperKind};
 use rustix::event::PollFlags;
 
 /// Seen by its socket, before it is waited for.
-pub(super) const DEATH_OF_INIT: Death = Death { helper: HelperKind::Init, status: None };
+pub(in crate::supervise) const DEATH_OF_INIT: Death =
+    Death { helper: HelperKind::Init, status: None };
 
-impl Watch<'_> {
-    /// Ends the run if a helper died, but for one that is being ended for another reason already. `ended` is what `poll`
-    /// said of their pidfds.
-    pub(super) fn check_helpers(&mut self, ended: &[PollFlags]) -> Result<(), SessionError> {
-        let helpers = self.running.helpers();
-        if helpers.known_death().is_none() && ended.iter().all(|ended| ended.is_empty()) {
-            return Ok(());
-        }
-        if self.killed.is_some() {
-            // Still collects the dead: their descriptors would be ready for ever.
-            self.running.helpers().death();
-            return Ok(());
-        }
-        let Some(death) = self.running.helpers().death() else { return Ok(()) };
-        self.hear_last_words()?;
-        Err(SessionError::HelperDied(death))
+pub(super) struct Helpers;
+
+impl EventSource for Helpers {
+    fn prepare(&self, supervisor: &mut Supervisor<'_>) -> Result<(), SessionError> {
+        supervisor.serving = supervisor.running.helpers().serving();
+        Ok(())
     }
 
+    fn register<'fd>(&self, supervisor: &'fd Supervisor<'_>, set: &mut PollSet<'fd>) {
+        for (key, helper) in supervisor.serving.iter().enumerate() {
+            set.add(key, helper.pidfd(), PollFlags::IN);
+        }
+    }
+
+    /// Ends the run if a helper died, but for one that is being ended for another reason already.
+    fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready) -> Result<(), SessionError> {
+        if supervisor.running.helpers().known_death().is_none() && ready.is_empty() {
+            return Ok(());
+        }
+        if supervisor.killed.is_some() {
+            // Still collects the dead: their descriptors would be ready for ever.
+            supervisor.running.helpers().death();
+            return Ok(());
+        }
+        let Some(death) = supervisor.running.helpers().death() else { return Ok(()) };
+        supervisor.hear_last_words()?;
+        Err(SessionError::HelperDied(death))
+    }
+}
+
+impl Supervisor<'_> {
     /// To be called when the command has ended and before that is recorded. Everybody is dismissed here, so that one who
     /// was killed while the command still ran is told from one who was no longer needed.
-    pub(super) fn check_that_nobody_died(
+    pub(in crate::supervise) fn check_that_nobody_died(
         &mut self,
         ending: Option<Ending>,
     ) -> Result<(), SessionError> {
@@ -52,7 +68,9 @@ impl Watch<'_> {
     }
 
     /// The helper for whose death a launch failed, whatever that looked like from inside.
-    pub(super) fn died_while_starting(&mut self) -> Result<Option<Death>, SessionError> {
+    pub(in crate::supervise) fn died_while_starting(
+        &mut self,
+    ) -> Result<Option<Death>, SessionError> {
         self.hear_last_words()?;
         Ok(self.running.helpers().collect())
     }

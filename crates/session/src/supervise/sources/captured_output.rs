@@ -1,0 +1,19 @@
+//! Outputs of the command that go through us because a policy caps them.
+
+use super::super::Supervisor;
+use super::EventSource;
+use crate::error::SessionError;
+use crate::poll_set::{PollSet, Ready};
+
+pub(super) struct CapturedOutput;
+
+impl EventSource for CapturedOutput {
+    fn register<'fd>(&self, supervisor: &'fd Supervisor<'_>, set: &mut PollSet<'fd>) {
+        supervisor.outputs.register(set);
+    }
+
+    fn handle(&self, supervisor: &mut Supervisor<'_>, ready: &Ready) -> Result<(), SessionError> {
+        supervisor.outputs.handle(ready);
+        Ok(())
+    }
+}

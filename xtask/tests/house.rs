@@ -28,6 +28,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "palisade-session",
         &[
+            "palisade-supervisor",
             "palisade-ask",
             "palisade-egress",
             "palisade-gate",
@@ -39,6 +40,24 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "palisade-policy",
             "palisade-record",
             "palisade-bpf",
+            "palisade-sys",
+            "palisade-usage",
+        ],
+    ),
+    (
+        "palisade-supervisor",
+        &[
+            "palisade-ask",
+            "palisade-bpf",
+            "palisade-broker",
+            "palisade-egress",
+            "palisade-gate",
+            "palisade-hosts",
+            "palisade-keeper",
+            "palisade-launch",
+            "palisade-plan",
+            "palisade-policy",
+            "palisade-record",
             "palisade-sys",
             "palisade-usage",
         ],

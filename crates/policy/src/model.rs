@@ -110,6 +110,18 @@ pub enum NetworkMode {
     Host,
 }
 
+impl NetworkMode {
+    /// As policies and reports write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Proxy => "proxy",
+            Self::Nat => "nat",
+            Self::Host => "host",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EnvMode {

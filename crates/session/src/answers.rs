@@ -2,6 +2,8 @@
 //!
 //! One file a session. It grants nothing by itself: nobody reads it but who is about to save rules.
 
+pub use palisade_supervisor::answers::{Answers, HostAnswer};
+
 use crate::error::SessionError;
 use crate::places::{Places, read_document, replace_file};
 use jiff::Timestamp;
@@ -26,36 +28,6 @@ struct RecordedAnswer {
     access: Access,
     at: Timestamp,
     by: String,
-}
-
-/// An answer about a host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct HostAnswer {
-    pub effect: Effect,
-    /// With its port, as a policy's list has it.
-    pub host: String,
-    pub at: Timestamp,
-    pub by: String,
-}
-
-/// What people answered, whatever it was about.
-#[derive(Clone, Debug, Default)]
-pub struct Answers {
-    pub rules: Vec<Rule>,
-    pub hosts: Vec<HostAnswer>,
-}
-
-impl Answers {
-    pub fn is_empty(&self) -> bool {
-        self.rules.is_empty() && self.hosts.is_empty()
-    }
-}
-
-impl From<Vec<Rule>> for Answers {
-    fn from(rules: Vec<Rule>) -> Self {
-        Self { rules, hosts: Vec::new() }
-    }
 }
 
 /// One line of a file.

@@ -4,6 +4,7 @@
 //! Ctrl-C itself (<https://www.cons.org/cracauer/sigint.html>). `timeout(1)` ends like this as well. To be called last: nothing comes after it.
 
 use palisade_record::RunReport;
+use palisade_supervisor::error::SIGNAL_BASE;
 use palisade_sys::proc::sig::{SIGINT, SIGKILL, SIGQUIT};
 use palisade_sys::proc::{
     foreground_group, kill, kill_own_group, own_group, reset_action, unblock_signals,
@@ -30,7 +31,7 @@ pub fn die_like(report: &RunReport) {
 
 /// The signal that ended the command. Not SIGKILL: who sees that of us must be able to tell that nobody is left who cleaned up.
 fn fatal(report: &RunReport) -> Option<i32> {
-    let is_told = |signal: &i32| report.exit_code == crate::error::SIGNAL_BASE + signal;
+    let is_told = |signal: &i32| report.exit_code == SIGNAL_BASE + signal;
     report.signal.filter(is_told).filter(|signal| *signal != SIGKILL)
 }
 

@@ -1,35 +1,31 @@
 //! Why a run could not be prepared, started or watched to its end.
 //! Each error knows its class (ERR-1) and the exit code `sandbox run` ends with.
 
+use palisade_launch::LaunchError;
 use palisade_launch::probe::FactsError;
-use palisade_launch::{Death, LaunchError};
 use palisade_plan::PlanError;
 use palisade_plan::limit::Limited;
 use palisade_policy::{Diagnostic, Problem};
 use palisade_record::{ErrorKind, RecordError};
-use palisade_sys::proc::sig::SIGKILL;
-use palisade_sys::{Errno, SysError, errno_name};
+use palisade_supervisor::SupervisorError;
+use palisade_supervisor::error::OWN_FAILURE;
+use palisade_sys::{Errno, SysError, io_error_text};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The code for a failure of ours; see `env(1)` and `timeout(1)`.
-pub(crate) const OWN_FAILURE: u8 = 125;
 const REFUSED: u8 = 126;
-pub(crate) const TIMED_OUT: u8 = 124;
-/// The exit code of a command that a signal ended, less the signal, as shells have it.
-pub(crate) const SIGNAL_BASE: i32 = 128;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     #[error("no home directory is known: set HOME or {variable}")]
     NoHome { variable: &'static str },
 
-    #[error("can not {action} {}: {}{}", path.display(), words(source), mend(source))]
+    #[error("can not {action} {}: {}{}", path.display(), io_error_text(source), mend(source))]
     Io { action: &'static str, path: PathBuf, source: io::Error },
 
     #[error(
         "can not create {}: {}; set XDG_STATE_HOME and XDG_CONFIG_HOME to directories you can write to",
-        path.display(), words(source)
+        path.display(), io_error_text(source)
     )]
     OwnDirectory { path: PathBuf, source: io::Error },
 
@@ -105,13 +101,13 @@ pub enum SessionError {
     Plan(#[from] PlanError),
 
     #[error(transparent)]
+    Supervisor(#[from] SupervisorError),
+
+    #[error(transparent)]
     Launch(#[from] LaunchError),
 
     #[error("{0}; nothing runs unrecorded")]
     Record(#[from] RecordError),
-
-    #[error("the terminal: {}", words(&(*.0).into()))]
-    Terminal(Errno),
 
     #[error(transparent)]
     System(#[from] SysError),
@@ -120,26 +116,16 @@ pub enum SessionError {
     #[error("there is no layer `{name}` to switch off")]
     NoSuchLayer { name: String },
 
-    /// A run without one of its helpers is not the run that was planned.
-    #[error("{0}")]
-    HelperDied(Death),
-
-    #[error("the broker could not go on: {0}")]
-    BrokerFailed(String),
-
-    #[error("the gate could not go on: {0}")]
-    GateFailed(String),
-
-    #[error("the egress process could not go on: {0}")]
-    EgressFailed(String),
-
     #[error("the secret of the credential {name} can not be had: {why}")]
     Credential { name: String, why: String },
 
     #[error("`network.upstreamProxy` is not in the form http://[USER:PASSWORD@]HOST:PORT")]
     Upstream,
 
-    #[error("can not listen at {address}: {}; --listen names another address", words(source))]
+    #[error(
+        "can not listen at {address}: {}; --listen names another address",
+        io_error_text(source)
+    )]
     Listen { address: std::net::SocketAddr, source: io::Error },
 
     #[error(
@@ -150,30 +136,12 @@ pub enum SessionError {
     #[error("{0}")]
     Egress(#[from] palisade_egress::error::EgressError),
 
-    #[error("{0}; so its limits could not be held any longer, and the run was ended")]
-    Usage(#[from] palisade_usage::UsageError),
-
-    #[error("{0}; so its limits could not be held any longer, and the run was ended")]
-    Group(#[from] palisade_launch::CgroupError),
-
     #[error(
         "{} (--{}) asks for {asked}, and this process itself may have no more than {most}; ask for less, or \
          raise that where you start from (`ulimit -H`, prlimit(1))",
         .what.key(), .what.name()
     )]
     BeyondOwnLimit { what: Limited, asked: u64, most: u64 },
-
-    #[error("the time limit was over before the command could start")]
-    TimedOut,
-
-    /// Pid 1 tells of the start, and the kernel may end it for what the command holds.
-    #[error(
-        "the memory limit ended the sandbox before it could tell that the command started; ask for more (--memory)"
-    )]
-    OutOfMemory,
-
-    #[error("ended by {name} before the command could start")]
-    Cancelled { number: i32, name: String },
 }
 
 impl SessionError {
@@ -187,11 +155,7 @@ impl SessionError {
             Self::Policy(complaints) if complaints.iter().all(is_refusal) => REFUSED,
             Self::Plan(error) if error.refused_by_policy() => REFUSED,
             Self::Launch(error) => u8::try_from(error.exit_code()).unwrap_or(OWN_FAILURE),
-            Self::TimedOut => TIMED_OUT,
-            Self::OutOfMemory => u8::try_from(SIGNAL_BASE + SIGKILL).unwrap_or(OWN_FAILURE),
-            Self::Cancelled { number, .. } => {
-                u8::try_from(SIGNAL_BASE + number).unwrap_or(OWN_FAILURE)
-            }
+            Self::Supervisor(error) => error.exit_code(),
             _ => OWN_FAILURE,
         }
     }
@@ -219,16 +183,12 @@ impl SessionError {
                 | PlanError::LimitUnheld { .. }
                 | PlanError::LimitsUnheld { .. },
             )
-            | Self::Usage(_)
-            | Self::Group(_)
-            | Self::OutOfMemory
             | Self::BeyondOwnLimit { .. } => ErrorKind::Resource,
             Self::Plan(_) => ErrorKind::Validation,
             Self::Launch(error) if error.mistake == palisade_launch::Mistake::WallMissing => {
                 ErrorKind::Security
             }
-            Self::TimedOut => ErrorKind::Timeout,
-            Self::Cancelled { .. } => ErrorKind::Cancelled,
+            Self::Supervisor(error) => error.kind(),
             _ => ErrorKind::Initialisation,
         }
     }
@@ -240,15 +200,6 @@ fn is_refusal(complaint: &Diagnostic) -> bool {
         complaint.problem,
         Problem::Locked | Problem::NeedsApproval | Problem::NotEnforced | Problem::AboveMaximum
     )
-}
-
-/// The system's words with the errno's name, as [`SysError`] has them.
-fn words(error: &io::Error) -> String {
-    let text = error.to_string();
-    match (Errno::from_io_error(error), text.split_once(" (os error")) {
-        (Some(errno), Some((words, _))) => format!("{words} ({})", errno_name(errno)),
-        _ => text,
-    }
 }
 
 /// What to do about a file, where that is known.
@@ -285,8 +236,5 @@ mod tests {
         };
         assert!(told(13).starts_with("can not open /p: Permission denied (EACCES); allow it"));
         assert_eq!(told(5), "can not open /p: Input/output error (EIO)");
-        let errno = palisade_sys::Errno::NOTTY;
-        let terminal = SessionError::Terminal(errno).to_string();
-        assert!(terminal.ends_with("(ENOTTY)"), "{terminal}");
     }
 }

@@ -7,7 +7,7 @@
 use crate::error::SessionError;
 use crate::places::{self, Places};
 use palisade_record::metrics::Metrics;
-use palisade_record::{AuditLog, Destroyed, Event, Failure, Kind, State};
+use palisade_record::{AuditLog, Destroyed, Event, Failure, Kind, RecordError, State};
 
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -63,7 +63,7 @@ impl Journal {
             }
             self.add(Kind::SandboxDestroyed(destroyed));
         }
-        self.commit()
+        Ok(self.commit()?)
     }
 
     /// What the recorded events of this run count for.
@@ -75,7 +75,7 @@ impl Journal {
         self.pending.push(Event::new(&self.sandbox_id, self.state, kind));
     }
 
-    pub(crate) fn commit(&mut self) -> Result<(), SessionError> {
+    pub(crate) fn commit(&mut self) -> Result<(), RecordError> {
         let events = std::mem::take(&mut self.pending);
         self.log.append_batch(&events)?;
         events.iter().for_each(|event| self.metrics.hear(&event.kind));

@@ -6,7 +6,6 @@
 use crate::caller::Caller;
 use crate::config;
 use crate::error::SessionError;
-use crate::gate::is_library;
 use crate::places::{read_document, replace_file};
 use crate::run::{Planned, RunRequest, plan};
 use crate::trust::TrustStore;
@@ -16,6 +15,7 @@ use palisade_launch::probe::RealTree;
 use palisade_plan::model::Gate;
 use palisade_policy::{HostList, add_hosts, add_rules, add_writable_paths, with_proxy};
 use palisade_record::{Digest, RunReport, TouchedPath};
+use palisade_supervisor::gate::is_library;
 use std::path::{Path, PathBuf};
 
 /// Where what is learnt in this project is written: in the user's directory, which no run has in its view.

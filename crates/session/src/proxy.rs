@@ -102,7 +102,7 @@ impl Operator for Alone<'_> {
         match self.journal.commit() {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
-                self.failed = Some(error);
+                self.failed = Some(error.into());
                 ControlFlow::Break(())
             }
         }

@@ -4,35 +4,23 @@
 //! that can not be written ends what was started.
 
 use crate::answers::{self, Answers};
-use crate::asking::{self, AskIn, Asking};
 use crate::caller::Caller;
-use crate::conclusion::{self, Conclusion};
 use crate::config::{self, PolicyRequest, Supposing};
 use crate::core_file;
-use crate::deadlines::Deadlines;
 use crate::discarded;
-use crate::egress::{self, WayOut, WentOut};
+use crate::egress;
 use crate::error::SessionError;
 use crate::familiar;
-use crate::gate::Gate;
-use crate::incidents::Incidents;
 use crate::journal::Journal;
-use crate::limits::Limits;
-use crate::log_budget::Excess;
-use crate::normalize;
 use crate::offline;
-use crate::output::Outputs;
 use crate::reporting::{self, word};
 use crate::runs::{Announced, Herald};
-use crate::signals::Signals;
 use crate::stores::Stores;
-use crate::supervise::{Clock, Doors, Ears, Ended, Shown, Supervisor};
-use crate::terminal::HostTerminal;
 use crate::tree_locks;
 use palisade_egress::config::Authority;
 use palisade_gate::Rule;
 use palisade_launch::probe::{RealTree, limit_facts};
-use palisade_launch::{Checked, Inherited, Streams};
+use palisade_launch::{Checked, Inherited};
 use palisade_plan::limit::Limited;
 use palisade_plan::model::{Confinement, Plan, Weight};
 use palisade_policy::model::Policy;
@@ -42,12 +30,16 @@ use palisade_record::{
     Approval, Command, Created, Destroyed, Entered, ErrorKind, Executed, Exited, Failure, Kind,
     LimitExceeded, Outcome, Run, RunReport, State, Validated,
 };
+use palisade_supervisor::asking::AskIn;
+use palisade_supervisor::conclusion::{self, Conclusion};
+use palisade_supervisor::egress::WentOut;
+use palisade_supervisor::normalize;
+use palisade_supervisor::signals::Signals;
+use palisade_supervisor::{ExitState, Observers, StartRequest, Supervisor, SupervisorError};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
-
-/// Open at once, where the plan has no gate that says it. A person answers none of more than this.
-const MOST_QUESTIONS: usize = 256;
 
 /// Sockets of other sessions that a run looks at when it starts, to remove dead ones: enough that they never pile up.
 const MOST_SWEPT: usize = 32;
@@ -173,15 +165,15 @@ pub fn run(mut caller: Caller, request: &RunRequest, tell: &mut dyn FnMut(&str))
     if let Some(error) = &error {
         report.exit_code = i32::from(error.exit_code());
         report.outcome = match (error, error.kind()) {
-            (SessionError::TimedOut, _) => Outcome::Timeout,
-            (SessionError::OutOfMemory, _) => Outcome::OutOfMemory,
-            (SessionError::Cancelled { .. }, _) => Outcome::Killed,
+            (SessionError::Supervisor(SupervisorError::TimedOut), _) => Outcome::Timeout,
+            (SessionError::Supervisor(SupervisorError::OutOfMemory), _) => Outcome::OutOfMemory,
+            (SessionError::Supervisor(SupervisorError::Cancelled { .. }), _) => Outcome::Killed,
             (SessionError::Policy(_) | SessionError::Plan(_), ErrorKind::Security) => {
                 Outcome::Refused
             }
             _ => Outcome::Failed,
         };
-        if let SessionError::Cancelled { number, .. } = error {
+        if let SessionError::Supervisor(SupervisorError::Cancelled { number, .. }) = error {
             report.signal = Some(*number);
         }
         report.failure = Some(Failure::of(error.kind(), error));
@@ -312,58 +304,45 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     let signals = Signals::take()?;
     journal.commit()?;
 
-    let terminal = HostTerminal::of_caller()?;
-    let streams = Streams { pty: terminal.as_ref().map(HostTerminal::size_for_pty) };
-    let limits = Limits::prepare(plan)?;
-    let deadlines = Deadlines::of(plan, Instant::now());
-    let locks = tree_locks::register(&caller.places.state, plan)?;
-    let mut running = palisade_launch::launch(plan, &streams, &inherited, locks)?;
-    // Reads secrets: pid 1 and the broker were forked before, and have them in no memory of theirs.
-    let mut egress = egress::config(plan, &caller.facts, authority)?;
-    if let Some(note) = egress.as_mut().and_then(egress::bound_by_descriptors) {
-        tell(&note);
-        report.notes.push(note);
-    }
-    let outputs = Outputs::of(running.take_outputs(), plan.max_output)?;
-    release_streams();
-    let incidents = Incidents::new(plan.seccomp.as_ref(), Excess::of(plan));
     let stores = Stores::new(caller);
     if request.ask_in == AskIn::Approve && plan.gate.is_some() {
         tell("questions of this run are answered with `sandbox approve` in another terminal");
     }
-    let asking = Asking::new(asking::Setting {
+    let start = StartRequest {
+        plan,
+        inherited,
+        locks: tree_locks::register(&caller.places.state, plan)?,
         session: report.session_id.clone(),
-        runtime: caller.places.runtime.clone(),
         command: report.command.join(" "),
         project,
-        most_questions: plan.gate.as_ref().map_or(MOST_QUESTIONS, |gate| gate.most_questions),
-        on_ask: plan.on_ask,
+        home: caller.facts.home.clone(),
+        runtime: caller.places.runtime.clone(),
         ask_in: request.ask_in,
-        key: plan.ask_key.into(),
-        backdrop: asking::Backdrop::of(&plan.hardening),
-        arming: asking::Arming::of(&plan.hardening),
-    });
-    let gate = Gate::of(plan, rules, caller.facts.home.clone(), stores.clone());
-    let way_out = WayOut::of(plan, egress, stores.clone());
-    let kept = stores.clone();
-    let doors = Doors { asking, stores, gate, way_out };
-    let shown = Shown { terminal, outputs, limit: plan.max_output };
-    let mut watch =
-        Supervisor::new(running, signals, shown, Clock { deadlines, limits }, incidents, doors);
-    let checked = watch.until_started(tell).inspect_err(|error| {
-        watch.take_unlogged().into_iter().for_each(|event| journal.add(event));
-        report.signals_forwarded = watch.forwarded().to_vec();
-        watch.limits_so_far().report(report, plan, conclusion::not_started_for(error));
+        rules,
+        stores: Rc::new(stores.clone()),
+    };
+    let mut supervisor = palisade_supervisor::start(start, signals, || {
+        let mut config = egress::config(plan, &caller.facts, authority)?;
+        if let Some(note) = config.as_mut().and_then(egress::bound_by_descriptors) {
+            tell(&note);
+            report.notes.push(note);
+        }
+        Ok::<_, SessionError>(config)
+    })?;
+    let checked = supervisor.until_started(tell).inspect_err(|error| {
+        supervisor.take_unlogged().into_iter().for_each(|event| journal.add(event));
+        report.signals_forwarded = supervisor.forwarded().to_vec();
+        supervisor.limits_so_far().report(report, plan, conclusion::not_started_for(error));
     })?;
     let setup = clock.elapsed();
     reporting::observed(report, plan, &checked.observations);
-    record_start(journal, plan, &watch, &checked, clock)?;
-    watch.announce(Herald::new(&caller.places, announced(plan, report, &watch)));
+    record_start(journal, plan, &supervisor, &checked, clock)?;
+    supervisor.announce(Herald::new(&caller.places, announced(plan, report, &supervisor)));
     let mut log = |incidents: Vec<Kind>| {
         incidents.into_iter().for_each(|incident| journal.add(incident));
         journal.commit()
     };
-    let (ended, mut signals) = watch.until_ended(Ears { log: &mut log, tell })?;
+    let (ended, mut signals) = supervisor.until_ended(Observers { log: &mut log, tell })?;
 
     let times = Times::of(plan, setup, clock.elapsed());
     if plan.normalize_ms.is_some() {
@@ -373,7 +352,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     record_end(journal, run, report, times.total())?;
     ended.incidents.report(report);
     report.unasked_questions = ended.unasked;
-    report.saved_answers = kept.take_kept();
+    report.saved_answers = stores.take_kept();
     report.removed_variables = removed_variables(plan, caller);
     for line in ended.output.losses() {
         tell(&line);
@@ -383,7 +362,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
         tell(&note);
         report.notes.push(note);
     }
-    let Ended { touched, private_home, network_counters, went_out, notes, .. } = ended;
+    let ExitState { touched, private_home, network_counters, went_out, notes, .. } = ended;
     report.offline_attempts = offline::attempts(network_counters);
     report.notes.extend(notes);
     let mut answered = Answers::from(touched.answered.clone());
@@ -417,13 +396,13 @@ fn removed_variables(plan: &Plan, caller: &Caller) -> Vec<String> {
         .collect()
 }
 
-fn announced(plan: &Plan, report: &RunReport, watch: &Supervisor<'_>) -> Announced {
+fn announced(plan: &Plan, report: &RunReport, supervisor: &Supervisor<'_>) -> Announced {
     Announced {
         session: report.session_id.clone(),
-        init: watch.pid(),
+        init: supervisor.pid(),
         command: report.command.join(" "),
         started_at: report.started_at,
-        cgroups: watch.cgroups(),
+        cgroups: supervisor.cgroups(),
         limits: plan.limits.iter().map(Into::into).collect(),
     }
 }
@@ -455,12 +434,13 @@ impl Times {
 fn record_start(
     journal: &mut Journal,
     plan: &Plan,
-    watch: &Supervisor<'_>,
+    supervisor: &Supervisor<'_>,
     checked: &Checked,
     clock: Instant,
 ) -> Result<(), SessionError> {
     journal.advance(State::Initialized)?;
-    journal.add(Kind::SandboxEntered(Entered { pid: watch.pid(), namespaces: namespaces(plan) }));
+    journal
+        .add(Kind::SandboxEntered(Entered { pid: supervisor.pid(), namespaces: namespaces(plan) }));
     journal.add(Kind::SandboxValidated(Validated {
         probes: checked.observations.len(),
         duration_us: micros(checked.took),
@@ -468,11 +448,11 @@ fn record_start(
     journal.advance(State::Running)?;
     journal.add(Kind::SandboxExecuted(Executed { pid: None, setup_us: micros(clock.elapsed()) }));
     journal.advance(State::Monitoring)?;
-    journal.commit()
+    Ok(journal.commit()?)
 }
 
 /// Fills in how it ended.
-fn conclude(report: &mut RunReport, plan: &Plan, ended: &Ended, times: Times) {
+fn conclude(report: &mut RunReport, plan: &Plan, ended: &ExitState, times: Times) {
     let Conclusion { outcome, exit_code, signal, ended_by } = conclusion::conclude(ended);
     report.outcome = outcome;
     report.exit_code = exit_code;
@@ -529,7 +509,7 @@ fn record_end(
     })));
     journal.advance(State::Cleanup)?;
     journal.add(Kind::SandboxDestroyed(Destroyed { duration_ms }));
-    journal.commit()
+    Ok(journal.commit()?)
 }
 
 fn describe(plan: &Plan, tool: Option<&str>, project: PathBuf) -> Run {
@@ -566,20 +546,6 @@ fn namespaces(plan: &Plan) -> Vec<String> {
     .filter(|(_, made)| *made)
     .map(|(name, _)| name.to_owned())
     .collect()
-}
-
-/// Lets go of pipes that are the command's now: who reads or writes them must see when the command
-/// closes its end. Standard error stays, for our own words.
-fn release_streams() {
-    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
-    let Ok(null) = rustix::fs::open("/dev/null", flags, rustix::fs::Mode::empty()) else { return };
-    // Without /dev/null, or if this fails, a pipe merely closes with us, a moment after the command.
-    if !rustix::termios::isatty(rustix::stdio::stdin()) {
-        let _ = rustix::stdio::dup2_stdin(&null);
-    }
-    if !rustix::termios::isatty(rustix::stdio::stdout()) {
-        let _ = rustix::stdio::dup2_stdout(&null);
-    }
 }
 
 fn micros(duration: Duration) -> u64 {

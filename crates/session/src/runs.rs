@@ -11,6 +11,7 @@ pub use palisade_usage::Io;
 use crate::error::SessionError;
 use crate::places::{self, Places};
 use jiff::Timestamp;
+use palisade_supervisor::RunRegistration;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -151,13 +152,15 @@ impl<'a> Herald<'a> {
     pub(crate) fn new(places: &'a Places, run: Announced) -> Self {
         Self { places, run, due: Some(Instant::now() + A_MOMENT), announced: None }
     }
+}
 
-    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+impl RunRegistration for Herald<'_> {
+    fn next_deadline(&self) -> Option<Instant> {
         self.due
     }
 
-    /// Once it is time. A run that can not be found by others runs all the same.
-    pub(crate) fn act(&mut self) {
+    /// A run that cannot be found by others runs all the same.
+    fn act(&mut self) {
         if self.due.is_some_and(|due| due <= Instant::now()) {
             self.due = None;
             self.announced = announce(self.places, &self.run).ok();

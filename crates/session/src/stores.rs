@@ -12,6 +12,7 @@ use crate::trust::TrustStore;
 use palisade_ask::Store;
 use palisade_gate::Effect;
 use palisade_policy::{HostList, Saved, StoredRule, add_hosts, add_rules};
+use palisade_supervisor::answers::AnswerStore;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use std::cell::RefCell;
 use std::fs::{self, Permissions};
@@ -41,6 +42,16 @@ struct Kept {
     path: PathBuf,
     /// As the file has it, or why it has it not.
     outcome: Result<String, String>,
+}
+
+impl AnswerStore for Stores {
+    fn save(&self, answers: &Answers, store: Store) -> Result<(), String> {
+        Self::save(self, answers, store).map(drop).map_err(|error| error.to_string())
+    }
+
+    fn file_that_denies(&self, host: &str) -> Option<PathBuf> {
+        Self::file_that_denies(self, host)
+    }
 }
 
 /// What saving does, or would do, to a file.

@@ -120,6 +120,15 @@ names! {
     KEYREVOKED "EKEYREVOKED", KEYREJECTED "EKEYREJECTED",
 }
 
+/// The system's words with the errno's name, as [`SysError`] has them.
+pub fn io_error_text(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match (Errno::from_io_error(error), text.split_once(" (os error")) {
+        (Some(errno), Some((words, _))) => format!("{words} ({})", errno_name(errno)),
+        _ => text,
+    }
+}
+
 #[cfg(test)]
 #[path = "error_tests.rs"]
 mod tests;

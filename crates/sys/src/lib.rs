@@ -24,7 +24,7 @@ pub mod tty;
 #[cfg(any(test, feature = "test-child"))]
 pub mod test_child;
 
-pub use error::{At, Result, SysError, errno_name};
+pub use error::{At, Result, SysError, errno_name, io_error_text};
 pub use rustix::fs::{CWD, Mode, OFlags};
 pub use rustix::io::Errno;
 pub use rustix::process::Pid;

@@ -1,0 +1,530 @@
+//! Where a run asks people: one queue, one socket, one panel in the terminal, for the gate and for the way out alike.
+//!
+//! It decides nothing. What was answered is handed to whoever asked, which carries it out. Nothing here waits: it is
+//! part of the supervisor's one poll loop.
+
+mod chord;
+mod desk;
+mod panel;
+mod prompt;
+mod replies;
+mod tmux;
+
+pub(crate) use chord::Chord;
+pub(crate) use panel::{Arming, INTERRUPT};
+
+use crate::poll_set::{PollSet, Ready};
+use crate::relay::Relay;
+use crate::terminal::HostTerminal;
+use desk::{Desk, approver_is_there};
+use palisade_ask::server::{Introduction, Received, Wish};
+use palisade_ask::{Answer, Decided, Lifetime, Now, QuestionId, Queue, Source, Store};
+use palisade_plan::model::Hardening;
+use palisade_policy::model::OnAsk;
+use palisade_record::UnaskedQuestions;
+use panel::{Panel, Place, Pressed};
+use prompt::Page;
+pub(crate) use replies::Read;
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use tmux::Asker;
+
+/// How often to look whether a full-screen program has given the terminal back, or an approver came.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// How long nobody has to be there before open questions are denied: an approver may be started again at once.
+const NOBODY_FOR: Duration = Duration::from_secs(1);
+
+/// Whether somebody could answer a question now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum People {
+    Present,
+    Nobody,
+}
+
+/// When something is decided, who is there, and where questions go.
+#[derive(Debug)]
+pub(crate) struct Moment<'q> {
+    pub(crate) queue: &'q mut Queue,
+    pub(crate) people: People,
+    pub(crate) now: Now,
+}
+
+/// Where a person is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AskIn {
+    /// In the run's own terminal, and in `sandbox approve`.
+    #[default]
+    Terminal,
+    /// In `sandbox approve` only.
+    Approve,
+    /// In `sandbox approve`, which tmux opens over or beside the run's window.
+    Tmux,
+    /// Nowhere: nobody is there.
+    None,
+}
+
+/// What the terminal can be used for now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// A panel can be shown and keys be read.
+    Panel,
+    /// The same, as soon as the terminal is between two sequences of what the command writes.
+    Settling,
+    /// The same, but not in this moment.
+    Later,
+    /// Somebody else draws on it.
+    Taken,
+    /// It only shows, or there is none: a line on standard error does no harm.
+    Apart,
+}
+
+/// What keys were, while a question was open in the terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Typed {
+    ForTheCommand(Vec<u8>),
+    ForThePanel,
+    /// Both: no, and Ctrl-C.
+    Interrupt,
+}
+
+/// What people are told of the run that asks.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    pub(crate) session: String,
+    /// Where the sockets of all sessions are.
+    pub(crate) runtime: PathBuf,
+    /// The command, as a log would show it.
+    pub(crate) command: String,
+    pub(crate) project: PathBuf,
+    /// Open at once.
+    pub(crate) most_questions: usize,
+    /// What happens to a question that nobody is there to answer.
+    pub(crate) on_ask: OnAsk,
+    pub(crate) ask_in: AskIn,
+    /// Puts a question in the terminal aside, and brings it back.
+    pub(crate) key: Chord,
+    pub(crate) backdrop: Backdrop,
+    pub(crate) arming: Arming,
+}
+
+/// What a question is drawn on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Backdrop {
+    /// A terminal in a known state.
+    #[default]
+    Known,
+    /// Only without the layer `known-terminal`: whatever the command has made of it, in the terminal's own colours.
+    AsItIs,
+}
+
+impl Backdrop {
+    pub(crate) fn of(hardening: &Hardening) -> Self {
+        if hardening.known_terminal { Self::Known } else { Self::AsItIs }
+    }
+}
+
+/// A client wants the session's answers kept.
+#[derive(Debug)]
+pub(crate) struct SaveWish {
+    pub(crate) store: Store,
+    received: Received,
+}
+
+#[derive(Debug)]
+pub struct Asking {
+    setting: Setting,
+    queue: Queue,
+    desk: Option<Desk>,
+    panel: Option<Panel>,
+    /// What is drawn behind the panel.
+    behind: Vec<u8>,
+    /// Whether that is a copy, whose last rows go above the panel.
+    is_copy_behind: bool,
+    /// Questions that nobody was told of.
+    untold: VecDeque<QuestionId>,
+    /// Answers that nobody has carried out.
+    decided: VecDeque<Decided>,
+    saves: Vec<SaveWish>,
+    window: tmux::Window,
+    /// Whether the title of the terminal says that a question waits.
+    is_in_title: bool,
+    /// Since when nobody is there who could answer what is open, and when that was looked for last.
+    deserted_since: Option<Instant>,
+    looked_at: Option<Instant>,
+    /// For standard error.
+    notices: Vec<String>,
+    /// For the report.
+    notes: Vec<String>,
+}
+
+impl Asking {
+    pub(crate) fn new(setting: Setting) -> Self {
+        Self {
+            queue: Queue::new(&setting.session, setting.most_questions),
+            setting,
+            desk: None,
+            panel: None,
+            behind: Vec::new(),
+            is_copy_behind: false,
+            untold: VecDeque::new(),
+            decided: VecDeque::new(),
+            saves: Vec::new(),
+            window: tmux::Window::default(),
+            is_in_title: false,
+            deserted_since: None,
+            looked_at: None,
+            notices: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    pub(crate) fn moment(&mut self, people: People) -> Moment<'_> {
+        Moment { queue: &mut self.queue, people, now: Now::read() }
+    }
+
+    /// Whether somebody could answer; looked for only where that makes a difference.
+    pub(crate) fn people(&self, terminal: Option<&HostTerminal>, on_ask: OnAsk) -> People {
+        match self.setting.ask_in {
+            AskIn::Terminal => {}
+            // Whoever said so comes when the question is there.
+            AskIn::Approve | AskIn::Tmux => return People::Present,
+            AskIn::None => return People::Nobody,
+        }
+        let is_somebody = terminal.is_some()
+            || self.desk.as_ref().is_some_and(Desk::has_clients)
+            || (on_ask == OnAsk::Ask && approver_is_there(&self.setting.runtime));
+        if is_somebody { People::Present } else { People::Nobody }
+    }
+
+    /// Whether the run's own terminal is left alone.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.setting.ask_in != AskIn::Terminal
+    }
+
+    pub(crate) fn register<'fd>(&'fd self, set: &mut PollSet<'fd>) {
+        if let Some(desk) = &self.desk {
+            desk.register(set);
+        }
+    }
+
+    /// Hears and answers whoever asks through the socket.
+    pub(crate) fn handle(&mut self, ready: &Ready) {
+        let Some(desk) = &mut self.desk else { return };
+        let received = desk.handle(ready, &self.queue);
+        for received in received {
+            self.obey(received);
+        }
+    }
+
+    /// What time alone decides, and what nobody is left to answer.
+    pub(crate) fn pass(&mut self, terminal: Option<&HostTerminal>) {
+        let now = Now::read();
+        let expired = self.queue.expire(now);
+        self.decided.extend(expired);
+        if self.is_deserted(terminal, now.monotonic) {
+            let open: Vec<QuestionId> = self.queue.open().map(|question| question.id).collect();
+            let no = Answer::Deny { lifetime: Lifetime::Once };
+            for id in open {
+                let decided = self.queue.answer(id, no, &Source::NobodyToAsk, now);
+                self.decided.extend(decided.unwrap_or_default());
+            }
+        }
+    }
+
+    /// Whether questions are open and whoever could answer them is gone: with `onAsk: ask` they are then denied, as if
+    /// nobody had been there from the start.
+    fn is_deserted(&mut self, terminal: Option<&HostTerminal>, now: Instant) -> bool {
+        if self.queue.is_empty() || self.setting.on_ask != OnAsk::Ask {
+            self.deserted_since = None;
+            return false;
+        }
+        // It is looked for in the file system.
+        if self.looked_at.is_none_or(|looked| now >= looked + LOOK_AGAIN) {
+            self.looked_at = Some(now);
+            match self.people(terminal, self.setting.on_ask) {
+                People::Present => self.deserted_since = None,
+                People::Nobody => {
+                    self.deserted_since.get_or_insert(now);
+                }
+            }
+        }
+        self.deserted_since.is_some_and(|since| now >= since + NOBODY_FOR)
+    }
+
+    /// An answer that is to be carried out by who asked.
+    pub(crate) fn next_decided(&mut self) -> Option<Decided> {
+        self.decided.pop_front()
+    }
+
+    pub(crate) fn take_saves(&mut self) -> Vec<SaveWish> {
+        std::mem::take(&mut self.saves)
+    }
+
+    pub(crate) fn saved(&mut self, wish: &SaveWish, outcome: Result<(), String>) {
+        let Some(desk) = &mut self.desk else { return };
+        match outcome {
+            Ok(()) => desk.server().reply(&wish.received, Ok(())),
+            Err(why) => desk.server().fail(&wish.received, &why),
+        }
+    }
+
+    /// Writes to clients what there is to write.
+    pub(crate) fn flush(&mut self) {
+        if let Some(desk) = &mut self.desk {
+            desk.write(&self.queue);
+        }
+    }
+
+    /// How long the loop may sleep.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        if self.queue.is_empty() {
+            return None;
+        }
+        let comes_back = self.panel.as_ref().and_then(Panel::comes_back);
+        let deadlines = self.queue.next_deadline().into_iter().chain(comes_back);
+        // While something waits for people, they may come and go unheard.
+        deadlines.chain([Instant::now() + LOOK_AGAIN]).min()
+    }
+
+    /// Whether keys are looked at here first.
+    pub(crate) fn wants_keys(&self) -> bool {
+        self.panel.is_some()
+    }
+
+    /// Whether a question is to be shown in the terminal, and not put aside.
+    pub(crate) fn wants_panel(&self) -> bool {
+        let is_aside = self.panel.as_ref().is_some_and(|panel| panel.place() == Place::PutAside);
+        !self.queue.is_empty() && !is_aside
+    }
+
+    pub(crate) fn has_questions(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// What the terminal itself said among what was read from it, while a question is shown: that is the command's. The rest is keys.
+    pub(crate) fn tell_apart(&self, read: &[u8]) -> Read {
+        match self.panel.as_ref().map(Panel::place) {
+            Some(Place::Shown) => replies::tell_apart(read),
+            Some(Place::PutAside) | None => Read { keys: read.to_vec(), replies: Vec::new() },
+        }
+    }
+
+    /// Takes keys, and says whose they are.
+    pub(crate) fn pressed(&mut self, keys: &[u8]) -> Typed {
+        let now = Now::read();
+        let for_the_command = || Typed::ForTheCommand(keys.to_vec());
+        let Some(panel) = &mut self.panel else { return for_the_command() };
+        let id = panel.question;
+        let Some(question) = self.queue.get(id) else { return for_the_command() };
+        if panel.place() == Place::PutAside {
+            let Some(chord) = panel.chord().find(keys) else {
+                panel.stay_aside(now.monotonic);
+                return for_the_command();
+            };
+            panel.put(Place::Shown);
+            panel.stay_aside(now.monotonic);
+            return Typed::ForTheCommand([&keys[..chord.start], &keys[chord.end..]].concat());
+        }
+        let (answer, typed) = match panel.press(keys, question, now.monotonic) {
+            Pressed::Nothing => return Typed::ForThePanel,
+            Pressed::PutAside => {
+                panel.put(Place::PutAside);
+                panel.stay_aside(now.monotonic);
+                return Typed::ForThePanel;
+            }
+            Pressed::Answer(answer) => (answer, Typed::ForThePanel),
+            Pressed::Interrupt => (Answer::Deny { lifetime: Lifetime::Once }, Typed::Interrupt),
+        };
+        // Somebody else may have been faster; then there is nothing left to do.
+        if let Ok(decided) = self.queue.answer(id, answer, &Source::Terminal, now) {
+            self.decided.extend(decided);
+        }
+        typed
+    }
+
+    /// The terminal has another size.
+    pub(crate) fn resized(&mut self, terminal: &mut HostTerminal, relay: &mut Relay) {
+        if let Some(panel) = self.panel.as_mut().filter(|_| terminal.is_covered()) {
+            let around = relay.surroundings();
+            terminal.cover_again(around.after);
+            (self.behind, self.is_copy_behind) = (around.again, around.is_copy);
+            panel.moved();
+        }
+    }
+
+    /// What people should be told on standard error.
+    pub(crate) fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Questions that were never put to anybody, as too many were open.
+    pub(crate) fn unasked(&self) -> Option<UnaskedQuestions> {
+        let (count, limit) = self.queue.refused();
+        let limit = u64::try_from(limit).unwrap_or(u64::MAX);
+        (count > 0).then_some(UnaskedQuestions { count, limit })
+    }
+
+    /// What the report should say.
+    pub(crate) fn into_notes(self) -> Vec<String> {
+        self.notes
+    }
+
+    /// Puts what waits where people see it.
+    pub(crate) fn show(
+        &mut self,
+        terminal: Option<&mut HostTerminal>,
+        relay: &mut Relay,
+        stage: Stage,
+    ) {
+        let waiting = self.queue.open().count();
+        if waiting == 0 {
+            self.untold.clear();
+            if let Some(terminal) = terminal {
+                self.put_away(terminal, relay);
+            }
+            return;
+        }
+        if self.setting.ask_in == AskIn::Tmux {
+            let is_new = !std::mem::take(&mut self.untold).is_empty();
+            let is_somebody = self.desk.as_ref().is_some_and(Desk::has_clients)
+                || approver_is_there(&self.setting.runtime);
+            let approver = if is_somebody { People::Present } else { People::Nobody };
+            let Setting { session, runtime, .. } = &self.setting;
+            let opened =
+                self.window.look(Asker { session, runtime }, is_new, approver, Instant::now());
+            if let Err(error) = opened {
+                let note = format!("tmux: {error}; answer with `sandbox approve`");
+                if !self.notes.contains(&note) {
+                    self.notes.push(note);
+                }
+            }
+        }
+        match (stage, terminal) {
+            (Stage::Panel, Some(terminal)) => self.show_panel(terminal, relay, waiting - 1),
+            (Stage::Panel | Stage::Settling | Stage::Later, _) => {}
+            (Stage::Taken, Some(terminal)) => self.put_in_title(terminal, relay),
+            (Stage::Taken | Stage::Apart, _) => {
+                let untold = std::mem::take(&mut self.untold);
+                let queue = &self.queue;
+                let told = untold.into_iter().filter_map(|id| queue.get(id)).map(prompt::notice);
+                self.notices.extend(told);
+            }
+        }
+    }
+
+    /// Nothing of ours is to be seen in the terminal.
+    fn put_away(&mut self, terminal: &mut HostTerminal, relay: &Relay) {
+        terminal.uncover();
+        if self.is_in_title && may_write(terminal, relay) {
+            self.is_in_title = false;
+            terminal.write(prompt::TITLE_BACK.as_bytes());
+        }
+    }
+
+    fn put_in_title(&mut self, terminal: &mut HostTerminal, relay: &Relay) {
+        if !self.is_in_title && may_write(terminal, relay) {
+            self.is_in_title = true;
+            terminal.write(prompt::TITLE.as_bytes());
+        }
+    }
+
+    fn show_panel(&mut self, terminal: &mut HostTerminal, relay: &mut Relay, others: usize) {
+        let Setting { key, arming, backdrop, .. } = self.setting;
+        let next = self.queue.open().next().map(|question| question.id);
+        let Some(id) = self.panel.as_ref().map(|panel| panel.question).or(next) else { return };
+        let Some(question) = self.queue.get(id) else { return };
+        let panel = self.panel.get_or_insert_with(|| Panel::new(id, key, arming));
+        let now = Instant::now();
+        if panel.comes_back().is_some_and(|then| then <= now) {
+            panel.put(Place::Shown);
+            panel.stay_aside(now);
+        }
+        if panel.place() == Place::PutAside {
+            terminal.uncover();
+            return self.put_in_title(terminal, relay);
+        }
+        let page = Page::of_terminal(terminal.size_for_pty(), backdrop);
+        let picture = |lifts| prompt::picture(panel, question, others, Page { lifts, ..page });
+        if !terminal.is_covered() {
+            let around = relay.hold();
+            let before = if backdrop == Backdrop::Known { &around.before[..] } else { b"" };
+            let first = [before, picture(around.is_copy).as_bytes()].concat();
+            (self.behind, self.is_copy_behind) = (around.again, around.is_copy);
+            terminal.cover(&first, around.after);
+            panel.is_drawn();
+        } else if panel.is_stale() && terminal.is_up_to_date() {
+            let again = [&self.behind[..], picture(self.is_copy_behind).as_bytes()].concat();
+            terminal.draw(&again);
+            panel.is_drawn();
+        }
+        terminal.flush();
+        if !panel.is_stale() && terminal.is_up_to_date() && terminal.has_sent_all() {
+            panel.is_there(Instant::now());
+        }
+    }
+
+    /// People should see this question.
+    pub(crate) fn opened(&mut self, id: QuestionId) {
+        self.untold.push_back(id);
+        if self.desk.is_none() {
+            let introduction = Introduction {
+                session: self.setting.session.clone(),
+                command: self.setting.command.clone(),
+                project: self.setting.project.to_string_lossy().into_owned(),
+            };
+            match Desk::open(&self.setting.runtime, introduction) {
+                Ok(desk) => self.desk = Some(desk),
+                Err(error) => {
+                    let note = format!("questions stay in the terminal: {error}");
+                    if !self.notes.contains(&note) {
+                        self.notes.push(note);
+                    }
+                }
+            }
+        }
+        self.changed(id);
+    }
+
+    /// More wait for this question.
+    pub(crate) fn changed(&mut self, id: QuestionId) {
+        if let Some(desk) = &mut self.desk {
+            desk.asked(id);
+        }
+    }
+
+    /// Nobody needs to answer it any more.
+    pub(crate) fn closed(&mut self, decided: &Decided) {
+        if let Some(desk) = &mut self.desk {
+            desk.decided(decided);
+        }
+        // What covers the screen goes when it is known that no other question follows.
+        self.panel.take_if(|panel| panel.question == decided.question.id);
+    }
+
+    fn obey(&mut self, received: Received) {
+        match received.wish {
+            Wish::Answer { id, answer } => {
+                let outcome = self.queue.answer(id, answer, &received.source, Now::read());
+                let outcome = outcome.map(|decided| self.decided.extend(decided));
+                if let Some(desk) = &mut self.desk {
+                    desk.server().reply(&received, outcome);
+                }
+            }
+            Wish::Save(store) => self.saves.push(SaveWish { store, received }),
+        }
+    }
+}
+
+/// Whether words of ours between those of the command would disturb neither.
+fn may_write(terminal: &HostTerminal, relay: &Relay) -> bool {
+    !terminal.is_covered() && relay.is_between_sequences()
+}
+
+/// Who answered, in the word of a record.
+pub(crate) fn who(source: &Source) -> String {
+    match source {
+        Source::Socket { name, .. } => name.clone(),
+        other => other.word().to_owned(),
+    }
+}

@@ -1,0 +1,110 @@
+//! How a run ended, in the words of the report (RES-4, LIFE-3). Pure: everything it needs was seen before.
+
+use crate::error::{OWN_FAILURE, SIGNAL_BASE, SupervisorError, TIMED_OUT};
+use crate::supervisor::{ExitState, Killed};
+use palisade_launch::Ending;
+use palisade_plan::limit::Limited;
+use palisade_record::Outcome;
+use palisade_sys::proc::sig::{SIGKILL, SIGPIPE};
+
+/// What is told of an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conclusion {
+    pub outcome: Outcome,
+    pub exit_code: i32,
+    pub signal: Option<i32>,
+    /// The limit that ended the run.
+    pub ended_by: Option<Limited>,
+}
+
+pub fn conclude(ended: &ExitState) -> Conclusion {
+    // A limit goes before whatever the command made of it.
+    if let Some(what) = ended_by(ended) {
+        let signal = match ended.ending {
+            None => Some(SIGKILL),
+            Some(Ending::Signal(signal)) => Some(signal),
+            Some(Ending::Code(_)) => None,
+        };
+        let exit_code = match what {
+            Limited::WallTime => i32::from(TIMED_OUT),
+            _ => SIGNAL_BASE + SIGKILL,
+        };
+        return Conclusion { outcome: outcome_of(what), exit_code, signal, ended_by: Some(what) };
+    }
+    let asked_for =
+        |signal: i32| ended.forwarded.iter().any(|forwarded| forwarded.signal == signal);
+    let (outcome, exit_code, signal) = match ended.ending {
+        // Hit, a limit is told by the code too: a caller that looks at nothing else must not take this for a success.
+        Some(Ending::Code(0)) if let Some(outcome) = failed(ended) => {
+            (outcome, SIGNAL_BASE + SIGKILL, None)
+        }
+        Some(Ending::Code(0)) => undelivered(ended).unwrap_or((completed(ended), 0, None)),
+        Some(Ending::Code(code)) => (failed(ended).unwrap_or(completed(ended)), code, None),
+        Some(Ending::Signal(signal)) if asked_for(signal) => {
+            (Outcome::Killed, SIGNAL_BASE + signal, Some(signal))
+        }
+        Some(Ending::Signal(signal)) => {
+            let outcome = failed(ended).unwrap_or(Outcome::Signalled);
+            (outcome, SIGNAL_BASE + signal, Some(signal))
+        }
+        None => (Outcome::Killed, SIGNAL_BASE + SIGKILL, Some(SIGKILL)),
+    };
+    Conclusion { outcome, exit_code, signal, ended_by: None }
+}
+
+/// The limit for which the supervisor or the kernel ended everything.
+fn ended_by(ended: &ExitState) -> Option<Limited> {
+    match ended.killed {
+        Some(Killed::Timeout) => Some(Limited::WallTime),
+        Some(Killed::Limit(what)) => Some(what),
+        // Whoever was killed for want of memory, the run was not what it should have been.
+        _ if ended.tally.has_reached(Limited::Memory) => Some(Limited::Memory),
+        Some(Killed::Asked | Killed::Suspicious) | None => None,
+    }
+}
+
+/// The limit for which the command is not known to have started.
+pub fn not_started_for(error: &SupervisorError) -> Option<Limited> {
+    match error {
+        SupervisorError::TimedOut => Some(Limited::WallTime),
+        SupervisorError::OutOfMemory => Some(Limited::Memory),
+        _ => None,
+    }
+}
+
+fn outcome_of(what: Limited) -> Outcome {
+    match what {
+        Limited::WallTime => Outcome::Timeout,
+        Limited::Memory | Limited::Swap => Outcome::OutOfMemory,
+        Limited::CpuTime => Outcome::CpuTime,
+        Limited::Processes | Limited::Threads => Outcome::TooManyProcesses,
+        Limited::Disk | Limited::Inodes => Outcome::DiskFull,
+        _ => Outcome::Killed,
+    }
+}
+
+/// The limit by which a command that failed may well have failed.
+fn failed(ended: &ExitState) -> Option<Outcome> {
+    [Limited::Disk, Limited::Inodes, Limited::Processes, Limited::Threads]
+        .into_iter()
+        .find(|what| ended.tally.has_reached(*what))
+        .map(outcome_of)
+}
+
+/// What becomes of a command that says that all is well, though not all of its output reached its reader. Without us
+/// between the two it would have met that error itself.
+fn undelivered(ended: &ExitState) -> Option<(Outcome, i32, Option<i32>)> {
+    let lost = ended.output.lost.first()?;
+    Some(match lost.reader_is_gone() {
+        true => (Outcome::Signalled, SIGNAL_BASE + SIGPIPE, Some(SIGPIPE)),
+        false => (Outcome::Failed, i32::from(OWN_FAILURE), None),
+    })
+}
+
+fn completed(ended: &ExitState) -> Outcome {
+    if ended.output.capped.is_empty() { Outcome::Completed } else { Outcome::OutputCapped }
+}
+
+#[cfg(test)]
+#[path = "conclusion_tests.rs"]
+mod tests;

@@ -1,0 +1,208 @@
+//! The supervisor's side of the way out (NET-3 to NET-8): starts the egress process, hears it, asks for it.
+//!
+//! `hub` decides what follows from what the process says; this file holds the process and carries that out. The process
+//! judges connections; nothing here does. A run whose way out has gone wrong is ended: it must not go on with nobody
+//! logging what it tries.
+
+mod asker;
+mod hub;
+mod tally;
+
+use crate::answers::{Answers, HostAnswer, SharedStore};
+use crate::asking::{Asking, People};
+use crate::error::SupervisorError;
+use crate::terminal::HostTerminal;
+use hub::{Action, Hub};
+use palisade_ask::{Decided, Now};
+use palisade_egress::config::Config;
+use palisade_egress::wire::Told;
+use palisade_gate::Effect;
+use palisade_launch::{Heard, InsideNetwork, Outlet, Running};
+use palisade_plan::model::{Egress, Plan};
+use palisade_record::{Kind, NetworkReport};
+use rustix::event::{PollFd, PollFlags};
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+use tally::Tally;
+
+/// Heard in one turn of the loop: clock and signals must not wait for the end of a flood.
+const MESSAGES_A_TURN: usize = 256;
+/// So long the process may take to say what is yet untold, when all is over: all that it allows itself, and a second to
+/// be gone. Whoever stops listening before that loses the last connections out of log and report.
+const FAREWELL: Duration = palisade_egress::LONGEST_END.saturating_add(Duration::from_secs(1));
+
+/// What went out, and what people answered.
+#[derive(Debug, Default)]
+pub struct WentOut {
+    pub report: NetworkReport,
+    pub answered: Vec<HostAnswer>,
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug)]
+pub struct WayOut<'p> {
+    plan: &'p Plan,
+    hub: Hub,
+    /// Until the process is started with it.
+    config: Option<Config>,
+    outlet: Option<Outlet>,
+    /// Pid 1 inside, as the host numbers it.
+    top: Option<u32>,
+    stores: SharedStore,
+    /// Answers that could not be kept.
+    notes: Vec<String>,
+}
+
+impl<'p> WayOut<'p> {
+    /// None where nothing leads out or in, or no wall is around it. Without a `config` no process is started.
+    pub fn of(plan: &'p Plan, config: Option<Config>, stores: SharedStore) -> Option<Self> {
+        if plan.egress.is_none() && plan.publish.is_empty() {
+            return None;
+        }
+        let mut tally = Tally::new(plan.network.name());
+        let patience = match &plan.egress {
+            Some(Egress::Proxy(proxy)) => Duration::from_millis(proxy.ask_timeout_ms),
+            Some(Egress::Nat(_)) => {
+                tally.front("nat");
+                Duration::ZERO
+            }
+            None => Duration::ZERO,
+        };
+        let hub = Hub::new(plan.on_ask, patience, tally);
+        Some(Self { plan, hub, config, outlet: None, top: None, stores, notes: Vec::new() })
+    }
+
+    /// The namespace is there, and its listeners came out of it.
+    pub(crate) fn start(
+        &mut self,
+        inside: InsideNetwork,
+        running: &Running,
+    ) -> Result<(), SupervisorError> {
+        self.top = Some(running.pid());
+        if !matches!(self.plan.egress, Some(Egress::Nat(_))) {
+            self.hub.tally.front(inside.front.name());
+        }
+        let Some(config) = self.config.take() else { return Ok(()) };
+        self.outlet = Some(Outlet::start(running.helpers(), self.plan, config, inside)?);
+        Ok(())
+    }
+
+    /// Readable when the process says something, or is gone.
+    pub(crate) fn socket(&self) -> Option<BorrowedFd<'_>> {
+        self.outlet.as_ref().map(Outlet::socket)
+    }
+
+    /// Hears what the process said, a part of it if it says very much.
+    pub(crate) fn hear(
+        &mut self,
+        asking: &mut Asking,
+        terminal: Option<&HostTerminal>,
+    ) -> Result<(), SupervisorError> {
+        for _ in 0..MESSAGES_A_TURN {
+            let Some(outlet) = &self.outlet else { return Ok(()) };
+            let told = match outlet.receive() {
+                Heard::Told(told) => told,
+                Heard::Nothing => return Ok(()),
+                Heard::Garbled => {
+                    let why = "a message that does not parse".to_owned();
+                    return Err(SupervisorError::EgressFailed(why));
+                }
+                Heard::Gone => {
+                    self.outlet = None;
+                    // Whether it died is known by its status.
+                    self.hub.process_is_gone(&mut asking.moment(People::Nobody));
+                    return Ok(());
+                }
+            };
+            let people = match &told {
+                Told::Asked { .. } => asking.people(terminal, self.hub.on_ask()),
+                _ => People::Nobody,
+            };
+            let top = self.top;
+            let asker = |client| asker::asker(top?, client);
+            self.hub.told(told, asker, &mut asking.moment(people));
+        }
+        Ok(())
+    }
+
+    /// Somebody answered, or nobody did in time.
+    pub(crate) fn decided(&mut self, decided: Decided) {
+        self.hub.carry_out(decided, Now::read());
+    }
+
+    /// What people answered for the session.
+    pub(crate) fn answered(&self) -> &[HostAnswer] {
+        &self.hub.answered
+    }
+
+    /// Carries out what the hub wants.
+    pub(crate) fn act(
+        &mut self,
+        asking: &mut Asking,
+        log: &mut dyn FnMut(Kind),
+    ) -> Result<(), SupervisorError> {
+        while let Some(action) = self.hub.actions.pop_front() {
+            match action {
+                Action::Send(order) => {
+                    self.outlet.as_ref().map_or(Ok(()), |outlet| outlet.send(&order))?;
+                }
+                Action::Record(kind) => log(kind),
+                Action::Opened(id) => asking.opened(id),
+                Action::Joined(id) => asking.changed(id),
+                Action::Closed(decided) => asking.closed(&decided),
+                Action::Save(answer, store) => {
+                    let HostAnswer { effect, host, .. } = &*answer;
+                    let denied = (*effect == Effect::Deny).then(|| host.clone());
+                    let answers = Answers { rules: Vec::new(), hosts: vec![*answer] };
+                    match self.stores.save(&answers, store) {
+                        Ok(_) => denied.into_iter().for_each(|host| self.hub.tally.forbidden(host)),
+                        Err(error) => self.notes.push(format!("an answer was not saved: {error}")),
+                    }
+                }
+                Action::EndRun(why) => return Err(SupervisorError::EgressFailed(why)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody inside is left. What the process has yet to tell is heard, for a moment at most.
+    pub(crate) fn finish(&mut self, asking: &mut Asking, log: &mut dyn FnMut(Kind)) {
+        let until = Instant::now() + FAREWELL;
+        if let Some(outlet) = self.outlet.take()
+            && outlet.end().is_ok()
+        {
+            self.hear_the_rest(&outlet, asking, until);
+        }
+        self.hub.process_is_gone(&mut asking.moment(People::Nobody));
+        // Who is gone needs no answers; what was told is still recorded.
+        let _ = self.act(asking, log);
+    }
+
+    /// Until the process is gone, which is its last word.
+    fn hear_the_rest(&mut self, outlet: &Outlet, asking: &mut Asking, until: Instant) {
+        loop {
+            match outlet.receive() {
+                Heard::Told(told) => {
+                    // Nobody is left who could have asked.
+                    self.hub.told(told, |_| None, &mut asking.moment(People::Nobody));
+                }
+                Heard::Nothing => {
+                    let left = until.saturating_duration_since(Instant::now());
+                    let mut set = [PollFd::from_borrowed_fd(outlet.socket(), PollFlags::IN)];
+                    let heard = palisade_sys::proc::poll(&mut set, Some(left));
+                    if left.is_zero() || heard.is_err() {
+                        return;
+                    }
+                }
+                Heard::Gone | Heard::Garbled => return,
+            }
+        }
+    }
+
+    /// What is left to tell at the end.
+    pub(crate) fn end(self) -> WentOut {
+        let Hub { tally, answered, .. } = self.hub;
+        let report = tally.into_report(|host| self.stores.file_that_denies(host));
+        WentOut { report, answered, notes: self.notes }
+    }
+}

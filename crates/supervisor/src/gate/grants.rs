@@ -1,0 +1,336 @@
+//! Grants under way and grants that end again: what the keeper was asked to do, and for which calls.
+//!
+//! It decides nothing. A call goes on only when everything it needs is in its place; if one part of it can
+//! not be done, the call is refused.
+
+use super::hub::Action;
+use super::inquiry::Found;
+use palisade_broker::{Reply, Touch, Wants};
+use palisade_gate::Access;
+use palisade_keeper::{Ask, Kind, What};
+use palisade_sys::Errno;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A short-lived grant goes when its call has returned, and then at the latest.
+const SHORT_LIVED: Duration = Duration::from_secs(1);
+
+/// How long a grant lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lasting {
+    /// For the calls that wait now.
+    Once,
+    /// Until the run ends.
+    Session,
+}
+
+/// One part of a grant: a token of the keeper's and what to do with it.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) token: u64,
+    pub(super) what: What,
+    pub(super) found: Found,
+    pub(super) access: Access,
+    /// What was granted there before.
+    pub(super) kept: Vec<Access>,
+}
+
+impl Part {
+    fn ask(&self) -> Ask {
+        let is_content = matches!(self.what, What::Found | What::Directory(_));
+        let has = |access| self.access == access || self.kept.contains(&access);
+        let exec = is_content && (has(Access::Execute) || is_library(&self.found.path));
+        let write = is_content && has(Access::Write);
+        Ask::Graft { token: self.token, what: self.what.clone(), exec, write }
+    }
+
+    /// What can be shown of it if the whole can not.
+    fn less(&self) -> Option<What> {
+        // A part of it would not be what is to be written.
+        if self.access == Access::Write {
+            return None;
+        }
+        match (&self.what, self.found.kind) {
+            (What::Directory(_), Kind::Directory) | (What::Found, Kind::Directory) => {
+                Some(What::Name)
+            }
+            (What::Directory(_), Kind::File | Kind::Link) => Some(What::Found),
+            _ => None,
+        }
+    }
+
+    /// Where it shows everything that was asked for.
+    fn standing(&self, graft: u64) -> Option<Standing> {
+        let path = match &self.what {
+            What::Directory(directory) => directory.clone(),
+            What::Found => self.found.path.clone(),
+            What::Name | What::Links | What::Copy => return None,
+        };
+        Some(Standing { path, access: self.access, graft })
+    }
+}
+
+/// What the keeper has put in its place.
+#[derive(Debug)]
+pub(super) struct Standing {
+    pub(super) path: PathBuf,
+    pub(super) access: Access,
+    /// The keeper's number of it.
+    pub(super) graft: u64,
+}
+
+/// A grant under way, part by part: the first is what was asked about, and without it nothing else shows.
+#[derive(Debug)]
+struct Job {
+    part: Part,
+    todo: VecDeque<Part>,
+    touches: Vec<Touch>,
+    grafts: Vec<u64>,
+    shown: Vec<Standing>,
+    lasting: Lasting,
+}
+
+/// A short-lived grant whose calls go on.
+#[derive(Debug)]
+struct Fleeting {
+    grafts: Vec<u64>,
+    touches: Vec<u64>,
+    going_on: HashSet<u64>,
+    until: Instant,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Grants {
+    /// By the token that the keeper is busy with.
+    jobs: HashMap<u64, Job>,
+    /// Calls that get a descriptor of their own, in the order they asked; none for one that is gone.
+    openings: HashMap<u64, VecDeque<Option<u64>>>,
+    /// Those of them that are lent for writing: the real path of what is changed.
+    lent: HashMap<u64, PathBuf>,
+    fleeting: Vec<Fleeting>,
+    /// Those that the keeper takes away now: what is left of each, and whom it was for.
+    ending: Vec<(Vec<u64>, Vec<u64>)>,
+}
+
+impl Grants {
+    /// Puts the parts in their places and lets the calls go on.
+    pub(super) fn graft(
+        &mut self,
+        first: Part,
+        todo: VecDeque<Part>,
+        touches: Vec<Touch>,
+        lasting: Lasting,
+        out: &mut VecDeque<Action>,
+    ) {
+        out.push_back(Action::Keeper(first.ask()));
+        let (grafts, shown) = (Vec::new(), Vec::new());
+        let job = Job { part: first, todo, touches, grafts, shown, lasting };
+        self.jobs.insert(job.part.token, job);
+    }
+
+    /// Opens the file for each of the calls; nothing becomes visible.
+    pub(super) fn open(&mut self, token: u64, touches: &[Touch], out: &mut VecDeque<Action>) {
+        for touch in touches {
+            self.openings.entry(token).or_default().push_back(Some(touch.touch));
+            out.push_back(Action::Keeper(Ask::Open { token, flags: 0 }));
+        }
+    }
+
+    /// Lends each of the calls a descriptor to write by, of what was found or of the directory it is in; nothing becomes
+    /// visible.
+    pub(super) fn lend(
+        &mut self,
+        token: u64,
+        parent: bool,
+        path: &Path,
+        touches: &[Touch],
+        out: &mut VecDeque<Action>,
+    ) {
+        self.lent.insert(token, path.to_owned());
+        for touch in touches {
+            self.openings.entry(token).or_default().push_back(Some(touch.touch));
+            out.push_back(Action::Keeper(Ask::Lend { token, parent }));
+        }
+    }
+
+    /// A part is in its place. Gives what stays shown, once all of it is.
+    pub(super) fn grafted(
+        &mut self,
+        token: u64,
+        graft: u64,
+        now: Instant,
+        out: &mut VecDeque<Action>,
+    ) -> Vec<Standing> {
+        let Some(mut job) = self.jobs.remove(&token) else {
+            // Nobody waits for it: it must not stay.
+            out.push_back(Action::Keeper(Ask::Ungraft { graft }));
+            return Vec::new();
+        };
+        job.grafts.push(graft);
+        job.shown.extend(job.part.standing(graft));
+        match job.todo.pop_front() {
+            Some(next) => {
+                out.push_back(Action::Keeper(next.ask()));
+                job.part = next;
+                self.jobs.insert(job.part.token, job);
+                Vec::new()
+            }
+            None => self.finish(job, now, out),
+        }
+    }
+
+    /// A directory holds what is asked about on its own: less of it is shown.
+    pub(super) fn not_whole(&mut self, token: u64, out: &mut VecDeque<Action>) {
+        let Some(job) = self.jobs.get_mut(&token) else { return };
+        match job.part.less() {
+            Some(less) => {
+                job.part.what = less;
+                out.push_back(Action::Keeper(job.part.ask()));
+            }
+            None => {
+                self.failed(token, out);
+            }
+        }
+    }
+
+    pub(super) fn opened(&mut self, token: u64, file: Option<OwnedFd>, out: &mut VecDeque<Action>) {
+        let waiting = self.openings.get_mut(&token).and_then(VecDeque::pop_front);
+        let Some(Some(touch)) = waiting else { return };
+        let reply = match (file.is_some(), self.lent.get(&token)) {
+            (true, Some(path)) => {
+                let path = path.as_os_str().as_encoded_bytes().to_vec();
+                Reply::WriteOnce { touch, path }
+            }
+            (true, None) => Reply::File { touch },
+            (false, _) => refusal(touch),
+        };
+        out.push_back(Action::Broker(reply, file));
+        if self.openings.get(&token).is_some_and(VecDeque::is_empty) {
+            self.openings.remove(&token);
+            self.lent.remove(&token);
+        }
+    }
+
+    /// Whether somebody was waiting for the token.
+    pub(super) fn failed(&mut self, token: u64, out: &mut VecDeque<Action>) -> bool {
+        if self.openings.get(&token).is_some_and(|waiting| !waiting.is_empty()) {
+            self.opened(token, None, out);
+            return true;
+        }
+        let Some(job) = self.jobs.remove(&token) else { return false };
+        out.extend(job.touches.iter().map(|touch| Action::Broker(refusal(touch.touch), None)));
+        out.extend(job.grafts.into_iter().map(|graft| Action::Keeper(Ask::Ungraft { graft })));
+        let unused = job.todo.iter().map(|part| Ask::Forget { token: part.token });
+        out.extend(unused.map(Action::Keeper));
+        true
+    }
+
+    /// Whether the keeper still has something to do with the token.
+    pub(super) fn uses(&self, token: u64) -> bool {
+        self.jobs.contains_key(&token)
+            || self.openings.get(&token).is_some_and(|waiting| !waiting.is_empty())
+    }
+
+    /// A call is back, or gone.
+    pub(super) fn returned(&mut self, touch: u64, out: &mut VecDeque<Action>) {
+        for job in self.jobs.values_mut() {
+            job.touches.retain(|waiting| waiting.touch != touch);
+        }
+        // The keeper answers all the same: its place in the row stays.
+        for waiting in self.openings.values_mut().flatten() {
+            if *waiting == Some(touch) {
+                *waiting = None;
+            }
+        }
+        for fleeting in &mut self.fleeting {
+            fleeting.going_on.remove(&touch);
+        }
+        self.end_fleeting(|fleeting| fleeting.going_on.is_empty(), out);
+    }
+
+    /// Ends what has lasted too long.
+    pub(super) fn pass(&mut self, now: Instant, out: &mut VecDeque<Action>) {
+        self.end_fleeting(|fleeting| fleeting.until <= now, out);
+    }
+
+    /// Whether something is shown that has to be taken away again.
+    pub(super) fn has_fleeting(&self) -> bool {
+        let is_short = |job: &Job| job.lasting == Lasting::Once && !job.grafts.is_empty();
+        !self.fleeting.is_empty() || !self.ending.is_empty() || self.jobs.values().any(is_short)
+    }
+
+    pub(super) fn next_end(&self) -> Option<Instant> {
+        self.fleeting.iter().map(|fleeting| fleeting.until).min()
+    }
+
+    /// Refuses whatever waits for the keeper, which is gone.
+    pub(super) fn give_up(&mut self, out: &mut VecDeque<Action>) {
+        let granting = self.jobs.drain().flat_map(|(_, job)| job.touches).map(|touch| touch.touch);
+        let opening = self.openings.drain().flat_map(|(_, waiting)| waiting).flatten();
+        out.extend(granting.chain(opening).map(|touch| Action::Broker(refusal(touch), None)));
+        self.lent.clear();
+        self.fleeting.clear();
+        self.ending.clear();
+    }
+
+    /// Something was taken away; the broker lets others look once it is all of a grant.
+    pub(super) fn ungrafted(&mut self, graft: u64, out: &mut VecDeque<Action>) {
+        self.ending.retain_mut(|(grafts, touches)| {
+            grafts.retain(|known| *known != graft);
+            if grafts.is_empty() {
+                let ended = touches.iter().map(|touch| Reply::Ended { touch: *touch });
+                out.extend(ended.map(|reply| Action::Broker(reply, None)));
+            }
+            !grafts.is_empty()
+        });
+    }
+
+    fn finish(&mut self, job: Job, now: Instant, out: &mut VecDeque<Action>) -> Vec<Standing> {
+        let Job { touches, grafts, shown, lasting, .. } = job;
+        match lasting {
+            Lasting::Session => {
+                let replies = touches.iter().map(|touch| Reply::Continue { touch: touch.touch });
+                out.extend(replies.map(|reply| Action::Broker(reply, None)));
+                shown
+            }
+            Lasting::Once => {
+                let going_on: HashSet<u64> = touches.iter().map(|touch| touch.touch).collect();
+                let replies =
+                    touches.iter().map(|touch| Reply::ContinueAndWatch { touch: touch.touch });
+                out.extend(replies.map(|reply| Action::Broker(reply, None)));
+                let touches = touches.iter().map(|touch| touch.touch).collect();
+                let until = now + SHORT_LIVED;
+                self.fleeting.push(Fleeting { grafts, touches, going_on, until });
+                self.end_fleeting(|fleeting| fleeting.going_on.is_empty(), out);
+                Vec::new()
+            }
+        }
+    }
+
+    fn end_fleeting(&mut self, is_over: impl Fn(&Fleeting) -> bool, out: &mut VecDeque<Action>) {
+        for Fleeting { grafts, touches, .. } in self.fleeting.extract_if(.., |one| is_over(one)) {
+            let ungraft = |graft: &u64| Action::Keeper(Ask::Ungraft { graft: *graft });
+            out.extend(grafts.iter().map(ungraft));
+            self.ending.push((grafts, touches));
+        }
+    }
+}
+
+/// Whether a call can be given an open file instead of something to see.
+pub(super) fn takes_descriptor(touch: &Touch) -> bool {
+    matches!(touch.wants, Wants::Open { directory: false, path_only: false })
+}
+
+/// A library is mapped to be executed by a program that only reads it.
+pub fn is_library(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    name.ends_with(b".so") || name.windows(4).any(|part| part == b".so.")
+}
+
+/// `EACCES`: what a denied call gets.
+pub(super) fn refusal(touch: u64) -> Reply {
+    let errno = u16::try_from(Errno::ACCESS.raw_os_error()).unwrap_or(13);
+    Reply::Fail { touch, errno }
+}

@@ -1,0 +1,34 @@
+//! Watches one sandbox from outside: one thread, one event loop.
+//!
+//! Every source of events (pid 1, the broker, the gate's keeper, the egress process, terminals, captured output, limits,
+//! deadlines, signals, approvals) is a module in [`sources`] that registers its descriptors and handles what comes. Nothing
+//! here reads a policy, knows where files of ours lie, or waits for anything but in the loop.
+#![forbid(unsafe_code)]
+
+pub mod answers;
+pub mod asking;
+pub mod conclusion;
+mod deadlines;
+mod draining;
+pub mod egress;
+pub mod error;
+pub mod gate;
+mod incidents;
+mod job_control;
+pub mod limits;
+mod log_budget;
+pub mod normalize;
+pub mod output;
+mod poll_set;
+mod process;
+mod relay;
+mod screen;
+pub mod signals;
+mod sources;
+mod start;
+mod supervisor;
+mod terminal;
+
+pub use error::SupervisorError;
+pub use start::{StartRequest, start};
+pub use supervisor::{ExitState, Killed, Observers, RunRegistration, Supervisor};

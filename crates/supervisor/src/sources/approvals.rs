@@ -1,0 +1,31 @@
+//! The socket at which questions are answered, and questions that time or nobody answers.
+
+use super::EventSource;
+use crate::error::SupervisorError;
+use crate::poll_set::{PollSet, Ready};
+use crate::supervisor::Supervisor;
+use std::time::Instant;
+
+pub(super) struct Approvals;
+
+impl EventSource for Approvals {
+    fn register<'fd>(&self, supervisor: &'fd Supervisor<'_>, set: &mut PollSet<'fd>) {
+        supervisor.asking.register(set);
+    }
+
+    fn next_deadline(&self, supervisor: &Supervisor<'_>) -> Option<Instant> {
+        supervisor.asking.next_deadline()
+    }
+
+    fn handle(
+        &self,
+        supervisor: &mut Supervisor<'_>,
+        ready: &Ready,
+    ) -> Result<(), SupervisorError> {
+        supervisor.asking.handle(ready);
+        supervisor.asking.pass(supervisor.terminal.as_ref());
+        // Before anybody joins a question that is answered already.
+        supervisor.carry_out_answers();
+        Ok(())
+    }
+}

@@ -1,0 +1,70 @@
+//! What the broker says: accesses for the gate, refusals for the log.
+
+use super::EventSource;
+use crate::error::SupervisorError;
+use crate::incidents::Verdict;
+use crate::poll_set::{PollSet, Ready};
+use crate::supervisor::{Killed, Supervisor};
+use palisade_broker::Message;
+use palisade_launch::News;
+use rustix::event::PollFlags;
+
+/// The clock and signals must not wait for the end of a flood.
+const MESSAGES_A_TURN: usize = 64;
+
+pub(super) struct Broker;
+
+impl EventSource for Broker {
+    fn register<'fd>(&self, supervisor: &'fd Supervisor<'_>, set: &mut PollSet<'fd>) {
+        if let Some(news) = supervisor.running.broker() {
+            set.add(0, news, PollFlags::IN);
+        }
+    }
+
+    fn handle(
+        &self,
+        supervisor: &mut Supervisor<'_>,
+        ready: &Ready,
+    ) -> Result<(), SupervisorError> {
+        match ready.is_empty() {
+            true => Ok(()),
+            false => supervisor.hear_broker(MESSAGES_A_TURN),
+        }
+    }
+}
+
+impl Supervisor<'_> {
+    /// What the broker has said so far; a part of it, if it says very much: the clock and signals must
+    /// not wait for the end of a flood.
+    pub(crate) fn hear_broker(&mut self, most: usize) -> Result<(), SupervisorError> {
+        for _ in 0..most {
+            let message = match self.running.news()? {
+                News::Message(message) => message,
+                News::None => break,
+            };
+            let message = match (message, &mut self.gate) {
+                (Message::Touch(touch), Some(gate)) => {
+                    gate.touched(touch, &mut self.asking, self.terminal.as_ref());
+                    continue;
+                }
+                (Message::Returned { touch }, Some(gate)) => {
+                    gate.returned(touch);
+                    continue;
+                }
+                (Message::Withdrawn { touch }, Some(gate)) => {
+                    gate.withdrawn(touch, &mut self.asking);
+                    continue;
+                }
+                (message, _) => message,
+            };
+            match self.incidents.hear(message, &mut |kind| self.unlogged.push(kind)) {
+                Verdict::GoOn => {}
+                // Before it is known to run, a kill would look like a launch that failed.
+                Verdict::TooMany if !self.started => {}
+                Verdict::TooMany => self.kill(Killed::Suspicious)?,
+                Verdict::Failed(why) => return Err(SupervisorError::BrokerFailed(why)),
+            }
+        }
+        Ok(())
+    }
+}

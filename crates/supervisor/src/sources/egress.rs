@@ -1,0 +1,52 @@
+//! The egress process: connections that were made, refused or asked about.
+
+use super::EventSource;
+use crate::egress::WayOut;
+use crate::error::SupervisorError;
+use crate::poll_set::{PollSet, Ready};
+use crate::supervisor::Supervisor;
+use rustix::event::PollFlags;
+
+pub(super) struct Egress;
+
+impl EventSource for Egress {
+    fn register<'fd>(&self, supervisor: &'fd Supervisor<'_>, set: &mut PollSet<'fd>) {
+        if let Some(socket) = supervisor.way_out.as_ref().and_then(WayOut::socket) {
+            set.add(0, socket, PollFlags::IN);
+        }
+    }
+
+    fn handle(
+        &self,
+        supervisor: &mut Supervisor<'_>,
+        ready: &Ready,
+    ) -> Result<(), SupervisorError> {
+        let Some(way_out) = &mut supervisor.way_out else { return Ok(()) };
+        let (asking, unlogged) = (&mut supervisor.asking, &mut supervisor.unlogged);
+        let heard = match ready.is_empty() {
+            true => Ok(()),
+            false => way_out.hear(asking, supervisor.terminal.as_ref()),
+        };
+        // What was told before it went is recorded first.
+        way_out.act(asking, &mut |kind| unlogged.push(kind))?;
+        heard
+    }
+}
+
+impl Supervisor<'_> {
+    /// The network namespace is made and its listeners have come: they are served from now on.
+    pub(crate) fn open_way_out(&mut self) -> Result<(), SupervisorError> {
+        match (&mut self.way_out, self.running.take_network()) {
+            (Some(way_out), Some(inside)) => way_out.start(inside, &self.running),
+            _ => Ok(()),
+        }
+    }
+
+    /// Nobody inside is left: what the egress process has not told yet is heard and recorded.
+    pub(crate) fn close_way_out(&mut self) {
+        let unlogged = &mut self.unlogged;
+        if let Some(way_out) = &mut self.way_out {
+            way_out.finish(&mut self.asking, &mut |kind| unlogged.push(kind));
+        }
+    }
+}

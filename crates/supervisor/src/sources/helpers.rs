@@ -1,0 +1,89 @@
+//! The helper processes: the death of one, whenever it comes, fails the run (LIFE-4).
+
+use super::EventSource;
+use crate::error::SupervisorError;
+use crate::poll_set::{PollSet, Ready};
+use crate::supervisor::{Killed, Supervisor};
+use palisade_launch::{Death, Ending, HelperKind};
+use rustix::event::PollFlags;
+
+/// Seen by its socket, before it is waited for.
+pub(crate) const DEATH_OF_INIT: Death = Death { helper: HelperKind::Init, status: None };
+
+pub(super) struct Helpers;
+
+impl EventSource for Helpers {
+    fn prepare(&self, supervisor: &mut Supervisor<'_>) -> Result<(), SupervisorError> {
+        supervisor.serving = supervisor.running.helpers().serving();
+        Ok(())
+    }
+
+    fn register<'fd>(&self, supervisor: &'fd Supervisor<'_>, set: &mut PollSet<'fd>) {
+        for (key, helper) in supervisor.serving.iter().enumerate() {
+            set.add(key, helper.pidfd(), PollFlags::IN);
+        }
+    }
+
+    /// Ends the run if a helper died, but for one that is being ended for another reason already.
+    fn handle(
+        &self,
+        supervisor: &mut Supervisor<'_>,
+        ready: &Ready,
+    ) -> Result<(), SupervisorError> {
+        if supervisor.running.helpers().known_death().is_none() && ready.is_empty() {
+            return Ok(());
+        }
+        if supervisor.killed.is_some() {
+            // Still collects the dead: their descriptors would be ready for ever.
+            supervisor.running.helpers().death();
+            return Ok(());
+        }
+        let Some(death) = supervisor.running.helpers().death() else { return Ok(()) };
+        supervisor.hear_last_words()?;
+        Err(SupervisorError::HelperDied(death))
+    }
+}
+
+impl Supervisor<'_> {
+    /// To be called when the command has ended and before that is recorded. Everybody is dismissed here, so that one who
+    /// was killed while the command still ran is told from one who was no longer needed.
+    pub(crate) fn check_that_nobody_died(
+        &mut self,
+        ending: Option<Ending>,
+    ) -> Result<(), SupervisorError> {
+        let death = self.running.helpers().collect();
+        // Pid 1 says how the command ended before it goes.
+        let death = death.or(ending.is_none().then_some(DEATH_OF_INIT));
+        match death {
+            // Who told us to end may have ended pid 1 as well, with everything else of a closed terminal or a stopped service.
+            Some(Death { helper: HelperKind::Init, status: None })
+                if self.forwarded.iter().any(|signal| signal.fatal) =>
+            {
+                self.killed.get_or_insert(Killed::Asked);
+                Ok(())
+            }
+            Some(death) if self.killed.is_none() && !self.ran_out_of_memory() => {
+                self.hear_last_words()?;
+                Err(SupervisorError::HelperDied(death))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// The helper for whose death a launch failed, whatever that looked like from inside.
+    pub(crate) fn died_while_starting(&mut self) -> Result<Option<Death>, SupervisorError> {
+        self.hear_last_words()?;
+        Ok(self.running.helpers().collect())
+    }
+
+    /// Who fails says why, and that explains more than its exit code.
+    fn hear_last_words(&mut self) -> Result<(), SupervisorError> {
+        self.hear_broker(usize::MAX)?;
+        let unlogged = &mut self.unlogged;
+        if let Some(way_out) = &mut self.way_out {
+            way_out.hear(&mut self.asking, None)?;
+            way_out.act(&mut self.asking, &mut |kind| unlogged.push(kind))?;
+        }
+        Ok(())
+    }
+}

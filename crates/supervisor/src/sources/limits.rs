@@ -1,0 +1,35 @@
+//! Limits that the kernel tells of, or that are looked at from time to time.
+
+use super::EventSource;
+use crate::error::SupervisorError;
+use crate::limits;
+use crate::poll_set::{PollSet, Ready};
+use crate::supervisor::{Killed, Supervisor};
+use std::time::Instant;
+
+pub(super) struct Limits;
+
+impl EventSource for Limits {
+    fn register<'fd>(&self, supervisor: &'fd Supervisor<'_>, set: &mut PollSet<'fd>) {
+        limits::Limits::register(&supervisor.running, set);
+    }
+
+    fn next_deadline(&self, supervisor: &Supervisor<'_>) -> Option<Instant> {
+        supervisor.limits.next_deadline()
+    }
+
+    fn handle(
+        &self,
+        supervisor: &mut Supervisor<'_>,
+        ready: &Ready,
+    ) -> Result<(), SupervisorError> {
+        match supervisor.limits.look(&supervisor.running, ready)? {
+            // Before it is known to run, a kill would look like a launch that failed.
+            Some(over) if supervisor.started => {
+                supervisor.limits.exceeded(over);
+                supervisor.kill(Killed::Limit(over.what))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Questions in the terminal, and answers on their way to whoever asked.
+
+use super::EventSource;
+use crate::answers::Answers;
+use crate::asking::Stage;
+use crate::error::SupervisorError;
+use crate::poll_set::Ready;
+use crate::relay::Settled;
+use crate::supervisor::Supervisor;
+use crate::terminal::read_now;
+use palisade_ask::Subject;
+use std::time::Instant;
+
+pub(super) struct Panel;
+
+impl EventSource for Panel {
+    fn handle(&self, supervisor: &mut Supervisor<'_>, _: &Ready) -> Result<(), SupervisorError> {
+        supervisor.save_answers();
+        supervisor.asking.flush();
+        supervisor.show_questions()
+    }
+}
+
+impl Supervisor<'_> {
+    /// Hands answers to those who asked.
+    pub(crate) fn carry_out_answers(&mut self) {
+        while let Some(decided) = self.asking.next_decided() {
+            match &decided.question.subject {
+                Subject::File(_) => {
+                    if let Some(gate) = &mut self.gate {
+                        gate.decided(decided);
+                    }
+                }
+                Subject::Host(_) => {
+                    if let Some(way_out) = &mut self.way_out {
+                        way_out.decided(decided);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A client wants what was answered for the session kept for good.
+    fn save_answers(&mut self) {
+        for wish in self.asking.take_saves() {
+            let rules = self.gate.as_ref().map(|gate| gate.answered().to_vec());
+            let hosts = self.way_out.as_ref().map(|way_out| way_out.answered().to_vec());
+            let answers =
+                Answers { rules: rules.unwrap_or_default(), hosts: hosts.unwrap_or_default() };
+            let saved = self.stores.save(&answers, wish.store);
+            self.asking.saved(&wish, saved);
+        }
+    }
+
+    fn show_questions(&mut self) -> Result<(), SupervisorError> {
+        let stage = match &mut self.terminal {
+            Some(terminal) if self.asking.is_elsewhere() && !terminal.only_shows() => Stage::Taken,
+            Some(terminal) if terminal.is_alone() => {
+                // Also before the command's exec, which may be what is asked about.
+                if self.asking.has_questions() {
+                    terminal.take()?;
+                }
+                match terminal.may_read() {
+                    true if terminal.is_covered() || !self.asking.wants_panel() => Stage::Panel,
+                    true => match self.relay.settle(terminal.output(), Instant::now()) {
+                        Settled::Yes => Stage::Panel,
+                        Settled::NotYet => Stage::Settling,
+                    },
+                    false => Stage::Later,
+                }
+            }
+            Some(terminal) if !terminal.only_shows() => Stage::Taken,
+            Some(_) | None => Stage::Apart,
+        };
+        if stage == Stage::Panel && !self.asking.wants_keys() && self.asking.has_questions() {
+            self.pass_on_typed();
+        }
+        self.asking.show(self.terminal.as_mut(), &mut self.relay, stage);
+        if let Some(terminal) = self.terminal.as_ref()
+            && stage != Stage::Settling
+            && !terminal.is_covered()
+        {
+            self.relay.release(terminal.output());
+        }
+        Ok(())
+    }
+
+    /// What was typed before a question is shown is the command's.
+    fn pass_on_typed(&mut self) {
+        let (Some(terminal), Some(pty)) = (&self.terminal, self.running.pty()) else { return };
+        let mut keys = [0; 1024];
+        if terminal.is_covered() || !self.started {
+            return;
+        }
+        if let Ok(count) = read_now(terminal.input(), &mut keys) {
+            self.relay.type_in(&keys[..count], pty);
+        }
+    }
+
+    pub(crate) fn tell_notices(&mut self, tell: &mut dyn FnMut(&str)) {
+        self.asking.take_notices().iter().for_each(|notice| tell(notice));
+    }
+}

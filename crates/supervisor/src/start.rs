@@ -1,0 +1,98 @@
+//! Starts one sandbox with everything outside that it needs, in the order that keeps secrets out of it.
+
+use crate::answers::SharedStore;
+use crate::asking::{Arming, AskIn, Asking, Backdrop, Setting};
+use crate::deadlines::Deadlines;
+use crate::egress::WayOut;
+use crate::error::SupervisorError;
+use crate::gate::Gate;
+use crate::incidents::Incidents;
+use crate::limits::Limits;
+use crate::log_budget::Excess;
+use crate::output::Outputs;
+use crate::signals::Signals;
+use crate::supervisor::{Clock, Displayed, Endpoints, Supervisor};
+use crate::terminal::HostTerminal;
+use palisade_broker::TreeLocks;
+use palisade_egress::config::Config;
+use palisade_gate::Rule;
+use palisade_launch::{Inherited, Streams};
+use palisade_plan::model::Plan;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Open at once, where the plan has no gate that says it. A person answers none of more than this.
+const MAX_OPEN_QUESTIONS: usize = 256;
+
+/// What one sandbox is started with.
+#[derive(Debug)]
+pub struct StartRequest<'p> {
+    pub plan: &'p Plan,
+    /// What the caller had set for itself.
+    pub inherited: Inherited,
+    pub locks: TreeLocks,
+    pub session: String,
+    /// The command, as a log would show it.
+    pub command: String,
+    pub project: PathBuf,
+    /// The caller's home directory.
+    pub home: Option<PathBuf>,
+    /// Where the approval sockets of all sessions are.
+    pub runtime: PathBuf,
+    pub ask_in: AskIn,
+    /// For the gate.
+    pub rules: Vec<Rule>,
+    pub stores: SharedStore,
+}
+
+/// Launches the sandbox. `egress` reads secrets, so it is called when pid 1 and the broker have been forked: they hold
+/// none of them in their memory.
+pub fn start<'p, E: From<SupervisorError>>(
+    request: StartRequest<'p>,
+    signals: Signals,
+    egress: impl FnOnce() -> Result<Option<Config>, E>,
+) -> Result<Supervisor<'p>, E> {
+    let StartRequest { plan, inherited, locks, stores, .. } = request;
+    let terminal = HostTerminal::of_caller()?;
+    let streams = Streams { pty: terminal.as_ref().map(HostTerminal::size_for_pty) };
+    let limits = Limits::prepare(plan)?;
+    let deadlines = Deadlines::of(plan, Instant::now());
+    let launched = palisade_launch::launch(plan, &streams, &inherited, locks);
+    let mut running = launched.map_err(SupervisorError::from)?;
+    let egress = egress()?;
+    let outputs = Outputs::of(running.take_outputs(), plan.max_output)?;
+    release_streams();
+    let asking = Asking::new(Setting {
+        session: request.session,
+        runtime: request.runtime,
+        command: request.command,
+        project: request.project,
+        most_questions: plan.gate.as_ref().map_or(MAX_OPEN_QUESTIONS, |gate| gate.most_questions),
+        on_ask: plan.on_ask,
+        ask_in: request.ask_in,
+        key: plan.ask_key.into(),
+        backdrop: Backdrop::of(&plan.hardening),
+        arming: Arming::of(&plan.hardening),
+    });
+    let gate = Gate::of(plan, request.rules, request.home, SharedStore::clone(&stores));
+    let way_out = WayOut::of(plan, egress, SharedStore::clone(&stores));
+    let endpoints = Endpoints { asking, stores, gate, way_out };
+    let displayed = Displayed { terminal, outputs, limit: plan.max_output };
+    let incidents = Incidents::new(plan.seccomp.as_ref(), Excess::of(plan));
+    let clock = Clock { deadlines, limits };
+    Ok(Supervisor::new(running, signals, displayed, clock, incidents, endpoints))
+}
+
+/// Lets go of pipes that are the command's now: who reads or writes them must see when the command
+/// closes its end. Standard error stays, for our own words.
+fn release_streams() {
+    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
+    let Ok(null) = rustix::fs::open("/dev/null", flags, rustix::fs::Mode::empty()) else { return };
+    // Without /dev/null, or if this fails, a pipe merely closes with us, a moment after the command.
+    if !rustix::termios::isatty(rustix::stdio::stdin()) {
+        let _ = rustix::stdio::dup2_stdin(&null);
+    }
+    if !rustix::termios::isatty(rustix::stdio::stdout()) {
+        let _ = rustix::stdio::dup2_stdout(&null);
+    }
+}

@@ -64,7 +64,10 @@ fn a_plan_says_what_is_set_for_an_agent_and_makes_nothing() {
     for (program, parts) in [
         ("claude", &["IS_SANDBOX=1", "~/.claude", "api.anthropic.com"][..]),
         ("codex", &["codex --sandbox=danger-full-access ", "~/.codex", "api.openai.com"]),
-        ("gemini", &["GEMINI_SANDBOX=false", "~/.gemini", "generativelanguage.googleapis.com"]),
+        (
+            "gemini",
+            &["GEMINI_SANDBOX=false", "SANDBOX=", "~/.gemini", "generativelanguage.googleapis.com"],
+        ),
         ("opencode", &["OPENCODE_DISABLE_AUTOUPDATE=1", "~/.local/share/opencode", "models.dev"]),
         ("aider", &["AIDER_CHECK_UPDATE=false", "~/.aider", "api.deepseek.com"]),
         ("unheard-of", &["does not know `unheard-of`", "others are asked about"]),

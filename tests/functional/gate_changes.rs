@@ -403,3 +403,39 @@ fn everyday_tools_do_what_was_allowed() {
         assert_eq!(content(directory.join(name)), expected, "{script} {asked:#?}");
     }
 }
+
+/// Where writing may be asked about, access(2) does not say that it is out of the question; where nobody is asked, it does.
+///
+/// Proves: GATE-10 access
+#[test]
+fn access_tells_what_a_write_would_find() {
+    const TESTS: &str = "test -e \"$1\" && test -w \"$1\" && echo writable || echo read-only";
+    let world = World::new();
+    let (file, kept) = (hidden(&world, "file"), hidden(&world, "kept"));
+    fs::set_permissions(&kept, fs::Permissions::from_mode(0o444)).unwrap();
+    for (path, expected) in [(&file, "writable\n"), (&kept, "read-only\n")] {
+        let run = asking(&world, &[], &["sh", "-c", TESTS, "sh", path]).spawn();
+        let mut client = Client::connect(&world);
+        let question = client.question();
+        client.allow(&question, "session");
+        assert_eq!(run.wait().out(), expected, "{path}");
+    }
+    let command = ["sh", "-c", TESTS, "sh", &file];
+    let output = world.sandbox_run(["--on-ask", "allow"], command).run();
+    assert_eq!(output.out(), "read-only\n");
+}
+
+/// Proves: GATE-10 not-asked
+#[test]
+fn making_what_is_there_already_is_no_denied_write() {
+    let world = World::new();
+    hidden(&world, "work/file");
+    let work = world.outside().join("work").to_str().unwrap().to_owned();
+    let run = asking(&world, &[], &["mkdir", "-p", &work]).spawn();
+    let mut client = Client::connect(&world);
+    let question = client.question();
+    client.allow(&question, "session");
+    let output = run.wait();
+    output.assert_code(0);
+    assert!(!output.err().contains("denied"), "{}", output.err());
+}

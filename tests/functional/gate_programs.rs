@@ -136,3 +136,20 @@ fn to_read_a_program_is_not_to_run_it() {
     output.assert_code(0);
     assert_eq!(output.out(), "ran");
 }
+
+/// Tools look for a `.venv` above every project by themselves; a program in one is run because somebody named it.
+///
+/// Proves: GATE-2 exec
+#[test]
+fn a_program_in_an_environment_above_the_project_is_asked_about() {
+    let world = World::new();
+    let program = world.write("home/.venv/bin/tool", "#!/bin/sh\necho ran\n");
+    executable(&program);
+    let run = asking(&world, &[], &[program.to_str().unwrap()]).spawn();
+    let mut client = Client::connect(&world);
+    let question = client.question();
+    assert_eq!(question["path"], program.to_str().unwrap());
+    client.allow(&question, "session");
+    let output = run.wait();
+    assert_eq!(output.out(), "ran\n", "{}", output.err());
+}

@@ -297,6 +297,43 @@ fn a_pager_in_the_way_is_no_reason_to_wait() {
     tmux.expect_status(0);
 }
 
+/// The rest of a pipeline may use the terminal, so no panel is drawn over it.
+///
+/// Proves: GATE-5 waiting-told
+#[test]
+fn a_question_in_a_pipeline_is_told_in_a_line() {
+    let world = World::new();
+    let file = hidden(&world, "wanted");
+    let tmux = Tmux::new(&world);
+    tmux.resize(180, 30);
+    tmux.line(&format!("clear; sandbox run -- cat {file} | cat"));
+    tmux.wait_for(&format!("wants to read {file}; answer with `sandbox approve`"));
+    approve_elsewhere(&world, &["--yes", "1"]);
+    tmux.wait_for("content of wanted");
+    tmux.expect_status(0);
+}
+
+/// rm looks first whether it may write what it is to remove, and asks by itself if it may not.
+///
+/// Proves: GATE-10 remove, GATE-10 access
+#[test]
+fn a_file_is_removed_at_a_terminal_as_it_would_be_outside() {
+    let world = World::new();
+    let file = hidden(&world, "unwanted");
+    let tmux = Tmux::new(&world);
+    tmux.resize(180, 30);
+    tmux.line(&format!("clear; sandbox run -- rm {file}"));
+    tmux.wait_for(&format!("wants to look at {file}"));
+    tmux.wait_for("y once");
+    think();
+    tmux.keys(&["y"]);
+    tmux.wait_for(&format!("wants to remove {file}"));
+    think();
+    tmux.keys(&["y"]);
+    tmux.expect_status(0);
+    assert!(!std::path::Path::new(&file).exists());
+}
+
 /// Proves: GATE-11 panel
 #[test]
 fn a_tiny_terminal_asks_in_one_row() {

@@ -28,7 +28,7 @@ use palisade_sys::Errno;
 use palisade_sys::fdpass::recv_with_fds;
 use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::proc::{self, PollFd, PollFlags};
-use rustix::fs::{AtFlags, RenameFlags};
+use rustix::fs::{AtFlags, RenameFlags, accessat};
 use std::ffi::OsString;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -49,6 +49,8 @@ pub(crate) struct Gate {
     /// The same for what would be changed: that a file is not there says nothing of the directory it is to be made in.
     unchangeable: Absent,
     parked: Parked,
+    /// Whether somebody may be asked about what is not granted.
+    asks: bool,
 }
 
 /// What is missing, and may be asked about.
@@ -76,6 +78,7 @@ impl Gate {
             absent: Absent::default(),
             unchangeable: Absent::default(),
             parked: Parked::new(listener, proc),
+            asks: gate.asks_people(),
         }
     }
 
@@ -206,9 +209,31 @@ impl Desk<'_> {
         if gate.makes_wait(&self.teller.supervisor, notification, caller) {
             return;
         }
+        let then =
+            if call.tests_writing.is_some() { Then::TestWriting(call) } else { Then::Kernel };
         match gate.unseen(caller, call) {
-            None => self.respond(notification.id, Response::Continue),
-            Some(unseen) => self.park(notification, caller, unseen, Then::Kernel),
+            Some(unseen) => self.park(notification, caller, unseen, then),
+            None if then == Then::Kernel => self.respond(notification.id, Response::Continue),
+            None => self.respond(notification.id, self.test_writing(caller, call)),
+        }
+    }
+
+    /// Answers access(2) about something that was granted for reading: its mount says EROFS, and a program such as rm or an
+    /// editor would believe that and not try to write, which is what somebody would be asked about.
+    fn test_writing(&self, caller: &Caller, call: PathCall) -> Response {
+        let Some(gate) = self.gate.as_ref().filter(|gate| gate.asks) else {
+            return Response::Continue;
+        };
+        let place = self.workshop.place_of(caller, call.path, call.follow);
+        let place = place.filter(|place| gate.grounds.is_granted(place));
+        let (Some(place), Some(mode)) = (place, call.tests_writing) else {
+            return Response::Continue;
+        };
+        let flags = AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW;
+        // The mount is looked at last: who owns the file, and its mode, would let it be written.
+        match accessat(&place.parent, &place.name, mode, flags) {
+            Err(Errno::ROFS) => Response::Value(0),
+            _ => Response::Continue,
         }
     }
 
@@ -460,7 +485,10 @@ impl Desk<'_> {
                 self.perform_now(helpers, notification, &caller, call);
             }
             (Then::Read(reading), Some(caller)) => self.open_for(notification, &caller, reading),
-            (Then::Broker(_) | Then::Read(_), None) => {
+            (Then::TestWriting(call), Some(caller)) => {
+                self.respond(notification.id, self.test_writing(&caller, call));
+            }
+            (Then::Broker(_) | Then::Read(_) | Then::TestWriting(_), None) => {
                 self.respond(notification.id, Response::Fail(Errno::ACCESS));
             }
             (Then::Kernel, _) => self.respond(notification.id, Response::Continue),

@@ -6,6 +6,7 @@
 use crate::call::Call;
 use crate::message::Message;
 use crate::openat2::Reading;
+use crate::path_call::PathCall;
 use crate::signals::Signals;
 use crate::touch::{Touch, Wants};
 use palisade_sys::notify::{Listener, Notification, Response};
@@ -51,6 +52,7 @@ pub(crate) enum Then {
     Kernel,
     Broker(Call),
     Read(Reading),
+    TestWriting(PathCall),
 }
 
 #[derive(Debug)]

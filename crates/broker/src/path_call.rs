@@ -6,7 +6,7 @@ use crate::touch::Wants;
 use palisade_bpf::{Arch, table};
 use palisade_sys::OFlags;
 use palisade_sys::notify::Notification;
-use rustix::fs::AtFlags;
+use rustix::fs::{Access, AtFlags};
 
 /// `O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | __O_TMPFILE`: what `open` must not have to be one of these.
 const WRITES_OR_CREATES: u32 = 0x0040_0243;
@@ -19,6 +19,8 @@ pub(crate) struct PathCall {
     pub(crate) wants: Wants,
     /// Of the file that it opens.
     pub(crate) close_on_exec: bool,
+    /// What access(2) asks about, if that includes writing.
+    pub(crate) tests_writing: Option<Access>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,12 @@ enum Shape {
         flags: usize,
         wants: Wants,
     },
+    /// access(2) and its kin.
+    Access,
+    AccessAt,
+    AccessAtWith {
+        flags: usize,
+    },
 }
 
 const FOLLOWS: Shape = Shape::Here { follow: true, wants: Wants::Look };
@@ -50,9 +58,9 @@ const LOOKING: [(&str, Shape); 19] = [
     ("lstat", STAYS),
     ("newfstatat", Shape::AtWith { flags: 3, wants: Wants::Look }),
     ("statx", Shape::AtWith { flags: 2, wants: Wants::Look }),
-    ("access", FOLLOWS),
-    ("faccessat", Shape::At { follow: true, wants: Wants::Look }),
-    ("faccessat2", Shape::AtWith { flags: 3, wants: Wants::Look }),
+    ("access", Shape::Access),
+    ("faccessat", Shape::AccessAt),
+    ("faccessat2", Shape::AccessAtWith { flags: 3 }),
     ("readlink", STAYS),
     ("readlinkat", Shape::At { follow: false, wants: Wants::Look }),
     ("statfs", FOLLOWS),
@@ -100,19 +108,28 @@ impl PathCalls {
             Shape::OpenAt => opening(at, int(args[2]))?,
             Shape::Here { follow, wants } => PathCall::looking(here, follow, wants),
             Shape::At { follow, wants } => PathCall::looking(at, follow, wants),
-            Shape::AtWith { flags, wants } => {
-                let flags = AtFlags::from_bits_retain(int(args[flags]));
-                let follow = !flags.contains(AtFlags::SYMLINK_NOFOLLOW);
-                PathCall::looking(at, follow, wants)
-            }
+            Shape::AtWith { flags, wants } => PathCall::looking(at, follows(args[flags]), wants),
+            Shape::Access => testing(here, true, args[1]),
+            Shape::AccessAt => testing(at, true, args[2]),
+            Shape::AccessAtWith { flags } => testing(at, follows(args[flags]), args[2]),
         })
     }
 }
 
 impl PathCall {
     pub(crate) fn looking(path: PathArg, follow: bool, wants: Wants) -> Self {
-        Self { path, follow, wants, close_on_exec: false }
+        Self { path, follow, wants, close_on_exec: false, tests_writing: None }
     }
+}
+
+fn follows(flags: u64) -> bool {
+    !AtFlags::from_bits_retain(int(flags)).contains(AtFlags::SYMLINK_NOFOLLOW)
+}
+
+fn testing(path: PathArg, follow: bool, mode: u64) -> PathCall {
+    let mode = Access::from_bits_truncate(int(mode));
+    let tests_writing = mode.contains(Access::WRITE_OK).then_some(mode);
+    PathCall { tests_writing, ..PathCall::looking(path, follow, Wants::Look) }
 }
 
 pub(crate) fn opening(path: PathArg, flags: u32) -> Option<PathCall> {
@@ -123,7 +140,8 @@ pub(crate) fn opening(path: PathArg, flags: u32) -> Option<PathCall> {
     let directory = flags.contains(OFlags::DIRECTORY);
     let wants = Wants::Open { directory, path_only: flags.contains(OFlags::PATH) };
     let close_on_exec = flags.contains(OFlags::CLOEXEC);
-    Some(PathCall { path, follow: !flags.contains(OFlags::NOFOLLOW), wants, close_on_exec })
+    let follow = !flags.contains(OFlags::NOFOLLOW);
+    Some(PathCall { close_on_exec, ..PathCall::looking(path, follow, wants) })
 }
 
 /// The kernel, too, reads these arguments as ints and leaves the upper half alone.

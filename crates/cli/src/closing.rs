@@ -15,6 +15,8 @@ pub(crate) type SavedRules = BTreeMap<String, usize>;
 
 /// How the report names a rule as the one that decided.
 const BY_RULE: &str = "rule: ";
+/// How it names a rename that would need too much.
+const RENAME: &str = "directory";
 /// So many paths and calls are named; the report has them all.
 const MOST_NAMED: usize = 3;
 /// Hosts that have a line each; `sandbox net` has them all.
@@ -70,6 +72,10 @@ fn of_denied(denied: &[TouchedPath], rules: &SavedRules) -> Option<String> {
 fn way_to_allow(touched: &TouchedPath) -> String {
     match touched {
         TouchedPath { is_secret: true, .. } => "a secret".to_owned(),
+        TouchedPath { by, .. } if by == RENAME => {
+            "its directory cannot be made writable as a whole, so nothing in it is renamed"
+                .to_owned()
+        }
         TouchedPath { path, access, .. } if access == "write" => {
             format!("allow writing with --rw {path}")
         }

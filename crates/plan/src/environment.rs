@@ -17,6 +17,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::LazyLock;
 
+/// Tells programs that they run in a sandbox.
+const INSIDE: &str = "SANDBOX";
 /// For the clean mode: where programs are on every distribution.
 const CLEAN_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// What no proxy leads to.
@@ -124,7 +126,10 @@ pub(crate) fn build(process: &Process, facts: &HostFacts, inside: &Inside<'_>) -
     }
     env.extend(process.env.iter().map(|(name, value)| (name.into(), value.into())));
     put_placeholders(&mut env, inside.credentials);
-    env.insert("SANDBOX".into(), "1".into());
+    // A program that takes it for a sandbox of its own can be told otherwise.
+    if !process.env.contains_key(INSIDE) {
+        env.insert(INSIDE.into(), "1".into());
+    }
     env.insert("SANDBOX_SESSION".into(), inside.session.into());
     Environment { entries: env.into_iter().collect(), removed, misleading }
 }

@@ -108,6 +108,8 @@ fn the_modes_pass_on_what_they_say() {
     assert_eq!(names, ["EDITOR", "SANDBOX", "SANDBOX_SESSION"]);
     assert_eq!(get(&explicit, "SANDBOX"), Some("1"));
     assert_eq!(get(&explicit, "SANDBOX_SESSION"), Some("s-1"));
+    process.env.insert("SANDBOX".into(), String::new());
+    assert_eq!(get(&env(&process, &facts), "SANDBOX"), Some(""));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::lists::{self, Listed};
 use crate::model::{Gate, MountOp, Nature};
 use crate::paths::Scope;
 use crate::{own, project};
-use palisade_policy::model::{Mode, Policy, View};
+use palisade_policy::model::{Mode, OnAsk, Policy, View};
 use std::path::{Component, Path, PathBuf};
 
 /// Questions that are open at once. A person answers none of more than this.
@@ -58,6 +58,11 @@ pub(crate) fn choose(
 }
 
 impl Gate {
+    /// Whether somebody may be asked about what nothing grants.
+    pub fn asks_people(&self) -> bool {
+        matches!(self.on_ask, OnAsk::Ask | OnAsk::Wait)
+    }
+
     /// Of something on the host, by its real path.
     pub fn nature(&self, path: &Path) -> Nature {
         let is_never = self.never.iter().any(|never| path.starts_with(never));

@@ -150,6 +150,16 @@ impl HostTerminal {
         self.sharing == Sharing::Alone
     }
 
+    /// Whether the rest of the pipeline leaves it in its plain mode: nobody draws on it, and a line of ours does no harm.
+    pub(crate) fn is_plain_in_pipeline(&self) -> bool {
+        self.sharing == Sharing::WithPipeline && self.is_in_line_mode()
+    }
+
+    fn is_in_line_mode(&self) -> bool {
+        rustix::termios::tcgetattr(&self.input)
+            .is_ok_and(|now| now.local_modes.contains(LocalModes::ICANON))
+    }
+
     /// Whether it only shows what is written.
     pub(crate) fn only_shows(&self) -> bool {
         self.sharing == Sharing::ShowsOnly
@@ -247,11 +257,7 @@ impl HostTerminal {
         match self.sharing {
             Sharing::Alone => self.saved.is_some(),
             Sharing::ShowsOnly => false,
-            Sharing::WithPipeline => {
-                self.is_foreground()
-                    && rustix::termios::tcgetattr(&self.input)
-                        .is_ok_and(|now| now.local_modes.contains(LocalModes::ICANON))
-            }
+            Sharing::WithPipeline => self.is_foreground() && self.is_in_line_mode(),
         }
     }
 

@@ -107,7 +107,12 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
     let may_last = file.is_none_or(FileSubject::may_last);
     // What only looks into a directory is granted all of it.
     let is_tree = file.is_some_and(|file| file.is_directory && file.act != Act::Remove);
-    let whole = |plain, tree| if is_tree { tree } else { plain };
+    let is_entry = file.is_some_and(|file| file.entry.is_some());
+    let whole = |plain, tree, writable| match is_tree {
+        true if is_entry => writable,
+        true => tree,
+        false => plain,
+    };
     let is_secret = question.is_secret;
     let allow = |scope, lifetime| Answer::Allow { scope, lifetime };
     let deny = |lifetime| Answer::Deny { lifetime };
@@ -126,6 +131,7 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
                 whole(
                     "allow until this run ends",
                     "allow it with everything below it until this run ends",
+                    "allow to write everything in the directory until this run ends",
                 ),
                 allow(Scope::File, Lifetime::Session),
             ),
@@ -136,7 +142,11 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
                 'a',
                 "",
                 "always",
-                whole("allow, and save that", "allow it with everything below it, and save that"),
+                whole(
+                    "allow, and save that",
+                    "allow it with everything below it, and save that",
+                    "allow to write everything in the directory, and save that",
+                ),
                 allow(Scope::File, always),
             ),
             !is_secret && may_last,
@@ -318,13 +328,16 @@ fn full(panel: &Panel, question: &Question, others: usize, page: Page, styles: S
         rows.add(styles.base, &format!(" with {}", cut(&shown(also), room.each_other)));
     }
     if let Some(file) = file.filter(|file| file.is_directory && file.act != Act::Remove) {
-        rows.begin(styles.faint, "  for longer than once: all of ");
+        let given = if file.may_be_once() { "for longer than once: " } else { "" };
+        rows.begin(styles.faint, &format!("  {given}all of "));
         rows.add(styles.base, &cut(&format!("{}/**", shown(&file.path)), room.each_other));
         if file.entry.is_some() {
             rows.add(styles.faint, " writable");
         }
     }
-    if let Some(directory) = file.and_then(|file| file.directory.as_ref()) {
+    let own = file.filter(|file| file.is_directory).map(|file| &file.path);
+    let directory = file.and_then(|file| file.directory.as_ref());
+    if let Some(directory) = directory.filter(|directory| own != Some(directory)) {
         rows.begin(styles.faint, "  directory: ");
         let directory = cut(&format!("{}/**", shown(directory)), room.each_other);
         rows.add(styles.base, &directory);

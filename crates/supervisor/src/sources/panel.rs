@@ -69,7 +69,9 @@ impl Supervisor<'_> {
                     false => Stage::Later,
                 }
             }
-            Some(terminal) if !terminal.only_shows() => Stage::Taken,
+            Some(terminal) if !(terminal.only_shows() || terminal.is_plain_in_pipeline()) => {
+                Stage::Taken
+            }
             Some(_) | None => Stage::Apart,
         };
         if stage == Stage::Panel && !self.asking.wants_keys() && self.asking.has_questions() {

@@ -189,8 +189,11 @@ impl Hub<'_> {
                 self.record(token, &Verdict::allowed(Reason::OnAsk), now);
                 return self.grant(token, What::Found, access, Lasting::Session);
             }
-            // Every tool looks there by itself; a person would only learn to say no.
-            _ if !is_secret && self.is_probe(token) => return self.let_go(token),
+            // Every tool looks there by itself; a person would only learn to say no. A program is run because somebody
+            // named it.
+            _ if !is_secret && access != Access::Execute && self.is_probe(token) => {
+                return self.let_go(token);
+            }
             _ if !is_secret && self.is_made_beside(token) => return self.let_go(token),
             OnAsk::Allow | OnAsk::Deny => return self.decline(token, Reason::OnAsk, now),
             OnAsk::Ask if at.people == People::Nobody => {

@@ -203,10 +203,11 @@ impl Hub<'_> {
         path.ancestors().filter_map(|above| self.granted.get(above)).flatten().copied().collect()
     }
 
-    /// A grant is for reading: who wanted to write should know how that is granted.
+    /// A grant is for reading: who wanted to write should know how that is granted. Not who finds a name taken, and would
+    /// have written nothing.
     fn note_reading_only(&mut self, inquiry: &Inquiry) {
         let Some(found) = &inquiry.found else { return };
-        if inquiry.touches.iter().any(|touch| touch.wants.is_change()) {
+        if inquiry.settled_for_reading {
             let verdict = Verdict::denied(Reason::ReadingOnly);
             let touched = verdict.touched(found, inquiry, inquiry.nature == Nature::Secret);
             self.tally.count(false, touched);

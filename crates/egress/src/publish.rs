@@ -14,7 +14,6 @@ use crate::tunnel::{self, Insider, Meter};
 use crate::wire::Told;
 use palisade_record::network::{Action, ConnectionClosed, NetworkAttempt, Via};
 use palisade_sys::fdpass::recv_with_fds;
-use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use rustix::process::{Resource, getrlimit};
 use std::cell::Cell;
@@ -96,13 +95,7 @@ impl Maker {
 impl Asking {
     async fn answer(&self) -> io::Result<Vec<OwnedFd>> {
         let mut byte = [0; 1];
-        let receive = || {
-            recv_with_fds(&self.line, &mut byte).map_err(|error| match error.errno {
-                // Received, but for its socket: no number was free for that.
-                Errno::MSGSIZE => Errno::MFILE.into(),
-                errno => errno.into(),
-            })
-        };
+        let receive = || recv_with_fds(&self.line, &mut byte).map_err(|error| error.errno.into());
         let (length, fds) = self.line.async_io(Interest::READABLE, receive).await?;
         if length == 0 {
             return Err(gone());

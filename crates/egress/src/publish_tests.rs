@@ -3,6 +3,7 @@ use crate::config::Limits;
 use crate::events::Outbox;
 use crate::test_support::{config, listen, run};
 use palisade_sys::fdpass::{send_with_fds, socketpair};
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType};
 use std::os::fd::AsFd as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -103,7 +104,7 @@ fn after_an_answer_that_failed_the_next_one_counts() {
             answer(&theirs, 2);
         });
         let error = maker.socket(b"4").await.unwrap_err();
-        assert_eq!(error.raw_os_error(), Some(Errno::MFILE.raw_os_error()));
+        assert_eq!(error.raw_os_error(), Some(Errno::MSGSIZE.raw_os_error()));
         for _ in 0..2 {
             timeout(CONNECT_LIMIT / 2, maker.socket(b"4")).await.unwrap().unwrap();
         }

@@ -50,12 +50,31 @@ pub fn send_with_fds(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) ->
     if sent == bytes.len() { Ok(()) } else { refused("cut message", Errno::MSGSIZE) }
 }
 
+/// Sends one message if there is room for it now, and fails with `EAGAIN` if not.
+pub fn try_send(socket: impl AsFd, bytes: &[u8]) -> Result<()> {
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    rustix::net::send(socket, bytes, flags).map(drop).call("send")
+}
+
 /// Receives one message into `buffer`: how many bytes it had, and its descriptors, close-on-exec.
 /// Zero bytes is the end: nobody holds the other side any more.
 pub fn recv_with_fds(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Vec<OwnedFd>)> {
+    recv_with_flags(socket.as_fd(), buffer, RecvFlags::empty())
+}
+
+/// Like [`recv_with_fds`], but fails with `EAGAIN` if no message is there now.
+pub fn try_recv_with_fds(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Vec<OwnedFd>)> {
+    recv_with_flags(socket.as_fd(), buffer, RecvFlags::DONTWAIT)
+}
+
+fn recv_with_flags(
+    socket: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    flags: RecvFlags,
+) -> Result<(usize, Vec<OwnedFd>)> {
     let mut fds = Vec::new();
     let mut space = [MaybeUninit::uninit(); ANCILLARY_BYTES];
-    let bytes = receive(socket.as_fd(), buffer, &mut space, |message| {
+    let bytes = receive(socket, buffer, flags, &mut space, |message| {
         if let RecvAncillaryMessage::ScmRights(sent) = message {
             fds.extend(sent);
         }
@@ -73,7 +92,7 @@ pub fn reveal_senders(socket: impl AsFd) -> Result<()> {
 pub fn recv_from_process(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Option<Pid>)> {
     let mut sender = None;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
-    let bytes = receive(socket.as_fd(), buffer, &mut space, |message| {
+    let bytes = receive(socket.as_fd(), buffer, RecvFlags::empty(), &mut space, |message| {
         if let RecvAncillaryMessage::ScmCredentials(credentials) = message {
             sender = Some(credentials.pid);
         }
@@ -85,6 +104,7 @@ pub fn recv_from_process(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize,
 fn receive(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
+    flags: RecvFlags,
     space: &mut [MaybeUninit<u8>],
     mut each: impl FnMut(RecvAncillaryMessage<'_>),
 ) -> Result<usize> {
@@ -94,13 +114,17 @@ fn receive(
             socket,
             &mut [IoSliceMut::new(buffer)],
             &mut ancillary,
-            RecvFlags::CMSG_CLOEXEC,
+            flags | RecvFlags::CMSG_CLOEXEC,
         )
     })
     .call("recvmsg")?;
     ancillary.drain().for_each(&mut each);
-    if received.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
+    if received.flags.contains(ReturnFlags::TRUNC) {
         return Err(SysError::new("recvmsg", "cut message", Errno::MSGSIZE));
+    }
+    // No number was free for a descriptor, or none was expected.
+    if received.flags.contains(ReturnFlags::CTRUNC) {
+        return Err(SysError::new("recvmsg", "cut descriptors", Errno::MFILE));
     }
     Ok(received.bytes)
 }

@@ -63,5 +63,14 @@ fn the_sender_of_a_message_is_known_and_a_cut_one_is_an_error_too() {
     assert_eq!(error.errno, Errno::MSGSIZE);
     send_with_fds(&left, b"four", &[left.as_fd(), left.as_fd()]).unwrap();
     let error = recv_from_process(&right, &mut [0; 4]).unwrap_err();
-    assert_eq!(error.errno, Errno::MSGSIZE, "descriptors that nobody expects");
+    assert_eq!(error.errno, Errno::MFILE, "descriptors that nobody expects");
+}
+
+#[test]
+fn who_must_not_wait_is_told_that_there_is_nothing_or_no_room() {
+    let (left, right) = socketpair().unwrap();
+    assert_eq!(try_recv_with_fds(&right, &mut [0; 4]).unwrap_err().errno, Errno::AGAIN);
+    let full = std::iter::repeat_with(|| try_send(&left, b"x")).find_map(Result::err).unwrap();
+    assert_eq!(full.errno, Errno::AGAIN);
+    assert_eq!(try_recv_with_fds(&right, &mut [0; 4]).unwrap().0, 1);
 }

@@ -1,6 +1,8 @@
 //! A run from its start to its end, and that nothing of it is left (LIFE-1, FS-3, PROC-1, LIFE-4).
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -178,6 +180,22 @@ fn ways_to_end_have_their_codes() {
     inside(&world, &["--timeout", "200ms"], "sleep 60").assert_code(124);
     world.sandbox_run([""; 0], ["no-such-program"]).run().assert_code(127);
     world.sandbox_run([""; 0], ["/etc/passwd"]).run().assert_code(126);
+}
+
+/// A name with the byte 0x1f in it was reported as a command that had completed with 125.
+///
+/// Proves: LIFE-3 own-exit-codes
+#[test]
+fn a_command_that_is_not_there_ends_with_127_whatever_bytes_its_name_has() {
+    let world = World::new();
+    let every_byte: Vec<u8> = (1..=255).filter(|byte| *byte != b'/').collect();
+    for name in [&b"no\x1fsuch\x1fprogram"[..], b"\x1f", b"/no/\x1e\n/program", &every_byte[..200]]
+    {
+        let output = world.sandbox_run([""; 0], [OsStr::from_bytes(name)]).run();
+        output.assert_code(127);
+        assert!(output.err().starts_with("sandbox: starting the command"), "{}", output.err());
+        assert!(output.err().contains("ENOENT"), "{}", output.err());
+    }
 }
 
 /// Proves: POL-1 level-2, POL-1 default-level

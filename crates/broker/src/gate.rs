@@ -25,9 +25,9 @@ use crate::touch::{Reply, Touch, Wants};
 use palisade_bpf::{Arch, table};
 use palisade_plan::model;
 use palisade_sys::Errno;
-use palisade_sys::fdpass::recv_with_fds;
 use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::proc::{self, PollFd, PollFlags};
+use palisade_wire::{Received, WireError, WireMessage as _};
 use rustix::fs::{AtFlags, RenameFlags, accessat};
 use std::ffi::OsString;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -35,8 +35,6 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 
 const NO_REPLACE: u32 = RenameFlags::NOREPLACE.bits();
-/// More than any reply has.
-const LONGEST_REPLY: usize = 128 + crate::touch::LONGEST_PATH;
 
 #[derive(Debug)]
 pub(crate) struct Gate {
@@ -396,14 +394,10 @@ impl Desk<'_> {
     }
 
     fn hear(&mut self, helpers: &mut Helpers) {
-        let mut packet = vec![0; LONGEST_REPLY];
-        match recv_with_fds(&self.teller.supervisor, &mut packet) {
-            Ok((length @ 1.., files)) => {
-                if let Some(reply) = Reply::decode(&packet[..length]) {
-                    self.obey(helpers, reply, files);
-                }
-            }
-            Ok((0, _)) => self.leave(),
+        let mut buffer = vec![0; Reply::MAX_BYTES];
+        match palisade_wire::receive(&self.teller.supervisor, &mut buffer) {
+            Ok(Received { message, descriptors }) => self.obey(helpers, message, descriptors),
+            Err(WireError::Closed) => self.leave(),
             // An answer is lost; with us all calls end.
             Err(_) => proc::exit_now(1),
         }

@@ -57,7 +57,7 @@ mod staging;
 mod touch;
 
 pub use lock::{PRESENCE, TreeLock, TreeLocks};
-pub use message::{Blocked, LONGEST_MESSAGE, Message, NotExecuted, Protected};
+pub use message::{Blocked, Message, NotExecuted, Protected};
 pub use seat::{Duties, Identity, Seat, occupy};
 pub use touch::{Reply, Touch, Trigger, Wants};
 

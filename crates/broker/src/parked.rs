@@ -10,8 +10,8 @@ use crate::path_call::PathCall;
 use crate::signals::Signals;
 use crate::touch::{Touch, Wants};
 use palisade_sys::notify::{Listener, Notification, Response};
-use palisade_sys::{Errno, OFlags, Pid};
-use rustix::net::SendFlags;
+use palisade_sys::{Errno, OFlags, Pid, proc};
+use palisade_wire::WireError;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -225,7 +225,7 @@ impl Parked {
     /// Sends what is left, as far as there is room.
     pub(crate) fn flush(&mut self, supervisor: &OwnedFd) {
         while let Some(packet) = self.outbox.front() {
-            if send(supervisor, packet) == Err(Errno::AGAIN) {
+            if palisade_wire::try_send(supervisor, packet) == Err(WireError::NoRoom) {
                 return;
             }
             self.outbox.pop_front();
@@ -234,7 +234,9 @@ impl Parked {
 
     /// Nothing of this may be lost: somebody waits for it.
     pub(crate) fn post(&mut self, supervisor: &OwnedFd, message: &Message) {
-        self.outbox.push_back(message.encode());
+        // Its fields are truncated, so it always fits. Were it lost, its call would wait for ever; with us all calls end.
+        let Ok(packet) = palisade_wire::encode(message) else { proc::exit_now(1) };
+        self.outbox.push_back(packet);
         self.flush(supervisor);
     }
 
@@ -311,9 +313,4 @@ fn read_small(proc: &OwnedFd, thread: Pid, name: &str) -> Option<Vec<u8>> {
     let length = rustix::io::read(&file, &mut text).ok()?;
     text.truncate(length);
     Some(text)
-}
-
-fn send(supervisor: &OwnedFd, packet: &[u8]) -> Result<(), Errno> {
-    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    rustix::net::send(supervisor, packet, flags).map(drop)
 }

@@ -13,7 +13,7 @@ use palisade_plan::model::Executables;
 use palisade_sys::Errno;
 use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::proc::{self, PollFd, PollFlags};
-use rustix::net::SendFlags;
+use palisade_wire::WireError;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::time::Duration;
@@ -318,13 +318,10 @@ impl Teller {
     }
 
     fn send(&self, message: &Message) -> bool {
-        let packet = message.encode();
-        let try_once = || {
-            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-            rustix::net::send(&self.supervisor, &packet, flags)
-        };
+        let Ok(packet) = palisade_wire::encode(message) else { return false };
+        let try_once = || palisade_wire::try_send(&self.supervisor, &packet);
         match try_once() {
-            Err(Errno::AGAIN) => {
+            Err(WireError::NoRoom) => {
                 let mut room = [PollFd::new(&self.supervisor, PollFlags::OUT)];
                 let _ = proc::poll(&mut room, Some(A_MOMENT));
                 try_once().is_ok()

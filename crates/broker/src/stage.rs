@@ -1,7 +1,7 @@
 //! For tests: a command under a real filter, a real broker, and a supervisor whose part the test plays, in a
 //! mount namespace of their own.
 
-use crate::{Duties, Identity, LONGEST_MESSAGE, Message, Reply, Seat, Touch, TreeLocks, occupy};
+use crate::{Duties, Identity, Message, Reply, Seat, Touch, TreeLocks, occupy};
 use palisade_bpf::{Arch, BaselineOptions, FilterSpec, Insn, Listening, Profile, broker_spec};
 use palisade_plan::model::Gate;
 use palisade_policy::model::OnAsk;
@@ -12,6 +12,7 @@ use palisade_sys::proc::{self, PollFd, PollFlags, Status, sig};
 use palisade_sys::seccomp::{self, SeccompFlags, SockFilter};
 use palisade_sys::test_child::become_namespace_root;
 use palisade_sys::{Pid, creds};
+use palisade_wire::{Received, WireError, WireMessage as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -168,16 +169,17 @@ impl Run {
         if set[0].revents().is_empty() {
             return None;
         }
-        let mut packet = [0; LONGEST_MESSAGE];
-        let flags = rustix::net::RecvFlags::empty();
-        let (length, _) = rustix::net::recv(&self.news, &mut packet[..], flags).unwrap();
-        if length == 0 {
-            // It goes when the last of its callers has gone.
-            let mut ended = [PollFd::new(&self.pidfd, PollFlags::IN)];
-            assert_eq!(proc::poll(&mut ended, Some(PATIENCE)).unwrap(), 1, "the broker is gone");
-            return None;
+        match palisade_wire::receive(&self.news, &mut [0; Message::MAX_BYTES]) {
+            Ok(Received { message, .. }) => Some(message),
+            Err(WireError::Closed) => {
+                // It goes when the last of its callers has gone.
+                let mut ended = [PollFd::new(&self.pidfd, PollFlags::IN)];
+                let ready = proc::poll(&mut ended, Some(PATIENCE)).unwrap();
+                assert_eq!(ready, 1, "the broker is gone");
+                None
+            }
+            Err(error) => panic!("{error}"),
         }
-        Some(Message::decode(&packet[..length]).unwrap())
     }
 
     pub(crate) fn touch(&self) -> Touch {
@@ -189,17 +191,17 @@ impl Run {
 
     #[expect(clippy::needless_pass_by_value, reason = "each is made where it is sent")]
     pub(crate) fn reply(&self, reply: Reply) {
-        send_with_fds(&self.news, &reply.encode(), &[]).unwrap();
+        palisade_wire::send(&self.news, &reply, &[]).unwrap();
     }
 
     pub(crate) fn give(&self, touch: u64, file: BorrowedFd<'_>) {
-        send_with_fds(&self.news, &Reply::File { touch }.encode(), &[file]).unwrap();
+        palisade_wire::send(&self.news, &Reply::File { touch }, &[file]).unwrap();
     }
 
     /// Lends a descriptor by which this call may write.
     pub(crate) fn lend(&self, touch: &Touch, file: BorrowedFd<'_>) {
-        let packet = Reply::WriteOnce { touch: touch.touch, path: touch.path.clone() }.encode();
-        send_with_fds(&self.news, &packet, &[file]).unwrap();
+        let reply = Reply::WriteOnce { touch: touch.touch, path: touch.path.clone() };
+        palisade_wire::send(&self.news, &reply, &[file]).unwrap();
     }
 
     /// Ends the play: the command must have ended well, without another word of the broker's.

@@ -2,7 +2,10 @@
 //! is told to do. The seam of the gate: whatever notices a first touch speaks these two types, and
 //! everything behind them is the same.
 
-use crate::message::{Fields, Packet};
+use crate::message::MAX_FIELD;
+use palisade_sys::Errno;
+use palisade_wire::{Raw, Truncated, WireMessage};
+use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,14 +15,16 @@ use std::path::Path;
 pub(crate) const LONGEST_PATH: usize = 4096;
 
 /// A call that waits for an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Touch {
     /// Names it in every answer; never used again.
     pub touch: u64,
     /// The system call.
+    #[serde(with = "Truncated::<MAX_FIELD>")]
     pub call: String,
     pub wants: Wants,
     /// Absolute: as far as it leads inside without a link left in it, then the rest as it was typed.
+    #[serde(with = "Raw")]
     pub path: Vec<u8>,
     /// How many bytes of the path lead to a directory that is there inside; 0 where that is not known.
     pub existing: usize,
@@ -28,11 +33,13 @@ pub struct Touch {
     /// The thread, on the host.
     pub pid: u32,
     /// The program, as the sandbox sees it; empty if it could not be found out.
+    #[serde(with = "Truncated::<MAX_FIELD>")]
     pub executable: Vec<u8>,
+    #[serde(with = "Truncated::<MAX_FIELD>")]
     pub cwd: Vec<u8>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Wants {
     /// To read it. `directory`: nothing but a directory will do; `path_only`: `O_PATH`.
     Open {
@@ -80,7 +87,7 @@ impl Wants {
 }
 
 /// What becomes of a touch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
     /// It was granted for longer than this call: the kernel goes on.
     Continue {
@@ -110,6 +117,7 @@ pub enum Reply {
     /// is made in or removed from. The path is the real one of what the call changes, name included.
     WriteOnce {
         touch: u64,
+        #[serde(with = "Raw")]
         path: Vec<u8>,
     },
     /// It succeeds, and nothing is done: for the run, what it would remove is gone.
@@ -132,61 +140,6 @@ impl Touch {
         let existing = self.path.get(..self.existing).filter(|path| !path.is_empty())?;
         Some(Path::new(OsStr::from_bytes(existing)))
     }
-
-    pub(crate) fn encode(&self, packet: &mut Packet) {
-        packet.add(b"touch");
-        packet.number(self.touch);
-        packet.add(self.call.as_bytes());
-        packet.add(self.wants.word());
-        packet.add_up_to(LONGEST_PATH, &self.path);
-        packet.number(self.existing as u64);
-        packet.number(u64::from(self.follow));
-        packet.number(u64::from(self.pid));
-        packet.add(&self.executable);
-        packet.add(&self.cwd);
-    }
-
-    /// What comes after the first word.
-    pub(crate) fn decode(fields: &mut Fields<'_>) -> Option<Self> {
-        Some(Self {
-            touch: fields.number()?,
-            call: fields.text()?,
-            wants: Wants::of_word(fields.next()?)?,
-            path: fields.next()?.to_vec(),
-            existing: fields.number()?,
-            follow: fields.number::<u8>()? == 1,
-            pid: fields.number()?,
-            executable: fields.next()?.to_vec(),
-            cwd: fields.next()?.to_vec(),
-        })
-    }
-}
-
-impl Wants {
-    const WORDS: [(&'static [u8], Self); 14] = [
-        (b"open", Self::Open { directory: false, path_only: false }),
-        (b"open-directory", Self::Open { directory: true, path_only: false }),
-        (b"open-path", Self::Open { directory: false, path_only: true }),
-        (b"open-directory-path", Self::Open { directory: true, path_only: true }),
-        (b"look", Self::Look),
-        (b"enter", Self::Enter),
-        (b"execute", Self::Execute),
-        (b"source", Self::Source),
-        (b"write", Self::Write),
-        (b"make", Self::Make),
-        (b"replace", Self::Replace),
-        (b"rename", Self::Rename),
-        (b"remove", Self::Remove),
-        (b"move-into", Self::MoveInto),
-    ];
-
-    fn word(self) -> &'static [u8] {
-        Self::WORDS.iter().find(|(_, wants)| *wants == self).map_or(b"look", |(word, _)| word)
-    }
-
-    fn of_word(word: &[u8]) -> Option<Self> {
-        Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, wants)| *wants)
-    }
 }
 
 impl Reply {
@@ -203,44 +156,16 @@ impl Reply {
         }
     }
 
-    pub fn encode(&self) -> Vec<u8> {
-        let mut packet = Packet::default();
-        packet.add(match self {
-            Self::Continue { .. } => b"continue",
-            Self::ContinueAndWatch { .. } => b"watch",
-            Self::Ended { .. } => b"ended",
-            Self::Absent { .. } => b"absent",
-            Self::Fail { .. } => b"fail",
-            Self::File { .. } => b"file",
-            Self::WriteOnce { .. } => b"write-once",
-            Self::Pretend { .. } => b"pretend",
-        });
-        packet.number(self.touch());
-        match self {
-            Self::Fail { errno, .. } => packet.number(u64::from(*errno)),
-            Self::WriteOnce { path, .. } => packet.add_up_to(LONGEST_PATH, path),
-            _ => {}
-        }
-        packet.into_bytes()
+    /// The call fails with this errno.
+    pub fn fail(touch: u64, errno: Errno) -> Self {
+        let errno = u16::try_from(errno.raw_os_error()).unwrap_or(u16::MAX);
+        Self::Fail { touch, errno }
     }
+}
 
-    pub fn decode(packet: &[u8]) -> Option<Self> {
-        let mut fields = Fields::of(packet);
-        let word = fields.next()?;
-        let touch = fields.number()?;
-        let reply = match word {
-            b"continue" => Self::Continue { touch },
-            b"watch" => Self::ContinueAndWatch { touch },
-            b"ended" => Self::Ended { touch },
-            b"absent" => Self::Absent { touch },
-            b"fail" => Self::Fail { touch, errno: fields.number()? },
-            b"file" => Self::File { touch },
-            b"write-once" => Self::WriteOnce { touch, path: fields.next()?.to_vec() },
-            b"pretend" => Self::Pretend { touch },
-            _ => return None,
-        };
-        fields.is_at_end().then_some(reply)
-    }
+impl WireMessage for Reply {
+    /// A path and a few numbers.
+    const MAX_BYTES: usize = LONGEST_PATH + 128;
 }
 
 #[cfg(test)]

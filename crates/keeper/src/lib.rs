@@ -28,5 +28,5 @@ mod stage;
 
 pub use identity::{Identity, Root};
 pub use inside::Layout;
-pub use message::{Ask, Change, Found, Kind, LONGEST_PACKET, Told, What};
+pub use message::{Ask, Change, Found, Kind, Told, What};
 pub use station::{Station, keep};

@@ -7,7 +7,7 @@
 
 use crate::identity::{Identity, Root};
 use crate::inside::Layout;
-use crate::message::{Ask, Change, Found, LONGEST_PACKET, Told, What};
+use crate::message::{Ask, Change, Found, Told, What};
 use crate::station::{Station, keep};
 use palisade_plan::model::Owner;
 use palisade_sys::clone::{CloneFlags, Forked, clone3, fork, unshare};
@@ -18,6 +18,7 @@ use palisade_sys::proc::{exit_now, sig};
 use palisade_sys::seccomp::{self, SeccompFlags, SockFilter};
 use palisade_sys::test_child::in_child;
 use palisade_sys::{At as _, CWD, Errno, Mode, OFlags, Pid, errno_name};
+use palisade_wire::WireMessage as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::os::fd::OwnedFd;
@@ -222,11 +223,11 @@ impl Stage {
 
     /// What the keeper answers.
     pub(crate) fn ask(&self, ask: &Ask) -> (Told, Option<OwnedFd>) {
-        send_with_fds(&self.keeper, &ask.encode(), &[]).unwrap();
-        let mut packet = vec![0; LONGEST_PACKET];
-        let (length, mut files) = recv_with_fds(&self.keeper, &mut packet).unwrap();
-        assert!(length > 0, "the keeper died of {ask:?}");
-        (Told::decode(&packet[..length]).unwrap(), files.pop())
+        palisade_wire::send(&self.keeper, ask, &[]).unwrap();
+        let mut buffer = vec![0; Told::MAX_BYTES];
+        let received = palisade_wire::receive(&self.keeper, &mut buffer);
+        let mut received = received.unwrap_or_else(|error| panic!("{ask:?}: {error}"));
+        (received.message, received.descriptors.pop())
     }
 
     pub(crate) fn try_look(&mut self, path: &Path, follow: bool) -> Told {
@@ -291,7 +292,7 @@ impl Stage {
     }
 
     pub(crate) fn forget(&self, token: u64) {
-        send_with_fds(&self.keeper, &Ask::Forget { token }.encode(), &[]).unwrap();
+        palisade_wire::send(&self.keeper, &Ask::Forget { token }, &[]).unwrap();
     }
 }
 

@@ -7,15 +7,15 @@
 use crate::identity::Identity;
 use crate::inside::{Inside, Layout};
 use crate::look::Host;
-use crate::message::{Ask, LONGEST_PACKET, Told};
+use crate::message::{Ask, Told};
 use crate::own_files::OwnFiles;
 use crate::serve::Desk;
 use palisade_sys::clone::{CloneFlags, unshare};
-use palisade_sys::fdpass::{recv_with_fds, send_with_fds};
 use palisade_sys::proc::{self, Limit, Resource, sig};
 use palisade_sys::{At as _, Mode, OFlags, Pid, SysError, creds, other};
+use palisade_wire::{WireError, WireMessage as _};
 use std::collections::VecDeque;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub fn keep(station: Station) -> ! {
     match taken {
         Ok(desk) => serve(desk, &supervisor),
         Err(why) => {
-            let _ = send_with_fds(&supervisor, &Told::Unable { why }.encode(), &[]);
+            let _ = palisade_wire::send(&supervisor, &Told::Unable { why }, &[]);
             proc::exit_now(1)
         }
     }
@@ -99,16 +99,17 @@ fn end_with(supervisor: Pid) -> Result<(), SysError> {
 }
 
 fn serve(mut desk: Desk, supervisor: &OwnedFd) -> ! {
-    let mut packet = vec![0; LONGEST_PACKET];
+    let mut buffer = vec![0; Ask::MAX_BYTES];
     loop {
-        // The supervisor is gone, or no longer makes sense.
-        let Ok((length @ 1.., _)) = recv_with_fds(supervisor, &mut packet) else {
-            proc::exit_now(0)
+        let ask = match palisade_wire::receive(supervisor, &mut buffer) {
+            Ok(received) => received.message,
+            Err(WireError::Closed) => proc::exit_now(0),
+            // The supervisor no longer makes sense.
+            Err(_) => proc::exit_now(1),
         };
-        let Some(ask) = Ask::decode(&packet[..length]) else { proc::exit_now(1) };
         if let Some((told, file)) = desk.answer(ask) {
             let files: Vec<_> = file.iter().map(|file| file.as_fd()).collect();
-            if send_with_fds(supervisor, &fitting(&told), &files).is_err() {
+            if tell(supervisor, &told, &files).is_err() {
                 proc::exit_now(1);
             }
         }
@@ -116,11 +117,11 @@ fn serve(mut desk: Desk, supervisor: &OwnedFd) -> ! {
 }
 
 /// Forty links of full length would not fit; nobody has them but to try this.
-fn fitting(told: &Told) -> Vec<u8> {
-    match (told.encode(), told) {
-        (packet, Told::Found(found)) if packet.len() > LONGEST_PACKET => {
-            Told::Absent { token: found.token }.encode()
+fn tell(supervisor: &OwnedFd, told: &Told, files: &[BorrowedFd<'_>]) -> Result<(), WireError> {
+    match (palisade_wire::send(supervisor, told, files), told) {
+        (Err(WireError::TooLong { .. }), Told::Found(found)) => {
+            palisade_wire::send(supervisor, &Told::Absent { token: found.token }, &[])
         }
-        (packet, _) => packet,
+        (sent, _) => sent,
     }
 }

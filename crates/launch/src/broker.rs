@@ -7,15 +7,13 @@ use crate::helper::{Helper, HelperKind, Helpers};
 use crate::init::close_all_but;
 use crate::streams;
 use palisade_bpf::{Arch, Listening, broker_spec};
-use palisade_broker::{
-    Duties, Identity, LONGEST_MESSAGE, Message, Reply, Seat, TreeLocks, Trigger, occupy,
-};
+use palisade_broker::{Duties, Identity, Message, Reply, Seat, TreeLocks, Trigger, occupy};
 use palisade_plan::model::{Confinement, Mapping, Plan, Seccomp};
-use palisade_sys::fdpass::{reveal_senders, send_with_fds, socketpair};
+use palisade_sys::fdpass::{reveal_senders, socketpair};
 use palisade_sys::proc;
 use palisade_sys::seccomp::SeccompFlags;
 use palisade_sys::{At as _, Errno};
-use rustix::net::RecvFlags;
+use palisade_wire::{WireError, WireMessage as _};
 use std::cell::Cell;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -133,27 +131,20 @@ impl Broker {
     /// The next message, without waiting for one.
     pub(crate) fn receive(&self) -> Result<News, LaunchError> {
         const STEP: &str = "listening to the broker";
-        let mut packet = [0; LONGEST_MESSAGE];
+        let mut buffer = [0; Message::MAX_BYTES];
         loop {
-            let received =
-                rustix::net::recv(&self.news, packet.as_mut_slice(), RecvFlags::DONTWAIT);
-            return match received {
-                Ok((_, 0)) | Err(Errno::CONNRESET) => {
+            let received = palisade_wire::try_receive(&self.news, &mut buffer);
+            match received.map(|received| received.map(|received| received.message)) {
+                Ok(Some(Message::Staging { is_open })) => self.is_staging.set(is_open),
+                Ok(Some(message)) => return Ok(News::Message(message)),
+                Ok(None) => return Ok(News::None),
+                Err(WireError::Closed) => {
                     // Whether it left in order or died is for the register to know.
                     self.helper.has_closed();
-                    Ok(News::None)
+                    return Ok(News::None);
                 }
-                Ok((_, length)) => match Message::decode(&packet[..length]) {
-                    Some(Message::Staging { is_open }) => {
-                        self.is_staging.set(is_open);
-                        continue;
-                    }
-                    Some(message) => Ok(News::Message(message)),
-                    None => Err(LaunchError::new(STEP, "a message that does not parse")),
-                },
-                Err(Errno::AGAIN | Errno::INTR) => Ok(News::None),
-                Err(errno) => Err(errno).call("recv").during(STEP),
-            };
+                Err(error) => return Err(error).during(STEP),
+            }
         }
     }
 }
@@ -162,9 +153,17 @@ impl Trigger for Broker {
     type Error = LaunchError;
 
     fn reply(&self, reply: Reply, file: Option<BorrowedFd<'_>>) -> Result<(), LaunchError> {
-        match send_with_fds(&self.news, &reply.encode(), file.as_slice()) {
+        let sent = match palisade_wire::send(&self.news, &reply, file.as_slice()) {
+            // A path that no system call takes either.
+            Err(WireError::TooLong { .. }) => {
+                let refusal = Reply::fail(reply.touch(), Errno::NAMETOOLONG);
+                palisade_wire::send(&self.news, &refusal, &[])
+            }
+            sent => sent,
+        };
+        match sent {
             // Its end is seen by its pidfd.
-            Err(error) if matches!(error.errno, Errno::PIPE | Errno::CONNRESET) => Ok(()),
+            Err(WireError::Closed) => Ok(()),
             sent => sent.during("answering the broker"),
         }
     }

@@ -5,7 +5,7 @@
 //! self-check, the filter. The order matters and is argued at each step. Nothing of the caller may
 //! be left open.
 
-use crate::control::{Checked, FromInit, LONGEST_PACKET, Milestone};
+use crate::control::{Checked, FromCommand, FromInit, ToCommand};
 use crate::error::{During, LaunchError};
 use crate::exec;
 use crate::filter;
@@ -18,9 +18,10 @@ use crate::streams::Chosen;
 use palisade_bpf::{Answer, Arch, FilterSpec, Listening, SeccompData, table};
 use palisade_plan::model::{Confinement, Namespaced, Plan, Resource};
 use palisade_sys::clone::{CloneFlags, unshare};
-use palisade_sys::fdpass::{recv_with_fds, send_with_fds};
+use palisade_sys::fdpass::send_with_fds;
 use palisade_sys::proc::{self, Limit, sig};
 use palisade_sys::{At as _, Mode, creds, tty};
+use palisade_wire::{Received, WireMessage as _};
 use rustix::net::SendFlags;
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -48,7 +49,7 @@ pub(crate) struct Start<'a> {
 /// Ends in exec, or in a report to pid 1 why not.
 pub(crate) fn become_command(start: &Start<'_>) -> ! {
     let Err(error) = attempt(start);
-    send(start, &FromInit::Failed(error));
+    send(start, FromInit::Failed(error));
     proc::exit_now(125)
 }
 
@@ -62,9 +63,9 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     let (argv, env) = exec::c_strings(&plan.command)?;
     if let Confinement::Namespaces(inside) = &plan.confinement {
         make_network(start, inside)?;
-        wait_for_pid_1(start, Milestone::RootChanged);
+        wait_for_pid_1(start, ToCommand::RootChanged);
         detach_old_root()?;
-        tell_pid_1(start, Milestone::OldRootGone)?;
+        tell_pid_1(start, &FromCommand::OldRootGone, &[])?;
     }
     // Privileges before Landlock: securebits need a capability, and Landlock needs no_new_privs.
     drop_privileges(plan)?;
@@ -74,7 +75,7 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
         .map(|seccomp| filter::compile(&seccomp.filter, Listening::Yes))
         .transpose()?;
     call_broker(start)?;
-    wait_for_pid_1(start, Milestone::Go);
+    wait_for_pid_1(start, ToCommand::Go);
     // In the foreground of its terminal.
     if let Some(terminal) = start.terminal.filter(|_| plan.hardening.own_session) {
         tty::tcsetpgrp(terminal, rustix::process::getpid()).during("taking the terminal")?;
@@ -103,14 +104,17 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     let begun = Instant::now();
     observations.extend(selfcheck::run(&plan.self_check, Moment::AfterFilter, start.targets)?);
     took += begun.elapsed();
-    send(start, &FromInit::Checked(Checked { took, observations }));
+    send(start, FromInit::Checked(Checked { took, observations }));
     Err(exec::exec(&plan.command, seen.as_deref(), &argv, &env))
 }
 
 /// By write(2): the one way to send that even a narrow custom filter leaves open.
-fn send(start: &Start<'_>, message: &FromInit) {
+fn send(start: &Start<'_>, message: FromInit) {
+    // Its texts are truncated, so it always fits. Were it not to, pid 1 gets what it cannot decode, and never nothing:
+    // it takes our silence for a successful exec.
+    let packet = palisade_wire::encode(&FromCommand::PassOn(message)).unwrap_or(vec![u8::MAX]);
     // If pid 1 is gone there is nobody to tell, and we go with it.
-    let _ = rustix::io::write(&start.report, &message.encode());
+    let _ = rustix::io::write(&start.report, &packet);
 }
 
 /// Lets the broker come in: the root of our mounts is the view's own by now, not the host's. It settles
@@ -165,23 +169,26 @@ fn make_network(start: &Start<'_>, inside: &Namespaced) -> Result<(), LaunchErro
     if inside.loopback
         && let Some(made) = network::set_up(start.plan)?
     {
-        let message = FromInit::Network(made.handed()).encode();
-        send_with_fds(&start.report, &message, &made.descriptors()).during("talking to pid 1")?;
+        let message = FromCommand::PassOn(FromInit::Network(made.handed()));
+        tell_pid_1(start, &message, &made.descriptors())?;
     }
-    tell_pid_1(start, Milestone::NetworkReady)
+    tell_pid_1(start, &FromCommand::NetworkReady, &[])
 }
 
-fn tell_pid_1(start: &Start<'_>, reached: Milestone) -> Result<(), LaunchError> {
-    send_with_fds(&start.report, reached.encode(), &[]).during("talking to pid 1")
+fn tell_pid_1(
+    start: &Start<'_>,
+    message: &FromCommand,
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<(), LaunchError> {
+    palisade_wire::send(&start.report, message, descriptors).during("talking to pid 1")
 }
 
 /// Until pid 1 says so.
-fn wait_for_pid_1(start: &Start<'_>, expected: Milestone) {
-    let mut packet = [0; LONGEST_PACKET];
-    let heard = recv_with_fds(&start.report, &mut packet);
-    if !heard.is_ok_and(|(length, _)| Milestone::decode(&packet[..length]) == Some(expected)) {
+fn wait_for_pid_1(start: &Start<'_>, expected: ToCommand) {
+    match palisade_wire::receive::<ToCommand>(&start.report, &mut [0; ToCommand::MAX_BYTES]) {
+        Ok(Received { message, .. }) if message == expected => {}
         // Pid 1 failed, has said why, and is gone.
-        proc::exit_now(125);
+        _ => proc::exit_now(125),
     }
 }
 

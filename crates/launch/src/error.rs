@@ -2,10 +2,18 @@
 //! Must stay plain text and numbers: the child sends it over a socket before it dies.
 
 use palisade_sys::SysError;
+use palisade_wire::{Truncated, WireError};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// Limits on the texts of an error that is sent. A detail holds a path and the words around it; together they fit into
+/// one message.
+const MAX_STEP: usize = 256;
+const MAX_DETAIL: usize = 6 * 1024;
+const MAX_MEND: usize = 1536;
+
 /// Whose mistake it was; decides the exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mistake {
     /// The host or we: exit 125.
     Ours,
@@ -18,13 +26,16 @@ pub enum Mistake {
 }
 
 /// A step of the launch that failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchError {
     /// What was being done, in a few words: `building the mount view`.
+    #[serde(with = "Truncated::<MAX_STEP>")]
     pub step: String,
     /// The call, its subject and the errno.
+    #[serde(with = "Truncated::<MAX_DETAIL>")]
     pub detail: String,
     /// What to do about it, where that is known.
+    #[serde(with = "Truncated::<MAX_MEND>")]
     pub mend: Option<String>,
     pub mistake: Mistake,
 }
@@ -80,5 +91,15 @@ impl<T> During<T> for Result<T, SysError> {
                 None => launch,
             }
         })
+    }
+}
+
+impl<T> During<T> for Result<T, WireError> {
+    fn during(self, step: &str) -> Result<T, LaunchError> {
+        match self {
+            Err(WireError::System(error)) => Err(error).during(step),
+            Err(error) => Err(LaunchError::new(step, error.to_string())),
+            Ok(value) => Ok(value),
+        }
     }
 }

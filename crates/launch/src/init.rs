@@ -3,16 +3,16 @@
 //! It holds no capability, reads nothing of the command's, and lives under a filter of its own: a
 //! few calls and nothing else.
 
-use crate::control::{Ending, FromInit, LONGEST_PACKET, ToInit};
+use crate::control::{Ending, FromCommand, FromInit, ToInit};
 use crate::error::{During, LaunchError};
 use crate::filter;
 use crate::streams;
 use palisade_bpf::{Arch, Listening, init_spec};
 use palisade_plan::model::{Confinement, Plan};
-use palisade_sys::fdpass::{recv_with_fds, send_with_fds};
 use palisade_sys::proc::{self, PollFd, PollFlags, Status, WaitFlags, sig};
 use palisade_sys::seccomp::SeccompFlags;
-use palisade_sys::{Errno, Pid, creds, tty};
+use palisade_sys::{Pid, creds, tty};
+use palisade_wire::{WireError, WireMessage as _};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 const STEP: &str = "settling pid 1";
@@ -80,7 +80,7 @@ pub(crate) fn settle(plan: &Plan) -> Result<(), LaunchError> {
 
 /// Tells the supervisor; if it is gone, so are we soon.
 pub(crate) fn tell(control: impl AsFd, message: &FromInit) {
-    let _ = send_with_fds(control, &message.encode(), &[]);
+    let _ = palisade_wire::send(control, message, &[]);
 }
 
 impl Init {
@@ -114,29 +114,29 @@ impl Init {
     }
 
     /// Blocks until something happened, and obeys what the supervisor said.
-    fn wait_for_news(&self, control: &OwnedFd) -> Result<(), Errno> {
+    fn wait_for_news(&self, control: &OwnedFd) -> Result<(), WireError> {
         let mut watched =
             vec![PollFd::new(control, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
         if let Some(report) = &self.report {
             watched.push(PollFd::new(report, PollFlags::IN));
         }
-        proc::poll(&mut watched, None).map_err(|error| error.errno)?;
+        proc::poll(&mut watched, None).map_err(WireError::System)?;
         if watched[0].revents().is_empty() {
             return Ok(());
         }
-        let mut packet = [0; LONGEST_PACKET];
-        let length = recv_with_fds(control, &mut packet).map_err(|error| error.errno)?.0;
-        match ToInit::decode(&packet[..length]) {
-            Some(ToInit::Signal(signal)) => self.signal(signal),
-            Some(ToInit::Resume) => {
+        // If the supervisor is gone, or no longer makes sense, nobody may outlive it.
+        let order = palisade_wire::receive(control, &mut [0; ToInit::MAX_BYTES])?;
+        match order.message {
+            ToInit::Signal(signal) => self.signal(signal),
+            ToInit::Resume => {
                 if let Some(terminal) = &self.terminal {
                     let _ = tty::tcsetpgrp(terminal, self.command);
                 }
                 self.signal(sig::SIGCONT);
             }
-            Some(ToInit::Mapped | ToInit::Connected) => {}
-            // An empty packet: the supervisor is gone, and nobody may outlive it.
-            Some(ToInit::End) | None => return Err(Errno::PIPE),
+            ToInit::Mapped | ToInit::Connected => {}
+            // As if it were gone.
+            ToInit::End => return Err(WireError::Closed),
         }
         Ok(())
     }
@@ -154,23 +154,28 @@ impl Init {
             if !matches!(ready, Ok(1)) {
                 return;
             }
-            let mut packet = [0; LONGEST_PACKET];
-            let length = recv_with_fds(report, &mut packet).map_or(0, |(length, _)| length);
-            match FromInit::decode(&packet[..length]) {
-                Some(FromInit::Failed(error)) => {
-                    tell(control, &FromInit::Failed(error));
-                    self.report = None;
+            let received = palisade_wire::receive(report, &mut [0; FromCommand::MAX_BYTES]);
+            let message = match received.map(|received| received.message) {
+                Ok(FromCommand::PassOn(message)) => message,
+                Err(WireError::Closed) if self.checked => FromInit::Started,
+                Err(WireError::Closed) => FromInit::Failed(unchecked()),
+                Ok(FromCommand::NetworkReady | FromCommand::OldRootGone) => {
+                    self.distrust("a step was reported twice")
                 }
-                Some(message) => {
-                    self.checked |= matches!(message, FromInit::Checked(_));
-                    tell(control, &message);
-                }
-                None => {
-                    self.report = None;
-                    tell(control, &if self.checked { FromInit::Started } else { unchecked() });
-                }
+                Err(error) => self.distrust(&error.to_string()),
+            };
+            self.checked |= matches!(message, FromInit::Checked(_));
+            tell(control, &message);
+            if matches!(message, FromInit::Started | FromInit::Failed(_)) {
+                self.report = None;
             }
         }
+    }
+
+    /// Nobody knows whether it would go on to exec, so it must not: a launch that failed has run nothing.
+    fn distrust(&self, detail: &str) -> FromInit {
+        let _ = proc::kill(self.command, sig::SIGKILL);
+        FromInit::Failed(LaunchError::new("listening to the command's process", detail))
     }
 
     /// Collects the dead; tells of a stop; returns how the command ended, once it has.
@@ -215,11 +220,8 @@ impl Init {
 }
 
 /// Exec comes after the check, so a report that closed without it tells of a death on the way.
-fn unchecked() -> FromInit {
-    FromInit::Failed(LaunchError::new(
-        "starting the command",
-        "its process died before the walls were checked",
-    ))
+fn unchecked() -> LaunchError {
+    LaunchError::new("starting the command", "its process died before the walls were checked")
 }
 
 /// Our children now; orphans of theirs become ours, where we are their subreaper.
@@ -243,3 +245,7 @@ pub(crate) fn close_all_but(mut keep: Vec<RawFd>) -> Result<(), LaunchError> {
     }
     proc::close_range(first, RawFd::MAX).during(STEP)
 }
+
+#[cfg(test)]
+#[path = "init_tests.rs"]
+mod tests;

@@ -9,17 +9,16 @@ use crate::init::close_all_but;
 use crate::parent::{Running, host_owner};
 use crate::streams;
 use palisade_bpf::{Arch, Listening, keeper_spec};
-use palisade_keeper::{Ask, Identity, LONGEST_PACKET, Layout, Root, Station, Told, keep};
+use palisade_keeper::{Ask, Identity, Layout, Root, Station, Told, keep};
 use palisade_plan::model::{Confinement, Gate, Mapping, MountOp, Namespaced, Plan};
-use palisade_sys::fdpass::{recv_with_fds, socketpair};
-use palisade_sys::proc::{self, PollFd, PollFlags};
+use palisade_sys::fdpass::socketpair;
+use palisade_sys::proc;
 use palisade_sys::seccomp::SeccompFlags;
-use palisade_sys::{At as _, Errno, Mode, OFlags};
-use rustix::net::SendFlags;
+use palisade_sys::{At as _, Mode, OFlags};
+use palisade_wire::{Received, WireError, WireMessage as _};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 const STEP: &str = "starting the keeper";
 
@@ -66,32 +65,28 @@ impl Keeper {
     /// Never waits: a keeper that has not answered so many questions is as good as gone.
     pub fn send(&self, ask: &Ask) -> Result<(), LaunchError> {
         const STEP: &str = "asking the keeper";
-        let packet = ask.encode();
-        if packet.len() > LONGEST_PACKET {
-            return Err(Errno::NAMETOOLONG).call("send").during(STEP);
-        }
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        rustix::net::send(&self.socket, &packet, flags).map(drop).call("send").during(STEP)
+        let packet = palisade_wire::encode(ask).during(STEP)?;
+        palisade_wire::try_send(&self.socket, &packet).during(STEP)
     }
 
     /// The next answer with its descriptor, without waiting for one. An error when the keeper is gone.
     pub fn receive(&self) -> Result<Option<(Told, Option<OwnedFd>)>, LaunchError> {
         const STEP: &str = "listening to the keeper";
-        let mut watched = [PollFd::new(&self.socket, PollFlags::IN)];
-        if proc::poll(&mut watched, Some(Duration::ZERO)).during(STEP)? == 0 {
-            return Ok(None);
-        }
-        let mut packet = vec![0; LONGEST_PACKET];
-        let (length, mut files) = recv_with_fds(&self.socket, &mut packet).during(STEP)?;
-        if length == 0 {
-            // What became of it is for the register to know.
-            self.helper.has_closed();
-            return Err(LaunchError::new(STEP, "it has ended"));
-        }
-        match Told::decode(&packet[..length]) {
-            Some(Told::Unable { why }) => Err(LaunchError::new(STEP, why)),
-            Some(told) => Ok(Some((told, files.pop()))),
-            None => Err(LaunchError::new(STEP, "a message that does not parse")),
+        let mut buffer = vec![0; Told::MAX_BYTES];
+        match palisade_wire::try_receive(&self.socket, &mut buffer) {
+            Ok(None) => Ok(None),
+            Ok(Some(Received { message: Told::Unable { why }, .. })) => {
+                Err(LaunchError::new(STEP, why))
+            }
+            Ok(Some(Received { message, mut descriptors })) => {
+                Ok(Some((message, descriptors.pop())))
+            }
+            Err(WireError::Closed) => {
+                // What became of it is for the register to know.
+                self.helper.has_closed();
+                Err(LaunchError::new(STEP, "it has ended"))
+            }
+            Err(error) => Err(error).during(STEP),
         }
     }
 }

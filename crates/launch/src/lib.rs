@@ -6,7 +6,7 @@
 
 mod broker;
 mod command;
-mod control;
+pub mod control;
 mod error;
 mod exec;
 mod filter;

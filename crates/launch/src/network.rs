@@ -12,6 +12,7 @@ use palisade_sys::fdpass::MAX_FDS;
 use palisade_sys::{At as _, Result, net};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -25,7 +26,7 @@ const DNS: u16 = 53;
 const BACKLOG: i32 = 4096;
 
 /// How connections of the command come to the listeners.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Front {
     /// All of them, whatever their port: `SO_ORIGINAL_DST` tells where they were meant to go.
     Transparent,
@@ -36,18 +37,12 @@ pub enum Front {
 }
 
 impl Front {
-    const ALL: [Self; 3] = [Self::Transparent, Self::ByPort, Self::Closed];
-
     pub fn name(self) -> &'static str {
         match self {
             Self::Transparent => "transparent",
             Self::ByPort => "by-port",
             Self::Closed => "closed",
         }
-    }
-
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|front| front.name() == name)
     }
 }
 
@@ -66,7 +61,7 @@ pub struct InsideNetwork {
 }
 
 /// How the descriptors of an [`InsideNetwork`] are to be told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handed {
     pub front: Front,
     pub tcp: usize,

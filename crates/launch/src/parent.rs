@@ -3,7 +3,7 @@
 //! Runs in a single-threaded process, and stays outside: what happens inside is `setup`'s.
 
 use crate::broker::{self, Broker, News};
-use crate::control::{FromInit, LONGEST_PACKET, ToInit};
+use crate::control::{FromInit, ToInit};
 use crate::error::{During, LaunchError};
 use crate::first_child::first_child;
 use crate::helper::Helpers;
@@ -26,9 +26,10 @@ use palisade_plan::model::{
 };
 use palisade_sys::clone::{CloneFlags, Forked, clone3};
 use palisade_sys::creds::{self, IdKind, MapLine, write_map};
-use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
+use palisade_sys::fdpass::socketpair;
 use palisade_sys::proc::{self, PollFd, PollFlags, Status, sig};
 use palisade_sys::{Errno, Pid, net};
+use palisade_wire::{Received, WireError, WireMessage as _};
 use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -298,18 +299,12 @@ impl Running {
     /// The next message; none when pid 1 is gone.
     pub fn receive(&mut self) -> Result<Option<FromInit>, LaunchError> {
         const STEP: &str = "listening to the sandbox's pid 1";
-        let mut packet = [0; LONGEST_PACKET];
-        let (length, mut descriptors) = match recv_with_fds(&self.control, &mut packet) {
-            Ok(received) => received,
-            // It died with words of ours unread.
-            Err(error) if error.errno == Errno::CONNRESET => return Ok(None),
+        let mut buffer = [0; FromInit::MAX_BYTES];
+        let (message, mut descriptors) = match palisade_wire::receive(&self.control, &mut buffer) {
+            Ok(Received { message, descriptors }) => (message, descriptors),
+            Err(WireError::Closed) => return Ok(None),
             Err(error) => return Err(error).during(STEP),
         };
-        if length == 0 {
-            return Ok(None);
-        }
-        let message = FromInit::decode(&packet[..length])
-            .ok_or_else(|| LaunchError::new(STEP, "a message that does not parse"))?;
         match message {
             FromInit::Terminal => self.pty = descriptors.pop(),
             FromInit::PrivateHome { inodes } => {
@@ -402,9 +397,9 @@ impl Running {
     }
 
     fn tell(&self, message: ToInit) -> Result<(), LaunchError> {
-        match send_with_fds(&self.control, &message.encode(), &[]) {
+        match palisade_wire::send(&self.control, &message, &[]) {
             // It is gone; the end arrives by the pidfd.
-            Err(error) if matches!(error.errno, Errno::PIPE | Errno::CONNRESET) => Ok(()),
+            Err(WireError::Closed) => Ok(()),
             sent => sent.during("talking to the sandbox's pid 1"),
         }
     }

@@ -10,47 +10,25 @@ use palisade_sys::creds::try_regain_capability;
 use palisade_sys::net::tcp_connect_loopback;
 use palisade_sys::raw::{try_create, try_keyctl, try_kill0, try_open_read};
 use palisade_sys::{Errno, Pid, errno_name};
+use palisade_wire::AsErrno;
+use serde::{Deserialize, Serialize};
 
 const STEP: &str = "checking the walls from inside";
-const FIELD: char = '\u{1e}';
 /// A new pid namespace holds only the first few pids; a supervisor with one of those (as pid 1 of a
 /// container, say) can not be told from one of ours.
 const FIRST_TELLING_PID: i32 = 16;
 
 /// What an attempt gave.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     /// [`Probe::name`] of what was tried.
     pub probe: String,
     /// The outcome that lets the run go on.
+    #[serde(with = "AsErrno")]
     pub expected: Errno,
     /// What happened: equal to `expected`, or none where there was nothing to aim at.
+    #[serde(with = "AsErrno")]
     pub observed: Option<Errno>,
-}
-
-impl Observation {
-    pub(crate) fn encode(&self) -> String {
-        let number = |errno: Errno| errno.raw_os_error().to_string();
-        let observed = self.observed.map(number).unwrap_or_default();
-        format!("{}{FIELD}{}{FIELD}{observed}", self.probe, number(self.expected))
-    }
-
-    pub(crate) fn decode(text: &str) -> Option<Self> {
-        let mut fields = text.split(FIELD);
-        let probe = fields.next()?.to_owned();
-        let expected = errno(fields.next()?)?;
-        let observed = match fields.next()? {
-            "" => None,
-            number => Some(errno(number)?),
-        };
-        fields.next().is_none().then_some(Self { probe, expected, observed })
-    }
-}
-
-fn errno(number: &str) -> Option<Errno> {
-    // What a system call can return: `Errno` panics at anything else.
-    let number = number.parse().ok().filter(|number| (1..4096).contains(number))?;
-    Some(Errno::from_raw_os_error(number))
 }
 
 /// What the attempts aim at, outside.

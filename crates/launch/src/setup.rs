@@ -3,7 +3,7 @@
 //! The steps are numbered in the order they happen; each either succeeds or ends the run.
 
 use crate::command;
-use crate::control::{FromInit, LONGEST_PACKET, Milestone, ToInit};
+use crate::control::{FromCommand, FromInit, ToCommand, ToInit};
 use crate::error::{During, LaunchError};
 use crate::home;
 use crate::inherited::Inherited;
@@ -17,9 +17,10 @@ use palisade_cgroup::ToJoin;
 use palisade_plan::model::{Confinement, Egress, Identity, Mapping, MountOp, Namespaced, Plan};
 use palisade_sys::clone::{CloneFlags, Forked, fork, unshare};
 use palisade_sys::creds::{self, IdKind, MapLine};
-use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
+use palisade_sys::fdpass::socketpair;
 use palisade_sys::proc::{self, sig};
 use palisade_sys::{At as _, CWD, Mode, Pid, timens, tty};
+use palisade_wire::{Received, WireError, WireMessage as _};
 use rustix::termios::Winsize;
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 use std::cell::RefCell;
@@ -111,7 +112,7 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
             if inside.loopback && network::is_handed_over(plan) {
                 pass_network_on(&launch.control, &report)?;
             }
-            expect(&report, Milestone::NetworkReady)?;
+            expect(&report, &FromCommand::NetworkReady)?;
             move_into_thread_name_spaces(pidfd.as_fd(), ThreadNameSpaceType::NETWORK)
                 .call("setns")
                 .during("entering the network namespace")?;
@@ -130,12 +131,12 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
     init::close_off(plan, &keep)?;
     // 8. Everything stands: the command may go on to its own last steps, and pid 1 settles.
     if matches!(plan.confinement, Confinement::Namespaces(_)) {
-        expect(&report, Milestone::OldRootGone)?;
+        expect(&report, &FromCommand::OldRootGone)?;
     }
     if let Some(Egress::Nat(_)) = &plan.egress {
         wait_for_connection(&launch.control)?;
     }
-    say(&report, Milestone::Go)?;
+    say(&report, ToCommand::Go)?;
     init::settle(plan)?;
     Ok(Init::new(plan, pid, report, terminal, signals))
 }
@@ -184,7 +185,7 @@ fn build_view(
     let pieces =
         view.collect(&inside.mounts, launch.prepared.take(), devpts, launch.plan.scratch.as_ref())?;
     view.change_root()?;
-    say(report, Milestone::RootChanged)?;
+    say(report, ToCommand::RootChanged)?;
     view.furnish(&inside.mounts, &pieces)?;
     hand_over_home(launch, inside, &pieces)
 }
@@ -202,8 +203,8 @@ fn hand_over_home(
     let piece = steps.find(|(op, _)| is_home(op)).and_then(|(_, piece)| piece.as_ref());
     let Some(piece) = piece else { return Ok(()) };
     let inodes = home::inodes_in_use(piece).unwrap_or(0);
-    let message = FromInit::PrivateHome { inodes }.encode();
-    send_with_fds(&launch.control, &message, &[piece.as_fd()]).during(STEP)
+    let message = FromInit::PrivateHome { inodes };
+    palisade_wire::send(&launch.control, &message, &[piece.as_fd()]).during(STEP)
 }
 
 /// The supervisor tells at the end what was tried without a network. Opened before the command can run: when a short one has
@@ -211,68 +212,78 @@ fn hand_over_home(
 fn hand_over_counters(control: &OwnedFd) -> Result<(), LaunchError> {
     let counters = network::open_counters();
     let files: Vec<_> = counters.iter().map(AsFd::as_fd).collect();
-    send_with_fds(control, &FromInit::NetworkCounters.encode(), &files)
+    palisade_wire::send(control, &FromInit::NetworkCounters, &files)
         .during("handing the network's counters to the supervisor")
 }
 
 /// Tells the command's process how far we are; one that is gone has left word why.
-fn say(report: &OwnedFd, reached: Milestone) -> Result<(), LaunchError> {
-    send_with_fds(report, reached.encode(), &[]).map_err(|_| {
-        let mut packet = [0; LONGEST_PACKET];
-        let length = recv_with_fds(report, &mut packet).map_or(0, |(length, _)| length);
-        failure_in(&packet[..length])
+fn say(report: &OwnedFd, reached: ToCommand) -> Result<(), LaunchError> {
+    palisade_wire::send(report, &reached, &[]).map_err(|_| match hear(report) {
+        Ok(Received { message, .. }) => failure(message),
+        Err(error) => error,
     })
 }
 
 /// Waits for the command's process to have done its part.
-fn expect(report: &OwnedFd, part: Milestone) -> Result<(), LaunchError> {
-    let mut packet = [0; LONGEST_PACKET];
-    let (length, _) =
-        recv_with_fds(report, &mut packet).during("waiting for the command's process")?;
-    let packet = &packet[..length];
-    if Milestone::decode(packet) == Some(part) { Ok(()) } else { Err(failure_in(packet)) }
+fn expect(report: &OwnedFd, part: &FromCommand) -> Result<(), LaunchError> {
+    let Received { message, .. } = hear(report)?;
+    if message == *part { Ok(()) } else { Err(failure(message)) }
 }
 
 /// Hands what the command's process made to the supervisor, and keeps nothing of it.
 fn pass_network_on(control: &OwnedFd, report: &OwnedFd) -> Result<(), LaunchError> {
-    const STEP: &str = "handing the sandbox's network to the supervisor";
-    let mut packet = [0; LONGEST_PACKET];
-    let (length, made) = recv_with_fds(report, &mut packet).during(STEP)?;
-    match FromInit::decode(&packet[..length]) {
-        Some(FromInit::Network(_)) => {
-            let made: Vec<_> = made.iter().map(AsFd::as_fd).collect();
-            send_with_fds(control, &packet[..length], &made).during(STEP)
+    let Received { message, descriptors } = hear(report)?;
+    match message {
+        FromCommand::PassOn(network @ FromInit::Network(_)) => {
+            let made: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+            palisade_wire::send(control, &network, &made)
+                .during("handing the sandbox's network to the supervisor")
         }
-        _ => Err(failure_in(&packet[..length])),
+        other => Err(failure(other)),
     }
 }
 
 /// The command must not find a network that is yet to come.
 fn wait_for_connection(control: &OwnedFd) -> Result<(), LaunchError> {
     const STEP: &str = "waiting for the way out";
-    let mut packet = [0; LONGEST_PACKET];
     loop {
-        let (length, _) = recv_with_fds(control, &mut packet).during(STEP)?;
-        match ToInit::decode(&packet[..length]) {
-            Some(ToInit::Connected) => return Ok(()),
+        match next_order(control, STEP)? {
+            ToInit::Connected => return Ok(()),
             // There is no command yet that it could be for.
-            Some(ToInit::Resume | ToInit::Mapped) => {}
-            Some(ToInit::Signal(signal)) => {
+            ToInit::Resume | ToInit::Mapped => {}
+            ToInit::Signal(signal) => {
                 return Err(LaunchError::new(STEP, format!("interrupted by signal {signal}")));
             }
-            Some(ToInit::End) | None => {
-                return Err(LaunchError::new(STEP, "the supervisor went away"));
-            }
+            ToInit::End => return Err(LaunchError::new(STEP, "the supervisor went away")),
         }
     }
 }
 
-/// Why the command's process gave up before it was told to go on.
-fn failure_in(packet: &[u8]) -> LaunchError {
-    match FromInit::decode(packet) {
-        Some(FromInit::Failed(error)) => error,
-        _ => LaunchError::new(STEP, "its process died before it was told to go on"),
+fn next_order(control: &OwnedFd, step: &str) -> Result<ToInit, LaunchError> {
+    match palisade_wire::receive(control, &mut [0; ToInit::MAX_BYTES]) {
+        Ok(Received { message, .. }) => Ok(message),
+        Err(WireError::Closed) => Err(LaunchError::new(step, "the supervisor went away")),
+        Err(error) => Err(error).during(step),
     }
+}
+
+fn hear(report: &OwnedFd) -> Result<Received<FromCommand>, LaunchError> {
+    match palisade_wire::receive(report, &mut [0; FromCommand::MAX_BYTES]) {
+        Err(WireError::Closed) => Err(died_early()),
+        received => received.during("waiting for the command's process"),
+    }
+}
+
+/// Why the command's process gave up before it was told to go on.
+fn failure(message: FromCommand) -> LaunchError {
+    match message {
+        FromCommand::PassOn(FromInit::Failed(error)) => error,
+        _ => died_early(),
+    }
+}
+
+fn died_early() -> LaunchError {
+    LaunchError::new(STEP, "its process died before it was told to go on")
 }
 
 fn take_identity(launch: &Launch<'_>, identity: &Identity) -> Result<(), LaunchError> {
@@ -288,9 +299,7 @@ fn take_identity(launch: &Launch<'_>, identity: &Identity) -> Result<(), LaunchE
             creds::write_map(None, IdKind::Uid, &uids).during(STEP)
         }
         Mapping::ByRoot => {
-            let mut packet = [0; LONGEST_PACKET];
-            let (length, _) = recv_with_fds(&launch.control, &mut packet).during(STEP)?;
-            if ToInit::decode(&packet[..length]) != Some(ToInit::Mapped) {
+            if next_order(&launch.control, STEP)? != ToInit::Mapped {
                 return Err(LaunchError::new(STEP, "the supervisor went away"));
             }
             // Groups first: one of root's would still open files that are root's group's.
@@ -332,6 +341,6 @@ fn open_terminal(launch: &Launch<'_>) -> Result<(Option<OwnedFd>, Option<OwnedFd
     if launch.plan.hardening.own_session {
         tty::set_controlling_tty(&slave).during(STEP)?;
     }
-    send_with_fds(&launch.control, &FromInit::Terminal.encode(), &[master.as_fd()]).during(STEP)?;
+    palisade_wire::send(&launch.control, &FromInit::Terminal, &[master.as_fd()]).during(STEP)?;
     Ok((devpts, Some(slave)))
 }

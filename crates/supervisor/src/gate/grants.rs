@@ -331,6 +331,5 @@ pub fn is_library(path: &Path) -> bool {
 
 /// `EACCES`: what a denied call gets.
 pub(super) fn refusal(touch: u64) -> Reply {
-    let errno = u16::try_from(Errno::ACCESS.raw_os_error()).unwrap_or(13);
-    Reply::Fail { touch, errno }
+    Reply::fail(touch, Errno::ACCESS)
 }

@@ -5,26 +5,55 @@ use crate::probe::mend;
 use palisade_sys::SysError;
 use palisade_sys::clone::{CloneFlags, Forked, clone3};
 use palisade_sys::creds::{self, IdKind, MapLine};
-use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
+use palisade_sys::fdpass::socketpair;
 use palisade_sys::proc::{self, PollFd, PollFlags, Status, sig};
+use palisade_wire::{Truncated, WireMessage};
+use serde::{Deserialize, Serialize};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 /// A trial takes a few milliseconds; one that hangs must not hang the doctor.
 const LIMIT: Duration = Duration::from_secs(2);
-/// Longer than any answer; a longer one is cut by its sender.
-const ANSWER: usize = 8 * 1024;
-/// Between the parts of an answer.
-const SEPARATOR: char = '\0';
+/// Limits on what an answer says; together they fit into one message.
+const MAX_DETAIL: usize = 4096;
+const MAX_MEND: usize = 2048;
 
 /// What was seen when it worked, or why it does not.
 pub(super) type Outcome = Result<String, Fault>;
 
 /// Why something does not work.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Fault {
+    #[serde(with = "Truncated::<MAX_DETAIL>")]
     pub(super) detail: String,
+    #[serde(with = "Truncated::<MAX_MEND>")]
     pub(super) mend: Option<String>,
+}
+
+/// An [`Outcome`] as it is sent.
+#[derive(Debug, Serialize, Deserialize)]
+enum Answer {
+    Works(#[serde(with = "Truncated::<MAX_DETAIL>")] String),
+    Fails(Fault),
+}
+
+impl WireMessage for Answer {
+    const MAX_BYTES: usize = 8 * 1024;
+}
+
+impl From<Outcome> for Answer {
+    fn from(outcome: Outcome) -> Self {
+        outcome.map_or_else(Self::Fails, Self::Works)
+    }
+}
+
+impl From<Answer> for Outcome {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Works(detail) => Ok(detail),
+            Answer::Fails(fault) => Err(fault),
+        }
+    }
 }
 
 impl Fault {
@@ -57,7 +86,7 @@ pub(super) fn trial(namespaces: CloneFlags, body: impl FnOnce() -> Outcome) -> O
         Forked::Child => {
             drop(ours);
             let outcome = settle(namespaces, own).and_then(|()| body());
-            let _ = send_with_fds(&theirs, &encode(&outcome), &[]);
+            let _ = palisade_wire::send(&theirs, &Answer::from(outcome), &[]);
             proc::exit_now(0)
         }
         Forked::Parent { pid, pidfd } => {
@@ -95,9 +124,8 @@ fn hear(socket: &OwnedFd) -> Option<Outcome> {
     if !matches!(proc::poll(&mut watched, Some(LIMIT)), Ok(1)) {
         return None;
     }
-    let mut answer = [0; ANSWER];
-    let (length, _) = recv_with_fds(socket, &mut answer).ok()?;
-    decode(&answer[..length])
+    let received = palisade_wire::receive::<Answer>(socket, &mut [0; Answer::MAX_BYTES]).ok()?;
+    Some(received.message.into())
 }
 
 fn silence(status: Status) -> String {
@@ -108,27 +136,6 @@ fn silence(status: Status) -> String {
             "the process that tried it was killed for a forbidden system call (SIGSYS)".to_owned()
         }
         other => format!("the process that tried it gave no answer: {other:?}"),
-    }
-}
-
-fn encode(outcome: &Outcome) -> Vec<u8> {
-    let parts = match outcome {
-        Ok(detail) => vec!["works", detail],
-        Err(Fault { detail, mend: None }) => vec!["fails", detail],
-        Err(Fault { detail, mend: Some(mend) }) => vec!["fails", detail, mend],
-    };
-    let mut bytes = parts.join(&SEPARATOR.to_string()).into_bytes();
-    bytes.truncate(ANSWER);
-    bytes
-}
-
-fn decode(bytes: &[u8]) -> Option<Outcome> {
-    let text = String::from_utf8_lossy(bytes);
-    let mut parts = text.split(SEPARATOR);
-    match (parts.next()?, parts.next()?.to_owned(), parts.next()) {
-        ("works", detail, None) => Some(Ok(detail)),
-        ("fails", detail, mend) => Some(Err(Fault { detail, mend: mend.map(str::to_owned) })),
-        _ => None,
     }
 }
 

@@ -1,0 +1,78 @@
+//! Messages over a SEQPACKET socket, which keeps their bounds: one packet is one message. See unix(7).
+//! Must never make more system calls than one for each message: pid 1 and the command's process use it under filters.
+
+use crate::codec::{WireMessage, decode, encode};
+use crate::error::WireError;
+use palisade_sys::fdpass::{self, recv_with_fds, send_with_fds, try_recv_with_fds};
+use palisade_sys::{Errno, SysError};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// A message, and the descriptors that came with it, in the order in which they were sent.
+#[derive(Debug)]
+pub struct Received<T> {
+    pub message: T,
+    pub descriptors: Vec<OwnedFd>,
+}
+
+/// Sends a message with copies of `descriptors`, and waits for room.
+pub fn send<T: WireMessage>(
+    socket: impl AsFd,
+    message: &T,
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<(), WireError> {
+    let packet = encode(message)?;
+    send_with_fds(socket, &packet, descriptors)
+        .map_err(|error| WireError::from_call(error, T::MAX_BYTES))
+}
+
+/// Sends what [`encode`] returned, if there is room now. Encoded by the caller, who can keep it until there is.
+pub fn try_send(socket: impl AsFd, packet: &[u8]) -> Result<(), WireError> {
+    fdpass::try_send(socket, packet).map_err(|error| match error.errno {
+        Errno::AGAIN => WireError::NoRoom,
+        _ => WireError::from_call(error, packet.len()),
+    })
+}
+
+/// Waits for the next message. `buffer` has room for [`WireMessage::MAX_BYTES`].
+pub fn receive<T: WireMessage>(
+    socket: impl AsFd,
+    buffer: &mut [u8],
+) -> Result<Received<T>, WireError> {
+    let buffer = limited::<T>(buffer);
+    let received = recv_with_fds(socket, buffer);
+    unpack(received, buffer)
+}
+
+/// The next message, if one is there now.
+pub fn try_receive<T: WireMessage>(
+    socket: impl AsFd,
+    buffer: &mut [u8],
+) -> Result<Option<Received<T>>, WireError> {
+    let buffer = limited::<T>(buffer);
+    match try_recv_with_fds(socket, buffer) {
+        Err(error) if error.errno == Errno::AGAIN => Ok(None),
+        received => unpack(received, buffer).map(Some),
+    }
+}
+
+fn limited<T: WireMessage>(buffer: &mut [u8]) -> &mut [u8] {
+    let limit = buffer.len().min(T::MAX_BYTES);
+    &mut buffer[..limit]
+}
+
+fn unpack<T: WireMessage>(
+    received: Result<(usize, Vec<OwnedFd>), SysError>,
+    buffer: &[u8],
+) -> Result<Received<T>, WireError> {
+    match received {
+        Ok((0, _)) => Err(WireError::Closed),
+        Ok((length, descriptors)) => {
+            Ok(Received { message: decode(&buffer[..length])?, descriptors })
+        }
+        Err(error) => Err(WireError::from_call(error, buffer.len())),
+    }
+}
+
+#[cfg(test)]
+#[path = "socket_tests.rs"]
+mod tests;

@@ -153,3 +153,17 @@ fn a_program_in_an_environment_above_the_project_is_asked_about() {
     let output = run.wait();
     assert_eq!(output.out(), "ran\n", "{}", output.err());
 }
+
+/// Proves: FS-1 own-program
+#[test]
+fn a_program_finds_what_was_installed_with_it() {
+    let world = World::new();
+    world.write("home/.venv/pyvenv.cfg", "home = /usr/bin\n");
+    world.write("home/.venv/lib/data", "its own\n");
+    world.write("home/.venv-other/data", "another's\n");
+    let script = "#!/bin/sh\ncat ~/.venv/lib/data\ncat ~/.venv-other/data\n";
+    let program = world.write("home/.venv/bin/tool", script);
+    executable(&program);
+    let output = world.sandbox_run(["--on-ask", "deny"], [program.to_str().unwrap()]).run();
+    assert_eq!(output.out(), "its own\n", "{}", output.err());
+}

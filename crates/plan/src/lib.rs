@@ -23,6 +23,7 @@ mod guard;
 mod host;
 mod identity;
 mod indirect;
+mod installed;
 mod landlock;
 pub mod layer;
 #[cfg(feature = "layers-off")]

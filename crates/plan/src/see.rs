@@ -14,7 +14,7 @@ use crate::paths::Scope;
 use crate::project::{self, Project, WORKSPACE};
 use crate::settings::{self, Copies};
 use crate::view::Composition;
-use crate::{credentials, lists, own, planted, policy_files};
+use crate::{credentials, installed, lists, own, planted, policy_files};
 use palisade_policy::model::{Mode, Policy, View};
 use palisade_policy::network::SecretSource;
 use std::collections::{BTreeMap, HashSet};
@@ -174,6 +174,9 @@ pub(crate) fn see(
     }
     grants.extend(project);
     grants.extend(asked.grants);
+    if filesystem.toolchains && !is_minimal {
+        grants.extend(installed::grant(&request.command, &granter, &grants));
+    }
     let grants = planted::refuse(grants, &mut notes)?;
     seals.extend(policy_files::seals(policy_files, &grants, facts, host)?);
 

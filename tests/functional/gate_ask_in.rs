@@ -119,6 +119,19 @@ fn what_tmux_opened_closes_with_the_run() {
 
 /// Proves: GATE-11 ask-in
 #[test]
+fn where_tmux_cannot_be_reached_the_terminal_asks() {
+    let world = World::new();
+    let command = copies(&world);
+    let tmux = Tmux::new(&world);
+    tmux.line(&format!("clear; TMUX=/nonexistent,1,0 sandbox run --ask-in tmux -- {command}"));
+    tmux.wait_until("the question", |_| tmux.visible().contains("y once"));
+    world.sandbox(["approve", "--yes", "1"]).run().assert_code(0);
+    tmux.expect_status(0);
+    assert_eq!(got(&world), "content of wanted\n");
+}
+
+/// Proves: GATE-11 ask-in
+#[test]
 fn without_tmux_it_is_said_that_there_is_none() {
     let world = World::new();
     let run = world.sandbox(["run", "--ask-in", "tmux", "--", "true"]).run();

@@ -394,10 +394,10 @@ impl Asking {
             let opened =
                 self.window.look(Asker { session, runtime }, is_new, approver, Instant::now());
             if let Err(error) = opened {
-                let note = format!("tmux: {error}; answer with `sandbox approve`");
-                if !self.notes.contains(&note) {
-                    self.notes.push(note);
-                }
+                // Whoever sits here would wait for a window that does not come.
+                self.notes.push(format!("tmux: {error}; questions were asked in the terminal"));
+                self.setting.ask_in = AskIn::Terminal;
+                self.untold.extend(self.queue.open().map(|question| question.id));
             }
         }
         match (stage, terminal) {

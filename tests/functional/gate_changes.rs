@@ -439,3 +439,23 @@ fn making_what_is_there_already_is_no_denied_write() {
     output.assert_code(0);
     assert!(!output.err().contains("denied"), "{}", output.err());
 }
+
+/// Proves: GATE-10 remove
+#[test]
+fn a_tree_is_removed_with_one_answer_for_its_directory() {
+    let world = World::new();
+    let files = ["a", "b", "c"].map(|name| hidden(&world, &format!("work/tree/{name}")));
+    let beside = hidden(&world, "work/beside");
+    let tree = world.outside().join("work/tree").to_str().unwrap().to_owned();
+    let words = ["remove", &files[0], "remove", &files[1], "remove", &files[2]];
+    let run = acts(&world, &[], &words);
+    let mut client = Client::connect(&world);
+    let question = client.question();
+    expect_act(&question, "remove", &files[0]);
+    assert_eq!(question["directory"], tree.as_str());
+    client.allow_directory(&question);
+    let output = run.wait();
+    assert_eq!(output.out(), "remove done\n".repeat(3), "{}", output.err());
+    assert!(fs::read_dir(&tree).unwrap().next().is_none());
+    assert!(Path::new(&beside).exists());
+}

@@ -177,7 +177,7 @@ mod tests {
         let (_, command, _) = applied("agent", &["codex", "--sandbox", "read-only"], &[], &[]);
         assert_eq!(command, ["codex", update, "--sandbox", "read-only"]);
         let (policy, _, _) = applied("agent", &["gemini"], &["GEMINI_SANDBOX=docker"], &[]);
-        assert_eq!(policy.env, ["GEMINI_SANDBOX=docker"]);
+        assert_eq!(policy.env, ["GEMINI_SANDBOX=docker", "SANDBOX="]);
     }
 
     /// Proves: AGENT-1 by-name

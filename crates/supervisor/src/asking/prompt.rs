@@ -102,6 +102,7 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
     let file = question.subject.file();
     let has_directory = file.is_some_and(|file| file.directory.is_some());
     let is_read_only = file.is_some_and(|file| file.access == Access::Read);
+    let is_written = file.is_some_and(|file| file.access == Access::Write);
     let may_be_copied = file.is_some_and(|file| file.may_be_copied);
     let may_be_once = file.is_none_or(FileSubject::may_be_once);
     let may_last = file.is_none_or(FileSubject::may_last);
@@ -157,6 +158,9 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
                 "",
                 "dir",
                 match is_read_only {
+                    _ if is_written => {
+                        "allow to write everything in the directory until this run ends"
+                    }
                     true => {
                         "allow to read the directory until this run ends, not to run what is in it"
                     }
@@ -341,6 +345,9 @@ fn full(panel: &Panel, question: &Question, others: usize, page: Page, styles: S
         rows.begin(styles.faint, "  directory: ");
         let directory = cut(&format!("{}/**", shown(directory)), room.each_other);
         rows.add(styles.base, &directory);
+        if file.is_some_and(|file| file.access == Access::Write) {
+            rows.add(styles.faint, " writable");
+        }
     }
     if others > 0 {
         rows.begin(styles.faint, &format!("  {others} more waiting, also in `sandbox approve`"));

@@ -251,7 +251,9 @@ fn detail(row: &Row, theme: Theme, width: usize, now: Timestamp) -> Vec<Line<'st
         sheet.add("and with it", &path(needed), plain);
     }
     if let Some(directory) = question.offered() {
-        sheet.add("directory", &format!("{}/**", path(directory)), plain);
+        let is_written = file.is_some_and(|file| file.access == Access::Write);
+        let writable = if is_written { " writable" } else { "" };
+        sheet.add("directory", &format!("{}/**{writable}", path(directory)), plain);
     }
     sheet.add("why asked", &escape::text(&question.reason), plain);
     if let Some(process) = question.processes.first() {

@@ -202,8 +202,12 @@ impl Hub<'_> {
             OnAsk::Ask | OnAsk::Wait => {}
         }
         let may_be_copied = self.may_be_copied(token);
-        let is_whole = is_secret || access == Access::Write;
-        let directory = if is_whole { None } else { self.offer(&found, now) };
+        let directory = match act {
+            _ if is_secret => None,
+            Act::Remove => self.writable_parent(&found),
+            _ if access == Access::Write => None,
+            _ => self.offer(&found, now),
+        };
         for touch in touches {
             let process = describe(touch.pid, self.top, &touch.executable, &touch.cwd);
             let caller = Known::of_process(process.pid);
@@ -350,6 +354,17 @@ impl Hub<'_> {
     /// Whether nothing in a directory is hidden by anybody.
     pub(super) fn may_show_whole(&self, directory: &Path, now: Now) -> bool {
         !self.gate.holds_hidden(directory) && !self.decider.denies_within(directory, now.wall)
+    }
+
+    /// The directory that something is removed from, if all of it may be made writable: who removes a tree is not to be asked
+    /// about each file in it.
+    fn writable_parent(&self, found: &Found) -> Option<PathBuf> {
+        let path = found.path.parent()?.to_owned();
+        let is_kept = |path: &Path| {
+            self.guard.is_some_and(|guard| guard.keeps_from_grant(self.gate, path).is_some())
+        };
+        let directory = Found { path: path.clone(), kind: Kind::Directory };
+        (!self.is_wide(&directory) && !is_kept(&path)).then_some(path)
     }
 
     /// For something that is asked about and no secret. What the plan says to that does not change.

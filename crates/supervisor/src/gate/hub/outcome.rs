@@ -34,7 +34,8 @@ impl Hub<'_> {
         let directory = file.directory.clone().filter(|_| is_for_directory);
         // Something in it may have been denied since it was offered.
         let directory = directory.filter(|directory| self.may_show_whole(directory, now));
-        if lasting == Lasting::Session && scope != Some(Scope::PrivateCopy) && file.may_last() {
+        let may_last = file.may_last() || directory.is_some();
+        if lasting == Lasting::Session && scope != Some(Scope::PrivateCopy) && may_last {
             let kind = if file.is_directory { Kind::Directory } else { Kind::File };
             let is_wide = self.is_wide(&Found { path: file.path.clone(), kind });
             let rules = rule_of(&decided, directory.as_deref(), is_wide);

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use libfuzzer_sys::fuzz_target;
 use palisade_policy::{
     Diagnostic, Direction, Format, Layer, LayerKind, PolicyDocument, Subject, Trust, diff, export,
-    load, load_environment, merge, not_enforced, parse, show_json, show_text,
+    load, load_environment, merge, not_enforced, parse, show_json, show_lines,
 };
 
 const LAYERS: [LayerKind; 3] =
@@ -82,7 +82,7 @@ fn merged(layers: Vec<Layer>) {
     let without_project = layers.iter().filter(|layer| trusted(layer)).cloned().collect();
     for subject in [Subject::Run, Subject::Tool("bash".to_owned())] {
         let Ok(before) = merge(&subject, Vec::clone(&without_project)) else { continue };
-        let _ = (show_text(&before), show_json(&before), not_enforced(&before));
+        let _ = (show_lines(&before), show_json(&before), not_enforced(&before));
         let exported = export(&before).to_string();
         if let Err(complaints) = parse(&exported, "exported.json", Format::Json) {
             panic!("{exported} does not load: {complaints:?}");

@@ -53,6 +53,7 @@ pub(crate) mod gate_writes;
 mod git_in_place;
 mod guarded_programs;
 mod helper_death;
+mod hostile_names;
 mod identity;
 mod inside;
 mod large_trees;

@@ -19,14 +19,15 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Prints lines that hold words from files nobody vouched for: what a terminal would act on is
-/// spelt out.
-pub(crate) fn print_untrusted(text: &str) -> anyhow::Result<()> {
-    print(&text.lines().map(|line| format!("{}\n", escape::text(line))).collect::<String>())
+/// Prints lines that hold names from elsewhere: what a terminal would act on is spelt out, and so is a line break within
+/// a line, which would look like a line of ours.
+pub(crate) fn print_lines<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> anyhow::Result<()> {
+    let escaped = lines.into_iter().map(|line| format!("{}\n", escape::text(line.as_ref())));
+    print(&escaped.collect::<String>())
 }
 
 pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
-    print(&serde_json::to_string_pretty(value)?)
+    print(&escape::json(serde_json::to_string_pretty(value)?))
 }
 
 /// One line for a person, on standard error.

@@ -1,6 +1,6 @@
 //! The whole plan as text and as JSON, for `sandbox plan --full` and `--json`. Plain text: colour is the command line's part.
 
-use crate::layer::{Layer, Strength};
+use crate::layer::{Layer, Promise, Strength};
 use crate::limit::{Limit, Limited};
 use crate::model::{
     Access, Confinement, Egress, Grace, MountOp, Namespaced, NatHelper, OnUnknown, Plan, ProxyPlan,
@@ -9,7 +9,7 @@ use crate::model::{
 use palisade_policy::model::OnAsk;
 use palisade_policy::network::shown_upstream;
 use palisade_policy::units;
-use std::fmt::{self, Display, Formatter, Write as _};
+use std::fmt::{self, Display, Formatter};
 use std::net::SocketAddr;
 
 impl Plan {
@@ -18,53 +18,89 @@ impl Plan {
     }
 }
 
-/// All of the plan, section by section, each with its name alone on a line.
-impl Display for Plan {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        command(self, f)?;
+impl Plan {
+    /// All of the plan, section by section, each with its name alone on a line. A path with a line break in it is
+    /// still in one of them; whoever prints them escapes it.
+    pub fn lines(&self) -> Vec<String> {
+        let mut page = Page::default();
+        command(self, &mut page);
         match &self.confinement {
-            Confinement::None => writeln!(f, "\nconfinement\n  none")?,
+            Confinement::None => {
+                page.section("confinement");
+                page.line("none");
+            }
             Confinement::NoNamespaces => {
-                writeln!(f, "\nconfinement\n  Landlock and seccomp alone, no namespaces")?;
+                page.section("confinement");
+                page.line("Landlock and seccomp alone, no namespaces");
             }
             Confinement::Namespaces(inside) => {
-                identity(inside, f)?;
-                namespaces(inside, f)?;
-                mounts(inside, f)?;
+                identity(inside, &mut page);
+                namespaces(inside, &mut page);
+                mounts(inside, &mut page);
             }
         }
-        network(self, f)?;
-        limits(self, f)?;
-        filters(self, f)?;
-        executables(self, f)?;
-        guard(self, f)?;
-        gate(self, f)?;
-        promises(self, f)?;
-        list("approvals", self.approvals.iter().map(|a| format!("{}: {}", a.what, a.reason)), f)?;
-        list("notes", self.notes.iter().map(|note| note.text.clone()), f)
+        network(self, &mut page);
+        limits(self, &mut page);
+        filters(self, &mut page);
+        executables(self, &mut page);
+        guard(self, &mut page);
+        gate(self, &mut page);
+        promises(self, &mut page);
+        let approvals = self.approvals.iter().map(|a| format!("{}: {}", a.what, a.reason));
+        list("approvals", approvals, &mut page);
+        list("notes", self.notes.iter().map(|note| note.text.clone()), &mut page);
+        page.lines
     }
 }
 
-fn command(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
+impl Display for Plan {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.lines().iter().try_for_each(|line| writeln!(f, "{line}"))
+    }
+}
+
+#[derive(Default)]
+struct Page {
+    lines: Vec<String>,
+}
+
+impl Page {
+    /// After an empty line, unless it is the first.
+    fn section(&mut self, title: &str) {
+        if !self.lines.is_empty() {
+            self.lines.push(String::new());
+        }
+        self.lines.push(title.to_owned());
+    }
+
+    fn line(&mut self, text: impl Display) {
+        self.lines.push(format!("  {text}"));
+    }
+}
+
+fn command(plan: &Plan, page: &mut Page) {
     let argv: Vec<_> = plan.command.argv.iter().map(|word| word.to_string_lossy()).collect();
-    writeln!(f, "command")?;
-    writeln!(f, "  {}", argv.join(" "))?;
-    writeln!(f, "  in {}, {} variables", plan.command.cwd.display(), plan.command.env.len())?;
-    writeln!(f, "  project {}, {}", plan.project.root.display(), plan.project.found_by)?;
+    page.section("command");
+    page.line(format_args!("{}", argv.join(" ")));
+    page.line(format_args!(
+        "in {}, {} variables",
+        plan.command.cwd.display(),
+        plan.command.env.len()
+    ));
+    page.line(format_args!("project {}, {}", plan.project.root.display(), plan.project.found_by));
     for dir in &plan.create_dirs {
-        writeln!(f, "  makes {} first", dir.display())?;
+        page.line(format_args!("makes {} first", dir.display()));
     }
-    Ok(())
 }
 
-fn identity(inside: &Namespaced, f: &mut Formatter<'_>) -> fmt::Result {
+fn identity(inside: &Namespaced, page: &mut Page) {
     let id = &inside.identity;
-    writeln!(f, "\nidentity")?;
-    writeln!(f, "  uid {} inside, {} on the host", id.inside_uid, id.host_uid)?;
-    writeln!(f, "  gid {} inside, {} on the host", id.inside_gid, id.host_gid)
+    page.section("identity");
+    page.line(format_args!("uid {} inside, {} on the host", id.inside_uid, id.host_uid));
+    page.line(format_args!("gid {} inside, {} on the host", id.inside_gid, id.host_gid));
 }
 
-fn namespaces(inside: &Namespaced, f: &mut Formatter<'_>) -> fmt::Result {
+fn namespaces(inside: &Namespaced, page: &mut Page) {
     let has = &inside.namespaces;
     let named = [
         ("user", true),
@@ -80,34 +116,32 @@ fn namespaces(inside: &Namespaced, f: &mut Formatter<'_>) -> fmt::Result {
         let names = named.iter().filter(|(_, own)| *own == wanted).map(|(name, _)| *name);
         names.collect::<Vec<_>>().join(" ")
     };
-    writeln!(f, "\nnamespaces")?;
-    writeln!(f, "  own:    {}", pick(true))?;
-    writeln!(f, "  host's: {}", pick(false))?;
+    page.section("namespaces");
+    page.line(format_args!("own:    {}", pick(true)));
+    page.line(format_args!("host's: {}", pick(false)));
     if let Some(hostname) = &inside.hostname {
-        writeln!(f, "  host name {hostname}")?;
+        page.line(format_args!("host name {hostname}"));
     }
-    match has.time_offset {
-        Some(seconds) => writeln!(f, "  clocks {seconds:+} s"),
-        None => Ok(()),
+    if let Some(seconds) = has.time_offset {
+        page.line(format_args!("clocks {seconds:+} s"));
     }
 }
 
-fn mounts(inside: &Namespaced, f: &mut Formatter<'_>) -> fmt::Result {
-    writeln!(f, "\nmounts")?;
+fn mounts(inside: &Namespaced, page: &mut Page) {
+    page.section("mounts");
     let rows: Vec<[String; 4]> = inside.mounts.iter().map(row).collect();
     let widest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let (first, second) = (widest(0).unwrap_or(0), widest(1).unwrap_or(0).min(48));
     for [kind, path, source, why] in &rows {
-        let mut line = format!("  {kind:first$}  {path:second$}");
+        let mut line = format!("{kind:first$}  {path:second$}");
         if !source.is_empty() {
-            write!(line, "  ← {source}")?;
+            line += &format!("  ← {source}");
         }
         if !why.is_empty() {
-            write!(line, "  ({why})")?;
+            line += &format!("  ({why})");
         }
-        writeln!(f, "{}", line.trim_end())?;
+        page.line(line.trim_end());
     }
-    Ok(())
 }
 
 /// What it is, where, from where, why.
@@ -154,72 +188,80 @@ fn row(op: &MountOp) -> [String; 4] {
     }
 }
 
-fn network(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
+fn network(plan: &Plan, page: &mut Page) {
     if plan.egress.is_none() && plan.publish.is_empty() {
-        return Ok(());
+        return;
     }
-    writeln!(f, "\nnetwork")?;
+    page.section("network");
     match &plan.egress {
         None => {}
-        Some(Egress::Proxy(proxy)) => proxied(proxy, f)?,
+        Some(Egress::Proxy(proxy)) => proxied(proxy, page),
         Some(Egress::Nat(nat)) => {
             let helper = match &nat.helper {
                 NatHelper::Pasta(path) | NatHelper::Slirp4netns(path) => path.display().to_string(),
                 NatHelper::Veth => "the kernel's own forwarding".to_owned(),
             };
-            writeln!(f, "  any host, by {helper}; {} ranges are blocked", nat.blocked.len())?;
+            page.line(format_args!(
+                "any host, by {helper}; {} ranges are blocked",
+                nat.blocked.len()
+            ));
         }
     }
     for Publish { address, port, inner } in &plan.publish {
-        writeln!(f, "  published: {}, leads to {inner} inside", SocketAddr::new(*address, *port))?;
+        page.line(format_args!(
+            "published: {}, leads to {inner} inside",
+            SocketAddr::new(*address, *port)
+        ));
     }
-    Ok(())
 }
 
-fn proxied(proxy: &ProxyPlan, f: &mut Formatter<'_>) -> fmt::Result {
+fn proxied(proxy: &ProxyPlan, page: &mut Page) {
     for host in proxy.rules.allowed() {
-        writeln!(f, "  allowed: {host}")?;
+        page.line(format_args!("allowed: {host}"));
     }
     for host in proxy.rules.denied() {
-        writeln!(f, "  denied: {host}")?;
+        page.line(format_args!("denied: {host}"));
     }
     let ports: Vec<String> = proxy.rules.all_ports().iter().map(u16::to_string).collect();
-    writeln!(f, "  ports: {}", ports.join(" "))?;
+    page.line(format_args!("ports: {}", ports.join(" ")));
     match proxy.on_unknown {
-        OnUnknown::Deny => writeln!(f, "  other hosts: denied")?,
-        OnUnknown::Ask => writeln!(f, "  other hosts: asked about")?,
+        OnUnknown::Deny => page.line("other hosts: denied"),
+        OnUnknown::Ask => page.line("other hosts: asked about"),
     }
     if let Some(upstream) = &proxy.upstream {
-        writeln!(f, "  through: {}", shown_upstream(upstream))?;
+        page.line(format_args!("through: {}", shown_upstream(upstream)));
     }
     for credential in &proxy.credentials {
         let hosts: Vec<String> = credential.hosts.iter().map(ToString::to_string).collect();
         let (name, header) = (&credential.name, &credential.header);
-        writeln!(f, "  credential {name}: {header} of requests to {}", hosts.join(", "))?;
+        page.line(format_args!("credential {name}: {header} of requests to {}", hosts.join(", ")));
     }
     let bytes = proxy.bytes.map_or(String::new(), |most| format!(", {}", units::show_size(most)));
     let (connections, queries) = (proxy.connections, proxy.queries_a_second);
-    writeln!(f, "  at most {connections} connections, {queries} look-ups a second{bytes}")
+    page.line(format_args!(
+        "at most {connections} connections, {queries} look-ups a second{bytes}"
+    ));
 }
 
-fn limits(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
-    writeln!(f, "\nlimits")?;
+fn limits(plan: &Plan, page: &mut Page) {
+    page.section("limits");
     for limit in &plan.limits {
         let (name, value) = (limit.what.name(), told(limit));
-        write!(f, "  {name:12}  {value:>14}  {}, {}", limit.holder.name(), limit.grip.name())?;
-        writeln!(f, "; past it: {}", limit.overshoot)?;
+        let (holder, grip) = (limit.holder.name(), limit.grip.name());
+        let overshoot = &limit.overshoot;
+        page.line(format_args!("{name:12}  {value:>14}  {holder}, {grip}; past it: {overshoot}"));
     }
     if plan.rlimits.iter().any(|limit| limit.resource == Resource::Core) {
-        writeln!(f, "  no core files")?;
+        page.section("  no core files");
     }
     let Grace { after_signal_ms, after_timeout_ms } = plan.grace;
     if plan.timeout_ms.is_some() {
-        writeln!(f, "  to end after the timeout: {after_timeout_ms} ms")?;
+        page.line(format_args!("to end after the timeout: {after_timeout_ms} ms"));
     }
     if let Some(most) = plan.seccomp.as_ref().and_then(|seccomp| seccomp.max_blocked) {
-        writeln!(f, "  suspicious system calls: {most}, then the run is ended")?;
+        page.line(format_args!("suspicious system calls: {most}, then the run is ended"));
     }
-    writeln!(f, "  to end after a signal: {after_signal_ms} ms")
+    page.line(format_args!("to end after a signal: {after_signal_ms} ms"));
 }
 
 pub(crate) fn told(limit: &Limit) -> String {
@@ -242,86 +284,86 @@ pub(crate) fn told(limit: &Limit) -> String {
     }
 }
 
-fn filters(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
-    writeln!(f, "\nsystem calls")?;
+fn filters(plan: &Plan, page: &mut Page) {
+    page.section("system calls");
     match &plan.seccomp {
-        None => writeln!(f, "  not filtered")?,
+        None => page.line("not filtered"),
         Some(seccomp) => {
-            writeln!(f, "  {}", seccomp.profile)?;
+            page.line(format_args!("{}", seccomp.profile));
             for group in crate::seccomp::summary(&seccomp.rules) {
-                writeln!(
-                    f,
-                    "  {:11}  {:3}  {}: {}",
+                page.line(format_args!(
+                    "{:11}  {:3}  {}: {}",
                     group.decision, group.syscalls, group.name, group.reason
-                )?;
+                ));
             }
         }
     }
+    page.section("landlock");
     match &plan.landlock {
-        None => writeln!(f, "\nlandlock\n  none"),
+        None => page.line("none"),
         Some(landlock) => {
             let what = if landlock.restrict_reads { "reading and writing" } else { "writing" };
             let (paths, guarded) = (landlock.writable.len(), landlock.guarded.len());
-            write!(
-                f,
-                "\nlandlock\n  ABI {}: restricts {what}; {paths} writable trees",
+            let guarded = match guarded {
+                0 => String::new(),
+                guarded => format!(", {guarded} where the broker writes"),
+            };
+            page.line(format_args!(
+                "ABI {}: restricts {what}; {paths} writable trees{guarded}",
                 landlock.abi
-            )?;
-            match guarded {
-                0 => writeln!(f),
-                guarded => writeln!(f, ", {guarded} where the broker writes"),
-            }
+            ));
         }
     }
 }
 
-fn executables(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
+fn executables(plan: &Plan, page: &mut Page) {
     let landlock = plan.landlock.as_ref();
     let Some(executables) = landlock.and_then(|landlock| landlock.executables.as_ref()) else {
-        return Ok(());
+        return;
     };
-    writeln!(f, "\nexecutables")?;
+    page.section("executables");
     for path in &executables.listed {
-        writeln!(f, "  {}", path.display())?;
+        page.line(format_args!("{}", path.display()));
     }
     for path in &executables.needed {
-        writeln!(f, "  {}  (to start those)", path.display())?;
+        page.line(format_args!("{}  (to start those)", path.display()));
     }
-    Ok(())
 }
 
-fn guard(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
-    let Some(guard) = &plan.guard else { return Ok(()) };
+fn guard(plan: &Plan, page: &mut Page) {
+    let Some(guard) = &plan.guard else { return };
     let names = palisade_guard::count() + guard.more.len();
-    writeln!(f, "\nprotected names\n  {names} names, and git's hooks and settings, in")?;
+    page.section("protected names");
+    page.line(format_args!("{names} names, and git's hooks and settings, in"));
     for tree in &guard.trees {
-        writeln!(f, "  {}", tree.display())?;
+        page.line(format_args!("{}", tree.display()));
     }
     for path in &guard.opened {
-        writeln!(f, "  not protected: {}", path.display())?;
+        page.line(format_args!("not protected: {}", path.display()));
     }
-    Ok(())
 }
 
-fn gate(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
-    let Some(gate) = &plan.gate else { return Ok(()) };
+fn gate(plan: &Plan, page: &mut Page) {
+    let Some(gate) = &plan.gate else { return };
     let what = if gate.executes { "files, directories and programs" } else { "files, directories" };
-    writeln!(f, "\nquestions")?;
+    page.section("questions");
     match gate.on_ask {
         OnAsk::Ask | OnAsk::Wait => {
             let seconds = gate.ask_timeout_ms / 1000;
-            writeln!(f, "  about {what} missing inside; no answer in {seconds} s denies")?;
-            writeln!(f, "  {} puts a question in the terminal aside", plan.ask_key)?;
+            page.line(format_args!("about {what} missing inside; no answer in {seconds} s denies"));
+            page.line(format_args!("{} puts a question in the terminal aside", plan.ask_key));
         }
-        OnAsk::Deny => writeln!(f, "  none asked: {what} missing inside are denied")?,
-        OnAsk::Allow => writeln!(f, "  none asked: {what} missing inside are granted")?,
+        OnAsk::Deny => page.line(format_args!("none asked: {what} missing inside are denied")),
+        OnAsk::Allow => page.line(format_args!("none asked: {what} missing inside are granted")),
     }
     let (never, secrets) = (gate.never.len(), gate.secrets.len());
-    writeln!(f, "  {never} paths are never asked about, {secrets} known secrets one at a time")
+    page.line(format_args!(
+        "{never} paths are never asked about, {secrets} known secrets one at a time"
+    ));
 }
 
-fn promises(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
-    writeln!(f, "\npromises")?;
+fn promises(plan: &Plan, page: &mut Page) {
+    page.section("promises");
     for promise in &plan.promises {
         let strength = match promise.strength {
             Strength::Enforced => "enforced",
@@ -331,25 +373,18 @@ fn promises(plan: &Plan, f: &mut Formatter<'_>) -> fmt::Result {
         let layers: Vec<_> = promise.layers.iter().copied().map(Layer::name).collect();
         let held =
             if layers.is_empty() { String::new() } else { format!(" [{}]", layers.join(", ")) };
-        write!(f, "  {:6}  {strength:8}  {}{held}", promise.id, promise.what)?;
-        match &promise.remark {
-            Some(remark) => writeln!(f, "; {remark}")?,
-            None => writeln!(f)?,
-        }
+        let remark =
+            promise.remark.as_ref().map(|remark| format!("; {remark}")).unwrap_or_default();
+        let Promise { id, what, .. } = promise;
+        page.line(format_args!("{id:6}  {strength:8}  {what}{held}{remark}"));
     }
-    Ok(())
 }
 
-fn list(
-    title: &str,
-    items: impl ExactSizeIterator<Item = String>,
-    f: &mut Formatter<'_>,
-) -> fmt::Result {
+fn list(title: &str, items: impl ExactSizeIterator<Item = String>, page: &mut Page) {
     if items.len() > 0 {
-        writeln!(f, "\n{title}")?;
+        page.section(title);
     }
     for item in items {
-        writeln!(f, "  {item}")?;
+        page.line(format_args!("{item}"));
     }
-    Ok(())
 }

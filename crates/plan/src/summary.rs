@@ -14,8 +14,8 @@ use std::path::Path;
 const NAMED: usize = 4;
 
 impl Plan {
-    /// Ten lines, each with its subject in front.
-    pub fn summary(&self) -> String {
+    /// Ten lines, each with its subject in front. Whoever prints them escapes what is in them.
+    pub fn summary(&self) -> Vec<String> {
         let lines = [
             ("command", command(self)),
             ("project", project(self)),
@@ -28,7 +28,7 @@ impl Plan {
             ("limits", limits(self)),
             ("promises", promises(self)),
         ];
-        lines.iter().map(|(name, text)| format!("{name:<10} {text}\n")).collect()
+        lines.iter().map(|(name, text)| format!("{name:<10} {text}")).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use palisade_policy::model::{Mode, OnAsk};
 fn summary(change: impl FnOnce(&mut palisade_policy::model::Policy)) -> String {
     let mut policy = policy();
     change(&mut policy);
-    plan(&policy, &user(), &FakeTree::new()).unwrap().summary()
+    plan(&policy, &user(), &FakeTree::new()).unwrap().summary().join("\n")
 }
 
 /// Proves: LIFE-3 plan-summary

@@ -52,5 +52,5 @@ pub use save::{
     entries, with_proxy, without,
 };
 pub use schema::schema;
-pub use show::{export, show_json, show_text};
+pub use show::{export, show_json, show_lines};
 pub use tighten::Direction;

@@ -2,7 +2,7 @@ use super::*;
 use crate::keys::{TOOL_NAMES, USUAL_PORTS};
 use crate::parse::{Format, parse};
 use crate::{Diagnostic, Layer, LayerKind, Merged, NetworkMode, Problem, Subject, Trust};
-use crate::{export, merge, show_json, show_text};
+use crate::{export, merge, show_json, show_lines};
 use palisade_hosts::registry::Tool;
 
 fn merged(layers: &[(LayerKind, &str)]) -> Result<Merged, Vec<Diagnostic>> {
@@ -98,7 +98,7 @@ fn the_login_of_a_proxy_is_in_no_error_and_nothing_that_is_shown() {
     let merged = of_user(right).unwrap();
     let told = merged.policy.network.upstream_proxy.as_deref();
     assert_eq!(told, Some("http://somebody:hunter2@proxy.example:3128"));
-    let text = show_text(&merged);
+    let text = show_lines(&merged).join("\n");
     let json = show_json(&merged).to_string();
     for shown in [&wrong, &text, &json] {
         assert!(!shown.contains("hunter2") && !shown.contains("somebody"), "{shown}");

@@ -3,7 +3,7 @@ use crate::layers::{Layer, LayerKind, Merged, Subject, Trust, merge};
 use crate::parse::{Format, parse};
 use crate::rules::StoredRule;
 use crate::settings::joined;
-use crate::{Direction, diff, export, not_enforced, show_text};
+use crate::{Direction, diff, export, not_enforced, show_lines};
 use LayerKind::{Organisation, Project, User};
 use palisade_gate::{Access, Effect, Pattern, Store};
 use std::cell::Cell;
@@ -113,7 +113,7 @@ fn rules_of_several_layers_stay_apart() {
             (Store::User, Effect::Allow, "user.yaml:1".to_owned()),
         ]
     );
-    let shown = show_text(&merged);
+    let shown = show_lines(&merged).join("\n");
     assert!(shown.contains("filesystem.rules: deny /x"), "{shown}");
     assert!(shown.contains("# project, project.yaml:1"), "{shown}");
 }

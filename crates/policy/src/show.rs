@@ -8,7 +8,8 @@ use crate::settings::{self, Value};
 use serde_json::{Value as Json, json};
 
 /// One line a key, and one a rule: `network.mode: none  # built-in, preset default:20`.
-pub fn show_text(merged: &Merged) -> String {
+/// Whoever prints them escapes what is in them.
+pub fn show_lines(merged: &Merged) -> Vec<String> {
     let mut lines: Vec<(String, String)> = Vec::new();
     for key in keys::KEYS {
         let Some(setting) = merged.settings.get(key.path) else { continue };
@@ -28,14 +29,8 @@ pub fn show_text(merged: &Merged) -> String {
     }
     let width = lines.iter().map(|(value, _)| value.chars().count()).filter(|w| *w <= 60).max();
     let width = width.unwrap_or_default();
-    let mut text = String::new();
-    for (value, sources) in lines {
-        text.push_str(&format!("{value:width$}  # {sources}\n"));
-    }
-    for note in &merged.notes {
-        text.push_str(&format!("note: {note}\n"));
-    }
-    text
+    let lines = lines.iter().map(|(value, sources)| format!("{value:width$}  # {sources}"));
+    lines.chain(merged.notes.iter().map(|note| format!("note: {note}"))).collect()
 }
 
 /// `policy`, `provenance` by key path, and `notes`.

@@ -21,7 +21,7 @@ fn sample() -> Merged {
 /// Proves: POL-4 show, POL-4 provenance
 #[test]
 fn the_text_shows_every_value_with_its_source() {
-    insta::assert_snapshot!(show_text(&sample()));
+    insta::assert_snapshot!(show_lines(&sample()).join("\n"));
 }
 
 /// Proves: POL-4 show, POL-4 provenance
@@ -44,7 +44,7 @@ fn what_is_exported_loads_to_the_same_policy() {
          syscalls: { mode: WHITELIST, syscalls: [read] }",
     )]);
     assert_eq!(export(&original)["resources"]["cpuSet"], "0-2");
-    assert!(show_text(&original).contains("resources.cpuSet: 0-2 "));
+    assert!(show_lines(&original).join("\n").contains("resources.cpuSet: 0-2 "));
     let text = serde_json::to_string_pretty(&export(&original)).unwrap();
     let document = parse(&text, "export.json", Format::Json).unwrap();
     let again = merge(&Subject::Run, vec![Layer { kind: LayerKind::User, document }]).unwrap();

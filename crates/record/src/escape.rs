@@ -48,7 +48,7 @@ pub fn quoted(untrusted: &str) -> String {
 /// For JSON that was already written: serde_json leaves DEL, C1 controls, bidirectional and
 /// zero-width characters as they are. Outside of strings JSON is plain ASCII, so each of them stands
 /// in a string and may be replaced by its `\u` escape without changing what the document says.
-pub(crate) fn json(written: String) -> String {
+pub fn json(written: String) -> String {
     let harmless = |c: char| c == '\n' || !is_deceptive(c);
     if written.chars().all(harmless) {
         return written;

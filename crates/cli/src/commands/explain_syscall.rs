@@ -117,7 +117,7 @@ impl Asked {
                 output::print_json(&OnArch { arch, explanation, set_by })?;
             }
             Self::Known(explanation) => {
-                output::print_untrusted(&text(explanation, arch, &filter.set_by(explanation)))?;
+                output::print_lines(lines(explanation, arch, &filter.set_by(explanation)))?;
             }
             Self::Unknown(number) if as_json => output::print_json(&json!({
                 "arch": arch, "number": number, "verdict": Verdict::Refused,
@@ -155,36 +155,36 @@ fn arch_name(arch: Arch) -> &'static str {
     }
 }
 
-fn text(explanation: &Explanation, arch: Arch, set_by: &[SetBy]) -> String {
+fn lines(explanation: &Explanation, arch: Arch, set_by: &[SetBy]) -> Vec<String> {
     let Explanation { name, number, verdict, group, reason, list, switches: _, rules } =
         explanation;
     let arch = arch_name(arch);
     let Some(number) = number else {
-        return format!("{name}: {arch} has no such call\n  group {group}: {reason}\n");
+        let none = format!("{name}: {arch} has no such call");
+        return vec![none, format!("  group {group}: {reason}")];
     };
-    let mut text = format!("{name}, number {number} on {arch}: ");
-    match (verdict, &rules[..]) {
-        (_, [only]) => text += &format!("{}\n", in_words(only.answer)),
-        (Verdict::Refused, _) => text += "refused\n",
-        (Verdict::Allowed, _) => text += "allowed\n",
-        (Verdict::Brokered, _) => text += "performed by the broker\n",
-        (Verdict::ByArgument, _) => text += "depends on its arguments\n",
-    }
+    let verdict = match (verdict, &rules[..]) {
+        (_, [only]) => in_words(only.answer),
+        (Verdict::Refused, _) => "refused".to_owned(),
+        (Verdict::Allowed, _) => "allowed".to_owned(),
+        (Verdict::Brokered, _) => "performed by the broker".to_owned(),
+        (Verdict::ByArgument, _) => "depends on its arguments".to_owned(),
+    };
+    let mut lines = vec![format!("{name}, number {number} on {arch}: {verdict}")];
     for rule in rules.iter().filter(|_| rules.len() > 1) {
         let answer = in_words(rule.answer);
-        text += &match rule.when {
-            "" => format!("  otherwise: {answer}\n"),
-            when => format!("  if {when}: {answer}\n"),
-        };
+        lines.push(match rule.when {
+            "" => format!("  otherwise: {answer}"),
+            when => format!("  if {when}: {answer}"),
+        });
     }
-    if let Some(list) = list {
-        text += &format!("  {list}\n");
-    }
+    lines.extend(list.iter().map(|list| format!("  {list}")));
     for SetBy { key, sources } in set_by {
         let sources: Vec<String> = sources.iter().map(Provenance::to_string).collect();
-        text += &format!("  {key}: set by {}\n", sources.join("; "));
+        lines.push(format!("  {key}: set by {}", sources.join("; ")));
     }
-    text + &format!("  group {group}: {reason}\n")
+    lines.push(format!("  group {group}: {reason}"));
+    lines
 }
 
 fn in_words(answer: Answer) -> String {

@@ -45,9 +45,9 @@ impl Plan {
         if self.json {
             output::print_json(&planned.plan)?;
         } else if self.full {
-            output::print(&planned.plan.to_string())?;
+            output::print_lines(planned.plan.lines())?;
         } else {
-            output::print_untrusted(&planned.plan.summary())?;
+            output::print_lines(planned.plan.summary())?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -43,7 +43,8 @@ impl Proxy {
         let mut tell = |heard: Heard<'_>| {
             if self.json {
                 // Standard error may be closed; the audit log has it all the same.
-                let _ = writeln!(io::stderr(), "{}", object(&heard));
+                let line = palisade_ask::to_line(&object(&heard)).unwrap_or_default();
+                let _ = io::stderr().write_all(line.as_bytes());
             } else {
                 output::note(&line(&heard));
             }

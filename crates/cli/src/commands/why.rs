@@ -79,7 +79,7 @@ impl Why {
         if self.json {
             output::print_json(&answer)?;
         } else {
-            output::print_untrusted(&text(&answer))?;
+            output::print_lines(lines(&answer))?;
         }
         Ok(code(answer.reason.outcome()))
     }
@@ -106,31 +106,30 @@ fn tell(answer: &Answer, as_json: bool) -> anyhow::Result<ExitCode> {
         Outcome::Withheld => ("denied", "set by"),
         Outcome::Asked => ("asked about", "set by"),
     };
-    let mut text = format!("{}: {word}: {}\n", answer.subject, answer.because);
-    text += &sources(by, &answer.set_by);
-    if let Some(option) = &answer.allow_with {
-        text += &format!("  allow with {option}\n");
-    }
-    output::print_untrusted(&text)?;
+    let mut lines = vec![format!("{}: {word}: {}", answer.subject, answer.because)];
+    lines.extend(sources(by, &answer.set_by));
+    lines.extend(answer.allow_with.iter().map(|option| format!("  allow with {option}")));
+    output::print_lines(lines)?;
     Ok(code(answer.outcome()))
 }
 
-fn sources(word: &str, set_by: &[Provenance]) -> String {
+/// None where nobody said it.
+fn sources(word: &str, set_by: &[Provenance]) -> Option<String> {
     let sources: Vec<String> = set_by.iter().map(Provenance::to_string).collect();
-    if sources.is_empty() { String::new() } else { format!("  {word} {}\n", sources.join("; ")) }
+    (!sources.is_empty()).then(|| format!("  {word} {}", sources.join("; ")))
 }
 
-fn text(answer: &why::Why) -> String {
-    let mut text = format!("{}: {}\n", answer.path.display(), in_words(&answer.reason));
+fn lines(answer: &why::Why) -> Vec<String> {
+    let mut lines = vec![format!("{}: {}", answer.path.display(), in_words(&answer.reason))];
     if let Some(real) = answer.real_path.as_ref().filter(|real| **real != answer.path) {
-        text += &format!("  it is {} on the host\n", real.display());
+        lines.push(format!("  it is {} on the host", real.display()));
     }
-    text += &match &answer.reason {
+    lines.extend(match &answer.reason {
         Reason::Visible { set_by, .. } => sources("granted by", set_by),
         Reason::Hidden { set_by, .. } => sources("set by", set_by),
-        _ => String::new(),
-    };
-    text
+        _ => None,
+    });
+    lines
 }
 
 fn in_words(reason: &Reason) -> String {

@@ -50,7 +50,7 @@ fn check(places: &Places, json: bool) -> anyhow::Result<ExitCode> {
         if json {
             output::print_json(&json!({ "sound": true, "log": log, "records": 0 }))?;
         } else {
-            output::print(&format!("nothing recorded yet: there is no {}", log.display()))?;
+            output::print_lines([format!("nothing recorded yet: there is no {}", log.display())])?;
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -73,16 +73,18 @@ fn check(places: &Places, json: bool) -> anyhow::Result<ExitCode> {
         })?;
     } else {
         let paint = Paint::for_stdout();
+        let path = log.to_string_lossy();
+        let shown = escape::text(&path);
         output::print(&match &verified {
             Ok(sound) => format!(
                 "{} {}: {} records, chain complete, head {}",
                 paint.with(Style::Green, "sound"),
-                log.display(),
+                shown,
                 sound.records,
                 sound.head
             ),
             Err(fault) => {
-                format!("{} {}: {fault}", paint.with(Style::Red, "not sound"), log.display())
+                format!("{} {shown}: {fault}", paint.with(Style::Red, "not sound"))
             }
         })?;
     }
@@ -115,7 +117,7 @@ fn show(places: &Places, session: Option<&str>, json: bool) -> anyhow::Result<Ex
         }
         found = true;
         text.push_str(&if json {
-            serde_json::to_string(&serde_json::to_value(&record.event)?)?
+            escape::json(serde_json::to_string(&serde_json::to_value(&record.event)?)?)
         } else {
             told::line(&record.event, &zone, paint)
         });

@@ -39,12 +39,12 @@ impl Check {
         if self.json {
             output::print_json(&json!({ "problems": problems, "warnings": warnings }))?;
         } else {
-            let mut text: String = problems.iter().map(|problem| format!("{problem}\n")).collect();
-            text.extend(warnings.iter().map(|warning| format!("warning: {warning}\n")));
+            let mut lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            lines.extend(warnings.iter().map(|warning| format!("warning: {warning}")));
             if problems.is_empty() {
-                text.push_str("the policy is sound\n");
+                lines.push("the policy is sound".to_owned());
             }
-            output::print_untrusted(&text)?;
+            output::print_lines(lines)?;
         }
         Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }

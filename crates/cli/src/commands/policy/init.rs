@@ -51,7 +51,7 @@ impl Init {
         let schema_text = serde_json::to_string_pretty(&schema())?;
         config::write(&directory.join(SCHEMA), &schema_text)?;
         config::write(&policy, STARTER)?;
-        output::print(&format!("{} is written; it changes nothing yet", policy.display()))?;
+        output::print_lines([format!("{} is written; it changes nothing yet", policy.display())])?;
         Ok(ExitCode::SUCCESS)
     }
 }

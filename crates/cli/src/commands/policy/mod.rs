@@ -12,7 +12,7 @@ use crate::args::PolicyArgs;
 use crate::output;
 use crate::request::policy_request;
 use clap::{Subcommand, ValueEnum};
-use palisade_policy::{presets, schema, show_json, show_text};
+use palisade_policy::{presets, schema, show_json, show_lines};
 use palisade_session::{Caller, config};
 use serde_json::json;
 use std::process::ExitCode;
@@ -92,7 +92,7 @@ fn show(args: &PolicyArgs, json: bool) -> anyhow::Result<()> {
     if json {
         return output::print_json(&show_json(&loaded.merged));
     }
-    output::print_untrusted(&show_text(&loaded.merged))
+    output::print_lines(show_lines(&loaded.merged))
 }
 
 fn list_presets(as_json: bool) -> anyhow::Result<()> {

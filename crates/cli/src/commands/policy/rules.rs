@@ -37,8 +37,8 @@ impl Rules {
             return output::print("no rule is saved");
         }
         let width = rules.len().to_string().len();
-        let lines = rules.iter().map(|rule| format!("{:>width$}  {}\n", rule.number, line(rule)));
-        output::print_untrusted(&lines.collect::<String>())
+        let lines = rules.iter().map(|rule| format!("{:>width$}  {}", rule.number, line(rule)));
+        output::print_lines(lines)
     }
 }
 
@@ -48,7 +48,7 @@ impl Forget {
         if self.json {
             return output::print_json(&forgotten);
         }
-        output::print_untrusted(&format!("forgotten: {}", line(&forgotten)))
+        output::print_lines([format!("forgotten: {}", line(&forgotten))])
     }
 }
 

@@ -6,6 +6,7 @@ use crate::output;
 use crate::request::policy_request;
 use clap::{Args, ValueEnum};
 use palisade_policy::{Diagnostic, PolicyDocument, Trust, not_enforced};
+use palisade_record::escape;
 use palisade_session::config::{self, DocumentFile, PolicyRequest, Supposing, Target};
 use palisade_session::{Caller, SessionError};
 use std::path::PathBuf;
@@ -52,7 +53,7 @@ impl Import {
         for warning in &loaded.warnings {
             output::note(&format!("warning: {warning}"));
         }
-        let mut text = serde_json::to_string_pretty(&loaded.document.to_json())?;
+        let mut text = escape::json(serde_json::to_string_pretty(&loaded.document.to_json())?);
         text.push('\n');
         let target = match self.to {
             Owner::User => Target::User,
@@ -92,7 +93,7 @@ impl Import {
         changes::show(&before.merged, &after.merged, false)?;
         if !self.dry_run {
             config::write(&path, &text)?;
-            output::print(&format!("written to {}", path.display()))?;
+            output::print_lines([format!("written to {}", path.display())])?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -6,10 +6,11 @@ use crate::output;
 use anyhow::{Context, bail};
 use clap::Args;
 use palisade_policy::{Trust as Standing, diff};
+use palisade_record::escape;
 use palisade_session::config::{self, DocumentFile, PolicyRequest, Supposing};
 use palisade_session::{Caller, SessionError, TrustStore};
 use serde_json::json;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
@@ -45,10 +46,10 @@ impl Trust {
                 bail!("{shown} was not trusted");
             }
             store.save(&caller.places)?;
-            return output::print(&format!("{shown} is not trusted any more"));
+            return output::print_lines([format!("{shown} is not trusted any more")]);
         }
         if store.is_trusted(&file.path, &file.text) {
-            return output::print(&format!("{shown} is trusted already, as it is now"));
+            return output::print_lines([format!("{shown} is trusted already, as it is now")]);
         }
         output::print(&trusted.what_it_does(&caller)?)?;
         if !self.yes && !confirmed(&file)? {
@@ -60,7 +61,7 @@ impl Trust {
         }
         store.trust(&file.path, &file.text);
         store.save(&caller.places)?;
-        output::print(&format!("{shown} is trusted until it changes"))
+        output::print_lines([format!("{shown} is trusted until it changes")])
     }
 }
 
@@ -133,9 +134,8 @@ fn confirmed(file: &DocumentFile) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() {
         bail!("nobody to ask: standard input is not a terminal; pass --yes");
     }
-    let mut stderr = io::stderr();
-    write!(stderr, "trust {}? [y/N] ", file.path.display())?;
-    stderr.flush()?;
+    let path = file.path.to_string_lossy();
+    output::question(&format!("trust {}? [y/N] ", escape::text(&path)));
     let mut answer = String::new();
     io::stdin().read_line(&mut answer).context("can not read the answer")?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
@@ -149,7 +149,7 @@ fn list(store: &TrustStore, as_json: bool) -> anyhow::Result<()> {
             .collect();
         return output::print_json(&entries);
     }
-    let entries = store.entries().map(|(path, digest)| format!("{digest}  {}\n", path.display()));
-    let lines: String = entries.collect();
-    output::print(if lines.is_empty() { "nothing is trusted" } else { &lines })
+    let entries = store.entries().map(|(path, digest)| format!("{digest}  {}", path.display()));
+    let lines: Vec<String> = entries.collect();
+    if lines.is_empty() { output::print("nothing is trusted") } else { output::print_lines(lines) }
 }

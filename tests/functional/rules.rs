@@ -173,6 +173,45 @@ fn what_is_saved_is_listed_and_forgotten_by_its_number() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "# mine\n");
 }
 
+/// What the guard refuses in a run is what `why` says of it, and nobody is asked about a new file of the private home.
+///
+/// Proves: GATE-4 why, FS-9 git-hooks
+#[test]
+fn why_and_a_run_agree_about_hooks_and_new_files_of_the_home_directory() {
+    let world = World::new();
+    world.git_init();
+    let hook = ".git/hooks/pre-commit";
+    let words = ["protected (`git hooks`)", "allow with --allow-write .git/hooks/pre-commit"];
+    assert_says(&why(&world, &["--write", hook]), 1, &words);
+    let script = format!("echo x > {hook}");
+    assert!(!world.sandbox_run(Vec::<&str>::new(), ["sh", "-c", &script]).run().err().is_empty());
+    assert!(!world.project().join(hook).exists());
+    assert_says(&why(&world, &["--allow-write", hook, "--write", hook]), 0, &["--allow-write"]);
+    let opened = ["--allow-write", hook];
+    world.sandbox_run(opened, ["sh", "-c", &script]).run().assert_code(0);
+    assert!(world.project().join(hook).exists());
+    // Another repository, which a run would be asked about.
+    for name in ["objects/x", "refs/x", "hooks/pre-push.sample"] {
+        world.write(format!("outside/repo/.git/{name}"), "");
+    }
+    let other = world.outside().join("repo/.git/hooks/pre-push").display().to_string();
+    assert_says(&why(&world, &["--write", &other]), 1, &["an answer does not change that"]);
+
+    let new = world.home().join("newfile");
+    let words = ["discarded at the end of the run", "nobody is asked", "keep it with --rw"];
+    assert_says(&why(&world, &["--write", new.to_str().unwrap()]), 0, &words);
+    let deep = world.home().join("new/dir/file");
+    assert_says(&why(&world, &["--write", deep.to_str().unwrap()]), 0, &words);
+    let script =
+        format!("mkdir -p ~/new/dir; echo x > {}; echo x > {}", new.display(), deep.display());
+    world.sandbox_run(["--on-ask", "deny"], ["sh", "-c", &script]).run().assert_code(0);
+    assert!(!new.exists() && !deep.exists());
+    // What the host has and the view has not is a question still.
+    world.write("home/data/file", "x");
+    let beside = world.home().join("data/new").display().to_string();
+    assert_says(&why(&world, &["--write", &beside]), 2, &["somebody is asked"]);
+}
+
 /// Proves: GATE-4 why
 #[test]
 fn why_tells_of_writing_of_protected_names_hosts_and_variables() {
@@ -192,7 +231,7 @@ fn why_tells_of_writing_of_protected_names_hosts_and_variables() {
     assert_says(
         &asked(&["--write", ".envrc"]),
         1,
-        &["the name `.envrc` is protected", "allow with --allow-write .envrc"],
+        &["protected (`.envrc`): direnv", "allow with --allow-write .envrc"],
     );
     let data = world.home().join("data/file").display().to_string();
     assert_says(

@@ -13,6 +13,7 @@ use palisade_guard::{Below, Hit, Matcher, NamePattern, gitconfig};
 use palisade_plan::model::Limited;
 use palisade_sys::OFlags;
 use rustix::fs::{AtFlags, Dir, FileType, openat, readlinkat, statat};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -70,11 +71,25 @@ pub(crate) struct Judge {
     hooks: Vec<PathBuf>,
     /// The directories that were made in this run, by device and inode.
     newborn: HashSet<(u64, u64)>,
+    /// Where no run is going on yet: the place of the guarded tree on the host.
+    foreseen: Option<Foreseen>,
+}
+
+/// A guarded tree, inside and on the host.
+#[derive(Clone, Debug)]
+pub(crate) struct Foreseen {
+    pub(crate) inside: PathBuf,
+    pub(crate) on_host: PathBuf,
 }
 
 impl Judge {
     pub(crate) fn new(matcher: Matcher, limited: Vec<Limited>) -> Self {
-        Self { matcher, limited, hooks: Vec::new(), newborn: HashSet::new() }
+        Self { matcher, limited, hooks: Vec::new(), newborn: HashSet::new(), foreseen: None }
+    }
+
+    /// Judges before a run, on the host: a directory that is missing would be made in the run.
+    pub(crate) fn before_a_run(self, tree: Foreseen) -> Self {
+        Self { foreseen: Some(tree), ..self }
     }
 
     /// Guards what a relative `core.hooksPath` means wherever a repository comes to be that has it.
@@ -85,9 +100,7 @@ impl Judge {
     pub(crate) fn may_come(&self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Denied> {
         let Some(tree) = &place.tree else { return Ok(Allowed::Plainly) };
         let mut is_old = |dir: &Path| self.is_old(dir);
-        if let Some(hit) = self.matcher.judge(tree, &place.path, &mut is_old) {
-            return Err(Denied::by(hit));
-        }
+        self.may_be_named(tree, &place.path)?;
         // On the way to a listed name: a directory that has it, or a link to where it is free.
         if matches!(
             coming,
@@ -106,12 +119,7 @@ impl Judge {
         if self.matcher.is_opened(&place.path) {
             return Ok(Allowed::Plainly);
         }
-        if self.limited.iter().any(|limited| !limited.covers(&place.path)) {
-            return Err(Denied {
-                rule: "git directory".to_owned(),
-                why: "a worktree writes only parts of the repository it belongs to".to_owned(),
-            });
-        }
+        self.may_be_in_part(&place.path)?;
         if self.hooks.iter().any(|hooks| is_in_hooks(place, coming, tree, hooks)) {
             return Err(git::hook_denied());
         }
@@ -129,6 +137,47 @@ impl Judge {
             (Allowed::Plainly, Coming::Directory) => Ok(Allowed::AsNewborn),
             (allowed, _) => Ok(allowed),
         }
+    }
+
+    /// The same of something whose directory is still to be made: by its names, and by the nearest directory above that is
+    /// a git directory.
+    pub(crate) fn may_come_later(&self, tree: &Path, path: &Path) -> Result<(), Denied> {
+        self.may_be_named(tree, path)?;
+        if self.matcher.is_opened(path) {
+            return Ok(());
+        }
+        self.may_be_in_part(path)?;
+        let part = path.parent().and_then(Path::file_name).and_then(Part::of);
+        let is_run = part == Some(Part::OldRemotes)
+            || (part == Some(Part::Hooks) && path.file_name().is_some_and(git::is_hook));
+        let above = path.ancestors().nth(2);
+        if is_run && above.is_some_and(|above| self.is_git_directory_on_host(above)) {
+            return Err(git::hook_denied());
+        }
+        Ok(())
+    }
+
+    fn is_git_directory_on_host(&self, dir: &Path) -> bool {
+        dir.file_name().and_then(Part::of) == Some(Part::Itself)
+            || openat(rustix::fs::CWD, self.on_host(dir).as_ref(), DIRECTORY, NO_MODE)
+                .is_ok_and(|dir| git::is_git_directory(dir.as_fd(), None))
+    }
+
+    fn may_be_named(&self, tree: &Path, path: &Path) -> Result<(), Denied> {
+        match self.matcher.judge(tree, path, &mut |dir: &Path| self.is_old(dir)) {
+            Some(hit) => Err(Denied::by(hit)),
+            None => Ok(()),
+        }
+    }
+
+    fn may_be_in_part(&self, path: &Path) -> Result<(), Denied> {
+        if self.limited.iter().all(|limited| limited.covers(path)) {
+            return Ok(());
+        }
+        Err(Denied {
+            rule: "git directory".to_owned(),
+            why: "a worktree writes only parts of the repository it belongs to".to_owned(),
+        })
     }
 
     /// Whether a link may lead there from `place`: anywhere, but from inside a git directory only to what is below.
@@ -271,8 +320,19 @@ impl Judge {
 
     /// Whether programs of the host may know `dir`: it was there before this run.
     fn is_old(&self, dir: &Path) -> bool {
+        if self.foreseen.is_some() {
+            return rustix::fs::lstat(self.on_host(dir).as_ref()).is_ok();
+        }
         rustix::fs::lstat(dir)
             .map_or(true, |found| !self.newborn.contains(&(found.st_dev, found.st_ino)))
+    }
+
+    fn on_host<'p>(&self, path: &'p Path) -> Cow<'p, Path> {
+        let foreseen = self.foreseen.as_ref();
+        match foreseen.and_then(|tree| Some((tree, path.strip_prefix(&tree.inside).ok()?))) {
+            Some((tree, below)) => Cow::Owned(tree.on_host.join(below)),
+            None => Cow::Borrowed(path),
+        }
     }
 }
 

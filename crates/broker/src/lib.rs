@@ -21,6 +21,7 @@ mod config_calls;
 mod deep;
 mod descriptor;
 mod executing;
+mod foresee;
 mod gate;
 mod git;
 mod glance;
@@ -56,6 +57,7 @@ mod stage;
 mod staging;
 mod touch;
 
+pub use foresee::{WriteVerdict, foresee_granted_write, foresee_write};
 pub use lock::{PRESENCE, TreeLock, TreeLocks};
 pub use message::{Blocked, Message, NotExecuted, Protected};
 pub use seat::{Duties, Identity, Seat, occupy};

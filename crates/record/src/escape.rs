@@ -45,6 +45,17 @@ pub fn quoted(untrusted: &str) -> String {
     if is_plain { shown.into_owned() } else { format!("'{}'", shown.replace('\'', "'\\''")) }
 }
 
+/// A word for a command line that a person copies: in quotes where the shell would read it otherwise. Not escaped, which
+/// is up to whoever prints the line.
+pub fn shell_word(word: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^".contains(c);
+    let after_home = word.strip_prefix("~/").unwrap_or(word);
+    if !word.is_empty() && after_home.chars().all(is_plain) {
+        return Cow::Borrowed(word);
+    }
+    Cow::Owned(format!("'{}'", word.replace('\'', "'\\''")))
+}
+
 /// For JSON that was already written: serde_json leaves DEL, C1 controls, bidirectional and
 /// zero-width characters as they are. Outside of strings JSON is plain ASCII, so each of them stands
 /// in a string and may be replaced by its `\u` escape without changing what the document says.

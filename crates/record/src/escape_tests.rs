@@ -1,4 +1,4 @@
-use super::{bytes, is_deceptive, json, quoted, text};
+use super::{bytes, is_deceptive, json, quoted, shell_word, text};
 use proptest::prelude::*;
 
 /// Proves: AUD-2 escaped-text
@@ -37,6 +37,18 @@ fn one_word_does_not_look_like_two() {
     assert_eq!(quoted(""), "''");
     assert_eq!(quoted("it's"), "'it'\\''s'");
     assert_eq!(quoted("a\nb"), "a\\nb");
+}
+
+#[test]
+fn a_word_to_copy_is_quoted_where_a_shell_would_read_it_otherwise() {
+    for plain in ["/srv/data/x", "~/data/x", "example.org:443", "a@b%c"] {
+        assert_eq!(shell_word(plain), plain);
+    }
+    assert_eq!(shell_word("/srv/**"), "'/srv/**'");
+    assert_eq!(shell_word("~/my data"), "'~/my data'");
+    assert_eq!(shell_word("a~b"), "'a~b'");
+    assert_eq!(shell_word("it's"), "'it'\\''s'");
+    assert_eq!(shell_word(""), "''");
 }
 
 #[test]

@@ -5,10 +5,12 @@ use crate::caller::Caller;
 use crate::config::{Loaded, PolicyRequest};
 use crate::error::SessionError;
 use crate::places::read_document;
+use palisade_broker::{WriteVerdict, foresee_granted_write, foresee_write};
 use palisade_gate::{Access, Effect};
 use palisade_hosts::{Host, Verdict};
 use palisade_plan::model::{self, Confinement, Egress, MountOp, OnUnknown, Plan};
 use palisade_policy::{EnvMode, LayerKind, NetworkMode, OnAsk, Provenance, entries};
+use palisade_record::escape;
 use serde::Serialize;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -89,10 +91,13 @@ pub fn writing(
     let shown = real.clone().unwrap_or_else(|| absent_name(&absolute));
     let asked = Asked { caller, policy: &policy, plan: &plan, access: Access::Write };
     let named = path.display().to_string();
-    let rw = format!("--rw {named}");
-    // To make something is to write the directory it is made in.
-    let reason = match (asked.reason(&shown, real.is_some()), shown.parent()) {
-        (Reason::Absent, Some(parent)) if parent.is_dir() => match asked.reason(parent, true) {
+    let rw = format!("--rw {}", escape::shell_word(&named));
+    let reason = match (asked.reason(&shown, real.is_some()), nearest_directory(&shown)) {
+        (Reason::Absent, Some(above)) if asked.is_made_in_private_home(above) => {
+            return Ok(made_in_private_home(named).noting(&policy));
+        }
+        // To make something is to write the directory it is made in.
+        (Reason::Absent, Some(above)) => match asked.reason(above, true) {
             reason @ (Reason::Asked { .. } | Reason::Rule { .. }) => reason,
             _ => Reason::Absent,
         },
@@ -100,22 +105,8 @@ pub fn writing(
     };
     let answer = match reason {
         Reason::Visible { grant, writable: true, set_by, .. } => {
-            match protected(&plan, &shown, &named) {
-                Some(refusal) => refusal.by(asked.set_by(&["filesystem.protectNames"])),
-                None => {
-                    let is_opened = plan
-                        .guard
-                        .as_ref()
-                        .is_some_and(|guard| guard.matcher().is_opened(&inside(&plan, &shown)));
-                    let set_by = match is_opened {
-                        true => asked.said_of("filesystem.unprotectedPaths", &shown),
-                        false => set_by,
-                    };
-                    let but = if !is_opened && is_git_config(&shown) { GIT_CONFIG } else { "" };
-                    let because = format!("writable: {grant}{but}");
-                    Answer::new(named, Decision::Allowed, because).by(set_by)
-                }
-            }
+            let granted = Granted { grant: &grant, set_by };
+            asked.in_writable(&shown, named, granted)
         }
         Reason::Visible { grant, set_by, .. } => {
             Answer::new(named, Decision::Denied, format!("read-only: {grant}"))
@@ -150,11 +141,17 @@ pub fn writing(
 
 /// Of something that nothing grants for writing.
 fn asked_to_write(plan: &Plan, path: &Path, named: String, on_ask: OnAsk) -> Answer {
-    let rw = format!("--rw {named}");
+    let rw = format!("--rw {}", escape::shell_word(&named));
     let protected = plan.guard.as_ref().zip(plan.gate.as_ref());
     if let Some(name) = protected.and_then(|(guard, gate)| guard.keeps_from_grant(gate, path)) {
         let because = format!("the name `{name}` is protected, so nobody is asked");
         return Answer::new(named, Decision::Denied, because).allow_with(rw);
+    }
+    let foreseen = protected.map(|(guard, gate)| foresee_granted_write(guard, gate, path));
+    if let Some(WriteVerdict::Refused { rule, why }) = foreseen {
+        let because = format!("protected (`{rule}`): {why}; an answer does not change that");
+        let option = format!("{rw} --allow-write {}", escape::shell_word(&named));
+        return Answer::new(named, Decision::Denied, because).allow_with(option);
     }
     match on_ask {
         OnAsk::Ask | OnAsk::Wait => {
@@ -172,11 +169,67 @@ fn asked_to_write(plan: &Plan, path: &Path, named: String, on_ask: OnAsk) -> Ans
 const GIT_CONFIG: &str =
     "; settings that make git run a program, such as core.fsmonitor or core.hooksPath, are refused";
 
-fn is_git_config(path: &Path) -> bool {
-    let is_named =
-        path.file_name().is_some_and(|name| name == "config" || name == "config.worktree");
-    let has = |name: &str| path.parent().is_some_and(|directory| directory.join(name).exists());
-    is_named && has("HEAD") && (has("objects") || has("commondir"))
+/// So may a path file of Python (`crates/guard/src/path_file.rs`).
+const PATH_FILE: &str = "; new lines that Python would run are refused";
+
+/// What makes a place writable.
+struct Granted<'a> {
+    grant: &'a str,
+    set_by: Vec<Provenance>,
+}
+
+impl Asked<'_> {
+    /// Of something in a writable mount: the broker may still refuse it.
+    fn in_writable(&self, path: &Path, named: String, granted: Granted<'_>) -> Answer {
+        let Granted { grant, set_by } = granted;
+        let allowed = |but: &str| {
+            Answer::new(named.clone(), Decision::Allowed, format!("writable: {grant}{but}"))
+        };
+        let Some(guard) = &self.plan.guard else { return allowed("").by(set_by) };
+        let inside = inside(self.plan, path);
+        if guard.matcher().is_opened(&inside) {
+            return allowed("").by(self.said_of("filesystem.unprotectedPaths", path));
+        }
+        match foresee_write(guard, &inside, path) {
+            WriteVerdict::Allowed => allowed("").by(set_by),
+            WriteVerdict::ByContent => {
+                let is_python = path.extension().is_some_and(|extension| extension == "pth");
+                allowed(if is_python { PATH_FILE } else { GIT_CONFIG }).by(set_by)
+            }
+            WriteVerdict::Refused { rule, why } => {
+                let because = format!("protected (`{rule}`): {why}");
+                let option = format!("--allow-write {}", escape::shell_word(&named));
+                Answer::new(named, Decision::Denied, because)
+                    .by(self.set_by(&["filesystem.protectNames"]))
+                    .allow_with(option)
+            }
+        }
+    }
+
+    /// Whether what is missing there is made in the run's own home directory: no question is asked about a directory that
+    /// the view has from the start.
+    fn is_made_in_private_home(&self, directory: &Path) -> bool {
+        let Some(gate) = &self.plan.gate else { return false };
+        let mut planned = gate.mounted.iter().chain(&gate.directories);
+        gate.private_home.as_ref().is_some_and(|home| {
+            directory.starts_with(home)
+                && (directory == home || planned.any(|path| path.starts_with(directory)))
+        })
+    }
+}
+
+fn made_in_private_home(named: String) -> Answer {
+    let because = format!(
+        "nothing is there on the host, so it is made in the private home and discarded at the end of the run; \
+         nobody is asked; keep it with --rw {} once it exists outside",
+        escape::shell_word(&named)
+    );
+    Answer::new(named, Decision::Allowed, because)
+}
+
+/// The directory that something missing, or the first of the directories around it, would be made in.
+fn nearest_directory(path: &Path) -> Option<&Path> {
+    path.ancestors().skip(1).find(|above| above.is_dir())
 }
 
 /// Links in what is there of it are resolved.
@@ -187,22 +240,6 @@ fn absent_name(path: &Path) -> PathBuf {
         Some(real) => real,
         None => path,
     }
-}
-
-/// Whether it is a name that the host would run later.
-fn protected(plan: &Plan, path: &Path, named: &str) -> Option<Answer> {
-    let guard = plan.guard.as_ref()?;
-    let inside = inside(plan, path);
-    let tree = guard
-        .trees
-        .iter()
-        .filter(|tree| inside.starts_with(tree))
-        .max_by_key(|t| t.as_os_str().len())?;
-    let matcher = guard.matcher();
-    let hit = matcher.judge(tree, &inside, &mut |dir| dir.exists())?;
-    let because = format!("the name `{}` is protected: {}", hit.name, hit.why);
-    let answer = Answer::new(named, Decision::Denied, because);
-    Some(answer.allow_with(format!("--allow-write {named}")))
 }
 
 /// Where a path of the host is in the view.

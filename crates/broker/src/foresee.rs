@@ -1,0 +1,86 @@
+//! What the broker would answer to a write, told before a run: for `sandbox why`.
+//!
+//! It asks the judge that answers in a run, about what is on the host now. It must never have an opinion of its own.
+
+use crate::ground::{Ground, Standing};
+use crate::judge::{Allowed, Coming, Denied, Foreseen, Judge};
+use crate::place::{GRANTS, Place};
+use crate::{DIRECTORY, NO_MODE};
+use palisade_guard::Matcher;
+use palisade_plan::model::{Gate, Guard};
+use rustix::fs::{CWD, openat};
+use std::path::Path;
+
+/// The answer to a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WriteVerdict {
+    Allowed,
+    /// Depends on what is written: settings of git, path files of Python.
+    ByContent,
+    Refused {
+        rule: String,
+        why: String,
+    },
+}
+
+/// Whether a file could be written, or something made in a directory. `inside` is where the view has it, free of links.
+pub fn foresee_write(guard: &Guard, inside: &Path, on_host: &Path) -> WriteVerdict {
+    let ground = Ground::of(Some(guard), None);
+    match ground.standing(inside) {
+        Standing::In(tree) => judged(guard, guard.matcher(), tree, (inside, on_host)),
+        Standing::Unjudged | Standing::Elsewhere => WriteVerdict::Allowed,
+    }
+}
+
+/// The same of something that people would be asked about: what the broker refuses stays refused after a yes.
+pub fn foresee_granted_write(guard: &Guard, gate: &Gate, path: &Path) -> WriteVerdict {
+    judged(guard, guard.matcher_for_grants(gate), Path::new(GRANTS), (path, path))
+}
+
+fn judged(
+    guard: &Guard,
+    matcher: Matcher,
+    tree: &Path,
+    (inside, on_host): (&Path, &Path),
+) -> WriteVerdict {
+    let judge = Judge::new(matcher, guard.limited.clone()).with_hooks(guard.hooks.clone());
+    let judge = match top_on_host(tree, inside, on_host) {
+        Some(top) => {
+            judge.before_a_run(Foreseen { inside: tree.to_owned(), on_host: top.to_owned() })
+        }
+        None => judge,
+    };
+    let coming = if on_host.is_dir() { Coming::Directory } else { Coming::Written };
+    let judged = match place(tree, inside, on_host) {
+        Some(place) => judge.may_come(&place, coming),
+        None => judge.may_come_later(tree, inside).map(|()| Allowed::Plainly),
+    };
+    match judged {
+        Ok(Allowed::AsJudgedContent) => WriteVerdict::ByContent,
+        Ok(Allowed::Plainly | Allowed::AsNewborn | Allowed::AsOldRepository) => {
+            WriteVerdict::Allowed
+        }
+        Err(Denied { rule, why }) => WriteVerdict::Refused { rule, why },
+    }
+}
+
+/// The top of the tree, as far above the path on the host as inside.
+fn top_on_host<'p>(tree: &Path, inside: &Path, on_host: &'p Path) -> Option<&'p Path> {
+    let depth = inside.strip_prefix(tree).ok()?.components().count();
+    on_host.ancestors().nth(depth)
+}
+
+/// None where the directory around it is not there.
+fn place(tree: &Path, inside: &Path, on_host: &Path) -> Option<Place> {
+    Some(Place {
+        parent: openat(CWD, on_host.parent()?, DIRECTORY, NO_MODE).ok()?,
+        name: inside.file_name()?.to_owned(),
+        path: inside.to_owned(),
+        tree: Some(tree.to_owned()),
+        is_directory_meant: false,
+    })
+}
+
+#[cfg(test)]
+#[path = "foresee_tests.rs"]
+mod tests;

@@ -165,12 +165,50 @@ fn what_is_saved_is_listed_and_forgotten_by_its_number() {
     let gone = world.sandbox(["policy", "forget", "2", "--json"]).run();
     gone.assert_code(0);
     let gone: Value = serde_json::from_slice(&gone.stdout).unwrap();
-    assert_eq!(gone["what"], "allow /srv/one");
+    assert_eq!(gone[0]["what"], "allow /srv/one");
     let left = "# mine\nfilesystem:\n  rules:\n    - deny: /srv/two   # never\n";
     assert_eq!(fs::read_to_string(&file).unwrap(), left);
     assert_says(&world.sandbox(["policy", "forget", "2"]).run(), 0, &["forgotten: deny /srv/two"]);
     // With the last rule the empty sections go too.
     assert_eq!(fs::read_to_string(&file).unwrap(), "# mine\n");
+}
+
+/// Proves: POL-5 forget
+#[test]
+fn rules_are_forgotten_by_their_words_and_a_doubtful_word_removes_nothing() {
+    let world = World::new();
+    let home = world.home().canonicalize().unwrap();
+    let mine = "filesystem:\n  rules:\n    - allow: ~/data/x\n    - allow: /srv/data/**\n    - deny: /srv/twice\n    - allow: /srv/twice\n    - allow: /srv/last\nnetwork:\n  allowedHosts: [example.org:443, other.example]\n";
+    let file = world.write("home/.config/palisade/policy.yaml", mine);
+    let forget = |words: &[&str]| world.sandbox(["policy", "forget"]).args(words).run();
+    let refuses = |words: &[&str], told: &str| {
+        let refused = forget(words);
+        refused.assert_code(125);
+        assert!(refused.err().contains(told), "{}", refused.err());
+        assert!(refused.err().contains("nothing was removed"), "{}", refused.err());
+        assert_eq!(fs::read_to_string(&file).unwrap(), mine);
+    };
+    refuses(&["/srv/last", "/srv/none"], "no saved rule is about `/srv/none`");
+    refuses(&["/srv/data"], "saved: 2 allow /srv/data/** (user)");
+    refuses(&["/srv/twice"], "3 deny /srv/twice (user), 4 allow /srv/twice (user)");
+    refuses(&["1", "99"], "there is no saved rule 99");
+    // The shell writes the home directory out.
+    let expanded = home.join("data/x");
+    let gone =
+        forget(&[expanded.to_str().unwrap(), "example.org:443", "allow /srv/twice", "2", "2"]);
+    assert_says(
+        &gone,
+        0,
+        &[
+            "forgotten: allow ~/data/x",
+            "forgotten: allow host example.org:443",
+            "forgotten: allow /srv/twice",
+            "forgotten: allow /srv/data/**",
+        ],
+    );
+    assert_eq!(gone.out().lines().count(), 4, "{}", gone.out());
+    let left = "filesystem:\n  rules:\n    - deny: /srv/twice\n    - allow: /srv/last\nnetwork:\n  allowedHosts: [other.example]\n";
+    assert_eq!(fs::read_to_string(&file).unwrap(), left);
 }
 
 /// What the guard refuses in a run is what `why` says of it, and nobody is asked about a new file of the private home.

@@ -35,7 +35,7 @@ fn a_misspelt_option_is_told_with_the_one_that_was_meant() {
     for (words, told) in [
         (&["run", "--timeout", "abc", "--", "true"][..], "must be a time such as"),
         (&["run", "--cwd", "~/missing", "--", "true"], "does not exist"),
-        (&["policy", "forget", "all"], "not the number of a rule"),
+        (&["policy", "forget", "all"], "no saved rule is about `all`, so nothing was removed"),
         (&["doctor", "extra"], "unexpected argument `extra`"),
     ] {
         let output = world.sandbox(words).run();

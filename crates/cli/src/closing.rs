@@ -6,12 +6,13 @@ use palisade_record::network::Action;
 use palisade_record::{
     BlockedCalls, DeniedHost, DiscardedFiles, LimitReport, NetworkReport, OfflineAttempts, Outcome,
     ProtectedWrite, RefusedExecution, RunReport, SavedAnswer, TouchedPath, UnaskedQuestions,
+    escape,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The number by which a rule is forgotten, by its `FILE:LINE`.
-pub(crate) type SavedRules = BTreeMap<String, usize>;
+/// The words by which a rule is forgotten, by its `FILE:LINE`.
+pub(crate) type SavedRules = BTreeMap<String, String>;
 
 /// How the report names a rule as the one that decided.
 const BY_RULE: &str = "rule: ";
@@ -21,6 +22,8 @@ const RENAME: &str = "directory";
 const MOST_NAMED: usize = 3;
 /// Hosts that have a line each; `sandbox net` has them all.
 const MOST_HOSTS: usize = 20;
+/// What lists everything that is saved.
+const RULES: &str = "sandbox policy rules";
 
 /// A line each, none where nothing was refused. Paths below `cwd` are shown from there; `rules` are those that can be forgotten.
 pub(crate) fn words(report: &RunReport, cwd: &Path, rules: &SavedRules) -> Vec<String> {
@@ -86,7 +89,7 @@ fn way_to_allow(touched: &TouchedPath) -> String {
 /// A rule goes before every option that would allow it, so it is what has to go.
 fn by_rule(place: &str, rules: &SavedRules) -> String {
     match rules.get(place) {
-        Some(number) => format!("the rule at {place}; undo with sandbox policy forget {number}"),
+        Some(words) => format!("the rule at {place}; undo with {}", forget(words)),
         None => format!("the rule at {place}"),
     }
 }
@@ -141,20 +144,40 @@ fn of_offline(report: &RunReport) -> Option<String> {
     ))
 }
 
-/// What was answered for good, with where it stands and how to take it back.
-fn of_saved(saved: &[SavedAnswer]) -> Vec<String> {
-    let told = saved.iter().map(|saved| match saved {
-        SavedAnswer { error: Some(error), .. } => format!("an answer was not saved: {error}"),
-        SavedAnswer { what, file, line, number, .. } => {
-            let line = line.map(|line| format!(":{line}")).unwrap_or_default();
-            let undo = match number {
-                Some(number) => format!("sandbox policy forget {number}"),
-                None => "sandbox policy rules".to_owned(),
-            };
-            format!("saved for good: {what} ({file}{line}); undo with {undo}")
+/// What was answered for good, with where it stands and how to take it back; of many, how many there are.
+fn of_saved(answers: &[SavedAnswer]) -> Vec<String> {
+    let (saved, failed): (Vec<&SavedAnswer>, Vec<&SavedAnswer>) =
+        answers.iter().partition(|answer| answer.error.is_none());
+    let mut told: Vec<String> = match saved.len() {
+        0..=MOST_NAMED => saved.iter().map(|answer| of_answer(answer)).collect(),
+        count => {
+            let named = listed(saved.iter().map(|answer| answer.what.clone()));
+            let undo = saved[0].words.as_deref().map_or(RULES.to_owned(), forget);
+            vec![format!(
+                "{count} answers saved for good: {named}; `{RULES}` lists them; undo one with {undo}"
+            )]
         }
-    });
-    told.collect()
+    };
+    let errors: Vec<&str> = failed.iter().filter_map(|answer| answer.error.as_deref()).collect();
+    match errors.len() {
+        0..=MOST_NAMED => {
+            told.extend(errors.iter().map(|error| format!("an answer was not saved: {error}")));
+        }
+        count => told.push(format!("{count} answers were not saved: {}", errors[0])),
+    }
+    told
+}
+
+fn of_answer(answer: &SavedAnswer) -> String {
+    let SavedAnswer { what, file, line, words, .. } = answer;
+    let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+    let undo = words.as_deref().map_or(RULES.to_owned(), forget);
+    format!("saved for good: {what} ({file}{line}); undo with {undo}")
+}
+
+/// The command that removes a rule, to be copied.
+fn forget(words: &str) -> String {
+    format!("sandbox policy forget {}", escape::shell_word(words))
 }
 
 /// Nobody was asked, so nobody knows of them otherwise.

@@ -95,9 +95,12 @@ fn a_rule_that_denies_is_named_with_the_command_that_removes_it() {
         ["1 path was denied: /opt/sdk/x.h (the rule at /home/u/.config/palisade/policy.yaml:7)"]
     );
     let place = |line: u32| format!("/home/u/.config/palisade/policy.yaml:{line}");
-    let rules = SavedRules::from([(place(3), 1), (place(7), 2)]);
+    let rules = SavedRules::from([(place(3), "/a".to_owned()), (place(7), "/opt/**".to_owned())]);
     let told = words(&report, Path::new("/p"), &rules);
-    assert!(told[0].ends_with("policy.yaml:7; undo with sandbox policy forget 2)"), "{told:?}");
+    assert!(
+        told[0].ends_with("policy.yaml:7; undo with sandbox policy forget '/opt/**')"),
+        "{told:?}"
+    );
     report.denied_paths = vec![by("rule: answered in this session")];
     assert_eq!(said(&report), ["1 path was denied: /opt/sdk/x.h (allow with --ro /opt/sdk/x.h)"]);
 }
@@ -302,17 +305,38 @@ fn what_was_answered_for_good_is_told_with_its_line_and_the_way_back() {
         what: "allow /srv/x".into(),
         file: "/h/policy.yaml".into(),
         line: Some(3),
-        number: Some(2),
+        words: Some("/srv/x".into()),
         error: None,
     });
     report.saved_answers.push(SavedAnswer { error: Some("no room".into()), ..Default::default() });
     assert_eq!(
         said(&report),
         [
-            "saved for good: allow /srv/x (/h/policy.yaml:3); undo with sandbox policy forget 2",
+            "saved for good: allow /srv/x (/h/policy.yaml:3); undo with sandbox policy forget /srv/x",
             "an answer was not saved: no room"
         ]
     );
+}
+
+/// Proves: POL-5 saved-told
+#[test]
+fn many_answers_for_good_take_one_line() {
+    let mut report = report();
+    let saved = |number: usize| SavedAnswer {
+        what: format!("allow /srv/{number}"),
+        file: "/h/policy.yaml".into(),
+        line: Some(number),
+        words: Some(format!("/srv/{number}")),
+        error: None,
+    };
+    report.saved_answers = (1..=39).map(saved).collect();
+    assert_eq!(
+        said(&report),
+        ["39 answers saved for good: allow /srv/1, allow /srv/2, allow /srv/3 and 36 more; \
+          `sandbox policy rules` lists them; undo one with sandbox policy forget /srv/1"]
+    );
+    report.saved_answers.truncate(3);
+    assert_eq!(said(&report).len(), 3);
 }
 
 /// Proves: LIFE-3 losses-told

@@ -186,9 +186,9 @@ pub struct SavedAnswer {
     pub file: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// For `sandbox policy forget`, as long as nothing else is saved or forgotten.
+    /// What `sandbox policy forget` knows it by.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub number: Option<usize>,
+    pub words: Option<String>,
     /// Why it was not kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

@@ -71,10 +71,18 @@ pub enum SessionError {
     Save(#[from] palisade_policy::SaveError),
 
     #[error(
-        "there is no saved rule {number}; {}",
+        "there is no saved rule {number}, so nothing was removed; {}",
         if *last == 0 { "none is saved".to_owned() } else { format!("`sandbox policy rules` lists 1 to {last}") }
     )]
     NoSuchRule { number: usize, last: usize },
+
+    #[error("no saved rule is about `{name}`, so nothing was removed; saved: {rules}")]
+    NoRuleNamed { name: String, rules: String },
+
+    #[error(
+        "`{name}` names more than one rule, so nothing was removed; name one by its number: {rules}"
+    )]
+    SeveralRulesNamed { name: String, rules: String },
 
     #[error("{} is the organisation's and only root writes there; run the same with sudo", path.display())]
     NeedsRoot { path: PathBuf },

@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 mod entries;
+mod forget;
 
 pub use entries::SavedRule;
 

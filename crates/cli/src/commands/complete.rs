@@ -7,6 +7,7 @@ use crate::line::Cli;
 use crate::output;
 use clap::{Arg, Args, Command, CommandFactory, ValueEnum};
 use palisade_record::escape;
+use palisade_session::stores::{SavedRule, Stores};
 use palisade_session::{Caller, runs};
 use std::process::ExitCode;
 
@@ -164,6 +165,7 @@ fn value(argument: &Arg, typed: &str, prefix: &str) -> Offer {
     let words: Vec<(String, String)> = match argument.get_id().as_str() {
         "preset" => presets(),
         "session" => sessions(),
+        "rules" => saved_rules(),
         _ => {
             let possible = argument.get_possible_values().into_iter();
             possible.map(|it| (it.get_name().to_owned(), about(it.get_help()))).collect()
@@ -193,6 +195,17 @@ fn sessions() -> Vec<(String, String)> {
     };
     let running = running.unwrap_or_default().into_iter();
     running.map(|run| (run.session, escape::text(&run.command).replace('\t', " "))).collect()
+}
+
+/// As `sandbox policy forget` knows them. One with a tab or a line break in it would look like several.
+fn saved_rules() -> Vec<(String, String)> {
+    let Ok(stores) = Caller::here().map(|caller| Stores::new(&caller)) else { return Vec::new() };
+    let rules = stores.rules().unwrap_or_default();
+    let word = |rule: &SavedRule| (stores.words_for(rule, &rules), rule.entry.what.clone());
+    let is_plain = |(word, about): &(String, String)| {
+        [word, about].into_iter().all(|text| escape::text(text) == text.as_str())
+    };
+    rules.iter().map(word).filter(is_plain).collect()
 }
 
 /// The first line of a help text, which is what fits beside a word.

@@ -85,7 +85,7 @@ pub(crate) fn perform(
     agent.iter().for_each(|agent| tell(&agent.told));
     let cwd = caller.facts.cwd.clone();
     let finished = run(caller, &request, &mut tell);
-    // Read only where they are named; what cannot be read is named without a number.
+    // Read only where they are named; what cannot be read is named without the command that removes them.
     let rules = match closing::names_rules(&finished.report) {
         true => saved_rules().unwrap_or_default(),
         false => SavedRules::new(),
@@ -126,9 +126,10 @@ pub(crate) fn perform(
 }
 
 fn saved_rules() -> anyhow::Result<SavedRules> {
-    let rules = Stores::new(&Caller::here()?).rules()?;
+    let stores = Stores::new(&Caller::here()?);
+    let rules = stores.rules()?;
     let place = |rule: &SavedRule| format!("{}:{}", rule.file.display(), rule.entry.line);
-    Ok(rules.iter().map(|rule| (place(rule), rule.number)).collect())
+    Ok(rules.iter().map(|rule| (place(rule), stores.words_for(rule, &rules))).collect())
 }
 
 /// Whether the terminal shows `^C` at the end of what the command wrote.

@@ -1,15 +1,15 @@
 //! What was decided once and for all, entry by entry: where each stands, and how to be rid of it.
 
-use super::{Change, Kept, Standing, Stores};
+use super::{Kept, Standing, Stores};
 use crate::config::{self, DocumentFile, PROJECT_DIRECTORY};
 use crate::error::SessionError;
 use palisade_ask::Store;
-use palisade_policy::{ListEntry, SaveError, entries, without};
+use palisade_policy::{ListEntry, SaveError, entries};
 use palisade_record::SavedAnswer;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// An entry of a policy file, with the number by which it is forgotten.
+/// An entry of a policy file, with its number in the list as it is now.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SavedRule {
@@ -48,28 +48,6 @@ impl Stores {
         Ok(all)
     }
 
-    /// Removes one from its file; everything else in the file stays byte for byte.
-    pub fn forget(&self, number: usize) -> Result<SavedRule, SessionError> {
-        let _lock = self.lock()?;
-        let all = self.rules()?;
-        let last = all.len();
-        let Some(rule) = all.into_iter().find(|rule| rule.number == number) else {
-            return Err(SessionError::NoSuchRule { number, last });
-        };
-        // Whoever may not write there is told before anything is tried.
-        self.directory(rule.layer)?;
-        let Some(file) = self.file_of(rule.layer)? else {
-            return Err(SessionError::NoSuchRule { number, last });
-        };
-        let after = without(&file.text, &file.path.to_string_lossy(), &rule.entry)?;
-        let standing = self.standing(&file, rule.layer)?;
-        let DocumentFile { path, text: before, .. } = file;
-        let change = Change { path, before, after, added: Vec::new(), standing };
-        self.check(&change, rule.layer)?;
-        self.put(&change, rule.layer)?;
-        Ok(rule)
-    }
-
     /// What was kept since these stores were made, with where it stands now.
     pub(crate) fn take_kept(&self) -> Vec<SavedAnswer> {
         let kept = std::mem::take(&mut *self.kept.borrow_mut());
@@ -77,10 +55,10 @@ impl Stores {
             return Vec::new();
         }
         let rules = self.rules().unwrap_or_default();
-        kept.into_iter().map(|kept| told(kept, &rules)).collect()
+        kept.into_iter().map(|kept| self.told(kept, &rules)).collect()
     }
 
-    fn file_of(&self, layer: Store) -> Result<Option<DocumentFile>, SessionError> {
+    pub(super) fn file_of(&self, layer: Store) -> Result<Option<DocumentFile>, SessionError> {
         let places = &self.caller.places;
         match layer {
             Store::Organisation => config::find(&places.organisation),
@@ -90,23 +68,23 @@ impl Stores {
             }
         }
     }
-}
 
-fn told(Kept { path, outcome }: Kept, rules: &[SavedRule]) -> SavedAnswer {
-    let what = match outcome {
-        Ok(what) => what,
-        Err(error) => return SavedAnswer { error: Some(error), ..SavedAnswer::default() },
-    };
-    // A host is kept without the word that says what becomes of it.
-    let is_it = |rule: &&SavedRule| {
-        rule.file == path && (rule.entry.what == what || rule.entry.value == what)
-    };
-    let rule = rules.iter().rev().find(is_it);
-    SavedAnswer {
-        what: rule.map_or(what, |rule| rule.entry.what.clone()),
-        file: path.to_string_lossy().into_owned(),
-        line: rule.map(|rule| rule.entry.line),
-        number: rule.map(|rule| rule.number),
-        error: None,
+    fn told(&self, Kept { path, outcome }: Kept, rules: &[SavedRule]) -> SavedAnswer {
+        let what = match outcome {
+            Ok(what) => what,
+            Err(error) => return SavedAnswer { error: Some(error), ..SavedAnswer::default() },
+        };
+        // A host is kept without the word that says what becomes of it.
+        let is_it = |rule: &&SavedRule| {
+            rule.file == path && (rule.entry.what == what || rule.entry.value == what)
+        };
+        let rule = rules.iter().rev().find(is_it);
+        SavedAnswer {
+            what: rule.map_or(what, |rule| rule.entry.what.clone()),
+            file: path.to_string_lossy().into_owned(),
+            line: rule.map(|rule| rule.entry.line),
+            words: rule.map(|rule| self.words_for(rule, rules)),
+            error: None,
+        }
     }
 }

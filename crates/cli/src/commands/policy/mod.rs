@@ -54,7 +54,7 @@ pub(crate) enum Policy {
     Save(save::Save),
     /// List what was answered for good, and every other rule, path and host in the policy files
     Rules(rules::Rules),
-    /// Remove one of them from its file, by its number in `sandbox policy rules`
+    /// Remove some of them from their files, by path, host or number
     Forget(rules::Forget),
     /// Show what a policy file would change, without using it
     Diff(transfer::Diff),

@@ -12,19 +12,25 @@ pub(crate) struct Rules {
     json: bool,
 }
 
+const DETAILS: &str = "\
+A path or a host is written as `sandbox policy rules` shows it; `~/` stands for the home directory. Numbers mean the list \
+as it is before anything is removed. If one of the arguments fits no rule, or more than one, nothing is removed. \
+Everything else in the files stays as it is.
+
+Examples:
+  sandbox policy forget ~/data/x
+  sandbox policy forget '/srv/data/**' example.org:443
+  sandbox policy forget 2 5";
+
 #[derive(Args, Debug)]
+#[command(after_help = DETAILS)]
 pub(crate) struct Forget {
-    /// The number that `sandbox policy rules` shows
-    #[arg(value_parser = rule_number)]
-    number: usize,
+    /// Rules to remove: each a path, a host, or a number in `sandbox policy rules`
+    #[arg(id = "rules", value_name = "RULE", required = true)]
+    names: Vec<String>,
     /// Print what was removed as JSON
     #[arg(long)]
     json: bool,
-}
-
-fn rule_number(text: &str) -> Result<usize, String> {
-    let why = "not the number of a rule; `sandbox policy rules` lists them";
-    text.parse().map_err(|_| why.to_owned())
 }
 
 impl Rules {
@@ -44,11 +50,11 @@ impl Rules {
 
 impl Forget {
     pub(crate) fn execute(self) -> anyhow::Result<()> {
-        let forgotten = Stores::new(&Caller::here()?).forget(self.number)?;
+        let forgotten = Stores::new(&Caller::here()?).forget(&self.names)?;
         if self.json {
             return output::print_json(&forgotten);
         }
-        output::print_lines([format!("forgotten: {}", line(&forgotten))])
+        output::print_lines(forgotten.iter().map(|rule| format!("forgotten: {}", line(rule))))
     }
 }
 

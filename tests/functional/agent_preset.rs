@@ -82,6 +82,23 @@ fn a_plan_says_what_is_set_for_an_agent_and_makes_nothing() {
 
 /// Proves: AGENT-1 by-name
 #[test]
+fn a_secret_that_the_preset_names_is_not_told_as_an_option_that_was_typed() {
+    let world = World::new();
+    world.write("home/.claude.json", "{}\n");
+    let notes = |words: &[&str]| {
+        let output = world.sandbox(["plan", "--full"]).args(words).args(["--", "claude"]).run();
+        output.assert_code(0);
+        format!("{}{}", output.out(), output.err())
+    };
+    let told = notes(&["--preset", "agent"]);
+    assert!(told.contains("shown because the preset names it"), "{told}");
+    assert!(!told.contains("because --rw names it"), "{told}");
+    let typed = notes(&["--rw", "~/.claude.json"]);
+    assert!(typed.contains("shown because --rw names it"), "{typed}");
+}
+
+/// Proves: AGENT-1 by-name
+#[test]
 fn without_the_preset_an_agents_login_stays_a_secret() {
     let world = World::new();
     stand_in(&world, "claude");

@@ -22,6 +22,8 @@ pub(crate) enum Purpose {
 /// The options with what the program needs among them, and what a person should know about it.
 pub(crate) struct Applied {
     pub(crate) policy: PolicyArgs,
+    /// Writable paths that were not typed.
+    pub(crate) paths: Vec<String>,
     pub(crate) told: String,
 }
 
@@ -46,16 +48,19 @@ pub(crate) fn apply(
             escape::text(&program),
             agents::programs().join(", ")
         );
-        return Ok(Some(Applied { policy: policy.clone(), told }));
+        return Ok(Some(Applied { policy: policy.clone(), paths: Vec::new(), told }));
     };
     let home = environment.get(OsStr::new("HOME")).map(Path::new);
     if let (Some(home), Purpose::Run) = (home, purpose) {
         make_json_files(&agent, home)?;
     }
+    let typed = policy;
     let mut policy = policy.clone();
     add(&agent, &mut policy, home, environment);
+    let is_added = |path: &&String| !typed.rw.contains(path);
+    let paths = policy.rw.iter().filter(is_added).cloned().collect();
     let told = told(&agent, &insert(&agent, command));
-    Ok(Some(Applied { policy, told }))
+    Ok(Some(Applied { policy, paths, told }))
 }
 
 /// A file can be kept only if it exists: what is written beside it goes to the private home.

@@ -21,6 +21,7 @@ pub(crate) fn policy_request(caller: &Caller, args: &PolicyArgs) -> anyhow::Resu
         files,
         tool: args.tool.clone().or_else(|| inherited.tool.clone()),
         project: None,
+        preset_paths: Vec::new(),
     };
     for (args, written) in [(&inherited, Written::Environment), (args, Written::CommandLine)] {
         refuse_idle_approvals(args, written, caller, &request)?;

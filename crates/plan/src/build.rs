@@ -31,6 +31,8 @@ pub struct Request<'a> {
     pub missing: Missing,
     /// The files that the policy was read from, as they were named.
     pub policy_files: &'a [PathBuf],
+    /// Writable paths that a preset names, as the policy writes them: nobody typed an option for those.
+    pub preset_paths: &'a [String],
     /// Asked where a limit is.
     pub limits: &'a dyn Fn() -> LimitFacts,
 }

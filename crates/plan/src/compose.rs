@@ -41,6 +41,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) technique: Technique,
     /// The host's.
     pub(crate) mounts: &'a [HostMount],
+    /// What a preset names, without links.
+    pub(crate) named_by_preset: Vec<PathBuf>,
 }
 
 /// What becomes of the view.
@@ -60,7 +62,9 @@ pub(crate) fn compose(
     let moves = parts.grants.iter().any(|grant| grant.source != grant.target);
     let (technique, mounts) = (parts.technique, parts.mounts);
     let view = Composition::default();
-    let mut composer = Composer { host, denied, moves, technique, mounts, view, binds: 0 };
+    let named_by_preset = parts.named_by_preset;
+    let mut composer =
+        Composer { host, denied, moves, technique, mounts, named_by_preset, view, binds: 0 };
     let mut links = parts.links;
     let mut kept: BTreeMap<PathBuf, Grant> = BTreeMap::new();
     for (target, grant) in settle(parts.grants)? {
@@ -129,6 +133,7 @@ struct Composer<'a> {
     moves: bool,
     technique: Technique,
     mounts: &'a [HostMount],
+    named_by_preset: Vec<PathBuf>,
     view: Composition,
     binds: usize,
 }
@@ -160,6 +165,7 @@ impl Composer<'_> {
             }
             Class::Own if asked => Err(PlanError::OwnPath { what, path }),
             Class::Secret | Class::RootOnly if asked => {
+                let what = if self.named_by_preset.contains(&path) { "the preset" } else { what };
                 self.note(format!(
                     "{} is on the list of secrets ({}) and shown because {what} names it",
                     path.display(),

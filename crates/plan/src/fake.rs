@@ -271,6 +271,7 @@ pub(crate) fn request<'a>(
         session: "session-1".to_owned(),
         missing: crate::Missing::IsAnError,
         policy_files: &[],
+        preset_paths: &[],
         limits,
     }
 }

@@ -430,6 +430,7 @@ fn a_missing_command_is_an_error_of_ours() {
         session,
         missing: Missing::IsAnError,
         policy_files: &[],
+        preset_paths: &[],
         limits: &without_groups,
     };
     let error = build(&request).unwrap_err();
@@ -492,6 +493,7 @@ fn a_missing_path_of_a_file_is_noted_and_never_left_to_be_made() {
             session,
             missing: Missing::IsNoted,
             policy_files: &[],
+            preset_paths: &[],
             limits: &without_groups,
         })
     };

@@ -14,6 +14,7 @@ use crate::paths::Scope;
 use crate::project::{self, Project, WORKSPACE};
 use crate::settings::{self, Copies};
 use crate::view::Composition;
+use crate::writable::resolved_path;
 use crate::{credentials, installed, lists, own, planted, policy_files};
 use palisade_policy::model::{Mode, Policy, View};
 use palisade_policy::network::SecretSource;
@@ -203,6 +204,11 @@ pub(crate) fn see(
         seals,
         technique: if outside == Outside::Absent { Technique::Mounts } else { Technique::Rules },
         mounts: &facts.mounts,
+        named_by_preset: request
+            .preset_paths
+            .iter()
+            .filter_map(|text| resolved_path(text, facts, request.tree))
+            .collect(),
     };
     let named = kept_read_only(&parts.grants);
     let own_targets: HashSet<PathBuf> = parts.own.keys().cloned().collect();

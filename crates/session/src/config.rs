@@ -33,6 +33,8 @@ pub struct PolicyRequest {
     pub tool: Option<String>,
     /// A project other than the one the caller stands in.
     pub project: Option<PathBuf>,
+    /// Those of the writable paths above that a preset named, not a person.
+    pub preset_paths: Vec<String>,
 }
 
 /// The merged policy and what went into it.

@@ -36,6 +36,7 @@ pub fn filter(caller: &Caller, request: &PolicyRequest) -> Result<Filter, Sessio
         session: new_session_id(),
         missing: missing(&policy),
         policy_files: &policy.read_from,
+        preset_paths: &[],
         limits: &limit_facts,
     })?;
     Ok(Filter { policy, rules: seccomp.map(|seccomp| seccomp.rules) })

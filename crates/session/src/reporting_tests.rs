@@ -32,6 +32,7 @@ pub(crate) fn plan_without_namespaces() -> Plan {
         session: "s".to_owned(),
         missing: palisade_plan::Missing::IsAnError,
         policy_files: &[],
+        preset_paths: &[],
         limits: &limit_facts,
     })
     .unwrap()

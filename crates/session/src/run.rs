@@ -115,6 +115,7 @@ fn plan_supposing(
         session: session.to_owned(),
         missing: missing(&policy),
         policy_files: &policy.read_from,
+        preset_paths: &request.policy.preset_paths,
         limits: &limit_facts,
     })?;
     Ok(Planned { policy, plan, authority })

@@ -114,6 +114,7 @@ fn supposed_plan(caller: &Caller, request: &PolicyRequest) -> Result<(Loaded, Pl
         session: new_session_id(),
         missing: missing(&policy),
         policy_files: &policy.read_from,
+        preset_paths: &[],
         limits: &limit_facts,
     })?;
     Ok((policy, plan))

@@ -32,7 +32,8 @@ impl Plan {
         let mut command = self.command.command;
         let agent = agent::apply(&self.policy, &mut command, &caller.facts.env, Purpose::Look)?;
         let typed = agent.as_ref().map_or(&self.policy, |agent| &agent.policy);
-        let policy = policy_request(&caller, typed)?;
+        let mut policy = policy_request(&caller, typed)?;
+        policy.preset_paths = agent.as_ref().map(|agent| agent.paths.clone()).unwrap_or_default();
         let request = RunRequest { command, policy, ask_in: AskIn::default() };
         caller.facts.canary = Some(caller.places.canary());
         let planned = plan(&caller, &request, &new_session_id())?;

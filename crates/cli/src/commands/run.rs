@@ -70,6 +70,7 @@ pub(crate) fn perform(
     let agent = agent::apply(policy, &mut command, &caller.facts.env, Purpose::Run)?;
     let typed = agent.as_ref().map_or(policy, |agent| &agent.policy);
     let mut policy = request::policy_request(&caller, typed)?;
+    policy.preset_paths = agent.as_ref().map(|agent| agent.paths.clone()).unwrap_or_default();
     let told = report.or(environment::options(&caller.facts.env)?);
     if !told.quiet && !told.json {
         early::ask(&caller, &mut policy, &command);

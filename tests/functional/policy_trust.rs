@@ -87,6 +87,25 @@ fn a_policy_can_not_be_granted_for_writing_in_its_own_run() {
 
 /// Proves: POL-4 learned-outside
 #[test]
+fn what_is_written_while_learning_is_refused_and_allowed_by_what_was_learnt() {
+    let world = World::new();
+    let file = world.write("outside/notes/file", "before\n");
+    let script = format!("echo after > {}", file.display());
+    let policy = world.home().join(".config/palisade/notes.yaml");
+    let learnt =
+        world.sandbox(["learn", "--output"]).arg(&policy).args(["--", "sh", "-c", &script]).run();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "before\n");
+    let told = "a write was refused in this run and is allowed by the policy that was learnt";
+    assert!(learnt.err().contains(told), "{}", learnt.err());
+    assert!(learnt.err().contains("notes.yaml; read"), "{}", learnt.err());
+    let again =
+        world.sandbox(["run", "--policy"]).arg(&policy).args(["--", "sh", "-c", &script]).run();
+    again.assert_code(0);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "after\n");
+}
+
+/// Proves: POL-4 learned-outside
+#[test]
 fn what_is_learnt_is_written_outside_the_project_and_planted_rules_are_not_kept() {
     let world = World::new();
     world.write("home/data/one", "1\n");

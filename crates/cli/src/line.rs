@@ -42,7 +42,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a command in a sandbox
     Run(run::Run),
-    /// Run a command with what it touches granted, and write the policy it would have needed
+    /// Run a command that may read what it asks for, and write the policy it needs; writes are refused and recorded
     Learn(learn::Learn),
     /// Show what `run` would do with the same options, without doing it
     Plan(plan::Plan),

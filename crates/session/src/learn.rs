@@ -48,6 +48,8 @@ pub fn present_text(caller: &Caller, file: &Path) -> Result<String, SessionError
 pub struct Learnt {
     pub text: String,
     pub added: Vec<String>,
+    /// How many of those are paths that it tried to write and could not.
+    pub writable: usize,
 }
 
 /// Adds everything the run needed beyond what the file has: paths it touched, paths it tried to write, and hosts it
@@ -64,13 +66,14 @@ pub fn add(
     let mut added: Vec<String> = saved.added.iter().map(ToString::to_string).collect();
     let written = add_writable_paths(&saved.text, &name, &written(report))?;
     added.extend(written.added.iter().map(|path| format!("write {path}")));
+    let writable = written.added.len();
     let hosts = add_hosts(&written.text, &name, HostList::Allowed, &hosts(report))?;
     let mut text = hosts.text;
     if !hosts.added.is_empty() {
         text = with_proxy(&text, &name)?;
         added.extend(hosts.added.iter().map(|host| format!("allow host {host}")));
     }
-    Ok(Learnt { text, added })
+    Ok(Learnt { text, added, writable })
 }
 
 /// What it tried to write and could not: the path, or the directory it would have been made in.

@@ -1,5 +1,5 @@
-//! `sandbox learn`: runs a command with everything granted that it touches, secrets excepted, and writes the
-//! policy it would have needed.
+//! `sandbox learn`: runs a command with everything granted that it reads, secrets excepted, and writes the
+//! policy it would have needed. What it wants to write is recorded and refused.
 
 use crate::args::{CommandArgs, PolicyArgs, ReportArgs};
 use crate::commands::policy::changes::{self, Line};
@@ -7,16 +7,17 @@ use crate::commands::run::perform;
 use crate::output;
 use anyhow::bail;
 use clap::Args;
-use palisade_record::RunReport;
+use palisade_record::{RunReport, escape};
 use palisade_session::run::RunRequest;
 use palisade_session::{Caller, die_like, learn};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const DETAILS: &str = "\
-The command runs as with `sandbox run`, but what it touches outside its view is granted, read-only, instead of \
-asked about; secrets are still refused. What was granted is then written as rules, grouped into directories. \
-Read them before you use them:
+The command runs as with `sandbox run`, but what it reads or runs outside its view is granted instead of asked about. \
+What it wants to write there is recorded and refused (\"Read-only file system\"), so a command that has to write may \
+fail: run it again with the policy that was learnt. Secrets are refused. What was granted or wanted is then written as \
+rules, grouped into directories. Read them before you use them:
 
   sandbox learn -- make
   sandbox run --policy FILE -- make
@@ -88,13 +89,22 @@ fn write(
             output::note(&format!("{sign} {text}"));
         }
     }
-    let shown = path.display();
+    let path = path.to_string_lossy();
+    let shown = escape::shell_word(&path);
     let (rules, them) = match learnt.added.len() {
         1 => ("1 rule".to_owned(), "it"),
         count => (format!("{count} rules"), "them"),
     };
     output::note(&format!(
         "{rules} written to {shown}; read {them}, then: sandbox run --policy {shown} -- …"
+    ));
+    let refused = match learnt.writable {
+        0 => return Ok(()),
+        1 => "a write was refused in this run and is allowed".to_owned(),
+        count => format!("writes to {count} paths were refused in this run and are allowed"),
+    };
+    output::note(&format!(
+        "{refused} by the policy that was learnt: run the command again with it"
     ));
     Ok(())
 }

@@ -173,6 +173,23 @@ fn what_is_saved_is_listed_and_forgotten_by_its_number() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "# mine\n");
 }
 
+/// Proves: GATE-4 why
+#[test]
+fn a_host_or_a_variable_in_place_of_a_path_gets_a_hint() {
+    let world = World::new();
+    assert_says(
+        &why(&world, &["example.org"]),
+        0,
+        &["visible", "sandbox why --host example.org\n"],
+    );
+    let url = why(&world, &["https://example.org:8443/x"]);
+    assert!(url.out().contains("sandbox why --host example.org:8443\n"), "{}", url.out());
+    assert_says(&why(&world, &["HOME"]), 0, &["visible", "sandbox why --variable HOME\n"]);
+    world.write_in_project("example.org", "");
+    let there = why(&world, &["example.org"]);
+    assert!(!there.out().contains("--host"), "{}", there.out());
+}
+
 /// Proves: POL-5 forget
 #[test]
 fn rules_are_forgotten_by_their_words_and_a_doubtful_word_removes_nothing() {

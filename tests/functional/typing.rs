@@ -35,6 +35,7 @@ fn a_misspelt_option_is_told_with_the_one_that_was_meant() {
     for (words, told) in [
         (&["run", "--timeout", "abc", "--", "true"][..], "must be a time such as"),
         (&["run", "--cwd", "~/missing", "--", "true"], "does not exist"),
+        (&["why", "--read", "/x"], "unknown option --read\n"),
         (&["policy", "forget", "all"], "no saved rule is about `all`, so nothing was removed"),
         (&["doctor", "extra"], "unexpected argument `extra`"),
     ] {
@@ -153,4 +154,16 @@ fn a_policy_to_start_from_is_sound_and_written_once() {
         assert_eq!(fs::read_to_string(&policy).unwrap(), "version: 1\n", "nothing is overwritten");
     }
     world.sandbox(["run", "--", "true"]).run().assert_code(0);
+}
+
+/// Proves: LIFE-3 did-you-mean
+#[test]
+fn a_quoted_line_in_place_of_a_program_is_told_as_one() {
+    let world = World::new();
+    let output = world.sandbox(["run", "--", "ls -la"]).run();
+    output.assert_code(127);
+    assert!(output.err().contains("the quotes make it one word"), "{}", output.err());
+    let plain = world.sandbox(["run", "--", "no-such-program"]).run();
+    plain.assert_code(127);
+    assert!(!plain.err().contains("quotes"), "{}", plain.err());
 }

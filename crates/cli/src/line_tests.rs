@@ -104,6 +104,21 @@ fn a_misspelt_word_is_named_with_what_was_meant_and_the_usage_of_its_command() {
             "sandbox --help",
         ),
         (
+            &["sandbox", "rn", "--", "true"],
+            "`rn` is no command of sandbox; did you mean `run`?",
+            "sandbox --help",
+        ),
+        (
+            &["sandbox", "why", "--writ", "/x"],
+            "unknown option --writ; did you mean --write?",
+            "sandbox why --help",
+        ),
+        (
+            &["sandbox", "run", "--mem", "1g", "--", "true"],
+            "unknown option --mem",
+            "sandbox run --help",
+        ),
+        (
             &["sandbox", "policy", "chekc"],
             "`chekc` is no command of sandbox policy; did you mean `check`?",
             "sandbox policy --help",

@@ -1,8 +1,9 @@
 //! What is wrong with a command line, in one line, and how the command is used.
 
 use crate::line::Cli;
-use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, CommandFactory as _};
+use palisade_policy::nearest;
 use palisade_record::escape;
 use std::ffi::OsString;
 
@@ -28,17 +29,31 @@ const ELSEWHERE: [(&str, &str); 18] = [
     ("--time-limit", "--timeout"),
 ];
 
+/// A shorter beginning says too little of what was meant.
+const SHORTEST_BEGINNING: usize = 3;
+
 /// For the line that was read: what is wrong, and what to look at.
 pub(crate) fn told(error: &clap::Error, line: &[OsString]) -> [String; 2] {
     let (name, mut command) = command_of(line);
     let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-    let wrong = wrong(error, &name, &names);
+    let options: Vec<&str> =
+        command.get_arguments().filter(|it| !it.is_hide_set()).filter_map(Arg::get_long).collect();
+    let wrong = wrong(error, &name, &Known { names, options });
     let usage = command.render_usage().to_string();
     let usage: Vec<&str> = usage.trim_start_matches("Usage: ").split_whitespace().collect();
     [wrong, format!("usage: {}; see `{name} --help`", usage.join(" "))]
 }
 
-fn wrong(error: &clap::Error, name: &str, names: &[&str]) -> String {
+/// What the command has.
+struct Known<'c> {
+    /// Commands of its own.
+    names: Vec<&'c str>,
+    /// Options, without hyphens.
+    options: Vec<&'c str>,
+}
+
+fn wrong(error: &clap::Error, name: &str, known: &Known<'_>) -> String {
+    let Known { names, options } = known;
     let argument = context(error, ContextKind::InvalidArg);
     let option = argument.split([' ', '=']).next().unwrap_or_default();
     let value = context(error, ContextKind::InvalidValue);
@@ -48,15 +63,15 @@ fn wrong(error: &clap::Error, name: &str, names: &[&str]) -> String {
             let is_run = ["sandbox", "sandbox run", "sandbox plan"].contains(&name);
             let meant = match elsewhere.filter(|_| is_run) {
                 Some((_, ours)) => format!("; did you mean {ours}?"),
-                None => suggested(error, ContextKind::SuggestedArg, ""),
+                None => near_option(option, options),
             };
             format!("unknown option {argument}{meant}")
         }
         ErrorKind::UnknownArgument => format!("unexpected argument `{argument}`"),
         ErrorKind::InvalidSubcommand => {
             let word = context(error, ContextKind::InvalidSubcommand);
-            let meant = swapped(&word, names)
-                .unwrap_or_else(|| suggested(error, ContextKind::SuggestedSubcommand, "`"));
+            let meant = nearest(&word, names.iter().copied());
+            let meant = meant.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             format!("`{word}` is no command of {name}{meant}")
         }
         ErrorKind::InvalidValue if value.is_empty() => format!("{argument} needs a value"),
@@ -108,15 +123,18 @@ fn context(error: &clap::Error, kind: ContextKind) -> String {
     }
 }
 
-/// The same for a word with its letters out of order: clap finds something else near that, or nothing.
-fn swapped(word: &str, names: &[&str]) -> Option<String> {
-    let letters = |word: &str| {
-        let mut letters: Vec<char> = word.chars().collect();
-        letters.sort_unstable();
-        letters
+/// An option with few other letters, or the only one that begins like this. Clap's own idea of near is too wide for short
+/// words: it takes `--read` for `--threads`.
+fn near_option(typed: &str, options: &[&str]) -> String {
+    let typed = typed.trim_start_matches('-');
+    let longer: Vec<&str> =
+        options.iter().copied().filter(|option| option.starts_with(typed)).collect();
+    let near = match (nearest(typed, options.iter().copied()), &longer[..]) {
+        (Some(near), _) => near,
+        (None, [only]) if typed.len() >= SHORTEST_BEGINNING => only,
+        (None, _) => return String::new(),
     };
-    let meant = names.iter().find(|name| letters(name) == letters(word))?;
-    Some(format!("; did you mean `{meant}`?"))
+    format!("; did you mean --{near}?")
 }
 
 /// The command that the words name.

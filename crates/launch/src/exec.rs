@@ -106,7 +106,14 @@ fn refusal(name: &OsStr, path: &Path, errno: Errno) -> LaunchError {
             ))
             .with_mistake(Mistake::NotFound);
     }
+    let is_line = name.as_encoded_bytes().contains(&b' ');
     match errno {
+        Errno::NOENT | Errno::NOTDIR if is_line => LaunchError::new(STEP, error.to_string())
+            .with_mend(
+                "the quotes make it one word, the name of a program: leave them out, or give the line to a shell \
+                 (sh -c)",
+            )
+            .with_mistake(Mistake::NotFound),
         Errno::NOENT | Errno::NOTDIR => LaunchError::new(STEP, error.to_string())
             .with_mend(
                 "is it installed, and in the sandbox's view? `sandbox plan -- CMD` lists the view, \

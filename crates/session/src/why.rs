@@ -3,8 +3,10 @@
 //! It starts nothing and asks nobody. What it says is read off the plan and the rules that `run` would
 //! use; it must never have an opinion of its own.
 
+mod mistaken;
 mod subjects;
 
+pub use mistaken::{OtherSubject, other_subject};
 pub use subjects::{Answer, Decision as AnswerDecision, host, variable, writing};
 
 use crate::caller::Caller;

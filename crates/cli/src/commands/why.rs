@@ -6,9 +6,10 @@ use crate::request::policy_request;
 use clap::Args;
 use palisade_gate::{Access, Effect};
 use palisade_policy::{OnAsk, Provenance};
+use palisade_record::escape;
 use palisade_session::Caller;
-use palisade_session::why::{self, Answer, Outcome, Reason};
-use std::path::PathBuf;
+use palisade_session::why::{self, Answer, OtherSubject, Outcome, Reason};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const DETAILS: &str = "\
@@ -68,8 +69,10 @@ impl Why {
             return tell(&why::variable(&caller, &request, name)?, self.json);
         }
         let path = self.path.unwrap_or_default();
+        let hint = hint(&caller, &path);
         if self.write {
-            return tell(&why::writing(&caller, &request, &path)?, self.json);
+            let answer = why::writing(&caller, &request, &path)?;
+            return tell_with(&answer, hint, self.json);
         }
         let access = if self.execute { Access::Execute } else { Access::Read };
         let answer = why::why(&caller, &request, &path, access)?;
@@ -79,7 +82,7 @@ impl Why {
         if self.json {
             output::print_json(&answer)?;
         } else {
-            output::print_lines(lines(&answer))?;
+            output::print_lines(lines(&answer).into_iter().chain(hint))?;
         }
         Ok(code(answer.reason.outcome()))
     }
@@ -93,7 +96,26 @@ fn code(outcome: Outcome) -> ExitCode {
     }
 }
 
+/// A line about what was probably meant by a path that leads nowhere.
+fn hint(caller: &Caller, path: &Path) -> Option<String> {
+    Some(match why::other_subject(caller, path)? {
+        OtherSubject::Variable(name) => {
+            format!(
+                "  a variable has this name: sandbox why --variable {}",
+                escape::shell_word(&name)
+            )
+        }
+        OtherSubject::Host(host) => {
+            format!("  if a host is meant: sandbox why --host {}", escape::shell_word(&host))
+        }
+    })
+}
+
 fn tell(answer: &Answer, as_json: bool) -> anyhow::Result<ExitCode> {
+    tell_with(answer, None, as_json)
+}
+
+fn tell_with(answer: &Answer, hint: Option<String>, as_json: bool) -> anyhow::Result<ExitCode> {
     for note in &answer.notes {
         output::note(note);
     }
@@ -109,6 +131,7 @@ fn tell(answer: &Answer, as_json: bool) -> anyhow::Result<ExitCode> {
     let mut lines = vec![format!("{}: {word}: {}", answer.subject, answer.because)];
     lines.extend(sources(by, &answer.set_by));
     lines.extend(answer.allow_with.iter().map(|option| format!("  allow with {option}")));
+    lines.extend(hint);
     output::print_lines(lines)?;
     Ok(code(answer.outcome()))
 }

@@ -1,0 +1,60 @@
+//! What was meant by a path that leads nowhere: a host or a variable may have been typed in its place.
+
+use crate::caller::Caller;
+use palisade_hosts::Host;
+use std::ffi::OsStr;
+use std::path::Path;
+
+/// Something else than a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OtherSubject {
+    Variable(String),
+    Host(String),
+}
+
+/// What a path reads like, if nothing is there.
+pub fn other_subject(caller: &Caller, path: &Path) -> Option<OtherSubject> {
+    if caller.facts.cwd.join(path).symlink_metadata().is_ok() {
+        return None;
+    }
+    let text = path.to_str()?;
+    if caller.facts.env.contains_key(OsStr::new(text)) {
+        return Some(OtherSubject::Variable(text.to_owned()));
+    }
+    host_in(text).map(|host| OtherSubject::Host(host.to_owned()))
+}
+
+/// The host of a URL, or a word that is one: a name with a dot, or an address.
+fn host_in(text: &str) -> Option<&str> {
+    if let Some((_, rest)) = text.split_once("://") {
+        let host = rest.split(['/', '?', '#']).next()?;
+        return Some(host.rsplit('@').next().unwrap_or(host)).filter(|host| !host.is_empty());
+    }
+    let is_host = |text: &str| Host::parse(text).is_ok();
+    let name = text.rsplit_once(':').map_or(text, |(name, _)| name);
+    let is_dotted = name.contains('.') && !name.starts_with('.') && !name.ends_with('.');
+    let is_name = is_dotted && is_host(name);
+    let is_address = text.contains("::") && is_host(text);
+    (!text.contains('/') && (is_name || is_address)).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::host_in;
+
+    #[test]
+    fn a_word_that_reads_like_a_host_is_told_from_a_path() {
+        for (text, host) in [
+            ("example.org", "example.org"),
+            ("example.org:8443", "example.org:8443"),
+            ("https://me@example.org:8443/a?b", "example.org:8443"),
+            ("203.0.113.7", "203.0.113.7"),
+            ("2001:db8::1", "2001:db8::1"),
+        ] {
+            assert_eq!(host_in(text), Some(host), "{text}");
+        }
+        for path in ["src/main.rs", ".envrc", "Makefile", "..", "./a.b", "https://", "a b.c"] {
+            assert_eq!(host_in(path), None, "{path}");
+        }
+    }
+}

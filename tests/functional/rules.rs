@@ -173,6 +173,20 @@ fn what_is_saved_is_listed_and_forgotten_by_its_number() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "# mine\n");
 }
 
+/// Proves: GATE-4 why, NET-8 approval
+#[test]
+fn a_listed_host_says_what_is_missing_where_the_network_is_off() {
+    let world = World::new();
+    let mine = "network:\n  allowedHosts:\n    - example.org:443\n";
+    world.write("home/.config/palisade/policy.yaml", mine);
+    let off = why(&world, &["--host", "example.org"]);
+    let words = ["the network is off", "the policy allows `example.org:443`", "policy.yaml:3"];
+    assert_says(&off, 1, &words);
+    assert_says(&off, 1, &["allow with --network proxy"]);
+    assert_says(&why(&world, &["--network", "proxy", "--host", "example.org"]), 0, &["allowed"]);
+    assert_says(&why(&world, &["--host", "else.example"]), 1, &["--allow-host else.example"]);
+}
+
 /// Proves: GATE-4 why
 #[test]
 fn a_host_or_a_variable_in_place_of_a_path_gets_a_hint() {

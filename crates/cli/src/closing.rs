@@ -14,6 +14,14 @@ use std::path::Path;
 /// The words by which a rule is forgotten, by its `FILE:LINE`.
 pub(crate) type SavedRules = BTreeMap<String, String>;
 
+/// What the policy files say that an end of a run has to know.
+#[derive(Debug, Default)]
+pub(crate) struct SavedPolicy {
+    pub(crate) rules: SavedRules,
+    /// Whether hosts are listed that a run could reach.
+    pub(crate) lists_hosts: bool,
+}
+
 /// How the report names a rule as the one that decided.
 const BY_RULE: &str = "rule: ";
 /// How it names a rename that would need too much.
@@ -25,9 +33,9 @@ const MOST_HOSTS: usize = 20;
 /// What lists everything that is saved.
 const RULES: &str = "sandbox policy rules";
 
-/// A line each, none where nothing was refused. Paths below `cwd` are shown from there; `rules` are those that can be forgotten.
-pub(crate) fn words(report: &RunReport, cwd: &Path, rules: &SavedRules) -> Vec<String> {
-    let denied = of_denied(&report.denied_paths, rules);
+/// A line each, none where nothing was refused. Paths below `cwd` are shown from there.
+pub(crate) fn words(report: &RunReport, cwd: &Path, saved: &SavedPolicy) -> Vec<String> {
+    let denied = of_denied(&report.denied_paths, &saved.rules);
     let writes = of_writes(&report.protected_writes, cwd);
     let discarded = report.discarded_files.as_ref().and_then(of_discarded);
     let unasked = of_unasked(report);
@@ -36,7 +44,7 @@ pub(crate) fn words(report: &RunReport, cwd: &Path, rules: &SavedRules) -> Vec<S
         .flatten()
         .chain(of_variables(&report.removed_variables))
         .chain(of_waived(report))
-        .chain(of_offline(report))
+        .chain(of_offline(report, saved.lists_hosts))
         .chain(of_saved(&report.saved_answers))
         .chain(of_executions(&report.refused_executions))
         .chain(report.network.iter().flat_map(|network| of_network(network, &report.session_id)))
@@ -123,7 +131,7 @@ fn of_waived(report: &RunReport) -> Option<String> {
 }
 
 /// A failed command that tried to use a network it did not have.
-fn of_offline(report: &RunReport) -> Option<String> {
+fn of_offline(report: &RunReport, lists_hosts: bool) -> Option<String> {
     let OfflineAttempts { unreachable, unanswered } = report.offline_attempts?;
     if report.exit_code == 0 {
         return None;
@@ -138,10 +146,13 @@ fn of_offline(report: &RunReport) -> Option<String> {
             counted(unanswered, "attempt")
         ));
     }
-    Some(format!(
-        "the network is off, and the command made {}; allow hosts with --allow-host HOST",
-        tried.join(" and ")
-    ))
+    let way = match lists_hosts {
+        true => {
+            "reach the hosts that the policy lists with --network proxy, others with --allow-host HOST"
+        }
+        false => "allow hosts with --allow-host HOST",
+    };
+    Some(format!("the network is off, and the command made {}; {way}", tried.join(" and ")))
 }
 
 /// What was answered for good, with where it stands and how to take it back; of many, how many there are.
@@ -153,8 +164,12 @@ fn of_saved(answers: &[SavedAnswer]) -> Vec<String> {
         count => {
             let named = listed(saved.iter().map(|answer| answer.what.clone()));
             let undo = saved[0].words.as_deref().map_or(RULES.to_owned(), forget);
+            let counts = saved.iter().find_map(|answer| answer.counts_with.as_ref());
+            let counts = counts
+                .map(|option| format!("; hosts count in runs with {option}"))
+                .unwrap_or_default();
             vec![format!(
-                "{count} answers saved for good: {named}; `{RULES}` lists them; undo one with {undo}"
+                "{count} answers saved for good: {named}; `{RULES}` lists them{counts}; undo one with {undo}"
             )]
         }
     };
@@ -169,10 +184,12 @@ fn of_saved(answers: &[SavedAnswer]) -> Vec<String> {
 }
 
 fn of_answer(answer: &SavedAnswer) -> String {
-    let SavedAnswer { what, file, line, words, .. } = answer;
+    let SavedAnswer { what, file, line, words, counts_with, .. } = answer;
     let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+    let counts = counts_with.as_ref().map(|option| format!(", counts in runs with {option}"));
+    let counts = counts.unwrap_or_default();
     let undo = words.as_deref().map_or(RULES.to_owned(), forget);
-    format!("saved for good: {what} ({file}{line}); undo with {undo}")
+    format!("saved for good: {what} ({file}{line}){counts}; undo with {undo}")
 }
 
 /// The command that removes a rule, to be copied.

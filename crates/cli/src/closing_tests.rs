@@ -30,7 +30,7 @@ fn blocked(name: &str, count: u64, suspicious: bool) -> BlockedCalls {
 }
 
 fn said(report: &RunReport) -> Vec<String> {
-    words(report, Path::new("/p"), &SavedRules::new())
+    words(report, Path::new("/p"), &SavedPolicy::default())
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_rule_that_denies_is_named_with_the_command_that_removes_it() {
     );
     let place = |line: u32| format!("/home/u/.config/palisade/policy.yaml:{line}");
     let rules = SavedRules::from([(place(3), "/a".to_owned()), (place(7), "/opt/**".to_owned())]);
-    let told = words(&report, Path::new("/p"), &rules);
+    let told = words(&report, Path::new("/p"), &SavedPolicy { rules, ..SavedPolicy::default() });
     assert!(
         told[0].ends_with("policy.yaml:7; undo with sandbox policy forget '/opt/**')"),
         "{told:?}"
@@ -306,7 +306,7 @@ fn what_was_answered_for_good_is_told_with_its_line_and_the_way_back() {
         file: "/h/policy.yaml".into(),
         line: Some(3),
         words: Some("/srv/x".into()),
-        error: None,
+        ..SavedAnswer::default()
     });
     report.saved_answers.push(SavedAnswer { error: Some("no room".into()), ..Default::default() });
     assert_eq!(
@@ -314,6 +314,27 @@ fn what_was_answered_for_good_is_told_with_its_line_and_the_way_back() {
         [
             "saved for good: allow /srv/x (/h/policy.yaml:3); undo with sandbox policy forget /srv/x",
             "an answer was not saved: no room"
+        ]
+    );
+}
+
+/// Proves: POL-5 saved-told, NET-8 approval
+#[test]
+fn a_host_that_is_saved_says_which_runs_it_counts_in() {
+    let mut report = report();
+    report.saved_answers.push(SavedAnswer {
+        what: "allow host a.example:443".into(),
+        file: "/h/policy.yaml".into(),
+        line: Some(3),
+        words: Some("a.example:443".into()),
+        counts_with: Some("--network proxy".into()),
+        error: None,
+    });
+    assert_eq!(
+        said(&report),
+        [
+            "saved for good: allow host a.example:443 (/h/policy.yaml:3), counts in runs with --network proxy; \
+          undo with sandbox policy forget a.example:443"
         ]
     );
 }
@@ -327,7 +348,7 @@ fn many_answers_for_good_take_one_line() {
         file: "/h/policy.yaml".into(),
         line: Some(number),
         words: Some(format!("/srv/{number}")),
-        error: None,
+        ..SavedAnswer::default()
     };
     report.saved_answers = (1..=39).map(saved).collect();
     assert_eq!(
@@ -354,6 +375,9 @@ fn what_was_lost_is_told_with_the_option_that_changes_it() {
              1 attempt to look up a name or to send a datagram; allow hosts with --allow-host HOST"
         ]
     );
+    let saved = SavedPolicy { lists_hosts: true, ..SavedPolicy::default() };
+    let told = words(&report, Path::new("/p"), &saved);
+    assert!(told[1].contains("the hosts that the policy lists with --network proxy"), "{told:?}");
     report.exit_code = 0;
     assert_eq!(said(&report).len(), 1, "a command that went well needed no network");
 }

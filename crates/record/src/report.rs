@@ -189,6 +189,9 @@ pub struct SavedAnswer {
     /// What `sandbox policy forget` knows it by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
+    /// The option that a run has to have for it to count, where no policy says as much.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counts_with: Option<String>,
     /// Why it was not kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

@@ -24,6 +24,7 @@ use std::rc::Rc;
 mod entries;
 mod forget;
 
+pub(crate) use entries::NETWORK_PROXY;
 pub use entries::SavedRule;
 
 /// A file that does not exist yet.

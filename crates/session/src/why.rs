@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use palisade_gate::{Access, Decider, Decision, Effect, Kind, Pattern, Rule, Surroundings, offer};
 use palisade_launch::probe::{RealTree, limit_facts};
 use palisade_plan::model::{self, Confinement, Gate, MountOp, Nature, Plan};
-use palisade_policy::model::Resources;
+use palisade_policy::model::{Policy, Resources};
 use palisade_policy::{OnAsk, Provenance};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -99,8 +99,14 @@ pub fn why(
 fn supposed_plan(caller: &Caller, request: &PolicyRequest) -> Result<(Loaded, Plan), SessionError> {
     let policy = config::load(caller, request)?;
     config::refuse_unenforced(&policy)?;
-    let (facts, _) = egress::facts(caller, &policy.merged.policy)?;
-    let mut supposed = policy.merged.policy.clone();
+    let plan = plan_of(caller, &policy, &policy.merged.policy)?;
+    Ok((policy, plan))
+}
+
+/// The same with other values than those that were loaded.
+fn plan_of(caller: &Caller, loaded: &Loaded, policy: &Policy) -> Result<Plan, SessionError> {
+    let (facts, _) = egress::facts(caller, policy)?;
+    let mut supposed = policy.clone();
     // What is visible depends on the policy and the place, not on what is started, nor on what may be.
     supposed.process.allowed_executables.clear();
     // Nor on limits, which this host may not be able to hold.
@@ -114,12 +120,12 @@ fn supposed_plan(caller: &Caller, request: &PolicyRequest) -> Result<(Loaded, Pl
         tree: &RealTree,
         command: vec!["/bin/sh".into()],
         session: new_session_id(),
-        missing: missing(&policy),
-        policy_files: &policy.read_from,
+        missing: missing(loaded),
+        policy_files: &loaded.read_from,
         preset_paths: &[],
         limits: &limit_facts,
     })?;
-    Ok((policy, plan))
+    Ok(plan)
 }
 
 /// Without `.` and `..`, by the words alone: there is nothing on the host to resolve.

@@ -4,7 +4,7 @@
 
 use crate::agent::{self, Purpose};
 use crate::args::{CommandArgs, PolicyArgs, ReportArgs};
-use crate::closing::{self, SavedRules};
+use crate::closing::{self, SavedPolicy, SavedRules};
 use crate::early;
 use crate::environment;
 use crate::output;
@@ -13,6 +13,7 @@ use anyhow::bail;
 use clap::Args;
 use palisade_record::metrics::MetricsFile;
 use palisade_record::{Outcome, ReportFile, RunReport};
+use palisade_session::config::{self, PolicyRequest};
 use palisade_session::run::{RunRequest, run};
 use palisade_session::stores::{SavedRule, Stores};
 use palisade_session::{AskIn, Caller, die_like};
@@ -87,11 +88,14 @@ pub(crate) fn perform(
     let cwd = caller.facts.cwd.clone();
     let finished = run(caller, &request, &mut tell);
     // Read only where they are named; what cannot be read is named without the command that removes them.
-    let rules = match closing::names_rules(&finished.report) {
-        true => saved_rules().unwrap_or_default(),
-        false => SavedRules::new(),
+    let saved = SavedPolicy {
+        rules: match closing::names_rules(&finished.report) {
+            true => saved_rules().unwrap_or_default(),
+            false => SavedRules::new(),
+        },
+        lists_hosts: finished.report.offline_attempts.is_some() && lists_hosts(&request.policy),
     };
-    let closing = closing::words(&finished.report, &cwd, &rules);
+    let closing = closing::words(&finished.report, &cwd, &saved);
     if !closing.is_empty() && !told.quiet && is_ended_by_key(&finished.report) {
         output::end_line();
     }
@@ -124,6 +128,15 @@ pub(crate) fn perform(
         eprintln!("{}", one_line(&finished.report)?);
     }
     Ok(Done { request, report: finished.report, exit_code: ExitCode::from(exit_code) })
+}
+
+/// Whether the policy lists hosts that the network could be opened to.
+fn lists_hosts(request: &PolicyRequest) -> bool {
+    let loaded = Caller::here().ok().and_then(|caller| config::load(&caller, request).ok());
+    loaded.is_some_and(|loaded| {
+        let network = &loaded.merged.policy.network;
+        !network.allowed_hosts.is_empty() || !network.allowed_for.is_empty()
+    })
 }
 
 fn saved_rules() -> anyhow::Result<SavedRules> {

@@ -1,13 +1,17 @@
 //! What was decided once and for all, entry by entry: where each stands, and how to be rid of it.
 
 use super::{Kept, Standing, Stores};
-use crate::config::{self, DocumentFile, PROJECT_DIRECTORY};
+use crate::config::{self, DocumentFile, PROJECT_DIRECTORY, PolicyRequest};
 use crate::error::SessionError;
 use palisade_ask::Store;
-use palisade_policy::{ListEntry, SaveError, entries};
+use palisade_policy::{ListEntry, NetworkMode, SaveError, entries};
 use palisade_record::SavedAnswer;
 use serde::Serialize;
 use std::path::PathBuf;
+
+const HOSTS: &str = "network.allowedHosts";
+/// Opens the network to the hosts that the policy lists.
+pub(crate) const NETWORK_PROXY: &str = "--network proxy";
 
 /// An entry of a policy file, with its number in the list as it is now.
 #[derive(Clone, Debug, Serialize)]
@@ -55,7 +59,16 @@ impl Stores {
             return Vec::new();
         }
         let rules = self.rules().unwrap_or_default();
-        kept.into_iter().map(|kept| self.told(kept, &rules)).collect()
+        let hosts_count_with = self.hosts_count_with();
+        let told = |kept| self.told(kept, &rules, hosts_count_with.clone());
+        kept.into_iter().map(told).collect()
+    }
+
+    /// A list opens no network (NET-8): the option that the next run needs, unless a policy says `mode: proxy`.
+    fn hosts_count_with(&self) -> Option<String> {
+        let next = config::load(&self.caller, &PolicyRequest::default()).ok()?;
+        let is_off = next.merged.policy.network.mode == NetworkMode::None;
+        is_off.then(|| NETWORK_PROXY.to_owned())
     }
 
     pub(super) fn file_of(&self, layer: Store) -> Result<Option<DocumentFile>, SessionError> {
@@ -69,7 +82,12 @@ impl Stores {
         }
     }
 
-    fn told(&self, Kept { path, outcome }: Kept, rules: &[SavedRule]) -> SavedAnswer {
+    fn told(
+        &self,
+        Kept { path, outcome }: Kept,
+        rules: &[SavedRule],
+        hosts_count_with: Option<String>,
+    ) -> SavedAnswer {
         let what = match outcome {
             Ok(what) => what,
             Err(error) => return SavedAnswer { error: Some(error), ..SavedAnswer::default() },
@@ -84,6 +102,7 @@ impl Stores {
             file: path.to_string_lossy().into_owned(),
             line: rule.map(|rule| rule.entry.line),
             words: rule.map(|rule| self.words_for(rule, rules)),
+            counts_with: rule.filter(|rule| rule.entry.key == HOSTS).and(hosts_count_with),
             error: None,
         }
     }

@@ -1,10 +1,11 @@
 //! `sandbox why` about writing, hosts and variables. Read off the same plan as everything else.
 
-use super::{Asked, Outcome, Reason, plain, supposed_plan};
+use super::{Asked, Outcome, Reason, plain, plan_of, supposed_plan};
 use crate::caller::Caller;
 use crate::config::{Loaded, PolicyRequest};
 use crate::error::SessionError;
 use crate::places::read_document;
+use crate::stores::NETWORK_PROXY;
 use palisade_broker::{WriteVerdict, foresee_granted_write, foresee_write};
 use palisade_gate::{Access, Effect};
 use palisade_hosts::{Host, Verdict};
@@ -319,9 +320,20 @@ pub fn host(caller: &Caller, request: &PolicyRequest, text: &str) -> Result<Answ
                 }
             }
         }
-        (NetworkMode::None, _) => {
-            Answer::new(subject, Decision::Denied, "the network is off").by(mode).allow_with(allow)
-        }
+        (NetworkMode::None, _) => match rule_in_proxy_mode(caller, &policy, (&parsed, port)) {
+            Some(rule) => {
+                let because = format!(
+                    "the network is off; the policy allows `{rule}` where the network mode is proxy"
+                );
+                let mut set_by = said_by(&policy, "network.allowedHosts", |entry| entry == rule);
+                set_by.extend(mode);
+                let off = Answer::new(subject, Decision::Denied, because).by(set_by);
+                off.allow_with(NETWORK_PROXY.to_owned())
+            }
+            None => Answer::new(subject, Decision::Denied, "the network is off")
+                .by(mode)
+                .allow_with(allow),
+        },
         (NetworkMode::Host, _) => {
             Answer::new(subject, Decision::Allowed, "the host's own network is shared").by(mode)
         }
@@ -332,6 +344,24 @@ pub fn host(caller: &Caller, request: &PolicyRequest, text: &str) -> Result<Answ
         }
     };
     Ok(answer.noting(&policy))
+}
+
+/// The rule that would allow a host if the network were opened to what the policy lists.
+fn rule_in_proxy_mode(
+    caller: &Caller,
+    policy: &Loaded,
+    (host, port): (&Host, u16),
+) -> Option<String> {
+    let mut opened = policy.merged.policy.clone();
+    opened.network.mode = NetworkMode::Proxy;
+    let plan = plan_of(caller, policy, &opened).ok()?;
+    match (&plan.egress, policy.merged.policy.network.mode) {
+        (Some(Egress::Proxy(proxy)), NetworkMode::None) => match proxy.rules.judge(host, port) {
+            Verdict::Allowed { rule } => Some(rule),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Whether a variable of the caller reaches the command.

@@ -83,7 +83,6 @@ fn environment(program: &Resolved, host: &Host<'_>) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::fake::{FakeTree, plan_of, policy, shows, user};
 
     fn shown(tree: &FakeTree, command: &str) -> [bool; 3] {

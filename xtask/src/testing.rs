@@ -16,11 +16,12 @@ use crate::stage::{self, Stage};
 use crate::suite::{self, Progress, Races, Runner};
 
 /// Packages whose tests meet the kernel, and so mean something else without root.
-const FOR_EVERY_USER: [&str; 6] = [
+const FOR_EVERY_USER: [&str; 7] = [
     "crates/cgroup",
     "crates/cli",
     "crates/launch",
     "crates/session",
+    "crates/supervisor",
     "crates/sys",
     "crates/usage",
 ];

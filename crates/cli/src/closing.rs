@@ -1,13 +1,14 @@
 //! What a person should know at the end of a run about what was refused in it. From the report alone; whoever prints it
 //! escapes it.
 
-use palisade_policy::units;
+use palisade_policy::limit::{Limited, Unit};
 use palisade_record::network::Action;
 use palisade_record::{
     BlockedCalls, DeniedHost, DiscardedFiles, LimitReport, NetworkReport, OfflineAttempts, Outcome,
     ProtectedWrite, RefusedExecution, RunReport, SavedAnswer, TouchedPath, UnaskedQuestions,
     escape,
 };
+use palisade_session::outcome_of;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -380,32 +381,26 @@ fn of_limits(report: &RunReport) -> Option<String> {
     if let Outcome::Completed | Outcome::Signalled = report.outcome {
         return of_passed_limits(report);
     }
-    let names: &[&str] = match report.outcome {
-        Outcome::OutOfMemory => &["memory"],
-        Outcome::CpuTime => &["cpu-time"],
-        Outcome::TooManyProcesses => &["pids", "threads"],
-        Outcome::DiskFull => &["disk", "inodes"],
-        Outcome::OutputCapped => &["max-output"],
-        _ => return None,
-    };
-    let is_reached =
-        |limit: &&LimitReport| names.contains(&&*limit.name) && limit.reached.is_some();
-    let limit = report.limits.iter().find(is_reached)?;
+    report.limits.iter().find_map(|limit| {
+        let what =
+            Limited::named(&limit.name).filter(|what| outcome_of(*what) == report.outcome)?;
+        of_exhausted(limit, what.unit(), what.exhausted()?)
+    })
+}
+
+/// Nothing of a limit that was not reached.
+fn of_exhausted(limit: &LimitReport, unit: Unit, exhausted: &str) -> Option<String> {
     let LimitReport { name, value, holder, .. } = limit;
     let reached = limit.reached.as_ref()?;
     let is_counted = reached.usage.is_some() || reached.times.is_some();
-    let what = match report.outcome {
-        _ if !is_counted => "what the run uses could not be counted any longer (see the report)",
-        Outcome::OutOfMemory => "out of memory",
-        Outcome::CpuTime => "out of CPU time",
-        Outcome::TooManyProcesses => "no more processes could be started",
-        Outcome::DiskFull => "no room left for files",
-        _ => "not all output was passed on",
+    let what = match is_counted {
+        true => exhausted,
+        false => "what the run uses could not be counted any longer (see the report)",
     };
     let ended = if reached.ended_the_run { "; everything inside was ended" } else { "" };
     Some(format!(
         "{what}: the limit is {}, held by {holder}{ended}; raise it with --{name}",
-        shown_limit(name, *value)
+        unit.show(*value)
     ))
 }
 
@@ -414,19 +409,12 @@ fn of_passed_limits(report: &RunReport) -> Option<String> {
     report.limits.iter().find_map(|limit| {
         let used = limit.reached.as_ref()?.usage.filter(|used| *used > limit.value)?;
         let LimitReport { name, value, holder, .. } = limit;
-        let [used, value] = [used, *value].map(|value| shown_limit(name, value));
+        let unit = Limited::named(name)?.unit();
+        let [used, value] = [used, *value].map(|value| unit.show(value));
         Some(format!(
             "the limit --{name} of {value} was passed ({used}), and {holder} saw it too late"
         ))
     })
-}
-
-fn shown_limit(name: &str, value: u64) -> String {
-    match name {
-        "memory" | "disk" | "max-output" => units::show_size(value),
-        "cpu-time" => units::show_millis(value),
-        _ => value.to_string(),
-    }
 }
 
 fn counted(count: u64, thing: &str) -> String {

@@ -9,6 +9,7 @@ use crate::args::{LimitArgs, PolicyArgs};
 use crate::environment::variable_of;
 use anyhow::{Context, bail};
 use palisade_policy::Flag;
+use palisade_policy::limit::{Limited, Unit};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -125,44 +126,19 @@ fn approvals(
     approvals
 }
 
-/// Option, key and value of every limit that was given.
+/// Option, key and value of every limit that was given, and of what goes with limits.
 fn limits(args: &LimitArgs) -> Vec<(&'static str, &'static str, Value)> {
-    let as_typed = [
-        ("memory", "resources.maxMemory", &args.memory),
-        ("memory-high", "resources.memoryHigh", &args.memory_high),
-        ("swap", "resources.maxSwap", &args.swap),
-        ("cpus", "resources.cpus", &args.cpus),
-        ("cpuset", "resources.cpuSet", &args.cpuset),
-        ("io-bandwidth", "resources.maxIOBandwidth", &args.io_bandwidth),
-        ("file-size", "filesystem.maxFileSize", &args.file_size),
-        ("disk", "filesystem.maxTotalSize", &args.disk),
-        ("max-output", "resources.maxOutputSize", &args.max_output),
-    ];
+    let limit = |limit: Limited| {
+        let value = in_policy_form(limit.unit(), typed(args, limit)?);
+        Some((limit.name(), limit.key(), value))
+    };
+    let mut given: Vec<_> = Limited::ALL.into_iter().filter_map(limit).collect();
     let times = [
-        ("cpu-time", "resources.maxCPU", &args.cpu_time),
-        ("timeout", "resources.timeout", &args.timeout),
         ("grace", "resources.grace", &args.grace),
         ("normalize-time", "resources.normalizeTime", &args.normalize_time),
     ];
-    let counts = [
-        ("pids", "process.maxProcesses", &args.pids),
-        ("threads", "resources.maxThreads", &args.threads),
-        ("open-files", "resources.maxFileDescriptors", &args.open_files),
-        ("iops", "resources.maxIOPS", &args.iops),
-        ("inodes", "filesystem.maxInodes", &args.inodes),
-    ];
-    let mut given = Vec::new();
-    let mut add = |option, key, typed: &Option<String>, read: fn(&str) -> Value| {
-        given.extend(typed.as_deref().map(|typed| (option, key, read(typed))));
-    };
-    for (option, key, typed) in as_typed {
-        add(option, key, typed, |typed| json!(typed));
-    }
-    for (option, key, typed) in times {
-        add(option, key, typed, |typed| json!(in_seconds(typed)));
-    }
-    for (option, key, typed) in counts {
-        add(option, key, typed, count);
+    for (option, key, time) in times {
+        given.extend(time.as_deref().map(|time| (option, key, json!(in_seconds(time)))));
     }
     if args.best_effort_limits {
         given.push(("best-effort-limits", "resources.bestEffort", json!(true)));
@@ -171,6 +147,36 @@ fn limits(args: &LimitArgs) -> Vec<(&'static str, &'static str, Value)> {
         given.push(("waive-limit", "resources.waived", json!(args.waive_limit)));
     }
     given
+}
+
+fn typed(args: &LimitArgs, limit: Limited) -> Option<&str> {
+    let typed = match limit {
+        Limited::Memory => &args.memory,
+        Limited::MemoryHigh => &args.memory_high,
+        Limited::Swap => &args.swap,
+        Limited::Cpus => &args.cpus,
+        Limited::CpuSet => &args.cpuset,
+        Limited::CpuTime => &args.cpu_time,
+        Limited::Processes => &args.pids,
+        Limited::Threads => &args.threads,
+        Limited::OpenFiles => &args.open_files,
+        Limited::FileSize => &args.file_size,
+        Limited::Disk => &args.disk,
+        Limited::Inodes => &args.inodes,
+        Limited::IoBandwidth => &args.io_bandwidth,
+        Limited::IoOperations => &args.iops,
+        Limited::WallTime => &args.timeout,
+        Limited::Output => &args.max_output,
+    };
+    typed.as_deref()
+}
+
+fn in_policy_form(unit: Unit, typed: &str) -> Value {
+    match unit {
+        Unit::Milliseconds => json!(in_seconds(typed)),
+        Unit::Count | Unit::OperationsPerSecond => count(typed),
+        Unit::Bytes | Unit::BytesPerSecond | Unit::MilliCpus | Unit::CpuCount => json!(typed),
+    }
 }
 
 /// What is no number stays as it was typed, to be complained about by those who know what it should be.

@@ -1,7 +1,8 @@
 use super::{Written, flags};
 use crate::args::PolicyArgs;
-use clap::{Args, FromArgMatches};
-use palisade_plan::limit::Limited;
+use crate::line::Cli;
+use clap::{Args, CommandFactory, FromArgMatches};
+use palisade_policy::limit::{Limited, Unit};
 use palisade_policy::{Layer, LayerKind, Merged, PolicyDocument, Resources, Subject, merge};
 use std::collections::BTreeMap;
 
@@ -188,9 +189,37 @@ fn the_help_of_every_limit_names_its_key() {
         let value = if option.get_action().takes_values() { "=1" } else { "" };
         let given = values(&[&format!("--{name}{value}")]);
         assert_eq!(given[0].1, key, "{name}");
-        count += 1;
+        if let Some(limit) = Limited::named(name) {
+            assert_eq!((limit.key(), help_value(limit)), (key, value_name(option)), "{name}");
+            count += 1;
+        }
     }
-    assert_eq!(count, Limited::ALL.len() + 4);
+    assert_eq!(count, Limited::ALL.len());
+}
+
+/// What the help calls the value of a limit.
+fn help_value(limit: Limited) -> &'static str {
+    match limit.unit() {
+        Unit::Bytes | Unit::BytesPerSecond => "SIZE",
+        Unit::Milliseconds => "TIME",
+        Unit::CpuCount => "CPUS",
+        Unit::MilliCpus | Unit::OperationsPerSecond | Unit::Count => "NUMBER",
+    }
+}
+
+fn value_name(option: &clap::Arg) -> &str {
+    option.get_value_names().map_or("", |names| names[0].as_str())
+}
+
+/// Proves: POL-2 limit-keys
+#[test]
+fn run_offers_every_limit() {
+    let command = Cli::command();
+    let run = command.find_subcommand("run").unwrap();
+    for limit in Limited::ALL {
+        let offered = run.get_arguments().any(|option| option.get_long() == Some(limit.name()));
+        assert!(offered, "{limit:?}");
+    }
 }
 
 #[test]

@@ -1,98 +1,11 @@
-//! A limit, who holds it and how firmly: the words that plan, report and audit share.
-//! Pure data; who holds what is decided in `limits`.
+//! The limits of a run, who holds each and how firmly: the words that plan, report and audit share.
+//! Pure data; who holds what is decided in `limits`, and what a limit is called is the policy's table.
 
 use crate::layer::Layer;
+pub use palisade_policy::limit::Limited;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-
-/// What can be limited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Limited {
-    Memory,
-    /// Above it the run is slowed down, not ended.
-    MemoryHigh,
-    Swap,
-    Cpus,
-    CpuSet,
-    CpuTime,
-    Processes,
-    Threads,
-    OpenFiles,
-    FileSize,
-    Disk,
-    Inodes,
-    IoBandwidth,
-    IoOperations,
-    WallTime,
-    Output,
-}
-
-impl Limited {
-    pub const ALL: [Self; 16] = [
-        Self::Memory,
-        Self::MemoryHigh,
-        Self::Swap,
-        Self::Cpus,
-        Self::CpuSet,
-        Self::CpuTime,
-        Self::Processes,
-        Self::Threads,
-        Self::OpenFiles,
-        Self::FileSize,
-        Self::Disk,
-        Self::Inodes,
-        Self::IoBandwidth,
-        Self::IoOperations,
-        Self::WallTime,
-        Self::Output,
-    ];
-
-    /// The policy key that asks for it.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Memory => "resources.maxMemory",
-            Self::MemoryHigh => "resources.memoryHigh",
-            Self::Swap => "resources.maxSwap",
-            Self::Cpus => "resources.cpus",
-            Self::CpuSet => "resources.cpuSet",
-            Self::CpuTime => "resources.maxCPU",
-            Self::Processes => "process.maxProcesses",
-            Self::Threads => "resources.maxThreads",
-            Self::OpenFiles => "resources.maxFileDescriptors",
-            Self::FileSize => "filesystem.maxFileSize",
-            Self::Disk => "filesystem.maxTotalSize",
-            Self::Inodes => "filesystem.maxInodes",
-            Self::IoBandwidth => "resources.maxIOBandwidth",
-            Self::IoOperations => "resources.maxIOPS",
-            Self::WallTime => "resources.timeout",
-            Self::Output => "resources.maxOutputSize",
-        }
-    }
-
-    /// The option that asks for it, without its dashes: the name people know it by.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Memory => "memory",
-            Self::MemoryHigh => "memory-high",
-            Self::Swap => "swap",
-            Self::Cpus => "cpus",
-            Self::CpuSet => "cpuset",
-            Self::CpuTime => "cpu-time",
-            Self::Processes => "pids",
-            Self::Threads => "threads",
-            Self::OpenFiles => "open-files",
-            Self::FileSize => "file-size",
-            Self::Disk => "disk",
-            Self::Inodes => "inodes",
-            Self::IoBandwidth => "io-bandwidth",
-            Self::IoOperations => "iops",
-            Self::WallTime => "timeout",
-            Self::Output => "max-output",
-        }
-    }
-}
 
 /// Who sees to it that a limit is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -165,12 +78,19 @@ impl Grip {
 #[serde(rename_all = "camelCase")]
 pub struct Limit {
     pub what: Limited,
-    /// Bytes, milliseconds, thousandths of a CPU, or a count.
+    /// In the unit of `what`.
     pub value: u64,
     pub holder: Holder,
     pub grip: Grip,
     /// How far past it a run got when that was measured, for people.
     pub overshoot: &'static str,
+}
+
+impl Limit {
+    /// Its value with the unit.
+    pub(crate) fn shown(&self) -> String {
+        self.what.unit().show(self.value)
+    }
 }
 
 /// Where a run can make a control group of its own, as far as looking tells.

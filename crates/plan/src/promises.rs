@@ -36,7 +36,7 @@ pub(crate) fn of(plan: &Plan, policy: &Policy) -> Vec<Promise> {
 
 /// Each limit by itself: they have different holders.
 fn limit(limit: &Limit) -> Promise {
-    let (id, what) = limited(limit.what);
+    let (id, what) = limit.what.promise();
     let promise = Promise::new(id, what).held(limit.holder.layers());
     match limit.grip {
         Grip::Hard => promise,
@@ -47,31 +47,10 @@ fn limit(limit: &Limit) -> Promise {
 /// Limits that somebody was ready to go without.
 pub(crate) fn waived(limits: &[Limited]) -> impl Iterator<Item = Promise> {
     limits.iter().map(|what| {
-        let (id, promised) = limited(*what);
+        let (id, promised) = what.promise();
         let remark = format!("given up by --waive-limit {}", what.name());
         Promise::new(id, promised).absent(&remark)
     })
-}
-
-fn limited(what: Limited) -> (&'static str, &'static str) {
-    match what {
-        Limited::Memory => ("RES-1", "memory is limited"),
-        Limited::MemoryHigh => ("RES-1", "the run is slowed down before its memory is used up"),
-        Limited::Swap => ("RES-1", "swap is limited"),
-        Limited::Cpus => ("RES-1", "the share of the CPUs is limited"),
-        Limited::CpuSet => ("RES-2", "only the named CPUs are used"),
-        Limited::CpuTime => ("RES-2", "CPU time is limited"),
-        Limited::Processes => ("PROC-2", "the number of processes is limited"),
-        Limited::Threads => ("RES-2", "the number of threads is limited"),
-        Limited::OpenFiles => ("RES-2", "open files are limited"),
-        Limited::FileSize => ("FS-6", "the size of a file is limited"),
-        Limited::Disk => ("FS-6", "the space held is limited"),
-        Limited::Inodes => ("FS-6", "the number of files is limited"),
-        Limited::IoBandwidth => ("RES-1", "bytes read and written in a second are limited"),
-        Limited::IoOperations => ("RES-1", "reads and writes in a second are limited"),
-        Limited::WallTime => ("RES-2", "the run ends in time"),
-        Limited::Output => ("RES-2", "output is cut to its beginning and its end"),
-    }
 }
 
 /// Where settings are carried in, what was left out of them is a part of it.

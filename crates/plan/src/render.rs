@@ -1,7 +1,6 @@
 //! The whole plan as text and as JSON, for `sandbox plan --full` and `--json`. Plain text: colour is the command line's part.
 
 use crate::layer::{Layer, Promise, Strength};
-use crate::limit::{Limit, Limited};
 use crate::model::{
     Access, Confinement, Egress, Grace, MountOp, Namespaced, NatHelper, OnUnknown, Plan, ProxyPlan,
     Publish, Resource,
@@ -246,7 +245,7 @@ fn proxied(proxy: &ProxyPlan, page: &mut Page) {
 fn limits(plan: &Plan, page: &mut Page) {
     page.section("limits");
     for limit in &plan.limits {
-        let (name, value) = (limit.what.name(), told(limit));
+        let (name, value) = (limit.what.name(), limit.shown());
         let (holder, grip) = (limit.holder.name(), limit.grip.name());
         let overshoot = &limit.overshoot;
         page.line(format_args!("{name:12}  {value:>14}  {holder}, {grip}; past it: {overshoot}"));
@@ -262,26 +261,6 @@ fn limits(plan: &Plan, page: &mut Page) {
         page.line(format_args!("suspicious system calls: {most}, then the run is ended"));
     }
     page.line(format_args!("to end after a signal: {after_signal_ms} ms"));
-}
-
-pub(crate) fn told(limit: &Limit) -> String {
-    let value = limit.value;
-    match limit.what {
-        Limited::Cpus => format!("{} CPUs", units::show_cpus(value)),
-        Limited::CpuSet => format!("{value} CPUs"),
-        Limited::CpuTime | Limited::WallTime => units::show_millis(value),
-        Limited::Memory
-        | Limited::MemoryHigh
-        | Limited::Swap
-        | Limited::FileSize
-        | Limited::Disk
-        | Limited::Output => units::show_size(value),
-        Limited::IoBandwidth => format!("{}/s", units::show_size(value)),
-        Limited::IoOperations => format!("{value}/s"),
-        Limited::Processes | Limited::Threads | Limited::OpenFiles | Limited::Inodes => {
-            value.to_string()
-        }
-    }
 }
 
 fn filters(plan: &Plan, page: &mut Page) {

@@ -5,7 +5,6 @@ use crate::layer::{Promise, Strength};
 use crate::model::{
     Access, Confinement, Egress, MountOp, Namespaced, OnUnknown, Plan, ProxyPlan, Weight,
 };
-use crate::render::told;
 use palisade_policy::model::{NetworkMode, OnAsk};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -184,8 +183,11 @@ fn questions(plan: &Plan) -> String {
 }
 
 fn limits(plan: &Plan) -> String {
-    let limits: Vec<String> =
-        plan.limits.iter().map(|limit| format!("{} {}", limit.what.name(), told(limit))).collect();
+    let limits: Vec<String> = plan
+        .limits
+        .iter()
+        .map(|limit| format!("{} {}", limit.what.name(), limit.shown()))
+        .collect();
     if limits.is_empty() { "none".to_owned() } else { limits.join(", ") }
 }
 

@@ -1,7 +1,9 @@
 //! The one table of policy keys: name, type, and which way is tighter.
 //!
 //! Parser, schema, merge, locks, trust, diff and `show` all read this table, so a key can not be
-//! known to one of them and unknown to another.
+//! known to one of them and unknown to another. What it says about limits comes from the table of limits.
+
+use crate::limit::{Limited, Unit};
 
 /// How a key's value is written.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +25,7 @@ pub(crate) enum Kind {
     Cpus,
     /// Numbers of CPUs, such as `0-3,5`.
     CpuSet,
-    /// Names of limits, those of [`LIMIT_NAMES`].
+    /// Names of limits, as their options are called.
     LimitNames,
     /// Seconds, may be negative.
     Seconds,
@@ -104,6 +106,24 @@ const fn key(path: &'static str, kind: Kind, order: Order, about: &'static str) 
     Key { path, kind, order, about }
 }
 
+/// The key of a limit, as the table of limits has it.
+const fn limit(limit: Limited) -> Key {
+    let kind = match (limit, limit.unit()) {
+        (Limited::Swap, _) => Kind::SizeOrZero,
+        (_, Unit::Bytes | Unit::BytesPerSecond) => Kind::Size,
+        (_, Unit::Milliseconds) => Kind::Millis,
+        (_, Unit::MilliCpus) => Kind::Cpus,
+        (_, Unit::CpuCount) => Kind::CpuSet,
+        (_, Unit::OperationsPerSecond | Unit::Count) => Kind::Count,
+    };
+    let order = match limit {
+        Limited::Swap => Order::Allowance,
+        Limited::CpuSet => Order::Subset,
+        _ => Order::Limit,
+    };
+    key(limit.key(), kind, order, limit.about())
+}
+
 const LEVELS: &[(&str, &str)] = &[
     ("LEVEL_0", "LEVEL_0"),
     ("LEVEL_1", "LEVEL_1"),
@@ -141,26 +161,6 @@ const ENV_MODES: &[(&str, &str)] =
 const NETWORK_MODES: &[(&str, &str)] =
     &[("none", "none"), ("proxy", "proxy"), ("nat", "nat"), ("host", "host")];
 const SYSCALL_MODES: &[(&str, &str)] = &[("WHITELIST", "WHITELIST"), ("BLACKLIST", "BLACKLIST")];
-
-/// What `resources.waived` may name: the limits, as their options are called.
-pub(crate) const LIMIT_NAMES: [&str; 16] = [
-    "memory",
-    "memory-high",
-    "swap",
-    "cpus",
-    "cpuset",
-    "cpu-time",
-    "pids",
-    "threads",
-    "open-files",
-    "file-size",
-    "disk",
-    "inodes",
-    "io-bandwidth",
-    "iops",
-    "timeout",
-    "max-output",
-];
 
 /// What `network.allowedFor` may name.
 pub(crate) const TOOL_NAMES: [&str; 13] = palisade_hosts::registry::Tool::WORDS;
@@ -205,13 +205,13 @@ pub(crate) const KEYS: &[Key] = &[
         "Refuse to write, where the host's own files are writable, what the host would run later by itself."),
     key("filesystem.unprotectedPaths", Kind::Paths, Order::AllowList,
         "Paths that protectNames leaves alone; they have to be writable already."),
-    key("filesystem.maxFileSize", Kind::Size, Order::Limit, "Largest single file, in bytes."),
-    key("filesystem.maxTotalSize", Kind::Size, Order::Limit, "Space held at any moment, in bytes."),
-    key("filesystem.maxInodes", Kind::Count, Order::Limit, "Files and directories held at any moment."),
+    limit(Limited::FileSize),
+    limit(Limited::Disk),
+    limit(Limited::Inodes),
     key("filesystem.tmpSize", Kind::Size, Order::Limit, "Size of the private /tmp, in bytes."),
     key("filesystem.varTmpSize", Kind::Size, Order::Limit, "Size of the private /var/tmp, in bytes."),
 
-    key("process.maxProcesses", Kind::Count, Order::Limit, "Processes at any moment."),
+    limit(Limited::Processes),
     key("process.allowFork", Kind::Bool, Order::FalseIsTighter, "Whether new processes may be made."),
     key("process.allowExec", Kind::Bool, Order::FalseIsTighter,
         "Whether programs may be executed; the command's own first exec always may."),
@@ -260,25 +260,20 @@ pub(crate) const KEYS: &[Key] = &[
     key("network.intercept", Kind::Bool, Order::FalseIsTighter,
         "Open TLS to the hosts of credentials with an authority of the run's own, so that they are added there too."),
 
-    key("resources.maxCPU", Kind::Millis, Order::Limit, "CPU time of all processes together, in milliseconds."),
-    key("resources.maxMemory", Kind::Size, Order::Limit,
-        "Memory of the whole run, in bytes; a run that needs more is ended."),
-    key("resources.memoryHigh", Kind::Size, Order::Limit,
-        "Memory above which the run is slowed down and its pages are reclaimed, in bytes; nothing is ended for it."),
-    key("resources.maxSwap", Kind::SizeOrZero, Order::Allowance,
-        "Swap beyond maxMemory, in bytes; none unless it is stated."),
-    key("resources.maxFileDescriptors", Kind::Count, Order::Limit, "Open files of one process."),
-    key("resources.maxThreads", Kind::Count, Order::Limit, "Threads at any moment."),
-    key("resources.maxIOBandwidth", Kind::Size, Order::Limit, "Bytes a second, read and written."),
-    key("resources.maxIOPS", Kind::Count, Order::Limit, "I/O operations a second."),
-    key("resources.cpus", Kind::Cpus, Order::Limit,
-        "CPUs' worth of time that all processes together may use at once, fractions allowed."),
-    key("resources.cpuSet", Kind::CpuSet, Order::Subset,
-        "The only CPUs the run may use, by number, such as 0-3,5."),
-    key("resources.timeout", Kind::Millis, Order::Limit, "Wall time, in milliseconds (exit 124)."),
+    limit(Limited::CpuTime),
+    limit(Limited::Memory),
+    limit(Limited::MemoryHigh),
+    limit(Limited::Swap),
+    limit(Limited::OpenFiles),
+    limit(Limited::Threads),
+    limit(Limited::IoBandwidth),
+    limit(Limited::IoOperations),
+    limit(Limited::Cpus),
+    limit(Limited::CpuSet),
+    limit(Limited::WallTime),
     key("resources.grace", Kind::Millis, Order::Limit,
         "How long the command may take to end once it was asked to, in milliseconds; without it 10 s after a signal and 2 s at the time limit."),
-    key("resources.maxOutputSize", Kind::Size, Order::Limit, "Bytes of output kept, of each stream."),
+    limit(Limited::Output),
     key("resources.normalizeTime", Kind::Millis, Order::Step,
         "A run ends, and is reported to have ended, at a whole multiple of this after its start, in milliseconds."),
     key("resources.bestEffort", Kind::Bool, Order::FalseIsTighter,

@@ -12,6 +12,7 @@ mod document;
 mod enforced;
 mod keys;
 mod layers;
+pub mod limit;
 mod loaders;
 pub mod model;
 mod nearest;

@@ -1,7 +1,8 @@
 //! The JSON Schema of a policy document, made from the key table that the parser itself uses.
 
 use crate::document::DOCUMENT_KEYS;
-use crate::keys::{self, Key, Kind, LIMIT_NAMES, Order, TOOL_NAMES};
+use crate::keys::{self, Key, Kind, Order, TOOL_NAMES};
+use crate::limit::Limited;
 use crate::presets::presets;
 use serde_json::{Map, Value as Json, json};
 
@@ -146,7 +147,8 @@ fn leaf(key: &Key) -> Json {
             ],
         }),
         Kind::LimitNames => {
-            json!({ "type": "array", "items": { "type": "string", "enum": LIMIT_NAMES } })
+            let names = Limited::ALL.map(Limited::name);
+            json!({ "type": "array", "items": { "type": "string", "enum": names } })
         }
         Kind::Seconds => json!({ "type": "integer" }),
         Kind::Id => json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }),

@@ -1,6 +1,7 @@
 //! One value by the kind of its key: checked here, once, and kept in the key's own unit.
 
-use crate::keys::{Kind, LIMIT_NAMES, TOOL_NAMES};
+use crate::keys::{Kind, TOOL_NAMES};
+use crate::limit::Limited;
 use crate::model::Approval;
 use crate::nearest::nearest;
 use crate::network;
@@ -45,7 +46,8 @@ pub(crate) fn decode_value(kind: Kind, node: &Node, file: &str) -> Result<Value,
         Kind::Cpus => decode_cpus(node),
         Kind::CpuSet => decode_cpu_set(node),
         Kind::LimitNames => {
-            items(node, "the name of a limit", |item| one_word(&LIMIT_NAMES, item)).map(Value::List)
+            let names = Limited::ALL.map(Limited::name);
+            items(node, "the name of a limit", |item| one_word(&names, item)).map(Value::List)
         }
         Kind::Count => number(whole(node), Zero::Refused, "a whole number"),
         Kind::CountOrZero => number(whole(node), Zero::Allowed, "a whole number"),

@@ -37,5 +37,6 @@ pub use ending::Ending;
 pub use error::SessionError;
 pub use palisade_plan::agents;
 pub use palisade_supervisor::asking::AskIn;
+pub use palisade_supervisor::conclusion::outcome_of;
 pub use places::Places;
 pub use trust::TrustStore;

@@ -72,13 +72,15 @@ pub fn not_started_for(error: &SupervisorError) -> Option<Limited> {
     }
 }
 
-fn outcome_of(what: Limited) -> Outcome {
+/// How a run ended that ended for this limit.
+pub fn outcome_of(what: Limited) -> Outcome {
     match what {
         Limited::WallTime => Outcome::Timeout,
         Limited::Memory | Limited::Swap => Outcome::OutOfMemory,
         Limited::CpuTime => Outcome::CpuTime,
         Limited::Processes | Limited::Threads => Outcome::TooManyProcesses,
         Limited::Disk | Limited::Inodes => Outcome::DiskFull,
+        Limited::Output => Outcome::OutputCapped,
         _ => Outcome::Killed,
     }
 }
@@ -102,7 +104,7 @@ fn undelivered(ended: &ExitState) -> Option<(Outcome, i32, Option<i32>)> {
 }
 
 fn completed(ended: &ExitState) -> Outcome {
-    if ended.output.capped.is_empty() { Outcome::Completed } else { Outcome::OutputCapped }
+    if ended.output.capped.is_empty() { Outcome::Completed } else { outcome_of(Limited::Output) }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::Wanted;
 use jiff::Timestamp;
+use palisade_policy::limit::{Limited, UsageField};
 use palisade_session::runs::{self, Announced, AnnouncedLimit, Meter, Reading};
 use palisade_session::{Places, SessionError};
 use serde::Serialize;
@@ -159,8 +160,9 @@ impl Row {
         })
     }
 
-    pub(super) fn limit(&self, name: &str) -> Option<u64> {
-        self.limits.iter().find(|limit| limit.limit.name == name).map(|limit| limit.limit.value)
+    pub(super) fn limit(&self, what: Limited) -> Option<u64> {
+        let found = self.limits.iter().find(|limit| limit.limit.name == what.name());
+        found.map(|limit| limit.limit.value)
     }
 }
 
@@ -209,14 +211,13 @@ fn rate(before: u64, now: u64, seconds: f64) -> u64 {
 
 /// Of a limit by its option's name, in the limit's unit.
 fn used(limit: &str, usage: &Usage, age_ms: u64) -> Option<u64> {
-    match limit {
-        "memory" => Some(usage.memory_bytes),
-        "cpu-time" => Some(usage.cpu_ms),
-        // The kernel counts threads for both, and pid 1, which is ours, is not the command's.
-        "pids" | "threads" => Some(usage.threads.saturating_sub(1)),
-        "timeout" => Some(age_ms),
-        _ => None,
-    }
+    Some(match Limited::named(limit)?.usage()? {
+        UsageField::Memory => usage.memory_bytes,
+        UsageField::CpuTime => usage.cpu_ms,
+        // Pid 1 is ours, not the command's.
+        UsageField::Threads => usage.threads.saturating_sub(1),
+        UsageField::Age => age_ms,
+    })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::board::{LimitNow, Row};
 use crate::commands::approve::text as columns;
+use palisade_policy::limit::{Limited, Unit};
 use palisade_policy::units;
 use palisade_record::escape;
 
@@ -57,7 +58,7 @@ fn cells(row: &Row, rows: &[Row]) -> [String; 9] {
         of(&|usage| usage.cpu_percent.map_or_else(|| UNKNOWN.to_owned(), |it| format!("{it:.1}"))),
         of(&|usage| size(usage.memory_bytes)),
         of(&|usage| size(usage.peak_memory_bytes)),
-        row.limit("memory").map_or_else(|| UNKNOWN.to_owned(), size),
+        row.limit(Limited::Memory).map_or_else(|| UNKNOWN.to_owned(), size),
         of(&|usage| usage.processes.to_string()),
         rate(io.and_then(|io| io.read_bytes_per_second)),
         rate(io.and_then(|io| io.written_bytes_per_second)),
@@ -149,15 +150,16 @@ fn limit_line(limit: &LimitNow) -> String {
     )
 }
 
-/// In the unit that goes with the limit's name.
+/// In the limit's unit, short enough for a column.
 fn limit_value(limit: &str, value: u64) -> String {
-    match limit {
-        "memory" | "memory-high" | "swap" | "file-size" | "disk" | "max-output" => size(value),
-        "io-bandwidth" => format!("{}/s", size(value)),
-        "iops" => format!("{value}/s"),
-        "cpu-time" | "timeout" => seconds(value),
-        "cpus" => units::show_cpus(value),
-        _ => value.to_string(),
+    match Limited::named(limit).map(Limited::unit) {
+        Some(Unit::Bytes) => size(value),
+        Some(Unit::BytesPerSecond) => format!("{}/s", size(value)),
+        Some(Unit::OperationsPerSecond) => format!("{value}/s"),
+        Some(Unit::Milliseconds) => seconds(value),
+        Some(Unit::MilliCpus) => units::show_cpus(value),
+        // A run of a later version may have limits that are not known here.
+        Some(Unit::CpuCount | Unit::Count) | None => value.to_string(),
     }
 }
 

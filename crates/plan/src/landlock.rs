@@ -85,14 +85,7 @@ fn device_nodes() -> impl Iterator<Item = &'static str> {
 }
 
 fn is_writable(op: &MountOp) -> bool {
-    match op {
-        MountOp::Bind { access, .. } | MountOp::Overlay { access, .. } => {
-            *access == Access::ReadWrite
-        }
-        MountOp::Mqueue { .. } => true,
-        MountOp::Tmpfs { mode, .. } => mode & 0o200 != 0,
-        _ => false,
-    }
+    matches!(op, MountOp::Mqueue { .. }) || op.is_writable()
 }
 
 fn target(op: &MountOp) -> PathBuf {

@@ -196,6 +196,22 @@ pub struct Namespaces {
     pub time_offset: Option<i64>,
 }
 
+impl Namespaces {
+    /// Every kind by its name, and whether the run has one of its own.
+    pub fn by_name(&self) -> [(&'static str, bool); 8] {
+        [
+            ("user", true),
+            ("mount", self.mount),
+            ("pid", self.pid),
+            ("net", self.net),
+            ("uts", self.uts),
+            ("ipc", self.ipc),
+            ("cgroup", self.cgroup),
+            ("time", self.time_offset.is_some()),
+        ]
+    }
+}
+
 /// Who the command is, inside and as the host sees it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]

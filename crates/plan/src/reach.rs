@@ -3,7 +3,7 @@
 
 use crate::facts::EntryKind;
 use crate::host::{Host, MAX_LINKS, join};
-use crate::model::{Access, Confinement, Landlock, MountOp, NodeKind};
+use crate::model::{Confinement, Landlock, MountOp, NodeKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::ops::Bound;
@@ -123,8 +123,8 @@ impl<'a> Reach<'a> {
                 let below = (Bound::Included(path), Bound::Unbounded);
                 let mut held =
                     mounts.range::<Path, _>(below).take_while(|(at, _)| at.starts_with(path));
-                !sealed && stands_on.is_some_and(|op| is_writable(op))
-                    || held.any(|(_, op)| is_writable(op))
+                !sealed && stands_on.is_some_and(|op| op.is_writable())
+                    || held.any(|(_, op)| op.is_writable())
             }
             Seen::Host(landlock) => landlock.is_some_and(|landlock| {
                 let mut open = landlock.writable.iter().chain(&landlock.guarded);
@@ -191,16 +191,6 @@ impl<'a> Reach<'a> {
             }
             _ => None,
         }
-    }
-}
-
-fn is_writable(op: &MountOp) -> bool {
-    match op {
-        MountOp::Bind { access, .. } | MountOp::Overlay { access, .. } => {
-            *access == Access::ReadWrite
-        }
-        MountOp::Tmpfs { mode, .. } => mode & 0o200 != 0,
-        _ => false,
     }
 }
 

@@ -101,18 +101,9 @@ fn identity(inside: &Namespaced, page: &mut Page) {
 
 fn namespaces(inside: &Namespaced, page: &mut Page) {
     let has = &inside.namespaces;
-    let named = [
-        ("user", true),
-        ("mount", has.mount),
-        ("pid", has.pid),
-        ("net", has.net),
-        ("uts", has.uts),
-        ("ipc", has.ipc),
-        ("cgroup", has.cgroup),
-        ("time", has.time_offset.is_some()),
-    ];
     let pick = |wanted: bool| {
-        let names = named.iter().filter(|(_, own)| *own == wanted).map(|(name, _)| *name);
+        let kinds = has.by_name().into_iter();
+        let names = kinds.filter(|(_, own)| *own == wanted).map(|(name, _)| name);
         names.collect::<Vec<_>>().join(" ")
     };
     page.section("namespaces");

@@ -2,7 +2,7 @@
 
 use crate::facts::EntryKind;
 use crate::host::Host;
-use crate::model::{Access, MountOp, NodeKind};
+use crate::model::{MountOp, NodeKind};
 use palisade_policy::model::Approval;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
@@ -54,10 +54,8 @@ impl Composition {
     pub(crate) fn can_make(&self, path: &Path) -> bool {
         let at = self.ops.get(path).or_else(|| self.standing_above(path));
         match at {
-            Some(MountOp::Tmpfs { mode, .. }) => mode & 0o200 != 0,
-            Some(MountOp::Bind { access, .. }) => *access == Access::ReadWrite,
             Some(MountOp::Overlay { .. }) => true,
-            _ => false,
+            at => at.is_some_and(MountOp::is_writable),
         }
     }
 

@@ -532,21 +532,8 @@ fn describe(plan: &Plan, tool: Option<&str>, project: PathBuf) -> Run {
 
 fn namespaces(plan: &Plan) -> Vec<String> {
     let Confinement::Namespaces(inside) = &plan.confinement else { return Vec::new() };
-    let made = inside.namespaces;
-    [
-        ("user", true),
-        ("mount", made.mount),
-        ("pid", made.pid),
-        ("net", made.net),
-        ("uts", made.uts),
-        ("ipc", made.ipc),
-        ("cgroup", made.cgroup),
-        ("time", made.time_offset.is_some()),
-    ]
-    .into_iter()
-    .filter(|(_, made)| *made)
-    .map(|(name, _)| name.to_owned())
-    .collect()
+    let made = inside.namespaces.by_name().into_iter().filter(|(_, made)| *made);
+    made.map(|(name, _)| name.to_owned()).collect()
 }
 
 fn micros(duration: Duration) -> u64 {

@@ -72,7 +72,7 @@ pub(crate) fn scratch(policy: &Policy, mounts: &[MountOp]) -> Result<Option<Scra
         return Ok(None);
     }
     let sizes = mounts.iter().filter_map(|op| match op {
-        MountOp::Tmpfs { mode, size: Some(size), .. } if mode & 0o200 != 0 => Some(*size),
+        MountOp::Tmpfs { size: Some(size), .. } if op.is_writable_tmpfs() => Some(*size),
         _ => None,
     });
     let (apart, sized) =

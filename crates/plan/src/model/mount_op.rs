@@ -139,10 +139,26 @@ pub enum MountOp {
 }
 
 impl MountOp {
+    /// Whether it is a file system in memory that the command can write to. The others only hold what was put in them
+    /// before it started.
+    pub fn is_writable_tmpfs(&self) -> bool {
+        matches!(self, Self::Tmpfs { mode, .. } if mode & 0o200 != 0)
+    }
+
+    /// Whether the command can write below its target.
+    pub(crate) fn is_writable(&self) -> bool {
+        match self {
+            Self::Bind { access, .. } | Self::Overlay { access, .. } => {
+                *access == Access::ReadWrite
+            }
+            _ => self.is_writable_tmpfs(),
+        }
+    }
+
     /// Whether its files come out of the common room ([`Scratch`]): what has a size of its own does not.
     pub fn is_part_of_scratch(&self) -> bool {
         match self {
-            Self::Tmpfs { mode, size, .. } => size.is_none() && mode & 0o200 != 0,
+            Self::Tmpfs { size, .. } => size.is_none() && self.is_writable_tmpfs(),
             Self::Overlay { access, .. } => *access == Access::ReadWrite,
             _ => false,
         }

@@ -137,12 +137,11 @@ impl<'p> Limits<'p> {
         let Some(command) = running.command() else { return Ok(()) };
         for op in &inside.mounts {
             let is_own = match op {
-                MountOp::Tmpfs { mode, .. } => mode & 0o200 != 0,
                 // With common room it is counted with the others.
                 MountOp::Overlay { access, .. } => {
                     *access == Access::ReadWrite && self.plan.scratch.is_none()
                 }
-                _ => false,
+                _ => op.is_writable_tmpfs(),
             };
             if is_own {
                 match places.add_tmpfs(command, op.target()) {

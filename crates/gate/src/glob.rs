@@ -2,6 +2,9 @@
 //!
 //! Not by regular expressions: a rule must cost nothing at the start of a run, can not fail once it
 //! was read, and must be decided in a time that no pattern can blow up.
+//!
+//! `check-path` matches with the same code and has a syntax of its own ([`Glob::from_parts`]): it takes what other programs
+//! call denied paths, where `[`, `{` and `\` are letters like any other, `..` takes a name back, and no text is wrong.
 
 /// Longer than any path.
 const MAX_LENGTH: usize = 4096;
@@ -33,6 +36,17 @@ enum Token {
         ranges: Vec<(u8, u8)>,
         negated: bool,
     },
+}
+
+/// What stands between two slashes of a glob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GlobPart<'t> {
+    /// `**`
+    AnyNumber,
+    /// A name in which only `*` and `?` stand for something else.
+    Wildcards(&'t [u8]),
+    /// A name in which every byte stands for itself.
+    Literal(&'t [u8]),
 }
 
 /// What a text with wildcards means.
@@ -166,7 +180,27 @@ impl Name {
     }
 }
 
+impl From<GlobPart<'_>> for Name {
+    fn from(part: GlobPart<'_>) -> Self {
+        let wildcard = |byte: &u8| match byte {
+            b'*' => Token::AnyText,
+            b'?' => Token::AnyCharacter,
+            byte => Token::Byte(*byte),
+        };
+        match part {
+            GlobPart::AnyNumber => Self::AnyNumber,
+            GlobPart::Wildcards(name) => Self::One(name.iter().map(wildcard).collect()),
+            GlobPart::Literal(name) => Self::One(name.iter().copied().map(Token::Byte).collect()),
+        }
+    }
+}
+
 impl Glob {
+    /// An absolute glob, for whoever has a syntax of its own.
+    pub fn from_parts(parts: &[GlobPart<'_>]) -> Self {
+        Self { directory: Vec::new(), names: parts.iter().copied().map(Name::from).collect() }
+    }
+
     /// The directory below which everything is that can match; empty for the root.
     pub(crate) fn directory(&self) -> &[u8] {
         &self.directory
@@ -191,10 +225,14 @@ impl Glob {
         }
     }
 
-    /// Whether what follows the directory matches. Only the last `**` is ever tried again: whatever an
-    /// earlier one could take, a later one can take too.
+    /// Whether what follows the directory matches.
     pub(crate) fn matches_below(&self, rest: &[u8]) -> bool {
-        let path: Vec<&[u8]> = split_names(rest).collect();
+        self.matches_names(&split_names(rest).collect::<Vec<_>>())
+    }
+
+    /// The same for the names on the way. Only the last `**` is ever tried again: whatever an earlier one could take, a
+    /// later one can take too.
+    pub fn matches_names(&self, path: &[&[u8]]) -> bool {
         let (mut at, mut wanted) = (0, 0);
         let mut again: Option<(usize, usize)> = None;
         while at < path.len() {

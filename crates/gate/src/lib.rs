@@ -15,7 +15,7 @@ mod pattern;
 mod rule;
 
 pub use decider::{Decider, Decision};
-pub use glob::{Glob, GlobError};
+pub use glob::{Glob, GlobError, GlobPart};
 pub use group::group;
 pub use offer::{Kind, Surroundings, offer};
 pub use pattern::{Pattern, PatternError};

@@ -1,23 +1,13 @@
-//! Patterns of names: `*` and `?` within a name, `**` for any number of directories.
-//! Never looks at the tree.
+//! Patterns of names: `*` and `?` within a name, `**` for any number of directories. Matched by the gate's code, with
+//! a syntax of its own. Never looks at the tree.
 
-use std::ffi::OsStr;
+use palisade_gate::GlobPart;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
-    /// A component of the root's own name, in which `*` is a letter like any other.
-    Literal(Vec<u8>),
-    Name(Vec<u8>),
-    AnyDepth,
-}
-
-/// An absolute pattern.
+/// An absolute pattern, with everything below what it fits.
 #[derive(Clone, Debug)]
-pub(super) struct Glob {
-    parts: Vec<Part>,
-}
+pub(super) struct Glob(palisade_gate::Glob);
 
 impl Glob {
     /// Whether this is a pattern at all, and not a path.
@@ -25,97 +15,41 @@ impl Glob {
         text.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b'*' | b'?'))
     }
 
-    /// `pattern` is relative to `root`, unless it is absolute.
+    /// `pattern` is relative to `root`, unless it is absolute. In the root's own name `*` is a letter like any other.
     pub(super) fn new(root: &Path, pattern: &Path) -> Self {
-        let literal = |name: &OsStr| Part::Literal(name.as_bytes().to_vec());
-        let mut parts: Vec<Part> = match pattern.is_absolute() {
+        let mut parts: Vec<GlobPart<'_>> = match pattern.is_absolute() {
             true => Vec::new(),
-            false => names(root).map(literal).collect(),
+            false => names(root).map(GlobPart::Literal).collect(),
         };
         for component in pattern.components() {
             match component {
-                Component::Normal(name) if name == "**" => parts.push(Part::AnyDepth),
-                Component::Normal(name) => parts.push(Part::Name(name.as_bytes().to_vec())),
+                Component::Normal(name) if name == "**" => parts.push(GlobPart::AnyNumber),
+                Component::Normal(name) => parts.push(GlobPart::Wildcards(name.as_bytes())),
                 Component::ParentDir => {
                     parts.pop();
                 }
                 Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
             }
         }
-        // All that is below: what is in it, and below that is included anyway.
-        if parts.last() == Some(&Part::AnyDepth) {
-            parts.push(Part::Name(b"*".to_vec()));
+        // All that is below: what is in it, and not the directory itself.
+        if parts.last() == Some(&GlobPart::AnyNumber) {
+            parts.push(GlobPart::Wildcards(b"*"));
         }
-        Self { parts }
+        parts.push(GlobPart::AnyNumber);
+        Self(palisade_gate::Glob::from_parts(&parts))
     }
 
     /// Whether the pattern fits this absolute path or a directory above it.
     pub(super) fn covers(&self, path: &Path) -> bool {
-        // All places in the pattern where the path read so far may stand, at once: a path is read
-        // once, however many `**` there are.
-        let mut places = self.from(vec![0]);
-        for name in names(path) {
-            if places.contains(&self.parts.len()) {
-                return true;
-            }
-            let next = places.iter().filter_map(|place| match self.parts.get(*place)? {
-                Part::AnyDepth => Some(*place),
-                Part::Literal(text) => (text == name.as_bytes()).then_some(place + 1),
-                Part::Name(pattern) => fits(pattern, name.as_bytes()).then_some(place + 1),
-            });
-            places = self.from(next.collect());
-        }
-        places.contains(&self.parts.len())
-    }
-
-    /// Adds the places that can be reached without a name: behind each `**`.
-    fn from(&self, mut places: Vec<usize>) -> Vec<usize> {
-        let mut index = 0;
-        while let Some(place) = places.get(index).copied() {
-            if self.parts.get(place) == Some(&Part::AnyDepth) && !places.contains(&(place + 1)) {
-                places.push(place + 1);
-            }
-            index += 1;
-        }
-        places.sort_unstable();
-        places.dedup();
-        places
+        self.0.matches_names(&names(path).collect::<Vec<_>>())
     }
 }
 
-fn names(path: &Path) -> impl Iterator<Item = &OsStr> {
+fn names(path: &Path) -> impl Iterator<Item = &[u8]> {
     path.components().filter_map(|component| match component {
-        Component::Normal(name) => Some(name),
+        Component::Normal(name) => Some(name.as_bytes()),
         _ => None,
     })
-}
-
-/// `*` and `?` in one name. On a mismatch only the last `*` takes one byte more: no earlier one
-/// needs to, so the time is bounded by the product of the lengths.
-fn fits(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut at, mut read) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while read < name.len() {
-        match pattern.get(at) {
-            Some(b'*') => {
-                star = Some((at, read));
-                at += 1;
-            }
-            Some(byte) if *byte == b'?' || *byte == name[read] => {
-                at += 1;
-                read += 1;
-            }
-            _ => match star {
-                Some((star_at, taken_to)) => {
-                    star = Some((star_at, taken_to + 1));
-                    at = star_at + 1;
-                    read = taken_to + 1;
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[at..].iter().all(|byte| *byte == b'*')
 }
 
 #[cfg(test)]
@@ -142,6 +76,8 @@ mod tests {
             ("*a*b*", "/r*t/xxaxxabx"),
             ("../?", "/x"),
             ("**", "/r*t/x"),
+            ("secret?", "/r*t/secreté"),
+            ("[a]**{b}\\*", "/r*t/[a]x{b}\\y"),
         ] {
             assert!(covers(pattern, path), "{pattern} {path}");
         }
@@ -154,6 +90,8 @@ mod tests {
             ("secret?", "/r*t/secret"),
             ("**", "/r*t"),
             ("*", "/etc"),
+            ("secret??", "/r*t/secreté"),
+            ("[a]*", "/r*t/a"),
         ] {
             assert!(!covers(pattern, path), "{pattern} {path}");
         }

@@ -1,4 +1,4 @@
-//! The README's tour, run as typed: a promise to a newcomer is a promise like any other.
+//! The README's examples and the tour, run as typed: a promise to a newcomer is a promise like any other.
 //! `…` stands for any text within a line; everything else has to be what is shown.
 
 use std::os::unix::fs::symlink;
@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use palisade_testkit::{World, sandbox_program};
 
 const README: &str = include_str!("../../README.md");
+const TOUR: &str = include_str!("../../docs/tour.md");
 const POLICIES: &str = include_str!("../../docs/policy.md");
 
 struct Step<'a> {
@@ -17,7 +18,7 @@ struct Step<'a> {
 fn tour() -> Vec<Step<'static>> {
     let mut steps: Vec<Step<'_>> = Vec::new();
     let mut inside = false;
-    for line in README.lines() {
+    for line in README.lines().chain(TOUR.lines()) {
         match (inside, line) {
             (false, "```console") => inside = true,
             (true, "```") => inside = false,

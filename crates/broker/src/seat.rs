@@ -22,7 +22,7 @@ use palisade_guard::{Grounds, Matcher};
 use palisade_plan::model::{Executables, Gate, Guard};
 use palisade_sys::fdpass::{recv_from_process, recv_with_fds};
 use palisade_sys::notify::Listener;
-use palisade_sys::proc::{self, sig};
+use palisade_sys::proc;
 use palisade_sys::{At as _, Errno, Mode, Pid, SysError, creds, other};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ pub enum Identity {
 
 #[derive(Debug)]
 pub struct Seat<'p> {
-    /// Our parent; the broker does not outlive it.
+    /// Our parent; the broker does not outlive it. The launcher sees to that, until credentials change.
     pub supervisor_pid: Pid,
     /// The command says here when the sandbox can be entered, then where its listener is.
     pub usher: OwnedFd,
@@ -114,7 +114,6 @@ fn settle(
     usher: &OwnedFd,
     supervisor: Pid,
 ) -> Result<(OwnedFd, OwnedFd), SysError> {
-    end_with(supervisor)?;
     let host_proc = rustix::fs::open("/proc", DIRECTORY, NO_MODE).call("open /proc")?;
     let (_, sender) = recv_from_process(usher, &mut [0])?;
     let Some(command) = sender else { nobody_left() };
@@ -122,10 +121,7 @@ fn settle(
     if duties.identity != Identity::Caller {
         unless_over(other::enter_user_and_mounts(&command))?;
         if let Identity::Given { uid, gid } = duties.identity {
-            creds::keep_capabilities_over_setuid()?;
-            creds::setgroups_empty()?;
-            creds::setresgid(gid)?;
-            creds::setresuid(uid)?;
+            creds::take_ids_with_capabilities(uid, gid)?;
         }
         creds::keep_only_sys_ptrace()?;
     }
@@ -133,7 +129,7 @@ fn settle(
     creds::set_dumpable(false)?;
     rustix::process::chdir("/").call("chdir")?;
     // Changing ids cleared it.
-    end_with(supervisor)?;
+    creds::end_with_parent(supervisor)?;
     Ok((command, host_proc))
 }
 
@@ -158,15 +154,6 @@ fn take_listener(usher: &OwnedFd, command: &OwnedFd) -> Result<Listener, SysErro
     let listener = other::take_descriptor(command, i32::from_ne_bytes(number))?;
     rustix::io::write(usher, b"!").call("write")?;
     Ok(Listener::new(listener))
-}
-
-/// Not to be left behind, also if it died a moment ago.
-fn end_with(supervisor: Pid) -> Result<(), SysError> {
-    creds::set_pdeathsig(sig::SIGKILL)?;
-    if rustix::process::getppid() != Some(supervisor) {
-        proc::exit_now(1);
-    }
-    Ok(())
 }
 
 fn desk<'p>(

@@ -11,7 +11,7 @@ use crate::message::{Ask, Told};
 use crate::own_files::OwnFiles;
 use crate::serve::Desk;
 use palisade_sys::clone::{CloneFlags, unshare};
-use palisade_sys::proc::{self, Limit, Resource, sig};
+use palisade_sys::proc::{self, Limit, Resource};
 use palisade_sys::{At as _, Mode, OFlags, Pid, SysError, creds, other};
 use palisade_wire::{WireError, WireMessage as _};
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ use std::path::Path;
 
 #[derive(Debug)]
 pub struct Station {
-    /// Our parent; the keeper does not outlive it.
+    /// Our parent; the keeper does not outlive it. The launcher sees to that, until credentials change.
     pub supervisor_pid: Pid,
     /// Brings each [`Ask`] and takes each [`Told`].
     pub supervisor: OwnedFd,
@@ -41,7 +41,10 @@ pub fn keep(station: Station) -> ! {
     let taken = settle(station)
         .map_err(|error| error.to_string())
         .and_then(|desk| confine().map(|()| desk))
-        .and_then(|desk| end_with(pid).map(|()| desk).map_err(|error| error.to_string()));
+        .and_then(|desk| {
+            // New credentials may have cleared it (`commit_creds` in the kernel).
+            creds::end_with_parent(pid).map(|()| desk).map_err(|error| error.to_string())
+        });
     match taken {
         Ok(desk) => serve(desk, &supervisor),
         Err(why) => {
@@ -52,7 +55,6 @@ pub fn keep(station: Station) -> ! {
 }
 
 fn settle(station: Station) -> Result<Desk, SysError> {
-    end_with(station.supervisor_pid)?;
     match &station.identity {
         Identity::OrdinaryUser => {
             other::enter_user(&station.user_namespace)?;
@@ -87,15 +89,6 @@ fn hold_many() {
 
 fn open(path: &str, flags: OFlags) -> Result<OwnedFd, SysError> {
     rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()).at("open", Path::new(path))
-}
-
-/// Not to be left behind, also if it died a moment ago.
-fn end_with(supervisor: Pid) -> Result<(), SysError> {
-    creds::set_pdeathsig(sig::SIGKILL)?;
-    if rustix::process::getppid() != Some(supervisor) {
-        proc::exit_now(1);
-    }
-    Ok(())
 }
 
 fn serve(mut desk: Desk, supervisor: &OwnedFd) -> ! {

@@ -2,16 +2,11 @@
 //! supervisor. What it does there is `palisade-broker`'s.
 
 use crate::error::{During, LaunchError};
-use crate::filter;
-use crate::helper::{Helper, HelperKind, Helpers};
-use crate::init::close_all_but;
-use crate::streams;
-use palisade_bpf::{Arch, Listening, broker_spec};
+use crate::helper::{Helper, HelperKind, Helpers, confine};
+use palisade_bpf::broker_spec;
 use palisade_broker::{Duties, Identity, Message, Reply, Seat, TreeLocks, Trigger, occupy};
 use palisade_plan::model::{Confinement, Mapping, Plan, Seccomp};
 use palisade_sys::fdpass::{reveal_senders, socketpair};
-use palisade_sys::proc;
-use palisade_sys::seccomp::SeccompFlags;
 use palisade_sys::{At as _, Errno};
 use palisade_wire::{WireError, WireMessage as _};
 use std::cell::Cell;
@@ -75,15 +70,9 @@ impl Broker {
         locks: TreeLocks,
     ) -> Result<(Self, OwnedFd), LaunchError> {
         let Ends { usher, usher_of_broker, news, news_of_broker } = ends;
-        let supervisor_pid = rustix::process::getpid();
-        let helper = helpers.start(HelperKind::Broker, STEP, || {
-            // Nothing of the caller's: a pipe must close when the command closes it.
-            let ends = [&usher_of_broker, &news_of_broker];
-            let kept = ends.into_iter().chain(&locks.files).map(AsRawFd::as_raw_fd).collect();
-            if streams::release().and_then(|()| close_all_but(kept)).is_err() {
-                proc::exit_now(1);
-            }
-            let identity = identity(plan);
+        let kept = [&usher_of_broker, &news_of_broker].into_iter().chain(&locks.files);
+        let kept = kept.map(AsRawFd::as_raw_fd).collect();
+        let helper = helpers.start(HelperKind::Broker, STEP, kept, |supervisor_pid| {
             occupy(Seat {
                 supervisor_pid,
                 usher: usher_of_broker,
@@ -97,14 +86,14 @@ impl Broker {
                         .and_then(|landlock| landlock.executables.as_ref()),
                     gate: plan.gate.as_ref(),
                     filter: &seccomp.filter,
-                    identity,
+                    identity: identity(plan),
                     landlock_truncates: plan
                         .landlock
                         .as_ref()
                         .is_some_and(|landlock| landlock.refuse_truncation),
                     trees_of_others: plan.trees_of_others(),
                 },
-                confine,
+                confine: || confine(broker_spec),
             })
         })?;
         Ok((Self { helper, news, is_staging: Cell::new(false) }, usher))
@@ -187,12 +176,4 @@ fn identity(plan: &Plan) -> Identity {
         },
         Confinement::NoNamespaces | Confinement::None => Identity::Caller,
     }
-}
-
-fn confine() -> Result<(), String> {
-    let program = filter::compile(&broker_spec(Arch::native()), Listening::No)
-        .map_err(|error| error.to_string())?;
-    filter::install(program.instructions(), SeccompFlags::NONE)
-        .map(drop)
-        .map_err(|error| error.to_string())
 }

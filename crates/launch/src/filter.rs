@@ -1,7 +1,7 @@
 //! Hands a compiled filter to the kernel, in a run and in what `doctor` tries.
 //! Must never change what the filter says.
 
-use crate::error::LaunchError;
+use crate::error::{During as _, LaunchError};
 use palisade_bpf::{FilterSpec, Insn, Listening, Program};
 use palisade_sys::seccomp::{self, SeccompFlags, SockFilter};
 use palisade_sys::{Errno, Result};
@@ -26,7 +26,13 @@ pub(crate) fn install(program: &[Insn], flags: SeccompFlags) -> Result<Option<Ow
     seccomp::install(&filter, flags)
 }
 
-/// The same, and gives back where its notified calls arrive. One that is being answered is disturbed by
+/// From now on this process can do nothing but what the filter names.
+pub(crate) fn confine(filter: &FilterSpec) -> std::result::Result<(), LaunchError> {
+    let program = compile(filter, Listening::No)?;
+    install(program.instructions(), SeccompFlags::NONE).map(drop).during(STEP)
+}
+
+/// Installs a filter, and gives back where its notified calls arrive. One that is being answered is disturbed by
 /// a fatal signal only, where the kernel knows how (5.19): a restart would do everything twice.
 pub(crate) fn install_with_listener(program: &[Insn]) -> std::result::Result<OwnedFd, LaunchError> {
     let both = SeccompFlags::NEW_LISTENER | SeccompFlags::WAIT_KILLABLE_RECV;

@@ -4,13 +4,18 @@
 //! planned, so a death that nobody asked for is remembered here, whoever sees it first, and nothing here forgets it.
 
 use crate::error::{During as _, LaunchError};
-use palisade_sys::Pid;
+use crate::filter;
+use crate::init::close_all_but;
+use crate::streams;
+use palisade_bpf::{Arch, FilterSpec};
+use palisade_plan::model::Identity;
 use palisade_sys::clone::{Forked, fork};
 use palisade_sys::proc::{self, PollFd, PollFlags, Status, sig};
+use palisade_sys::{Pid, SysError, creds};
 use std::cell::{Cell, RefCell};
 use std::ffi::CStr;
 use std::fmt;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -119,20 +124,25 @@ pub struct Helpers {
 }
 
 impl Helpers {
-    /// Forks a helper, which ends with `serve`; what it must not inherit it closes itself.
+    /// Forks a helper, which has of our descriptors only those that are `kept`, and ends with `serve` or with us. That gets
+    /// our pid: changing its ids, a helper has to say again that it ends with us. The caller must be single-threaded.
     pub(crate) fn start(
         &self,
         kind: HelperKind,
         step: &str,
-        serve: impl FnOnce(),
+        kept: Vec<RawFd>,
+        serve: impl FnOnce(Pid),
     ) -> Result<Helper, LaunchError> {
+        let supervisor = rustix::process::getpid();
         match fork().during(step)? {
             Forked::Child => {
                 // The caller may have blocked or ignored it; a name is for people only.
                 proc::reset_action(LEAVE);
                 let _ = proc::unblock_signals(&[LEAVE]);
                 let _ = proc::set_name(kind.process_name());
-                serve();
+                if detach(supervisor, step, kept).is_ok() {
+                    serve(supervisor);
+                }
                 proc::exit_now(1)
             }
             Forked::Parent { pid, pidfd } => {
@@ -185,6 +195,23 @@ impl Helpers {
     pub(crate) fn pids(&self) -> Vec<Pid> {
         self.members.borrow().iter().map(|member| member.pid).collect()
     }
+}
+
+/// Nothing of the caller's stays open: a pipe must close when the command closes it.
+fn detach(supervisor: Pid, step: &str, kept: Vec<RawFd>) -> Result<(), LaunchError> {
+    creds::end_with_parent(supervisor).during(step)?;
+    streams::release()?;
+    close_all_but(kept)
+}
+
+/// Becomes the command's id in its user namespace, with the rights there. What of them is needed is kept next.
+pub(crate) fn take_identity(identity: &Identity) -> Result<(), SysError> {
+    creds::take_ids_with_capabilities(identity.inside_uid, identity.inside_gid)
+}
+
+/// Installs a helper's own filter, before it serves anybody.
+pub(crate) fn confine(filter: fn(Arch) -> FilterSpec) -> Result<(), String> {
+    filter::confine(&filter(Arch::native())).map_err(|error| error.to_string())
 }
 
 /// The end of a helper, as something to wait for.

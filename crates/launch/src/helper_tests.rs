@@ -5,7 +5,7 @@ use palisade_sys::test_child::in_child;
 /// A helper that does nothing until it is ended.
 fn idle(helpers: &Helpers, kind: HelperKind) -> Helper {
     helpers
-        .start(kind, "testing", || {
+        .start(kind, "testing", Vec::new(), |_| {
             loop {
                 std::thread::park();
             }
@@ -14,7 +14,7 @@ fn idle(helpers: &Helpers, kind: HelperKind) -> Helper {
 }
 
 fn leaving(helpers: &Helpers, kind: HelperKind, code: i32) -> Helper {
-    let helper = helpers.start(kind, "testing", || exit_now(code)).unwrap();
+    let helper = helpers.start(kind, "testing", Vec::new(), |_| exit_now(code)).unwrap();
     assert!(helper.0.ends_within(Duration::from_secs(20)));
     helper
 }

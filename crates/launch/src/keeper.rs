@@ -2,18 +2,13 @@
 //! `palisade-keeper`'s. It is started for the first question: most runs have none.
 
 use crate::error::{During, LaunchError};
-use crate::filter;
-use crate::helper::{Helper, HelperKind};
+use crate::helper::{Helper, HelperKind, confine};
 use crate::idmap;
-use crate::init::close_all_but;
 use crate::parent::{Running, host_owner};
-use crate::streams;
-use palisade_bpf::{Arch, Listening, keeper_spec};
+use palisade_bpf::keeper_spec;
 use palisade_keeper::{Ask, Identity, Layout, Root, Station, Told, keep};
 use palisade_plan::model::{Confinement, Gate, Mapping, MountOp, Namespaced, Plan};
 use palisade_sys::fdpass::socketpair;
-use palisade_sys::proc;
-use palisade_sys::seccomp::SeccompFlags;
 use palisade_sys::{At as _, Mode, OFlags};
 use palisade_wire::{Received, WireError, WireMessage as _};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,13 +32,9 @@ impl Keeper {
         };
         let [user_namespace, mount_namespace] = namespaces(running)?;
         let (socket, supervisor) = socketpair().during(STEP)?;
-        let supervisor_pid = rustix::process::getpid();
-        let helper = running.helpers().start(HelperKind::Keeper, STEP, || {
-            let kept = [&supervisor, &user_namespace, &mount_namespace];
-            let kept = kept.map(AsRawFd::as_raw_fd).to_vec();
-            if streams::release().and_then(|()| close_all_but(kept)).is_err() {
-                proc::exit_now(1);
-            }
+        let kept = [&supervisor, &user_namespace, &mount_namespace];
+        let kept = kept.map(AsRawFd::as_raw_fd).to_vec();
+        let helper = running.helpers().start(HelperKind::Keeper, STEP, kept, |supervisor_pid| {
             keep(Station {
                 supervisor_pid,
                 supervisor,
@@ -51,7 +42,7 @@ impl Keeper {
                 mount_namespace,
                 layout: layout(gate),
                 identity: identity(inside),
-                confine,
+                confine: || confine(keeper_spec),
             })
         })?;
         Ok(Self { helper, socket })
@@ -140,14 +131,6 @@ fn unmapped(mounts: &[MountOp]) -> BTreeSet<PathBuf> {
     });
     let parts = shown.flatten().filter(|path| *path != Path::new("/"));
     parts.map(Path::to_owned).collect()
-}
-
-fn confine() -> Result<(), String> {
-    let program = filter::compile(&keeper_spec(Arch::native()), Listening::No)
-        .map_err(|error| error.to_string())?;
-    filter::install(program.instructions(), SeccompFlags::NONE)
-        .map(drop)
-        .map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

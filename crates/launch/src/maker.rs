@@ -5,12 +5,10 @@
 //! or `6`, it answers with a socket of that family.
 
 use crate::error::{During, LaunchError};
-use crate::helper::{Helper, HelperKind, Helpers};
+use crate::helper::{Helper, HelperKind, Helpers, confine, take_identity};
 use crate::init::close_all_but;
 use crate::network::InsideNetwork;
-use crate::outlet::{end_with, keep_to, take_identity};
-use crate::streams;
-use palisade_bpf::{Arch, maker_spec};
+use palisade_bpf::maker_spec;
 use palisade_plan::model::Identity;
 use palisade_sys::fdpass::{recv_with_fds, send_with_fds, socketpair};
 use palisade_sys::proc;
@@ -27,18 +25,14 @@ pub(crate) fn start(
     identity: Option<&Identity>,
 ) -> Result<(Helper, OwnedFd), LaunchError> {
     let (line, own_line) = socketpair().during(STEP)?;
-    let supervisor = rustix::process::getpid();
-    let helper = helpers.start(HelperKind::PublishedPorts, STEP, || {
-        let kept = [&own_line, &inside.user, &inside.network].map(|fd| fd.as_raw_fd());
-        let ready = streams::release()
-            .and_then(|()| close_all_but(kept.to_vec()))
-            .and_then(|()| settle(supervisor, inside, identity).during(STEP))
-            .and_then(|()| close_all_but(vec![own_line.as_raw_fd()]))
-            .and_then(|()| keep_to(&maker_spec(Arch::native())));
-        match ready {
-            Ok(()) => serve(&own_line),
-            // Its end is noticed, and ends the run.
-            Err(_) => proc::exit_now(1),
+    let kept = [&own_line, &inside.user, &inside.network].map(|fd| fd.as_raw_fd()).to_vec();
+    let helper = helpers.start(HelperKind::PublishedPorts, STEP, kept, |supervisor| {
+        let settled = settle(supervisor, inside, identity)
+            .during(STEP)
+            .and_then(|()| close_all_but(vec![own_line.as_raw_fd()]));
+        // Otherwise it ends, which is noticed and ends the run.
+        if settled.is_ok() && confine(maker_spec).is_ok() {
+            serve(&own_line);
         }
     })?;
     Ok((helper, line))
@@ -56,7 +50,7 @@ fn settle(
     creds::drop_all_capabilities()?;
     creds::set_no_new_privs()?;
     creds::set_dumpable(false)?;
-    end_with(supervisor)
+    creds::end_with_parent(supervisor)
 }
 
 fn serve(line: &OwnedFd) -> ! {

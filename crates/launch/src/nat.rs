@@ -7,11 +7,10 @@
 //! outlive the run.
 
 use crate::error::{During, LaunchError};
-use crate::helper::{self, HelperKind, Helpers};
+use crate::helper::{self, HelperKind, Helpers, take_identity};
 use crate::init::close_all_but;
 use crate::landlock;
 use crate::network::InsideNetwork;
-use crate::outlet::{end_with, take_identity};
 use palisade_hosts::INSIDE_V4;
 use palisade_hosts::inside::VETH_V4;
 use palisade_netlink::Socket;
@@ -260,11 +259,11 @@ impl Helper {
             files: kind.files(path),
         };
         let said = Said { words: said_words, ready: said_ready };
-        let supervisor = rustix::process::getpid();
-        let process = helpers.start(HelperKind::Nat, STEP, || {
+        let kept = [&said.words, &said.ready, &inside.user, &inside.network];
+        let kept = kept.map(|fd| fd.as_raw_fd()).to_vec();
+        let process = helpers.start(HelperKind::Nat, STEP, kept, |supervisor| {
             let Err(error) = become_helper(kind, &program, inside, identity, &said, supervisor);
             let _ = rustix::io::write(&said.words, error.to_string().as_bytes());
-            proc::exit_now(1)
         })?;
         drop(said);
         rustix::io::ioctl_fionbio(&words, true).call("ioctl FIONBIO").during(STEP)?;
@@ -346,7 +345,7 @@ fn become_helper(
         rustix::stdio::dup2_stdout(stdout).call("dup2")?;
         rustix::stdio::dup2_stderr(&said.words).call("dup2")?;
         rustix::io::fcntl_setfd(&said.ready, FdFlags::empty()).call("fcntl F_SETFD")?;
-        end_with(supervisor)
+        creds::end_with_parent(supervisor)
     };
     settle().during(STEP)?;
     close_all_but(vec![said.words.as_raw_fd(), said.ready.as_raw_fd()])?;

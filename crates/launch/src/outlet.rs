@@ -6,18 +6,15 @@
 
 use crate::error::{During, LaunchError};
 use crate::filter;
-use crate::helper::{Helper, HelperKind, Helpers};
-use crate::init::close_all_but;
+use crate::helper::{Helper, HelperKind, Helpers, confine, take_identity};
 use crate::maker;
 use crate::network::InsideNetwork;
-use crate::streams;
-use palisade_bpf::{Arch, FilterSpec, Listening, egress_spec, proxy_spec};
+use palisade_bpf::{Arch, egress_spec, proxy_spec};
 use palisade_egress::wire::{LONGEST_PACKET, Order, Told};
 use palisade_egress::{Config, Published, Station, serve};
 use palisade_plan::model::{Confinement, Identity, Mapping, Plan, Publish};
 use palisade_sys::fdpass::socketpair;
-use palisade_sys::proc::{self, sig};
-use palisade_sys::seccomp::SeccompFlags;
+use palisade_sys::proc;
 use palisade_sys::{At as _, Errno, Pid, SysError, creds, other};
 use rustix::net::{RecvFlags, SendFlags};
 use std::net::TcpListener;
@@ -69,22 +66,14 @@ impl Outlet {
             (Some(maker), Some(line))
         };
         let (socket, supervisor) = socketpair().during(STEP)?;
-        let supervisor_pid = rustix::process::getpid();
-        let helper = helpers.start(HelperKind::Egress, STEP, || {
-            let InsideNetwork { tcp, udp, counters, published, network, user, .. } = inside;
-            // Nothing of it may be dropped once everything else was closed.
-            drop(network);
-            let station =
-                Station { supervisor, tcp, udp, counters, published, maker: maker_line, config };
-            let mut kept = descriptors(&station);
-            kept.push(user.as_raw_fd());
-            if streams::release().and_then(|()| close_all_but(kept)).is_err() {
-                proc::exit_now(1);
-            }
-            let settled = settle(supervisor_pid, identity, user);
-            serve(station, move || {
-                settled.map_err(|error| error.to_string()).and_then(|()| confine())
-            })
+        let InsideNetwork { tcp, udp, counters, published, user, .. } = inside;
+        let station =
+            Station { supervisor, tcp, udp, counters, published, maker: maker_line, config };
+        let mut kept = descriptors(&station);
+        kept.push(user.as_raw_fd());
+        let helper = helpers.start(HelperKind::Egress, STEP, kept, |supervisor| {
+            let settled = settle(supervisor, identity, user).map_err(|error| error.to_string());
+            serve(station, move || settled.and_then(|()| confine(egress_spec)))
         })?;
         Ok(Self { helper, socket, maker })
     }
@@ -181,28 +170,7 @@ fn settle(
     drop(user_namespace);
     creds::set_no_new_privs()?;
     creds::set_dumpable(false)?;
-    end_with(supervisor)
-}
-
-/// Becomes the command's id in its user namespace, with the rights there. What of them is needed is kept next.
-pub(crate) fn take_identity(identity: &Identity) -> Result<(), SysError> {
-    creds::keep_capabilities_over_setuid()?;
-    creds::setgroups_empty()?;
-    creds::setresgid(identity.inside_gid)?;
-    creds::setresuid(identity.inside_uid)
-}
-
-/// Not to be left behind, also if it died a moment ago. After a change of ids, which clears it.
-pub(crate) fn end_with(supervisor: Pid) -> Result<(), SysError> {
-    creds::set_pdeathsig(sig::SIGKILL)?;
-    if rustix::process::getppid() != Some(supervisor) {
-        proc::exit_now(1);
-    }
-    Ok(())
-}
-
-fn confine() -> Result<(), String> {
-    keep_to(&egress_spec(Arch::native())).map_err(|error| error.to_string())
+    creds::end_with_parent(supervisor)
 }
 
 /// For a proxy that runs alone, once its listener, its runtime and its log are open: what it can still do is to carry
@@ -212,13 +180,7 @@ pub fn confine_alone() -> Result<(), LaunchError> {
     creds::set_no_new_privs().during(STEP)?;
     creds::set_dumpable(false).during(STEP)?;
     creds::give_up_capabilities().during(STEP)?;
-    keep_to(&proxy_spec(Arch::native()))
-}
-
-/// From now on nothing but what the filter names.
-pub(crate) fn keep_to(spec: &FilterSpec) -> Result<(), LaunchError> {
-    let program = filter::compile(spec, Listening::No)?;
-    filter::install(program.instructions(), SeccompFlags::NONE).map(drop).during(filter::STEP)
+    filter::confine(&proxy_spec(Arch::native()))
 }
 
 #[cfg(test)]

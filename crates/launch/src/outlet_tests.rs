@@ -3,6 +3,7 @@ use crate::network::tests::with_network_of;
 use palisade_egress::config::{Checks, Limits, Lookup, OnUnknown};
 use palisade_hosts::{Entry, Rules};
 use palisade_sys::clone::{Forked, fork};
+use palisade_sys::proc::sig;
 use palisade_sys::proc::{PollFd, PollFlags};
 use std::io::Read as _;
 use std::net::TcpStream;

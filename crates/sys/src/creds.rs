@@ -189,8 +189,16 @@ fn set_fs_id(call: libc::c_long, name: &'static str, id: u32) -> Result<()> {
 }
 
 /// Keeps the permitted capabilities when the uid changes. See capabilities(7).
-pub fn keep_capabilities_over_setuid() -> Result<()> {
+fn keep_capabilities_over_setuid() -> Result<()> {
     rustix::thread::set_keep_capabilities(true).call("prctl PR_SET_KEEPCAPS")
+}
+
+/// Changes to these ids, in no other group, and keeps the permitted capabilities.
+pub fn take_ids_with_capabilities(uid: u32, gid: u32) -> Result<()> {
+    keep_capabilities_over_setuid()?;
+    setgroups_empty()?;
+    setresgid(gid)?;
+    setresuid(uid)
 }
 
 /// Asks the kernel where its capabilities end instead of trusting our headers, and drops only what
@@ -261,6 +269,16 @@ pub fn set_pdeathsig(signal: i32) -> Result<()> {
     signal
         .and_then(|signal| rustix::process::set_parent_process_death_signal(Some(signal)))
         .call("prctl PR_SET_PDEATHSIG")
+}
+
+/// Kills this process when `parent` ends, and ends it now if that is over already. To be repeated after a change of ids,
+/// which clears it.
+pub fn end_with_parent(parent: Pid) -> Result<()> {
+    set_pdeathsig(crate::proc::sig::SIGKILL)?;
+    if rustix::process::getppid() != Some(parent) {
+        crate::proc::exit_now(1);
+    }
+    Ok(())
 }
 
 /// Makes this process the one that orphans below it are handed to.

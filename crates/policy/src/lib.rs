@@ -20,7 +20,6 @@ pub mod network;
 mod outline;
 mod parse;
 mod permission;
-mod plain;
 mod presets;
 mod rules;
 mod save;

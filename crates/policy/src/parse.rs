@@ -4,22 +4,8 @@ use crate::contradictions;
 use crate::decode::Decoder;
 use crate::diagnostic::{Diagnostic, Origin, Problem};
 use crate::document::{PolicyDocument, decode_document};
+pub use crate::tree::Format;
 use crate::tree::{self, Node, SyntaxError};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// JSON and nothing more.
-    Json,
-    /// YAML 1.2, which JSON is a part of.
-    Yaml,
-}
-
-impl Format {
-    /// By the file's name: `.json` is JSON, everything else YAML.
-    pub fn of(file: &str) -> Format {
-        if file.to_ascii_lowercase().ends_with(".json") { Format::Json } else { Format::Yaml }
-    }
-}
 
 /// Parses a policy document of our own format; `file` is only named in complaints.
 pub fn parse(text: &str, file: &str, format: Format) -> Result<PolicyDocument, Vec<Diagnostic>> {

@@ -1,9 +1,9 @@
-//! Shipped policies, as data: `resources/presets/*.yaml`, built into the binary.
+//! Shipped policies, as data: `resources/presets/*.yaml`, read when the binary is built.
 
 use crate::diagnostic::Diagnostic;
 use crate::document::PolicyDocument;
-use crate::parse::{Format, decode, parse};
-use crate::plain;
+use crate::parse::decode;
+use crate::tree::{Entry, Node, Position, Tree};
 
 /// One shipped policy.
 #[derive(Clone, Copy, Debug)]
@@ -11,30 +11,11 @@ pub struct Preset {
     pub name: &'static str,
     /// The YAML itself, for people who want to start from a copy.
     pub text: &'static str,
+    /// What the parser made of it when this was built: every run needs one before its command can start.
+    node: fn() -> Node,
 }
 
-macro_rules! shipped {
-    ($($name:literal),+ $(,)?) => {
-        &[$(Preset {
-            name: $name,
-            text: include_str!(concat!("../../../resources/presets/", $name, ".yaml")),
-        }),+]
-    };
-}
-
-const PRESETS: &[Preset] = shipped![
-    "default",
-    "tool",
-    "bash",
-    "read",
-    "write",
-    "edit",
-    "web_fetch",
-    "cargo-runner",
-    "agent",
-    "minimal",
-    "strict",
-];
+const PRESETS: &[Preset] = &include!(concat!(env!("OUT_DIR"), "/presets.rs"));
 
 const ORIGIN: &str = "preset ";
 /// Below every layer of a plain run.
@@ -59,11 +40,7 @@ pub(crate) fn file_of(name: &str) -> String {
 
 impl Preset {
     pub fn document(&self) -> Result<PolicyDocument, Vec<Diagnostic>> {
-        let file = file_of(self.name);
-        match plain::read(self.text) {
-            Some(node) => decode(&node, &file),
-            None => parse(self.text, &file, Format::Yaml),
-        }
+        decode(&(self.node)(), &file_of(self.name))
     }
 
     /// The file's own one line about itself.

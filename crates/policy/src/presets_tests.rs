@@ -22,6 +22,15 @@ fn every_preset_loads_says_what_it_is_for_and_merges() {
     assert!(preset("bash").unwrap().description().contains("no network"));
 }
 
+/// Proves: POL-7 presets
+#[test]
+fn a_preset_is_what_the_parser_reads_in_its_text() {
+    for preset in presets() {
+        let parsed = crate::tree::read(preset.text, crate::Format::Yaml).unwrap();
+        assert_eq!(format!("{:#?}", (preset.node)()), format!("{parsed:#?}"), "{}", preset.name);
+    }
+}
+
 /// Proves: POL-1 default-level, NET-1 none-default
 #[test]
 fn a_plain_run_has_the_documented_defaults() {

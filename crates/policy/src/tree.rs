@@ -2,12 +2,28 @@
 //!
 //! With `outline.rs` the only module that knows the YAML library. It must accept nothing ambiguous or explosive: no
 //! tags, no aliases, no merge keys, no YAML 1.1 booleans, one document a file.
+//!
+//! The build script reads the presets with this very file, so it uses nothing else of the crate.
 
-use crate::parse::Format;
 use granit_parser::{Event, Marker, Options, Parser, ScalarStyle, StrInput};
 
 /// Deeper than any policy goes, and far from exhausting a stack.
 const MAX_DEPTH: usize = 32;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// JSON and nothing more.
+    Json,
+    /// YAML 1.2, which JSON is a part of.
+    Yaml,
+}
+
+impl Format {
+    /// By the file's name: `.json` is JSON, everything else YAML.
+    pub fn of(file: &str) -> Format {
+        if file.to_ascii_lowercase().ends_with(".json") { Format::Json } else { Format::Yaml }
+    }
+}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {

@@ -435,7 +435,8 @@ fn can_start(off: &[&str]) -> bool {
 
 /// An attack on the sandbox itself may end it with one of its own codes; the probe's words tell.
 fn probe_spoke(output: &Output) -> bool {
-    output.out().lines().any(|line| line.starts_with("done ") || line.starts_with("refused "))
+    let words = ["trying ", "done ", "refused "];
+    output.out().lines().any(|line| words.iter().any(|word| line.starts_with(word)))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

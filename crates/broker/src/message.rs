@@ -7,7 +7,7 @@ use crate::touch::Touch;
 use palisade_wire::{Truncated, WireMessage};
 use serde::{Deserialize, Serialize};
 
-/// A path that is only shown; what is longer was made so by whoever wants the message to fail.
+/// A path that is only shown; a longer one is an attempt to make the message fail.
 pub(crate) const MAX_FIELD: usize = 2048;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

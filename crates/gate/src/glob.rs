@@ -196,7 +196,7 @@ impl From<GlobPart<'_>> for Name {
 }
 
 impl Glob {
-    /// An absolute glob, for whoever has a syntax of its own.
+    /// An absolute glob, for callers with a syntax of their own.
     pub fn from_parts(parts: &[GlobPart<'_>]) -> Self {
         Self { directory: Vec::new(), names: parts.iter().copied().map(Name::from).collect() }
     }

@@ -19,7 +19,7 @@ impl Plan {
 
 impl Plan {
     /// All of the plan, section by section, each with its name alone on a line. A path with a line break in it is
-    /// still in one of them; whoever prints them escapes it.
+    /// still in one of them; the printer escapes it.
     pub fn lines(&self) -> Vec<String> {
         let mut page = Page::default();
         command(self, &mut page);

@@ -46,7 +46,7 @@ pub fn quoted(untrusted: &str) -> String {
 }
 
 /// A word for a command line that a person copies: in quotes where the shell would read it otherwise. Not escaped, which
-/// is up to whoever prints the line.
+/// is up to the printer of the line.
 pub fn shell_word(word: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^".contains(c);
     let after_home = word.strip_prefix("~/").unwrap_or(word);

@@ -30,7 +30,7 @@ pub(crate) fn planned(report: &mut RunReport, plan: &Plan) {
         level: word(&plan.level),
         view: word(&plan.view),
         mode: word(&plan.mode),
-        network: word(&plan.network),
+        network: plan.network.name().to_owned(),
         identity: identity(plan),
     });
     report.promises = plan.promises.iter().map(promise).collect();

@@ -524,7 +524,7 @@ fn describe(plan: &Plan, tool: Option<&str>, project: PathBuf) -> Run {
         tool: tool.map_or_else(program, str::to_owned),
         sandbox_level: word(&plan.level),
         sandbox_mode: word(&plan.mode),
-        network_mode: word(&plan.network),
+        network_mode: plan.network.name().to_owned(),
         sandbox_root: project,
         command: Command::of(&plan.command.argv),
     }

@@ -355,11 +355,9 @@ fn rule_in_proxy_mode(
     let mut opened = policy.merged.policy.clone();
     opened.network.mode = NetworkMode::Proxy;
     let plan = plan_of(caller, policy, &opened).ok()?;
-    match (&plan.egress, policy.merged.policy.network.mode) {
-        (Some(Egress::Proxy(proxy)), NetworkMode::None) => match proxy.rules.judge(host, port) {
-            Verdict::Allowed { rule } => Some(rule),
-            _ => None,
-        },
+    let Some(Egress::Proxy(proxy)) = &plan.egress else { return None };
+    match proxy.rules.judge(host, port) {
+        Verdict::Allowed { rule } => Some(rule),
         _ => None,
     }
 }

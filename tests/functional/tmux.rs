@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use palisade_testkit::{World, patiently, sandbox_program};
+use palisade_testkit::{Descendants, World, patiently, sandbox_program};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
@@ -152,12 +152,16 @@ impl<'a> Tmux<'a> {
 impl Drop for Tmux<'_> {
     fn drop(&mut self) {
         // A server that never started is not there to be ended.
+        let Ok(server) = self.server.parse() else { return };
+        let shells = Descendants::of(server);
         let _ = self.command().arg("kill-server").output();
         let end = Instant::now() + patiently(PATIENCE);
-        let server = PathBuf::from("/proc").join(&self.server).join("exe");
-        while !self.server.is_empty() && server.exists() && Instant::now() < end {
+        let ended = shells.wait_for_end(end);
+        let server = PathBuf::from(format!("/proc/{server}/exe"));
+        while server.exists() && Instant::now() < end {
             std::thread::sleep(BETWEEN_LOOKS);
         }
+        assert!(ended || std::thread::panicking(), "a program outlives its terminal");
     }
 }
 

@@ -6,6 +6,7 @@
 mod attack;
 mod binaries;
 mod demonstration;
+mod descendants;
 mod invocation;
 mod lab;
 pub mod layers;
@@ -18,6 +19,7 @@ mod world;
 pub use attack::Attack;
 pub use binaries::{rust_toolchain, sandbox as sandbox_program};
 pub use demonstration::Demonstration;
+pub use descendants::Descendants;
 pub use invocation::{Invocation, Output, Running};
 pub use lab::{Lab, Part};
 pub use patience::{patiently, tries};

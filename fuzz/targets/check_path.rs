@@ -18,20 +18,20 @@ use rustix::fs::fstat;
 
 const DENIED: &str = "secrets";
 
-struct Place {
+struct TestTree {
     root: PathBuf,
     /// Inodes that must never be handed out.
     outside: u64,
     denied: u64,
 }
 
-fn place() -> &'static Place {
-    static PLACE: OnceLock<Place> = OnceLock::new();
-    PLACE.get_or_init(|| make().expect("the tree can not be made"))
+fn place() -> &'static TestTree {
+    static PLACE: OnceLock<TestTree> = OnceLock::new();
+    PLACE.get_or_init(|| make().expect("the tree cannot be made"))
 }
 
 /// Below the temporary directory, which `cargo xtask fuzz` makes and removes.
-fn make() -> std::io::Result<Place> {
+fn make() -> std::io::Result<TestTree> {
     let directory = std::env::temp_dir().join(format!("check-path-{}", std::process::id()));
     let root = directory.join("r");
     fs::create_dir_all(root.join("d/e"))?;
@@ -60,7 +60,7 @@ fn make() -> std::io::Result<Place> {
     symlink(root.join("d"), root.join("abs"))?;
     symlink(root.join("../o/s"), root.join("abs-out"))?;
     let inode = |path: &Path| fs::metadata(path).map(|found| found.ino());
-    Ok(Place { outside: inode(&outside)?, denied: inode(&denied)?, root })
+    Ok(TestTree { outside: inode(&outside)?, denied: inode(&denied)?, root })
 }
 
 fn expanded(text: &[u8], root: &Path) -> PathBuf {
@@ -72,7 +72,7 @@ fn expanded(text: &[u8], root: &Path) -> PathBuf {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let Place { root, outside, denied } = place();
+    let TestTree { root, outside, denied } = place();
     let end = data.iter().position(|byte| *byte == b'\n').unwrap_or(0);
     let path = expanded(data.get(end + 1..).unwrap_or_default(), root);
     let rules = data[..end].split(|byte| *byte == b':').filter(|rule| !rule.is_empty());

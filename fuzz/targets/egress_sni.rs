@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use palisade_egress::peek::{Kind, classify};
+use palisade_egress::peek::{ProtocolKind, classify};
 use palisade_egress::sni::{Hello, server_name};
 
 const RECORD_HEAD: usize = 5;
@@ -19,10 +19,10 @@ fuzz_target!(|data: &[u8]| {
         assert!(early == Hello::NeedMore || early == whole, "{early:?} before {whole:?}");
     }
     match (&whole, classify(data)) {
-        (Hello::Name(host), kind) => assert_eq!(kind, Some(Kind::Tls(host.clone()))),
-        (Hello::Bad(why), kind) => assert_eq!(kind, Some(Kind::Bad(why))),
-        (Hello::NotTls, kind) => assert!(!matches!(kind, Some(Kind::Tls(_)))),
-        (Hello::NeedMore, kind) => assert!(matches!(kind, None | Some(Kind::Bad(_)))),
+        (Hello::Name(host), kind) => assert_eq!(kind, Some(ProtocolKind::Tls(host.clone()))),
+        (Hello::Bad(why), kind) => assert_eq!(kind, Some(ProtocolKind::Bad(why))),
+        (Hello::NotTls, kind) => assert!(!matches!(kind, Some(ProtocolKind::Tls(_)))),
+        (Hello::NeedMore, kind) => assert!(matches!(kind, None | Some(ProtocolKind::Bad(_)))),
     }
     if let Hello::Name(host) = whole
         && let Some(cut) = cut(data)

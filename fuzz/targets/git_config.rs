@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use palisade_guard::gitconfig::{Place, Refused, judge, judge_at, values};
+use palisade_guard::gitconfig::{ConfigLocation, Refused, judge, judge_at, values};
 use std::path::Path;
 
 /// Some of the keys by which git runs a program or reads more settings.
@@ -50,7 +50,7 @@ fuzz_target!(|data: &[u8]| {
     if judge(None, new).is_ok() {
         assert_eq!(judge(old, new), Ok(()), "an old file takes nothing away");
     }
-    let place = Place {
+    let place = ConfigLocation {
         git_dir: Path::new("/p/.git/modules/m"),
         tree: Path::new("/p"),
         worktree: None,

@@ -6,7 +6,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use palisade_broker::{Message, Reply};
-use palisade_keeper::{Ask, Told};
+use palisade_keeper::{KeeperRequest, KeeperEvent};
 use palisade_launch::control::{FromCommand, FromInit, ToCommand, ToInit};
 use palisade_wire::{WireMessage, decode, encode};
 
@@ -17,8 +17,8 @@ const TYPES: [fn(&[u8]); 8] = [
     check::<ToCommand>,
     check::<Message>,
     check::<Reply>,
-    check::<Ask>,
-    check::<Told>,
+    check::<KeeperRequest>,
+    check::<KeeperEvent>,
 ];
 
 fuzz_target!(|data: &[u8]| {

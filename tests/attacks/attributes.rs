@@ -132,7 +132,7 @@ fn f25_the_flags_of_a_readable_file_stay() {
 ///
 /// Proves: FS-1 read-only
 #[test]
-fn f25_a_readable_file_can_not_be_emptied() {
+fn f25_a_readable_file_cannot_be_emptied() {
     at_readable_file("empty a file that may only be read, by its name", "truncate")
         .held_by(&["read-only-mounts"])
         .succeeded(|world, _| canary_of(world).len() == 0)

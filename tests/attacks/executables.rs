@@ -91,7 +91,7 @@ fn can_do_without_loader() -> bool {
     loader().is_some() && is_static()
 }
 
-/// What the kernel can not tell apart is called advice, with the way around it.
+/// What the kernel cannot tell apart is called advice, with the way around it.
 ///
 /// Proves: PROC-2 honest-backing
 #[test]

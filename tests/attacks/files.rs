@@ -59,7 +59,7 @@ fn f01_dots_do_not_lead_out_of_a_writable_bind() {
 
 /// Proves: FS-1 read-only
 #[test]
-fn f01_a_grant_for_reading_can_not_be_written() {
+fn f01_a_grant_for_reading_cannot_be_written() {
     Attack::new("F01", "write into a directory that was granted for reading")
         .proves(&["FS-1 read-only"])
         .held_by(TO_WRITE_WHAT_MAY_BE_READ)
@@ -73,7 +73,7 @@ fn f01_a_grant_for_reading_can_not_be_written() {
 
 /// Proves: FS-1 cache-parts
 #[test]
-fn f01_what_lies_beside_a_cache_can_not_be_written() {
+fn f01_what_lies_beside_a_cache_cannot_be_written() {
     Attack::new("F01", "replace a program beside a writable cache")
         .proves(&["FS-1 cache-parts"])
         // The home directory is the run's own, so Landlock lets it be written, and what is mounted
@@ -364,7 +364,7 @@ fn f09_a_directory_that_the_host_moves_out_takes_nobody_along() {
 
 /// Proves: FS-2 hidden
 #[test]
-fn f27_the_host_can_not_be_watched() {
+fn f27_the_host_cannot_be_watched() {
     Attack::new("F27", "watch what happens in a directory of the host")
         .proves(&["FS-2 hidden"])
         .held_by(TO_READ_WHAT_IS_HIDDEN)

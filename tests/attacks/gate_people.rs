@@ -62,7 +62,7 @@ fn asked_about(id: &'static str, what: &'static str, name: &'static str) -> Atta
 
 /// Proves: AUD-2 escaped-text
 #[test]
-fn h03_a_question_can_not_steer_the_terminal_it_is_shown_in() {
+fn h03_a_question_cannot_steer_the_terminal_it_is_shown_in() {
     let what = "ask about a file whose name holds control and direction characters";
     let ours = |output: &Output| -> Vec<String> {
         let lines = output.err();

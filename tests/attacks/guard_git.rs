@@ -345,7 +345,7 @@ fn h01_no_setting_is_planted_from_a_worktree() {
 
 /// Proves: FS-9 git-config
 #[test]
-fn h01_the_place_of_hooks_can_not_be_changed() {
+fn h01_the_place_of_hooks_cannot_be_changed() {
     by_script(
         "H01",
         "set core.hooksPath",

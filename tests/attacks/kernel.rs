@@ -155,7 +155,7 @@ fn with_session_key(world: &World) -> Vec<String> {
 
 /// Proves: SYS-1 keyring
 #[test]
-fn k05_the_callers_keys_can_not_be_read() {
+fn k05_the_callers_keys_cannot_be_read() {
     Attack::new("K05", "read a key of the caller's session keyring")
         .proves(&["SYS-1 keyring"])
         .held_by(&["seccomp"])
@@ -259,7 +259,7 @@ fn k11_tools_of_kernel_exploits_are_closed() {
 ///
 /// Proves: SYS-1 blocked-list
 #[test]
-fn k11_code_can_not_be_loaded_into_the_kernel() {
+fn k11_code_cannot_be_loaded_into_the_kernel() {
     let shown = Demonstration::of(
         "K11",
         "load code into the kernel, or another kernel",

@@ -72,7 +72,7 @@ fn attempt(world: &World, probe: &str) -> Vec<String> {
 
 /// Proves: FS-3 locked-mounts
 #[test]
-fn f22_a_seal_can_not_be_unmounted() {
+fn f22_a_seal_cannot_be_unmounted() {
     Attack::new("F22", "take away the read-only mount over the policy, and write it")
         .proves(&["FS-3 locked-mounts"])
         .held_by(TO_CHANGE_MOUNTS)
@@ -86,7 +86,7 @@ fn f22_a_seal_can_not_be_unmounted() {
 
 /// Proves: FS-3 locked-mounts
 #[test]
-fn f22_a_seal_can_not_be_remounted_for_writing() {
+fn f22_a_seal_cannot_be_remounted_for_writing() {
     Attack::new("F22", "make the mount over the policy writable, and write it")
         .proves(&["FS-3 locked-mounts"])
         .held_by(TO_CHANGE_MOUNTS)
@@ -100,7 +100,7 @@ fn f22_a_seal_can_not_be_remounted_for_writing() {
 
 /// Proves: FS-3 locked-mounts
 #[test]
-fn f22_a_seal_can_not_be_moved_aside() {
+fn f22_a_seal_cannot_be_moved_aside() {
     Attack::new("F22", "move the mount over the policy elsewhere, and write it")
         .proves(&["FS-3 locked-mounts"])
         .held_by(TO_CHANGE_MOUNTS)

@@ -16,7 +16,7 @@ fn is_hostile(text: &str) -> bool {
 
 /// Proves: AUD-2 escaped-text
 #[test]
-fn h03_what_people_are_shown_can_not_steer_their_terminal() {
+fn h03_what_people_are_shown_cannot_steer_their_terminal() {
     let shown = Demonstration::of(
         "H03",
         "put control and direction characters into names that people are shown",

@@ -217,7 +217,7 @@ fn f17_a_directory_deleted_in_an_overlay_stays_deleted() {
     world.write_in_project("tree/old/file", "old");
     let script = "rm -r tree/old && mkdir tree/old && ls -A tree/old && rm -r tree && mkdir tree && ls -A tree";
     let output = world.sandbox_run(["--overlay", "tree"], ["sh", "-c", script]).run();
-    // The overlay's own top is a mount and can not be removed, its content can.
+    // The overlay's own top is a mount and cannot be removed, its content can.
     assert_eq!(output.out(), "", "{}", output.err());
     assert!(world.project().join("tree/old/file").exists(), "the host keeps its own");
     shown.held();

@@ -1,4 +1,4 @@
-//! The sandbox that can not be set up, and the command that edits the policy it runs under.
+//! The sandbox that cannot be set up, and the command that edits the policy it runs under.
 
 use std::fs;
 
@@ -67,7 +67,7 @@ fn policy_was_replaced(world: &World, _: &Output) -> bool {
 
 /// Proves: FS-1 read-only
 #[test]
-fn r06_the_project_policy_can_not_be_written() {
+fn r06_the_project_policy_cannot_be_written() {
     Attack::new("R06", "write the policy of the project from inside")
         .proves(&["FS-1 read-only"])
         .held_by(&["read-only-mounts", "guard"])
@@ -80,7 +80,7 @@ fn r06_the_project_policy_can_not_be_written() {
 
 /// Proves: FS-1 read-only
 #[test]
-fn r06_the_project_policy_can_not_be_moved_away() {
+fn r06_the_project_policy_cannot_be_moved_away() {
     let script = "mv .palisade aside && mkdir .palisade && echo other > .palisade/policy.yaml";
     Attack::new("R06", "put another directory in the place of the policy's")
         .proves(&["FS-1 read-only"])
@@ -100,7 +100,7 @@ fn r06_no_directory_above_the_project_policy_can_be_moved_away() {
     let shown = Demonstration::of(
         "R06",
         "move away a directory above the policy, where all of it may be written",
-        "a directory with a mount in it can not be renamed",
+        "a directory with a mount in it cannot be renamed",
     );
     let Some(mut shown) = shown.begin() else { return };
     let script = "cd ../.. && mv work aside && mkdir -p work/inner/.palisade \
@@ -139,7 +139,7 @@ fn put_user_policy(world: &World) {
 
 /// Proves: FS-3 own-root
 #[test]
-fn r06_the_user_policy_can_not_be_written() {
+fn r06_the_user_policy_cannot_be_written() {
     Attack::new("R06", "write the policy of the user from inside")
         .proves(&["FS-3 own-root"])
         .held_by(TO_WRITE_OUTSIDE)
@@ -152,7 +152,7 @@ fn r06_the_user_policy_can_not_be_written() {
 
 /// Proves: FS-2 hidden
 #[test]
-fn r06_the_user_policy_can_not_be_seen() {
+fn r06_the_user_policy_cannot_be_seen() {
     Attack::new("R06", "read the policy of the user from inside")
         .proves(&["FS-2 hidden"])
         .held_by(TO_READ_WHAT_IS_HIDDEN)
@@ -247,7 +247,7 @@ fn named_policy_says_otherwise(world: &World, _: &Output) -> bool {
 
 /// Proves: POL-4 sealed
 #[test]
-fn r06_the_policy_of_the_run_can_not_be_written_wherever_it_lies() {
+fn r06_the_policy_of_the_run_cannot_be_written_wherever_it_lies() {
     let ways = [
         ("write it", "echo other > conf/real.yaml"),
         ("write it through its links", "echo other > policy.yaml"),
@@ -297,7 +297,7 @@ fn r06_no_link_on_the_way_to_the_policy_can_be_made_to_lead_elsewhere() {
 
 /// Proves: POL-4 sealed
 #[test]
-fn r06_the_users_policy_behind_a_link_into_the_project_can_not_be_written() {
+fn r06_the_users_policy_behind_a_link_into_the_project_cannot_be_written() {
     Attack::new("R06", "write the policy of the user, a link into the project, from inside")
         .proves(&["POL-4 sealed"])
         .held_by(&["read-only-mounts", "guard"])
@@ -344,7 +344,7 @@ fn r06_a_policy_that_a_command_planted_gives_nothing() {
     assert_eq!(fs::read_to_string(world.project().join("made.yaml")).unwrap(), PLANTED);
     let output = world.sandbox_run(["--policy", "made.yaml"], ["sh", "-c", script]).run();
     assert_eq!(fs::read_to_string(&private).unwrap(), "untouched", "{}", output.err());
-    for told in ["isolationLevel", "can not approve", "sandbox policy trust"] {
+    for told in ["isolationLevel", "cannot approve", "sandbox policy trust"] {
         assert!(output.err().contains(told), "{told}: {}", output.err());
     }
     shown.held();

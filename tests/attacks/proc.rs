@@ -112,7 +112,7 @@ fn leaking_a_directory(world: &World) -> Vec<String> {
 
 /// Proves: PROC-6 no-leaked-fds
 #[test]
-fn p03_a_leaked_directory_can_not_be_entered() {
+fn p03_a_leaked_directory_cannot_be_entered() {
     Attack::new("P03", "enter a directory the caller left open and read there")
         .proves(&["PROC-6 no-leaked-fds"])
         .held_by(&["closed-descriptors"])
@@ -197,7 +197,7 @@ fn p05_switches_of_the_host_are_on_a_read_only_mount() {
 
 /// Proves: FS-7 proc-sys-read-only
 #[test]
-fn p05_switches_of_the_host_can_not_be_opened_for_writing() {
+fn p05_switches_of_the_host_cannot_be_opened_for_writing() {
     for path in HOST_SWITCHES {
         at_switch("open a switch of the host for writing", path)
             .proves(&["FS-7 proc-sys-read-only"])
@@ -279,7 +279,7 @@ fn p13_secrets_of_the_environment_stay_outside() {
 ///
 /// Proves: PROC-5 supervisor
 #[test]
-fn p13_the_environment_of_pid_1_can_not_be_read() {
+fn p13_the_environment_of_pid_1_cannot_be_read() {
     let attempt = ["read-proc", "1", "environ"];
     Attack::new("P13", "read a token from the environment of pid 1")
         .proves(&["PROC-5 supervisor"])
@@ -307,7 +307,7 @@ fn p14_the_hosts_name_is_not_known() {
 ///
 /// Proves: FS-1 read-only
 #[test]
-fn p16_the_input_can_not_be_opened_again_for_writing() {
+fn p16_the_input_cannot_be_opened_again_for_writing() {
     Attack::new("P16", "open standard input again, for writing")
         .proves(&["FS-1 read-only"])
         .held_by(&["landlock", "identity"])
@@ -368,7 +368,7 @@ fn beside_another(_: &World) -> Vec<String> {
 
 /// Proves: FS-8 read
 #[test]
-fn f28_another_sandbox_of_the_same_user_can_not_be_looked_into() {
+fn f28_another_sandbox_of_the_same_user_cannot_be_looked_into() {
     Attack::new("F28", "read another sandbox's /tmp through its root in /proc")
         .proves(&["FS-8 read"])
         .by_design("the user namespaces: one is looked into only from a namespace above it")

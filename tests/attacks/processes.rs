@@ -23,7 +23,7 @@ const TAKE_OVER: [&str; 3] = ["trace", "write-memory", "steal-descriptor"];
 
 /// Proves: PROC-5 supervisor
 #[test]
-fn p07_pid_1_can_not_be_taken_over() {
+fn p07_pid_1_cannot_be_taken_over() {
     for way in TAKE_OVER {
         Attack::new("P07", format!("take over the sandbox's own pid 1: {way}"))
             .needs(NO_YAMA, allows_tracing())
@@ -59,7 +59,7 @@ fn p07_pid_1_is_not_held_up() {
 ///
 /// Proves: PROC-5 supervisor
 #[test]
-fn p07_the_supervisor_can_not_be_taken_over_without_namespaces() {
+fn p07_the_supervisor_cannot_be_taken_over_without_namespaces() {
     for way in TAKE_OVER {
         Attack::new("P07", format!("take over the supervisor, without namespaces: {way}"))
             .needs(NO_YAMA, allows_tracing())
@@ -98,7 +98,7 @@ fn p07_the_supervisor_does_not_exist_for_tracers() {
 
 /// Proves: PROC-5 supervisor-signals
 #[test]
-fn p08_the_supervisor_can_not_be_killed() {
+fn p08_the_supervisor_cannot_be_killed() {
     let attempt = ["signal", PID_FILE, "9"];
     Attack::new("P08", "kill the supervisor")
         .proves(&["PROC-5 supervisor-signals"])
@@ -205,7 +205,7 @@ fn p11_no_new_privileges_holds_at_every_level() {
 
 /// Proves: PROC-5 supervisor-signals
 #[test]
-fn p08_the_sandboxs_own_pid_1_can_not_be_killed() {
+fn p08_the_sandboxs_own_pid_1_cannot_be_killed() {
     Attack::new("P08", "kill the process that ends the sandbox")
         .proves(&["PROC-5 supervisor-signals"])
         .held_by(&["pid-namespace", LANDLOCK_SCOPES])

@@ -44,7 +44,7 @@ fn alias(name: &'static str, command: impl Fn(&World) -> Vec<String> + 'static) 
 
 /// Proves: FS-2 hidden
 #[test]
-fn f24_a_secret_can_not_be_read_in_static_mode() {
+fn f24_a_secret_cannot_be_read_in_static_mode() {
     let world = World::new();
     put_key(&world);
     // The home directory as such is in the view, so it is the secret that is hidden.
@@ -59,7 +59,7 @@ fn f24_a_secret_can_not_be_read_in_static_mode() {
 
 /// Proves: FS-2 hidden
 #[test]
-fn f24_a_secret_can_not_be_read_in_dynamic_mode() {
+fn f24_a_secret_cannot_be_read_in_dynamic_mode() {
     alias("read a key", |world| strings(&[&world.probe(), "read", &in_home(world, KEY)]))
         .proves(&["FS-2 hidden"])
         .flags(|_| Vec::new())
@@ -68,7 +68,7 @@ fn f24_a_secret_can_not_be_read_in_dynamic_mode() {
 
 /// Proves: FS-2 hidden
 #[test]
-fn f24_a_secret_can_not_be_read_where_the_home_directory_is_granted() {
+fn f24_a_secret_cannot_be_read_where_the_home_directory_is_granted() {
     alias("read a key", |world| strings(&[&world.probe(), "read", &in_home(world, KEY)]))
         .proves(&["FS-2 hidden"])
         .flags(|world| vec!["--ro".into(), world.home().display().to_string()])
@@ -423,7 +423,7 @@ fn f24_a_secret_that_the_host_creates_later_is_hidden_in_a_crowded_home() {
 
 /// Proves: FS-2 aliases
 #[test]
-fn f24_a_hidden_name_in_a_crowded_home_can_not_be_had_by_another_way() {
+fn f24_a_hidden_name_in_a_crowded_home_cannot_be_had_by_another_way() {
     alias("read a key through the roots in /proc", |world| {
         strings(&[&world.probe(), "read-through-proc", &in_home(world, KEY)])
     })

@@ -187,7 +187,7 @@ fn secrets_on_the_command_line_are_not_kept() {
 
 /// Proves: AUD-2 escaped-text
 #[test]
-fn a_command_line_can_not_forge_a_record() {
+fn a_command_line_cannot_forge_a_record() {
     let world = World::new();
     let forged = "x\n{\"event\":\"SANDBOX_DESTROYED\"}\u{1b}[2K\u{202e}";
     world.sandbox_run([""; 0], ["true", forged]).run().assert_code(0);

@@ -11,7 +11,7 @@ use crate::inside::{host_script, inside, private_mounts};
 
 /// Proves: LIFE-3 bad-input, LIFE-3 own-exit-codes
 #[test]
-fn commands_that_can_not_be_started_say_why() {
+fn commands_that_cannot_be_started_say_why() {
     let world = World::new();
     world.write_in_project("plain", "no program\n");
     for (command, code, word) in [

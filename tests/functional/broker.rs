@@ -40,7 +40,7 @@ impl Script {
 
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// The one list of what is different on purpose or can not be the same: of a call, its answer bare and inside.
+/// The one list of what is different on purpose or cannot be the same: of a call, its answer bare and inside.
 fn known_difference(call: &str, bare: &str, inside: &str) -> Option<&'static str> {
     let at_once = ["ENAMETOOLONG", "ENOENT", "EINVAL"];
     let is_error_of = |codes: &[&str]| codes.iter().any(|code| inside.starts_with(code));

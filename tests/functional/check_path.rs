@@ -144,7 +144,7 @@ fn our_own_failure_is_no_answer() {
 
 /// Proves: FS-4 command
 #[test]
-fn a_name_can_not_speak_to_the_terminal() {
+fn a_name_cannot_speak_to_the_terminal() {
     let world = World::new();
     let output = check(&world, &[], &["\u{1b}[31mred"]);
     output.assert_code(0);

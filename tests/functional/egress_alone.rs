@@ -255,7 +255,7 @@ fn the_proxy_gives_up_what_it_does_not_need() {
 
 /// Proves: NET-10 alone, POL-2 contradiction
 #[test]
-fn a_policy_that_can_not_be_read_starts_no_proxy() {
+fn a_policy_that_cannot_be_read_starts_no_proxy() {
     let net = Net::new();
     let file = net.world.write("proxy.json", r#"{"network": {"allowedHosts": ["a*b.example"]}}"#);
     let output = net

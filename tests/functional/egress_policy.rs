@@ -1,5 +1,5 @@
 //! The same way out, whoever opened it: a policy of ours or of another program's, at every level, in every
-//! mode and view; and what a policy can not open.
+//! mode and view; and what a policy cannot open.
 
 use serde_json::Value;
 

@@ -133,7 +133,7 @@ fn a_missing_home_or_a_removed_directory_is_a_clear_error_or_no_matter() {
     let gone = "mkdir gone && cd gone && rmdir ../gone && \"$PALISADE\" run -- touch ran";
     let output = host_script(&world, gone).run();
     output.assert_code(125);
-    assert!(output.err().contains("current directory can not be read"), "{}", output.err());
+    assert!(output.err().contains("current directory cannot be read"), "{}", output.err());
     assert!(!world.project().join("ran").exists());
 
     let unset = "unset HOME; \"$PALISADE\" run -- sh -c 'echo ran'";

@@ -165,7 +165,7 @@ attempt("again", lambda: os.open(path, os.O_WRONLY))
 
 /// Proves: GATE-4 once, GATE-4 session, GATE-1 writes-wait
 #[test]
-fn a_granted_file_can_not_be_reopened_for_writing() {
+fn a_granted_file_cannot_be_reopened_for_writing() {
     for lifetime in ["once", "session"] {
         let world = World::new();
         let file = hidden(&world, "precious");

@@ -14,7 +14,7 @@ const CALLS: &str = include_str!("gate_calls.py");
 const OF_THE_LINK: [&str; 4] = ["newfstatat-nofollow", "readlinkat", "lstat", "readlink"];
 const OF_THE_DIRECTORY: [&str; 3] = ["openat-directory", "openat-slash", "chdir"];
 const EXECUTING: [&str; 2] = ["execve", "execveat"];
-/// To look at a source for another name: it is seen, and can not be moved off its mount.
+/// To look at a source for another name: it is seen, and cannot be moved off its mount.
 const NAMING: [&str; 4] = ["linkat", "renameat2", "link", "rename"];
 
 struct Cases {

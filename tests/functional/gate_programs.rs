@@ -44,7 +44,7 @@ fn with_loader(world: &World, loader: &Path) -> PathBuf {
     program[header + 32..header + 40].copy_from_slice(&length.to_le_bytes());
     program.extend(text);
     let path = world.write("outside/tool/printf", program);
-    // What is open for writing elsewhere, in a child another test forks, can not be executed.
+    // What is open for writing elsewhere, in a child another test forks, cannot be executed.
     let own = path.with_extension("own");
     world.bare("cp").arg(&path).arg(&own).run().assert_code(0);
     executable(&own);

@@ -25,7 +25,7 @@ fn works(world: &World, flags: &[&str], script: &str) -> String {
     output.out().into_owned()
 }
 
-/// Whether the machine has it; what is not there can not be tested.
+/// Whether the machine has it; what is not there cannot be tested.
 fn has(program: &str) -> bool {
     let found = ["/usr/local/bin", "/usr/bin", "/bin"]
         .iter()

@@ -225,7 +225,7 @@ fn no_setuid_or_setgid_file_can_be_left_behind() {
 
 /// Proves: PROC-6 not-root-outside
 #[test]
-fn roots_private_files_can_not_be_read() {
+fn roots_private_files_cannot_be_read() {
     let world = World::new();
     let mut private: Vec<String> = tree(Path::new("/etc"))
         .into_iter()

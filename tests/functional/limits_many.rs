@@ -86,7 +86,7 @@ fn two_hundred_at_once_leave_nothing_behind() {
     assert_eq!(fs::read_dir(announced).into_iter().flatten().count(), 0);
 }
 
-/// What a killed supervisor can not remove, the next run does.
+/// What a killed supervisor cannot remove, the next run does.
 ///
 /// Proves: RES-1 holder, LIFE-4 crash
 #[test]

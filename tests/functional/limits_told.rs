@@ -117,7 +117,7 @@ fn what_is_only_looked_at_has_to_be_accepted_or_waived() {
 ///
 /// Proves: RES-1 unheld, FS-6 space
 #[test]
-fn without_walls_space_can_not_be_held() {
+fn without_walls_space_cannot_be_held() {
     let world = World::new();
     let flags = [
         "--level",

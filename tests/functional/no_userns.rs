@@ -9,7 +9,7 @@ use crate::inside::inside;
 
 const FLAGS: [&str; 3] = ["--level", "1", "--no-userns"];
 
-/// Whether this user can have that level; root can not, which has a test of its own.
+/// Whether this user can have that level; root cannot, which has a test of its own.
 fn available() -> bool {
     let available = !am_root() && landlock_abi() > 0;
     if !available {
@@ -122,7 +122,7 @@ fn no_service_outside_can_be_asked_for_a_favour() {
 
 /// Proves: PROC-7 never-less
 #[test]
-fn what_is_weaker_is_said_and_what_can_not_be_held_is_refused() {
+fn what_is_weaker_is_said_and_what_cannot_be_held_is_refused() {
     if !available() {
         return;
     }

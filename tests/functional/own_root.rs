@@ -170,7 +170,7 @@ fn temporary_directories_of_tools_have_a_size() {
 
 /// Proves: FS-7 sys-read-only, FS-7 proc-sys-read-only
 #[test]
-fn kernel_settings_can_not_be_written() {
+fn kernel_settings_cannot_be_written() {
     let world = World::new();
     let script = "find /sys -mindepth 1 -maxdepth 3; nproc > /dev/null && echo nproc; \
                   for f in /proc/sys/kernel/hostname /proc/sys/kernel/ns_last_pid \

@@ -113,7 +113,7 @@ fn sandbox_command(world: &World, command: &[&str]) -> Command {
 
 /// Proves: FS-1 read-only
 #[test]
-fn a_file_on_standard_input_can_not_be_emptied_through_its_descriptor() {
+fn a_file_on_standard_input_cannot_be_emptied_through_its_descriptor() {
     let world = World::new();
     let file = world.write("outside/plain", "content\n");
     let script = format!(

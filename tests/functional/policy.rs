@@ -204,7 +204,7 @@ fn every_preset_in_the_list_can_be_used() {
         let line = listed.lines().find(|line| line.starts_with(&format!("{name} ")));
         assert!(line.is_some_and(|line| !line.contains("not usable")), "{name}");
         assert_eq!(preset["usable"], true, "{name}");
-        // The list must not promise what a run refuses. Which limits a host can hold, it can not know.
+        // The list must not promise what a run refuses. Which limits a host can hold, it cannot know.
         let flags = ["--preset", name, "--best-effort-limits", "--waive-limit", "cpus"];
         // Shells are not among the programs of a cargo runner.
         world.sandbox_run(flags, ["git", "--version"]).run().assert_code(0);

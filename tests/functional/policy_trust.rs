@@ -41,7 +41,7 @@ fn a_project_grants_itself_nothing_until_it_is_trusted() {
 
 /// Proves: POL-4 untrusted-project
 #[test]
-fn a_run_can_not_write_the_projects_policy() {
+fn a_run_cannot_write_the_projects_policy() {
     let world = World::new();
     world.write_in_project(".palisade/policy.yaml", "process: { debug: false }\n");
     let script = "echo 'view: host' > .palisade/policy.yaml; rm -rf .palisade; \
@@ -76,7 +76,7 @@ fn a_named_policy_in_the_project_counts_once_it_is_trusted() {
 
 /// Proves: POL-4 sealed
 #[test]
-fn a_policy_can_not_be_granted_for_writing_in_its_own_run() {
+fn a_policy_cannot_be_granted_for_writing_in_its_own_run() {
     let world = World::new();
     let file = world.write("ci.yaml", "version: 1\n");
     let file = file.to_str().unwrap();

@@ -67,7 +67,7 @@ fn json_goes_to_standard_error_and_leaves_the_output_alone() {
 
 /// Proves: LIFE-3 bad-input
 #[test]
-fn a_report_that_can_not_be_written_is_known_before_anything_runs() {
+fn a_report_that_cannot_be_written_is_known_before_anything_runs() {
     let world = World::new();
     let output = world
         .sandbox(["run", "--report", "/no/such/directory/report.json", "--", "touch", "ran"])
@@ -79,7 +79,7 @@ fn a_report_that_can_not_be_written_is_known_before_anything_runs() {
 
 /// Proves: LIFE-3 run
 #[test]
-fn a_command_can_not_lead_the_report_elsewhere() {
+fn a_command_cannot_lead_the_report_elsewhere() {
     let world = World::new();
     let script = "rm -f report.json; ln -s ~/victim report.json";
     let victim = world.write("home/victim", "untouched");

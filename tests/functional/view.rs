@@ -120,7 +120,7 @@ fn blacklist_hides_a_path_by_its_name_and_by_a_link() {
 
 /// Proves: FS-1 blacklist
 #[test]
-fn what_can_not_be_hidden_for_sure_is_not_granted_for_writing() {
+fn what_cannot_be_hidden_for_sure_is_not_granted_for_writing() {
     let world = World::new();
     world.write_in_project("keys/secret", "");
     let refused = inside(&world, &["--rw", ".", "--blacklist", "keys"], "true");

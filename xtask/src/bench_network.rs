@@ -29,14 +29,14 @@ const WITHIN: Duration = Duration::from_secs(10);
 
 /// The places, with what serves there. Everything ends with it.
 pub(crate) struct Network {
-    host: Place,
-    _servers: Place,
+    host: HeldNamespace,
+    _servers: HeldNamespace,
     _iperf: Ended,
     _tinyproxy: Ended,
 }
 
 /// A process that holds a network namespace.
-struct Place(Ended);
+struct HeldNamespace(Ended);
 
 /// Killed when it is dropped.
 struct Ended(Child);
@@ -50,7 +50,7 @@ impl Drop for Ended {
 
 impl Network {
     pub(crate) fn new(directory: &Path) -> Result<Self> {
-        let (host, servers) = (Place::new()?, Place::new()?);
+        let (host, servers) = (HeldNamespace::new()?, HeldNamespace::new()?);
         let (host_pid, servers_pid) = (host.pid(), servers.pid());
         let wire = ["link", "add", "wire", "netns", &host_pid, "type", "veth", "peer", "name"];
         ip(&[&wire[..], &["wire", "netns", &servers_pid]].concat())?;
@@ -105,7 +105,7 @@ impl Network {
     }
 }
 
-impl Place {
+impl HeldNamespace {
     fn new() -> Result<Self> {
         let mut command = Command::new("unshare");
         command.args(["--net", "--", "sleep", "infinity"]).stdin(Stdio::null());

@@ -133,7 +133,7 @@ pub(crate) fn run(
     let mut command = surroundings.command(&words.collect::<Vec<_>>())?;
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let start = Instant::now();
-    let status = command.status().with_context(|| format!("can not start {command:?}"))?;
+    let status = command.status().with_context(|| format!("cannot start {command:?}"))?;
     let time = start.elapsed();
     anyhow::ensure!(status.success(), "{command:?} ended with {status}");
     Ok(time)

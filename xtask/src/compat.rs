@@ -30,7 +30,7 @@ use crate::{dist, programs};
 use compare::Comparison;
 use differences::Differences;
 use load::Load;
-use place::{Needs, Places};
+use place::{Needs, WorkerDirectories};
 use records::Records;
 use suites::{Form, Suite};
 
@@ -136,7 +136,7 @@ pub(crate) fn compat(arguments: &CompatArguments) -> Result<()> {
             let needs =
                 Needs { suite, user: user.as_ref(), source: source.as_deref(), tools: &tools };
             let comparison = Comparison {
-                places: &Places::new(needs, arguments.keep)?,
+                places: &WorkerDirectories::new(needs, arguments.keep)?,
                 differences: &differences,
                 rounds: rounds(arguments, form, suite),
                 retries: arguments.retries,

@@ -61,7 +61,7 @@ fn refuse(errors: &[anyhow::Error]) -> Result<()> {
     }
     match errors.len() {
         0 => Ok(()),
-        count => bail!("{count} claims can not be counted"),
+        count => bail!("{count} claims cannot be counted"),
     }
 }
 
@@ -118,7 +118,7 @@ fn add(map: &mut BTreeMap<Clause, Vec<String>>, clause: &Clause, value: &str) {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum EvidenceKind {
     Ordinary,
     Wall,
 }
@@ -129,15 +129,15 @@ fn render(requirements: &[Requirement], evidence: &Evidence) -> (String, String)
     for requirement in requirements {
         let mut lines = String::new();
         let (mut proven, mut total) = (0, 0);
-        let ordinary = requirement.clauses.iter().map(|clause| (clause, Kind::Ordinary));
-        let walls = requirement.walls.iter().map(|clause| (clause, Kind::Wall));
+        let ordinary = requirement.clauses.iter().map(|clause| (clause, EvidenceKind::Ordinary));
+        let walls = requirement.walls.iter().map(|clause| (clause, EvidenceKind::Wall));
         for ((name, says), kind) in ordinary.chain(walls) {
             let clause = Clause { id: requirement.id.clone(), name: name.clone() };
             let (is_proven, because) = judge(&clause, kind, evidence);
             total += 1;
             proven += usize::from(is_proven);
             let mark = if is_proven { 'x' } else { ' ' };
-            let wall = if kind == Kind::Wall { " *(wall)*" } else { "" };
+            let wall = if kind == EvidenceKind::Wall { " *(wall)*" } else { "" };
             let _ = writeln!(lines, "- [{mark}] `{name}`{wall} {says}{because}");
         }
         let (id, title) = (&requirement.id, &requirement.title);
@@ -155,20 +155,20 @@ fn render(requirements: &[Requirement], evidence: &Evidence) -> (String, String)
     (text, totals)
 }
 
-fn judge(clause: &Clause, kind: Kind, evidence: &Evidence) -> (bool, String) {
+fn judge(clause: &Clause, kind: EvidenceKind, evidence: &Evidence) -> (bool, String) {
     let tests = evidence.tests(clause);
     let proofs = evidence.proofs(clause);
     let named = |names: &[String]| {
         names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
     };
     match (kind, tests, proofs) {
-        (Kind::Ordinary, [], _) => (false, String::new()),
-        (Kind::Ordinary, tests, _) => (true, format!(": {}", named(tests))),
-        (Kind::Wall, [], []) => (false, String::new()),
-        (Kind::Wall, tests, []) => {
+        (EvidenceKind::Ordinary, [], _) => (false, String::new()),
+        (EvidenceKind::Ordinary, tests, _) => (true, format!(": {}", named(tests))),
+        (EvidenceKind::Wall, [], []) => (false, String::new()),
+        (EvidenceKind::Wall, tests, []) => {
             (false, format!(": tested by {}, but not with the layers off", named(tests)))
         }
-        (Kind::Wall, _, proofs) => (true, format!(": attack {}", named(proofs))),
+        (EvidenceKind::Wall, _, proofs) => (true, format!(": attack {}", named(proofs))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What counts as proven, and that the page does not depend on the order of results.
 
-use super::{Evidence, Kind, checked_claims, judge, render};
+use super::{Evidence, EvidenceKind, checked_claims, judge, render};
 use crate::requirements::{self, Clause, Requirement};
 
 fn clause(text: &str) -> Clause {
@@ -21,17 +21,17 @@ fn evidence(tests: &[(&str, &str)], proofs: &[(&str, &str)]) -> Evidence {
 #[test]
 fn a_wall_needs_its_layers_off_run() {
     let tested = evidence(&[("FS-3 own-root", "attacks::files::f01")], &[]);
-    assert!(!judge(&clause("FS-3 own-root"), Kind::Wall, &tested).0);
+    assert!(!judge(&clause("FS-3 own-root"), EvidenceKind::Wall, &tested).0);
     let proven = evidence(&[("FS-3 own-root", "attacks::files::f01")], &[("FS-3 own-root", "F01")]);
-    assert!(judge(&clause("FS-3 own-root"), Kind::Wall, &proven).0);
+    assert!(judge(&clause("FS-3 own-root"), EvidenceKind::Wall, &proven).0);
 }
 
 #[test]
 fn an_ordinary_clause_needs_a_test() {
     let nothing = evidence(&[], &[]);
-    assert!(!judge(&clause("POL-2 json"), Kind::Ordinary, &nothing).0);
+    assert!(!judge(&clause("POL-2 json"), EvidenceKind::Ordinary, &nothing).0);
     let tested = evidence(&[("POL-2 json", "policy::loads")], &[]);
-    assert!(judge(&clause("POL-2 json"), Kind::Ordinary, &tested).0);
+    assert!(judge(&clause("POL-2 json"), EvidenceKind::Ordinary, &tested).0);
 }
 
 #[test]

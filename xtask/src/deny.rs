@@ -1,5 +1,5 @@
 //! `cargo xtask deny`: licences, sources, bans and advisories of the dependencies.
-//! A database that can not be fetched is said and passed over; anything it says is not.
+//! A database that cannot be fetched is said and passed over; anything it says is not.
 
 use anyhow::{Context, Result, bail};
 
@@ -22,7 +22,7 @@ pub(crate) fn deny() -> Result<()> {
         return Ok(());
     }
     if said.contains("failed to fetch advisory database") {
-        println!("notice: the advisory database can not be reached from here; not checked");
+        println!("notice: the advisory database cannot be reached from here; not checked");
         return Ok(());
     }
     eprint!("{said}");

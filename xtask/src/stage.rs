@@ -15,7 +15,7 @@ use crate::tree;
 
 /// The copies.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct StagedFiles {
     directory: PathBuf,
     /// Removes the directory in the end, if it was made for this.
     _own: Option<TempDir>,
@@ -27,7 +27,7 @@ pub(crate) struct Stage {
     pub(crate) toolchain: PathBuf,
 }
 
-impl Stage {
+impl StagedFiles {
     /// Copies the programs, the tests and, where it is out of the user's reach, the toolchain.
     pub(crate) fn new(programs: &Programs) -> Result<Self> {
         let directory = public_directory()?;

@@ -18,7 +18,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use crate::programs::TestExecutable;
 use crate::results::TestResult;
 use crate::setup::TestUser;
-use crate::stage::Stage;
+use crate::stage::StagedFiles;
 use crate::tree;
 
 const DEADLINE: Duration = Duration::from_secs(300);
@@ -46,7 +46,7 @@ pub(crate) enum Progress {
 /// Who runs the tests, and where their files go.
 #[derive(Debug)]
 pub(crate) struct Runner<'a> {
-    pub(crate) stage: &'a Stage,
+    pub(crate) stage: &'a StagedFiles,
     /// Another user than the caller; only root can have one.
     pub(crate) user: Option<&'a TestUser>,
     pub(crate) test_directory: &'a Path,

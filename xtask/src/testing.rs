@@ -12,7 +12,7 @@ use crate::packages::User;
 use crate::programs::{self, Build, TestExecutable};
 use crate::results::{self, Results, TestResult};
 use crate::setup::{self, TestUser};
-use crate::stage::{self, Stage};
+use crate::stage::{self, StagedFiles};
 use crate::suite::{self, Progress, Races, Runner};
 
 /// Packages whose tests meet the kernel, and so mean something else without root.
@@ -101,7 +101,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<Found> {
     };
     let programs = programs::build_for(request.target, request.build)?;
     eprintln!("built in {:.0}s", start.elapsed().as_secs_f64());
-    let stage = Stage::new(&programs)?;
+    let stage = StagedFiles::new(&programs)?;
     leaks::adopt_orphans()?;
 
     let mut round = Round {
@@ -143,7 +143,7 @@ pub(crate) struct Found {
 
 /// The tests of one or two users, and what they left behind.
 pub(crate) struct Round<'a> {
-    pub(crate) stage: &'a Stage,
+    pub(crate) stage: &'a StagedFiles,
     /// Which tests run, by `target::path::name`.
     pub(crate) wanted: &'a dyn Fn(&str) -> bool,
     pub(crate) races: Races,

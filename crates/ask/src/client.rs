@@ -21,19 +21,19 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(5);
 const CHUNK: usize = 64 * 1024;
 /// Bytes read before others have their turn.
-const MOST_AT_ONCE: usize = 1024 * 1024;
+const MAX_AT_ONCE: usize = 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    #[error("{}: can not connect: {source}", path.display())]
+    #[error("{}: cannot connect: {source}", path.display())]
     Connect { path: PathBuf, source: io::Error },
     #[error("{}: is served by user {uid}, who is neither you nor root", path.display())]
     Stranger { path: PathBuf, uid: u32 },
     #[error("{}: {reason}; nothing in it is believed", path.display())]
     Directory { path: PathBuf, reason: &'static str },
-    #[error("{}: can not be used to say that somebody is here: {source}", path.display())]
+    #[error("{}: cannot be used to say that somebody is here: {source}", path.display())]
     Attend { path: PathBuf, source: io::Error },
-    #[error("{}: can not be read: {source}", path.display())]
+    #[error("{}: cannot be read: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("the session has ended")]
     Gone,
@@ -139,7 +139,7 @@ impl Client {
     fn read(&mut self) -> Result<(), ClientError> {
         let mut chunk = vec![0; CHUNK];
         let mut total = 0;
-        while total < MOST_AT_ONCE {
+        while total < MAX_AT_ONCE {
             let flags = RecvFlags::DONTWAIT;
             let count = match rustix::net::recv(&self.stream, &mut chunk[..], flags) {
                 Ok((_, 0)) | Err(Errno::CONNRESET) => {

@@ -23,4 +23,4 @@ pub use question::{
     Access, Act, Ancestor, FileSubject, HostSubject, NewQuestion, Now, Process, Question,
     QuestionId, Subject,
 };
-pub use queue::{Asked, Decided, MOST_WAITING, Queue};
+pub use queue::{Asked, Decided, MAX_WAITING, Queue};

@@ -17,7 +17,7 @@ impl Lines {
     }
 
     /// The lines that are whole now, without their ends; empty ones are left out. After `TooLong` the
-    /// stream can not be made sense of any more.
+    /// stream cannot be made sense of any more.
     pub(crate) fn push(&mut self, mut bytes: &[u8]) -> (Vec<Vec<u8>>, Result<(), TooLong>) {
         let mut whole = Vec::new();
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {

@@ -1,5 +1,5 @@
 use super::{Approve, Audit, Command, Deny, Event, FsRequest, Request, Term, TermError};
-use crate::test_support::{MOST_OPEN, call, connection};
+use crate::test_support::{MAX_OPEN, call, connection};
 use crate::{Answer, Lifetime, Now, Question, QuestionId, Queue, Scope, Source, Store, to_line};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -111,7 +111,7 @@ fn answers_come_back_as_they_were_sent() {
 
 fn asked(path: &[u8]) -> Question {
     let now = Now::read();
-    let mut queue = Queue::new("0192-session", MOST_OPEN);
+    let mut queue = Queue::new("0192-session", MAX_OPEN);
     let mut new = call(1 << 63, "");
     let file = new.subject.file_mut().unwrap();
     file.path = PathBuf::from(OsStr::from_bytes(path));
@@ -131,7 +131,7 @@ fn wire(question: &Question) -> FsRequest {
 #[test]
 fn a_question_about_a_host_goes_over_the_wire_whole() {
     let now = Now::read();
-    let mut queue = Queue::new("0192-session", MOST_OPEN);
+    let mut queue = Queue::new("0192-session", MAX_OPEN);
     queue.ask(connection(9, "bücher\x1b.example"), now);
     let question = queue.open().next().unwrap().clone();
     let line = to_line(&Event::from(Request::from(&question))).unwrap();
@@ -184,7 +184,7 @@ fn a_secret_offers_no_directory_on_the_wire() {
 #[test]
 fn a_decision_says_who_and_how_long() {
     let now = Now::read();
-    let mut queue = Queue::new("s", MOST_OPEN);
+    let mut queue = Queue::new("s", MAX_OPEN);
     queue.ask(call(1, "/opt/sdk/a"), now);
     let source = Source::Socket { uid: 1000, pid: 42, name: "editor".to_owned() };
     let answer = Answer::Allow { scope: Scope::File, lifetime: Lifetime::Always(Store::Project) };

@@ -14,9 +14,9 @@ const LONGEST_ARGUMENTS: usize = 4096;
 const LONGEST_TEXT: usize = 4096;
 /// No name is longer (RFC 1035).
 const LONGEST_HOST: usize = 255;
-const MOST_ANCESTORS: usize = 32;
+const MAX_ANCESTORS: usize = 32;
 /// Processes that are described; all others are counted.
-pub(crate) const MOST_DESCRIBED: usize = 8;
+pub(crate) const MAX_DESCRIBED: usize = 8;
 
 /// Counts up from 1 within one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -215,7 +215,7 @@ impl Process {
     fn cut(mut self) -> Self {
         cut(&mut self.executable, LONGEST_TEXT);
         cut(&mut self.cwd, LONGEST_TEXT);
-        self.ancestors.truncate(MOST_ANCESTORS);
+        self.ancestors.truncate(MAX_ANCESTORS);
         for ancestor in &mut self.ancestors {
             cut(&mut ancestor.name, 256);
         }
@@ -268,7 +268,7 @@ pub struct NewQuestion {
     pub request: u64,
     pub subject: Subject,
     pub reason: String,
-    /// None where it is not known: who opened a connection can not be told from outside.
+    /// None where it is not known: who opened a connection cannot be told from outside.
     pub process: Option<Process>,
     pub is_secret: bool,
     /// How long to wait for an answer; `None` is for ever.
@@ -311,7 +311,7 @@ impl Question {
         self.requests.push(request);
         let Some(process) = process else { return };
         let is_described = self.processes.iter().any(|known| known.pid == process.pid);
-        if !is_described && self.processes.len() < MOST_DESCRIBED {
+        if !is_described && self.processes.len() < MAX_DESCRIBED {
             self.processes.push(process.cut());
         }
     }

@@ -1,4 +1,4 @@
-use super::{MOST_DESCRIBED, Now, QuestionId};
+use super::{MAX_DESCRIBED, Now, QuestionId};
 use crate::test_support::{call, process};
 
 #[test]
@@ -32,5 +32,5 @@ fn all_ids_are_carried_and_some_processes_described() {
     }
     question.join(5, Some(process(105)));
     assert_eq!(question.requests, (0..100).collect::<Vec<u64>>());
-    assert_eq!(question.processes.len(), MOST_DESCRIBED);
+    assert_eq!(question.processes.len(), MAX_DESCRIBED);
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// Calls that wait at once, for all questions together.
-pub const MOST_WAITING: usize = 4096;
+pub const MAX_WAITING: usize = 4096;
 
 /// What became of a call's question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl Queue {
     }
 
     pub fn ask(&mut self, new: NewQuestion, now: Now) -> Asked {
-        if self.waiting >= MOST_WAITING {
+        if self.waiting >= MAX_WAITING {
             self.refused += 1;
             return Asked::Full;
         }

@@ -1,5 +1,5 @@
-use super::{Asked, MOST_WAITING, Queue};
-use crate::test_support::{MOST_OPEN, call, connection, file};
+use super::{Asked, MAX_WAITING, Queue};
+use crate::test_support::{MAX_OPEN, call, connection, file};
 use crate::{
     Access, Answer, AnswerError, Lifetime, Now, QuestionId, Scope, Source, Store, Subject,
 };
@@ -18,7 +18,7 @@ fn later(now: Now, seconds: u64) -> Now {
 #[test]
 fn many_calls_for_one_path_are_one_question() {
     let now = Now::read();
-    let mut queue = Queue::new("s", MOST_OPEN);
+    let mut queue = Queue::new("s", MAX_OPEN);
     assert_eq!(queue.ask(call(11, "/opt/sdk/a"), now), Asked::New(QuestionId(1)));
     assert_eq!(queue.ask(call(12, "/opt/sdk/a"), now), Asked::Joined(QuestionId(1)));
     assert_eq!(queue.ask(call(13, "/opt/sdk/b"), now), Asked::New(QuestionId(2)));
@@ -31,7 +31,7 @@ fn many_calls_for_one_path_are_one_question() {
 #[test]
 fn to_execute_is_another_question_than_to_read() {
     let now = Now::read();
-    let mut queue = Queue::new("s", MOST_OPEN);
+    let mut queue = Queue::new("s", MAX_OPEN);
     queue.ask(call(1, "/opt/sdk/a"), now);
     let mut execute = call(2, "/opt/sdk/a");
     let mut subject = file("/opt/sdk/a", None);
@@ -45,7 +45,7 @@ fn to_execute_is_another_question_than_to_read() {
 #[test]
 fn the_first_answer_wins() {
     let now = Now::read();
-    let mut queue = Queue::new("s", MOST_OPEN);
+    let mut queue = Queue::new("s", MAX_OPEN);
     queue.ask(call(1, "/opt/sdk/a"), now);
     let socket = Source::Socket { uid: 1000, pid: 5, name: "web".to_owned() };
     let decided = queue.answer(QuestionId(1), NO, &socket, now).unwrap();
@@ -63,7 +63,7 @@ fn the_first_answer_wins() {
 #[test]
 fn silence_is_a_no() {
     let now = Now::read();
-    let mut queue = Queue::new("s", MOST_OPEN);
+    let mut queue = Queue::new("s", MAX_OPEN);
     queue.ask(call(1, "/opt/sdk/a"), now);
     let mut patient = call(2, "/opt/sdk/b");
     patient.patience = None;
@@ -82,7 +82,7 @@ fn silence_is_a_no() {
 #[test]
 fn a_question_nobody_waits_for_is_closed() {
     let now = Now::read();
-    let mut queue = Queue::new("s", MOST_OPEN);
+    let mut queue = Queue::new("s", MAX_OPEN);
     queue.ask(call(1, "/opt/sdk/a"), now);
     queue.ask(call(2, "/opt/sdk/a"), now);
     assert_eq!(queue.withdraw(1, now), None);
@@ -97,7 +97,7 @@ fn a_question_nobody_waits_for_is_closed() {
 #[test]
 fn an_allowed_directory_answers_for_what_is_below_it() {
     let now = Now::read();
-    let mut queue = Queue::new("s", MOST_OPEN);
+    let mut queue = Queue::new("s", MAX_OPEN);
     queue.ask(call(1, "/opt/sdk/a"), now);
     let mut below = call(2, "/opt/sdk/lib/b");
     below.subject = Subject::File(file("/opt/sdk/lib/b", Some("/opt/sdk/lib")));
@@ -124,7 +124,7 @@ fn an_allowed_directory_answers_for_what_is_below_it() {
 #[test]
 fn a_directory_does_not_answer_for_what_is_needed_elsewhere() {
     let now = Now::read();
-    let mut queue = Queue::new("s", MOST_OPEN);
+    let mut queue = Queue::new("s", MAX_OPEN);
     let execute = |request, path, also: &[&str]| {
         let mut new = call(request, path);
         let mut subject = file(path, Some("/opt/sdk"));
@@ -145,7 +145,7 @@ fn a_directory_does_not_answer_for_what_is_needed_elsewhere() {
 #[test]
 fn only_what_is_offered_can_be_answered() {
     let now = Now::read();
-    let mut queue = Queue::new("s", MOST_OPEN);
+    let mut queue = Queue::new("s", MAX_OPEN);
     let mut secret = call(1, "/home/eve/.ssh/id_ed25519");
     secret.is_secret = true;
     queue.ask(secret, now);
@@ -173,18 +173,18 @@ fn only_what_is_offered_can_be_answered() {
 #[test]
 fn a_flood_finds_an_end() {
     let now = Now::read();
-    let mut queue = Queue::new("s", MOST_OPEN);
-    for request in 0..MOST_OPEN as u64 {
+    let mut queue = Queue::new("s", MAX_OPEN);
+    for request in 0..MAX_OPEN as u64 {
         assert!(matches!(
             queue.ask(call(request, &format!("/opt/sdk/{request}")), now),
             Asked::New(_)
         ));
     }
-    assert_eq!(queue.refused(), (0, MOST_OPEN));
+    assert_eq!(queue.refused(), (0, MAX_OPEN));
     assert_eq!(queue.ask(call(999, "/opt/sdk/one-more"), now), Asked::Full);
-    assert_eq!(queue.refused(), (1, MOST_OPEN));
+    assert_eq!(queue.refused(), (1, MAX_OPEN));
     // Who joins an open question still may, up to a number.
-    for request in MOST_OPEN as u64..MOST_WAITING as u64 {
+    for request in MAX_OPEN as u64..MAX_WAITING as u64 {
         assert_eq!(queue.ask(call(request, "/opt/sdk/0"), now), Asked::Joined(QuestionId(1)));
     }
     assert_eq!(queue.ask(call(1 << 40, "/opt/sdk/0"), now), Asked::Full);
@@ -198,7 +198,7 @@ fn a_flood_finds_an_end() {
 #[test]
 fn a_host_and_its_port_are_one_question_and_offer_no_directory() {
     let now = Now::read();
-    let mut queue = Queue::new("s", MOST_OPEN);
+    let mut queue = Queue::new("s", MAX_OPEN);
     assert_eq!(queue.ask(connection(1, "a.example"), now), Asked::New(QuestionId(1)));
     assert_eq!(queue.ask(connection(2, "a.example"), now), Asked::Joined(QuestionId(1)));
     assert_eq!(queue.ask(connection(3, "b.example"), now), Asked::New(QuestionId(2)));

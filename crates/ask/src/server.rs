@@ -1,7 +1,7 @@
 //! The session's side of the protocol, without a socket: bytes in, commands out; events in, bytes out.
 //!
 //! Who may connect is for the owner of the socket to check. A client that reads slowly loses nothing
-//! but its own connection, and can not make the session hold more than a bounded amount for it.
+//! but its own connection, and cannot make the session hold more than a bounded amount for it.
 
 use crate::answer::{Answer, AnswerError, Source, Store};
 use crate::json;
@@ -15,11 +15,11 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Clients at once. Each costs the session a descriptor.
-pub const MOST_CONNECTIONS: usize = 32;
+pub const MAX_CONNECTIONS: usize = 32;
 /// Questions are written out only up to here; the rest wait until there is room.
 const ENOUGH_OUTPUT: usize = 64 * 1024;
 /// Beyond this the client is not reading.
-const MOST_OUTPUT: usize = 1024 * 1024;
+const MAX_OUTPUT: usize = 1024 * 1024;
 const LONGEST_NAME: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,7 +88,7 @@ impl Server {
 
     /// `None` if there are too many already.
     pub fn connect(&mut self, peer: Peer, queue: &Queue) -> Option<ConnectionId> {
-        if self.connections.len() >= MOST_CONNECTIONS {
+        if self.connections.len() >= MAX_CONNECTIONS {
             return None;
         }
         let id = ConnectionId(self.next);
@@ -295,7 +295,7 @@ impl Connection {
         }
         // Nothing in an event can fail to be written as JSON.
         let Ok(line) = json::to_line(event) else { return };
-        if self.output.len() - self.gone + line.len() > MOST_OUTPUT {
+        if self.output.len() - self.gone + line.len() > MAX_OUTPUT {
             self.give_up();
             return;
         }

@@ -1,7 +1,7 @@
-use super::{Introduction, MOST_CONNECTIONS, Peer, Server, Wish};
+use super::{Introduction, MAX_CONNECTIONS, Peer, Server, Wish};
 use crate::message::{Event, LONGEST_COMMAND, LONGEST_EVENT};
-use crate::test_support::{MOST_OPEN, call};
-use crate::{Answer, Asked, Lifetime, MOST_WAITING, Now, QuestionId, Queue, Scope, Source, Store};
+use crate::test_support::{MAX_OPEN, call};
+use crate::{Answer, Asked, Lifetime, MAX_WAITING, Now, QuestionId, Queue, Scope, Source, Store};
 
 const PEER: Peer = Peer { uid: 1000, pid: 42 };
 
@@ -38,7 +38,7 @@ fn code(events: &[Event]) -> &str {
 #[test]
 fn a_client_hears_what_is_open_and_what_becomes_of_it() {
     let now = Now::read();
-    let mut queue = Queue::new("s", MOST_OPEN);
+    let mut queue = Queue::new("s", MAX_OPEN);
     let mut server = server();
     queue.ask(call(1, "/opt/sdk/a"), now);
     let id = server.connect(PEER, &queue).unwrap();
@@ -70,7 +70,7 @@ fn a_client_hears_what_is_open_and_what_becomes_of_it() {
 
 #[test]
 fn commands_may_come_in_any_pieces() {
-    let queue = Queue::new("s", MOST_OPEN);
+    let queue = Queue::new("s", MAX_OPEN);
     let mut server = server();
     let id = server.connect(PEER, &queue).unwrap();
     let text = concat!(
@@ -92,7 +92,7 @@ fn commands_may_come_in_any_pieces() {
 /// Proves: GATE-6 messages
 #[test]
 fn nonsense_is_refused_and_the_connection_goes_on() {
-    let queue = Queue::new("s", MOST_OPEN);
+    let queue = Queue::new("s", MAX_OPEN);
     let mut server = server();
     let id = server.connect(PEER, &queue).unwrap();
     read(&mut server, id, &queue);
@@ -114,7 +114,7 @@ fn nonsense_is_refused_and_the_connection_goes_on() {
 
 #[test]
 fn another_version_is_turned_away() {
-    let queue = Queue::new("s", MOST_OPEN);
+    let queue = Queue::new("s", MAX_OPEN);
     let mut server = server();
     let id = server.connect(PEER, &queue).unwrap();
     read(&mut server, id, &queue);
@@ -127,7 +127,7 @@ fn another_version_is_turned_away() {
 
 #[test]
 fn a_line_without_end_ends_the_connection() {
-    let queue = Queue::new("s", MOST_OPEN);
+    let queue = Queue::new("s", MAX_OPEN);
     let mut server = server();
     let id = server.connect(PEER, &queue).unwrap();
     read(&mut server, id, &queue);
@@ -141,7 +141,7 @@ fn a_line_without_end_ends_the_connection() {
 #[test]
 fn who_does_not_read_is_let_go() {
     let now = Now::read();
-    let mut queue = Queue::new("s", MOST_OPEN);
+    let mut queue = Queue::new("s", MAX_OPEN);
     let mut server = server();
     let deaf = server.connect(PEER, &queue).unwrap();
     let awake = server.connect(PEER, &queue).unwrap();
@@ -157,7 +157,7 @@ fn who_does_not_read_is_let_go() {
         }
     }
     assert!(server.is_finished(deaf));
-    assert!(most <= super::MOST_OUTPUT, "{most}");
+    assert!(most <= super::MAX_OUTPUT, "{most}");
     assert!(!server.is_finished(awake));
     assert_eq!(read(&mut server, awake, &queue).len(), 1);
 }
@@ -166,10 +166,10 @@ fn who_does_not_read_is_let_go() {
 #[test]
 fn a_crowded_question_is_told_as_it_is_when_there_is_room() {
     let now = Now::read();
-    let mut queue = Queue::new("s", MOST_OPEN);
+    let mut queue = Queue::new("s", MAX_OPEN);
     let mut server = server();
     let id = server.connect(PEER, &queue).unwrap();
-    for request in 0..MOST_WAITING as u64 {
+    for request in 0..MAX_WAITING as u64 {
         let call = call(u64::MAX - request, &format!("/{}", "\u{1}".repeat(4000)));
         match queue.ask(call, now) {
             Asked::New(question) | Asked::Joined(question) => server.asked(question),
@@ -180,15 +180,15 @@ fn a_crowded_question_is_told_as_it_is_when_there_is_room() {
     assert!(longest.unwrap() < LONGEST_EVENT);
     let events = read(&mut server, id, &queue);
     assert!(matches!(&events[..], [Event::Hello(_), Event::FsRequest(question)]
-        if question.requests.len() == MOST_WAITING));
+        if question.requests.len() == MAX_WAITING));
 }
 
 #[test]
 fn there_are_not_too_many_clients() {
-    let queue = Queue::new("s", MOST_OPEN);
+    let queue = Queue::new("s", MAX_OPEN);
     let mut server = server();
     let first = server.connect(PEER, &queue).unwrap();
-    for _ in 1..MOST_CONNECTIONS {
+    for _ in 1..MAX_CONNECTIONS {
         server.connect(PEER, &queue).unwrap();
     }
     assert_eq!(server.connect(PEER, &queue), None);
@@ -200,7 +200,7 @@ fn there_are_not_too_many_clients() {
 #[test]
 fn an_answer_that_is_not_offered_is_refused() {
     let now = Now::read();
-    let mut queue = Queue::new("s", MOST_OPEN);
+    let mut queue = Queue::new("s", MAX_OPEN);
     let mut server = server();
     let mut secret = call(1, "/home/eve/.ssh/id");
     secret.is_secret = true;

@@ -1,6 +1,6 @@
 //! Every session that can be asked, found by the sockets in one directory, and what is open there.
 //!
-//! Sessions come and go at any time. One that can not be understood is reported once and left alone;
+//! Sessions come and go at any time. One that cannot be understood is reported once and left alone;
 //! it never keeps the others from being seen.
 
 use crate::answer::{Answer, Store};
@@ -81,7 +81,7 @@ pub enum Change {
         session: String,
         refused: Refused,
     },
-    /// It is there, but can not be talked to.
+    /// It is there, but cannot be talked to.
     Trouble {
         session: String,
         error: ClientError,

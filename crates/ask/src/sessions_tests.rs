@@ -2,7 +2,7 @@ use super::{Change, Sessions, socket_directory, socket_path};
 use crate::client::{Client, ClientError};
 use crate::message::Event;
 use crate::server::{ConnectionId, Introduction, Peer, Server, Wish};
-use crate::test_support::{MOST_OPEN, call};
+use crate::test_support::{MAX_OPEN, call};
 use crate::{Answer, Asked, Lifetime, Now, QuestionId, Queue, Scope};
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
@@ -28,7 +28,7 @@ impl Host {
             project: "/p".to_owned(),
         };
         Self {
-            queue: Queue::new(session, MOST_OPEN),
+            queue: Queue::new(session, MAX_OPEN),
             server: Server::new(introduction),
             listener: None,
             clients: Vec::new(),

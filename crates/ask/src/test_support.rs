@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Questions that are open at once.
-pub(crate) const MOST_OPEN: usize = 256;
+pub(crate) const MAX_OPEN: usize = 256;
 
 pub(crate) fn process(pid: u32) -> Process {
     Process {

@@ -76,7 +76,7 @@ fn a_white_list_does_not_lift_conditions_on_arguments() {
 
 /// Proves: SYS-1 blocked-list
 #[test]
-fn a_white_list_can_not_open_what_is_always_refused() {
+fn a_white_list_cannot_open_what_is_always_refused() {
     let options = BaselineOptions::new(Arch::X86_64);
     for name in BLOCKED_SYSCALLS.into_iter().filter(|name| *name != "unshare") {
         match Profile::with_list(options, ListMode::Whitelist, [name]) {
@@ -175,7 +175,7 @@ fn what_the_baseline_refuses_of_a_closed_call_keeps_its_mark() {
 
 /// Proves: SYS-1 allow-list
 #[test]
-fn a_call_whose_flags_can_not_be_seen_may_be_named_and_still_falls_back() {
+fn a_call_whose_flags_cannot_be_seen_may_be_named_and_still_falls_back() {
     let options =
         BaselineOptions { refuse_setid_modes: true, ..BaselineOptions::new(Arch::native()) };
     for names in [["openat2"], ["read"]] {

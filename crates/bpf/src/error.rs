@@ -16,7 +16,7 @@ pub enum Error {
     NobodyListens { name: String },
     #[error("`{name}` is not a system call{}", suggestion(*.nearest))]
     UnknownSyscall { name: String, nearest: Option<&'static str> },
-    #[error("`{name}` can not be allowed: {reason} (group {group}); take it off the list")]
+    #[error("`{name}` cannot be allowed: {reason} (group {group}); take it off the list")]
     AlwaysRefused { name: String, group: &'static str, reason: &'static str },
 }
 

@@ -1,5 +1,5 @@
 //! libseccomp, which containers have trusted for years, builds the same filters; both programs run in
-//! our interpreter and must agree. It can not say "the first rule that holds", so each call gets
+//! our interpreter and must agree. It cannot say "the first rule that holds", so each call gets
 //! rules with one action, and whatever none of them catches falls to the filter's default.
 #![cfg(target_arch = "x86_64")]
 
@@ -54,7 +54,7 @@ fn scmp_compares(condition: Condition) -> Vec<ScmpArgCompare> {
                 .map(|bit| compare(ScmpCompareOp::MaskedEqual(bit), bit))
                 .collect()
         }
-        (Width::Low32, other) => panic!("libseccomp can not say {other:?} of a low half"),
+        (Width::Low32, other) => panic!("libseccomp cannot say {other:?} of a low half"),
     }
 }
 

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-const A_MOMENT: Duration = Duration::from_secs(1);
-const MOST: usize = 4096;
+const REMEMBERED_FOR: Duration = Duration::from_secs(1);
+const MAX_REMEMBERED: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(crate) struct Absent {
@@ -17,12 +17,12 @@ pub(crate) struct Absent {
 impl Absent {
     pub(crate) fn has(&self, path: &[u8], follow: bool) -> bool {
         let known = if follow { &self.followed } else { &self.unfollowed };
-        known.get(path).is_some_and(|since| since.elapsed() < A_MOMENT)
+        known.get(path).is_some_and(|since| since.elapsed() < REMEMBERED_FOR)
     }
 
     pub(crate) fn learn(&mut self, path: Vec<u8>, follow: bool) {
         let known = if follow { &mut self.followed } else { &mut self.unfollowed };
-        if known.len() >= MOST {
+        if known.len() >= MAX_REMEMBERED {
             known.clear();
         }
         known.insert(path.into(), Instant::now());
@@ -37,7 +37,7 @@ impl Absent {
 
 #[cfg(test)]
 mod tests {
-    use super::{Absent, MOST};
+    use super::{Absent, MAX_REMEMBERED};
 
     #[test]
     fn it_is_known_the_way_it_was_looked_for_until_something_comes_into_view() {
@@ -54,9 +54,9 @@ mod tests {
     #[test]
     fn it_does_not_grow_for_ever() {
         let mut absent = Absent::default();
-        for number in 0..3 * MOST {
+        for number in 0..3 * MAX_REMEMBERED {
             absent.learn(number.to_string().into_bytes(), true);
-            assert!(absent.followed.len() <= MOST);
+            assert!(absent.followed.len() <= MAX_REMEMBERED);
         }
     }
 }

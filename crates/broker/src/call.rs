@@ -99,10 +99,10 @@ impl Call {
 
 /// Which call a number is; asked for every notification.
 #[derive(Debug)]
-pub(crate) struct Calls(HashMap<u32, Kind>);
+pub(crate) struct Calls(HashMap<u32, CallKind>);
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum CallKind {
     Open,
     OpenAt,
     Create,
@@ -135,37 +135,37 @@ enum Kind {
     ExecAt,
 }
 
-const KINDS: [(&str, Kind); 30] = [
-    ("open", Kind::Open),
-    ("openat", Kind::OpenAt),
-    ("creat", Kind::Create),
-    ("mkdir", Kind::MakeDirectory),
-    ("mkdirat", Kind::MakeDirectoryAt),
-    ("mknod", Kind::MakeNode),
-    ("mknodat", Kind::MakeNodeAt),
-    ("rename", Kind::Rename),
-    ("renameat", Kind::RenameAt),
-    ("renameat2", Kind::RenameAt2),
-    ("link", Kind::Link),
-    ("linkat", Kind::LinkAt),
-    ("symlink", Kind::SymbolicLink),
-    ("symlinkat", Kind::SymbolicLinkAt),
-    ("unlink", Kind::Remove),
-    ("unlinkat", Kind::RemoveAt),
-    ("rmdir", Kind::RemoveDirectory),
-    ("bind", Kind::Bind),
-    ("truncate", Kind::Truncate),
-    ("chmod", Kind::ChangeMode),
-    ("fchmod", Kind::ChangeModeOf),
-    ("fchmodat", Kind::ChangeModeAt),
-    ("fchmodat2", Kind::ChangeModeAt2),
-    ("chown", Kind::ChangeOwner),
-    ("lchown", Kind::ChangeOwnerOfLink),
-    ("fchown", Kind::ChangeOwnerOf),
-    ("fchownat", Kind::ChangeOwnerAt),
-    ("umask", Kind::Umask),
-    ("execve", Kind::Exec),
-    ("execveat", Kind::ExecAt),
+const KINDS: [(&str, CallKind); 30] = [
+    ("open", CallKind::Open),
+    ("openat", CallKind::OpenAt),
+    ("creat", CallKind::Create),
+    ("mkdir", CallKind::MakeDirectory),
+    ("mkdirat", CallKind::MakeDirectoryAt),
+    ("mknod", CallKind::MakeNode),
+    ("mknodat", CallKind::MakeNodeAt),
+    ("rename", CallKind::Rename),
+    ("renameat", CallKind::RenameAt),
+    ("renameat2", CallKind::RenameAt2),
+    ("link", CallKind::Link),
+    ("linkat", CallKind::LinkAt),
+    ("symlink", CallKind::SymbolicLink),
+    ("symlinkat", CallKind::SymbolicLinkAt),
+    ("unlink", CallKind::Remove),
+    ("unlinkat", CallKind::RemoveAt),
+    ("rmdir", CallKind::RemoveDirectory),
+    ("bind", CallKind::Bind),
+    ("truncate", CallKind::Truncate),
+    ("chmod", CallKind::ChangeMode),
+    ("fchmod", CallKind::ChangeModeOf),
+    ("fchmodat", CallKind::ChangeModeAt),
+    ("fchmodat2", CallKind::ChangeModeAt2),
+    ("chown", CallKind::ChangeOwner),
+    ("lchown", CallKind::ChangeOwnerOfLink),
+    ("fchown", CallKind::ChangeOwnerOf),
+    ("fchownat", CallKind::ChangeOwnerAt),
+    ("umask", CallKind::Umask),
+    ("execve", CallKind::Exec),
+    ("execveat", CallKind::ExecAt),
 ];
 
 impl Calls {
@@ -181,59 +181,63 @@ impl Calls {
         let owner = |user: usize| [int(args[user]), int(args[user + 1])];
         let here = |address: usize| PathArg { dir: CWD, address: args[address] };
         Some(Asked::Perform(match self.0.get(&notification.number)? {
-            Kind::Open => Call::Open { path: here(0), flags: int(args[1]), mode: int(args[2]) },
-            Kind::OpenAt => Call::Open { path: at(0), flags: int(args[2]), mode: int(args[3]) },
-            Kind::Create => {
+            CallKind::Open => Call::Open { path: here(0), flags: int(args[1]), mode: int(args[2]) },
+            CallKind::OpenAt => Call::Open { path: at(0), flags: int(args[2]), mode: int(args[3]) },
+            CallKind::Create => {
                 let flags = creat_flags();
                 Call::Open { path: here(0), flags, mode: int(args[1]) }
             }
-            Kind::MakeDirectory => Call::MakeDirectory { path: here(0), mode: int(args[1]) },
-            Kind::MakeDirectoryAt => Call::MakeDirectory { path: at(0), mode: int(args[2]) },
-            Kind::MakeNode => {
+            CallKind::MakeDirectory => Call::MakeDirectory { path: here(0), mode: int(args[1]) },
+            CallKind::MakeDirectoryAt => Call::MakeDirectory { path: at(0), mode: int(args[2]) },
+            CallKind::MakeNode => {
                 Call::MakeNode { path: here(0), mode: int(args[1]), device: device(args[2]) }
             }
-            Kind::MakeNodeAt => {
+            CallKind::MakeNodeAt => {
                 Call::MakeNode { path: at(0), mode: int(args[2]), device: device(args[3]) }
             }
-            Kind::Rename => Call::Rename { from: here(0), to: here(1), flags: 0 },
-            Kind::RenameAt => Call::Rename { from: at(0), to: at(2), flags: 0 },
-            Kind::RenameAt2 => Call::Rename { from: at(0), to: at(2), flags: int(args[4]) },
-            Kind::Link => Call::Link { from: here(0), to: here(1), flags: 0 },
-            Kind::LinkAt => Call::Link { from: at(0), to: at(2), flags: int(args[4]) },
-            Kind::SymbolicLink => Call::SymbolicLink { target: args[0], path: here(1) },
-            Kind::SymbolicLinkAt => Call::SymbolicLink { target: args[0], path: at(1) },
-            Kind::Remove => Call::Remove { path: here(0), flags: 0 },
-            Kind::RemoveAt => Call::Remove { path: at(0), flags: int(args[2]) },
-            Kind::RemoveDirectory => {
+            CallKind::Rename => Call::Rename { from: here(0), to: here(1), flags: 0 },
+            CallKind::RenameAt => Call::Rename { from: at(0), to: at(2), flags: 0 },
+            CallKind::RenameAt2 => Call::Rename { from: at(0), to: at(2), flags: int(args[4]) },
+            CallKind::Link => Call::Link { from: here(0), to: here(1), flags: 0 },
+            CallKind::LinkAt => Call::Link { from: at(0), to: at(2), flags: int(args[4]) },
+            CallKind::SymbolicLink => Call::SymbolicLink { target: args[0], path: here(1) },
+            CallKind::SymbolicLinkAt => Call::SymbolicLink { target: args[0], path: at(1) },
+            CallKind::Remove => Call::Remove { path: here(0), flags: 0 },
+            CallKind::RemoveAt => Call::Remove { path: at(0), flags: int(args[2]) },
+            CallKind::RemoveDirectory => {
                 Call::Remove { path: here(0), flags: AtFlags::REMOVEDIR.bits() }
             }
-            Kind::Bind => {
+            CallKind::Bind => {
                 let socket = int(args[0]).cast_signed();
                 Call::Bind { socket, address: args[1], length: args[2] }
             }
-            Kind::Truncate => Call::Truncate { path: here(0), length: args[1] },
-            Kind::ChangeMode => Call::ChangeMode { path: here(0), mode: int(args[1]), flags: 0 },
-            Kind::ChangeModeOf => {
+            CallKind::Truncate => Call::Truncate { path: here(0), length: args[1] },
+            CallKind::ChangeMode => {
+                Call::ChangeMode { path: here(0), mode: int(args[1]), flags: 0 }
+            }
+            CallKind::ChangeModeOf => {
                 Call::ChangeModeOf { file: int(args[0]).cast_signed(), mode: int(args[1]) }
             }
-            Kind::ChangeModeAt => Call::ChangeMode { path: at(0), mode: int(args[2]), flags: 0 },
-            Kind::ChangeModeAt2 => {
+            CallKind::ChangeModeAt => {
+                Call::ChangeMode { path: at(0), mode: int(args[2]), flags: 0 }
+            }
+            CallKind::ChangeModeAt2 => {
                 Call::ChangeMode { path: at(0), mode: int(args[2]), flags: int(args[3]) }
             }
-            Kind::ChangeOwner => Call::ChangeOwner { path: here(0), owner: owner(1), flags: 0 },
-            Kind::ChangeOwnerOfLink => {
+            CallKind::ChangeOwner => Call::ChangeOwner { path: here(0), owner: owner(1), flags: 0 },
+            CallKind::ChangeOwnerOfLink => {
                 let flags = AtFlags::SYMLINK_NOFOLLOW.bits();
                 Call::ChangeOwner { path: here(0), owner: owner(1), flags }
             }
-            Kind::ChangeOwnerOf => {
+            CallKind::ChangeOwnerOf => {
                 Call::ChangeOwnerOf { file: int(args[0]).cast_signed(), owner: owner(1) }
             }
-            Kind::ChangeOwnerAt => {
+            CallKind::ChangeOwnerAt => {
                 Call::ChangeOwner { path: at(0), owner: owner(2), flags: int(args[4]) }
             }
-            Kind::Umask => Call::Umask,
-            Kind::Exec => return Some(Asked::Exec(here(0))),
-            Kind::ExecAt => return Some(Asked::Exec(at(0))),
+            CallKind::Umask => Call::Umask,
+            CallKind::Exec => return Some(Asked::Exec(here(0))),
+            CallKind::ExecAt => return Some(Asked::Exec(at(0))),
         }))
     }
 }

@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 const LONGEST_PATH: usize = 4096;
 /// Longer than nearly all paths.
 const USUAL_PATH: usize = 256;
-/// A number can not come round to another thread in this time.
+/// A number cannot come round to another thread in this time.
 const UMASK_HOLDS: Duration = Duration::from_millis(50);
-const MOST_UMASKS: usize = 1024;
+const MAX_UMASKS: usize = 1024;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller {
@@ -90,7 +90,7 @@ impl Caller {
         other::take_descriptor(&pidfd, number).map_err(|error| error.errno)
     }
 
-    /// As the sandbox sees it; empty where it can not be found out.
+    /// As the sandbox sees it; empty where it cannot be found out.
     pub(crate) fn program(&self) -> Vec<u8> {
         self.link("exe")
     }
@@ -161,7 +161,7 @@ impl Umasks {
             return Ok(*umask);
         }
         let umask = caller.umask().ok_or(Errno::SRCH)?;
-        if self.0.len() >= MOST_UMASKS {
+        if self.0.len() >= MAX_UMASKS {
             self.0.clear();
         }
         self.0.insert(caller.thread, (umask, now));

@@ -7,12 +7,12 @@ use crate::ground::Standing;
 use crate::judge::{Denied, setting};
 use crate::lock::Company;
 use crate::message::{Message, Protected};
-use crate::perform::{Done, Stop, Workshop, done};
-use crate::place::Place;
-use crate::seat::nobody_left;
-use crate::serve::{Desk, number_of};
+use crate::perform::{CallExecutor, Done, Stop, done};
+use crate::place::ResolvedParent;
+use crate::serve::{BrokerServer, number_of};
 use crate::slow;
 use crate::staging::Writer;
+use crate::startup::no_callers_remain;
 use palisade_sys::{Errno, Mode, OFlags};
 use rustix::fs::{FileType, fstat, openat};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -27,12 +27,12 @@ pub(crate) struct NotCommitted {
     pub(crate) writer: Writer,
 }
 
-impl Workshop {
+impl CallExecutor {
     /// The umask is the caller's by now.
     pub(crate) fn open_config(
         &mut self,
         caller: &Caller,
-        place: &Place,
+        place: &ResolvedParent,
         flags: OFlags,
         mode: Mode,
     ) -> Result<Done, Stop> {
@@ -48,10 +48,10 @@ impl Workshop {
             return Err(Stop::Denied(place.path.clone(), git::config_denied()));
         }
         if flags & OFlags::RWMODE != OFlags::RDONLY {
-            return self.stage(caller, place, flags).map(Done::File);
+            return self.sandbox(caller, place, flags).map(Done::File);
         }
         if flags.contains(OFlags::TRUNC) {
-            self.stage(caller, place, OFlags::WRONLY | OFlags::TRUNC)?;
+            self.sandbox(caller, place, OFlags::WRONLY | OFlags::TRUNC)?;
         }
         rustix::fs::fcntl_setfl(&present, flags & slow::SETTABLE)?;
         Ok(Done::File(present))
@@ -60,10 +60,10 @@ impl Workshop {
     pub(crate) fn truncate_config(
         &mut self,
         caller: &Caller,
-        place: &Place,
+        place: &ResolvedParent,
         length: u64,
     ) -> Result<Done, Stop> {
-        let file = self.stage(caller, place, OFlags::WRONLY)?;
+        let file = self.sandbox(caller, place, OFlags::WRONLY)?;
         rustix::fs::ftruncate(&file, length)?;
         Ok(done())
     }
@@ -72,8 +72,8 @@ impl Workshop {
     pub(crate) fn link_config(
         &mut self,
         caller: &Caller,
-        old: &Place,
-        new: &Place,
+        old: &ResolvedParent,
+        new: &ResolvedParent,
     ) -> Result<Done, Stop> {
         self.hold(new.tree.as_deref(), Company::Alone)?;
         if git::exists(new.parent.as_fd(), &new.name) {
@@ -89,7 +89,12 @@ impl Workshop {
         Ok(done())
     }
 
-    fn stage(&mut self, caller: &Caller, place: &Place, flags: OFlags) -> Result<OwnedFd, Stop> {
+    fn sandbox(
+        &mut self,
+        caller: &Caller,
+        place: &ResolvedParent,
+        flags: OFlags,
+    ) -> Result<OwnedFd, Stop> {
         let writer = || Writer { pid: number_of(caller.thread), executable: caller.program() };
         let name = (place.parent.as_fd(), place.name.as_os_str());
         Ok(self.staged.open(self.map.proc, name, flags, writer)?)
@@ -132,11 +137,11 @@ impl Workshop {
     }
 }
 
-impl Desk<'_> {
+impl BrokerServer<'_> {
     /// Asked before every answer, so that a caller finds in place what it, or anybody before it, has closed.
     pub(crate) fn settle(&mut self) {
-        if !self.workshop.staged.is_empty() {
-            let refused = self.workshop.settle();
+        if !self.executor.staged.is_empty() {
+            let refused = self.executor.settle();
             self.tell_of_refused(refused);
             self.tell_of_staging(true);
         }
@@ -144,22 +149,22 @@ impl Desk<'_> {
 
     /// Nobody is left to serve, or the supervisor says so.
     pub(crate) fn leave(&mut self) -> ! {
-        let refused = self.workshop.settle_all();
+        let refused = self.executor.settle_all();
         self.tell_of_refused(refused);
-        nobody_left()
+        no_callers_remain()
     }
 
     /// The supervisor waits for us at the end only if there is something to wait for.
     pub(crate) fn tell_of_staging(&mut self, was_open: bool) {
-        let is_open = !self.workshop.staged.is_empty();
+        let is_open = !self.executor.staged.is_empty();
         if is_open != was_open {
-            self.teller.tell(&Message::Staging { is_open });
+            self.events.tell(&Message::Staging { is_open });
         }
     }
 
     fn tell_of_refused(&mut self, refused: Vec<NotCommitted>) {
         for NotCommitted { path, denied, writer } in refused {
-            self.teller.tell(&Message::Protected(Protected {
+            self.events.tell(&Message::Protected(Protected {
                 call: "close".to_owned(),
                 path: path.into_os_string().into_vec(),
                 rule: denied.rule,

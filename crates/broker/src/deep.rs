@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 /// Deeper than any program that means well.
-const MOST_STEPS: usize = 100_000;
+const MAX_STEPS: usize = 100_000;
 
 /// Goes up until `path_of` can tell where it is, and finds the name of each directory in the one above. A directory
 /// that was removed has none: ENOENT, as every call in it answers.
@@ -20,7 +20,7 @@ pub(crate) fn path_beyond_limit(
 ) -> Result<PathBuf, Errno> {
     let mut names: Vec<OsString> = Vec::new();
     let mut at = openat(dir, ".", DIRECTORY, NO_MODE)?;
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         let above = openat(&at, "..", DIRECTORY, NO_MODE)?;
         names.push(name_in(&above, &at)?);
         match path_of(above.as_fd()) {

@@ -8,8 +8,8 @@ use crate::caller::Caller;
 use crate::git;
 use crate::ground::Standing;
 use crate::judge::{Allowed, Coming};
-use crate::perform::{Done, Stop, Workshop, done};
-use crate::place::Place;
+use crate::perform::{CallExecutor, Done, Stop, done};
+use crate::place::ResolvedParent;
 use crate::slow;
 use crate::{DIRECTORY, NO_MODE};
 use palisade_sys::{Errno, OFlags};
@@ -51,7 +51,7 @@ fn number(digits: &[u8]) -> Option<i32> {
     std::str::from_utf8(digits).ok().filter(|_| is_plain)?.parse().ok()
 }
 
-impl Workshop {
+impl CallExecutor {
     /// Opens once more what the caller holds.
     pub(crate) fn open_descriptor(
         &mut self,
@@ -100,7 +100,7 @@ impl Workshop {
         &mut self,
         caller: &Caller,
         number: i32,
-        new: &Place,
+        new: &ResolvedParent,
     ) -> Result<Done, Stop> {
         let file = caller.file(number)?;
         let allowed = self.judged_new(new, Coming::Link)?;
@@ -134,7 +134,7 @@ impl Workshop {
 
     /// Where the file stands now. None outside the trees, and for a file without a name, which nobody
     /// will find.
-    pub(crate) fn present_place(&self, file: &OwnedFd) -> Result<Option<Place>, Errno> {
+    pub(crate) fn present_place(&self, file: &OwnedFd) -> Result<Option<ResolvedParent>, Errno> {
         let held = fstat(file)?;
         if held.st_nlink == 0 {
             return Ok(None);
@@ -151,7 +151,7 @@ impl Workshop {
         };
         let Ok(tree) = self.map.tree_of(&path, parent.as_fd()) else { return Ok(None) };
         let name = name.to_owned();
-        let place = Place { parent, name, path, tree, is_directory_meant: false };
+        let place = ResolvedParent { parent, name, path, tree, is_directory_meant: false };
         Ok(Some(place).filter(|place| place.is(file)))
     }
 }

@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 /// As the kernel: an interpreter may be a script, and so on (exec_binprm()).
-const MOST_INTERPRETERS: usize = 5;
+const MAX_INTERPRETERS: usize = 5;
 /// Holds the first line of a script, and the headers of nearly all programs.
 const HEAD: usize = 4096;
 
@@ -30,7 +30,7 @@ pub(crate) fn unseen(
     let is_whole = path.starts_with(b"/");
     let base = if is_whole { None } else { Some(caller.directory(call.path.dir).ok()?) };
     let mut program = open(base.as_ref(), path).ok()?;
-    for _ in 0..MOST_INTERPRETERS {
+    for _ in 0..MAX_INTERPRETERS {
         if let Some(path) = grounds.unexecutable(&program) {
             return Some(Missing { path, existing: 0 });
         }

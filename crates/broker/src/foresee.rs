@@ -4,7 +4,7 @@
 
 use crate::ground::{Ground, Standing};
 use crate::judge::{Allowed, Coming, Denied, Foreseen, Judge};
-use crate::place::{GRANTS, Place};
+use crate::place::{GRANTS, ResolvedParent};
 use crate::{DIRECTORY, NO_MODE};
 use palisade_guard::Matcher;
 use palisade_plan::model::{Gate, Guard};
@@ -71,8 +71,8 @@ fn top_on_host<'p>(tree: &Path, inside: &Path, on_host: &'p Path) -> Option<&'p 
 }
 
 /// None where the directory around it is not there.
-fn place(tree: &Path, inside: &Path, on_host: &Path) -> Option<Place> {
-    Some(Place {
+fn place(tree: &Path, inside: &Path, on_host: &Path) -> Option<ResolvedParent> {
+    Some(ResolvedParent {
         parent: openat(CWD, on_host.parent()?, DIRECTORY, NO_MODE).ok()?,
         name: inside.file_name()?.to_owned(),
         path: inside.to_owned(),

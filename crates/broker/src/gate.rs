@@ -13,15 +13,15 @@ use crate::glance::{Glance, PathText};
 use crate::lent::Lent;
 use crate::message::Message;
 use crate::missing::{Grounds, Missing};
-use crate::parked::{Parked, Then, Waiting};
+use crate::path_access::{PathAccess, Reply, Wants};
 use crate::path_call::{PathCall, PathCalls};
+use crate::pending::{PendingCalls, Then, Waiting};
 use crate::perform::Done;
-use crate::place::Place;
+use crate::place::ResolvedParent;
 use crate::remote::Remote;
 use crate::replacing::stands_on_a_mount_of_its_own;
-use crate::serve::{Desk, hand_out, name_of, number_of};
+use crate::serve::{BrokerServer, hand_out, name_of, number_of};
 use crate::slow::Helpers;
-use crate::touch::{Reply, Touch, Wants};
 use palisade_bpf::{Arch, table};
 use palisade_plan::model;
 use palisade_sys::Errno;
@@ -46,7 +46,7 @@ pub(crate) struct Gate {
     absent: Absent,
     /// The same for what would be changed: that a file is not there says nothing of the directory it is to be made in.
     unchangeable: Absent,
-    parked: Parked,
+    pending: PendingCalls,
     /// Whether somebody may be asked about what is not granted.
     asks: bool,
 }
@@ -75,7 +75,7 @@ impl Gate {
             grounds: Grounds::look_up(gate, proc),
             absent: Absent::default(),
             unchangeable: Absent::default(),
-            parked: Parked::new(listener, proc),
+            pending: PendingCalls::new(listener, proc),
             asks: gate.asks_people(),
         }
     }
@@ -89,7 +89,7 @@ impl Gate {
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.parked.is_idle()
+        self.pending.is_idle()
     }
 
     /// Takes note of who calls. True if the call is put off.
@@ -99,8 +99,8 @@ impl Gate {
         notification: &Notification,
         caller: &Caller,
     ) -> bool {
-        self.parked.notice(supervisor, caller.thread);
-        self.parked.hold(notification)
+        self.pending.notice(supervisor, caller.thread);
+        self.pending.hold(notification)
     }
 
     pub(crate) fn glance(&mut self, caller: &Caller, call: &mut PathCall) -> Glance {
@@ -137,20 +137,20 @@ impl Gate {
     }
 
     /// A call would make this name in scaffolding of ours: whether the host has something there.
-    pub(crate) fn unseen_name(&self, place: &Place, call: Call) -> Option<Unseen> {
+    pub(crate) fn unseen_name(&self, place: &ResolvedParent, call: Call) -> Option<Unseen> {
         let missing = self.grounds.told(place.parent.as_fd(), place.name.as_bytes())?;
         self.to_write(missing, wants_of(call), call.follows_target())
     }
 
     /// A call failed because what it would change was granted for reading: whether it may be asked about.
-    fn unwritable(&self, place: &Place, wants: Wants) -> Option<Unseen> {
+    fn unwritable(&self, place: &ResolvedParent, wants: Wants) -> Option<Unseen> {
         if !self.grounds.is_granted(place) {
             return None;
         }
         // So that the directory itself is looked for, too.
         let existing = place.directory().parent()?.as_os_str().len();
         let path = place.path.as_os_str().as_bytes().to_vec();
-        let is_told = path.len() < crate::touch::LONGEST_PATH;
+        let is_told = path.len() < crate::path_access::LONGEST_PATH;
         is_told.then_some(())?;
         self.to_write(Missing { path, existing }, wants, false)
     }
@@ -198,19 +198,19 @@ fn wants_of(call: Call) -> Wants {
     }
 }
 
-impl Desk<'_> {
+impl BrokerServer<'_> {
     /// A call that names a path and writes nothing.
     pub(crate) fn pass(&mut self, notification: &Notification, caller: &Caller, call: PathCall) {
         let Some(gate) = &mut self.gate else {
             return self.respond(notification.id, Response::Continue);
         };
-        if gate.makes_wait(&self.teller.supervisor, notification, caller) {
+        if gate.makes_wait(&self.events.supervisor, notification, caller) {
             return;
         }
         let then =
             if call.tests_writing.is_some() { Then::TestWriting(call) } else { Then::Kernel };
         match gate.unseen(caller, call) {
-            Some(unseen) => self.park(notification, caller, unseen, then),
+            Some(unseen) => self.wait_for_answer(notification, caller, unseen, then),
             None if then == Then::Kernel => self.respond(notification.id, Response::Continue),
             None => self.respond(notification.id, self.test_writing(caller, call)),
         }
@@ -222,7 +222,7 @@ impl Desk<'_> {
         let Some(gate) = self.gate.as_ref().filter(|gate| gate.asks) else {
             return Response::Continue;
         };
-        let place = self.workshop.place_of(caller, call.path, call.follow);
+        let place = self.executor.place_of(caller, call.path, call.follow);
         let place = place.filter(|place| gate.grounds.is_granted(place));
         let (Some(place), Some(mode)) = (place, call.tests_writing) else {
             return Response::Continue;
@@ -243,7 +243,7 @@ impl Desk<'_> {
         call: Call,
     ) -> bool {
         let Some(gate) = &mut self.gate else { return false };
-        if gate.makes_wait(&self.teller.supervisor, notification, caller) {
+        if gate.makes_wait(&self.events.supervisor, notification, caller) {
             return true;
         }
         let (from, follow, wants) = match call {
@@ -259,7 +259,7 @@ impl Desk<'_> {
         };
         let source = PathCall::looking(from, follow, wants);
         let Some(unseen) = gate.unseen(caller, source) else { return false };
-        self.park(notification, caller, unseen, Then::Broker(call));
+        self.wait_for_answer(notification, caller, unseen, Then::Broker(call));
         true
     }
 
@@ -287,13 +287,13 @@ impl Desk<'_> {
                     call => (call.target(), Wants::Write),
                 };
                 let follow = call.follows_target();
-                let place = path.and_then(|path| self.workshop.place_of(caller, path, follow));
+                let place = path.and_then(|path| self.executor.place_of(caller, path, follow));
                 place.and_then(|place| gate.unwritable(&place, wants))
             }
             // What was granted by itself stands on a mount of its own.
             Done::Answer(Response::Fail(Errno::BUSY)) => {
                 let source = match call {
-                    Call::Rename { from, .. } => self.workshop.place_of(caller, from, false),
+                    Call::Rename { from, .. } => self.executor.place_of(caller, from, false),
                     _ => None,
                 };
                 let wants = match call {
@@ -304,7 +304,7 @@ impl Desk<'_> {
                 match source.filter(stands_on_a_mount_of_its_own) {
                     Some(source) => gate.unwritable(&source, Wants::Rename),
                     None => wants.and_then(|wants| {
-                        let place = self.workshop.place_of(caller, call.target()?, false)?;
+                        let place = self.executor.place_of(caller, call.target()?, false)?;
                         gate.unwritable(&place, wants)
                     }),
                 }
@@ -312,24 +312,24 @@ impl Desk<'_> {
             _ => None,
         };
         let Some(unseen) = unseen else { return false };
-        gate.parked.notice(&self.teller.supervisor, caller.thread);
-        self.park(notification, caller, unseen, Then::Broker(call));
+        gate.pending.notice(&self.events.supervisor, caller.thread);
+        self.wait_for_answer(notification, caller, unseen, Then::Broker(call));
         true
     }
 
-    pub(crate) fn park(
+    pub(crate) fn wait_for_answer(
         &mut self,
         notification: &Notification,
         caller: &Caller,
         unseen: Unseen,
         then: Then,
     ) {
-        let Some(gate) = self.gate.as_mut().filter(|gate| !gate.parked.is_full()) else {
+        let Some(gate) = self.gate.as_mut().filter(|gate| !gate.pending.is_full()) else {
             return self.respond(notification.id, Response::Fail(Errno::ACCESS));
         };
         let Unseen { wants, missing: Missing { path, existing }, follow, typed } = unseen;
-        let touch = Touch {
-            touch: notification.id,
+        let request = PathAccess {
+            id: notification.id,
             call: name_of(notification),
             wants,
             path: path.clone(),
@@ -352,22 +352,22 @@ impl Desk<'_> {
             then,
             was_signalled: false,
         };
-        gate.parked.park(&self.teller.supervisor, touch, waiting);
+        gate.pending.wait_for_answer(&self.events.supervisor, request, waiting);
     }
 
     /// While calls wait, or git configuration is written: until one more call arrives, or there is something to do for
     /// those. True if a call can be received.
     pub(crate) fn attend(&mut self, helpers: &mut Helpers) -> bool {
-        let parked = self.gate.as_ref().map(|gate| &gate.parked);
-        let has_mail = parked.is_some_and(Parked::has_mail);
+        let pending = self.gate.as_ref().map(|gate| &gate.pending);
+        let has_mail = pending.is_some_and(PendingCalls::has_mail);
         let room = if has_mail { PollFlags::OUT } else { PollFlags::empty() };
         let mut set = vec![
             PollFd::new(self.listener, PollFlags::IN),
-            PollFd::new(&self.teller.supervisor, PollFlags::IN | room),
+            PollFd::new(&self.events.supervisor, PollFlags::IN | room),
         ];
-        let closed = self.workshop.staged.events();
+        let closed = self.executor.staged.events();
         set.extend(closed.map(|events| PollFd::from_borrowed_fd(events, PollFlags::IN)));
-        if proc::poll(&mut set, parked.and_then(Parked::patience)).is_err() {
+        if proc::poll(&mut set, pending.and_then(PendingCalls::patience)).is_err() {
             return true;
         }
         let (calls, mail) = (set[0].revents(), set[1].revents());
@@ -377,9 +377,9 @@ impl Desk<'_> {
         }
         self.settle();
         if let Some(gate) = &mut self.gate {
-            gate.parked.tend(&self.teller.supervisor);
+            gate.pending.tend(&self.events.supervisor);
             if mail.contains(PollFlags::OUT) {
-                gate.parked.flush(&self.teller.supervisor);
+                gate.pending.flush(&self.events.supervisor);
             }
         }
         if mail.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
@@ -390,12 +390,12 @@ impl Desk<'_> {
 
     /// A call that was put off, and need no longer be.
     pub(crate) fn take_held(&mut self) -> Option<Notification> {
-        self.gate.as_mut()?.parked.take_held()
+        self.gate.as_mut()?.pending.take_held()
     }
 
     fn hear(&mut self, helpers: &mut Helpers) {
         let mut buffer = vec![0; Reply::MAX_BYTES];
-        match palisade_wire::receive(&self.teller.supervisor, &mut buffer) {
+        match palisade_wire::receive(&self.events.supervisor, &mut buffer) {
             Ok(Received { message, descriptors }) => self.obey(helpers, message, descriptors),
             Err(WireError::Closed) => self.leave(),
             // An answer is lost; with us all calls end.
@@ -405,16 +405,16 @@ impl Desk<'_> {
 
     fn obey(&mut self, helpers: &mut Helpers, reply: Reply, files: Vec<OwnedFd>) {
         let Some(gate) = &mut self.gate else { return };
-        let touch = reply.touch();
+        let request = reply.request();
         match reply {
-            Reply::Ended { .. } => return gate.parked.hide(touch),
-            Reply::ContinueAndWatch { .. } => gate.parked.show(touch),
+            Reply::Ended { .. } => return gate.pending.hide(request),
+            Reply::ContinueAndWatch { .. } => gate.pending.show(request),
             _ => {}
         }
-        let Some(waiting) = gate.parked.take(touch) else {
+        let Some(waiting) = gate.pending.take(request) else {
             if matches!(reply, Reply::ContinueAndWatch { .. }) {
-                let over = Message::Returned { touch };
-                gate.parked.post(&self.teller.supervisor, &over);
+                let over = Message::Returned { request };
+                gate.pending.post(&self.events.supervisor, &over);
             }
             return;
         };
@@ -438,16 +438,16 @@ impl Desk<'_> {
             Reply::ContinueAndWatch { .. } => {
                 gate.absent.forget();
                 gate.unchangeable.forget();
-                gate.parked.watch(&self.teller.supervisor, touch, waiting.thread);
+                gate.pending.watch(&self.events.supervisor, request, waiting.thread);
                 self.go_on(helpers, &waiting.notification, waiting.then);
             }
             // Nobody waits for it.
             Reply::Ended { .. } => {}
             Reply::Fail { errno, .. } => {
                 let errno = Errno::from_raw_os_error(i32::from(errno));
-                self.respond(touch, Response::Fail(errno));
+                self.respond(request, Response::Fail(errno));
             }
-            Reply::Pretend { .. } => self.respond(touch, Response::Value(0)),
+            Reply::Pretend { .. } => self.respond(request, Response::Value(0)),
             Reply::File { .. } => self.give(&waiting, files),
             Reply::WriteOnce { path, .. } => self.write_once(helpers, &waiting, path, files),
         }
@@ -469,7 +469,7 @@ impl Desk<'_> {
             return self.respond(notification.id, Response::Fail(Errno::ACCESS));
         };
         let path = PathBuf::from(OsString::from_vec(path));
-        let done = self.workshop.perform_lent(&caller, call, &Lent { file: lent, path });
+        let done = self.executor.perform_lent(&caller, call, &Lent { file: lent, path });
         self.finish(helpers, &notification, &caller, call, done);
     }
 

@@ -1,5 +1,5 @@
-use crate::stage::{Stage, mount_tmpfs};
-use crate::{Message, Reply, Touch, Wants};
+use crate::test_sandbox::{TestSandbox, mount_tmpfs};
+use crate::{Message, PathAccess, Reply, Wants};
 use palisade_bpf::{Arch, BaselineOptions};
 use palisade_sys::mounts::MountAttrs;
 use palisade_sys::proc::{self, Status, sig};
@@ -28,26 +28,26 @@ fn stat(path: &Path) -> Result<(), Errno> {
     statat(CWD, path, AtFlags::empty()).map(drop)
 }
 
-fn told(touch: &Touch) -> (&Path, Wants, bool) {
-    (Path::new(std::ffi::OsStr::from_bytes(&touch.path)), touch.wants, touch.follow)
+fn told(request: &PathAccess) -> (&Path, Wants, bool) {
+    (Path::new(std::ffi::OsStr::from_bytes(&request.path)), request.wants, request.follow)
 }
 
 /// Proves: GATE-1 blocks-and-asks, GATE-1 approve-continues
 #[test]
 fn a_call_on_something_missing_waits_and_finds_it_once_it_is_there() {
     in_child(|| {
-        let stage = Stage::set();
-        let file = stage.ours.join("sdk/include/x.h");
-        let run = stage.play(|| assert_eq!(read(&file).as_deref(), Ok("granted")));
-        let touch = run.touch();
-        assert_eq!(told(&touch), (file.as_path(), PLAIN, true));
-        assert_eq!(touch.pid, run.pid.as_raw_nonzero().get().unsigned_abs());
-        assert_eq!(touch.cwd, std::env::current_dir().unwrap().as_os_str().as_bytes());
-        assert!(touch.call.starts_with("open"), "{}", touch.call);
-        assert!(touch.executable.starts_with(b"/"), "{:?}", touch.executable);
+        let sandbox = TestSandbox::set();
+        let file = sandbox.ours.join("sdk/include/x.h");
+        let run = sandbox.play(|| assert_eq!(read(&file).as_deref(), Ok("granted")));
+        let request = run.request();
+        assert_eq!(told(&request), (file.as_path(), PLAIN, true));
+        assert_eq!(request.pid, run.pid.as_raw_nonzero().get().unsigned_abs());
+        assert_eq!(request.cwd, std::env::current_dir().unwrap().as_os_str().as_bytes());
+        assert!(request.call.starts_with("open"), "{}", request.call);
+        assert!(request.executable.starts_with(b"/"), "{:?}", request.executable);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, "granted").unwrap();
-        run.reply(Reply::Continue { touch: touch.touch });
+        run.reply(Reply::Continue { request: request.id });
         run.end();
     });
 }
@@ -56,15 +56,15 @@ fn a_call_on_something_missing_waits_and_finds_it_once_it_is_there() {
 #[test]
 fn a_refusal_is_what_the_call_returns() {
     in_child(|| {
-        let stage = Stage::set();
-        let file = stage.ours.join("x");
-        let run = stage.play(|| {
+        let sandbox = TestSandbox::set();
+        let file = sandbox.ours.join("x");
+        let run = sandbox.play(|| {
             assert_eq!(read(&file), Err(Errno::ACCESS));
             assert_eq!(stat(&file), Err(Errno::ACCESS));
         });
         for _ in 0..2 {
-            let touch = run.touch().touch;
-            run.reply(Reply::Fail { touch, errno: 13 });
+            let request = run.request().id;
+            run.reply(Reply::Fail { request, errno: 13 });
         }
         run.end();
     });
@@ -74,11 +74,11 @@ fn a_refusal_is_what_the_call_returns() {
 #[test]
 fn a_file_can_be_handed_over_by_itself() {
     in_child(|| {
-        let stage = Stage::set();
-        let file = stage.ours.join("x");
-        let granted = stage.behind.join("x");
+        let sandbox = TestSandbox::set();
+        let file = sandbox.ours.join("x");
+        let granted = sandbox.behind.join("x");
         std::fs::write(&granted, "once").unwrap();
-        let run = stage.play(|| {
+        let run = sandbox.play(|| {
             assert_eq!(read(&file).as_deref(), Ok("once"));
             let kept = open(&file, OFlags::RDONLY, Mode::empty()).unwrap();
             assert!(
@@ -87,8 +87,8 @@ fn a_file_can_be_handed_over_by_itself() {
             assert_eq!(stat(&file), Err(Errno::ACCESS), "a file is no answer to a look");
         });
         for _ in 0..3 {
-            let touch = run.touch().touch;
-            run.give(touch, std::os::fd::AsFd::as_fd(&std::fs::File::open(&granted).unwrap()));
+            let request = run.request().id;
+            run.give(request, std::os::fd::AsFd::as_fd(&std::fs::File::open(&granted).unwrap()));
         }
         run.end();
     });
@@ -98,24 +98,24 @@ fn a_file_can_be_handed_over_by_itself() {
 #[test]
 fn nothing_is_asked_about_what_is_there_or_missing_where_the_host_shows() {
     in_child(|| {
-        let stage = Stage::set();
-        std::fs::write(stage.ours.join("there"), "there").unwrap();
-        std::fs::write(stage.theirs.join("there"), "there").unwrap();
-        let run = stage.play(|| {
-            for dir in [&stage.ours, &stage.theirs] {
+        let sandbox = TestSandbox::set();
+        std::fs::write(sandbox.ours.join("there"), "there").unwrap();
+        std::fs::write(sandbox.theirs.join("there"), "there").unwrap();
+        let run = sandbox.play(|| {
+            for dir in [&sandbox.ours, &sandbox.theirs] {
                 assert_eq!(read(&dir.join("there")).as_deref(), Ok("there"));
                 assert_eq!(stat(&dir.join("there")), Ok(()));
                 assert_eq!(stat(&dir.join("there/x")), Err(Errno::NOTDIR));
             }
             for missing in ["x", "x/y/z", "../theirs/x"] {
-                assert_eq!(stat(&stage.theirs.join(missing)), Err(Errno::NOENT));
-                assert_eq!(read(&stage.theirs.join(missing)), Err(Errno::NOENT));
+                assert_eq!(stat(&sandbox.theirs.join(missing)), Err(Errno::NOENT));
+                assert_eq!(read(&sandbox.theirs.join(missing)), Err(Errno::NOENT));
             }
             for own in ["/proc/nothing", "/proc/self/nothing", "/sys/nothing", "/dev/nothing", ""] {
                 assert_eq!(stat(Path::new(own)), Err(Errno::NOENT), "{own}");
             }
-            assert_eq!(stat(&stage.ours.join("never")), Err(Errno::NOENT));
-            assert_eq!(stat(&stage.ours.join("never/x")), Err(Errno::NOENT));
+            assert_eq!(stat(&sandbox.ours.join("never")), Err(Errno::NOENT));
+            assert_eq!(stat(&sandbox.ours.join("never/x")), Err(Errno::NOENT));
         });
         run.end();
     });
@@ -125,43 +125,43 @@ fn nothing_is_asked_about_what_is_there_or_missing_where_the_host_shows() {
 #[test]
 fn what_is_to_be_made_is_told_with_the_directory_that_is_there() {
     in_child(|| {
-        let stage = Stage::set();
-        let ours = stage.ours.as_os_str().len();
+        let sandbox = TestSandbox::set();
+        let ours = sandbox.ours.as_os_str().len();
         let options =
             BaselineOptions { guard_writes: true, ..BaselineOptions::new(Arch::native()) };
         let mode = Mode::from_raw_mode(0o700);
-        let run = stage.play_under(options, || {
+        let run = sandbox.play_under(options, || {
             let new = OFlags::WRONLY | OFlags::CREATE;
-            assert_eq!(rustix::fs::mkdir(stage.ours.join("d"), mode), Err(Errno::ACCESS));
-            rustix::fs::mkdir(stage.ours.join("d"), mode).unwrap();
+            assert_eq!(rustix::fs::mkdir(sandbox.ours.join("d"), mode), Err(Errno::ACCESS));
+            rustix::fs::mkdir(sandbox.ours.join("d"), mode).unwrap();
             // Made by the command, and known to be missing a moment ago.
-            open(stage.ours.join("d/f"), new, mode).unwrap();
-            assert_eq!(open(stage.ours.join("e/f/g"), new, mode).unwrap_err(), Errno::NOENT);
-            rustix::fs::symlink("x", stage.theirs.join("link")).unwrap();
-            open(stage.theirs.join("new"), new, mode).unwrap();
-            assert_eq!(open(stage.theirs.join("x/y"), new, mode).unwrap_err(), Errno::NOENT);
+            open(sandbox.ours.join("d/f"), new, mode).unwrap();
+            assert_eq!(open(sandbox.ours.join("e/f/g"), new, mode).unwrap_err(), Errno::NOENT);
+            rustix::fs::symlink("x", sandbox.theirs.join("link")).unwrap();
+            open(sandbox.theirs.join("new"), new, mode).unwrap();
+            assert_eq!(open(sandbox.theirs.join("x/y"), new, mode).unwrap_err(), Errno::NOENT);
             assert_eq!(
-                rustix::fs::rename(stage.theirs.join("new"), stage.ours.join("r")),
+                rustix::fs::rename(sandbox.theirs.join("new"), sandbox.ours.join("r")),
                 Err(Errno::ACCESS)
             );
         });
         let told = |name: &str, existing: usize| {
-            let touch = run.touch();
-            let wants = match touch.call.as_str() {
+            let request = run.request();
+            let wants = match request.call.as_str() {
                 "mkdir" | "mkdirat" => Wants::Make,
                 call if call.starts_with("rename") => Wants::Replace,
                 _ => Wants::Write,
             };
-            assert_eq!(touch.wants, wants, "{touch:?}");
-            assert_eq!(touch.path, stage.ours.join(name).as_os_str().as_bytes(), "{touch:?}");
-            assert_eq!(touch.existing, existing, "{touch:?}");
-            touch.touch
+            assert_eq!(request.wants, wants, "{request:?}");
+            assert_eq!(request.path, sandbox.ours.join(name).as_os_str().as_bytes(), "{request:?}");
+            assert_eq!(request.existing, existing, "{request:?}");
+            request.id
         };
-        let refused = |touch| Reply::Fail { touch, errno: 13 };
+        let refused = |request| Reply::Fail { request, errno: 13 };
         run.reply(refused(told("d", ours)));
-        run.reply(Reply::Absent { touch: told("d", ours) });
-        run.reply(Reply::Absent { touch: told("d/f", ours + 2) });
-        run.reply(Reply::Absent { touch: told("e/f/g", ours) });
+        run.reply(Reply::Absent { request: told("d", ours) });
+        run.reply(Reply::Absent { request: told("d/f", ours + 2) });
+        run.reply(Reply::Absent { request: told("e/f/g", ours) });
         run.reply(refused(told("r", ours)));
         run.end();
     });
@@ -171,15 +171,15 @@ fn what_is_to_be_made_is_told_with_the_directory_that_is_there() {
 #[test]
 fn a_lent_descriptor_serves_one_call_and_names_stay_protected() {
     in_child(|| {
-        let stage = Stage::set();
+        let sandbox = TestSandbox::set();
         let options =
             BaselineOptions { guard_writes: true, ..BaselineOptions::new(Arch::native()) };
         let mode = Mode::from_raw_mode(0o700);
-        let lent = stage.theirs.join("lent");
+        let lent = sandbox.theirs.join("lent");
         std::fs::create_dir(&lent).unwrap();
         std::fs::write(lent.join("old"), "content").unwrap();
-        let missing = stage.ours.join("lent");
-        let run = stage.play_under(options, || {
+        let missing = sandbox.ours.join("lent");
+        let run = sandbox.play_under(options, || {
             let new = OFlags::WRONLY | OFlags::CREATE;
             rustix::fs::mkdir(missing.join("made"), mode).unwrap();
             let file = open(missing.join("new"), new, mode).unwrap();
@@ -191,11 +191,11 @@ fn a_lent_descriptor_serves_one_call_and_names_stay_protected() {
         });
         let path = |at: &Path| open(at, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
         for _ in 0..3 {
-            run.lend(&run.touch(), path(&lent).as_fd());
+            run.lend(&run.request(), path(&lent).as_fd());
         }
         assert!(matches!(run.next(), Some(Message::Protected(_))));
-        run.lend(&run.touch(), path(&lent.join("old")).as_fd());
-        run.reply(Reply::Absent { touch: run.touch().touch });
+        run.lend(&run.request(), path(&lent.join("old")).as_fd());
+        run.reply(Reply::Absent { request: run.request().id });
         run.end();
         assert!(lent.join("made").is_dir() && !lent.join(".envrc").exists());
         assert_eq!(std::fs::read_to_string(lent.join("new")).unwrap(), "written");
@@ -206,15 +206,15 @@ fn a_lent_descriptor_serves_one_call_and_names_stay_protected() {
 #[test]
 fn where_writes_are_not_brokered_nothing_is_asked_about_them() {
     in_child(|| {
-        let stage = Stage::set();
-        let run = stage.play(|| {
+        let sandbox = TestSandbox::set();
+        let run = sandbox.play(|| {
             let mode = Mode::from_raw_mode(0o600);
             for flags in [OFlags::WRONLY, OFlags::RDWR, OFlags::WRONLY | OFlags::TRUNC] {
-                assert_eq!(open(stage.ours.join("x"), flags, mode).unwrap_err(), Errno::NOENT);
+                assert_eq!(open(sandbox.ours.join("x"), flags, mode).unwrap_err(), Errno::NOENT);
             }
-            open(stage.ours.join("new"), OFlags::WRONLY | OFlags::CREATE, mode).unwrap();
-            assert_eq!(rustix::fs::unlink(stage.ours.join("x")), Err(Errno::NOENT));
-            rustix::fs::mkdir(stage.ours.join("d"), Mode::from_raw_mode(0o700)).unwrap();
+            open(sandbox.ours.join("new"), OFlags::WRONLY | OFlags::CREATE, mode).unwrap();
+            assert_eq!(rustix::fs::unlink(sandbox.ours.join("x")), Err(Errno::NOENT));
+            rustix::fs::mkdir(sandbox.ours.join("d"), Mode::from_raw_mode(0o700)).unwrap();
         });
         run.end();
     });
@@ -224,10 +224,10 @@ fn where_writes_are_not_brokered_nothing_is_asked_about_them() {
 #[test]
 fn every_call_that_names_a_path_is_told_with_what_it_wants() {
     in_child(|| {
-        let stage = Stage::set();
-        let x = stage.ours.join("x");
+        let sandbox = TestSandbox::set();
+        let x = sandbox.ours.join("x");
         let path_only = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-        let run = stage.play(|| {
+        let run = sandbox.play(|| {
             let gone = Err(Errno::NOENT);
             assert_eq!(open(&x, path_only, Mode::empty()).map(drop), gone);
             assert_eq!(statat(CWD, &x, AtFlags::SYMLINK_NOFOLLOW).map(drop), gone);
@@ -254,10 +254,10 @@ fn every_call_that_names_a_path_is_told_with_what_it_wants() {
             (Wants::Enter, true),
             (Wants::Execute, true),
         ] {
-            let touch = run.touch();
-            assert_eq!(told(&touch), (x.as_path(), wants, follow), "{}", touch.call);
+            let request = run.request();
+            assert_eq!(told(&request), (x.as_path(), wants, follow), "{}", request.call);
             // Not `Absent`: that would be remembered.
-            run.reply(Reply::Continue { touch: touch.touch });
+            run.reply(Reply::Continue { request: request.id });
         }
         run.end();
     });
@@ -271,14 +271,14 @@ fn exec(program: &Path) -> Errno {
 #[test]
 fn a_path_is_told_as_the_kernel_would_find_it() {
     in_child(|| {
-        let stage = Stage::set();
-        let (ours, theirs) = (stage.ours.clone(), stage.theirs.clone());
+        let sandbox = TestSandbox::set();
+        let (ours, theirs) = (sandbox.ours.clone(), sandbox.theirs.clone());
         std::fs::create_dir_all(ours.join("a/b")).unwrap();
         symlink(ours.join("a/new/x"), theirs.join("planted")).unwrap();
         symlink("../ours/a", theirs.join("dir")).unwrap();
         symlink("planted", theirs.join("twice")).unwrap();
         symlink("loop", theirs.join("loop")).unwrap();
-        let run = stage.play(|| {
+        let run = sandbox.play(|| {
             let dir =
                 open(ours.join("a"), OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap();
             let number = std::os::fd::AsRawFd::as_raw_fd(&dir);
@@ -306,9 +306,9 @@ fn a_path_is_told_as_the_kernel_would_find_it() {
             "a/b/x", "a/x", "a/c/../x", "a/b/x", "a/b/x", "a/b/x", "a/x", "a/x", "a/x", "a/new/x",
             "a/new/x", "a/x", "a/new/x/",
         ] {
-            let touch = run.touch();
-            assert_eq!(touch.path, ours.join(expected).as_os_str().as_bytes(), "{touch:?}");
-            run.reply(Reply::Continue { touch: touch.touch });
+            let request = run.request();
+            assert_eq!(request.path, ours.join(expected).as_os_str().as_bytes(), "{request:?}");
+            run.reply(Reply::Continue { request: request.id });
         }
         run.end();
     });
@@ -318,9 +318,9 @@ fn a_path_is_told_as_the_kernel_would_find_it() {
 #[test]
 fn what_is_not_on_the_host_is_not_told_again_until_something_was_granted() {
     in_child(|| {
-        let stage = Stage::set();
-        let (absent, other) = (stage.ours.join("absent"), stage.ours.join("other"));
-        let run = stage.play(|| {
+        let sandbox = TestSandbox::set();
+        let (absent, other) = (sandbox.ours.join("absent"), sandbox.ours.join("other"));
+        let run = sandbox.play(|| {
             for _ in 0..3 {
                 assert_eq!(stat(&absent), Err(Errno::NOENT));
             }
@@ -328,12 +328,12 @@ fn what_is_not_on_the_host_is_not_told_again_until_something_was_granted() {
             assert_eq!(stat(&absent), Err(Errno::NOENT));
         });
         for (path, reply) in [(&absent, "absent"), (&other, "granted"), (&absent, "absent")] {
-            let touch = run.touch();
-            assert_eq!(touch.path, path.as_os_str().as_bytes());
-            let touch = touch.touch;
+            let request = run.request();
+            assert_eq!(request.path, path.as_os_str().as_bytes());
+            let request = request.id;
             run.reply(match reply {
-                "absent" => Reply::Absent { touch },
-                _ => Reply::Continue { touch },
+                "absent" => Reply::Absent { request },
+                _ => Reply::Continue { request },
             });
         }
         run.end();
@@ -344,21 +344,21 @@ fn what_is_not_on_the_host_is_not_told_again_until_something_was_granted() {
 #[test]
 fn a_call_that_was_let_go_on_for_once_is_told_when_it_has_returned() {
     in_child(|| {
-        let stage = Stage::set();
-        let (file, fifo) = (stage.ours.join("x"), stage.theirs.join("fifo"));
+        let sandbox = TestSandbox::set();
+        let (file, fifo) = (sandbox.ours.join("x"), sandbox.theirs.join("fifo"));
         rustix::fs::mknodat(CWD, &fifo, rustix::fs::FileType::Fifo, Mode::from_raw_mode(0o600), 0)
             .unwrap();
         let end = open(&fifo, OFlags::RDWR, Mode::empty()).unwrap();
-        let run = stage.play(|| {
+        let run = sandbox.play(|| {
             assert_eq!(stat(&file), Ok(()));
             // It makes no other notified call: that it waits here is all there is to see.
             let _ = rustix::io::read(&end, &mut [0; 1]);
         });
-        let touch = run.touch().touch;
+        let request = run.request().id;
         std::fs::write(&file, "").unwrap();
         let before = Instant::now();
-        run.reply(Reply::ContinueAndWatch { touch });
-        assert_eq!(run.next(), Some(Message::Returned { touch }));
+        run.reply(Reply::ContinueAndWatch { request });
+        assert_eq!(run.next(), Some(Message::Returned { request }));
         assert!(before.elapsed() < Duration::from_millis(500), "{:?}", before.elapsed());
         rustix::io::write(&end, b"x").unwrap();
         run.end();
@@ -371,19 +371,19 @@ fn a_call_that_was_let_go_on_for_once_is_told_when_it_has_returned() {
 #[test]
 fn what_is_there_for_one_call_is_not_there_for_the_next() {
     in_child(|| {
-        let stage = Stage::set();
-        let file = stage.ours.join("x");
-        let run = stage.play(|| {
+        let sandbox = TestSandbox::set();
+        let file = sandbox.ours.join("x");
+        let run = sandbox.play(|| {
             assert_eq!(stat(&file), Ok(()));
             assert_eq!(stat(&file), Err(Errno::ACCESS));
         });
-        let touch = run.touch().touch;
+        let request = run.request().id;
         std::fs::write(&file, "").unwrap();
-        run.reply(Reply::ContinueAndWatch { touch });
-        assert_eq!(run.next(), Some(Message::Returned { touch }));
+        run.reply(Reply::ContinueAndWatch { request });
+        assert_eq!(run.next(), Some(Message::Returned { request }));
         std::fs::remove_file(&file).unwrap();
-        run.reply(Reply::Ended { touch });
-        run.reply(Reply::Fail { touch: run.touch().touch, errno: 13 });
+        run.reply(Reply::Ended { request });
+        run.reply(Reply::Fail { request: run.request().id, errno: 13 });
         run.end();
     });
 }
@@ -392,27 +392,28 @@ fn what_is_there_for_one_call_is_not_there_for_the_next() {
 #[test]
 fn what_a_program_needs_to_start_is_told_too() {
     in_child(|| {
-        let stage = Stage::set();
-        let (script, interpreter) = (stage.theirs.join("script"), stage.ours.join("interpreter"));
-        let (second, tool) = (stage.theirs.join("second"), stage.ours.join("read/tool"));
+        let sandbox = TestSandbox::set();
+        let (script, interpreter) =
+            (sandbox.theirs.join("script"), sandbox.ours.join("interpreter"));
+        let (second, tool) = (sandbox.theirs.join("second"), sandbox.ours.join("read/tool"));
         let write = |path: &Path, text: &str| {
             std::fs::write(path, text).unwrap();
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
         };
         write(&script, &format!("#!{}\n", second.display()));
         write(&second, &format!("#! {} -x\n", interpreter.display()));
-        std::fs::create_dir(stage.ours.join("read")).unwrap();
-        mount_tmpfs(&stage.ours.join("read"), MountAttrs::NOEXEC);
+        std::fs::create_dir(sandbox.ours.join("read")).unwrap();
+        mount_tmpfs(&sandbox.ours.join("read"), MountAttrs::NOEXEC);
         write(&tool, "#!/bin/true\n");
-        let run = stage.play(|| {
+        let run = sandbox.play(|| {
             assert_eq!(exec(&script), Errno::NOENT);
             assert_eq!(exec(&tool), Errno::ACCESS);
             assert_eq!(exec(Path::new("/bin/true")), Errno::NOENT, "unreached");
         });
         for path in [&interpreter, &tool] {
-            let touch = run.touch();
-            assert_eq!(told(&touch), (path.as_path(), Wants::Execute, true));
-            run.reply(Reply::Continue { touch: touch.touch });
+            let request = run.request();
+            assert_eq!(told(&request), (path.as_path(), Wants::Execute, true));
+            run.reply(Reply::Continue { request: request.id });
         }
         run.end();
     });
@@ -422,34 +423,34 @@ fn what_a_program_needs_to_start_is_told_too() {
 #[test]
 fn what_is_to_get_another_name_is_told_before_it_is_renamed_or_linked() {
     in_child(|| {
-        let stage = Stage::set();
-        let (old, new) = (stage.ours.join("old"), stage.ours.join("new"));
+        let sandbox = TestSandbox::set();
+        let (old, new) = (sandbox.ours.join("old"), sandbox.ours.join("new"));
         let plain = BaselineOptions::new(Arch::native());
-        let run = stage.play_under(BaselineOptions { guard_writes: true, ..plain }, || {
+        let run = sandbox.play_under(BaselineOptions { guard_writes: true, ..plain }, || {
             assert_eq!(rustix::fs::rename(&old, &new), Err(Errno::ACCESS));
             assert_eq!(rustix::fs::link(&old, &new), Ok(()));
-            assert_eq!(rustix::fs::rename(&old, stage.ours.join("newer")), Ok(()));
+            assert_eq!(rustix::fs::rename(&old, sandbox.ours.join("newer")), Ok(()));
         });
         for is_granted in [false, true] {
-            let touch = run.touch();
+            let request = run.request();
             // In one directory, a rename is a change of that.
             let wants = if is_granted { Wants::Source } else { Wants::Rename };
-            assert_eq!(told(&touch), (old.as_path(), wants, false));
-            let touch = touch.touch;
+            assert_eq!(told(&request), (old.as_path(), wants, false));
+            let request = request.id;
             if is_granted {
                 std::fs::write(&old, "").unwrap();
-                run.reply(Reply::ContinueAndWatch { touch });
-                assert_eq!(run.next(), Some(Message::Returned { touch }));
+                run.reply(Reply::ContinueAndWatch { request });
+                assert_eq!(run.next(), Some(Message::Returned { request }));
             } else {
-                run.reply(Reply::Fail { touch, errno: 13 });
+                run.reply(Reply::Fail { request, errno: 13 });
             }
         }
         // The new name as well, where the old one is there.
-        let touch = run.touch();
-        assert_eq!(told(&touch), (stage.ours.join("newer").as_path(), Wants::Replace, false));
-        run.reply(Reply::Absent { touch: touch.touch });
+        let request = run.request();
+        assert_eq!(told(&request), (sandbox.ours.join("newer").as_path(), Wants::Replace, false));
+        run.reply(Reply::Absent { request: request.id });
         run.end();
-        assert!(stage.ours.join("newer").exists());
+        assert!(sandbox.ours.join("newer").exists());
     });
 }
 
@@ -457,12 +458,12 @@ fn what_is_to_get_another_name_is_told_before_it_is_renamed_or_linked() {
 #[test]
 fn who_waits_keeps_nobody_waiting_and_who_dies_is_withdrawn() {
     in_child(|| {
-        let stage = Stage::set();
-        let (file, other) = (stage.ours.join("x"), stage.ours.join("other"));
-        let run = stage.play(|| {
+        let sandbox = TestSandbox::set();
+        let (file, other) = (sandbox.ours.join("x"), sandbox.ours.join("other"));
+        let run = sandbox.play(|| {
             let mut reader = std::process::Command::new("/bin/cat").arg(&file).spawn().unwrap();
             for _ in 0..1000 {
-                assert_eq!(stat(&stage.theirs), Ok(()));
+                assert_eq!(stat(&sandbox.theirs), Ok(()));
             }
             assert_eq!(stat(&other), Err(Errno::ACCESS));
             reader.kill().unwrap();
@@ -471,24 +472,24 @@ fn who_waits_keeps_nobody_waiting_and_who_dies_is_withdrawn() {
         });
         let (mut first, mut waits) = (None, None);
         for _ in 0..2 {
-            let touch = run.touch();
-            let is_first = touch.path == file.as_os_str().as_bytes();
-            *(if is_first { &mut first } else { &mut waits }) = Some(touch.touch);
+            let request = run.request();
+            let is_first = request.path == file.as_os_str().as_bytes();
+            *(if is_first { &mut first } else { &mut waits }) = Some(request.id);
         }
-        run.reply(Reply::Fail { touch: waits.unwrap(), errno: 13 });
+        run.reply(Reply::Fail { request: waits.unwrap(), errno: 13 });
         let mut last = None;
         let mut withdrawn = None;
         while last.is_none() || withdrawn.is_none() {
             match run.next() {
-                Some(Message::Touch(touch)) => last = Some(touch.touch),
-                Some(Message::Withdrawn { touch }) => withdrawn = Some(touch),
+                Some(Message::PathAccess(request)) => last = Some(request.id),
+                Some(Message::Withdrawn { request }) => withdrawn = Some(request),
                 other => panic!("{other:?}"),
             }
         }
         assert_eq!(withdrawn, first);
         // An answer to somebody who is gone is no error.
-        run.reply(Reply::Continue { touch: first.unwrap() });
-        run.reply(Reply::Fail { touch: last.unwrap(), errno: 13 });
+        run.reply(Reply::Continue { request: first.unwrap() });
+        run.reply(Reply::Fail { request: last.unwrap(), errno: 13 });
         run.end();
     });
 }
@@ -497,17 +498,17 @@ fn who_waits_keeps_nobody_waiting_and_who_dies_is_withdrawn() {
 #[test]
 fn a_signal_with_a_handler_interrupts_the_wait() {
     in_child(|| {
-        let stage = Stage::set();
-        let file = stage.ours.join("x");
+        let sandbox = TestSandbox::set();
+        let file = sandbox.ours.join("x");
         let script = format!("trap 'exit 42' INT; read x < {}; exit 1", file.display());
-        let run = stage.play(|| panic!("{}", exec_shell(&script)));
-        let touch = run.touch();
-        assert_eq!(touch.path, file.as_os_str().as_bytes());
+        let run = sandbox.play(|| panic!("{}", exec_shell(&script)));
+        let request = run.request();
+        assert_eq!(request.path, file.as_os_str().as_bytes());
         proc::kill(run.pid, sig::SIGINT).unwrap();
         let mut said = Vec::new();
         while let Some(message) = run.next() {
-            if let Message::Touch(again) = &message {
-                run.reply(Reply::Fail { touch: again.touch, errno: 13 });
+            if let Message::PathAccess(again) = &message {
+                run.reply(Reply::Fail { request: again.id, errno: 13 });
             }
             said.push(message);
         }
@@ -523,20 +524,20 @@ fn exec_shell(script: &str) -> std::io::Error {
 #[test]
 fn a_call_that_is_made_again_after_a_signal_is_told_before_the_first_is_withdrawn() {
     in_child(|| {
-        let stage = Stage::set();
-        let file = stage.ours.join("x");
+        let sandbox = TestSandbox::set();
+        let file = sandbox.ours.join("x");
         // Stopping and going on runs no handler: the kernel makes the call again by itself.
-        let run = stage.play(|| assert_eq!(read(&file), Err(Errno::ACCESS)));
-        let first = run.touch().touch;
+        let run = sandbox.play(|| assert_eq!(read(&file), Err(Errno::ACCESS)));
+        let first = run.request().id;
         proc::kill(run.pid, sig::SIGSTOP).unwrap();
         let flags = rustix::process::WaitOptions::UNTRACED;
         let (_, status) = rustix::process::waitpid(Some(run.pid), flags).unwrap().unwrap();
         assert!(status.stopped());
         proc::kill(run.pid, sig::SIGCONT).unwrap();
-        let second = run.touch().touch;
+        let second = run.request().id;
         assert_ne!(second, first);
-        assert_eq!(run.next(), Some(Message::Withdrawn { touch: first }));
-        run.reply(Reply::Fail { touch: second, errno: 13 });
+        assert_eq!(run.next(), Some(Message::Withdrawn { request: first }));
+        run.reply(Reply::Fail { request: second, errno: 13 });
         run.end();
     });
 }
@@ -545,13 +546,13 @@ fn a_call_that_is_made_again_after_a_signal_is_told_before_the_first_is_withdraw
 #[test]
 fn without_a_broker_nothing_is_answered_with_success() {
     in_child(|| {
-        let stage = Stage::set();
-        let file = stage.ours.join("x");
-        let run = stage.play(|| {
+        let sandbox = TestSandbox::set();
+        let file = sandbox.ours.join("x");
+        let run = sandbox.play(|| {
             assert_eq!(stat(&file), Err(Errno::NOSYS));
-            assert_eq!(stat(&stage.theirs), Err(Errno::NOSYS));
+            assert_eq!(stat(&sandbox.theirs), Err(Errno::NOSYS));
         });
-        run.touch();
+        run.request();
         proc::kill(run.broker(), sig::SIGKILL).unwrap();
         assert_eq!(run.wait(), Status::Exited(0));
     });

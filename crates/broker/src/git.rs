@@ -31,8 +31,8 @@ const WHY_LINKS: &str = "git on the host would write where the link leads";
 const WHY_CONFIG: &str = "git configuration can name programs, which git runs on the host";
 
 /// Names and directories that are looked at where links are looked for.
-const MOST_NAMES: usize = 20_000;
-const MOST_WAITING: usize = 256;
+const MAX_NAMES: usize = 20_000;
+const MAX_WAITING: usize = 256;
 
 /// The names that carry meaning in a git directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,7 +147,7 @@ pub(crate) fn holds_link_out(dir: BorrowedFd<'_>) -> bool {
                 continue;
             }
             names += 1;
-            let is_deep = names > MOST_NAMES || waiting.len() > MOST_WAITING;
+            let is_deep = names > MAX_NAMES || waiting.len() > MAX_WAITING;
             let leads_out = readlinkat(&dir, name, Vec::new())
                 .is_ok_and(|target| !stays_below(target.as_bytes()));
             if is_deep || leads_out {
@@ -250,7 +250,10 @@ pub(crate) fn may_be_moved(dir: BorrowedFd<'_>) -> Result<(), Denied> {
 
 /// Judges a directory that is about to become a git directory, and makes its configuration a copy that
 /// nobody else holds open.
-pub(crate) fn adopt(dir: BorrowedFd<'_>, place: &gitconfig::Place<'_>) -> Result<(), Denied> {
+pub(crate) fn adopt(
+    dir: BorrowedFd<'_>,
+    place: &gitconfig::ConfigLocation<'_>,
+) -> Result<(), Denied> {
     if exists(dir, "hooks") {
         let hooks = openat(dir, "hooks", OFlags::RDONLY | DIRECTORY_ITSELF, NO_MODE);
         if !hooks.is_ok_and(|hooks| holds_samples_only(&hooks)) {
@@ -283,8 +286,8 @@ pub(crate) fn adopt(dir: BorrowedFd<'_>, place: &gitconfig::Place<'_>) -> Result
 }
 
 /// Where the configuration of a git directory stands, with what its settings are judged by.
-pub(crate) fn setting<'p>(git_dir: &'p Path, tree: &'p Path) -> gitconfig::Place<'p> {
-    gitconfig::Place { git_dir, tree, worktree: worktree_of(tree) }
+pub(crate) fn setting<'p>(git_dir: &'p Path, tree: &'p Path) -> gitconfig::ConfigLocation<'p> {
+    gitconfig::ConfigLocation { git_dir, tree, worktree: worktree_of(tree) }
 }
 
 /// The files of the worktree whose own directory is a tree of its own (`plan/src/git.rs`): each must point at the other.
@@ -309,7 +312,7 @@ pub(crate) fn commit_config(
     source: (BorrowedFd<'_>, &OsStr),
     dir: BorrowedFd<'_>,
     name: &OsStr,
-    place: &gitconfig::Place<'_>,
+    place: &gitconfig::ConfigLocation<'_>,
 ) -> Result<Result<(), Errno>, Denied> {
     let copied = copy_config(source, dir, name, place)?;
     Ok(copied.and_then(|()| unlinkat(source.0, source.1, AtFlags::empty())))
@@ -320,7 +323,7 @@ pub(crate) fn copy_config(
     source: (BorrowedFd<'_>, &OsStr),
     dir: BorrowedFd<'_>,
     name: &OsStr,
-    place: &gitconfig::Place<'_>,
+    place: &gitconfig::ConfigLocation<'_>,
 ) -> Result<Result<(), Errno>, Denied> {
     let config = match read(source.0, source.1) {
         Ok(found) => found,
@@ -368,7 +371,7 @@ pub(crate) fn judge(
     name: &OsStr,
     old: Option<&[u8]>,
     new: &[u8],
-    place: &gitconfig::Place<'_>,
+    place: &gitconfig::ConfigLocation<'_>,
 ) -> Result<(), Denied> {
     if python::is_path_file(name) {
         return python::judge(old, new);

@@ -166,7 +166,7 @@ fn an_adopted_configuration_is_nobodys_but_ours() {
 
 /// Proves: FS-9 git-structure
 #[test]
-fn a_configuration_that_can_not_be_judged_is_not_adopted() {
+fn a_configuration_that_cannot_be_judged_is_not_adopted() {
     let too_long = format!("{HARMLESS}#{}\n", "x".repeat(LONGEST_CONFIG));
     for content in [EVIL, "[core", "\0", too_long.as_str()] {
         assert!(
@@ -187,7 +187,7 @@ fn a_configuration_that_can_not_be_judged_is_not_adopted() {
     let dir = with(&[("config", HARMLESS)]);
     fs::set_permissions(dir.path().join("config"), fs::Permissions::from_mode(0o000)).unwrap();
     if !rustix::process::geteuid().is_root() {
-        assert!(adopted(&dir).is_err(), "what can not be read is not judged");
+        assert!(adopted(&dir).is_err(), "what cannot be read is not judged");
     }
 }
 

@@ -6,9 +6,9 @@
 use crate::call::{CWD, PathArg};
 use crate::caller::Caller;
 use crate::own_path;
+use crate::path_access::LONGEST_PATH;
 use crate::path_call::PathCall;
 use crate::remote::Remote;
-use crate::touch::LONGEST_PATH;
 use palisade_sys::{Errno, Pid, other};
 use rustix::fs::{Access, AtFlags, accessat};
 use std::ffi::CStr;

@@ -21,11 +21,11 @@ pub(crate) struct Ground {
 #[derive(Debug)]
 struct Piece {
     top: PathBuf,
-    kind: Kind,
+    kind: GroundKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum GroundKind {
     /// Of the host: every name is judged.
     Tree,
     /// Of the run's own, around a tree: Landlock has to withhold as much there, so calls are performed,
@@ -48,9 +48,9 @@ impl Ground {
         let piece = |kind| move |top: &PathBuf| Piece { top: top.clone(), kind };
         let mut pieces: Vec<Piece> = Vec::new();
         if let Some(guard) = guard {
-            pieces.extend(guard.trees.iter().map(piece(Kind::Tree)));
-            pieces.extend(guard.surroundings.iter().map(piece(Kind::Surrounding)));
-            pieces.extend(guard.islands.iter().map(piece(Kind::Island)));
+            pieces.extend(guard.trees.iter().map(piece(GroundKind::Tree)));
+            pieces.extend(guard.surroundings.iter().map(piece(GroundKind::Surrounding)));
+            pieces.extend(guard.islands.iter().map(piece(GroundKind::Island)));
         }
         pieces.sort_by_key(|piece| std::cmp::Reverse(piece.top.as_os_str().len()));
         let scaffolding = gate.map(scaffolding).unwrap_or_default();
@@ -64,9 +64,9 @@ impl Ground {
             return if is_ours { Standing::Unjudged } else { Standing::Elsewhere };
         };
         match piece.kind {
-            Kind::Tree => Standing::In(&piece.top),
-            Kind::Surrounding => Standing::Unjudged,
-            Kind::Island => Standing::Elsewhere,
+            GroundKind::Tree => Standing::In(&piece.top),
+            GroundKind::Surrounding => Standing::Unjudged,
+            GroundKind::Island => Standing::Elsewhere,
         }
     }
 }

@@ -6,7 +6,7 @@
 //! asked about: it plants nothing.
 
 use crate::git::{self, Part};
-use crate::place::Place;
+use crate::place::ResolvedParent;
 use crate::python;
 use crate::{DIRECTORY, NO_MODE};
 use palisade_guard::{Below, Hit, Matcher, NamePattern, gitconfig};
@@ -21,7 +21,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// More directories than this a run does not make in sane use; from then on they count as old ones.
-const MOST_NEWBORN: usize = 1_000_000;
+const MAX_NEWBORN: usize = 1_000_000;
 
 /// Why something may not stand where it was to come.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +97,11 @@ impl Judge {
         Self { hooks, ..self }
     }
 
-    pub(crate) fn may_come(&self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Denied> {
+    pub(crate) fn may_come(
+        &self,
+        place: &ResolvedParent,
+        coming: Coming<'_>,
+    ) -> Result<Allowed, Denied> {
         let Some(tree) = &place.tree else { return Ok(Allowed::Plainly) };
         let mut is_old = |dir: &Path| self.is_old(dir);
         self.may_be_named(tree, &place.path)?;
@@ -181,7 +185,7 @@ impl Judge {
     }
 
     /// Whether a link may lead there from `place`: anywhere, but from inside a git directory only to what is below.
-    pub(crate) fn may_lead(&self, place: &Place, target: &[u8]) -> Result<(), Denied> {
+    pub(crate) fn may_lead(&self, place: &ResolvedParent, target: &[u8]) -> Result<(), Denied> {
         if git::stays_below(target) || !is_within_git_directory(place) {
             return Ok(());
         }
@@ -189,7 +193,7 @@ impl Judge {
     }
 
     /// Whether what stands there already may get a second name: through it, it could be written.
-    pub(crate) fn may_be_linked(&self, place: &Place) -> Result<(), Denied> {
+    pub(crate) fn may_be_linked(&self, place: &ResolvedParent) -> Result<(), Denied> {
         match self.may_come(place, Coming::Written)? {
             Allowed::AsJudgedContent => Err(git::config_denied()),
             Allowed::Plainly | Allowed::AsNewborn | Allowed::AsOldRepository => Ok(()),
@@ -206,13 +210,17 @@ impl Judge {
     /// Remembers a directory that was made in this run.
     pub(crate) fn remember(&mut self, parent: BorrowedFd<'_>, name: &OsStr) {
         if let Ok(made) = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
-            && self.newborn.len() < MOST_NEWBORN
+            && self.newborn.len() < MAX_NEWBORN
         {
             self.newborn.insert((made.st_dev, made.st_ino));
         }
     }
 
-    fn may_come_for_git(&self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Denied> {
+    fn may_come_for_git(
+        &self,
+        place: &ResolvedParent,
+        coming: Coming<'_>,
+    ) -> Result<Allowed, Denied> {
         let dir = place.parent.as_fd();
         let dir_name = place.directory().file_name().unwrap_or_default();
         let is_run = match Part::of(dir_name) {
@@ -273,7 +281,11 @@ impl Judge {
     /// Something comes to be called `.git`. A directory made on the spot is a repository of the run's own
     /// (init, clone). A file or a link leads to one that may be the host's (a worktree), and so does a
     /// directory from elsewhere: what is around it is known to the host's programs then.
-    fn may_become_repository(&self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Denied> {
+    fn may_become_repository(
+        &self,
+        place: &ResolvedParent,
+        coming: Coming<'_>,
+    ) -> Result<Allowed, Denied> {
         if matches!(coming, Coming::Directory) {
             return Ok(Allowed::Plainly);
         }
@@ -301,7 +313,7 @@ impl Judge {
     }
 
     /// What stands beside, and would not have been let there in a directory older than the run.
-    fn counts_in_repository(&self, place: &Place) -> Option<Denied> {
+    fn counts_in_repository(&self, place: &ResolvedParent) -> Option<Denied> {
         let tree = place.tree.as_ref()?;
         let Some(Ok(entries)) = reopened(place.parent.as_fd()).map(|dir| Dir::read_from(&dir))
         else {
@@ -343,13 +355,16 @@ impl Denied {
 }
 
 /// Where the configuration of a git directory will stand.
-pub(crate) fn setting<'p>(place: &'p Place, git_dir: &'p Path) -> gitconfig::Place<'p> {
+pub(crate) fn setting<'p>(
+    place: &'p ResolvedParent,
+    git_dir: &'p Path,
+) -> gitconfig::ConfigLocation<'p> {
     git::setting(git_dir, place.tree.as_deref().unwrap_or(git_dir))
 }
 
 /// Whether a place is in what `core.hooksPath` means in a directory that shares the settings of a repository: it has a file or
 /// a link called `.git`, or is a git directory, where the path leads once `core.bare` is set.
-fn is_in_hooks(place: &Place, coming: Coming<'_>, tree: &Path, hooks: &Path) -> bool {
+fn is_in_hooks(place: &ResolvedParent, coming: Coming<'_>, tree: &Path, hooks: &Path) -> bool {
     let is_same = |(one, other): (&OsStr, &OsStr)| {
         let (one, other) = (one.as_bytes(), other.as_bytes());
         palisade_guard::comparable(one).eq_ignore_ascii_case(&palisade_guard::comparable(other))
@@ -382,7 +397,7 @@ fn shares_settings(base: &Path) -> bool {
 
 /// Whether a directory is, or lies in, where git keeps the git directories of submodules, whatever the git directory around
 /// it is called.
-pub(crate) fn is_among_modules(place: &Place) -> bool {
+pub(crate) fn is_among_modules(place: &ResolvedParent) -> bool {
     let Some(tree) = &place.tree else { return false };
     git::is_among_modules(&place.path)
         || place
@@ -400,7 +415,7 @@ pub(crate) fn is_git_directory(name: &OsStr, dir: BorrowedFd<'_>) -> bool {
 }
 
 /// A workspace of Jujutsu has its repository elsewhere, where a file says.
-fn is_jujutsu_pointer(place: &Place, coming: Coming<'_>) -> bool {
+fn is_jujutsu_pointer(place: &ResolvedParent, coming: Coming<'_>) -> bool {
     let is = |name: &OsStr, wanted: &[u8]| {
         palisade_guard::comparable(name.as_bytes()).eq_ignore_ascii_case(wanted)
     };
@@ -414,7 +429,7 @@ fn above(dir: &Path) -> &Path {
 }
 
 /// However deep: git writes to files that are known by their places, logs and references among them.
-fn is_within_git_directory(place: &Place) -> bool {
+fn is_within_git_directory(place: &ResolvedParent) -> bool {
     let Some(tree) = &place.tree else { return false };
     let above = place.directory().ancestors().take_while(|dir| dir.starts_with(tree));
     above.into_iter().any(|dir| {
@@ -454,7 +469,7 @@ fn is_there(dir: BorrowedFd<'_>, below: &Below<'_>) -> bool {
     }
 }
 
-/// For reading: what was looked up can not be listed.
+/// For reading: what was looked up cannot be listed.
 fn reopened(dir: BorrowedFd<'_>) -> Option<OwnedFd> {
     openat(dir, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, NO_MODE).ok()
 }

@@ -67,7 +67,7 @@ impl Scene {
         self.directory.path().canonicalize().unwrap().join("tree")
     }
 
-    fn place(&self, path: &str) -> Option<Place> {
+    fn place(&self, path: &str) -> Option<ResolvedParent> {
         let path = self.tree().join(path);
         let root = openat(rustix::fs::CWD, "/", DIRECTORY, NO_MODE).unwrap();
         match self.map.locate(Start::Directory(root.as_fd()), path.as_os_str().as_bytes()).ok()? {
@@ -82,7 +82,7 @@ impl Scene {
     }
 
     /// The configuration of a git directory: one open file is closed at once, another one is held.
-    fn write_staged(&mut self, place: &Place, content: &str) -> Option<()> {
+    fn write_staged(&mut self, place: &ResolvedParent, content: &str) -> Option<()> {
         let alone = WORKING_DIRECTORY.lock().unwrap();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW;
         drop(openat(&place.parent, &place.name, flags, Mode::from_raw_mode(0o644)).ok()?);
@@ -193,7 +193,7 @@ impl Scene {
         Some(())
     }
 
-    fn may_move(&self, from: &Place, to: &Place) -> Option<Allowed> {
+    fn may_move(&self, from: &ResolvedParent, to: &ResolvedParent) -> Option<Allowed> {
         let found = statat(&from.parent, &from.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         if FileType::from_raw_mode(found.st_mode) == FileType::Directory {
             let flags = DIRECTORY | OFlags::NOFOLLOW;
@@ -204,7 +204,7 @@ impl Scene {
         }
     }
 
-    fn note(&mut self, place: &Place, allowed: Allowed) {
+    fn note(&mut self, place: &ResolvedParent, allowed: Allowed) {
         if allowed == Allowed::AsNewborn {
             self.judge.remember(place.parent.as_fd(), &place.name);
         }

@@ -6,8 +6,8 @@
 use crate::call::Call;
 use crate::caller::Caller;
 use crate::lock::Locks;
-use crate::perform::{Done, Stop, Workshop, done};
-use crate::place::{GRANTS, Place, errno_of};
+use crate::perform::{CallExecutor, Done, Stop, done};
+use crate::place::{GRANTS, ResolvedParent, errno_of};
 use crate::replacing::{Movable, TO_WRITE};
 use crate::slow;
 use palisade_sys::notify::Response;
@@ -31,8 +31,8 @@ impl Lent {
     }
 
     /// The name in the directory that the call is about.
-    fn place(&self) -> Result<Place, Errno> {
-        Ok(Place {
+    fn place(&self) -> Result<ResolvedParent, Errno> {
+        Ok(ResolvedParent {
             parent: self.file.try_clone().map_err(|error| errno_of(&error))?,
             name: self.path.file_name().ok_or(Errno::ACCESS)?.to_owned(),
             path: self.path.clone(),
@@ -46,7 +46,7 @@ impl Lent {
     }
 }
 
-impl Workshop {
+impl CallExecutor {
     pub(crate) fn perform_lent(&mut self, caller: &Caller, call: Call, lent: &Lent) -> Done {
         self.asks_first = false;
         match self.with_locks(Locks::nothing(), |shop| shop.attempt_lent(caller, call, lent)) {

@@ -38,8 +38,9 @@ mod openat2;
 mod opening;
 mod own_path;
 mod owners;
-mod parked;
+mod path_access;
 mod path_call;
+mod pending;
 mod perform;
 mod place;
 mod program;
@@ -47,21 +48,20 @@ mod python;
 mod remote;
 mod removing;
 mod replacing;
-mod seat;
 mod serve;
 mod signals;
 mod slow;
 mod socket;
-#[cfg(test)]
-mod stage;
 mod staging;
-mod touch;
+mod startup;
+#[cfg(test)]
+mod test_sandbox;
 
 pub use foresee::{WriteVerdict, foresee_granted_write, foresee_write};
 pub use lock::{PRESENCE, TreeLock, TreeLocks};
 pub use message::{Blocked, Message, NotExecuted, Protected};
-pub use seat::{Duties, Identity, Seat, occupy};
-pub use touch::{Reply, Touch, Trigger, Wants};
+pub use path_access::{PathAccess, Reply, Trigger, Wants};
+pub use startup::{BrokerStartup, Duties, Identity, run_broker};
 
 use palisade_sys::{Mode, OFlags};
 

@@ -1,9 +1,9 @@
 //! What the broker tells the supervisor, packet by packet.
 //!
-//! But for a [`Touch`] no answer is awaited, and a supervisor that reads slowly costs the sandbox nothing but
+//! But for a [`PathAccess`] no answer is awaited, and a supervisor that reads slowly costs the sandbox nothing but
 //! the details of its later attempts.
 
-use crate::touch::Touch;
+use crate::path_access::PathAccess;
 use palisade_wire::{Truncated, WireMessage};
 use serde::{Deserialize, Serialize};
 
@@ -33,14 +33,14 @@ pub enum Message {
         tree: Vec<u8>,
     },
     /// A call that waits for a [`Reply`](crate::Reply).
-    Touch(Touch),
+    PathAccess(PathAccess),
     /// A call that was let go on for once is over.
-    Returned { touch: u64 },
+    Returned { request: u64 },
     /// Nobody waits for the answer any more.
-    Withdrawn { touch: u64 },
+    Withdrawn { request: u64 },
     /// So many messages before this one found no room, and so many of them told of suspicious calls.
     Lost { count: u64, suspicious: u64 },
-    /// The broker can not go on; with it the command can not write.
+    /// The broker cannot go on; with it the command cannot write.
     Failed(#[serde(with = "Truncated::<MAX_FIELD>")] String),
 }
 

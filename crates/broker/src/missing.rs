@@ -3,7 +3,7 @@
 //! Our own scaffolding (the root, a private home directory, frames) is where ungranted paths end. In every
 //! other mount, what is missing is missing on the host as well, and there is nothing to ask.
 
-use crate::place::Place;
+use crate::place::ResolvedParent;
 use crate::{DIRECTORY, NO_MODE};
 use palisade_plan::model::Gate;
 use palisade_sys::{Errno, OFlags, mounts, proc};
@@ -18,11 +18,11 @@ use std::time::Duration;
 
 /// How often a walk is begun again because a directory went away under it: the mount points of a grant that
 /// is over do.
-const MOST_WALKS: usize = 12;
+const MAX_WALKS: usize = 12;
 /// Twice as long each time, 80 ms in all.
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
 /// As many as the kernel follows.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 /// `PROC_SUPER_MAGIC`: its links are not names.
 const PROCFS: i64 = 0x9fa0;
 
@@ -98,7 +98,7 @@ impl Grounds {
         follow: bool,
     ) -> Option<Missing> {
         let mut pause = FIRST_PAUSE;
-        for _ in 0..MOST_WALKS {
+        for _ in 0..MAX_WALKS {
             let (directory, rest) = self.last_directory(&base, path, follow)?;
             let told = self.told(directory.as_fd(), &rest)?;
             // Of a directory that is gone `/proc` tells no path that leads anywhere.
@@ -156,12 +156,12 @@ impl Grounds {
         let existing = path.as_os_str().len();
         path.push(OsStr::from_bytes(rest));
         let path = path.into_os_string().into_vec();
-        let is_told = path.len() < crate::touch::LONGEST_PATH && !self.is_never(&path);
+        let is_told = path.len() < crate::path_access::LONGEST_PATH && !self.is_never(&path);
         is_told.then_some(Missing { path, existing })
     }
 
     /// Whether what stands in a place, or the directory it would be made in, was granted while the run went on.
-    pub(crate) fn is_granted(&self, place: &Place) -> bool {
+    pub(crate) fn is_granted(&self, place: &ResolvedParent) -> bool {
         let above = self.tops.iter().filter(|(top, _)| place.path.starts_with(top));
         let is_ground =
             above.max_by_key(|(top, _)| top.as_os_str().len()).is_some_and(|(_, is)| *is);
@@ -218,7 +218,7 @@ impl Walk {
 
     fn through(mut self, link: &OwnedFd, end: usize) -> Option<Step> {
         let is_name = mounts::fstatfs_magic(&self.at).ok()? != PROCFS;
-        if self.links == MOST_LINKS || !is_name {
+        if self.links == MAX_LINKS || !is_name {
             return None;
         }
         let mut rest = readlinkat(link, "", Vec::new()).ok()?.into_bytes();

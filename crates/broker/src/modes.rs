@@ -5,12 +5,12 @@
 use crate::call::PathArg;
 use crate::caller::Caller;
 use crate::object::open_object;
-use crate::perform::{Done, Stop, Workshop, done};
+use crate::perform::{CallExecutor, Done, Stop, done};
 use palisade_sys::{Errno, Mode};
 use rustix::fs::{AtFlags, FileType, chmodat, fstat};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
-impl Workshop {
+impl CallExecutor {
     pub(crate) fn change_mode(
         &self,
         caller: &Caller,

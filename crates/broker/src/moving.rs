@@ -6,15 +6,15 @@ use crate::descriptor::numbered_descriptor;
 use crate::git;
 use crate::judge::{Allowed, Coming, is_among_modules, is_git_directory, setting};
 use crate::lock::Company;
-use crate::perform::{Done, Stop, Workshop, done, nothing_is_made, ours};
-use crate::place::{Found, Place, Start};
+use crate::perform::{CallExecutor, Done, Stop, done, nothing_is_made, ours};
+use crate::place::{Found, ResolvedParent, Start};
 use crate::replacing::{Movable, TO_WRITE, stands_on_a_mount_of_its_own};
 use crate::{DIRECTORY, NO_MODE};
 use palisade_sys::{Errno, Mode, OFlags};
 use rustix::fs::{AtFlags, FileType, RenameFlags, linkat, openat, renameat_with, statat};
 use std::os::fd::{AsFd as _, OwnedFd};
 
-impl Workshop {
+impl CallExecutor {
     pub(crate) fn rename(
         &mut self,
         caller: &Caller,
@@ -40,8 +40,8 @@ impl Workshop {
     pub(crate) fn rename_places(
         &mut self,
         caller: &Caller,
-        old: &Place,
-        new: &Place,
+        old: &ResolvedParent,
+        new: &ResolvedParent,
         flags: RenameFlags,
     ) -> Result<Done, Stop> {
         self.hold(new.tree.as_deref(), Company::Alone)?;
@@ -96,7 +96,7 @@ impl Workshop {
         Ok(done())
     }
 
-    fn judge_move(&mut self, from: &Place, to: &Place) -> Result<Allowed, Stop> {
+    fn judge_move(&mut self, from: &ResolvedParent, to: &ResolvedParent) -> Result<Allowed, Stop> {
         let directory = directory_at(from);
         let link = from.link_target();
         let coming = match &directory {
@@ -154,7 +154,7 @@ impl Workshop {
             }
             _ if new.is_directory_meant => Err(nothing_is_made(&new).into()),
             Source::Descriptor(number) => self.link_descriptor(caller, number, &new),
-            Source::Place(old) => self.link_place(caller, &old, &new),
+            Source::ResolvedParent(old) => self.link_place(caller, &old, &new),
         }
     }
 
@@ -176,7 +176,7 @@ impl Workshop {
             // By a link with a slash behind what it leads to.
             Found::Ours(place) if place.is_directory_meant => directory(),
             Found::Ours(place) if git::exists(place.parent.as_fd(), &place.name) => {
-                Ok(Source::Place(place))
+                Ok(Source::ResolvedParent(place))
             }
             Found::Ours(_) => Err(Errno::NOENT),
             Found::NoName => directory(),
@@ -185,7 +185,12 @@ impl Workshop {
         }
     }
 
-    fn link_place(&mut self, caller: &Caller, old: &Place, new: &Place) -> Result<Done, Stop> {
+    fn link_place(
+        &mut self,
+        caller: &Caller,
+        old: &ResolvedParent,
+        new: &ResolvedParent,
+    ) -> Result<Done, Stop> {
         let allowed = self.judged_new(new, Coming::Link)?;
         if allowed == Allowed::AsJudgedContent {
             return self.link_config(caller, old, new);
@@ -203,7 +208,7 @@ impl Workshop {
 
 /// Gets the content over to what was granted by itself. If that was not for writing: the kernel's own answer, which is asked
 /// about.
-fn write_over(caller: &Caller, old: &Place, new: &Place) -> Result<(), Errno> {
+fn write_over(caller: &Caller, old: &ResolvedParent, new: &ResolvedParent) -> Result<(), Errno> {
     let target = openat(&new.parent, &new.name, TO_WRITE | OFlags::NOFOLLOW, NO_MODE);
     let target = target.map_err(|_| Errno::BUSY)?;
     Movable::open(old.duplicate()?, caller)?.move_into(&target)
@@ -211,7 +216,7 @@ fn write_over(caller: &Caller, old: &Place, new: &Place) -> Result<(), Errno> {
 
 /// What a link is made of.
 enum Source {
-    Place(Place),
+    ResolvedParent(ResolvedParent),
     /// A file the caller holds open.
     Descriptor(i32),
     Directory(OwnedFd),
@@ -221,8 +226,8 @@ enum Source {
 
 /// What stands in the way of a rename, whatever it is about, in the order of do_renameat2(): nothing is judged that
 /// would not happen.
-fn would_fail(old: &Place, new: &Place, flags: RenameFlags) -> Result<(), Errno> {
-    let exists = |place: &Place| git::exists(place.parent.as_fd(), &place.name);
+fn would_fail(old: &ResolvedParent, new: &ResolvedParent, flags: RenameFlags) -> Result<(), Errno> {
+    let exists = |place: &ResolvedParent| git::exists(place.parent.as_fd(), &place.name);
     let exchanges = flags.contains(RenameFlags::EXCHANGE);
     if !exists(old) || (exchanges && !exists(new)) {
         return Err(Errno::NOENT);
@@ -232,15 +237,16 @@ fn would_fail(old: &Place, new: &Place, flags: RenameFlags) -> Result<(), Errno>
     }
     // A slash is for directories, and behind the new name it is about what comes to stand there.
     let into_new = if exchanges { new } else { old };
-    let is_wrong =
-        |meant: &Place, found: &Place| meant.is_directory_meant && directory_at(found).is_none();
+    let is_wrong = |meant: &ResolvedParent, found: &ResolvedParent| {
+        meant.is_directory_meant && directory_at(found).is_none()
+    };
     if is_wrong(old, old) || is_wrong(new, into_new) {
         return Err(Errno::NOTDIR);
     }
     Ok(())
 }
 
-fn directory_at(place: &Place) -> Option<OwnedFd> {
+fn directory_at(place: &ResolvedParent) -> Option<OwnedFd> {
     let found = statat(&place.parent, &place.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
         return None;
@@ -248,8 +254,8 @@ fn directory_at(place: &Place) -> Option<OwnedFd> {
     openat(&place.parent, &place.name, DIRECTORY | OFlags::NOFOLLOW, NO_MODE).ok()
 }
 
-fn is_same_file(one: &Place, other: &Place) -> bool {
-    let inode = |place: &Place| {
+fn is_same_file(one: &ResolvedParent, other: &ResolvedParent) -> bool {
+    let inode = |place: &ResolvedParent| {
         statat(&place.parent, &place.name, AtFlags::SYMLINK_NOFOLLOW)
             .ok()
             .map(|found| (found.st_dev, found.st_ino))

@@ -4,13 +4,13 @@
 use crate::call::PathArg;
 use crate::caller::Caller;
 use crate::descriptor::numbered_descriptor;
-use crate::perform::{Stop, Workshop};
+use crate::perform::{CallExecutor, Stop};
 use crate::place::Start;
 use palisade_sys::{Errno, OFlags};
 use rustix::fs::{AtFlags, fcntl_getfl};
 use std::os::fd::OwnedFd;
 
-impl Workshop {
+impl CallExecutor {
     /// As fchmodat2(2) and fchownat(2) take it. Nothing in `/proc` can be changed in this way.
     pub(crate) fn named_object(
         &self,

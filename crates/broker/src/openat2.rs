@@ -9,9 +9,9 @@ use crate::call::{CWD, PathArg};
 use crate::caller::Caller;
 use crate::glance::{Glance, OWN, is_below};
 use crate::path_call::{PathCall, opening};
-use crate::serve::{Desk, hand_out};
+use crate::serve::{BrokerServer, hand_out};
 use crate::slow::SETTABLE;
-use crate::{gate::Unseen, parked::Then};
+use crate::{gate::Unseen, pending::Then};
 use palisade_sys::notify::{Notification, Response};
 use palisade_sys::{Errno, OFlags, mounts};
 use rustix::fs::{FileType, ResolveFlags, fcntl_setfl, fstat, openat, openat2};
@@ -123,7 +123,7 @@ enum Sight {
     Unclear,
 }
 
-impl Desk<'_> {
+impl BrokerServer<'_> {
     pub(crate) fn read_only(&mut self, notification: &Notification, caller: &Caller) {
         let id = notification.id;
         let reading = match Reading::of(caller, notification) {
@@ -133,7 +133,7 @@ impl Desk<'_> {
         let Some(gate) = &mut self.gate else {
             return self.respond(id, Response::Fail(Errno::NOSYS));
         };
-        if gate.makes_wait(&self.teller.supervisor, notification, caller) {
+        if gate.makes_wait(&self.events.supervisor, notification, caller) {
             return;
         }
         let mut call = reading.call;
@@ -155,7 +155,7 @@ impl Desk<'_> {
         match sight {
             Sight::Clear => self.open_for(notification, caller, reading),
             Sight::Missing(unseen) => {
-                self.park(notification, caller, unseen, Then::Read(reading));
+                self.wait_for_answer(notification, caller, unseen, Then::Read(reading));
             }
             Sight::Unclear => self.respond(id, Response::Fail(Errno::NOSYS)),
         }

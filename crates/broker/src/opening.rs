@@ -6,8 +6,8 @@ use crate::caller::Caller;
 use crate::git;
 use crate::ground::Standing;
 use crate::judge::{Allowed, Coming, Denied};
-use crate::perform::{Done, Stop, Workshop, ours};
-use crate::place::{Found, Place, Start};
+use crate::perform::{CallExecutor, Done, Stop, ours};
+use crate::place::{Found, ResolvedParent, Start};
 use crate::slow;
 use palisade_sys::notify::Response;
 use palisade_sys::{Errno, Mode, OFlags};
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// `__O_TMPFILE`, without the `O_DIRECTORY` that belongs to it.
 const UNNAMED: OFlags = OFlags::TMPFILE.difference(OFlags::DIRECTORY);
 
-impl Workshop {
+impl CallExecutor {
     pub(crate) fn open(
         &mut self,
         caller: &Caller,
@@ -60,7 +60,7 @@ impl Workshop {
     pub(crate) fn open_place(
         &mut self,
         caller: &Caller,
-        place: &Place,
+        place: &ResolvedParent,
         flags: OFlags,
         mode: Mode,
     ) -> Result<Done, Stop> {
@@ -120,7 +120,7 @@ impl Workshop {
 }
 
 /// What the kernel says of a name with a slash behind it, which can only be a directory.
-fn never_a_file(place: &Place, flags: OFlags) -> Errno {
+fn never_a_file(place: &ResolvedParent, flags: OFlags) -> Errno {
     if flags.contains(OFlags::CREATE) {
         return Errno::ISDIR;
     }
@@ -132,7 +132,7 @@ fn never_a_file(place: &Place, flags: OFlags) -> Errno {
 }
 
 /// Where the kernel would not have opened it anyway, that is the answer.
-fn denied_or(place: &Place, flags: OFlags, path: PathBuf, denied: Denied) -> Stop {
+fn denied_or(place: &ResolvedParent, flags: OFlags, path: PathBuf, denied: Denied) -> Stop {
     let exists = git::exists(place.parent.as_fd(), &place.name);
     if exists && flags.contains(OFlags::CREATE | OFlags::EXCL) {
         Errno::EXIST.into()

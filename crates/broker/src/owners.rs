@@ -7,8 +7,8 @@
 use crate::call::PathArg;
 use crate::caller::Caller;
 use crate::object::open_object;
-use crate::perform::{Done, Stop, Workshop, done};
-use crate::seat::{Duties, Identity};
+use crate::perform::{CallExecutor, Done, Stop, done};
+use crate::startup::{Duties, Identity};
 use palisade_sys::Errno;
 use rustix::fs::{AtFlags, Gid, Uid, chownat};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -34,7 +34,7 @@ impl RootOwner {
     }
 }
 
-impl Workshop {
+impl CallExecutor {
     pub(crate) fn change_owner(
         &self,
         caller: &Caller,

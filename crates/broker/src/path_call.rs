@@ -2,7 +2,7 @@
 //! the path is there, so they are told apart by number alone.
 
 use crate::call::{CWD, PathArg};
-use crate::touch::Wants;
+use crate::path_access::Wants;
 use palisade_bpf::{Arch, table};
 use palisade_sys::OFlags;
 use palisade_sys::notify::Notification;

@@ -12,7 +12,7 @@ use crate::git;
 use crate::judge::{Allowed, Coming, Denied, Judge};
 use crate::lock::{Company, LockError, Locks, Needed};
 use crate::owners::RootOwner;
-use crate::place::{Found, Map, Place, Start};
+use crate::place::{Found, Map, ResolvedParent, Start};
 use crate::slow;
 use crate::staging::StagedConfigs;
 use palisade_sys::notify::Response;
@@ -36,7 +36,7 @@ pub(crate) enum Done {
         denied: Denied,
     },
     /// It would make a name in scaffolding of ours, where the host may have something.
-    Unseen(Place),
+    Unseen(ResolvedParent),
     /// Done, and worth telling.
     Socket(PathBuf),
     /// Refused as the filter would refuse it, and told like that.
@@ -51,11 +51,11 @@ pub(crate) enum Done {
 pub(crate) const CONTINUE: Done = Done::Answer(Response::Continue);
 
 /// A call in two trees finds out what it needs one after the other, each first shared and then alone.
-const MOST_ATTEMPTS: usize = 8;
+const MAX_ATTEMPTS: usize = 8;
 
 /// Everything the broker works with between two calls.
 #[derive(Debug)]
-pub(crate) struct Workshop {
+pub(crate) struct CallExecutor {
     pub(crate) locks: Locks,
     pub(crate) map: Map,
     pub(crate) judge: Judge,
@@ -79,7 +79,7 @@ pub(crate) enum Stop {
     Lock(Needed),
     Denied(PathBuf, Denied),
     /// To be asked about first.
-    Unseen(Box<Place>),
+    Unseen(Box<ResolvedParent>),
     /// Left to the kernel, which reads the arguments anew: only where Landlock will not be the one to answer.
     Continue,
 }
@@ -90,7 +90,7 @@ impl From<Errno> for Stop {
     }
 }
 
-impl Workshop {
+impl CallExecutor {
     pub(crate) fn perform(&mut self, caller: &Caller, call: Call) -> Done {
         let needed = match call {
             Call::Rename { .. } => self.locks.guess(Company::Alone),
@@ -106,7 +106,7 @@ impl Workshop {
         mut needed: Needed,
         mut attempt: impl FnMut(&mut Self) -> Result<Done, Stop>,
     ) -> Done {
-        for _ in 0..MOST_ATTEMPTS {
+        for _ in 0..MAX_ATTEMPTS {
             match self.locks.take(needed) {
                 Ok(()) => {}
                 Err(LockError::Busy { tree, is_first }) => return Done::Busy { tree, is_first },
@@ -160,7 +160,7 @@ impl Workshop {
     pub(crate) fn make_directory_in(
         &mut self,
         caller: &Caller,
-        place: &Place,
+        place: &ResolvedParent,
         mode: u32,
     ) -> Result<Done, Stop> {
         let allowed = self.judged_new(place, Coming::Directory)?;
@@ -190,7 +190,7 @@ impl Workshop {
     pub(crate) fn make_node_in(
         &mut self,
         caller: &Caller,
-        place: &Place,
+        place: &ResolvedParent,
         mode: u32,
         device: u64,
     ) -> Result<Done, Stop> {
@@ -229,7 +229,7 @@ impl Workshop {
         &mut self,
         caller: &Caller,
         target: &[u8],
-        place: &Place,
+        place: &ResolvedParent,
     ) -> Result<Done, Stop> {
         if place.is_directory_meant {
             return Err(nothing_is_made(place).into());
@@ -289,7 +289,12 @@ impl Workshop {
     }
 
     /// Where a path leads, if that is where calls are performed.
-    pub(crate) fn place_of(&self, caller: &Caller, path: PathArg, follow: bool) -> Option<Place> {
+    pub(crate) fn place_of(
+        &self,
+        caller: &Caller,
+        path: PathArg,
+        follow: bool,
+    ) -> Option<ResolvedParent> {
         let bytes = caller.path(path.address).ok()?;
         let start = Start::Caller(caller, path.dir);
         let found = if follow {
@@ -303,7 +308,7 @@ impl Workshop {
         }
     }
 
-    pub(crate) fn place(&self, start: Start<'_>, path: &[u8]) -> Result<Place, Stop> {
+    pub(crate) fn place(&self, start: Start<'_>, path: &[u8]) -> Result<ResolvedParent, Stop> {
         ours(self.map.locate(start, path)?)
     }
 
@@ -312,7 +317,11 @@ impl Workshop {
         self.locks.missing_for(tree, company).map_or(Ok(()), |needed| Err(Stop::Lock(needed)))
     }
 
-    pub(crate) fn judged(&mut self, place: &Place, coming: Coming<'_>) -> Result<Allowed, Stop> {
+    pub(crate) fn judged(
+        &mut self,
+        place: &ResolvedParent,
+        coming: Coming<'_>,
+    ) -> Result<Allowed, Stop> {
         let company = match coming {
             Coming::Moved | Coming::MovedLink | Coming::MovedDirectory(_) => Company::Alone,
             _ if git::makes_git_directory(&place.name) => Company::Alone,
@@ -333,7 +342,7 @@ impl Workshop {
     /// For what only makes something new: that a name is taken is said before whether it may be had.
     pub(crate) fn judged_new(
         &mut self,
-        place: &Place,
+        place: &ResolvedParent,
         coming: Coming<'_>,
     ) -> Result<Allowed, Stop> {
         match self.judged(place, coming) {
@@ -344,19 +353,19 @@ impl Workshop {
         }
     }
 
-    pub(crate) fn may_lead(&self, place: &Place, target: &[u8]) -> Result<(), Stop> {
+    pub(crate) fn may_lead(&self, place: &ResolvedParent, target: &[u8]) -> Result<(), Stop> {
         self.judge
             .may_lead(place, target)
             .map_err(|denied| Stop::Denied(place.path.clone(), denied))
     }
 
     /// Whether what stands there may be written by another name than its own, or without one.
-    pub(crate) fn may_be_written(&mut self, place: &Place) -> Result<(), Stop> {
+    pub(crate) fn may_be_written(&mut self, place: &ResolvedParent) -> Result<(), Stop> {
         self.hold(place.tree.as_deref(), Company::Shared)?;
         self.judge.may_be_linked(place).map_err(|denied| Stop::Denied(place.path.clone(), denied))
     }
 
-    pub(crate) fn note(&mut self, place: &Place, allowed: Allowed) {
+    pub(crate) fn note(&mut self, place: &ResolvedParent, allowed: Allowed) {
         match allowed {
             Allowed::AsNewborn => self.judge.remember(place.parent.as_fd(), &place.name),
             Allowed::AsOldRepository => self.judge.forget(place.parent.as_fd()),
@@ -397,7 +406,7 @@ pub(crate) fn done() -> Done {
     Done::Answer(Response::Value(0))
 }
 
-pub(crate) fn ours(found: Found) -> Result<Place, Stop> {
+pub(crate) fn ours(found: Found) -> Result<ResolvedParent, Stop> {
     match found {
         Found::Ours(place) => Ok(place),
         // Of each kind the definition says why the kernel may answer.
@@ -406,6 +415,6 @@ pub(crate) fn ours(found: Found) -> Result<Place, Stop> {
 }
 
 /// With a slash behind its name nothing but a directory is made (filename_create()).
-pub(crate) fn nothing_is_made(place: &Place) -> Errno {
+pub(crate) fn nothing_is_made(place: &ResolvedParent) -> Errno {
     if git::exists(place.parent.as_fd(), &place.name) { Errno::EXIST } else { Errno::NOENT }
 }

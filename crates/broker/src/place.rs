@@ -27,14 +27,14 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 /// As many as the kernel follows.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 /// The tree that everything granted while a run goes on is judged in: names count from the root on.
 pub(crate) const GRANTS: &str = "/";
 /// `PROC_SUPER_MAGIC`.
 const PROC: i64 = 0x9fa0;
 
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ResolvedParent {
     pub(crate) parent: OwnedFd,
     pub(crate) name: OsString,
     /// The parent's real path and the name, as the sandbox sees them.
@@ -48,7 +48,7 @@ pub(crate) struct Place {
 /// Where a path leads.
 #[derive(Debug)]
 pub(crate) enum Found {
-    Ours(Place),
+    Ours(ResolvedParent),
     /// To a file the caller holds open, by its number there.
     Descriptor(i32),
     /// To `/`, `.` or `..`: there is no last name that anything could get. The kernel sees that in the text and
@@ -113,7 +113,7 @@ impl Map {
         path.push(OsStr::from_bytes(name));
         let Ok(tree) = self.tree_of(&path, parent.as_fd()) else { return Ok(Found::Elsewhere) };
         let name = OsStr::from_bytes(name).to_owned();
-        let place = Place { parent, name, path, tree, is_directory_meant };
+        let place = ResolvedParent { parent, name, path, tree, is_directory_meant };
         Ok(Found::Ours(if place.is_granted() { place.on_top() } else { place }))
     }
 
@@ -144,7 +144,7 @@ impl Map {
             return Ok(Found::Descriptor(number));
         }
         let mut found = self.locate(start, path)?;
-        for _ in 0..MOST_LINKS {
+        for _ in 0..MAX_LINKS {
             let Found::Ours(place) = &found else { return Ok(found) };
             let Some(target) = place.link_target() else { return Ok(found) };
             if let Some(number) = own(&target) {
@@ -263,7 +263,7 @@ fn enters_proc(base: Option<BorrowedFd<'_>>, path: &[u8]) -> bool {
         let name = OsStr::from_bytes(&name);
         if let Ok(target) = readlinkat(&at, name, Vec::new()) {
             links += 1;
-            if links > MOST_LINKS {
+            if links > MAX_LINKS {
                 return false;
             }
             let target = target.into_bytes();
@@ -281,7 +281,7 @@ fn enters_proc(base: Option<BorrowedFd<'_>>, path: &[u8]) -> bool {
     }
 }
 
-impl Place {
+impl ResolvedParent {
     /// What the link says, if it is one.
     pub(crate) fn link_target(&self) -> Option<Vec<u8>> {
         let target = readlinkat(&self.parent, &self.name, Vec::new()).ok()?;

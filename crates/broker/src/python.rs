@@ -17,7 +17,7 @@ use std::path::Path;
 const PACKAGES: &str = "site-packages";
 const MARK: &str = "pyvenv.cfg";
 /// Versions of Python in one environment.
-const MOST_VERSIONS: usize = 64;
+const MAX_VERSIONS: usize = 64;
 
 pub(crate) fn is_path_file(name: &OsStr) -> bool {
     palisade_guard::comparable(name.as_bytes()).to_ascii_lowercase().ends_with(b".pth")
@@ -119,7 +119,7 @@ fn holds_path_file(dir: BorrowedFd<'_>, rest: Rest) -> bool {
                 match rest {
                     Rest::InVersions if is_version(Path::new(name)) => {
                         versions += 1;
-                        versions > MOST_VERSIONS || below(name, Rest::InPackages)
+                        versions > MAX_VERSIONS || below(name, Rest::InPackages)
                     }
                     Rest::InVersions | Rest::InPackages => false,
                     Rest::Here => is_path_file(name) && git::exists(dir, name),

@@ -50,7 +50,7 @@ impl Remote {
     pub(crate) fn look_up(proc: &OwnedFd) -> Self {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let mut text = Vec::new();
-        // Where it can not be told, everything is looked for.
+        // Where it cannot be told, everything is looked for.
         let opened = openat(proc, "self/mountinfo", flags, NO_MODE);
         let read = opened.map(|file| File::from(file).read_to_end(&mut text));
         if matches!(read, Ok(Ok(_))) { Self::of(&text) } else { Self::default() }

@@ -4,14 +4,14 @@
 use crate::call::PathArg;
 use crate::caller::Caller;
 use crate::git;
-use crate::perform::{Done, Stop, Workshop, done, ours};
-use crate::place::{Place, Start};
+use crate::perform::{CallExecutor, Done, Stop, done, ours};
+use crate::place::{ResolvedParent, Start};
 use crate::replacing::stands_on_a_mount_of_its_own;
 use palisade_sys::Errno;
 use rustix::fs::{AtFlags, unlinkat};
 use std::os::fd::AsFd as _;
 
-impl Workshop {
+impl CallExecutor {
     pub(crate) fn remove(
         &mut self,
         caller: &Caller,
@@ -57,7 +57,7 @@ impl Workshop {
     pub(crate) fn remove_at(
         &mut self,
         caller: &Caller,
-        place: &Place,
+        place: &ResolvedParent,
         flags: AtFlags,
     ) -> Result<Done, Stop> {
         caller.confirm()?;

@@ -4,7 +4,7 @@
 //! Everything that can fail is tried before the first byte is written: what was there is not lost to a full disk.
 
 use crate::caller::Caller;
-use crate::place::Place;
+use crate::place::ResolvedParent;
 use crate::{NO_MODE, git};
 use palisade_sys::{Errno, Mode, OFlags, mounts};
 use rustix::fs::{
@@ -22,13 +22,13 @@ pub(crate) const TO_WRITE: OFlags =
 /// What is to be moved: a regular file that is not too large, and can be removed.
 #[derive(Debug)]
 pub(crate) struct Movable {
-    place: Place,
+    place: ResolvedParent,
     content: Vec<u8>,
     mode: Mode,
 }
 
 impl Movable {
-    pub(crate) fn open(place: Place, caller: &Caller) -> Result<Self, Errno> {
+    pub(crate) fn open(place: ResolvedParent, caller: &Caller) -> Result<Self, Errno> {
         if !git::exists(place.parent.as_fd(), &place.name) {
             return Err(Errno::NOENT);
         }
@@ -52,7 +52,7 @@ impl Movable {
     }
 
     /// To a name that is not taken, or over the file that has it.
-    pub(crate) fn move_to(self, new: &Place, flags: RenameFlags) -> Result<(), Errno> {
+    pub(crate) fn move_to(self, new: &ResolvedParent, flags: RenameFlags) -> Result<(), Errno> {
         let only_new = TO_WRITE | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         match openat(&new.parent, &new.name, only_new, self.mode) {
             Ok(target) => self.move_into(&target).inspect_err(|_| {
@@ -107,7 +107,7 @@ fn read_all(file: &OwnedFd) -> Result<Vec<u8>, Errno> {
 }
 
 /// Whether what stands in a place was granted by itself: the kernel would answer with `EBUSY`.
-pub(crate) fn stands_on_a_mount_of_its_own(place: &Place) -> bool {
+pub(crate) fn stands_on_a_mount_of_its_own(place: &ResolvedParent) -> bool {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let there = openat(&place.parent, &place.name, flags, NO_MODE);
     let mount = there.ok().and_then(|there| mounts::mount_id(there).ok());

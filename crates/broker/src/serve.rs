@@ -5,7 +5,7 @@ use crate::caller::Caller;
 use crate::gate::Gate;
 use crate::judge::Denied;
 use crate::message::{Blocked, Message, NotExecuted, Protected};
-use crate::perform::{Done, Workshop};
+use crate::perform::{CallExecutor, Done};
 use crate::program::{self, Meant};
 use crate::slow::Helpers;
 use palisade_bpf::{Answer, Arch, FilterSpec, Notice, SeccompData, table};
@@ -19,55 +19,55 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::time::Duration;
 
 /// How long a message may wait for room.
-const A_MOMENT: Duration = Duration::from_millis(50);
+const SEND_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Who hears what happened.
 #[derive(Debug)]
-pub(crate) struct Teller {
+pub(crate) struct EventSender {
     pub(crate) supervisor: OwnedFd,
     pub(crate) lost: u64,
     pub(crate) lost_suspicious: u64,
 }
 
 #[derive(Debug)]
-pub(crate) struct Desk<'p> {
+pub(crate) struct BrokerServer<'p> {
     pub(crate) listener: &'static Listener,
     pub(crate) filter: &'p FilterSpec,
     pub(crate) executables: Option<&'p Executables>,
     pub(crate) gate: Option<Gate>,
-    pub(crate) workshop: Workshop,
-    pub(crate) teller: Teller,
+    pub(crate) executor: CallExecutor,
+    pub(crate) events: EventSender,
     pub(crate) host_proc: &'static OwnedFd,
     /// Closed by the command's own exec.
-    pub(crate) usher: OwnedFd,
+    pub(crate) handshake: OwnedFd,
 }
 
-pub(crate) fn serve(mut desk: Desk<'_>) -> ! {
+pub(crate) fn serve(mut server: BrokerServer<'_>) -> ! {
     let calls = Calls::of(Arch::native());
     let mut helpers = Helpers::default();
     loop {
-        if !desk.is_idle() {
-            let can_receive = desk.attend(&mut helpers);
-            while let Some(held) = desk.take_held() {
-                desk.answer(&calls, &mut helpers, &held);
+        if !server.is_idle() {
+            let can_receive = server.attend(&mut helpers);
+            while let Some(held) = server.take_held() {
+                server.answer(&calls, &mut helpers, &held);
             }
             if !can_receive {
                 continue;
             }
         }
-        let received = desk.listener.receive();
+        let received = server.listener.receive();
         // What a caller closed before this call is in place when it is answered.
-        desk.settle();
-        helpers.tidy(desk.listener);
-        desk.teller.tell_of_lost();
+        server.settle();
+        helpers.tidy(server.listener);
+        server.events.tell_of_lost();
         match received {
-            Ok(notification) => desk.answer(&calls, &mut helpers, &notification),
+            Ok(notification) => server.answer(&calls, &mut helpers, &notification),
             // Once the last caller is gone this is the answer for ever: not to be asked for again.
-            Err(Errno::NOENT) if has_hung_up(desk.listener) => desk.leave(),
+            Err(Errno::NOENT) if has_hung_up(server.listener) => server.leave(),
             // The caller died before it was received, or we were woken for nothing.
             Err(Errno::NOENT | Errno::INTR) => {}
             Err(errno) => {
-                desk.teller.tell(&Message::Failed(format!("receiving a notification: {errno}")));
+                server.events.tell(&Message::Failed(format!("receiving a notification: {errno}")));
                 proc::exit_now(1);
             }
         }
@@ -81,7 +81,7 @@ fn has_hung_up(listener: &Listener) -> bool {
     polled.is_ok() && set[0].revents().contains(PollFlags::HUP)
 }
 
-impl Desk<'_> {
+impl BrokerServer<'_> {
     fn answer(&mut self, calls: &Calls, helpers: &mut Helpers, notification: &Notification) {
         let id = notification.id;
         let Some(caller) = self.caller(notification) else {
@@ -127,7 +127,7 @@ impl Desk<'_> {
 
     /// Whether nothing is to be done but to receive calls.
     fn is_idle(&self) -> bool {
-        self.gate.as_ref().is_none_or(Gate::is_idle) && self.workshop.staged.is_empty()
+        self.gate.as_ref().is_none_or(Gate::is_idle) && self.executor.staged.is_empty()
     }
 
     pub(crate) fn perform(
@@ -137,7 +137,7 @@ impl Desk<'_> {
         caller: &Caller,
         call: Call,
     ) {
-        self.workshop.asks_first = self.gate.is_some();
+        self.executor.asks_first = self.gate.is_some();
         let done = self.attempt(caller, call);
         if self.waits_for_target(notification, caller, call, &done) {
             return;
@@ -149,8 +149,8 @@ impl Desk<'_> {
     }
 
     fn attempt(&mut self, caller: &Caller, call: Call) -> Done {
-        let was_staging = !self.workshop.staged.is_empty();
-        let done = self.workshop.perform(caller, call);
+        let was_staging = !self.executor.staged.is_empty();
+        let done = self.executor.perform(caller, call);
         self.tell_of_staging(was_staging);
         done
     }
@@ -163,7 +163,7 @@ impl Desk<'_> {
         caller: &Caller,
         call: Call,
     ) {
-        self.workshop.asks_first = false;
+        self.executor.asks_first = false;
         let done = self.attempt(caller, call);
         self.finish(helpers, notification, caller, call, done);
     }
@@ -193,7 +193,7 @@ impl Desk<'_> {
                 }
             }
             Done::Denied { path, denied: Denied { rule, why } } => {
-                self.teller.tell(&Message::Protected(Protected {
+                self.events.tell(&Message::Protected(Protected {
                     call: name_of(notification),
                     path: path.into_os_string().into_vec(),
                     rule,
@@ -210,13 +210,13 @@ impl Desk<'_> {
             Done::Busy { tree, is_first } => {
                 if is_first {
                     let tree = tree.into_os_string().into_vec();
-                    self.teller.tell(&Message::Busy { tree });
+                    self.events.tell(&Message::Busy { tree });
                 }
                 self.respond(id, Response::Fail(Errno::BUSY));
             }
             Done::Socket(path) => {
                 let path = path.into_os_string().into_vec();
-                self.teller.tell(&Message::Socket { path, pid: number_of(caller.thread) });
+                self.events.tell(&Message::Socket { path, pid: number_of(caller.thread) });
                 self.respond(id, Response::Value(0));
             }
         }
@@ -228,15 +228,15 @@ impl Desk<'_> {
     /// only our own code runs inside, which nobody can have changed.
     fn exec(&mut self, notification: &Notification, caller: &Caller, at: PathArg) {
         let id = notification.id;
-        let mut usher = [PollFd::new(&self.usher, PollFlags::IN)];
-        if matches!(proc::poll(&mut usher, Some(Duration::ZERO)), Ok(0)) {
+        let mut handshake = [PollFd::new(&self.handshake, PollFlags::IN)];
+        if matches!(proc::poll(&mut handshake, Some(Duration::ZERO)), Ok(0)) {
             return self.respond(id, Response::Continue);
         }
         let typed = match caller.path(at.address) {
             Ok(path) => path,
             Err(errno) => return self.respond(id, Response::Fail(errno)),
         };
-        let meant = program::meant(&self.workshop.map, caller, at, &typed);
+        let meant = program::meant(&self.executor.map, caller, at, &typed);
         match (self.executables, meant) {
             (Some(list), Meant::Program { path, inode }) => {
                 if !program::is_listed(list, &path, inode) {
@@ -262,7 +262,7 @@ impl Desk<'_> {
         errno: Errno,
         notice: Notice,
     ) {
-        self.teller.tell(&Message::Blocked(Blocked {
+        self.events.tell(&Message::Blocked(Blocked {
             number: notification.number,
             arguments: notification.args,
             pid: number_of(caller.thread),
@@ -279,7 +279,7 @@ impl Desk<'_> {
         path: Vec<u8>,
         rule: &str,
     ) {
-        self.teller.tell(&Message::NotExecuted(NotExecuted {
+        self.events.tell(&Message::NotExecuted(NotExecuted {
             call: name_of(notification),
             path,
             rule: rule.to_owned(),
@@ -294,7 +294,7 @@ impl Desk<'_> {
     }
 }
 
-impl Teller {
+impl EventSender {
     /// Waits a moment if there is no room, and no longer: who makes the flood waits with us, but so does
     /// everybody else.
     pub(crate) fn tell(&mut self, message: &Message) {
@@ -323,7 +323,7 @@ impl Teller {
         match try_once() {
             Err(WireError::NoRoom) => {
                 let mut room = [PollFd::new(&self.supervisor, PollFlags::OUT)];
-                let _ = proc::poll(&mut room, Some(A_MOMENT));
+                let _ = proc::poll(&mut room, Some(SEND_TIMEOUT));
                 try_once().is_ok()
             }
             sent => sent.is_ok(),

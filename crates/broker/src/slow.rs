@@ -2,7 +2,7 @@
 //! broker's, so that a caller who waits keeps nobody else waiting (F15).
 
 use crate::NO_MODE;
-use crate::place::Place;
+use crate::place::ResolvedParent;
 use crate::serve::hand_out;
 use palisade_sys::clone::{Forked, fork};
 use palisade_sys::notify::{Listener, Response};
@@ -12,7 +12,7 @@ use rustix::fs::openat;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
 /// Each is a process; a caller that wants more of them waits for nothing useful.
-const MOST: usize = 32;
+const MAX_HELPERS: usize = 32;
 
 /// What can be set on an open file; an `O_NONBLOCK` that was ours is taken off with them.
 pub(crate) const SETTABLE: OFlags =
@@ -26,7 +26,7 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    pub(crate) fn of(place: &Place, flags: OFlags) -> Result<Self, Errno> {
+    pub(crate) fn of(place: &ResolvedParent, flags: OFlags) -> Result<Self, Errno> {
         let pin = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&place.parent, &place.name, pin, NO_MODE)?;
         Ok(Self { file, flags })
@@ -54,7 +54,7 @@ impl Helpers {
         opening: &Opening,
         host_proc: &OwnedFd,
     ) -> Result<(), Errno> {
-        if self.0.len() >= MOST {
+        if self.0.len() >= MAX_HELPERS {
             return Err(Errno::NFILE);
         }
         let broker = rustix::process::getpid();

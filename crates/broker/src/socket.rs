@@ -8,8 +8,8 @@ use crate::call::CWD;
 use crate::caller::Caller;
 use crate::git;
 use crate::judge::{Allowed, Coming};
-use crate::perform::{Done, Stop, Workshop};
-use crate::place::{Place, Start};
+use crate::perform::{CallExecutor, Done, Stop};
+use crate::place::{ResolvedParent, Start};
 use crate::{DIRECTORY, NO_MODE};
 use palisade_sys::Errno;
 use rustix::fs::{ResolveFlags, fstat, openat2};
@@ -22,7 +22,7 @@ use std::os::unix::ffi::OsStrExt as _;
 const FAMILY: usize = 2;
 const LONGEST: u64 = 110;
 
-impl Workshop {
+impl CallExecutor {
     pub(crate) fn bind(
         &mut self,
         caller: &Caller,
@@ -75,7 +75,7 @@ impl Workshop {
 /// place that was judged; else under its real path; and if that is too long, under its last name.
 fn bind_as_written(
     socket: &OwnedFd,
-    place: &Place,
+    place: &ResolvedParent,
     cwd: &OwnedFd,
     written: &[u8],
 ) -> Result<(), Errno> {
@@ -98,7 +98,7 @@ fn bind_as_written(
 /// Whether every name on the way is that of a directory. Those in a tree, and those that a tree stands in, are made
 /// and moved by brokers alone, and this one is busy with us while others in the tree wait for its lock. A link or a `..`
 /// may lie where the command can change it.
-fn leads_there_only(place: &Place, cwd: &OwnedFd, written: &[u8]) -> bool {
+fn leads_there_only(place: &ResolvedParent, cwd: &OwnedFd, written: &[u8]) -> bool {
     let end = written.iter().rposition(|byte| *byte != b'/').map_or(0, |at| at + 1);
     let start = written[..end].iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
     let directory = &written[..start];

@@ -21,7 +21,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 /// As many repositories have their configuration open at a time; each takes three descriptors of ours.
-const MOST: usize = 64;
+const MAX_STAGED: usize = 64;
 /// Ours until it is unlinked, where the file system makes no file without a name.
 const NAMED: &str = "config.palisade-staging";
 /// What a caller's descriptor is opened with.
@@ -100,9 +100,9 @@ impl StagedConfigs {
         if let Some(staged) = self.open.iter().find(is_same) {
             return for_caller(proc, &staged.file, flags);
         }
-        if self.open.len() >= MOST {
+        if self.open.len() >= MAX_STAGED {
             self.forget_unwritten();
-            if self.open.len() >= MOST {
+            if self.open.len() >= MAX_STAGED {
                 return Err(Errno::NFILE);
             }
         }
@@ -202,7 +202,7 @@ impl StagedConfig {
 
     /// Judges what was written, and puts a copy of it in place. Nothing happens if something else has the name by now, or
     /// nothing has: so it is with any file that is removed while it is open.
-    pub(crate) fn commit(&mut self, place: &gitconfig::Place<'_>) -> Result<(), Denied> {
+    pub(crate) fn commit(&mut self, place: &gitconfig::ConfigLocation<'_>) -> Result<(), Denied> {
         let found = statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW);
         let Some(found) = found.ok().filter(|found| self.stands_for(found)) else {
             self.state = State::Superseded;

@@ -225,7 +225,7 @@ fn a_staging_file_can_get_no_name() {
 fn as_many_as_are_open_at_a_time_are_staged_and_no_more() {
     let mut scene = Scene::with(HARMLESS);
     let mut kept = Vec::new();
-    for _ in 0..MOST {
+    for _ in 0..MAX_STAGED {
         kept.push(scene.open(APPEND));
         // Another file of the same name each time.
         fs::remove_file(scene.path()).unwrap();

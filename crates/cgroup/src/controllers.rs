@@ -27,7 +27,7 @@ pub(crate) fn named_in(text: &str) -> BTreeSet<Controller> {
     V2.iter().filter(|(_, name)| is_named(name)).map(|(controller, _)| *controller).collect()
 }
 
-/// Without these the settings can not be made.
+/// Without these the settings cannot be made.
 pub(crate) fn needed(settings: &GroupSettings) -> BTreeSet<Controller> {
     let GroupSettings { memory, memory_high, swap, milli_cpus, tasks, io_bandwidth, iops, cpus } =
         settings;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The most that a file of a group is read of; the longest have a line a device.
-const MOST_READ: usize = 256 * 1024;
+const MAX_READ: usize = 256 * 1024;
 
 /// A directory of ours below somebody's group.
 #[derive(Debug)]
@@ -169,7 +169,7 @@ fn write_to(file: impl AsFd, path: &Path, value: &str) -> Result<(), SysError> {
 pub(crate) fn read_all(file: impl AsFd, path: &Path) -> Result<String, SysError> {
     let mut bytes = Vec::new();
     let mut chunk = [0_u8; 4096];
-    while bytes.len() < MOST_READ {
+    while bytes.len() < MAX_READ {
         let read = rustix::io::pread(&file, &mut chunk, bytes.len() as u64).at("read", path)?;
         bytes.extend_from_slice(&chunk[..read]);
         if read < chunk.len() {

@@ -14,12 +14,12 @@ pub enum CgroupError {
              ask for a value this kernel takes", path.display())]
     Looser { path: PathBuf, asked: String, stands: String },
     /// A limit without a file to write it to.
-    #[error("{limit} can not be limited: {why}; {mend}")]
+    #[error("{limit} cannot be limited: {why}; {mend}")]
     NoSuchLimit { limit: &'static str, why: String, mend: &'static str },
     #[error("no control group can be made: {why}")]
     Nowhere { why: String },
     /// It would become the name of a directory and of a unit.
-    #[error("{name:?} can not name a control group; use letters, digits and hyphens")]
+    #[error("{name:?} cannot name a control group; use letters, digits and hyphens")]
     Name { name: String },
     #[error("{}: not understood: {text:?}", path.display())]
     Unreadable { path: PathBuf, text: String },

@@ -45,7 +45,7 @@ struct Look {
 
 /// A place in the unified hierarchy.
 #[derive(Debug)]
-struct Place {
+struct GroupPath {
     parent: PathBuf,
     controllers: BTreeSet<Controller>,
     way: Way,
@@ -56,7 +56,7 @@ impl Look {
     fn choose(&self) -> CgroupHome {
         let v1 = self.v1();
         match self.v2() {
-            Some(Place { parent, controllers, way }) if controllers.len() >= v1.len() => {
+            Some(GroupPath { parent, controllers, way }) if controllers.len() >= v1.len() => {
                 CgroupHome::V2 { parent, controllers, way }
             }
             _ if !v1.is_empty() => CgroupHome::V1 { parents: v1 },
@@ -79,11 +79,12 @@ impl Look {
         parents
     }
 
-    fn v2(&self) -> Option<Place> {
+    fn v2(&self) -> Option<GroupPath> {
         let spot = self.hierarchies.v2.as_ref()?;
         let mut place = self.own(spot).or_else(|| {
             let (beside, scope) = (self.beside(spot), self.scope(spot));
-            let count = |place: &Option<Place>| place.as_ref().map_or(0, |it| it.controllers.len());
+            let count =
+                |place: &Option<GroupPath>| place.as_ref().map_or(0, |it| it.controllers.len());
             // A scope takes a conversation: only if it gains something.
             if count(&scope) > count(&beside) { scope } else { beside }
         })?;
@@ -93,9 +94,9 @@ impl Look {
         Some(place)
     }
 
-    /// Below our own group, which must be nobody else's: one with processes in it can not be divided,
+    /// Below our own group, which must be nobody else's: one with processes in it cannot be divided,
     /// and others' processes are not ours to move. Only the root is free of that rule.
-    fn own(&self, spot: &Spot) -> Option<Place> {
+    fn own(&self, spot: &Spot) -> Option<GroupPath> {
         let (parent, is_moved) = match spot.own.file_name() {
             Some(name) if name == LEAF => (spot.own.parent()?, true),
             _ => (spot.own.as_path(), false),
@@ -114,7 +115,7 @@ impl Look {
     }
 
     /// Who moves a process needs to write to the group above both places, which is the parent.
-    fn beside(&self, spot: &Spot) -> Option<Place> {
+    fn beside(&self, spot: &Spot) -> Option<GroupPath> {
         let parent = spot.own.parent().filter(|_| spot.own != spot.top)?;
         let is_ours = ["", "cgroup.procs"].iter().all(|file| is_writable(&parent.join(file)));
         is_ours.then_some(())?;
@@ -122,12 +123,12 @@ impl Look {
     }
 
     /// What the user's service manager was given, it can give on.
-    fn scope(&self, spot: &Spot) -> Option<Place> {
+    fn scope(&self, spot: &Spot) -> Option<GroupPath> {
         self.has_bus.then_some(())?;
         let uid = self.uid;
         let manager = spot.top.join(format!("user.slice/user-{uid}.slice/user@{uid}.service"));
         let given = place(&manager, "cgroup.controllers", Way::SystemdScope)?;
-        Some(Place { parent: spot.top.clone(), ..given })
+        Some(GroupPath { parent: spot.top.clone(), ..given })
     }
 
     /// Where no group shows it, we go by the kernel's default, and setting it tells.
@@ -163,7 +164,7 @@ impl Look {
                 spot.own.display()
             ),
             (Some(spot), _) if v2_controllers != Some(0) => format!(
-                "{} can not be divided: it is not ours or not ours alone, and there is no user's \
+                "{} cannot be divided: it is not ours or not ours alone, and there is no user's \
                  systemd to ask (systemd-run --user --scope -p Delegate=yes -- sandbox run …)",
                 spot.own.display()
             ),
@@ -171,15 +172,15 @@ impl Look {
                 "{} belongs to somebody else, as control groups of version 1 do for all but root",
                 spot.own.display()
             ),
-            (Some(spot), None) => format!("{} can not be used", spot.own.display()),
+            (Some(spot), None) => format!("{} cannot be used", spot.own.display()),
         }
     }
 }
 
 /// None if nothing that limits is there.
-fn place(parent: &Path, list: &str, way: Way) -> Option<Place> {
+fn place(parent: &Path, list: &str, way: Way) -> Option<GroupPath> {
     let controllers = controllers::named_in(&read_at(parent, list).ok()?);
-    (!controllers.is_empty()).then(|| Place { parent: parent.to_owned(), controllers, way })
+    (!controllers.is_empty()).then(|| GroupPath { parent: parent.to_owned(), controllers, way })
 }
 
 /// Also that the mount is writable, which counts for root too.

@@ -120,7 +120,7 @@ fn a_scope_is_asked_for_where_it_gains_something() {
     let (parent, controllers, way) = chosen(fake.look());
     assert_eq!((parent, way), (fake.at(""), Way::SystemdScope));
     assert!(controllers.contains(&Controller::Cpu));
-    // An ordinary user can not write there.
+    // An ordinary user cannot write there.
     fake.without("user.slice/user-1000.slice/cgroup.procs");
     fake.group(MANAGER, "memory pids", "", "2\n");
     assert_eq!(chosen(fake.look()).2, Way::SystemdScope);

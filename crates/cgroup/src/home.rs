@@ -62,7 +62,7 @@ impl Home {
         &self.parent
     }
 
-    /// A group with processes of its own can not give controllers on, so we go into a leaf.
+    /// A group with processes of its own cannot give controllers on, so we go into a leaf.
     fn divide(&mut self) -> Result<(), CgroupError> {
         if is_the_root(&self.parent) {
             return Ok(());
@@ -128,7 +128,7 @@ fn empty_and_remove(leaf: &Path, parent: &Path) -> Result<(), Errno> {
     const PAUSE: Duration = Duration::from_millis(2);
     for _ in 0..TRIES {
         for member in read_at(leaf, "cgroup.procs").unwrap_or_default().lines() {
-            // Who has just ended can not be moved, and need not be.
+            // Who has just ended cannot be moved, and need not be.
             let _ = write_at(parent, "cgroup.procs", member);
         }
         match rustix::fs::rmdir(leaf) {

@@ -13,9 +13,9 @@ const LONG_PERIOD_US: u64 = 1_000_000;
 /// The least it takes.
 const LEAST_QUOTA_US: u64 = 1_000;
 /// The most it takes: there are no more process ids.
-const MOST_TASKS: u64 = 4_194_304;
+const MAX_TASKS: u64 = 4_194_304;
 /// It keeps operations a second in 32 bits, all of them set meaning no limit.
-const MOST_OPERATIONS: u64 = u32::MAX as u64 - 1;
+const MAX_OPERATIONS: u64 = u32::MAX as u64 - 1;
 
 pub(crate) const SETTING: &str = "setting a limit of a control group";
 pub(crate) const WAIVE: &str = "ask for another value, or waive the limit";
@@ -57,11 +57,11 @@ pub(crate) fn quota(milli_cpus: u64) -> (u64, u64) {
 }
 
 pub(crate) fn most_tasks(asked: u64) -> u64 {
-    asked.min(MOST_TASKS)
+    asked.min(MAX_TASKS)
 }
 
 pub(crate) fn most_operations(asked: u64) -> u64 {
-    asked.min(MOST_OPERATIONS)
+    asked.min(MAX_OPERATIONS)
 }
 
 /// v1 takes none for no limit at all, and v2 takes none at all.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 const PREFIX: &str = "palisade-";
 /// So many are looked at in one go: it is on the way to every start.
-const MOST: usize = 16;
+const MAX_SWEPT: usize = 16;
 
 /// What the group of a run is called.
 pub(crate) fn group_name(session: &str) -> String {
@@ -26,7 +26,7 @@ pub(crate) fn sweep(parent: &Path) {
     // Not always the same ones, where there are many.
     let start = std::process::id() as usize % ours.len();
     ours.rotate_left(start);
-    for name in ours.iter().take(MOST) {
+    for name in ours.iter().take(MAX_SWEPT) {
         let path = parent.join(name);
         if let Some(lock) = lock_named(&path) {
             let _ = rustix::fs::rmdir(&path);

@@ -34,12 +34,12 @@ pub(crate) fn pair(words: &str, key: &str) -> Option<u64> {
 /// A list of CPUs as cpuset(7) writes it: `0-3,5`.
 pub(crate) fn cpus(text: &str) -> Option<Vec<u32>> {
     /// More than any kernel is built for.
-    const MOST: u32 = 65_536;
+    const MAX_WEIGHT: u32 = 65_536;
     let mut cpus = Vec::new();
     for span in text.trim().split(',').filter(|span| !span.is_empty()) {
         let (first, last) = span.split_once('-').unwrap_or((span, span));
         let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if last >= MOST {
+        if last >= MAX_WEIGHT {
             return None;
         }
         cpus.extend(first..=last);

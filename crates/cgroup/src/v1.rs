@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const READING: &str = "reading a control group";
-const GONE: &str = "somebody removed it; the run can not be held";
+const GONE: &str = "somebody removed it; the run cannot be held";
 const WATCHING: &str = "asking to be told when memory runs out";
 
 #[derive(Debug)]
@@ -137,7 +137,7 @@ impl Groups {
         Ok(text.doing(READING, GONE)?.flatten().unwrap_or_default())
     }
 
-    /// Every kernel has these: if one can not be read, the group is gone.
+    /// Every kernel has these: if one cannot be read, the group is gone.
     fn read_surely(&self, controller: Controller, name: &str) -> Result<String, CgroupError> {
         let text = self.of(controller).map(|directory| directory.read(name)).transpose();
         Ok(text.doing(READING, GONE)?.unwrap_or_default())

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 const EVENTS: &str = "memory.events";
 const READING: &str = "reading a control group";
-const GONE: &str = "somebody removed it or took its controllers away; the run can not be held";
+const GONE: &str = "somebody removed it or took its controllers away; the run cannot be held";
 
 #[derive(Debug)]
 pub(crate) struct Unified {

@@ -193,6 +193,6 @@ fn a_limit_whose_controller_is_not_there_is_refused() {
             CgroupHome::V2 { parent: root, controllers: BTreeSet::new(), way: Way::OwnGroup };
         let settings = GroupSettings { memory: Some(1 << 20), ..GroupSettings::default() };
         let error = Held::create(&Group { home, settings }, &session()).unwrap_err();
-        assert!(error.to_string().contains("memory can not be limited"), "{error}");
+        assert!(error.to_string().contains("memory cannot be limited"), "{error}");
     });
 }

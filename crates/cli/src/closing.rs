@@ -28,9 +28,9 @@ const BY_RULE: &str = "rule: ";
 /// How it names a rename that would need too much.
 const RENAME: &str = "directory";
 /// So many paths and calls are named; the report has them all.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 /// Hosts that have a line each; `sandbox net` has them all.
-const MOST_HOSTS: usize = 20;
+const MAX_HOSTS: usize = 20;
 /// What lists everything that is saved.
 const RULES: &str = "sandbox policy rules";
 
@@ -161,7 +161,7 @@ fn of_saved(answers: &[SavedAnswer]) -> Vec<String> {
     let (saved, failed): (Vec<&SavedAnswer>, Vec<&SavedAnswer>) =
         answers.iter().partition(|answer| answer.error.is_none());
     let mut told: Vec<String> = match saved.len() {
-        0..=MOST_NAMED => saved.iter().map(|answer| of_answer(answer)).collect(),
+        0..=MAX_NAMED => saved.iter().map(|answer| of_answer(answer)).collect(),
         count => {
             let named = listed(saved.iter().map(|answer| answer.what.clone()));
             let undo = saved[0].words.as_deref().map_or(RULES.to_owned(), forget);
@@ -176,7 +176,7 @@ fn of_saved(answers: &[SavedAnswer]) -> Vec<String> {
     };
     let errors: Vec<&str> = failed.iter().filter_map(|answer| answer.error.as_deref()).collect();
     match errors.len() {
-        0..=MOST_NAMED => {
+        0..=MAX_NAMED => {
             told.extend(errors.iter().map(|error| format!("an answer was not saved: {error}")));
         }
         count => told.push(format!("{count} answers were not saved: {}", errors[0])),
@@ -305,13 +305,13 @@ fn of_network(network: &NetworkReport, session: &str) -> Vec<String> {
         let count = u64::try_from(named.len()).unwrap_or(u64::MAX);
         let were = if count == 1 { "was" } else { "were" };
         let summary = format!("{} {were} {what}:", counted(count, "host"));
-        if named.len() <= MOST_NAMED {
+        if named.len() <= MAX_NAMED {
             told.push(format!("{summary} {}", named.join(", ")));
             continue;
         }
         told.push(summary);
-        told.extend(named.iter().take(MOST_HOSTS).map(|host| format!("  {host}")));
-        let more = named.len().saturating_sub(MOST_HOSTS);
+        told.extend(named.iter().take(MAX_HOSTS).map(|host| format!("  {host}")));
+        let more = named.len().saturating_sub(MAX_HOSTS);
         if more > 0 {
             told.push(format!("  {more} more: sandbox net {session}"));
         }
@@ -422,8 +422,8 @@ fn counted(count: u64, thing: &str) -> String {
 }
 
 fn listed(things: impl ExactSizeIterator<Item = String>) -> String {
-    let more = things.len().saturating_sub(MOST_NAMED);
-    let named = things.take(MOST_NAMED).collect::<Vec<_>>().join(", ");
+    let more = things.len().saturating_sub(MAX_NAMED);
+    let named = things.take(MAX_NAMED).collect::<Vec<_>>().join(", ");
     if more == 0 { named } else { format!("{named} and {more} more") }
 }
 

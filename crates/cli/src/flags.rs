@@ -264,7 +264,7 @@ fn refuse_contradictions(args: &PolicyArgs, written: Written) -> anyhow::Result<
     ];
     match shapes_walls.into_iter().find(|(_, given)| *given) {
         Some((option, _)) if nothing_isolated => bail!(
-            "{} 0 isolates nothing, so {} can not be kept; leave one of them out",
+            "{} 0 isolates nothing, so {} cannot be kept; leave one of them out",
             written.name("level"),
             written.name(option)
         ),

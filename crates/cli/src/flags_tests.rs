@@ -51,7 +51,7 @@ fn contradictions_name_both_options() {
     );
     assert_eq!(
         complaint(&["--level", "0", "--rw", "/data"]),
-        "--level 0 isolates nothing, so --rw can not be kept; leave one of them out"
+        "--level 0 isolates nothing, so --rw cannot be kept; leave one of them out"
     );
     assert_eq!(
         complaint(&["--level", "1", "--hostname", "x"]),

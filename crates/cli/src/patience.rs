@@ -35,7 +35,7 @@ pub(crate) fn say(words: &[u8]) {
     }
 }
 
-/// An opening of our own that does not wait: the caller's is shared with others. None for what can not be
+/// An opening of our own that does not wait: the caller's is shared with others. None for what cannot be
 /// opened again, and for files, which nobody waits for.
 fn opened_again(caller: BorrowedFd<'_>) -> Option<OwnedFd> {
     let kind = FileType::from_raw_mode(rustix::fs::fstat(caller).ok()?.st_mode);

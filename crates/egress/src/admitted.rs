@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::limits::Permit;
 use crate::lookup::Resolved;
 use crate::refused::Wanted;
-use crate::wire::Told;
+use crate::wire::EgressEvent;
 use palisade_hosts::{Host, Name};
 use palisade_record::network::{ConnectionClosed, Via};
 use std::cell::Cell;
@@ -119,7 +119,7 @@ pub fn out_of_bytes() -> io::Error {
 impl Drop for Admitted {
     fn drop(&mut self) {
         let duration_ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.engine.events.tell(Told::Closed(ConnectionClosed {
+        self.engine.events.tell(EgressEvent::Closed(ConnectionClosed {
             via: self.via,
             host: self.host.to_string(),
             address: self.addresses.first().map(SocketAddr::ip),

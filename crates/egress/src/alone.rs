@@ -10,7 +10,7 @@ use crate::error::{EgressError, While as _};
 use crate::events::{Events, SINGLY_A_SECOND_ALONE};
 use crate::limits::Client;
 use crate::serve::raise_descriptor_limit;
-use crate::wire::Told;
+use crate::wire::EgressEvent;
 use crate::{accept, explicit, tunnel, turned_away};
 use palisade_record::network::Via;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
@@ -23,11 +23,11 @@ use tokio::task::{JoinSet, LocalSet};
 
 /// Whoever runs the proxy.
 pub trait Operator {
-    /// Something happened. The proxy ends if this can not be recorded.
-    fn hear(&mut self, told: Told) -> ControlFlow<()>;
+    /// Something happened. The proxy ends if this cannot be recorded.
+    fn hear(&mut self, event: EgressEvent) -> ControlFlow<()>;
     /// The rules as they are now, if they can be had; otherwise those that hold stay.
     fn reread(&mut self) -> Option<Config>;
-    /// They hold from now on, or can not be used and those before still hold.
+    /// They hold from now on, or cannot be used and those before still hold.
     fn renewed(&mut self, renewed: Result<(), EgressError>);
 }
 
@@ -63,7 +63,7 @@ async fn until_the_end(
     let (events, mut outbox) = Events::with_pace(SINGLY_A_SECOND_ALONE);
     let mut engine = Engine::alone(config, events, own)?;
     let mut clients = JoinSet::new();
-    if operator.hear(Told::Ready).is_break() {
+    if operator.hear(EgressEvent::Ready).is_break() {
         return Ok(());
     }
     loop {
@@ -72,7 +72,7 @@ async fn until_the_end(
                 clients.spawn_local(serve_client(Rc::clone(&engine), client, from));
             }
             Some(_ended) = clients.join_next() => {}
-            told = outbox.next() => if operator.hear(told).is_break() {
+            event = outbox.next() => if operator.hear(event).is_break() {
                 break;
             },
             _ = hangup.recv() => if let Some(config) = operator.reread() {
@@ -86,18 +86,18 @@ async fn until_the_end(
     // What was open says that it is closed.
     clients.shutdown().await;
     // Nobody hears it after a failure; the rest is recorded as far as it can be.
-    let _ = outbox.rest().into_iter().try_for_each(|told| operator.hear(told));
+    let _ = outbox.rest().into_iter().try_for_each(|event| operator.hear(event));
     Ok(())
 }
 
 pub(crate) async fn serve_client(engine: Rc<Engine>, client: TcpStream, from: SocketAddr) {
     let from = from.ip();
     let whose = Some(Client::of(from));
-    let Some(seat) = engine.load.seat_of((from.to_string(), 0), whose) else {
+    let Some(slot) = engine.load.slot_of((from.to_string(), 0), whose) else {
         return turned_away::answer(engine, client, Some(from)).await;
     };
     // It is reset: what it waits for may be a host's first words in a tunnel, and an answer of ours is none.
-    if seat.hold(explicit::serve(Rc::clone(&engine), client)).await.is_none() {
+    if slot.hold(explicit::serve(Rc::clone(&engine), client)).await.is_none() {
         let reason = turned_away::with_client(engine.load.pushed_out(), Some(from));
         turned_away::tell(&engine, Via::Http, (turned_away::UNNAMED.to_owned(), 0), reason);
     }

@@ -77,7 +77,7 @@ fn rules_are_read_anew_while_it_serves_and_a_bad_file_changes_nothing() {
     assert_eq!(script.heard, statuses.len());
 }
 
-/// A bad file, one that can not be used, then a good one; its client asks before, between and after, and then ends it.
+/// A bad file, one that cannot be used, then a good one; its client asks before, between and after, and then ends it.
 struct Script {
     address: SocketAddr,
     readings: Vec<Option<Config>>,
@@ -90,13 +90,13 @@ struct Script {
 }
 
 impl Operator for Script {
-    fn hear(&mut self, told: Told) -> ControlFlow<()> {
-        match told {
-            Told::Ready => {
+    fn hear(&mut self, event: EgressEvent) -> ControlFlow<()> {
+        match event {
+            EgressEvent::Ready => {
                 let (address, read) = (self.address, self.read.take().unwrap());
                 self.client = Some(std::thread::spawn(move || asked(address, &read)));
             }
-            Told::Attempt(_) => self.heard += 1,
+            EgressEvent::Attempt(_) => self.heard += 1,
             _ => {}
         }
         ControlFlow::Continue(())
@@ -201,8 +201,8 @@ fn whoever_was_there_before_gets_no_further_than_others() {
         let mut reply = [0; 2];
         socks.0.read_exact(&mut reply).await.unwrap();
         assert_eq!(reply, [5, 2], "it is not allowed");
-        let told: Vec<_> = attempts(&mut outbox).into_iter().map(|told| told.action).collect();
-        assert_eq!(told, [Action::ProxyDenied; 4]);
+        let event: Vec<_> = attempts(&mut outbox).into_iter().map(|event| event.action).collect();
+        assert_eq!(event, [Action::ProxyDenied; 4]);
         assert_eq!(web.requests().len(), 3, "nothing more arrived");
     });
 }
@@ -233,8 +233,8 @@ fn what_new_rules_allow_as_well_goes_on() {
         for answer in [whole.gets("y.example", port).await, tunnel.asks(INNER, "hello").await] {
             assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
         }
-        let told: Vec<_> = attempts(&mut outbox).into_iter().map(|told| told.action).collect();
-        assert_eq!(told, [Action::DnsRebindBlocked; 2]);
+        let event: Vec<_> = attempts(&mut outbox).into_iter().map(|event| event.action).collect();
+        assert_eq!(event, [Action::DnsRebindBlocked; 2]);
     });
 }
 
@@ -279,8 +279,8 @@ fn what_is_carried_goes_on_and_a_new_request_does_not() {
         assert_eq!(upgraded.asks("frame\n", "\n").await, "frame\n");
         let answer = requests.asks(INNER, "hello").await;
         assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
-        let [told] = attempts(&mut outbox).try_into().unwrap();
-        assert_eq!((told.action, told.via), (Action::ProxyDenied, Via::Connect));
+        let [event] = attempts(&mut outbox).try_into().unwrap();
+        assert_eq!((event.action, event.via), (Action::ProxyDenied, Via::Connect));
         drop(opaque);
         echoing.await.unwrap().unwrap();
     });
@@ -309,8 +309,8 @@ fn a_redirect_that_comes_after_new_rules_is_judged_by_them() {
         serving.replace(Some(engine));
         let answer = ask(address, &get("x.example", web.port)).await;
         assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
-        let told: Vec<_> = attempts(&mut outbox).into_iter().map(|told| told.action).collect();
-        assert_eq!(told, [Action::ProxyAllowed, Action::RedirectDenied]);
+        let event: Vec<_> = attempts(&mut outbox).into_iter().map(|event| event.action).collect();
+        assert_eq!(event, [Action::ProxyAllowed, Action::RedirectDenied]);
         assert_eq!(web.requests().len(), 1);
     });
 }
@@ -383,7 +383,7 @@ fn a_request_goes_through_the_upstream_proxy_of_now() {
         let seen = after.requests();
         assert!(seen.iter().all(|request| request.contains("authorization: Basic second")));
         assert_eq!(seen.len(), 2, "{seen:?}");
-        let told: Vec<_> = attempts(&mut outbox).into_iter().map(|told| told.action).collect();
-        assert_eq!(told, [Action::ProxyAllowed, Action::ProxyDenied]);
+        let event: Vec<_> = attempts(&mut outbox).into_iter().map(|event| event.action).collect();
+        assert_eq!(event, [Action::ProxyAllowed, Action::ProxyDenied]);
     });
 }

@@ -4,7 +4,7 @@
 
 use crate::events::Events;
 use crate::rate::Bucket;
-use crate::wire::{Holds, Told};
+use crate::wire::{EgressEvent, Holds};
 use palisade_hosts::Host;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::task::futures::TaskLocalFuture;
 
 /// So many questions can be open: a person would not answer more, and random names would fill memory.
-const MOST_OPEN: usize = 32;
+const MAX_OPEN: usize = 32;
 /// So many new ones in a second, and twice as many at once. Whoever hangs up before the answer opens none for long,
 /// but each is shown to people and written down.
 const NEW_A_SECOND: u32 = 16;
@@ -141,7 +141,7 @@ impl Asks {
             open.waiting += 1;
             return Ok((*ask, open.answer.subscribe()));
         }
-        if state.open.len() >= MOST_OPEN {
+        if state.open.len() >= MAX_OPEN {
             return Err(TooMany::Open);
         }
         if !state.pace.take(Instant::now()) {
@@ -152,7 +152,7 @@ impl Asks {
         let (answer, answered) = watch::channel(None);
         state.open.insert(ask, Open { host: host.clone(), port, waiting: 1, answer });
         let client = CLIENT.try_with(|client| *client).ok();
-        self.events.tell(Told::Asked { ask, host: host.to_string(), port, client });
+        self.events.tell(EgressEvent::Asked { ask, host: host.to_string(), port, client });
         Ok((ask, answered))
     }
 
@@ -186,7 +186,7 @@ impl Asks {
                 state.withdrawn.pop_front();
             }
             state.withdrawn.push_back((ask, open.host, open.port));
-            self.events.tell(Told::Withdrawn { ask });
+            self.events.tell(EgressEvent::Withdrawn { ask });
         }
     }
 }

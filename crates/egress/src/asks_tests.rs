@@ -21,8 +21,8 @@ fn yes() -> Answer {
     Answer { allowed: true, source: "terminal".to_owned() }
 }
 
-fn asked(ask: u64, name: &str) -> Told {
-    Told::Asked { ask, host: name.to_owned(), port: 443, client: None }
+fn asked(ask: u64, name: &str) -> EgressEvent {
+    EgressEvent::Asked { ask, host: name.to_owned(), port: 443, client: None }
 }
 
 /// Proves: NET-8 asked
@@ -37,8 +37,10 @@ fn the_first_who_waits_is_told() {
             spawn_local(on_behalf_of(client(port), ask));
             yield_now().await;
         }
-        let Told::Asked { client: told, .. } = &outbox.rest()[0] else { panic!("no question") };
-        assert_eq!(*told, Some(client(4001)));
+        let EgressEvent::Asked { client: event, .. } = &outbox.rest()[0] else {
+            panic!("no question")
+        };
+        assert_eq!(*event, Some(client(4001)));
     });
 }
 
@@ -67,7 +69,7 @@ fn a_question_is_withdrawn_when_the_last_one_leaves() {
         assert_eq!(outbox.rest(), [asked(1, "a.example")]);
         two.abort();
         yield_now().await;
-        assert_eq!(outbox.rest(), [Told::Withdrawn { ask: 1 }]);
+        assert_eq!(outbox.rest(), [EgressEvent::Withdrawn { ask: 1 }]);
     });
 }
 
@@ -114,7 +116,7 @@ fn only_so_many_questions_are_open() {
     run(async {
         let (asks, _outbox) = asks();
         let mut open = Vec::new();
-        for number in 0..MOST_OPEN {
+        for number in 0..MAX_OPEN {
             open.push(asking(&asks, &format!("{number}.example"), 443).await);
         }
         assert_eq!(asking(&asks, "one-more.example", 443).await.await.unwrap(), Err(TooMany::Open));
@@ -141,8 +143,8 @@ fn a_flood_of_questions_that_nobody_waits_for_is_held_back() {
         }
         let passed = start.elapsed().as_secs() + 1;
         let most = u64::from(NEW_A_SECOND) * (2 + passed);
-        let told = outbox.rest().len() as u64;
-        assert!(told <= 2 * most, "{told} in {passed} s");
+        let event = outbox.rest().len() as u64;
+        assert!(event <= 2 * most, "{event} in {passed} s");
         assert!(refused >= 1000 - most, "{refused} in {passed} s");
     });
 }

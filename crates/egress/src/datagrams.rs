@@ -3,7 +3,7 @@
 //! The kernel counts; here it is only read and told, a sum for each destination (N12).
 
 use crate::events::Events;
-use crate::wire::Told;
+use crate::wire::EgressEvent;
 use palisade_hosts::{Reason, always_blocked};
 use palisade_netlink::{Refusals, Socket};
 use palisade_record::network::{Action, NetworkAttempt, OTHERS, Via};
@@ -31,7 +31,7 @@ pub(crate) enum Refused {
 pub(crate) struct Counters {
     socket: Socket,
     refused: Refused,
-    told: RefCell<Counts>,
+    event: RefCell<Counts>,
 }
 
 /// Address, port and protocol.
@@ -41,7 +41,7 @@ type Counts = BTreeMap<Option<Destination>, u64>;
 
 impl Counters {
     pub(crate) fn new(socket: OwnedFd, refused: Refused) -> Self {
-        Self { socket: Socket::from(socket), refused, told: RefCell::default() }
+        Self { socket: Socket::from(socket), refused, event: RefCell::default() }
     }
 
     pub(crate) async fn watch(self: Rc<Self>, events: Events) {
@@ -55,13 +55,13 @@ impl Counters {
     pub(crate) fn tell_new(&self, events: &Events) -> bool {
         // The namespace is gone, and with it everybody who could be refused something.
         let Ok(refusals) = palisade_netlink::refusals(&self.socket) else { return false };
-        let new = new_packets(&mut self.told.borrow_mut(), &refusals);
+        let new = new_packets(&mut self.event.borrow_mut(), &refusals);
         let attempts = new.into_iter().map(|(to, packets)| attempt(self.refused, to, packets));
-        attempts.map(|attempt| events.tell(Told::Attempt(attempt))).count() > 0
+        attempts.map(|attempt| events.tell(EgressEvent::Attempt(attempt))).count() > 0
     }
 }
 
-fn new_packets(told: &mut Counts, refusals: &Refusals) -> Vec<(Option<Destination>, u64)> {
+fn new_packets(event: &mut Counts, refusals: &Refusals) -> Vec<(Option<Destination>, u64)> {
     let Refusals { destinations, packets } = refusals;
     let known: u64 = destinations.iter().map(|refusal| refusal.packets).sum();
     let by_destination = destinations
@@ -70,7 +70,7 @@ fn new_packets(told: &mut Counts, refusals: &Refusals) -> Vec<(Option<Destinatio
     let others = std::iter::once((None, packets.saturating_sub(known)));
     let mut new = Vec::new();
     for (destination, packets) in by_destination.chain(others) {
-        let before = told.insert(destination, packets).unwrap_or_default();
+        let before = event.insert(destination, packets).unwrap_or_default();
         if packets > before {
             new.push((destination, packets - before));
         }

@@ -17,11 +17,11 @@ fn counts(new: &[(Option<Destination>, u64)]) -> Vec<u64> {
 /// Proves: NET-7 logged
 #[test]
 fn only_what_is_new_is_told_and_each_destination_apart() {
-    let mut told = Counts::new();
-    let first = new_packets(&mut told, &refusals(4, &[(1, 3), (2, 1)]));
+    let mut event = Counts::new();
+    let first = new_packets(&mut event, &refusals(4, &[(1, 3), (2, 1)]));
     assert_eq!(counts(&first), [3, 1]);
-    assert!(new_packets(&mut told, &refusals(4, &[(1, 3), (2, 1)])).is_empty());
-    assert_eq!(counts(&new_packets(&mut told, &refusals(6, &[(1, 5), (2, 1)]))), [2]);
+    assert!(new_packets(&mut event, &refusals(4, &[(1, 3), (2, 1)])).is_empty());
+    assert_eq!(counts(&new_packets(&mut event, &refusals(6, &[(1, 5), (2, 1)]))), [2]);
 }
 
 #[test]
@@ -35,9 +35,9 @@ fn packets_to_destinations_that_were_not_remembered_are_counted() {
 #[test]
 fn it_is_told_what_was_wrong_with_a_packet() {
     let reason = |refused, address: &str| {
-        let told = attempt(refused, Some((address.parse().unwrap(), 443, 17)), 2);
-        assert_eq!((told.host.as_str(), told.port, told.count), (address, 443, 2));
-        (told.via, told.reason.unwrap())
+        let event = attempt(refused, Some((address.parse().unwrap(), 443, 17)), 2);
+        assert_eq!((event.host.as_str(), event.port, event.count), (address, 443, 2));
+        (event.via, event.reason.unwrap())
     };
     let by_protocol = "only TCP and look-ups get out, not UDP".to_owned();
     assert_eq!(reason(Refused::Protocols, "10.0.0.5"), (Via::Datagram, by_protocol));

@@ -12,7 +12,7 @@ use crate::limits::Load;
 use crate::lookup::{Lookup, LookupError, Pinned, Resolved};
 use crate::own::OwnAddresses;
 use crate::refused::{denied, not_allowed, refusal, said_no};
-use crate::wire::{Holds, Told};
+use crate::wire::{EgressEvent, Holds};
 use crate::{dial, dns, intercept};
 use palisade_hosts::{Blocked, Host, Name, Rules, Verdict};
 use palisade_record::network::{Action, NameQueried, NetworkAttempt, Via};
@@ -178,7 +178,7 @@ impl Engine {
             biased;
             admitted = self.admit(wanted) => Some(admitted),
             () = gone => {
-                self.events.tell(Told::Attempt(left.attempt(via)));
+                self.events.tell(EgressEvent::Attempt(left.attempt(via)));
                 None
             }
         }
@@ -225,7 +225,7 @@ impl Engine {
     }
 
     fn tell_decided(&self, via: Via, decided: &Result<Admitted, Refused>) {
-        self.events.tell(Told::Attempt(match decided {
+        self.events.tell(EgressEvent::Attempt(match decided {
             Ok(admitted) => NetworkAttempt {
                 action: Action::ProxyAllowed,
                 via,
@@ -279,7 +279,7 @@ impl Engine {
             rule: Some(admitted.rule.clone()),
             flag: None,
         };
-        self.events.tell(Told::Attempt(refused.attempt(admitted.via)));
+        self.events.tell(EgressEvent::Attempt(refused.attempt(admitted.via)));
         refused
     }
 
@@ -361,7 +361,7 @@ impl Engine {
         let Counting { suspicion, counted } = self.dns.count(name.as_str(), Known::No);
         if suspicion.is_some() || counted.is_none() {
             let reason = counted.is_none().then(|| LookupError::TooFast.to_string());
-            self.events.tell(Told::Queried(NameQueried {
+            self.events.tell(EgressEvent::Queried(NameQueried {
                 name: name.to_string(),
                 record: way_of(via).to_owned(),
                 answer: if counted.is_some() { "NOERROR" } else { "REFUSED" }.to_owned(),

@@ -18,8 +18,8 @@ fn known(allowed: &[&str]) -> Config {
 async fn refused(config: Config, name: &str, port: u16) -> Refused {
     let (engine, mut outbox) = engine(config);
     let refused = engine.admit(wanted(name, port)).await.unwrap_err();
-    let told = attempts(&mut outbox);
-    assert_eq!(told, [refused.attempt(Via::Transparent)], "told once, and the same");
+    let event = attempts(&mut outbox);
+    assert_eq!(event, [refused.attempt(Via::Transparent)], "told once, and the same");
     refused
 }
 
@@ -30,11 +30,11 @@ fn an_allowed_host_is_admitted_and_told_with_rule_and_address() {
         let (engine, mut outbox) = engine(known(&["*.example:443"]));
         let admitted = engine.admit(wanted("A.example.", 443)).await.unwrap();
         assert_eq!(admitted.addresses, [SocketAddr::from((Ipv4Addr::LOCALHOST, 443))]);
-        let told = attempts(&mut outbox);
-        let [told] = told.as_slice() else { panic!("{told:?}") };
-        assert_eq!((told.action, told.host.as_str()), (Action::ProxyAllowed, "a.example"));
-        assert_eq!(told.rule.as_deref(), Some("*.example:443"));
-        assert_eq!(told.address, Some(Ipv4Addr::LOCALHOST.into()));
+        let event = attempts(&mut outbox);
+        let [event] = event.as_slice() else { panic!("{event:?}") };
+        assert_eq!((event.action, event.host.as_str()), (Action::ProxyAllowed, "a.example"));
+        assert_eq!(event.rule.as_deref(), Some("*.example:443"));
+        assert_eq!(event.address, Some(Ipv4Addr::LOCALHOST.into()));
     });
 }
 
@@ -48,8 +48,8 @@ fn a_connection_that_is_over_is_told_with_what_it_carried() {
         admitted.received(7).unwrap();
         outbox.rest();
         drop(admitted);
-        let told = outbox.rest();
-        let [Told::Closed(closed)] = told.as_slice() else { panic!("{told:?}") };
+        let event = outbox.rest();
+        let [EgressEvent::Closed(closed)] = event.as_slice() else { panic!("{event:?}") };
         assert_eq!((closed.sent, closed.received, closed.port), (5, 7, 443));
     });
 }
@@ -158,7 +158,7 @@ fn loopback_is_refused_in_every_spelling() {
 }
 
 #[test]
-fn a_name_that_can_not_be_looked_up_is_refused() {
+fn a_name_that_cannot_be_looked_up_is_refused() {
     run(async {
         let refused = refused(config(&["a.example"]), "a.example", 443).await;
         assert_eq!((refused.cause, refused.action), (Cause::Lookup, Action::ProxyBlockedDns));
@@ -212,8 +212,8 @@ async fn admit_answered(
 ) -> Result<Admitted, Refused> {
     let admitting = Rc::clone(engine);
     let admitted = spawn_local(async move { admitting.admit(wanted("a.example", 443)).await });
-    let told = outbox.next().await;
-    let Told::Asked { ask, .. } = told else { panic!("{told:?}") };
+    let event = outbox.next().await;
+    let EgressEvent::Asked { ask, .. } = event else { panic!("{event:?}") };
     engine.answered(ask, Answer { allowed, source: "terminal".to_owned() }, holds);
     admitted.await.unwrap()
 }
@@ -339,8 +339,8 @@ fn a_name_that_looks_like_data_is_told_whichever_way_it_comes() {
         let name = "0a1b2c3d4e5f60718293a4b5c6d7e8f9.example";
         let (engine, mut outbox) = engine(config(&["*.example"]).knows(name, Ipv4Addr::LOCALHOST));
         let _admitted = engine.admit(Wanted { via: Via::Connect, ..wanted(name, 443) }).await;
-        let told = outbox.rest();
-        let is_suspicious = |told: &Told| matches!(told, Told::Queried(query) if query.suspicion.is_some() && query.name == name);
-        assert!(told.iter().any(is_suspicious), "{told:?}");
+        let event = outbox.rest();
+        let is_suspicious = |event: &EgressEvent| matches!(event, EgressEvent::Queried(query) if query.suspicion.is_some() && query.name == name);
+        assert!(event.iter().any(is_suspicious), "{event:?}");
     });
 }

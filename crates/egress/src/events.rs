@@ -9,7 +9,7 @@
 mod account;
 mod sum;
 
-use crate::wire::Told;
+use crate::wire::EgressEvent;
 use account::Account;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -45,7 +45,7 @@ pub struct Outbox {
 
 #[derive(Debug)]
 struct Shared {
-    queue: RefCell<VecDeque<Told>>,
+    queue: RefCell<VecDeque<EgressEvent>>,
     /// What was reached, and what it carried.
     reached: RefCell<Account>,
     /// What was refused or looked up, and who came from outside.
@@ -73,11 +73,11 @@ impl Events {
     }
 
     /// Tells it, alone or in a sum. Never waits: see [`Events::room`].
-    pub fn tell(&self, told: Told) {
-        let told = shortened(told);
-        match Key::of(&told) {
-            Some(key) => self.shared.account_for(key, told),
-            None => self.shared.queue.borrow_mut().push_back(told),
+    pub fn tell(&self, event: EgressEvent) {
+        let event = shortened(event);
+        match Key::of(&event) {
+            Some(key) => self.shared.account_for(key, event),
+            None => self.shared.queue.borrow_mut().push_back(event),
         }
         self.shared.added.notify_one();
     }
@@ -92,15 +92,15 @@ impl Events {
 
 impl Shared {
     /// Tells it alone if its account has that left, and adds it up otherwise.
-    fn account_for(&self, key: Key, told: Told) {
+    fn account_for(&self, key: Key, event: EgressEvent) {
         let account = if key.is_of_way_out() { &self.reached } else { &self.rest };
         let (mut account, mut queue) = (account.borrow_mut(), self.queue.borrow_mut());
         let now = Instant::now();
         let is_within = queue.len() < LONGEST_QUEUE && account.take(now);
         if account.is_new_place(&key) || is_within {
-            queue.push_back(told);
+            queue.push_back(event);
         } else {
-            account.add_up(key, told, now);
+            account.add_up(key, event, now);
         }
     }
 
@@ -119,20 +119,20 @@ impl Shared {
 
 impl Outbox {
     /// The next event, or sum.
-    pub async fn next(&mut self) -> Told {
+    pub async fn next(&mut self) -> EgressEvent {
         loop {
             self.wait().await;
-            if let Some(told) = self.take() {
-                return told;
+            if let Some(event) = self.take() {
+                return event;
             }
         }
     }
 
-    /// Returns when there is something to tell that can not wait, or some time after there is something: whoever
+    /// Returns when there is something to tell that cannot wait, or some time after there is something: whoever
     /// listens would otherwise be woken in the midst of every connection that is being made.
     pub(crate) async fn gather(&mut self) {
         self.wait().await;
-        let is_urgent = self.shared.queue.borrow().iter().any(|told| Key::of(told).is_none());
+        let is_urgent = self.shared.queue.borrow().iter().any(|event| Key::of(event).is_none());
         if !is_urgent {
             sleep(GATHERED_WITHIN).await;
         }
@@ -142,11 +142,11 @@ impl Outbox {
     /// dropped meanwhile.
     pub(crate) async fn hand_on<E>(
         &mut self,
-        mut pass: impl AsyncFnMut(&Told) -> Result<(), E>,
+        mut pass: impl AsyncFnMut(&EgressEvent) -> Result<(), E>,
     ) -> Result<(), E> {
         loop {
-            let Some(told) = self.shared.queue.borrow().front().cloned() else { return Ok(()) };
-            pass(&told).await?;
+            let Some(event) = self.shared.queue.borrow().front().cloned() else { return Ok(()) };
+            pass(&event).await?;
             self.take();
         }
     }
@@ -165,42 +165,45 @@ impl Outbox {
     }
 
     /// What is untold by now, sums included.
-    pub fn rest(&mut self) -> Vec<Told> {
-        let told = std::iter::from_fn(|| self.take()).collect::<Vec<_>>();
+    pub fn rest(&mut self) -> Vec<EgressEvent> {
+        let event = std::iter::from_fn(|| self.take()).collect::<Vec<_>>();
         let [reached, rest] = [&self.shared.reached, &self.shared.rest];
         let sums = [reached, rest].into_iter().flat_map(|account| account.borrow_mut().rest());
-        told.into_iter().chain(sums).collect()
+        event.into_iter().chain(sums).collect()
     }
 
-    fn take(&mut self) -> Option<Told> {
-        let told = self.shared.queue.borrow_mut().pop_front();
-        if told.is_some() {
+    fn take(&mut self) -> Option<EgressEvent> {
+        let event = self.shared.queue.borrow_mut().pop_front();
+        if event.is_some() {
             self.shared.taken.notify_waiters();
         }
-        told
+        event
     }
 }
 
 /// Without more of what is chosen inside than a person reads.
-fn shortened(mut told: Told) -> Told {
-    match &mut told {
-        Told::Attempt(attempt) => {
+fn shortened(mut event: EgressEvent) -> EgressEvent {
+    match &mut event {
+        EgressEvent::Attempt(attempt) => {
             shorten_name(&mut attempt.host);
             attempt.reason.iter_mut().for_each(shorten_text);
             // A part of an option would allow something else.
             attempt.allow.take_if(|option| option.len() > LONGEST_TEXT);
         }
-        Told::Closed(closed) => shorten_name(&mut closed.host),
-        Told::Queried(queried) => {
+        EgressEvent::Closed(closed) => shorten_name(&mut closed.host),
+        EgressEvent::Queried(queried) => {
             shorten_name(&mut queried.name);
             [&mut queried.reason, &mut queried.suspicion]
                 .into_iter()
                 .flatten()
                 .for_each(shorten_text);
         }
-        Told::Ready | Told::Asked { .. } | Told::Withdrawn { .. } | Told::Unable { .. } => {}
+        EgressEvent::Ready
+        | EgressEvent::Asked { .. }
+        | EgressEvent::Withdrawn { .. }
+        | EgressEvent::Unable { .. } => {}
     }
-    told
+    event
 }
 
 /// The end of a name says whose it is; what stands before that may be anything.

@@ -1,12 +1,12 @@
-use super::account::{MOST_PLACES, MOST_SUMS, SINGLY_AT_ONCE, SUM_AFTER_AT_MOST};
+use super::account::{MAX_PLACES, MAX_SUMS, SINGLY_AT_ONCE, SUM_AFTER_AT_MOST};
 use super::*;
 use crate::test_support::run;
 use palisade_record::network::{
     Action, ConnectionClosed, NameQueried, NetworkAttempt, OTHERS, Via,
 };
 
-fn attempt(host: &str) -> Told {
-    Told::Attempt(NetworkAttempt {
+fn attempt(host: &str) -> EgressEvent {
+    EgressEvent::Attempt(NetworkAttempt {
         action: Action::ProxyDenied,
         via: Via::Transparent,
         host: host.to_owned(),
@@ -19,20 +19,20 @@ fn attempt(host: &str) -> Told {
     })
 }
 
-fn port(host: &str, port: u16) -> Told {
-    let Told::Attempt(one) = attempt(host) else { panic!("not an attempt") };
+fn port(host: &str, port: u16) -> EgressEvent {
+    let EgressEvent::Attempt(one) = attempt(host) else { panic!("not an attempt") };
     let allow = Some(format!("--allow-host {host}:{port}"));
     let reason = Some("no rule allows it".to_owned());
-    Told::Attempt(NetworkAttempt { port, allow, reason, ..one })
+    EgressEvent::Attempt(NetworkAttempt { port, allow, reason, ..one })
 }
 
-fn allowed(host: &str) -> Told {
-    let Told::Attempt(one) = attempt(host) else { panic!("not an attempt") };
-    Told::Attempt(NetworkAttempt { action: Action::ProxyAllowed, ..one })
+fn allowed(host: &str) -> EgressEvent {
+    let EgressEvent::Attempt(one) = attempt(host) else { panic!("not an attempt") };
+    EgressEvent::Attempt(NetworkAttempt { action: Action::ProxyAllowed, ..one })
 }
 
-fn queried(name: &str) -> Told {
-    Told::Queried(NameQueried {
+fn queried(name: &str) -> EgressEvent {
+    EgressEvent::Queried(NameQueried {
         name: name.to_owned(),
         record: "A".to_owned(),
         answer: "NXDOMAIN".to_owned(),
@@ -43,12 +43,12 @@ fn queried(name: &str) -> Told {
     })
 }
 
-fn closed(sent: u64) -> Told {
+fn closed(sent: u64) -> EgressEvent {
     closed_at("a.example", sent)
 }
 
-fn closed_at(host: &str, sent: u64) -> Told {
-    Told::Closed(ConnectionClosed {
+fn closed_at(host: &str, sent: u64) -> EgressEvent {
+    EgressEvent::Closed(ConnectionClosed {
         via: Via::Transparent,
         host: host.to_owned(),
         address: None,
@@ -60,22 +60,22 @@ fn closed_at(host: &str, sent: u64) -> Told {
     })
 }
 
-fn count(told: &Told) -> u64 {
-    match told {
-        Told::Attempt(attempt) => attempt.count,
-        Told::Closed(closed) => closed.count,
-        Told::Queried(queried) => queried.count,
+fn count(event: &EgressEvent) -> u64 {
+    match event {
+        EgressEvent::Attempt(attempt) => attempt.count,
+        EgressEvent::Closed(closed) => closed.count,
+        EgressEvent::Queried(queried) => queried.count,
         _ => 1,
     }
 }
 
 /// So many connections to this host are told by its name, and so many bytes that went there.
-fn told_of(told: &[Told], name: &str) -> (u64, u64) {
-    told.iter().fold((0, 0), |(count, sent), told| match told {
-        Told::Attempt(one) if one.action.is_allowed() && one.host == name => {
+fn told_of(event: &[EgressEvent], name: &str) -> (u64, u64) {
+    event.iter().fold((0, 0), |(count, sent), event| match event {
+        EgressEvent::Attempt(one) if one.action.is_allowed() && one.host == name => {
             (count + one.count, sent)
         }
-        Told::Closed(one) if one.host == name => (count, sent + one.sent),
+        EgressEvent::Closed(one) if one.host == name => (count, sent + one.sent),
         _ => (count, sent),
     })
 }
@@ -84,9 +84,9 @@ fn told_of(told: &[Told], name: &str) -> (u64, u64) {
 fn events_come_out_in_order() {
     run(async {
         let (events, mut outbox) = Events::new();
-        events.tell(Told::Ready);
+        events.tell(EgressEvent::Ready);
         events.tell(attempt("a.example"));
-        assert_eq!(outbox.next().await, Told::Ready);
+        assert_eq!(outbox.next().await, EgressEvent::Ready);
         assert_eq!(outbox.next().await, attempt("a.example"));
     });
 }
@@ -99,9 +99,9 @@ fn a_flood_is_told_in_sums_and_none_is_lost() {
         for _ in 0..100_000 {
             events.tell(attempt("a.example"));
         }
-        let told = outbox.rest();
-        assert!(told.len() <= 1024, "{}", told.len());
-        assert_eq!(told.iter().map(count).sum::<u64>(), 100_000);
+        let event = outbox.rest();
+        assert!(event.len() <= 1024, "{}", event.len());
+        assert_eq!(event.iter().map(count).sum::<u64>(), 100_000);
     });
 }
 
@@ -112,10 +112,14 @@ fn a_flood_of_different_names_takes_little_room() {
         for number in 0..100_000 {
             events.tell(attempt(&format!("{number}.example")));
         }
-        let told = outbox.rest();
-        assert!(told.len() <= 1024 + MOST_SUMS, "{}", told.len());
-        assert_eq!(told.iter().map(count).sum::<u64>(), 100_000);
-        assert!(told.iter().any(|told| matches!(told, Told::Attempt(sum) if sum.host == OTHERS)));
+        let event = outbox.rest();
+        assert!(event.len() <= 1024 + MAX_SUMS, "{}", event.len());
+        assert_eq!(event.iter().map(count).sum::<u64>(), 100_000);
+        assert!(
+            event
+                .iter()
+                .any(|event| matches!(event, EgressEvent::Attempt(sum) if sum.host == OTHERS))
+        );
     });
 }
 
@@ -131,9 +135,9 @@ fn what_was_refused_does_not_hide_what_was_reached() {
         }
         events.tell(allowed("evil.example"));
         events.tell(closed_at("evil.example", 7));
-        let told = outbox.rest();
-        assert!(told.contains(&allowed("evil.example")), "told at once, and alone");
-        assert_eq!(told_of(&told, "evil.example"), (1, 7));
+        let event = outbox.rest();
+        assert!(event.contains(&allowed("evil.example")), "told at once, and alone");
+        assert_eq!(told_of(&event, "evil.example"), (1, 7));
     });
 }
 
@@ -146,7 +150,7 @@ fn what_was_reached_does_not_hide_behind_its_like() {
         let (events, mut outbox) = Events::new();
         let flood = |events: &Events| {
             for number in 0..20_000 {
-                let name = format!("{}.example", number % (MOST_PLACES - 1));
+                let name = format!("{}.example", number % (MAX_PLACES - 1));
                 events.tell(allowed(&name));
                 events.tell(closed_at(&name, 1));
             }
@@ -157,9 +161,9 @@ fn what_was_reached_does_not_hide_behind_its_like() {
         flood(&events);
         events.tell(allowed("evil.example"));
         events.tell(closed_at("evil.example", 8));
-        let told = outbox.rest();
-        assert_eq!(told_of(&told, "evil.example"), (2, 15));
-        assert_eq!(told_of(&told, OTHERS), (0, 0));
+        let event = outbox.rest();
+        assert_eq!(told_of(&event, "evil.example"), (2, 15));
+        assert_eq!(told_of(&event, OTHERS), (0, 0));
     });
 }
 
@@ -172,12 +176,12 @@ fn more_hosts_than_are_told_by_name_are_counted_with_their_bytes() {
             events.tell(allowed(&format!("{number}.example")));
             events.tell(closed_at(&format!("{number}.example"), 3));
         }
-        let told = outbox.rest();
-        let named = (0..MOST_PLACES).map(|number| told_of(&told, &format!("{number}.example")));
+        let event = outbox.rest();
+        let named = (0..MAX_PLACES).map(|number| told_of(&event, &format!("{number}.example")));
         assert!(named.into_iter().all(|(count, sent)| (count, sent) == (1, 3)));
-        let (connections, sent) = told_of(&told, OTHERS);
+        let (connections, sent) = told_of(&event, OTHERS);
         assert!(connections > 3000 && sent > 3 * 3000, "{connections} {sent}");
-        let all: u64 = told.iter().map(count).sum();
+        let all: u64 = event.iter().map(count).sum();
         assert_eq!(all, 10_000);
     });
 }
@@ -195,11 +199,11 @@ fn many_ports_of_a_host_are_one_sum() {
         }
         events.tell(port("203.0.113.201", 25));
         events.tell(port("203.0.113.201", 25));
-        let told = outbox.rest();
-        let told: Vec<_> = told
+        let event = outbox.rest();
+        let event: Vec<_> = event
             .iter()
-            .map(|told| match told {
-                Told::Attempt(sum) => {
+            .map(|event| match event {
+                EgressEvent::Attempt(sum) => {
                     (sum.host.as_str(), sum.port, sum.count, sum.reason.as_deref(), &sum.allow)
                 }
                 _ => panic!("not an attempt"),
@@ -208,7 +212,7 @@ fn many_ports_of_a_host_are_one_sum() {
         let reason = Some("no rule allows it");
         let flag = Some("--allow-host 203.0.113.201:25".to_owned());
         assert_eq!(
-            told,
+            event,
             [("203.0.113.200", 0, 1000, reason, &None), ("203.0.113.201", 25, 2, reason, &flag)]
         );
     });
@@ -221,13 +225,13 @@ fn sums_of_what_was_carried_are_right() {
         for _ in 0..1000 {
             events.tell(closed(7));
         }
-        let sent = |told: &Told| match told {
-            Told::Closed(closed) => closed.sent,
+        let sent = |event: &EgressEvent| match event {
+            EgressEvent::Closed(closed) => closed.sent,
             _ => 0,
         };
-        let told = outbox.rest();
-        assert_eq!(told.iter().map(sent).sum::<u64>(), 7000);
-        assert_eq!(told.iter().map(count).sum::<u64>(), 1000);
+        let event = outbox.rest();
+        assert_eq!(event.iter().map(sent).sum::<u64>(), 7000);
+        assert_eq!(event.iter().map(count).sum::<u64>(), 1000);
     });
 }
 
@@ -251,7 +255,7 @@ fn questions_are_never_summed() {
     run(async {
         let (events, mut outbox) = Events::new();
         for ask in 0..2000 {
-            events.tell(Told::Withdrawn { ask });
+            events.tell(EgressEvent::Withdrawn { ask });
         }
         assert_eq!(outbox.rest().len(), 2000);
     });
@@ -262,7 +266,7 @@ fn a_full_queue_holds_up_what_comes_next() {
     run(async {
         let (events, mut outbox) = Events::new();
         for ask in 0..LONGEST_QUEUE as u64 {
-            events.tell(Told::Withdrawn { ask });
+            events.tell(EgressEvent::Withdrawn { ask });
         }
         let mut room = std::pin::pin!(events.room());
         assert!(tokio::time::timeout(Duration::from_millis(20), &mut room).await.is_err());
@@ -283,8 +287,8 @@ fn what_is_handed_on_is_not_lost_when_nobody_takes_it() {
         });
         assert!(tokio::time::timeout(Duration::from_millis(20), stuck).await.is_err());
         let mut heard = Vec::new();
-        let passed = outbox.hand_on(async |told| {
-            heard.push(told.clone());
+        let passed = outbox.hand_on(async |event| {
+            heard.push(event.clone());
             Ok::<_, ()>(())
         });
         passed.await.unwrap();
@@ -297,7 +301,7 @@ fn what_is_handed_on_is_not_lost_when_nobody_takes_it() {
 fn a_question_does_not_wait_for_others() {
     run(async {
         let (events, mut outbox) = Events::new();
-        events.tell(Told::Ready);
+        events.tell(EgressEvent::Ready);
         let mut gathered = std::pin::pin!(outbox.gather());
         let ready = std::future::poll_fn(|context| gathered.as_mut().poll(context).map(|()| true));
         assert!(tokio::time::timeout(Duration::ZERO, ready).await.is_ok());
@@ -305,21 +309,21 @@ fn a_question_does_not_wait_for_others() {
 }
 
 /// What an hour of it writes, in bytes. None of it is lost.
-fn an_hour_of(one: impl Fn(u64, &str) -> Told) -> usize {
+fn an_hour_of(one: impl Fn(u64, &str) -> EgressEvent) -> usize {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.unwrap().block_on(async {
         let (events, mut outbox) = Events::new();
-        let (mut told, mut bytes, mut counted) = (0, 0, 0);
+        let (mut event, mut bytes, mut counted) = (0, 0, 0);
         let began = Instant::now();
-        let mut write = |one: Told| {
+        let mut write = |one: EgressEvent| {
             bytes += one.encode().len();
             counted += count(&one);
         };
         while began.elapsed() < Duration::from_secs(3600) {
             for _ in 0..5 {
-                events.tell(one(told, &format!("{told:0>245}.example")));
-                told += 1;
+                events.tell(one(event, &format!("{event:0>245}.example")));
+                event += 1;
             }
             // As much time as a supervisor takes to hear of it.
             while let Ok(one) =
@@ -329,7 +333,7 @@ fn an_hour_of(one: impl Fn(u64, &str) -> Told) -> usize {
             }
         }
         outbox.rest().into_iter().for_each(write);
-        assert_eq!(counted, told, "none is lost");
+        assert_eq!(counted, event, "none is lost");
         bytes
     })
 }
@@ -354,7 +358,7 @@ fn an_hour_of_a_flood_makes_a_few_megabytes() {
 #[test]
 fn an_hour_of_what_is_told_by_name_makes_no_more() {
     let bytes = an_hour_of(|number, _| {
-        let name = format!("{:0>200}.example", number / 2 % MOST_PLACES as u64);
+        let name = format!("{:0>200}.example", number / 2 % MAX_PLACES as u64);
         if number % 2 == 0 { allowed(&name) } else { closed_at(&name, 1) }
     });
     assert!(bytes < 4 << 20, "{bytes}");
@@ -392,14 +396,14 @@ fn long_names_are_cut_and_their_options_left_out() {
     run(async {
         let (events, mut outbox) = Events::new();
         let long = format!("{}.example", "é".repeat(245));
-        let Told::Attempt(mut given) = attempt(&long) else { panic!("not an attempt") };
+        let EgressEvent::Attempt(mut given) = attempt(&long) else { panic!("not an attempt") };
         given.reason = Some(long.repeat(2));
         given.allow = Some(format!("--allow-host {long}"));
-        events.tell(Told::Attempt(given));
-        let Told::Attempt(told) = outbox.next().await else { panic!("not told") };
-        assert_eq!(told.host.chars().count(), LONGEST_NAME + 1);
-        assert!(told.host.starts_with('…') && told.host.ends_with("é.example"));
-        assert_eq!(told.reason.unwrap().chars().count(), LONGEST_TEXT + 1);
-        assert_eq!(told.allow, None);
+        events.tell(EgressEvent::Attempt(given));
+        let EgressEvent::Attempt(event) = outbox.next().await else { panic!("not told") };
+        assert_eq!(event.host.chars().count(), LONGEST_NAME + 1);
+        assert!(event.host.starts_with('…') && event.host.ends_with("é.example"));
+        assert_eq!(event.reason.unwrap().chars().count(), LONGEST_TEXT + 1);
+        assert_eq!(event.allow, None);
     });
 }

@@ -10,7 +10,7 @@ use crate::http::connection::{Last, NoHead, Plain, within};
 use crate::http::exchange::{After, exchange};
 use crate::http::follow;
 use crate::http::head::{Authority, Framing, LONGEST_HEAD, RequestHead, Scheme, Target};
-use crate::http::redirect::Place;
+use crate::http::redirect::WebAddress;
 use crate::http::serve::{forwarded, upgraded};
 use crate::passage;
 use crate::socks::{self, Reply, Request};
@@ -118,7 +118,7 @@ struct Open {
 }
 
 impl Open {
-    fn may_serve(&self, engine: &Engine, place: &Place) -> bool {
+    fn may_serve(&self, engine: &Engine, place: &WebAddress) -> bool {
         let host = meant(engine, place.authority.host.clone());
         self.admitted.host == host
             && self.admitted.port == place.port()
@@ -140,7 +140,7 @@ async fn serve_http(engine: &Rc<Engine>, mut client: Plain) {
             Target::Authority(target) => {
                 return connect(engine, client, &head, target.clone()).await;
             }
-            Target::Absolute { scheme: Scheme::Http, .. } => Place::of(&head.target),
+            Target::Absolute { scheme: Scheme::Http, .. } => WebAddress::of(&head.target),
             Target::Absolute { .. } | Target::Origin(_) | Target::Asterisk => None,
         };
         let shape = Shape::for_method(&head.method);
@@ -185,7 +185,7 @@ async fn request(
     engine: &Rc<Engine>,
     client: &mut Plain,
     head: &RequestHead,
-    place: &Place,
+    place: &WebAddress,
     open: Option<Open>,
 ) -> Result<Option<Open>, Last> {
     let shape = Shape::for_method(&head.method);

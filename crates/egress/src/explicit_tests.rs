@@ -369,15 +369,15 @@ fn a_question_is_withdrawn_when_its_client_leaves() {
         ] {
             let mut stream = TcpStream::connect(address).await.unwrap();
             stream.write_all(request.as_bytes()).await.unwrap();
-            let crate::wire::Told::Asked { ask, .. } = outbox.next().await else {
+            let crate::wire::EgressEvent::Asked { ask, .. } = outbox.next().await else {
                 panic!("no question")
             };
             drop(stream);
-            assert_eq!(outbox.next().await, crate::wire::Told::Withdrawn { ask });
-            let crate::wire::Told::Attempt(told) = outbox.next().await else {
+            assert_eq!(outbox.next().await, crate::wire::EgressEvent::Withdrawn { ask });
+            let crate::wire::EgressEvent::Attempt(event) = outbox.next().await else {
                 panic!("the attempt is not told")
             };
-            assert_eq!((told.action, told.host.as_str()), (Action::ProxyDenied, "z.example"));
+            assert_eq!((event.action, event.host.as_str()), (Action::ProxyDenied, "z.example"));
         }
     });
 }

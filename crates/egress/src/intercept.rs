@@ -1,6 +1,6 @@
 //! TLS that is opened, for hosts that have a credential and for no others.
 //!
-//! The authority lives for one run and is trusted inside only; it can not vouch for names that have no
+//! The authority lives for one run and is trusted inside only; it cannot vouch for names that have no
 //! credential. Outside the host's certificate is checked against the roots of this machine, as the client would.
 
 use crate::config::{Authority, Config, Secret};
@@ -38,7 +38,7 @@ const BEFORE: Duration = Duration::from_hours(1);
 /// Longer than any run that people wait for.
 const VALID: Duration = Duration::from_hours(7 * 24);
 /// Of hosts. A name under a wildcard costs a signature; nobody inside can make this grow without bound.
-const MOST_CERTIFICATES: usize = 256;
+const MAX_CERTIFICATES: usize = 256;
 
 /// An authority for these hosts, made anew for each run.
 pub fn authority(hosts: &[HostPattern]) -> Result<Authority, EgressError> {
@@ -160,7 +160,7 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// Those of this machine, or of `SSL_CERT_FILE`. What can not be read is not trusted.
+/// Those of this machine, or of `SSL_CERT_FILE`. What cannot be read is not trusted.
 fn native_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -198,7 +198,7 @@ impl Inside {
         }
         let config = Arc::new(self.make(host)?);
         let mut made = self.made.borrow_mut();
-        if made.len() >= MOST_CERTIFICATES {
+        if made.len() >= MAX_CERTIFICATES {
             made.clear();
         }
         made.insert(host.clone(), Arc::clone(&config));

@@ -77,10 +77,10 @@ fn certificates_are_made_once_and_not_without_end() {
     let inside = Inside::new(&authority(&[pattern("*")]).unwrap()).unwrap();
     let first = inside.config_for(&host("x.example")).unwrap();
     assert!(Arc::ptr_eq(&first, &inside.config_for(&host("x.example")).unwrap()));
-    for index in 0..=MOST_CERTIFICATES {
+    for index in 0..=MAX_CERTIFICATES {
         inside.config_for(&host(&format!("{index}.example"))).unwrap();
     }
-    assert!(inside.made.borrow().len() <= MOST_CERTIFICATES);
+    assert!(inside.made.borrow().len() <= MAX_CERTIFICATES);
 }
 
 /// A host of the world that speaks TLS, and the certificate that vouches for it.
@@ -156,7 +156,7 @@ fn a_secret_is_added_in_tls_that_is_opened() {
 
 /// Proves: NET-5 credentials
 #[test]
-fn no_secret_goes_to_a_host_that_can_not_prove_its_name() {
+fn no_secret_goes_to_a_host_that_cannot_prove_its_name() {
     run(async {
         let (port, _world, seen) = secure_web("x.example").await;
         let mut config = local(&["x.example"], port);

@@ -44,4 +44,4 @@ pub mod wire;
 
 pub use config::Config;
 pub use publish::{FILES_A_CONNECTION, Published};
-pub use serve::{LONGEST_END, Station, serve};
+pub use serve::{EgressStartup, LONGEST_END, serve};

@@ -67,7 +67,7 @@ type Queue = BTreeMap<u64, Rc<Notify>>;
 
 /// One connection from inside.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct ConnectionSlot {
     load: Rc<Load>,
     destination: Destination,
     client: Option<Client>,
@@ -83,12 +83,12 @@ pub(crate) struct Seat {
 #[derive(Debug)]
 pub(crate) struct Permit {
     load: Rc<Load>,
-    seat: Option<Rc<Seat>>,
+    slot: Option<Rc<ConnectionSlot>>,
     is_waiting: Cell<bool>,
 }
 
 /// Each takes a descriptor for some seconds at most.
-const MOST_TURNED_AWAY: usize = 32;
+const MAX_TURNED_AWAY: usize = 32;
 
 /// A connection without a place, while it is answered.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl Drop for TurnedAway {
 
 tokio::task_local! {
     /// The connection from inside that this task serves.
-    static SEAT: Rc<Seat>;
+    static SLOT: Rc<ConnectionSlot>;
 }
 
 impl Load {
@@ -135,16 +135,16 @@ impl Load {
     }
 
     /// A place for a connection that came. `None`: all that are there are served.
-    pub(crate) fn seat(self: &Rc<Self>, destination: Destination) -> Option<Rc<Seat>> {
-        self.seat_of(destination, None)
+    pub(crate) fn slot(self: &Rc<Self>, destination: Destination) -> Option<Rc<ConnectionSlot>> {
+        self.slot_of(destination, None)
     }
 
     /// The same for one of several clients. `None`: or all that this one may have are served.
-    pub(crate) fn seat_of(
+    pub(crate) fn slot_of(
         self: &Rc<Self>,
         destination: Destination,
         client: Option<Client>,
-    ) -> Option<Rc<Seat>> {
+    ) -> Option<Rc<ConnectionSlot>> {
         let has_share = client.is_some_and(|client| self.has_its_share(client));
         if has_share && !self.push_out_of(&destination) || self.is_full() && !self.push_one_out() {
             return None;
@@ -152,7 +152,7 @@ impl Load {
         if let Some(client) = client {
             *self.held.borrow_mut().entry(client).or_default() += 1;
         }
-        let seat = Rc::new(Seat {
+        let slot = Rc::new(ConnectionSlot {
             load: Rc::clone(self),
             destination,
             client,
@@ -161,18 +161,18 @@ impl Load {
             is_waiting: Cell::new(false),
             lost: Rc::default(),
         });
-        seat.wait();
-        Some(seat)
+        slot.wait();
+        Some(slot)
     }
 
     /// The connection of this task is served from now on, as long as the permit is there. `None`: it has no
     /// place yet, and there is none.
     pub(crate) fn enter(self: &Rc<Self>) -> Option<Permit> {
-        let seat = SEAT.try_with(Rc::clone).ok();
-        if seat.is_none() && self.is_full() && !self.push_one_out() {
+        let slot = SLOT.try_with(Rc::clone).ok();
+        if slot.is_none() && self.is_full() && !self.push_one_out() {
             return None;
         }
-        let permit = Permit { load: Rc::clone(self), seat, is_waiting: Cell::new(false) };
+        let permit = Permit { load: Rc::clone(self), slot, is_waiting: Cell::new(false) };
         permit.open();
         Some(permit)
     }
@@ -215,7 +215,7 @@ impl Load {
     /// One that found no place may be answered. `None`: others are, which is enough.
     pub(crate) fn turn_away(self: &Rc<Self>) -> Option<TurnedAway> {
         let count = self.turned_away.get();
-        (count < MOST_TURNED_AWAY).then(|| {
+        (count < MAX_TURNED_AWAY).then(|| {
             self.turned_away.set(count + 1);
             TurnedAway(Rc::clone(self))
         })
@@ -243,12 +243,12 @@ impl Load {
     }
 }
 
-impl Seat {
+impl ConnectionSlot {
     /// Runs what serves the connection. `None`: it waited, and another one took its place.
     pub(crate) async fn hold<T>(self: Rc<Self>, serving: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
-            done = SEAT.scope(Rc::clone(&self), serving) => Some(done),
+            done = SLOT.scope(Rc::clone(&self), serving) => Some(done),
             () = self.lost.notified() => None,
         }
     }
@@ -273,7 +273,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.leave_queue();
         let Some(client) = self.client else { return };
@@ -289,7 +289,7 @@ impl Drop for Seat {
 impl Permit {
     /// Nothing can come over the way out yet: until [`Permit::resume`] the connection waits.
     pub(crate) fn wait(&self) {
-        if self.seat.is_some() && !self.is_waiting.replace(true) {
+        if self.slot.is_some() && !self.is_waiting.replace(true) {
             self.close();
         }
     }
@@ -301,18 +301,18 @@ impl Permit {
     }
 
     fn open(&self) {
-        let Some(seat) = &self.seat else { return self.load.count_served(1) };
-        if seat.open.replace(seat.open.get() + 1) == 0 {
-            seat.leave_queue();
+        let Some(slot) = &self.slot else { return self.load.count_served(1) };
+        if slot.open.replace(slot.open.get() + 1) == 0 {
+            slot.leave_queue();
             self.load.count_served(1);
         }
     }
 
     fn close(&self) {
-        let Some(seat) = &self.seat else { return self.load.count_served(-1) };
-        if seat.open.replace(seat.open.get().saturating_sub(1)) == 1 {
+        let Some(slot) = &self.slot else { return self.load.count_served(-1) };
+        if slot.open.replace(slot.open.get().saturating_sub(1)) == 1 {
             self.load.count_served(-1);
-            seat.wait();
+            slot.wait();
         }
     }
 }

@@ -15,24 +15,24 @@ fn to(name: &str) -> Destination {
 
 /// A connection that never gets beyond waiting.
 async fn waiting(load: &Rc<Load>, name: &str) -> JoinHandle<Option<()>> {
-    let seat = load.seat(to(name)).unwrap();
-    let handle = spawn_local(seat.hold(pending()));
+    let slot = load.slot(to(name)).unwrap();
+    let handle = spawn_local(slot.hold(pending()));
     yield_now().await;
     handle
 }
 
 /// A connection that is served for ever.
 async fn served(load: &Rc<Load>) -> JoinHandle<Option<()>> {
-    serve(load, load.seat(to("a.example")).unwrap()).await
+    serve(load, load.slot(to("a.example")).unwrap()).await
 }
 
-async fn serve(load: &Rc<Load>, seat: Rc<Seat>) -> JoinHandle<Option<()>> {
+async fn serve(load: &Rc<Load>, slot: Rc<ConnectionSlot>) -> JoinHandle<Option<()>> {
     let load = Rc::clone(load);
     let serving = async move {
         let _permit = load.enter().unwrap();
         pending::<()>().await;
     };
-    let handle = spawn_local(seat.hold(serving));
+    let handle = spawn_local(slot.hold(serving));
     yield_now().await;
     handle
 }
@@ -44,10 +44,10 @@ fn no_more_are_served_than_the_limit() {
         let load = load(2);
         let one = served(&load).await;
         let _two = served(&load).await;
-        assert!(load.seat(to("a.example")).is_none());
+        assert!(load.slot(to("a.example")).is_none());
         one.abort();
         yield_now().await;
-        assert!(load.seat(to("a.example")).is_some());
+        assert!(load.slot(to("a.example")).is_some());
     });
 }
 
@@ -87,14 +87,14 @@ fn the_longest_queue_gives_way_first() {
 fn one_that_was_served_waits_again() {
     run(async {
         let load = load(1);
-        let seat = load.seat(to("a.example")).unwrap();
+        let slot = load.slot(to("a.example")).unwrap();
         let inside = Rc::clone(&load);
-        let one = spawn_local(seat.hold(async move {
+        let one = spawn_local(slot.hold(async move {
             drop(inside.enter().unwrap());
             pending::<()>().await;
         }));
         yield_now().await;
-        let _two = load.seat(to("b.example")).unwrap();
+        let _two = load.slot(to("b.example")).unwrap();
         assert_eq!(one.await.unwrap(), None);
     });
 }
@@ -103,15 +103,15 @@ fn one_that_was_served_waits_again() {
 fn a_permit_that_waits_can_be_pushed_out() {
     run(async {
         let load = load(1);
-        let seat = load.seat(to("a.example")).unwrap();
+        let slot = load.slot(to("a.example")).unwrap();
         let inside = Rc::clone(&load);
-        let one = spawn_local(seat.hold(async move {
+        let one = spawn_local(slot.hold(async move {
             let permit = inside.enter().unwrap();
             permit.wait();
             pending::<()>().await;
         }));
         yield_now().await;
-        assert!(load.seat(to("b.example")).is_some());
+        assert!(load.slot(to("b.example")).is_some());
         assert_eq!(one.await.unwrap(), None);
         assert_eq!(load.served.get(), 0);
         assert!(load.waiting.borrow().is_empty());
@@ -122,9 +122,9 @@ fn a_permit_that_waits_can_be_pushed_out() {
 fn two_ways_out_of_one_connection_count_once() {
     run(async {
         let load = load(1);
-        let seat = load.seat(to("a.example")).unwrap();
+        let slot = load.slot(to("a.example")).unwrap();
         let inside = Rc::clone(&load);
-        let counted = seat.hold(async move {
+        let counted = slot.hold(async move {
             let (_one, _two) = (inside.enter().unwrap(), inside.enter().unwrap());
             inside.served.get()
         });
@@ -149,10 +149,10 @@ fn without_the_check_nothing_is_refused() {
 fn the_one_that_came_first_makes_way_first_whatever_it_did_meanwhile() {
     run(async {
         let load = load(2);
-        let seat = load.seat(to("a.example")).unwrap();
+        let slot = load.slot(to("a.example")).unwrap();
         let inside = Rc::clone(&load);
         let (go_on, wait) = tokio::sync::oneshot::channel::<()>();
-        let first = spawn_local(seat.hold(async move {
+        let first = spawn_local(slot.hold(async move {
             let permit = inside.enter().unwrap();
             wait.await.unwrap();
             permit.wait();
@@ -162,7 +162,7 @@ fn the_one_that_came_first_makes_way_first_whatever_it_did_meanwhile() {
         let second = waiting(&load, "a.example").await;
         go_on.send(()).unwrap();
         yield_now().await;
-        let _third = load.seat(to("b.example")).unwrap();
+        let _third = load.slot(to("b.example")).unwrap();
         assert_eq!(first.await.unwrap(), None);
         assert!(!second.is_finished());
     });
@@ -171,8 +171,8 @@ fn the_one_that_came_first_makes_way_first_whatever_it_did_meanwhile() {
 /// A connection of a client, served for ever.
 async fn served_for(load: &Rc<Load>, client: &str) -> Option<JoinHandle<Option<()>>> {
     let address = client.parse().unwrap();
-    let seat = load.seat_of((client.to_owned(), 0), Some(Client::of(address)))?;
-    Some(serve(load, seat).await)
+    let slot = load.slot_of((client.to_owned(), 0), Some(Client::of(address)))?;
+    Some(serve(load, slot).await)
 }
 
 /// Proves: NET-10 shares
@@ -211,8 +211,8 @@ fn a_client_with_its_share_pushes_out_its_own_that_wait() {
         let client = Client::of("192.0.2.1".parse().unwrap());
         let mut waiting = Vec::new();
         for _ in 0..20 {
-            let seat = load.seat_of(("192.0.2.1".to_owned(), 0), Some(client)).unwrap();
-            waiting.push(spawn_local(seat.hold(pending::<()>())));
+            let slot = load.slot_of(("192.0.2.1".to_owned(), 0), Some(client)).unwrap();
+            waiting.push(spawn_local(slot.hold(pending::<()>())));
             yield_now().await;
         }
         yield_now().await;

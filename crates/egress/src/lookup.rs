@@ -33,9 +33,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const WHOLE_PATIENCE: Duration = Duration::from_secs(8);
 /// Each is two sockets.
 const AT_ONCE: usize = 32;
-const MOST_NAMES: usize = 65_536;
+const MAX_NAMES: usize = 65_536;
 /// Beyond, addresses are left out; what is left out is never connected to.
-const MOST_ADDRESSES: usize = 64;
+const MAX_ADDRESSES: usize = 64;
 
 /// What a name stands for, until then.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,7 +147,7 @@ impl Lookup {
         let answer = resolver.lookup_ip(wire).await.map_err(|error| why(&error))?;
         let mut addresses: Vec<IpAddr> = Vec::new();
         for address in answer.iter().map(|address| address.to_canonical()) {
-            if !addresses.contains(&address) && addresses.len() < MOST_ADDRESSES {
+            if !addresses.contains(&address) && addresses.len() < MAX_ADDRESSES {
                 addresses.push(address);
             }
         }
@@ -185,7 +185,7 @@ impl Remembered {
         if let Some(entry) = self.entries.get(name).filter(|entry| holds(entry, now)) {
             return Ok(Rc::clone(entry));
         }
-        if self.entries.len() >= MOST_NAMES && !self.entries.contains_key(name) {
+        if self.entries.len() >= MAX_NAMES && !self.entries.contains_key(name) {
             self.sweep(now)?;
         }
         let entry = Entry::default();
@@ -203,7 +203,7 @@ impl Remembered {
                 if entry.initialized() { holds(entry, now) } else { Rc::strong_count(entry) > 1 }
             });
         }
-        if self.entries.len() < MOST_NAMES { Ok(()) } else { Err(LookupError::TooMany) }
+        if self.entries.len() < MAX_NAMES { Ok(()) } else { Err(LookupError::TooMany) }
     }
 }
 

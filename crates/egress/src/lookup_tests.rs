@@ -159,14 +159,14 @@ fn without_a_server_nothing_is_found() {
     });
 }
 
-/// A flood of names can not undo a pin.
+/// A flood of names cannot undo a pin.
 /// Proves: NET-4 pinned
 #[test]
 fn what_holds_is_not_forgotten_to_make_room() {
     let now = Instant::now();
     let later = now + Duration::from_secs(100);
     let mut remembered = Remembered::default();
-    for number in 0..MOST_NAMES {
+    for number in 0..MAX_NAMES {
         let until = if number < 10 { now + ABSENCE_HOLDS } else { later };
         let entry = remembered.entry(&name(&format!("n{number}.example")), now).unwrap();
         entry.set(Found { result: Err(LookupError::NotFound), until }).unwrap();
@@ -176,7 +176,7 @@ fn what_holds_is_not_forgotten_to_make_room() {
     assert!(remembered.entry(&name("n20.example"), now).unwrap().initialized(), "still there");
     let after = now + ABSENCE_HOLDS;
     assert!(remembered.entry(&one_more, after).is_ok());
-    assert_eq!(remembered.entries.len(), MOST_NAMES - 9);
+    assert_eq!(remembered.entries.len(), MAX_NAMES - 9);
 }
 
 #[test]

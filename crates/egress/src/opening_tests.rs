@@ -1,5 +1,5 @@
 use super::*;
-use crate::peek::{Kind, classify};
+use crate::peek::{ProtocolKind, classify};
 use proptest::prelude::*;
 
 /// Proves: NET-4 one-reading
@@ -230,7 +230,7 @@ fn other_protocols_are_told_early() {
 }
 
 #[test]
-fn what_can_not_be_told_yet_stays_open() {
+fn what_cannot_be_told_yet_stays_open() {
     for (open, so_far) in [
         (&b""[..], SoFar::Word),
         (b"\r\n", SoFar::Word),
@@ -347,7 +347,7 @@ proptest! {
         if is_taken(&bytes) {
             prop_assert_eq!(look(&bytes), Opening::Request, "{}", bytes.escape_ascii());
             for end in 0..=bytes.len() {
-                prop_assert_ne!(classify(&bytes[..end]), Some(Kind::Other), "{}", bytes[..end].escape_ascii());
+                prop_assert_ne!(classify(&bytes[..end]), Some(ProtocolKind::Other), "{}", bytes[..end].escape_ascii());
             }
         }
     }

@@ -23,8 +23,8 @@ impl OwnAddresses {
     }
 
     pub(crate) fn holds(&self, address: IpAddr) -> bool {
-        let told = self.routes.as_ref().and_then(|routes| is_local(routes, address).ok());
-        told.unwrap_or_else(|| is_of_this_host(SocketAddr::new(address, ANY_PORT)))
+        let event = self.routes.as_ref().and_then(|routes| is_local(routes, address).ok());
+        event.unwrap_or_else(|| is_of_this_host(SocketAddr::new(address, ANY_PORT)))
     }
 
     pub(crate) fn check(&self, address: IpAddr) -> Result<(), Blocked> {

@@ -4,7 +4,7 @@
 //! Must never pass on a byte of the client's before it is clear whom it is for.
 
 use crate::engine::{Admitted, Engine};
-use crate::peek::{First, Kind};
+use crate::peek::{First, ProtocolKind};
 use crate::transparent::{is_usual_for_http, is_usual_for_tls};
 use crate::{http, intercept, tunnel};
 use palisade_hosts::Host;
@@ -40,8 +40,10 @@ pub async fn carry(
     admitted.resume();
     let Ok(kind) = kind else { return };
     match kind {
-        Kind::Http => http::serve_plain(engine, client, upstream, admitted, first.bytes).await,
-        Kind::Unclear => carry_meanwhile(&engine, client, upstream, first, &admitted).await,
+        ProtocolKind::Http => {
+            http::serve_plain(engine, client, upstream, admitted, first.bytes).await;
+        }
+        ProtocolKind::Unclear => carry_meanwhile(&engine, client, upstream, first, &admitted).await,
         kind => match agree(&engine, &admitted, &kind, &first.bytes).await {
             Ok(()) if is_opened(&engine, &admitted, &kind) => {
                 intercept::serve(engine, client, upstream, admitted, first.bytes).await;
@@ -69,7 +71,7 @@ async fn carry_requests(
     admitted.wait();
     let kind = first.decide(&client, engine.head_limit()).await;
     admitted.resume();
-    if let Ok(Kind::Http) = kind {
+    if let Ok(ProtocolKind::Http) = kind {
         return http::serve_plain(engine, client, upstream, admitted, first.bytes).await;
     }
     if kind.is_ok() {
@@ -85,10 +87,10 @@ async fn decide(
     admitted: &Admitted,
     first: &mut First,
     client: &TcpStream,
-) -> io::Result<Kind> {
+) -> io::Result<ProtocolKind> {
     loop {
         let kind = first.decide(client, engine.head_limit()).await?;
-        if kind != Kind::Unclear || !is_for_the_web(engine, admitted) {
+        if kind != ProtocolKind::Unclear || !is_for_the_web(engine, admitted) {
             return Ok(kind);
         }
         first.read(client).await?;
@@ -121,16 +123,18 @@ async fn open(
     let mut passed = 0;
     loop {
         let kind = match decide(engine, admitted, first, client).await? {
-            Kind::Unclear => {
+            ProtocolKind::Unclear => {
                 let words = first.bytes.get(passed..).unwrap_or_default();
                 tunnel::send(upstream, words, admitted).await?;
                 passed = first.bytes.len();
                 first.read(client).await?;
                 continue;
             }
-            Kind::Http if first.bytes.starts_with(HTTP2) => Kind::Bad("HTTP/2 passes in TLS only"),
+            ProtocolKind::Http if first.bytes.starts_with(HTTP2) => {
+                ProtocolKind::Bad("HTTP/2 passes in TLS only")
+            }
             // No other server of HTTP speaks first, and a request that begins in pieces could not be read as a whole.
-            Kind::Http => Kind::Bad("a request where none was to be expected"),
+            ProtocolKind::Http => ProtocolKind::Bad("a request where none was to be expected"),
             kind => kind,
         };
         if let Err(reason) = agree(engine, admitted, &kind, &first.bytes).await {
@@ -150,8 +154,9 @@ pub(crate) fn tell_if_spent(engine: &Engine, admitted: &Admitted, carried: io::R
     }
 }
 
-fn is_opened(engine: &Engine, admitted: &Admitted, kind: &Kind) -> bool {
-    matches!(kind, Kind::Tls(_)) && intercept::wanted(&engine.config, &admitted.host, admitted.port)
+fn is_opened(engine: &Engine, admitted: &Admitted, kind: &ProtocolKind) -> bool {
+    matches!(kind, ProtocolKind::Tls(_))
+        && intercept::wanted(&engine.config, &admitted.host, admitted.port)
 }
 
 /// Whether nothing passes that does not name its host. No list of what servers forgive is ever complete, and behind bytes
@@ -176,10 +181,10 @@ fn is_ssh(bytes: &[u8]) -> bool {
 async fn agree(
     engine: &Rc<Engine>,
     admitted: &Admitted,
-    kind: &Kind,
+    kind: &ProtocolKind,
     said: &[u8],
 ) -> Result<(), String> {
-    if *kind == Kind::Other
+    if *kind == ProtocolKind::Other
         && is_for_the_web(engine, admitted)
         && !(said.is_empty() || is_ssh(said))
     {
@@ -192,9 +197,9 @@ async fn agree(
         return Ok(());
     }
     let named = match kind {
-        Kind::Other | Kind::Unclear | Kind::Http => return Ok(()),
-        Kind::Bad(why) => return Err((*why).to_owned()),
-        Kind::Tls(named) => named,
+        ProtocolKind::Other | ProtocolKind::Unclear | ProtocolKind::Http => return Ok(()),
+        ProtocolKind::Bad(why) => return Err((*why).to_owned()),
+        ProtocolKind::Tls(named) => named,
     };
     match (&admitted.host, named) {
         (host, Some(named)) if host == named => Ok(()),

@@ -52,7 +52,7 @@ async fn carried_to(
 impl Carried {
     /// Says something as the client; gives what the server gets of it.
     async fn says(mut self, bytes: &[u8]) -> (Vec<u8>, Self) {
-        // A client that is cut off early can not say everything.
+        // A client that is cut off early cannot say everything.
         let _cut = self.client.write_all(bytes).await;
         let mut heard = vec![0; bytes.len()];
         let mut length = 0;
@@ -68,9 +68,9 @@ impl Carried {
 
     /// Why it was cut off, if it was.
     fn denied(&mut self) -> Option<String> {
-        let mut told = attempts(&mut self.outbox);
-        told.retain(|told| told.action == Action::ProxyDenied);
-        told.pop().and_then(|told| told.reason)
+        let mut event = attempts(&mut self.outbox);
+        event.retain(|event| event.action == Action::ProxyDenied);
+        event.pop().and_then(|event| event.reason)
     }
 }
 

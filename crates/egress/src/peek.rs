@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::time::{timeout, timeout_at};
 
 /// A greeting that is cut into many records takes more than one in a single record; not this much.
-const MOST_BYTES: usize = 2 * sni::LONGEST_HELLO;
+const MAX_BYTES: usize = 2 * sni::LONGEST_HELLO;
 const CHUNK: usize = 4 * 1024;
 /// A client that has more to say says it by then; longer than it takes to write a line in two pieces.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -26,7 +26,7 @@ const MORE: usize = 8;
 
 /// What the first bytes are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ProtocolKind {
     Http,
     /// TLS, with the host that it names.
     Tls(Option<Host>),
@@ -59,7 +59,7 @@ impl First {
         &mut self,
         client: &TcpStream,
         limit: Option<Duration>,
-    ) -> io::Result<Kind> {
+    ) -> io::Result<ProtocolKind> {
         if self.bytes.is_empty() && !self.ended {
             self.read(client).await?;
         }
@@ -70,11 +70,11 @@ impl First {
                     Seen::Is(kind) => return Ok(kind),
                     Seen::Not(so_far) if self.ended => return Ok(so_far.at_the_end()),
                     Seen::Not(NotYet::Tls) => self.read(client).await?,
-                    Seen::Not(NotYet::Request(SoFar::MayPass)) => return Ok(Kind::Unclear),
+                    Seen::Not(NotYet::Request(SoFar::MayPass)) => return Ok(ProtocolKind::Unclear),
                     Seen::Not(NotYet::Request(_)) => {
                         match timeout(PAUSE, self.read(client)).await {
                             Ok(read) => read?,
-                            Err(_silence) => return Ok(Kind::Unclear),
+                            Err(_silence) => return Ok(ProtocolKind::Unclear),
                         }
                     }
                 }
@@ -83,7 +83,7 @@ impl First {
         match limit {
             None => deciding.await,
             Some(limit) => {
-                let late = Kind::Bad("first bytes that come too slowly");
+                let late = ProtocolKind::Bad("first bytes that come too slowly");
                 timeout(limit, deciding).await.unwrap_or(Ok(late))
             }
         }
@@ -108,7 +108,7 @@ impl First {
     /// Returns when the client will send no more, keeping what it sends until then as far as that is needed.
     pub async fn end(&mut self, client: &TcpStream) {
         while !self.ended {
-            if self.bytes.len() > MOST_BYTES {
+            if self.bytes.len() > MAX_BYTES {
                 return std::future::pending().await;
             }
             if self.read(client).await.is_err() {
@@ -141,7 +141,7 @@ fn pause_after(size: usize) -> Duration {
 }
 
 /// `None`: more bytes must come before it can be told.
-pub fn classify(bytes: &[u8]) -> Option<Kind> {
+pub fn classify(bytes: &[u8]) -> Option<ProtocolKind> {
     match see(bytes) {
         Seen::Is(kind) => Some(kind),
         Seen::Not(_) => None,
@@ -150,7 +150,7 @@ pub fn classify(bytes: &[u8]) -> Option<Kind> {
 
 /// What the bytes are, or may become.
 enum Seen {
-    Is(Kind),
+    Is(ProtocolKind),
     Not(NotYet),
 }
 
@@ -162,30 +162,30 @@ enum NotYet {
 
 fn see(bytes: &[u8]) -> Seen {
     let not_yet = match sni::server_name(bytes) {
-        Hello::Name(host) => return Seen::Is(Kind::Tls(host)),
-        Hello::Bad(why) => return Seen::Is(Kind::Bad(why)),
+        Hello::Name(host) => return Seen::Is(ProtocolKind::Tls(host)),
+        Hello::Bad(why) => return Seen::Is(ProtocolKind::Bad(why)),
         Hello::NeedMore if bytes.is_empty() => NotYet::Request(SoFar::Word),
         Hello::NeedMore => NotYet::Tls,
         Hello::NotTls => match look(bytes) {
-            Opening::Request => return Seen::Is(Kind::Http),
-            Opening::NoRequest => return Seen::Is(Kind::Other),
+            Opening::Request => return Seen::Is(ProtocolKind::Http),
+            Opening::NoRequest => return Seen::Is(ProtocolKind::Other),
             Opening::Open(so_far) => NotYet::Request(so_far),
         },
     };
     let is_bounded = matches!(not_yet, NotYet::Request(SoFar::MayPass));
-    if bytes.len() > MOST_BYTES && !is_bounded {
-        return Seen::Is(Kind::Bad("a beginning without an end"));
+    if bytes.len() > MAX_BYTES && !is_bounded {
+        return Seen::Is(ProtocolKind::Bad("a beginning without an end"));
     }
     Seen::Not(not_yet)
 }
 
 impl NotYet {
     /// Nothing follows.
-    fn at_the_end(self) -> Kind {
+    fn at_the_end(self) -> ProtocolKind {
         match self {
-            Self::Request(SoFar::Word | SoFar::MayPass) => Kind::Other,
-            Self::Request(SoFar::Line) => Kind::Bad("a line without an end"),
-            Self::Tls => Kind::Bad("TLS that ends within its greeting"),
+            Self::Request(SoFar::Word | SoFar::MayPass) => ProtocolKind::Other,
+            Self::Request(SoFar::Line) => ProtocolKind::Bad("a line without an end"),
+            Self::Tls => ProtocolKind::Bad("TLS that ends within its greeting"),
         }
     }
 }

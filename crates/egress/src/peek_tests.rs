@@ -6,7 +6,7 @@ use tokio::io::AsyncWriteExt as _;
 
 #[test]
 fn what_never_gets_clear_is_bad() {
-    assert!(matches!(classify(&vec![b' '; MOST_BYTES + 1]), Some(Kind::Bad(_))));
+    assert!(matches!(classify(&vec![b' '; MAX_BYTES + 1]), Some(ProtocolKind::Bad(_))));
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn bytes_that_come_one_by_one_are_put_together() {
         };
         let mut first = First::default();
         let (kind, ()) = tokio::join!(first.decide(&client, None), sending);
-        assert_eq!(kind.unwrap(), Kind::Tls(Some(host("a.example"))));
+        assert_eq!(kind.unwrap(), ProtocolKind::Tls(Some(host("a.example"))));
         assert_eq!(first.bytes, greeting);
     });
 }
@@ -33,7 +33,7 @@ fn a_greeting_that_does_not_go_on_is_bad_after_a_while() {
         let (client, mut far) = pair().await;
         far.write_all(&greeting_of("a.example")[..50]).await.unwrap();
         let kind = First::default().decide(&client, Some(Duration::from_millis(50))).await;
-        assert!(matches!(kind, Ok(Kind::Bad(_))), "{kind:?}");
+        assert!(matches!(kind, Ok(ProtocolKind::Bad(_))), "{kind:?}");
     });
 }
 
@@ -43,10 +43,10 @@ fn a_word_that_does_not_go_on_is_unclear() {
         let (client, mut far) = pair().await;
         far.write_all(b"GE").await.unwrap();
         let mut first = First::default();
-        assert_eq!(first.decide(&client, None).await.unwrap(), Kind::Unclear);
+        assert_eq!(first.decide(&client, None).await.unwrap(), ProtocolKind::Unclear);
         far.write_all(b"T /").await.unwrap();
         first.read(&client).await.unwrap();
-        assert_eq!(first.decide(&client, None).await.unwrap(), Kind::Http);
+        assert_eq!(first.decide(&client, None).await.unwrap(), ProtocolKind::Http);
     });
 }
 
@@ -56,21 +56,21 @@ fn what_a_client_ends_with_is_no_request_or_nothing_that_passes() {
     run(async {
         let greeting = greeting_of("a.example");
         for (said, kind) in [
-            (&b""[..], Kind::Other),
-            (b"hello", Kind::Other),
-            (b"\0\0\0\x08\x04\xd2\x16/", Kind::Other),
-            (b"example.com and more\r\n", Kind::Other),
-            (b"GET x", Kind::Http),
-            (b"GET http://evil.example/secret HTTP/1.0", Kind::Http),
-            (b"FETCH evil.example", Kind::Bad("a line without an end")),
-            (&greeting[..50], Kind::Bad("TLS that ends within its greeting")),
+            (&b""[..], ProtocolKind::Other),
+            (b"hello", ProtocolKind::Other),
+            (b"\0\0\0\x08\x04\xd2\x16/", ProtocolKind::Other),
+            (b"example.com and more\r\n", ProtocolKind::Other),
+            (b"GET x", ProtocolKind::Http),
+            (b"GET http://evil.example/secret HTTP/1.0", ProtocolKind::Http),
+            (b"FETCH evil.example", ProtocolKind::Bad("a line without an end")),
+            (&greeting[..50], ProtocolKind::Bad("TLS that ends within its greeting")),
         ] {
             let (client, mut far) = pair().await;
             far.write_all(said).await.unwrap();
             drop(far);
             let mut first = First::default();
             let mut decided = first.decide(&client, None).await.unwrap();
-            while decided == Kind::Unclear {
+            while decided == ProtocolKind::Unclear {
                 first.read(&client).await.unwrap();
                 decided = first.decide(&client, None).await.unwrap();
             }
@@ -88,7 +88,7 @@ fn what_is_no_text_goes_on_at_once() {
         client.readable().await.unwrap();
         let mut first = First::default();
         let decided = timeout(PAUSE / 2, first.decide(&client, None)).await;
-        assert_eq!(decided.unwrap().unwrap(), Kind::Unclear);
+        assert_eq!(decided.unwrap().unwrap(), ProtocolKind::Unclear);
     });
 }
 
@@ -106,7 +106,7 @@ fn the_end_of_a_client_is_noticed_behind_what_it_said() {
 }
 
 proptest! {
-    /// A request can not be hidden by how it is cut: once it is told what the bytes are, more change nothing.
+    /// A request cannot be hidden by how it is cut: once it is told what the bytes are, more change nothing.
     #[test]
     fn more_bytes_never_change_what_it_is(bytes: Vec<u8>, more: Vec<u8>) {
         if let Some(kind) = classify(&bytes) {
@@ -133,7 +133,7 @@ fn many_bytes_that_come_one_by_one_are_gathered_before_they_are_looked_at() {
     run(async {
         let (client, mut far) = pair().await;
         let mut first = First::new(vec![1; 32 * 1024]);
-        assert_eq!(first.decide(&client, None).await.unwrap(), Kind::Unclear);
+        assert_eq!(first.decide(&client, None).await.unwrap(), ProtocolKind::Unclear);
         let (_, before) = first.looked.unwrap();
         let sending = async {
             for _ in 0..64 {
@@ -142,7 +142,7 @@ fn many_bytes_that_come_one_by_one_are_gathered_before_they_are_looked_at() {
             }
         };
         let (kind, ()) = tokio::join!(first.decide(&client, None), sending);
-        assert_eq!(kind.unwrap(), Kind::Unclear);
+        assert_eq!(kind.unwrap(), ProtocolKind::Unclear);
         let (_, after) = first.looked.unwrap();
         assert!(after > before + 1, "{before} and then {after}");
     });

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 /// (`/proc/sys/fs/pipe-user-pages-soft`).
 pub(crate) const CAPACITY: usize = 256 * 1024;
 /// Kept for the next one who needs one.
-const MOST_SPARE: usize = 16;
+const MAX_SPARE: usize = 16;
 
 thread_local! {
     static SPARE: RefCell<Vec<Pipe>> = const { RefCell::new(Vec::new()) };
@@ -60,7 +60,7 @@ impl Pipe {
 
     pub(crate) fn give_back(self) {
         SPARE.with_borrow_mut(|spare| {
-            if self.holds == 0 && spare.len() < MOST_SPARE {
+            if self.holds == 0 && spare.len() < MAX_SPARE {
                 spare.push(self);
             }
         });

@@ -11,7 +11,7 @@ use crate::events::Events;
 use crate::limits::Load;
 use crate::line::{Line, line};
 use crate::tunnel::{self, Insider, Meter};
-use crate::wire::Told;
+use crate::wire::EgressEvent;
 use palisade_record::network::{Action, ConnectionClosed, NetworkAttempt, Via};
 use palisade_sys::fdpass::recv_with_fds;
 use rustix::net::{RecvFlags, recv};
@@ -145,7 +145,7 @@ impl Inbound {
             ended => ended.map(drop).map_err(io::Error::from),
         };
         let _ended = line.async_io(Interest::READABLE, end).await;
-        self.events.tell(Told::Attempt(NetworkAttempt {
+        self.events.tell(EgressEvent::Attempt(NetworkAttempt {
             action: Action::ProxyDenied,
             via: Via::Published,
             host: "(published ports)".to_owned(),
@@ -159,19 +159,19 @@ impl Inbound {
     }
 
     /// A place for one more, if there is one.
-    fn enter(self: &Rc<Self>) -> Option<Place> {
+    fn enter(self: &Rc<Self>) -> Option<InboundSlot> {
         let open = self.open.get();
         if self.most.is_some_and(|most| open >= most) {
             return None;
         }
         self.open.set(open + 1);
-        Some(Place(Rc::clone(self)))
+        Some(InboundSlot(Rc::clone(self)))
     }
 }
 
-struct Place(Rc<Inbound>);
+struct InboundSlot(Rc<Inbound>);
 
-impl Drop for Place {
+impl Drop for InboundSlot {
     fn drop(&mut self) {
         self.0.open.set(self.0.open.get().saturating_sub(1));
     }
@@ -202,7 +202,7 @@ pub(crate) async fn accept(inbound: Rc<Inbound>, listener: TcpListener, inner: u
     }
 }
 
-async fn serve(place: Place, from: TcpStream, carried: Carried) {
+async fn serve(place: InboundSlot, from: TcpStream, carried: Carried) {
     let connected = timeout(CONNECT_LIMIT, place.0.maker.connect(carried.inner)).await;
     let connected = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
     let reason = connected.as_ref().err().map(|error| format!("nobody answers inside: {error}"));
@@ -244,7 +244,7 @@ impl Carried {
 
     fn tell_attempt(&self, reason: Option<String>) {
         let action = if reason.is_none() { Action::ProxyAllowed } else { Action::ProxyDenied };
-        self.events.tell(Told::Attempt(NetworkAttempt {
+        self.events.tell(EgressEvent::Attempt(NetworkAttempt {
             action,
             via: Via::Published,
             host: self.peer.ip().to_string(),
@@ -259,7 +259,7 @@ impl Carried {
 
     fn tell_closed(&self) {
         let duration_ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.events.tell(Told::Closed(ConnectionClosed {
+        self.events.tell(EgressEvent::Closed(ConnectionClosed {
             via: Via::Published,
             host: self.peer.ip().to_string(),
             address: Some(self.peer.ip()),

@@ -52,9 +52,12 @@ fn a_published_port_leads_to_the_one_inside_and_is_told() {
         let mut answer = Vec::new();
         client.read_to_end(&mut answer).await.unwrap();
         drop(client);
-        let told = outbox.next().await;
-        assert!(matches!(&told, Told::Attempt(one) if one.via == Via::Published), "{told:?}");
-        let Told::Closed(closed) = outbox.next().await else { panic!("not told") };
+        let event = outbox.next().await;
+        assert!(
+            matches!(&event, EgressEvent::Attempt(one) if one.via == Via::Published),
+            "{event:?}"
+        );
+        let EgressEvent::Closed(closed) = outbox.next().await else { panic!("not told") };
         assert_eq!((closed.received, closed.sent), (5, 2));
     });
 }
@@ -70,8 +73,8 @@ fn where_nobody_listens_the_client_is_refused() {
         let mut client = TcpStream::connect(published).await.unwrap();
         let error = client.read(&mut [0; 8]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
-        let Told::Attempt(told) = outbox.next().await else { panic!("not told") };
-        assert_eq!(told.action, Action::ProxyDenied);
+        let EgressEvent::Attempt(event) = outbox.next().await else { panic!("not told") };
+        assert_eq!(event.action, Action::ProxyDenied);
     });
 }
 
@@ -126,9 +129,9 @@ fn the_end_of_who_makes_sockets_is_told_at_once() {
         let answering = std::thread::spawn(move || answer(&theirs, 1));
         inbound.maker.socket(b"4").await.unwrap();
         answering.join().unwrap();
-        let Told::Attempt(told) = outbox.next().await else { panic!("not told") };
-        assert_eq!(told.via, Via::Published);
-        assert!(told.reason.unwrap().contains("has ended"));
+        let EgressEvent::Attempt(event) = outbox.next().await else { panic!("not told") };
+        assert_eq!(event.via, Via::Published);
+        assert!(event.reason.unwrap().contains("has ended"));
     });
 }
 
@@ -153,13 +156,13 @@ fn published_ports_have_a_share_of_all_connections() {
         open.clear();
         let mut reasons = Vec::new();
         while reasons.len() < 3 {
-            if let Told::Attempt(attempt) = outbox.next().await {
+            if let EgressEvent::Attempt(attempt) = outbox.next().await {
                 reasons.push(attempt.reason);
             }
         }
         assert!(reasons[2].as_ref().unwrap().contains("limit"), "{reasons:?}");
         // Whoever left makes room.
-        while !matches!(outbox.next().await, Told::Closed(_)) {}
+        while !matches!(outbox.next().await, EgressEvent::Closed(_)) {}
         let _fourth = TcpStream::connect(published).await.unwrap();
         inside.accept().await.unwrap();
     });
@@ -184,7 +187,7 @@ fn the_limit_of_bytes_holds_for_published_ports_too() {
         assert!(answer.len() < 2, "{answer:?}");
         let mut reasons = Vec::new();
         while reasons.len() < 2 {
-            if let Told::Attempt(attempt) = outbox.next().await {
+            if let EgressEvent::Attempt(attempt) = outbox.next().await {
                 reasons.push(attempt.reason);
             }
         }

@@ -11,7 +11,7 @@ use crate::error::{EgressError, While as _};
 use crate::events::{Events, Outbox};
 use crate::line::{Line, line};
 use crate::publish::Published;
-use crate::wire::{LONGEST_PACKET, Order, Told};
+use crate::wire::{EgressEvent, EgressRequest, LONGEST_PACKET};
 use crate::{dns, publish, transparent, tunnel};
 use rustix::net::{SendFlags, sockopt};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -28,12 +28,12 @@ use tokio::time::timeout;
 const LINGER: Duration = Duration::from_secs(2);
 /// So long the supervisor gets to read what is left, at the end.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// From [`crate::wire::Order::End`] to the end, at most.
+/// From [`crate::wire::EgressRequest::End`] to the end, at most.
 pub const LONGEST_END: Duration = LINGER.saturating_add(FAREWELL);
 
 /// Everything the process holds when it starts.
 #[derive(Debug)]
-pub struct Station {
+pub struct EgressStartup {
     /// Whole packets both ways, see [`crate::wire`].
     pub supervisor: OwnedFd,
     /// Listeners that were made inside.
@@ -48,15 +48,15 @@ pub struct Station {
 }
 
 /// Serves, and ends the process. `confine` is called when everything was read and made.
-pub fn serve<E: Display>(station: Station, confine: impl FnOnce() -> Result<(), E>) -> ! {
-    let Station { supervisor, .. } = &station;
+pub fn serve<E: Display>(startup: EgressStartup, confine: impl FnOnce() -> Result<(), E>) -> ! {
+    let EgressStartup { supervisor, .. } = &startup;
     let line = supervisor.try_clone();
-    let code = match run(station, confine) {
+    let code = match run(startup, confine) {
         Ok(()) => 0,
         Err(why) => {
-            let told = Told::Unable { why }.encode();
+            let event = EgressEvent::Unable { why }.encode();
             // If the supervisor is gone nobody else can be told.
-            let _gone = line.map(|line| rustix::net::send(line, &told, SendFlags::NOSIGNAL));
+            let _gone = line.map(|line| rustix::net::send(line, &event, SendFlags::NOSIGNAL));
             1
         }
     };
@@ -64,7 +64,7 @@ pub fn serve<E: Display>(station: Station, confine: impl FnOnce() -> Result<(), 
 }
 
 fn run<E: Display>(
-    station: Station,
+    startup: EgressStartup,
     confine: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), String> {
     let text = |error: EgressError| error.to_string();
@@ -73,10 +73,10 @@ fn run<E: Display>(
     let runtime = runtime.doing("start a runtime").map_err(text)?;
     runtime.block_on(async {
         let tasks = LocalSet::new();
-        let opened = tasks.run_until(async { Open::new(station) }).await;
+        let opened = tasks.run_until(async { Open::new(startup) }).await;
         let Open { engine, mut outbox, line, counters } = opened.map_err(text)?;
         confine().map_err(|error| error.to_string())?;
-        engine.events.tell(Told::Ready);
+        engine.events.tell(EgressEvent::Ready);
         tasks.run_until(converse(&engine, &line, &mut outbox)).await;
         let _stuck = tasks.run_until(timeout(LINGER, tunnel::all_is_sent())).await;
         if let Some(counters) = counters {
@@ -99,34 +99,34 @@ struct Open {
 
 impl Open {
     /// Every listener gets a task, which runs only after the process was confined.
-    fn new(station: Station) -> Result<Self, EgressError> {
+    fn new(startup: EgressStartup) -> Result<Self, EgressError> {
         let (events, outbox) = Events::new();
-        let engine = Engine::new(station.config, events)?;
-        let refused = if station.tcp.is_empty() { Refused::Addresses } else { Refused::Protocols };
-        for fd in station.tcp {
+        let engine = Engine::new(startup.config, events)?;
+        let refused = if startup.tcp.is_empty() { Refused::Addresses } else { Refused::Protocols };
+        for fd in startup.tcp {
             let listener = tcp_listener(fd)?;
             never_pace(&listener);
             spawn_local(transparent::accept(Rc::clone(&engine), listener));
         }
-        for fd in station.udp {
+        for fd in startup.udp {
             spawn_local(dns::serve_udp(Rc::clone(&engine), udp_socket(fd)?));
         }
-        if let Some(maker) = station.maker {
+        if let Some(maker) = startup.maker {
             let watched = maker.try_clone().doing("use the maker's socket")?;
             let (events, load) = (engine.events.clone(), Rc::clone(&engine.load));
             let inbound = publish::Inbound::new(events, load, maker, &engine.config)?;
             let inbound = Rc::new(inbound);
             spawn_local(Rc::clone(&inbound).watch(watched));
-            for Published { listener, inner } in station.published {
+            for Published { listener, inner } in startup.published {
                 let listener = tcp_listener(listener)?;
                 spawn_local(publish::accept(Rc::clone(&inbound), listener, inner));
             }
         }
-        let counters = station.counters.map(|socket| Rc::new(Counters::new(socket, refused)));
+        let counters = startup.counters.map(|socket| Rc::new(Counters::new(socket, refused)));
         if let Some(counters) = &counters {
             spawn_local(Rc::clone(counters).watch(engine.events.clone()));
         }
-        let line = line(station.supervisor).doing("use the supervisor's socket")?;
+        let line = line(startup.supervisor).doing("use the supervisor's socket")?;
         Ok(Self { engine, outbox, line, counters })
     }
 }
@@ -164,7 +164,7 @@ async fn converse(engine: &Rc<Engine>, line: &Line, outbox: &mut Outbox) {
     let tell = async {
         loop {
             outbox.gather().await;
-            if outbox.hand_on(async |told| send(line, told).await).await.is_err() {
+            if outbox.hand_on(async |event| send(line, event).await).await.is_err() {
                 return;
             }
         }
@@ -172,10 +172,10 @@ async fn converse(engine: &Rc<Engine>, line: &Line, outbox: &mut Outbox) {
     let obey = async {
         loop {
             match receive(line).await {
-                Ok(Some(Order::Answer { ask, allowed, holds, source })) => {
+                Ok(Some(EgressRequest::Answer { ask, allowed, holds, source })) => {
                     engine.answered(ask, Answer { allowed, source }, holds);
                 }
-                Ok(Some(Order::End) | None) | Err(_) => return,
+                Ok(Some(EgressRequest::End) | None) | Err(_) => return,
             }
         }
     };
@@ -185,22 +185,22 @@ async fn converse(engine: &Rc<Engine>, line: &Line, outbox: &mut Outbox) {
     }
 }
 
-async fn send_all(line: &Line, rest: Vec<Told>) -> io::Result<()> {
-    for told in rest {
-        send(line, &told).await?;
+async fn send_all(line: &Line, rest: Vec<EgressEvent>) -> io::Result<()> {
+    for event in rest {
+        send(line, &event).await?;
     }
     Ok(())
 }
 
-async fn send(line: &Line, told: &Told) -> io::Result<()> {
-    line.send(&told.encode()).await.map(drop)
+async fn send(line: &Line, event: &EgressEvent) -> io::Result<()> {
+    line.send(&event.encode()).await.map(drop)
 }
 
 /// The next order. `None`: it is no order, or the supervisor is gone; both are the end.
-async fn receive(line: &Line) -> io::Result<Option<Order>> {
+async fn receive(line: &Line) -> io::Result<Option<EgressRequest>> {
     let mut packet = vec![0; LONGEST_PACKET];
     let length = line.recv(&mut packet).await?;
-    Ok(packet.get(..length).and_then(Order::decode))
+    Ok(packet.get(..length).and_then(EgressRequest::decode))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use crate::config::{Checks, Config, Limits, Lookup, OnUnknown};
 use crate::engine::Engine;
 use crate::events::{Events, Outbox};
-use crate::wire::Told;
+use crate::wire::EgressEvent;
 use palisade_hosts::{Entry, Host, Rules};
 use palisade_record::network::NetworkAttempt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -65,8 +65,8 @@ pub(crate) fn engine(config: Config) -> (Rc<Engine>, Outbox) {
 
 /// What was told of attempts so far.
 pub(crate) fn attempts(outbox: &mut Outbox) -> Vec<NetworkAttempt> {
-    let attempt = |told| match told {
-        Told::Attempt(attempt) => Some(attempt),
+    let attempt = |event| match event {
+        EgressEvent::Attempt(attempt) => Some(attempt),
         _ => None,
     };
     outbox.rest().into_iter().filter_map(attempt).collect()

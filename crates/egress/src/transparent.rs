@@ -4,7 +4,7 @@
 //! Must never take the name of a host from the client: a name is what a synthetic address stands for.
 
 use crate::engine::{Engine, Refused, Wanted};
-use crate::peek::{First, Kind};
+use crate::peek::{First, ProtocolKind};
 use crate::{accept, asks, dns, explicit, http, passage, tunnel, turned_away};
 use palisade_hosts::inside::is_ours;
 use palisade_hosts::{Host, INSIDE_V4, INSIDE_V6, PROXY_PORT};
@@ -44,7 +44,7 @@ async fn serve_meant(engine: Rc<Engine>, client: TcpStream, meant: SocketAddr) {
         Meant::Host(host, port) => (host.to_string(), *port),
         Meant::Proxy | Meant::Resolver | Meant::Nobody => (meant.ip().to_string(), meant.port()),
     };
-    let Some(seat) = engine.load.seat(destination.clone()) else {
+    let Some(slot) = engine.load.slot(destination.clone()) else {
         if whom == Meant::Proxy {
             return turned_away::answer(engine, client, None).await;
         }
@@ -64,7 +64,7 @@ async fn serve_meant(engine: Rc<Engine>, client: TcpStream, meant: SocketAddr) {
             Meant::Host(host, port) => go(Rc::clone(&engine), client, host, port).await,
         }
     };
-    if seat.hold(serving).await.is_none() {
+    if slot.hold(serving).await.is_none() {
         turned_away::tell(&engine, via, destination, engine.load.pushed_out());
     }
 }
@@ -129,7 +129,7 @@ async fn go(engine: Rc<Engine>, client: TcpStream, host: Host, port: u16) {
 async fn refuse(client: TcpStream, mut first: First, refused: &Refused) {
     let patience = if is_usual_for_http(refused.port) { REQUEST_WITHIN } else { AT_ONCE };
     let kind = timeout(patience, first.decide(&client, None)).await;
-    if let Ok(Ok(Kind::Http)) = kind {
+    if let Ok(Ok(ProtocolKind::Http)) = kind {
         http::refuse(client, &first.bytes, refused).await;
     } else {
         tunnel::reset(client);

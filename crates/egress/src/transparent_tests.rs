@@ -2,7 +2,7 @@ use super::*;
 use crate::config::{Config, OnUnknown};
 use crate::dns::test_support::{Inside, question};
 use crate::test_support::{attempts, config, engine, host, listen, pair, run};
-use crate::wire::{Holds, Told};
+use crate::wire::{EgressEvent, Holds};
 use hickory_proto::rr::{DNSClass, RecordType};
 use palisade_record::network::Action;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -78,8 +78,8 @@ fn a_denied_host_is_refused_at_once() {
         let mut client = going(&engine, "a.example", 443).await;
         let error = client.read(&mut [0; 8]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
-        let told = attempts(&mut outbox);
-        assert_eq!(told[0].allow.as_deref(), Some("--allow-host a.example"));
+        let event = attempts(&mut outbox);
+        assert_eq!(event[0].allow.as_deref(), Some("--allow-host a.example"));
     });
 }
 
@@ -121,13 +121,15 @@ fn a_question_is_withdrawn_when_the_client_hangs_up() {
         let mut client = going(&engine, "a.example", 443).await;
         client.write_all(b"hello").await.unwrap();
         let asked = outbox.next().await;
-        assert!(matches!(asked, Told::Asked { ask: 1, port: 443, .. }), "{asked:?}");
+        assert!(matches!(asked, EgressEvent::Asked { ask: 1, port: 443, .. }), "{asked:?}");
         drop(client);
-        assert_eq!(outbox.next().await, Told::Withdrawn { ask: 1 });
-        let Told::Attempt(told) = outbox.next().await else { panic!("the attempt is not told") };
-        assert_eq!((told.action, told.host.as_str()), (Action::ProxyDenied, "a.example"));
+        assert_eq!(outbox.next().await, EgressEvent::Withdrawn { ask: 1 });
+        let EgressEvent::Attempt(event) = outbox.next().await else {
+            panic!("the attempt is not told")
+        };
+        assert_eq!((event.action, event.host.as_str()), (Action::ProxyDenied, "a.example"));
         let reason = "the program went away before anybody answered";
-        assert_eq!(told.reason.as_deref(), Some(reason));
+        assert_eq!(event.reason.as_deref(), Some(reason));
     });
 }
 
@@ -142,11 +144,12 @@ fn no_attempt_vanishes_however_soon_the_client_hangs_up() {
             near.readable().await.unwrap();
             go(Rc::clone(&engine), near, host(&format!("{number}.example")), 443).await;
         }
-        let told = outbox.rest();
-        let count = |kind: fn(&Told) -> bool| told.iter().filter(|told| kind(told)).count();
-        assert_eq!(count(|told| matches!(told, Told::Asked { .. })), 20);
-        assert_eq!(count(|told| matches!(told, Told::Withdrawn { .. })), 20);
-        assert_eq!(count(|told| matches!(told, Told::Attempt(_))), 20);
+        let event = outbox.rest();
+        let count =
+            |kind: fn(&EgressEvent) -> bool| event.iter().filter(|event| kind(event)).count();
+        assert_eq!(count(|event| matches!(event, EgressEvent::Asked { .. })), 20);
+        assert_eq!(count(|event| matches!(event, EgressEvent::Withdrawn { .. })), 20);
+        assert_eq!(count(|event| matches!(event, EgressEvent::Attempt(_))), 20);
     });
 }
 
@@ -157,7 +160,7 @@ fn what_was_said_while_waiting_for_an_answer_is_not_lost() {
         let (engine, mut outbox) = engine(asking().knows("a.example", Ipv4Addr::LOCALHOST));
         let mut client = going(&engine, "a.example", address.port()).await;
         client.write_all(b"\x01early").await.unwrap();
-        let Told::Asked { ask, .. } = outbox.next().await else { panic!("no question") };
+        let EgressEvent::Asked { ask, .. } = outbox.next().await else { panic!("no question") };
         tokio::task::yield_now().await;
         let source = "terminal".to_owned();
         engine.answered(ask, asks::Answer { allowed: true, source }, Holds::Once);
@@ -185,8 +188,8 @@ fn thousands_of_silent_connections_do_not_keep_others_from_being_served() {
         let mut client = TcpStream::connect(address).await.unwrap();
         let error = client.read(&mut [0; 8]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
-        let told = attempts(&mut outbox);
-        let counted: u64 = told.iter().map(|told| told.count).sum();
+        let event = attempts(&mut outbox);
+        let counted: u64 = event.iter().map(|event| event.count).sum();
         assert!(counted >= 501, "every one is told: {counted}");
     });
 }
@@ -211,7 +214,7 @@ fn what_finds_no_place_is_told_by_its_name() {
         client.read_to_string(&mut answer).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 429 "), "{answer}");
         let hosts: Vec<_> =
-            attempts(&mut inside.outbox).into_iter().map(|told| told.host).collect();
+            attempts(&mut inside.outbox).into_iter().map(|event| event.host).collect();
         assert_eq!(hosts, ["a.example", "a.example"]);
     });
 }

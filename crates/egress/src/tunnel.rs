@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
 /// At the end of a run only.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
-/// For what can not be spliced.
+/// For what cannot be spliced.
 const BUFFER: usize = 16 * 1024;
 
 /// Counts what is carried, and says how much may be.
@@ -292,7 +292,7 @@ pub(crate) fn settle(socket: impl AsFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Hangs up so that the peer can not take it for an end.
+/// Hangs up so that the peer cannot take it for an end.
 pub fn reset(side: TcpStream) {
     let _best_effort = side.set_zero_linger();
     drop(side);

@@ -6,9 +6,9 @@ use crate::engine::{Cause, Engine, Refused};
 use crate::http::answer::{self, Shape};
 use crate::http::connection::Plain;
 use crate::http::head::{RequestHead, Target};
-use crate::http::redirect::Place;
+use crate::http::redirect::WebAddress;
 use crate::limits::{Client, Destination};
-use crate::wire::Told;
+use crate::wire::EgressEvent;
 use crate::{explicit, socks, tunnel};
 use palisade_record::network::{Action, Via};
 use std::net::IpAddr;
@@ -53,7 +53,7 @@ fn named(engine: &Engine, head: &RequestHead) -> (Via, Destination) {
         Target::Authority(target) => {
             (Via::Connect, target.host.clone(), target.port.unwrap_or_default())
         }
-        target => match Place::of(target) {
+        target => match WebAddress::of(target) {
             Some(place) => (Via::Http, place.authority.host.clone(), place.port()),
             None => return unnamed(),
         },
@@ -77,7 +77,7 @@ pub(crate) fn tell(
 ) -> Refused {
     let (cause, action) = (Cause::Limit, Action::ProxyDenied);
     let refused = Refused { cause, action, host, port, reason, rule: None, flag: None };
-    engine.events.tell(Told::Attempt(refused.attempt(via)));
+    engine.events.tell(EgressEvent::Attempt(refused.attempt(via)));
     refused
 }
 

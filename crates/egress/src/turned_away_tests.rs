@@ -78,10 +78,10 @@ fn whoever_finds_no_place_is_told_so_and_so_is_the_log() {
         ] {
             let heard = answered(address, said).await;
             assert!(heard.starts_with(answer), "{}", heard.escape_ascii());
-            let told = attempts(&mut outbox);
-            let [told] = told.as_slice() else { panic!("{told:?}") };
-            assert_eq!((told.host.as_str(), told.via), (host, via));
-            let reason = told.reason.as_deref().unwrap();
+            let event = attempts(&mut outbox);
+            let [event] = event.as_slice() else { panic!("{event:?}") };
+            assert_eq!((event.host.as_str(), event.via), (host, via));
+            let reason = event.reason.as_deref().unwrap();
             assert_eq!(reason, "2 connections are open, which is the limit; asked by 127.0.0.1");
         }
     });
@@ -98,8 +98,8 @@ fn whoever_loses_a_place_is_logged() {
         tokio::time::sleep(Duration::from_millis(50)).await;
         let _served = connected(address, port).await;
         assert!(!matches!(silent.read(&mut [0; 8]).await, Ok(1..)));
-        let told = attempts(&mut outbox);
-        let reasons: Vec<_> = told.iter().filter_map(|told| told.reason.as_deref()).collect();
+        let event = attempts(&mut outbox);
+        let reasons: Vec<_> = event.iter().filter_map(|event| event.reason.as_deref()).collect();
         assert!(reasons[0].contains("took its place; asked by 127.0.0.1"), "{reasons:?}");
     });
 }
@@ -113,10 +113,10 @@ fn other_rules_do_not_forget_what_is_open() {
         let mut config = engine.config.clone();
         config.limits.bytes = Some(1);
         let renewed = engine.renewed(config.clone()).unwrap();
-        assert!(renewed.load.seat((UNNAMED.to_owned(), 0)).is_none(), "two are open");
+        assert!(renewed.load.slot((UNNAMED.to_owned(), 0)).is_none(), "two are open");
         assert_eq!(renewed.load.left(), 0, "more than that was carried");
         config.limits.connections = 3;
         let renewed = renewed.renewed(config).unwrap();
-        assert!(renewed.load.seat((UNNAMED.to_owned(), 0)).is_some());
+        assert!(renewed.load.slot((UNNAMED.to_owned(), 0)).is_some());
     });
 }

@@ -12,7 +12,7 @@ pub const LONGEST_PACKET: usize = 16 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "told")]
-pub enum Told {
+pub enum EgressEvent {
     /// Everything is served from now on.
     Ready,
     Attempt(NetworkAttempt),
@@ -30,7 +30,7 @@ pub enum Told {
     Withdrawn {
         ask: u64,
     },
-    /// It can not go on; the supervisor ends the run.
+    /// It cannot go on; the supervisor ends the run.
     Unable {
         why: String,
     },
@@ -48,7 +48,7 @@ pub enum Holds {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "order")]
-pub enum Order {
+pub enum EgressRequest {
     Answer {
         ask: u64,
         allowed: bool,
@@ -74,5 +74,5 @@ macro_rules! packets {
     };
 }
 
-packets!(Told);
-packets!(Order);
+packets!(EgressEvent);
+packets!(EgressRequest);

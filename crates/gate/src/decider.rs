@@ -69,7 +69,7 @@ impl Decider {
         self.cache.clear();
     }
 
-    /// Whether a denial may be about something in this tree: then the tree can not be granted whole. Rather
+    /// Whether a denial may be about something in this tree: then the tree cannot be granted whole. Rather
     /// says yes too often: stores are not compared, and a glob counts from the directory it begins in.
     pub fn denies_within(&self, tree: &Path, now: Timestamp) -> bool {
         self.rules.iter().any(|rule| {

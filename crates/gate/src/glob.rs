@@ -1,6 +1,6 @@
 //! Patterns with `*`, `?`, `[a-z]` and `**`, matched name by name.
 //!
-//! Not by regular expressions: a rule must cost nothing at the start of a run, can not fail once it
+//! Not by regular expressions: a rule must cost nothing at the start of a run, cannot fail once it
 //! was read, and must be decided in a time that no pattern can blow up.
 //!
 //! `check-path` matches with the same code and has a syntax of its own ([`Glob::from_parts`]): it takes what other programs

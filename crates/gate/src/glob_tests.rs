@@ -48,7 +48,7 @@ fn single_characters() {
 }
 
 #[test]
-fn what_can_not_be_meant_is_refused() {
+fn what_cannot_be_meant_is_refused() {
     let refused = |text: &str| match parse(text.as_bytes()) {
         Err(error) => error,
         Ok(_) => panic!("{text} was taken"),

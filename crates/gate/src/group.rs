@@ -3,7 +3,7 @@
 //!
 //! Never wider than what a question would offer for one of the paths or their common directory.
 
-use crate::offer::{Kind, Surroundings, offer};
+use crate::offer::{FileKind, Surroundings, offer};
 use crate::pattern::Pattern;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub fn group(paths: &[PathBuf], around: &Surroundings<'_>) -> Vec<Pattern> {
     let mut trees: BTreeSet<PathBuf> = BTreeSet::new();
     let mut wanting: BTreeMap<PathBuf, usize> = BTreeMap::new();
     for file in &files {
-        if let Some(directory) = offer(file, Kind::File, around) {
+        if let Some(directory) = offer(file, FileKind::File, around) {
             *wanting.entry(directory).or_default() += 1;
         }
     }

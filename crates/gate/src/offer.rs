@@ -22,19 +22,19 @@ pub struct Surroundings<'a> {
 
 /// What the path is on the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     File,
     Directory,
 }
 
 /// The directory to offer for a real path of the host, or none.
-pub fn offer(path: &Path, kind: Kind, around: &Surroundings<'_>) -> Option<PathBuf> {
+pub fn offer(path: &Path, kind: FileKind, around: &Surroundings<'_>) -> Option<PathBuf> {
     if around.is_withheld(path) {
         return None;
     }
     let nearest = match kind {
-        Kind::Directory => path,
-        Kind::File => path.parent()?,
+        FileKind::Directory => path,
+        FileKind::File => path.parent()?,
     };
     let package = package_of(nearest).filter(|package| around.may_be_offered(package));
     package

@@ -1,7 +1,7 @@
-use super::{Kind, Surroundings, offer};
+use super::{FileKind, Surroundings, offer};
 use std::path::{Path, PathBuf};
 
-fn offered(path: &str, kind: Kind) -> Option<PathBuf> {
+fn offered(path: &str, kind: FileKind) -> Option<PathBuf> {
     let paths = |texts: &[&str]| texts.iter().map(PathBuf::from).collect::<Vec<_>>();
     let around = Surroundings {
         home: Some(Path::new("/home/u")),
@@ -13,7 +13,7 @@ fn offered(path: &str, kind: Kind) -> Option<PathBuf> {
 }
 
 fn for_file(path: &str) -> Option<PathBuf> {
-    offered(path, Kind::File)
+    offered(path, FileKind::File)
 }
 
 /// Proves: GATE-4 directory-offered
@@ -23,8 +23,8 @@ fn the_directory_of_a_file_or_its_package() {
     assert_eq!(for_file("/opt/sdk/include/sys/a.h"), Some("/opt/sdk".into()));
     assert_eq!(for_file("/home/u/notes/a.txt"), Some("/home/u/notes".into()));
     assert_eq!(for_file("/home/u/.config/editor/rc"), Some("/home/u/.config/editor".into()));
-    assert_eq!(offered("/srv/data/a", Kind::Directory), Some("/srv/data/a".into()));
-    assert_eq!(offered("/opt/sdk", Kind::Directory), Some("/opt/sdk".into()));
+    assert_eq!(offered("/srv/data/a", FileKind::Directory), Some("/srv/data/a".into()));
+    assert_eq!(offered("/opt/sdk", FileKind::Directory), Some("/opt/sdk".into()));
 }
 
 /// Proves: GATE-4 directory-offered
@@ -47,6 +47,6 @@ fn nothing_that_gives_too_much_away() {
         assert_eq!(for_file(path), None, "{path}");
     }
     for path in ["/", "/srv", "/home", "/home/u", "/opt", "/home/u/.ssh"] {
-        assert_eq!(offered(path, Kind::Directory), None, "{path}");
+        assert_eq!(offered(path, FileKind::Directory), None, "{path}");
     }
 }

@@ -55,7 +55,7 @@ impl Pattern {
         Self::parse(text, Some(Path::new("/home"))).map(|_| ())
     }
 
-    /// As a policy writes it, so that [`Pattern::parse`] reads the same again. `None` for what can not be
+    /// As a policy writes it, so that [`Pattern::parse`] reads the same again. `None` for what cannot be
     /// written: a path that is not UTF-8, and `/` without what is below.
     pub fn text(&self) -> Option<String> {
         let mut text = Vec::new();

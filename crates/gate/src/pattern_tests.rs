@@ -39,7 +39,7 @@ fn relative_paths_are_refused() {
 }
 
 #[test]
-fn what_can_not_be_written_has_no_text() {
+fn what_cannot_be_written_has_no_text() {
     let path = PathBuf::from(OsStr::from_bytes(b"/x/\xff"));
     assert_eq!(Pattern::Exact(path).text(), None);
     assert_eq!(Pattern::Exact("/".into()).text(), None);

@@ -19,7 +19,7 @@ impl Entry {
     }
 }
 
-/// Where a file can not be read.
+/// Where a file cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bad {
     pub line: usize,

@@ -1,7 +1,7 @@
 //! Whether a new git configuration file brings settings that could run a program, or lead git to one.
 //!
 //! Only keys that are known to be harmless may be new or changed. What somebody had configured before
-//! stays: git writes the whole file anew for every change. What git would read and we can not is
+//! stays: git writes the whole file anew for every change. What git would read and we cannot is
 //! refused.
 
 use crate::gitconfig_values::{objection_to_subsection, objection_to_value, objection_to_worktree};
@@ -18,7 +18,7 @@ static REFUSED: &[Listed] = list!("../../../resources/guard/git-config-refused.t
 
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refused {
-    #[error("line {line} can not be read: {why}")]
+    #[error("line {line} cannot be read: {why}")]
     Unreadable { line: usize, why: &'static str },
     #[error("`{key}` in line {line} is not known to be harmless")]
     Key { key: String, line: usize },
@@ -29,11 +29,11 @@ pub enum Refused {
 }
 
 /// Everybody in the tree waits while they are judged. A repository with two thousand branches has six thousand.
-const MOST_ENTRIES: usize = 20_000;
+const MAX_ENTRIES: usize = 20_000;
 
 /// Where a configuration file lies, without links.
 #[derive(Clone, Debug)]
-pub struct Place<'p> {
+pub struct ConfigLocation<'p> {
     /// The directory it is in.
     pub git_dir: &'p Path,
     /// The top of the guarded tree around it.
@@ -48,13 +48,17 @@ pub fn judge(old: Option<&[u8]>, new: &[u8]) -> Result<(), Refused> {
 }
 
 /// The same for a known place: there a submodule may say where its files are.
-pub fn judge_at(old: Option<&[u8]>, new: &[u8], place: &Place<'_>) -> Result<(), Refused> {
+pub fn judge_at(old: Option<&[u8]>, new: &[u8], place: &ConfigLocation<'_>) -> Result<(), Refused> {
     judge_with(old, new, Some(place))
 }
 
-fn judge_with(old: Option<&[u8]>, new: &[u8], place: Option<&Place<'_>>) -> Result<(), Refused> {
+fn judge_with(
+    old: Option<&[u8]>,
+    new: &[u8],
+    place: Option<&ConfigLocation<'_>>,
+) -> Result<(), Refused> {
     let new = parse(new).map_err(|bad| Refused::Unreadable { line: bad.line, why: bad.why })?;
-    if let Some(entry) = new.get(MOST_ENTRIES) {
+    if let Some(entry) = new.get(MAX_ENTRIES) {
         let why = "more settings than anybody keeps";
         return Err(Refused::Unreadable { line: entry.line, why });
     }
@@ -103,7 +107,7 @@ pub fn values(config: &[u8], key: &str) -> Vec<Vec<u8>> {
     entries.filter(|entry| names(key, entry)).filter_map(|entry| entry.value).collect()
 }
 
-fn judge_entry(entry: &Entry, place: Option<&Place<'_>>) -> Result<(), Refused> {
+fn judge_entry(entry: &Entry, place: Option<&ConfigLocation<'_>>) -> Result<(), Refused> {
     let (key, line) = (String::from_utf8_lossy(&entry.key).into_owned(), entry.line);
     let value = entry.value.as_deref();
     let objection = if let (b"core.worktree", Some(place)) = (entry.key.as_slice(), place) {

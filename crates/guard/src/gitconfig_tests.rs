@@ -159,7 +159,8 @@ fn the_name_of_a_section_is_judged_with_its_keys() {
 #[test]
 fn only_a_submodule_says_where_its_files_are_and_only_beside_its_repository() {
     let judge = |git_dir: &str, value: &str| {
-        let place = Place { git_dir: Path::new(git_dir), tree: Path::new("/p"), worktree: None };
+        let place =
+            ConfigLocation { git_dir: Path::new(git_dir), tree: Path::new("/p"), worktree: None };
         judge_at(None, format!("[core]\n\tworktree = {value}\n").as_bytes(), &place)
     };
     for (git_dir, value) in [
@@ -192,8 +193,11 @@ fn only_a_submodule_says_where_its_files_are_and_only_beside_its_repository() {
         assert!(judge(git_dir, value).is_err(), "{git_dir} {value}");
     }
     assert!(refused("[core] worktree = ../../../sm").is_some(), "of an unknown place");
-    let place =
-        Place { git_dir: Path::new("/p/.git/modules/sm"), tree: Path::new("/p"), worktree: None };
+    let place = ConfigLocation {
+        git_dir: Path::new("/p/.git/modules/sm"),
+        tree: Path::new("/p"),
+        worktree: None,
+    };
     assert!(judge_at(None, b"[core] hooksPath = ../../../sm", &place).is_err());
 }
 
@@ -293,7 +297,7 @@ fn submodules_are_added_and_cloned() {
         for git_dir in [".git", ".git/modules/third party/lib"] {
             let git_dir = base.join(name).join(git_dir);
             let config = std::fs::read(git_dir.join("config")).unwrap();
-            let place = Place { git_dir: &git_dir, tree: &base, worktree: None };
+            let place = ConfigLocation { git_dir: &git_dir, tree: &base, worktree: None };
             assert_eq!(judge_at(None, &config, &place), Ok(()), "{git_dir:?}");
         }
     }
@@ -457,10 +461,10 @@ fn a_submodule_of_a_worktree_says_where_its_files_are() {
     ] {
         let git_dir = tree.join(git_dir);
         let worktree = Some(PathBuf::from("/home/wt"));
-        let place = Place { git_dir: &git_dir, tree, worktree };
+        let place = ConfigLocation { git_dir: &git_dir, tree, worktree };
         let text = format!("[core]\n\tworktree = {value}\n");
         assert_eq!(judge_at(None, text.as_bytes(), &place).is_ok(), expected, "{value}");
-        let place = Place { worktree: None, ..place };
+        let place = ConfigLocation { worktree: None, ..place };
         assert!(judge_at(None, text.as_bytes(), &place).is_err(), "{value}");
     }
 }

@@ -4,7 +4,7 @@
 //! read as an option, name a program, or lead out of the repository.
 
 use crate::fold::comparable;
-use crate::gitconfig::Place;
+use crate::gitconfig::ConfigLocation;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -198,7 +198,7 @@ fn is_of_scheme(byte: &u8) -> bool {
 
 /// `core.worktree` says where git puts files. `git submodule` writes it into `.git/modules/NAME/config`; it
 /// has to stay beside that very `.git`, and out of every other one.
-pub(crate) fn objection_to_worktree(value: Option<&[u8]>, place: &Place<'_>) -> Objection {
+pub(crate) fn objection_to_worktree(value: Option<&[u8]>, place: &ConfigLocation<'_>) -> Objection {
     let Some(value) = value.filter(|value| !value.is_empty()) else {
         return Some("a value is missing");
     };
@@ -219,7 +219,7 @@ pub(crate) fn objection_to_worktree(value: Option<&[u8]>, place: &Place<'_>) -> 
 }
 
 /// The directory whose `.git` has this submodule's below its `modules`, or the worktree whose own directory has.
-fn superproject(place: &Place<'_>) -> Option<PathBuf> {
+fn superproject(place: &ConfigLocation<'_>) -> Option<PathBuf> {
     let below: Vec<&OsStr> = place.git_dir.strip_prefix(place.tree).ok()?.iter().collect();
     if let Some(worktree) = &place.worktree {
         let is_in_it = below.len() > 1 && below[0] == "modules";

@@ -10,7 +10,7 @@ pub enum HostError {
     NameTooLong(String),
     #[error("a part of the name {0:?} is empty or longer than 63 characters")]
     Label(String),
-    #[error("{character:?} can not be in a host name: {name:?}")]
+    #[error("{character:?} cannot be in a host name: {name:?}")]
     Character { name: String, character: char },
     #[error("{0:?} is no valid international name")]
     International(String),

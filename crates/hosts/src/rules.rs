@@ -38,7 +38,7 @@ enum Answer {
 
 impl Rules {
     /// Without `ports` they are 80 and 443. `private` opens parts of what organisations number themselves;
-    /// loopback, link-local and metadata addresses can not be opened.
+    /// loopback, link-local and metadata addresses cannot be opened.
     pub fn new(
         allowed: Vec<Entry>,
         denied: Vec<Entry>,

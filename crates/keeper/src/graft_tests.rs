@@ -1,7 +1,7 @@
 //! The keeper against the real kernel: what is shown, how, and what is left when it is taken away.
 
-use crate::message::{Ask, Kind, Told, What};
-use crate::stage::{am_root, identity, list, open_for_writing, play, read, said, tmpfs};
+use crate::message::{FileKind, KeeperEvent, KeeperRequest, What};
+use crate::test_sandbox::{am_root, identity, list, open_for_writing, play, read, said, tmpfs};
 use palisade_sys::{At as _, mounts};
 use rustix::fs::{Access, AtFlags, CWD};
 use std::fs::{self, Permissions};
@@ -30,23 +30,23 @@ fn a_granted_file_is_there_read_only_and_alone() {
             _ => said(fs::write("/new", "x").map(|()| "written")),
         }
     };
-    play(command, |stage| {
-        let directory = stage.host.join("deep/er");
+    play(command, |sandbox| {
+        let directory = sandbox.host.join("deep/er");
         fs::create_dir_all(&directory).unwrap();
         fs::write(directory.join("file"), "content").unwrap();
         fs::write(directory.join("other"), "not granted").unwrap();
-        assert_eq!(stage.command(0), "bound home");
-        let graft = stage.graft(directory.join("file"));
-        assert_eq!(stage.command(1), "content");
-        assert_eq!(stage.command(2), "EROFS");
-        assert_eq!(stage.command(3), "EROFS");
-        assert_ne!(stage.command(4), "removed");
-        assert_eq!(stage.command(5), "file");
-        assert_eq!(stage.command(6), "EROFS", "through its descriptor");
-        assert_eq!(stage.command(7), "EROFS", "the scaffolding can not be written");
-        stage.ungraft(graft);
-        assert_eq!(stage.command(0), "bound home", "the directories on the way are gone as well");
-        assert_eq!(list(&stage.host), "bound deep home");
+        assert_eq!(sandbox.command(0), "bound home");
+        let graft = sandbox.graft(directory.join("file"));
+        assert_eq!(sandbox.command(1), "content");
+        assert_eq!(sandbox.command(2), "EROFS");
+        assert_eq!(sandbox.command(3), "EROFS");
+        assert_ne!(sandbox.command(4), "removed");
+        assert_eq!(sandbox.command(5), "file");
+        assert_eq!(sandbox.command(6), "EROFS", "through its descriptor");
+        assert_eq!(sandbox.command(7), "EROFS", "the scaffolding cannot be written");
+        sandbox.ungraft(graft);
+        assert_eq!(sandbox.command(0), "bound home", "the directories on the way are gone as well");
+        assert_eq!(list(&sandbox.host), "bound deep home");
         assert_eq!(list(&directory), "file other", "nothing happened on the host");
     });
 }
@@ -59,47 +59,47 @@ fn what_is_granted_for_writing_can_be_written_and_nothing_beside_it() {
         1 => said(fs::write(host.join("deep/new"), "written").map(|()| "written")),
         _ => said(fs::write(host.join("tree/new"), "written").map(|()| "written")),
     };
-    play(command, |stage| {
+    play(command, |sandbox| {
         for directory in ["deep", "tree", "bare/objects", "bare/refs"] {
-            fs::create_dir_all(stage.host.join(directory)).unwrap();
+            fs::create_dir_all(sandbox.host.join(directory)).unwrap();
         }
         let open = Permissions::from_mode(0o777);
         for directory in ["deep", "tree"] {
-            fs::set_permissions(stage.host.join(directory), open.clone()).unwrap();
+            fs::set_permissions(sandbox.host.join(directory), open.clone()).unwrap();
         }
         for file in ["deep/file", "bare/config", "deep/sealed"] {
-            fs::write(stage.host.join(file), "content").unwrap();
+            fs::write(sandbox.host.join(file), "content").unwrap();
             let mode = if file == "deep/sealed" { 0o444 } else { 0o666 };
-            fs::set_permissions(stage.host.join(file), Permissions::from_mode(mode)).unwrap();
+            fs::set_permissions(sandbox.host.join(file), Permissions::from_mode(mode)).unwrap();
         }
-        let unwritable = |stage: &mut crate::stage::Stage, path: &str| match stage
-            .look_to_write(&stage.host.join(path))
+        let unwritable = |sandbox: &mut crate::test_sandbox::TestSandbox, path: &str| match sandbox
+            .look_to_write(&sandbox.host.join(path))
         {
-            Told::Found(found) => (found.token, found.unwritable),
+            KeeperEvent::Found(found) => (found.token, found.unwritable),
             other => panic!("{path}: {other:?}"),
         };
-        assert_eq!(unwritable(stage, "deep/sealed").1, Some(13));
-        assert_eq!(unwritable(stage, "bare/config").1, Some(13), "git would read it");
-        let (file, refused) = unwritable(stage, "deep/file");
+        assert_eq!(unwritable(sandbox, "deep/sealed").1, Some(13));
+        assert_eq!(unwritable(sandbox, "bare/config").1, Some(13), "git would read it");
+        let (file, refused) = unwritable(sandbox, "deep/file");
         assert_eq!(refused, None);
-        stage.graft_to_write(file);
-        assert_eq!(stage.command(0), "written");
-        assert_eq!(fs::read_to_string(stage.host.join("deep/file")).unwrap(), "written");
-        assert_eq!(stage.command(1), "EROFS");
-        let (tree, refused) = unwritable(stage, "tree");
+        sandbox.graft_to_write(file);
+        assert_eq!(sandbox.command(0), "written");
+        assert_eq!(fs::read_to_string(sandbox.host.join("deep/file")).unwrap(), "written");
+        assert_eq!(sandbox.command(1), "EROFS");
+        let (tree, refused) = unwritable(sandbox, "tree");
         assert_eq!(refused, None);
-        let (told, lent) = stage.ask(&Ask::Lend { token: tree, parent: false });
-        assert_eq!(told, Told::Opened { token: tree });
+        let (event, lent) = sandbox.request(&KeeperRequest::Lend { token: tree, parent: false });
+        assert_eq!(event, KeeperEvent::Opened { token: tree });
         let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::CREATE;
         // The broker has the command's ids.
         let made = identity().as_command(|| {
             rustix::fs::openat(lent.as_ref().unwrap(), "lent", flags, 0o600.into()).call("openat")
         });
         made.unwrap();
-        assert!(stage.host.join("tree/lent").exists());
-        assert_ne!(stage.command(2), "written", "it is attached nowhere");
-        stage.graft_to_write(tree);
-        assert_eq!(stage.command(2), "written");
+        assert!(sandbox.host.join("tree/lent").exists());
+        assert_ne!(sandbox.command(2), "written", "it is attached nowhere");
+        sandbox.graft_to_write(tree);
+        assert_eq!(sandbox.command(2), "written");
     });
 }
 
@@ -122,21 +122,21 @@ fn a_granted_directory_is_whole_and_does_not_lead_out() {
             _ => list(host),
         }
     };
-    play(command, |stage| {
-        let tree = stage.host.join("sdk/tree");
+    play(command, |sandbox| {
+        let tree = sandbox.host.join("sdk/tree");
         fs::create_dir_all(tree.join("below")).unwrap();
         fs::write(tree.join("below/file"), "content").unwrap();
-        fs::write(stage.host.join("sdk/secret"), "not granted").unwrap();
-        let found = stage.look(tree.join("below/file"));
+        fs::write(sandbox.host.join("sdk/secret"), "not granted").unwrap();
+        let found = sandbox.look(tree.join("below/file"));
         let directory = What::Directory(tree.clone());
-        let graft = stage.graft_found(found.token, directory, false).unwrap();
-        assert_eq!(stage.command(0), "below");
-        assert_eq!(stage.command(1), "content");
-        assert_eq!(stage.command(2), "tree");
-        assert_eq!(stage.command(3), "tree");
-        assert_eq!(stage.command(4), "EROFS");
-        stage.ungraft(graft);
-        assert_eq!(stage.command(5), "bound home");
+        let graft = sandbox.graft_found(found.token, directory, false).unwrap();
+        assert_eq!(sandbox.command(0), "below");
+        assert_eq!(sandbox.command(1), "content");
+        assert_eq!(sandbox.command(2), "tree");
+        assert_eq!(sandbox.command(3), "tree");
+        assert_eq!(sandbox.command(4), "EROFS");
+        sandbox.ungraft(graft);
+        assert_eq!(sandbox.command(5), "bound home");
     });
 }
 
@@ -148,37 +148,37 @@ fn what_is_mounted_below_a_directory_shows_too_and_is_read_only() {
         1 => open_for_writing(host.join("tree/below/file")),
         _ => list(host.join("tree/below")),
     };
-    play(command, |stage| {
+    play(command, |sandbox| {
         if !am_root() {
             return;
         }
-        let below = stage.host.join("tree/below");
+        let below = sandbox.host.join("tree/below");
         fs::create_dir_all(&below).unwrap();
         mounts::move_mount(tmpfs("0755"), CWD, &below).unwrap();
         fs::write(below.join("file"), "content").unwrap();
-        let graft = stage.graft(stage.host.join("tree"));
-        assert_eq!(stage.command(0), "content");
-        assert_eq!(stage.command(1), "EROFS");
+        let graft = sandbox.graft(sandbox.host.join("tree"));
+        assert_eq!(sandbox.command(0), "content");
+        assert_eq!(sandbox.command(1), "EROFS");
         // Cut off from the host: neither what is mounted nor what is unmounted there comes through.
         mounts::detach(&below).unwrap();
-        assert_eq!(stage.command(2), "file");
-        stage.ungraft(graft);
-        assert_eq!(stage.command(2), "ENOENT");
+        assert_eq!(sandbox.command(2), "file");
+        sandbox.ungraft(graft);
+        assert_eq!(sandbox.command(2), "ENOENT");
     });
 }
 
 /// Proves: GATE-4 once
 #[test]
-fn a_file_opened_once_can_not_be_opened_again_for_writing() {
+fn a_file_opened_once_cannot_be_opened_again_for_writing() {
     play(
         |host, _| list(host),
-        |stage| {
-            let path = stage.host.join("file");
+        |sandbox| {
+            let path = sandbox.host.join("file");
             fs::write(&path, "content").unwrap();
-            let token = stage.look(&path).token;
+            let token = sandbox.look(&path).token;
             let read_only = rustix::fs::OFlags::NOFOLLOW.bits();
-            let (told, file) = stage.ask(&Ask::Open { token, flags: read_only });
-            assert_eq!(told, Told::Opened { token });
+            let (event, file) = sandbox.request(&KeeperRequest::Open { token, flags: read_only });
+            assert_eq!(event, KeeperEvent::Opened { token });
             let mut file = fs::File::from(file.unwrap());
             let mut content = String::new();
             file.read_to_string(&mut content).unwrap();
@@ -188,18 +188,21 @@ fn a_file_opened_once_can_not_be_opened_again_for_writing() {
             assert_eq!(read(&again), "content");
             let flags = rustix::fs::fcntl_getfl(&file).unwrap();
             assert!(!flags.contains(rustix::fs::OFlags::NONBLOCK));
-            assert_eq!(stage.command(0), "bound home", "nothing was shown");
+            assert_eq!(sandbox.command(0), "bound home", "nothing was shown");
             for (flags, errno) in [(1, 30), (2, 30), (0o100, 30), (0o1000, 30), (0o200_000, 20)] {
-                let (told, file) = stage.ask(&Ask::Open { token, flags });
+                let (event, file) = sandbox.request(&KeeperRequest::Open { token, flags });
                 assert!(
-                    matches!(told, Told::Failed { errno: said, .. } if said == errno),
-                    "{told:?}"
+                    matches!(event, KeeperEvent::Failed { errno: said, .. } if said == errno),
+                    "{event:?}"
                 );
                 assert!(file.is_none());
             }
-            let token = stage.look(stage.host.clone()).token;
-            let (told, _) = stage.ask(&Ask::Open { token, flags: 0 });
-            assert!(matches!(told, Told::Failed { errno: 13, .. }), "a directory: {told:?}");
+            let token = sandbox.look(sandbox.host.clone()).token;
+            let (event, _) = sandbox.request(&KeeperRequest::Open { token, flags: 0 });
+            assert!(
+                matches!(event, KeeperEvent::Failed { errno: 13, .. }),
+                "a directory: {event:?}"
+            );
         },
     );
 }
@@ -213,53 +216,53 @@ fn links_on_the_way_are_links_inside() {
         2 => list(host),
         _ => list(host.join("versions/sdk-1.2")),
     };
-    play(command, |stage| {
-        let real = stage.host.join("versions/sdk-1.2");
+    play(command, |sandbox| {
+        let real = sandbox.host.join("versions/sdk-1.2");
         fs::create_dir_all(real.join("libexec")).unwrap();
         fs::write(real.join("libexec/tool"), "tool").unwrap();
-        symlink("versions/sdk-1.2", stage.host.join("sdk")).unwrap();
+        symlink("versions/sdk-1.2", sandbox.host.join("sdk")).unwrap();
         symlink(real.join("libexec"), real.join("bin")).unwrap();
-        let found = stage.look(stage.host.join("sdk/bin/tool"));
-        assert_eq!((&found.path, found.kind), (&real.join("libexec/tool"), Kind::File));
+        let found = sandbox.look(sandbox.host.join("sdk/bin/tool"));
+        assert_eq!((&found.path, found.kind), (&real.join("libexec/tool"), FileKind::File));
         let expected = [
-            (stage.host.join("sdk"), "versions/sdk-1.2".into()),
+            (sandbox.host.join("sdk"), "versions/sdk-1.2".into()),
             (real.join("bin"), real.join("libexec")),
         ];
         assert_eq!(found.links, expected);
-        let graft = stage.graft_found(found.token, What::Found, false).unwrap();
-        assert_eq!(stage.command(0), "tool");
-        assert_eq!(stage.command(1), "versions/sdk-1.2");
-        let again = stage.graft_found(found.token, What::Found, false).unwrap();
-        stage.ungraft(graft);
-        assert_eq!(stage.command(0), "tool", "another graft still needs them");
-        stage.ungraft(again);
-        assert_eq!(stage.command(2), "bound home");
+        let graft = sandbox.graft_found(found.token, What::Found, false).unwrap();
+        assert_eq!(sandbox.command(0), "tool");
+        assert_eq!(sandbox.command(1), "versions/sdk-1.2");
+        let again = sandbox.graft_found(found.token, What::Found, false).unwrap();
+        sandbox.ungraft(graft);
+        assert_eq!(sandbox.command(0), "tool", "another graft still needs them");
+        sandbox.ungraft(again);
+        assert_eq!(sandbox.command(2), "bound home");
         // The links alone, and those in a directory that is shown whole.
-        let links = stage.graft_found(found.token, What::Links, false).unwrap();
-        assert_eq!(stage.command(3), "bin");
-        stage.ungraft(links);
+        let links = sandbox.graft_found(found.token, What::Links, false).unwrap();
+        assert_eq!(sandbox.command(3), "bin");
+        sandbox.ungraft(links);
         let tree = What::Directory(real.clone());
-        let tree = stage.graft_found(found.token, tree, false).unwrap();
-        assert_eq!(stage.command(3), "bin libexec");
-        stage.ungraft(tree);
-        assert_eq!(stage.command(2), "bound home");
+        let tree = sandbox.graft_found(found.token, tree, false).unwrap();
+        assert_eq!(sandbox.command(3), "bin libexec");
+        sandbox.ungraft(tree);
+        assert_eq!(sandbox.command(2), "bound home");
     });
 }
 
 #[test]
 fn a_directory_can_be_shown_without_what_is_in_it() {
     let command = |host: &Path, _| list(host.join("wide"));
-    play(command, |stage| {
-        let wide = stage.host.join("wide");
+    play(command, |sandbox| {
+        let wide = sandbox.host.join("wide");
         fs::create_dir(&wide).unwrap();
         fs::write(wide.join("secret"), "secret").unwrap();
-        let found = stage.look(wide);
-        let name = stage.graft_found(found.token, What::Name, false).unwrap();
-        assert_eq!(stage.command(0), "");
-        stage.ungraft(name);
-        let whole = stage.graft_found(found.token, What::Found, false).unwrap();
-        assert_eq!(stage.command(0), "secret");
-        stage.ungraft(whole);
+        let found = sandbox.look(wide);
+        let name = sandbox.graft_found(found.token, What::Name, false).unwrap();
+        assert_eq!(sandbox.command(0), "");
+        sandbox.ungraft(name);
+        let whole = sandbox.graft_found(found.token, What::Found, false).unwrap();
+        assert_eq!(sandbox.command(0), "secret");
+        sandbox.ungraft(whole);
     });
 }
 
@@ -268,19 +271,19 @@ fn a_directory_can_be_shown_without_what_is_in_it() {
 fn a_directory_with_a_secret_or_a_door_in_it_is_not_shown_whole() {
     play(
         |host: &Path, _| list(host.join("tree")),
-        |stage| {
-            let tree = stage.host.join("tree");
+        |sandbox| {
+            let tree = sandbox.host.join("tree");
             fs::create_dir_all(tree.join("a/b")).unwrap();
             fs::write(tree.join("a/b/.env.example"), "shared").unwrap();
-            let found = stage.look(tree.clone());
-            let whole = stage.graft_found(found.token, What::Found, false).unwrap();
-            assert_eq!(stage.command(0), "a");
-            stage.ungraft(whole);
+            let found = sandbox.look(tree.clone());
+            let whole = sandbox.graft_found(found.token, What::Found, false).unwrap();
+            assert_eq!(sandbox.command(0), "a");
+            sandbox.ungraft(whole);
             fs::write(tree.join("a/b/.env"), "KEY=1").unwrap();
-            assert!(stage.is_not_whole(found.token));
+            assert!(sandbox.is_not_whole(found.token));
             fs::remove_file(tree.join("a/b/.env")).unwrap();
             let socket = std::os::unix::net::UnixListener::bind(tree.join("a/socket")).unwrap();
-            assert!(stage.is_not_whole(found.token));
+            assert!(sandbox.is_not_whole(found.token));
             drop(socket);
         },
     );
@@ -289,24 +292,24 @@ fn a_directory_with_a_secret_or_a_door_in_it_is_not_shown_whole() {
 #[test]
 fn a_directory_may_cover_files_that_were_shown_before() {
     let command = |host: &Path, _| list(host.join("sdk"));
-    play(command, |stage| {
-        let sdk = stage.host.join("sdk");
+    play(command, |sandbox| {
+        let sdk = sandbox.host.join("sdk");
         fs::create_dir(&sdk).unwrap();
         for name in ["a", "b", "c"] {
             fs::write(sdk.join(name), name).unwrap();
         }
-        let file = stage.graft(sdk.join("a"));
-        assert_eq!(stage.command(0), "a");
-        let tree = stage.graft(&sdk);
-        assert_eq!(stage.command(0), "a b c");
-        stage.ungraft(tree);
-        assert_eq!(stage.command(0), "a");
-        let tree = stage.graft(&sdk);
-        stage.ungraft(file);
-        assert_eq!(stage.command(0), "a b c", "taken away below the directory");
-        stage.ungraft(tree);
-        assert_eq!(stage.command(0), "ENOENT");
-        stage.ungraft(tree);
+        let file = sandbox.graft(sdk.join("a"));
+        assert_eq!(sandbox.command(0), "a");
+        let tree = sandbox.graft(&sdk);
+        assert_eq!(sandbox.command(0), "a b c");
+        sandbox.ungraft(tree);
+        assert_eq!(sandbox.command(0), "a");
+        let tree = sandbox.graft(&sdk);
+        sandbox.ungraft(file);
+        assert_eq!(sandbox.command(0), "a b c", "taken away below the directory");
+        sandbox.ungraft(tree);
+        assert_eq!(sandbox.command(0), "ENOENT");
+        sandbox.ungraft(tree);
     });
 }
 
@@ -323,45 +326,45 @@ fn a_program_granted_for_reading_can_be_granted_for_executing() {
         };
         [may("tool"), may("tree/tool")].join(" ")
     };
-    play(command, |stage| {
-        fs::create_dir(stage.host.join("tree")).unwrap();
+    play(command, |sandbox| {
+        fs::create_dir(sandbox.host.join("tree")).unwrap();
         for name in ["tool", "tree/tool"] {
-            let path = stage.host.join(name);
+            let path = sandbox.host.join(name);
             fs::write(&path, "#!/bin/sh\n").unwrap();
             fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
         }
-        let tool = stage.host.join("tool");
-        let readable = stage.graft(&tool);
-        stage.graft(stage.host.join("tree"));
-        assert_eq!(stage.command(0), "EACCES EACCES");
-        let executable = stage.try_graft(&tool, true).unwrap();
-        let in_tree = stage.try_graft(stage.host.join("tree/tool"), true).unwrap();
-        assert_eq!(stage.command(0), "yes yes");
+        let tool = sandbox.host.join("tool");
+        let readable = sandbox.graft(&tool);
+        sandbox.graft(sandbox.host.join("tree"));
+        assert_eq!(sandbox.command(0), "EACCES EACCES");
+        let executable = sandbox.try_graft(&tool, true).unwrap();
+        let in_tree = sandbox.try_graft(sandbox.host.join("tree/tool"), true).unwrap();
+        assert_eq!(sandbox.command(0), "yes yes");
         // What stands on it is granted still.
-        stage.ungraft(readable);
-        stage.ungraft(in_tree);
-        assert_eq!(stage.command(0), "yes EACCES");
-        stage.ungraft(executable);
-        assert_eq!(stage.command(0), "ENOENT EACCES");
+        sandbox.ungraft(readable);
+        sandbox.ungraft(in_tree);
+        assert_eq!(sandbox.command(0), "yes EACCES");
+        sandbox.ungraft(executable);
+        assert_eq!(sandbox.command(0), "ENOENT EACCES");
     });
 }
 
 #[test]
 fn what_the_plan_shows_is_never_covered() {
     let command = |host: &Path, _| list(host.join("bound"));
-    play(command, |stage| {
-        fs::write(stage.host.join("bound/file"), "the project's").unwrap();
-        let bound = stage.host.join("bound");
-        for path in [stage.host.clone(), bound.clone(), "/".into()] {
-            assert_eq!(stage.try_graft(&path, false).unwrap_err(), "move_mount EBUSY");
+    play(command, |sandbox| {
+        fs::write(sandbox.host.join("bound/file"), "the project's").unwrap();
+        let bound = sandbox.host.join("bound");
+        for path in [sandbox.host.clone(), bound.clone(), "/".into()] {
+            assert_eq!(sandbox.try_graft(&path, false).unwrap_err(), "move_mount EBUSY");
         }
-        assert_eq!(stage.try_graft(bound.join("file"), false).unwrap_err(), "move_mount EXDEV");
+        assert_eq!(sandbox.try_graft(bound.join("file"), false).unwrap_err(), "move_mount EXDEV");
         // Gone inside, as it is the host's own directory, but still held.
-        let held = stage.look(bound.join("file"));
+        let held = sandbox.look(bound.join("file"));
         fs::remove_file(bound.join("file")).unwrap();
-        let refused = stage.graft_found(held.token, What::Found, false).unwrap_err();
+        let refused = sandbox.graft_found(held.token, What::Found, false).unwrap_err();
         assert_eq!(refused, "openat2 EXDEV");
-        assert_eq!(stage.command(0), "");
+        assert_eq!(sandbox.command(0), "");
         assert_eq!(list(&bound), "", "nothing was made in the host's directory");
     });
 }
@@ -382,23 +385,23 @@ fn what_the_command_has_put_in_its_home_is_not_replaced() {
             _ => list(home),
         }
     };
-    play(command, |stage| {
-        let home = stage.host.join("home");
+    play(command, |sandbox| {
+        let home = sandbox.host.join("home");
         for name in ["file", "data", "link/file", "fine/file"] {
             let path = home.join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "the host's").unwrap();
         }
-        assert_eq!(stage.command(0), "data file link");
-        assert_eq!(stage.try_graft(home.join("file"), false).unwrap_err(), "move_mount EEXIST");
-        assert_eq!(stage.try_graft(home.join("data"), false).unwrap_err(), "move_mount EEXIST");
-        assert_eq!(stage.try_graft(home.join("link/file"), false).unwrap_err(), "openat2 ELOOP");
-        assert_eq!(stage.command(1), "the command's");
-        assert_eq!(list(stage.host.join("bound")), "");
-        let graft = stage.graft(home.join("fine/file"));
-        assert_eq!(stage.command(2), "the host's");
-        stage.ungraft(graft);
-        assert_eq!(stage.command(3), "data file link");
+        assert_eq!(sandbox.command(0), "data file link");
+        assert_eq!(sandbox.try_graft(home.join("file"), false).unwrap_err(), "move_mount EEXIST");
+        assert_eq!(sandbox.try_graft(home.join("data"), false).unwrap_err(), "move_mount EEXIST");
+        assert_eq!(sandbox.try_graft(home.join("link/file"), false).unwrap_err(), "openat2 ELOOP");
+        assert_eq!(sandbox.command(1), "the command's");
+        assert_eq!(list(sandbox.host.join("bound")), "");
+        let graft = sandbox.graft(home.join("fine/file"));
+        assert_eq!(sandbox.command(2), "the host's");
+        sandbox.ungraft(graft);
+        assert_eq!(sandbox.command(3), "data file link");
     });
 }
 
@@ -425,27 +428,27 @@ fn a_race_in_the_home_makes_nothing_anywhere_else() {
             _ => list(host.join("bound")),
         }
     };
-    play(command, |stage| {
-        let way = stage.host.join("home/way");
+    play(command, |sandbox| {
+        let way = sandbox.host.join("home/way");
         fs::create_dir(&way).unwrap();
         fs::write(way.join("file"), "content").unwrap();
-        stage.command(0);
-        let token = stage.look(way.join("file")).token;
+        sandbox.command(0);
+        let token = sandbox.look(way.join("file")).token;
         let mut shown = 0;
         let mut refused = 0;
         let deadline = Instant::now() + Duration::from_secs(60);
         let is_race = |shown, refused| shown > 0 && refused > 0;
         while shown + refused < 2000 || !is_race(shown, refused) && Instant::now() < deadline {
-            match stage.graft_found(token, What::Found, false) {
+            match sandbox.graft_found(token, What::Found, false) {
                 Ok(graft) => {
                     shown += 1;
-                    stage.ungraft(graft);
+                    sandbox.ungraft(graft);
                 }
                 Err(_) => refused += 1,
             }
         }
-        assert_eq!(stage.command(1), "");
-        assert_eq!(list(stage.host.join("bound")), "");
+        assert_eq!(sandbox.command(1), "");
+        assert_eq!(list(sandbox.host.join("bound")), "");
         assert!(is_race(shown, refused), "no race: {shown} shown, {refused} refused");
     });
 }
@@ -454,29 +457,29 @@ fn a_race_in_the_home_makes_nothing_anywhere_else() {
 #[test]
 fn a_private_file_can_be_granted() {
     let command = |host: &Path, _| read(host.join("private"));
-    play(command, |stage| {
-        let path = stage.host.join("private");
+    play(command, |sandbox| {
+        let path = sandbox.host.join("private");
         fs::write(&path, "content").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
-        stage.graft(&path);
-        assert_eq!(stage.command(0), "content");
-        let token = stage.look(&path).token;
-        let (told, file) = stage.ask(&Ask::Open { token, flags: 0 });
-        assert_eq!((told, file.is_some()), (Told::Opened { token }, true));
+        sandbox.graft(&path);
+        assert_eq!(sandbox.command(0), "content");
+        let token = sandbox.look(&path).token;
+        let (event, file) = sandbox.request(&KeeperRequest::Open { token, flags: 0 });
+        assert_eq!((event, file.is_some()), (KeeperEvent::Opened { token }, true));
     });
 }
 
 #[test]
 fn what_was_found_is_shown_even_if_another_file_has_its_name_by_then() {
     let command = |host: &Path, _| read(host.join("file"));
-    play(command, |stage| {
-        let path = stage.host.join("file");
+    play(command, |sandbox| {
+        let path = sandbox.host.join("file");
         fs::write(&path, "asked about").unwrap();
-        let token = stage.look(&path).token;
-        fs::rename(&path, stage.host.join("old")).unwrap();
+        let token = sandbox.look(&path).token;
+        fs::rename(&path, sandbox.host.join("old")).unwrap();
         fs::write(&path, "another").unwrap();
-        stage.graft_found(token, What::Found, false).unwrap();
-        assert_eq!(stage.command(0), "asked about");
+        sandbox.graft_found(token, What::Found, false).unwrap();
+        assert_eq!(sandbox.command(0), "asked about");
     });
 }
 
@@ -494,27 +497,27 @@ fn a_copy_can_be_written_and_the_file_stays_as_it_was() {
             _ => list(host.join("deep/own")),
         }
     };
-    play(command, |stage| {
-        fs::create_dir_all(stage.host.join("deep/er")).unwrap();
-        fs::create_dir_all(stage.host.join("deep/own")).unwrap();
-        let file = stage.host.join("deep/er/file");
+    play(command, |sandbox| {
+        fs::create_dir_all(sandbox.host.join("deep/er")).unwrap();
+        fs::create_dir_all(sandbox.host.join("deep/own")).unwrap();
+        let file = sandbox.host.join("deep/er/file");
         fs::write(&file, "content").unwrap();
-        fs::write(stage.host.join("deep/own/old"), "").unwrap();
-        let copy = |stage: &mut crate::stage::Stage, path: &Path| {
-            let token = stage.look(path).token;
-            stage.graft_found(token, What::Copy, false).unwrap()
+        fs::write(sandbox.host.join("deep/own/old"), "").unwrap();
+        let copy = |sandbox: &mut crate::test_sandbox::TestSandbox, path: &Path| {
+            let token = sandbox.look(path).token;
+            sandbox.graft_found(token, What::Copy, false).unwrap()
         };
-        let graft = copy(stage, &file);
-        assert_eq!(stage.command(0), "content");
-        assert_eq!(stage.command(1), "written");
-        assert_eq!(stage.command(0), "changed");
+        let graft = copy(sandbox, &file);
+        assert_eq!(sandbox.command(0), "content");
+        assert_eq!(sandbox.command(1), "written");
+        assert_eq!(sandbox.command(0), "changed");
         assert_eq!(fs::read_to_string(&file).unwrap(), "content");
-        let own = stage.host.join("deep/own");
-        copy(stage, &own);
-        assert_eq!(stage.command(2), "written");
-        assert_eq!(stage.command(3), "new");
+        let own = sandbox.host.join("deep/own");
+        copy(sandbox, &own);
+        assert_eq!(sandbox.command(2), "written");
+        assert_eq!(sandbox.command(3), "new");
         assert!(!own.join("new").exists());
-        stage.ungraft(graft);
-        assert_eq!(stage.command(0), "ENOENT");
+        sandbox.ungraft(graft);
+        assert_eq!(sandbox.command(0), "ENOENT");
     });
 }

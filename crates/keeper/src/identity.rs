@@ -69,7 +69,7 @@ impl Identity {
         let userns_fd = root.maps.get(&owner).map(|map| map.as_fd());
         let attr = MountAttr { userns_fd, ..MountAttr::default() };
         match mounts::mount_setattr(mount, Recursion::Recursive, &attr) {
-            // A file system that can not map ids, or is mapped already: the command then reads as a
+            // A file system that cannot map ids, or is mapped already: the command then reads as a
             // stranger, which is less than it was granted, never more.
             Err(error) if matches!(error.errno, Errno::INVAL | Errno::PERM) => Ok(()),
             set => set,

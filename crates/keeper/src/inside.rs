@@ -3,7 +3,7 @@
 
 use crate::identity::Identity;
 use crate::look::Seen;
-use crate::message::Kind;
+use crate::message::FileKind;
 use crate::own_files::OwnFiles;
 use crate::scaffold::{Name, Scaffold};
 use palisade_sys::beneath::open_beneath;
@@ -259,7 +259,7 @@ fn may_cover(
     let kind = FileType::from_raw_mode(found.st_mode);
     let id = mounts::mount_id(there)?;
     if scaffold.is_ground(id) {
-        let both = kind == FileType::Directory && seen.kind == Kind::Directory;
+        let both = kind == FileType::Directory && seen.kind == FileKind::Directory;
         return if both { Ok(None) } else { refused(Errno::EXIST) };
     }
     let mut mounts =

@@ -16,7 +16,7 @@ mod needs;
 mod own_files;
 mod scaffold;
 mod serve;
-mod station;
+mod startup;
 mod survey;
 
 #[cfg(test)]
@@ -24,9 +24,9 @@ mod graft_tests;
 #[cfg(test)]
 mod look_tests;
 #[cfg(test)]
-mod stage;
+mod test_sandbox;
 
 pub use identity::{Identity, Root};
 pub use inside::Layout;
-pub use message::{Ask, Change, Found, Kind, Told, What};
-pub use station::{Station, keep};
+pub use message::{Change, FileKind, Found, KeeperEvent, KeeperRequest, What};
+pub use startup::{KeeperStartup, run_keeper};

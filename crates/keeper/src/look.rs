@@ -5,7 +5,7 @@
 //! anybody's, nor trust the kernel's links there; and must never make the host mount something: the
 //! command chose the name, and `/net/NAME` would reach out to that machine before anybody was asked.
 
-use crate::message::Kind;
+use crate::message::FileKind;
 use palisade_sys::beneath::{open_beneath, open_if_known};
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result, SysError, mounts};
 use rustix::fs::{FileType, Stat};
@@ -15,7 +15,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
 
 /// As the kernel (`MAXSYMLINKS`).
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 const CLOSED: [&str; 3] = ["proc", "sys", "dev"];
 /// `linux/magic.h`: procfs, sysfs and devpts may be mounted elsewhere, too.
 pub(crate) const CLOSED_MAGIC: [i64; 4] = [0x9fa0, 0x6265_6572, 0x1cd1, AUTOFS_MAGIC];
@@ -35,7 +35,7 @@ pub(crate) struct Host {
 pub(crate) struct Seen {
     pub(crate) file: OwnedFd,
     pub(crate) path: PathBuf,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FileKind,
     pub(crate) stat: Stat,
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
 }
@@ -75,7 +75,7 @@ impl Host {
         let Some(seen) = seen else { return Ok(None) };
         if is_closed(&seen.path)
             || CLOSED_MAGIC.contains(&mounts::fstatfs_magic(&seen.file)?)
-            || (is_directory_meant && seen.kind != Kind::Directory)
+            || (is_directory_meant && seen.kind != FileKind::Directory)
         {
             return Ok(None);
         }
@@ -93,7 +93,7 @@ impl Host {
             Err(error) if matches!(error.errno, Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {
                 Err(error)
             }
-            // A link, a name to be looked up first, or a kernel that can not tell.
+            // A link, a name to be looked up first, or a kernel that cannot tell.
             Err(_) => Ok(None),
         }
     }
@@ -109,7 +109,7 @@ impl Host {
                 || (has(directory, "HEAD") && has(directory, "commondir"))
         };
         // Of a directory, what is made in it counts.
-        let above = seen.path.ancestors().skip(usize::from(seen.kind != Kind::Directory));
+        let above = seen.path.ancestors().skip(usize::from(seen.kind != FileKind::Directory));
         above.filter_map(|path| self.directory(path).ok()).any(|directory| is_git(&directory))
     }
 
@@ -139,10 +139,10 @@ impl Seen {
     fn of(file: OwnedFd, path: PathBuf, links: Vec<(PathBuf, PathBuf)>) -> Result<Self> {
         let stat = rustix::fs::fstat(&file).at("fstat", &path)?;
         let kind = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Kind::File,
-            FileType::Directory => Kind::Directory,
-            FileType::Symlink => Kind::Link,
-            _ => Kind::Special,
+            FileType::RegularFile => FileKind::File,
+            FileType::Directory => FileKind::Directory,
+            FileType::Symlink => FileKind::Link,
+            _ => FileKind::Special,
         };
         Ok(Self { file, path, kind, stat, links })
     }
@@ -160,13 +160,13 @@ struct Walk<'h> {
     root_device: u64,
     /// The directories we are in, from below the root on: `..` leads to the one before, whatever was
     /// renamed meanwhile.
-    at: Vec<Place>,
+    at: Vec<WalkPosition>,
     /// The names that are left, the next one last.
     rest: Vec<OsString>,
     links: Vec<(PathBuf, PathBuf)>,
 }
 
-struct Place {
+struct WalkPosition {
     name: OsString,
     directory: OwnedFd,
     device: u64,
@@ -206,7 +206,7 @@ impl<'h> Walk<'h> {
             let is_last = self.rest.is_empty();
             match self.enter(&name, is_last)? {
                 Entered::Through(place) => self.at.push(place),
-                Entered::Link(_, _) if self.links.len() == MOST_LINKS => {
+                Entered::Link(_, _) if self.links.len() == MAX_LINKS => {
                     return Err(Errno::LOOP).at("openat", &self.path());
                 }
                 Entered::Link(link, text) => {
@@ -251,7 +251,12 @@ impl<'h> Walk<'h> {
                     mounts::fstatfs_magic(&file)? == AUTOFS_MAGIC
                 };
                 let (name, device) = (name.to_owned(), stat.st_dev);
-                Ok(Entered::Through(Place { name, directory: file, device, mounts_on_demand }))
+                Ok(Entered::Through(WalkPosition {
+                    name,
+                    directory: file,
+                    device,
+                    mounts_on_demand,
+                }))
             }
             FileType::Symlink => {
                 let text = rustix::fs::readlinkat(&file, c"", Vec::new()).at("readlinkat", path)?;
@@ -271,7 +276,7 @@ impl<'h> Walk<'h> {
 }
 
 enum Entered {
-    Through(Place),
+    Through(WalkPosition),
     Link(OwnedFd, PathBuf),
     Last(OwnedFd),
 }

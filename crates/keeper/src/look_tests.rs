@@ -1,7 +1,7 @@
 //! The keeper against the real kernel: what it finds on the host, what it does not, and what it holds.
 
-use crate::message::{Ask, Change, Kind, Told, What};
-use crate::stage::{am_root, list, play, read, said};
+use crate::message::{Change, FileKind, KeeperEvent, KeeperRequest, What};
+use crate::test_sandbox::{am_root, list, play, read, said};
 use palisade_sys::mounts::{self, FsOption, MountAttrs};
 use rustix::fs::CWD;
 use std::fs::{self, Permissions};
@@ -16,17 +16,17 @@ fn a_link_that_is_not_followed_is_shown_as_one() {
         0 => said(fs::read_link(host.join("link")).map(|text| text.display().to_string())),
         _ => read(host.join("link")),
     };
-    play(command, |stage| {
-        fs::write(stage.host.join("file"), "content").unwrap();
-        symlink("file", stage.host.join("link")).unwrap();
-        let path = stage.host.join("link");
-        let Told::Found(found) = stage.try_look(&path, false) else { unreachable!() };
-        assert_eq!((&found.path, found.kind), (&path, Kind::Link));
-        let graft = stage.graft_found(found.token, What::Found, false).unwrap();
-        assert_eq!(stage.command(0), "file");
-        assert_eq!(stage.command(1), "ENOENT", "only the link was granted");
-        stage.ungraft(graft);
-        assert_eq!(stage.command(0), "ENOENT");
+    play(command, |sandbox| {
+        fs::write(sandbox.host.join("file"), "content").unwrap();
+        symlink("file", sandbox.host.join("link")).unwrap();
+        let path = sandbox.host.join("link");
+        let KeeperEvent::Found(found) = sandbox.try_look(&path, false) else { unreachable!() };
+        assert_eq!((&found.path, found.kind), (&path, FileKind::Link));
+        let graft = sandbox.graft_found(found.token, What::Found, false).unwrap();
+        assert_eq!(sandbox.command(0), "file");
+        assert_eq!(sandbox.command(1), "ENOENT", "only the link was granted");
+        sandbox.ungraft(graft);
+        assert_eq!(sandbox.command(0), "ENOENT");
     });
 }
 
@@ -34,8 +34,8 @@ fn a_link_that_is_not_followed_is_shown_as_one() {
 fn looking_finds_what_is_there_and_only_that() {
     play(
         |host, _| list(host),
-        |stage| {
-            let host = stage.host.clone();
+        |sandbox| {
+            let host = sandbox.host.clone();
             fs::create_dir(host.join("dir")).unwrap();
             fs::write(host.join("dir/file"), "").unwrap();
             symlink("loop", host.join("loop")).unwrap();
@@ -43,31 +43,31 @@ fn looking_finds_what_is_there_and_only_that() {
             symlink("../dir/../dir/./file", host.join("dir/around")).unwrap();
             rustix::fs::mkfifoat(CWD, host.join("pipe"), 0o600.into()).unwrap();
             for (name, kind) in [
-                ("dir", Kind::Directory),
-                ("dir/", Kind::Directory),
-                ("dir/file", Kind::File),
-                (".//dir/../dir/./file", Kind::File),
-                ("dir/around", Kind::File),
-                ("pipe", Kind::Special),
+                ("dir", FileKind::Directory),
+                ("dir/", FileKind::Directory),
+                ("dir/file", FileKind::File),
+                (".//dir/../dir/./file", FileKind::File),
+                ("dir/around", FileKind::File),
+                ("pipe", FileKind::Special),
             ] {
-                assert_eq!(stage.look(host.join(name)).kind, kind, "{name}");
+                assert_eq!(sandbox.look(host.join(name)).kind, kind, "{name}");
             }
-            assert_eq!(stage.look("/../..").path, Path::new("/"));
-            let around = stage.look(host.join("dir/around"));
+            assert_eq!(sandbox.look("/../..").path, Path::new("/"));
+            let around = sandbox.look(host.join("dir/around"));
             assert_eq!(around.path, host.join("dir/file"));
             for path in ["loop", "environ", "dir/file/", "dir/file/..", "dir/missing", "missing/x"]
             {
-                let told = stage.try_look(&host.join(path), true);
-                assert!(matches!(told, Told::Absent { .. }), "{path}: {told:?}");
+                let event = sandbox.try_look(&host.join(path), true);
+                assert!(matches!(event, KeeperEvent::Absent { .. }), "{path}: {event:?}");
             }
             let long = "x".repeat(300);
             for path in
                 ["/proc/self/status", "/sys", "/dev/null", "/usr/../dev/null", "", "etc", &long]
             {
-                let told = stage.try_look(Path::new(path), true);
-                assert!(matches!(told, Told::Absent { .. }), "{path}: {told:?}");
+                let event = sandbox.try_look(Path::new(path), true);
+                assert!(matches!(event, KeeperEvent::Absent { .. }), "{path}: {event:?}");
             }
-            let refused = stage.try_graft(host.join("pipe"), false).unwrap_err();
+            let refused = sandbox.try_graft(host.join("pipe"), false).unwrap_err();
             assert_eq!(refused, "grant EACCES");
         },
     );
@@ -79,11 +79,11 @@ fn looking_finds_what_is_there_and_only_that() {
 fn looking_mounts_nothing_on_demand() {
     play(
         |host, _| list(host),
-        |stage| {
+        |sandbox| {
             if !am_root() {
                 return;
             }
-            let net = stage.host.join("net");
+            let net = sandbox.host.join("net");
             fs::create_dir(&net).unwrap();
             let (mut daemon, kernel) = std::io::pipe().unwrap();
             let kernel_end = kernel.as_raw_fd().to_string();
@@ -100,8 +100,8 @@ fn looking_mounts_nothing_on_demand() {
             mounts::move_mount(&autofs, CWD, &net).unwrap();
             for path in ["net", "net/evil", "net/evil/file", "net/evil/../file"] {
                 for follow in [true, false] {
-                    let told = stage.try_look(&stage.host.join(path), follow);
-                    assert!(matches!(told, Told::Absent { .. }), "{path}: {told:?}");
+                    let event = sandbox.try_look(&sandbox.host.join(path), follow);
+                    assert!(matches!(event, KeeperEvent::Absent { .. }), "{path}: {event:?}");
                 }
             }
             rustix::io::ioctl_fionbio(&daemon, true).unwrap();
@@ -115,17 +115,17 @@ fn looking_mounts_nothing_on_demand() {
 fn what_the_user_may_not_see_is_absent() {
     play(
         |host, _| list(host),
-        |stage| {
-            let closed = stage.host.join("closed");
+        |sandbox| {
+            let closed = sandbox.host.join("closed");
             fs::create_dir(&closed).unwrap();
             fs::write(closed.join("file"), "").unwrap();
             fs::set_permissions(&closed, Permissions::from_mode(0o000)).unwrap();
-            let told = stage.try_look(&closed.join("file"), true);
+            let event = sandbox.try_look(&closed.join("file"), true);
             fs::set_permissions(&closed, Permissions::from_mode(0o755)).unwrap();
             if am_root() {
-                assert!(matches!(told, Told::Found(_)), "{told:?}");
+                assert!(matches!(event, KeeperEvent::Found(_)), "{event:?}");
             } else {
-                assert!(matches!(told, Told::Absent { .. }), "{told:?}");
+                assert!(matches!(event, KeeperEvent::Absent { .. }), "{event:?}");
             }
         },
     );
@@ -136,21 +136,26 @@ fn what_the_user_may_not_see_is_absent() {
 fn a_program_tells_what_it_needs() {
     play(
         |host, _| list(host),
-        |stage| {
-            let script = stage.host.join("script");
-            let interpreter = stage.host.join("interpreter");
+        |sandbox| {
+            let script = sandbox.host.join("script");
+            let interpreter = sandbox.host.join("interpreter");
             symlink("/bin/sh", &interpreter).unwrap();
             fs::write(&script, format!("#!{} -e\n", interpreter.display())).unwrap();
             let path = script.to_str().unwrap().as_bytes().to_vec();
-            let ask =
-                Ask::Look { token: 1, path, follow: true, execute: true, change: Change::Nothing };
-            let Told::Found(found) = stage.ask(&ask).0 else { unreachable!() };
+            let request = KeeperRequest::Look {
+                token: 1,
+                path,
+                follow: true,
+                execute: true,
+                change: Change::Nothing,
+            };
+            let KeeperEvent::Found(found) = sandbox.request(&request).0 else { unreachable!() };
             let shell = fs::canonicalize("/bin/sh").unwrap();
             assert_eq!(found.needs[0], shell);
             let loader = found.needs[1].file_name().unwrap().to_str().unwrap();
             assert!(loader.starts_with("ld-"), "{:?}", found.needs);
             assert_eq!(found.links[0], (interpreter, "/bin/sh".into()));
-            assert_eq!(stage.look(&script).needs, [""; 0].map(std::path::PathBuf::from));
+            assert_eq!(sandbox.look(&script).needs, [""; 0].map(std::path::PathBuf::from));
         },
     );
 }
@@ -159,18 +164,18 @@ fn a_program_tells_what_it_needs() {
 fn only_so_much_is_held() {
     play(
         |host, _| list(host),
-        |stage| {
-            let path = stage.host.join("file");
+        |sandbox| {
+            let path = sandbox.host.join("file");
             fs::write(&path, "content").unwrap();
-            let first = stage.look(&path).token;
-            let kept: Vec<u64> = (0..512).map(|_| stage.look(&path).token).collect();
-            let stale = stage.graft_found(first, What::Found, false).unwrap_err();
+            let first = sandbox.look(&path).token;
+            let kept: Vec<u64> = (0..512).map(|_| sandbox.look(&path).token).collect();
+            let stale = sandbox.graft_found(first, What::Found, false).unwrap_err();
             assert_eq!(stale, "token ESTALE");
             for token in [kept[0], kept[511]] {
-                stage.graft_found(token, What::Found, false).unwrap();
+                sandbox.graft_found(token, What::Found, false).unwrap();
             }
-            stage.forget(kept[1]);
-            let forgotten = stage.graft_found(kept[1], What::Found, false).unwrap_err();
+            sandbox.forget(kept[1]);
+            let forgotten = sandbox.graft_found(kept[1], What::Found, false).unwrap_err();
             assert_eq!(forgotten, "token ESTALE");
         },
     );

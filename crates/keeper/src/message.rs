@@ -12,9 +12,9 @@ const MAX_BYTES: usize = 64 * 1024;
 /// Words for a person.
 const MAX_TEXT: usize = 4096;
 
-/// From the supervisor. Each is answered once, in the order they came, but for [`Ask::Forget`].
+/// From the supervisor. Each is answered once, in the order they came, but for [`KeeperRequest::Forget`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ask {
+pub enum KeeperRequest {
     /// What is at this absolute path on the host? What is found is held under the token.
     Look {
         token: u64,
@@ -68,7 +68,7 @@ pub enum What {
 
 /// To the supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Told {
+pub enum KeeperEvent {
     Found(Found),
     /// Nothing there, or nothing that this user could see.
     Absent {
@@ -104,7 +104,7 @@ pub enum Told {
         step: String,
         errno: u16,
     },
-    /// The keeper can not go on, and ends.
+    /// The keeper cannot go on, and ends.
     Unable {
         #[serde(with = "Truncated::<MAX_TEXT>")]
         why: String,
@@ -115,11 +115,11 @@ pub enum Told {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     pub token: u64,
-    /// Without a link in it; where a [`Kind::Link`] is, of the link itself.
+    /// Without a link in it; where a [`FileKind::Link`] is, of the link itself.
     #[serde(with = "Raw")]
     pub path: PathBuf,
-    pub kind: Kind,
-    /// The links that were followed, in order: where each is, and what it says. A [`Kind::Link`] is the
+    pub kind: FileKind,
+    /// The links that were followed, in order: where each is, and what it says. A [`FileKind::Link`] is the
     /// last of them.
     #[serde(with = "Raw")]
     pub links: Vec<(PathBuf, PathBuf)>,
@@ -131,20 +131,20 @@ pub struct Found {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Kind {
+pub enum FileKind {
     File,
     Directory,
     /// A link that was not to be followed; to show it is to make it inside.
     Link,
-    /// A device, socket or pipe, which can not be shown.
+    /// A device, socket or pipe, which cannot be shown.
     Special,
 }
 
-impl WireMessage for Ask {
+impl WireMessage for KeeperRequest {
     const MAX_BYTES: usize = MAX_BYTES;
 }
 
-impl WireMessage for Told {
+impl WireMessage for KeeperEvent {
     const MAX_BYTES: usize = MAX_BYTES;
 }
 

@@ -10,34 +10,47 @@ fn odd() -> PathBuf {
 #[test]
 fn every_question_comes_back_as_it_was() {
     let path = odd().into_os_string().into_vec();
-    for ask in [
-        Ask::Look { token: u64::MAX, path, follow: true, execute: false, change: Change::Name },
-        Ask::Graft { token: 3, what: What::Directory(odd()), exec: false, write: true },
-        Ask::Open { token: 4, flags: u32::MAX },
-        Ask::Forget { token: 6 },
+    for request in [
+        KeeperRequest::Look {
+            token: u64::MAX,
+            path,
+            follow: true,
+            execute: false,
+            change: Change::Name,
+        },
+        KeeperRequest::Graft { token: 3, what: What::Directory(odd()), exec: false, write: true },
+        KeeperRequest::Open { token: 4, flags: u32::MAX },
+        KeeperRequest::Forget { token: 6 },
     ] {
-        assert_eq!(decode(&encode(&ask).unwrap()), Ok(ask));
+        assert_eq!(decode(&encode(&request).unwrap()), Ok(request));
     }
 }
 
 #[test]
 fn every_answer_comes_back_as_it_was() {
     let links = vec![(odd(), "sdk-1.2".into()), ("/a".into(), odd())];
-    let (kind, needs) = (Kind::Special, vec!["/lib64/ld.so".into(), odd()]);
-    for told in [
-        Told::Found(Found { token: 7, path: odd(), kind, links, needs, unwritable: Some(30) }),
-        Told::Grafted { token: 9, graft: 10 },
-        Told::NotUngrafted { graft: 14, step: "umount2".into(), errno: 16 },
+    let (kind, needs) = (FileKind::Special, vec!["/lib64/ld.so".into(), odd()]);
+    for event in [
+        KeeperEvent::Found(Found {
+            token: 7,
+            path: odd(),
+            kind,
+            links,
+            needs,
+            unwritable: Some(30),
+        }),
+        KeeperEvent::Grafted { token: 9, graft: 10 },
+        KeeperEvent::NotUngrafted { graft: 14, step: "umount2".into(), errno: 16 },
     ] {
-        assert_eq!(decode(&encode(&told).unwrap()), Ok(told));
+        assert_eq!(decode(&encode(&event).unwrap()), Ok(event));
     }
 }
 
 #[test]
 fn why_it_is_unable_is_told_however_long_but_no_path_is_cut() {
     let long = "x".repeat(MAX_BYTES);
-    assert!(encode(&Told::Unable { why: long.clone() }).is_ok());
+    assert!(encode(&KeeperEvent::Unable { why: long.clone() }).is_ok());
     let what = What::Directory(long.into());
-    let ask = Ask::Graft { token: 1, what, exec: false, write: false };
-    assert_eq!(encode(&ask), Err(WireError::TooLong { limit: MAX_BYTES }));
+    let request = KeeperRequest::Graft { token: 1, what, exec: false, write: false };
+    assert_eq!(encode(&request), Err(WireError::TooLong { limit: MAX_BYTES }));
 }

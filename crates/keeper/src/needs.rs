@@ -2,7 +2,7 @@
 //! The kernel opens them itself, by path, where no call can be stopped and asked about.
 
 use crate::look::{Host, Seen};
-use crate::message::Kind;
+use crate::message::FileKind;
 use crate::own_files::OwnFiles;
 use palisade_plan::program::{Needs, needs};
 use palisade_sys::{OFlags, Result};
@@ -19,7 +19,7 @@ pub(crate) struct Needed {
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
 }
 
-/// What can not be read needs nothing that we could tell.
+/// What cannot be read needs nothing that we could tell.
 pub(crate) fn of_program(host: &Host, own_files: &OwnFiles, program: &Seen) -> Result<Needed> {
     let mut needed = Needed::default();
     let mut next = needs_of(own_files, &program.file, program.kind);
@@ -29,7 +29,7 @@ pub(crate) fn of_program(host: &Host, own_files: &OwnFiles, program: &Seen) -> R
             Needs::Loader(path) | Needs::Interpreter { path, .. } => path,
         };
         // The kernel takes nothing else.
-        let Some(seen) = host.look(path, true)?.filter(|seen| seen.kind == Kind::File) else {
+        let Some(seen) = host.look(path, true)?.filter(|seen| seen.kind == FileKind::File) else {
             break;
         };
         let is_loader = matches!(next, Needs::Loader(_));
@@ -42,8 +42,8 @@ pub(crate) fn of_program(host: &Host, own_files: &OwnFiles, program: &Seen) -> R
     Ok(needed)
 }
 
-fn needs_of(own_files: &OwnFiles, file: &OwnedFd, kind: Kind) -> Needs {
-    if kind != Kind::File {
+fn needs_of(own_files: &OwnFiles, file: &OwnedFd, kind: FileKind) -> Needs {
+    if kind != FileKind::File {
         return Needs::Nothing;
     }
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;

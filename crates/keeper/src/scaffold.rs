@@ -6,7 +6,7 @@
 //! the command does, nothing is made anywhere else.
 
 use crate::look::Seen;
-use crate::message::Kind;
+use crate::message::FileKind;
 use palisade_sys::beneath::{open_beneath, open_on_mount};
 use palisade_sys::mounts::{self, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, Errno, Mode, OFlags, Result, SysError};
@@ -129,12 +129,12 @@ impl Scaffold {
     }
 
     /// Makes a place to mount at, and opens it as the sandbox sees it.
-    pub(crate) fn make_place(&mut self, path: &Path, kind: Kind) -> Result<OwnedFd> {
+    pub(crate) fn make_place(&mut self, path: &Path, kind: FileKind) -> Result<OwnedFd> {
         let name = self.name(path)?;
         let (parent, last) = self.parent(&name)?;
         let last = Path::new(last);
         match kind {
-            Kind::Directory => {
+            FileKind::Directory => {
                 rustix::fs::mkdirat(&parent, last, DIRECTORY_MODE).at("mkdir", path)?;
             }
             _ => {
@@ -155,7 +155,7 @@ impl Scaffold {
     pub(crate) fn make_directory(&mut self, root: &OwnedFd, path: &Path) -> Result<()> {
         match open_beneath(root, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY) {
             Err(error) if error.errno == Errno::NOENT => {
-                self.make_place(path, Kind::Directory).map(drop)
+                self.make_place(path, FileKind::Directory).map(drop)
             }
             there => there.map(drop),
         }

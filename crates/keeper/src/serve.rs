@@ -3,7 +3,7 @@
 use crate::identity::Identity;
 use crate::inside::{Inside, Piece, Shown};
 use crate::look::{Host, Seen};
-use crate::message::{Ask, Change, Found, Kind, Told, What};
+use crate::message::{Change, FileKind, Found, KeeperEvent, KeeperRequest, What};
 use crate::needs::{self, Needed};
 use crate::own_files::OwnFiles;
 use crate::survey;
@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 /// More than can wait for an answer; each holds a descriptor.
-const MOST_HELD: usize = 512;
+const MAX_HELD: usize = 512;
 
 /// A private copy is made while everybody else waits.
 const LARGEST_COPY: i64 = 64 << 20;
@@ -29,7 +29,7 @@ const WRITING: OFlags =
     OFlags::WRONLY.union(OFlags::RDWR).union(OFlags::CREATE).union(OFlags::TRUNC);
 
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct KeeperServer {
     pub(crate) host: Host,
     pub(crate) own_files: OwnFiles,
     pub(crate) identity: Identity,
@@ -39,19 +39,19 @@ pub(crate) struct Desk {
 }
 
 /// What to answer, and the descriptor that goes with it.
-pub(crate) type Answer = (Told, Option<OwnedFd>);
+pub(crate) type Answer = (KeeperEvent, Option<OwnedFd>);
 
-impl Desk {
+impl KeeperServer {
     /// None where nothing is to be said.
-    pub(crate) fn answer(&mut self, ask: Ask) -> Option<Answer> {
-        let only = |told| (told, None);
-        let failed = |token: u64, error: &SysError| Told::Failed {
+    pub(crate) fn answer(&mut self, request: KeeperRequest) -> Option<Answer> {
+        let only = |event| (event, None);
+        let failed = |token: u64, error: &SysError| KeeperEvent::Failed {
             token,
             step: error.call.to_owned(),
             errno: number(error.errno),
         };
-        let answer = match ask {
-            Ask::Look { token, path, follow, execute, change } => {
+        let answer = match request {
+            KeeperRequest::Look { token, path, follow, execute, change } => {
                 let path = PathBuf::from(OsString::from_vec(path));
                 only(match self.look(token, &path, follow, execute) {
                     Ok(Some(found)) => {
@@ -60,37 +60,39 @@ impl Desk {
                             Change::Content => self.unwritable(token),
                             Change::Name => self.unremovable(token),
                         };
-                        Told::Found(Found { unwritable, ..found })
+                        KeeperEvent::Found(Found { unwritable, ..found })
                     }
-                    Ok(None) => Told::Absent { token },
+                    Ok(None) => KeeperEvent::Absent { token },
                     Err(error) => failed(token, &error),
                 })
             }
-            Ask::Graft { token, what, exec, write } => {
+            KeeperRequest::Graft { token, what, exec, write } => {
                 let rights = Rights { exec, write };
                 only(match self.graft(token, &what, rights) {
-                    Ok(Some(graft)) => Told::Grafted { token, graft },
-                    Ok(None) => Told::NotWhole { token },
+                    Ok(Some(graft)) => KeeperEvent::Grafted { token, graft },
+                    Ok(None) => KeeperEvent::NotWhole { token },
                     Err(error) => failed(token, &error),
                 })
             }
-            Ask::Lend { token, parent } => match self.lend(token, parent) {
-                Ok(file) => (Told::Opened { token }, Some(file)),
+            KeeperRequest::Lend { token, parent } => match self.lend(token, parent) {
+                Ok(file) => (KeeperEvent::Opened { token }, Some(file)),
                 Err(error) => only(failed(token, &error)),
             },
-            Ask::Open { token, flags } => match self.open(token, flags) {
-                Ok(file) => (Told::Opened { token }, Some(file)),
+            KeeperRequest::Open { token, flags } => match self.open(token, flags) {
+                Ok(file) => (KeeperEvent::Opened { token }, Some(file)),
                 Err(error) => only(failed(token, &error)),
             },
-            Ask::Ungraft { graft } => {
+            KeeperRequest::Ungraft { graft } => {
                 only(match self.inside.ungraft(&self.identity, &self.own_files, graft) {
-                    Ok(()) => Told::Ungrafted { graft },
-                    Err(SysError { call, errno, .. }) => {
-                        Told::NotUngrafted { graft, step: call.to_owned(), errno: number(errno) }
-                    }
+                    Ok(()) => KeeperEvent::Ungrafted { graft },
+                    Err(SysError { call, errno, .. }) => KeeperEvent::NotUngrafted {
+                        graft,
+                        step: call.to_owned(),
+                        errno: number(errno),
+                    },
                 })
             }
-            Ask::Forget { token } => {
+            KeeperRequest::Forget { token } => {
                 self.held.retain(|(held, _)| *held != token);
                 return None;
             }
@@ -118,14 +120,14 @@ impl Desk {
         }
         let (path, kind, links) = (seen.path.clone(), seen.kind, seen.links.clone());
         self.held.retain(|(held, _)| *held != token);
-        if self.held.len() == MOST_HELD {
+        if self.held.len() == MAX_HELD {
             self.held.pop_front();
         }
         self.held.push_back((token, seen));
         Ok(Some(Found { token, path, kind, links, needs, unwritable: None }))
     }
 
-    /// None for a directory that can not be shown whole.
+    /// None for a directory that cannot be shown whole.
     fn graft(&mut self, token: u64, what: &What, rights: Rights) -> Result<Option<u64>> {
         let found = held(&self.held, token)?;
         let directory;
@@ -133,10 +135,10 @@ impl Desk {
             What::Links => {
                 return self.inside.graft(&self.identity, Shown::Links, &found.links).map(Some);
             }
-            What::Found if found.kind == Kind::Link => {
+            What::Found if found.kind == FileKind::Link => {
                 return self.inside.graft(&self.identity, Shown::Links, &found.links).map(Some);
             }
-            What::Name if found.kind == Kind::Directory => {
+            What::Name if found.kind == FileKind::Directory => {
                 let shown = Shown::Name(&found.path);
                 return self.inside.graft(&self.identity, shown, &found.links).map(Some);
             }
@@ -149,11 +151,11 @@ impl Desk {
             }
             What::Directory(path) => return Err(refused(path, Errno::INVAL)),
         };
-        if !matches!(seen.kind, Kind::File | Kind::Directory) {
+        if !matches!(seen.kind, FileKind::File | FileKind::Directory) {
             return Err(refused(&seen.path, Errno::ACCESS));
         }
         self.inside.check_place(&seen.path)?;
-        if seen.kind == Kind::Directory && !survey::is_harmless(&seen.file) {
+        if seen.kind == FileKind::Directory && !survey::is_harmless(&seen.file) {
             return Ok(None);
         }
         let piece = Piece { mount: take(&mut self.identity, seen, rights)?, seen };
@@ -161,11 +163,11 @@ impl Desk {
     }
 
     /// Through a mount of its own that is read-only and attached nowhere: opened again inside, by its
-    /// name in `/proc/self/fd`, it can not be written either.
+    /// name in `/proc/self/fd`, it cannot be written either.
     fn open(&mut self, token: u64, flags: u32) -> Result<OwnedFd> {
         let found = held(&self.held, token)?;
         let flags = OFlags::from_bits_retain(flags);
-        if found.kind != Kind::File {
+        if found.kind != FileKind::File {
             return Err(refused(&found.path, Errno::ACCESS));
         }
         if flags.contains(OFlags::DIRECTORY) {
@@ -183,7 +185,7 @@ impl Desk {
     }
 }
 
-impl Desk {
+impl KeeperServer {
     /// A mount of its own by which it can be written, attached nowhere. The mount's own flags hold: no program is started
     /// from it.
     fn lend(&mut self, token: u64, parent: bool) -> Result<OwnedFd> {
@@ -192,7 +194,7 @@ impl Desk {
             let directory = self.host.directory_of(found)?;
             return take(&mut self.identity, &directory, Rights { exec: false, write: true });
         }
-        if !matches!(found.kind, Kind::File | Kind::Directory) {
+        if !matches!(found.kind, FileKind::File | FileKind::Directory) {
             return Err(refused(&found.path, Errno::ACCESS));
         }
         take(&mut self.identity, found, Rights { exec: false, write: true })
@@ -201,7 +203,7 @@ impl Desk {
     /// What a call that writes would fail with, whatever people answer.
     fn unwritable(&mut self, token: u64) -> Option<u16> {
         let found = held(&self.held, token).ok()?;
-        if !matches!(found.kind, Kind::File | Kind::Directory) {
+        if !matches!(found.kind, FileKind::File | FileKind::Directory) {
             return None;
         }
         if self.host.is_in_git_directory(found) {
@@ -228,14 +230,14 @@ impl Desk {
     fn copy(&mut self, token: u64) -> Result<u64> {
         let kind = held(&self.held, token)?.kind;
         let content = match kind {
-            Kind::File => Some(self.open(token, 0)?),
-            Kind::Directory => None,
-            Kind::Link | Kind::Special => {
+            FileKind::File => Some(self.open(token, 0)?),
+            FileKind::Directory => None,
+            FileKind::Link | FileKind::Special => {
                 return Err(SysError::new("copy", token.to_string(), Errno::ACCESS));
             }
         };
         let seen = held(&self.held, token)?;
-        if kind == Kind::File && seen.stat.st_size > LARGEST_COPY {
+        if kind == FileKind::File && seen.stat.st_size > LARGEST_COPY {
             return Err(refused(&seen.path, Errno::FBIG));
         }
         self.inside.check_place(&seen.path)?;
@@ -253,7 +255,7 @@ struct Rights {
 /// Whether the command could write a file, or make and remove names in a directory, if it were granted.
 fn may_write(identity: &mut Identity, own_files: &OwnFiles, seen: &Seen) -> Result<()> {
     let wanted = match seen.kind {
-        Kind::Directory => Access::WRITE_OK | Access::EXEC_OK,
+        FileKind::Directory => Access::WRITE_OK | Access::EXEC_OK,
         _ => Access::WRITE_OK,
     };
     let mount = take(identity, seen, Rights { exec: false, write: true })?;

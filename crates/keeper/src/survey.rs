@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::time::{Duration, Instant};
 
 /// Names looked at; the sources of a large program have some ten thousand.
-const MOST_NAMES: usize = 300_000;
+const MAX_NAMES: usize = 300_000;
 /// Beside the time a person takes to answer, this is nothing.
 const LONGEST: Duration = Duration::from_millis(700);
 /// Directories open at once on the way down.
@@ -40,7 +40,7 @@ impl Walk {
     fn is_harmless(&mut self, directory: &OwnedFd, depth: usize) -> Result<bool, Errno> {
         let listing = match openat(directory, ".", LISTED, Mode::empty()) {
             Ok(listing) => listing,
-            // The command can not look into it either.
+            // The command cannot look into it either.
             Err(Errno::ACCESS) => return Ok(true),
             Err(errno) => return Err(errno),
         };
@@ -49,7 +49,7 @@ impl Walk {
         for entry in Dir::new(listing)? {
             let entry = entry?;
             self.names += 1;
-            if self.names > MOST_NAMES
+            if self.names > MAX_NAMES
                 || (self.names.is_multiple_of(256) && Instant::now() > self.until)
             {
                 return Ok(false);

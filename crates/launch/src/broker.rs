@@ -4,7 +4,9 @@
 use crate::error::{During, LaunchError};
 use crate::helper::{Helper, HelperKind, Helpers, confine};
 use palisade_bpf::broker_spec;
-use palisade_broker::{Duties, Identity, Message, Reply, Seat, TreeLocks, Trigger, occupy};
+use palisade_broker::{
+    BrokerStartup, Duties, Identity, Message, Reply, TreeLocks, Trigger, run_broker,
+};
 use palisade_plan::model::{Confinement, Mapping, Plan, Seccomp};
 use palisade_sys::fdpass::{reveal_senders, socketpair};
 use palisade_sys::{At as _, Errno};
@@ -25,8 +27,8 @@ const LONGEST_COMMIT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Ends {
     /// The command's.
-    pub(crate) usher: OwnedFd,
-    usher_of_broker: OwnedFd,
+    pub(crate) handshake: OwnedFd,
+    handshake_of_broker: OwnedFd,
     news: OwnedFd,
     news_of_broker: OwnedFd,
 }
@@ -37,8 +39,8 @@ impl Ends {
         if plan.seccomp.is_none() {
             return Ok(None);
         }
-        let (usher, usher_of_broker) = socketpair().during(STEP)?;
-        reveal_senders(&usher_of_broker).during(STEP)?;
+        let (handshake, handshake_of_broker) = socketpair().during(STEP)?;
+        reveal_senders(&handshake_of_broker).during(STEP)?;
         let (news, news_of_broker) = socketpair().during(STEP)?;
         if plan.gate.is_some() {
             // A broker that reads no answers, as its thread hangs in a dead file system, must not hang us.
@@ -47,7 +49,7 @@ impl Ends {
                 .call("setsockopt")
                 .during(STEP)?;
         }
-        Ok(Some(Self { usher, usher_of_broker, news, news_of_broker }))
+        Ok(Some(Self { handshake, handshake_of_broker, news, news_of_broker }))
     }
 }
 
@@ -69,13 +71,13 @@ impl Broker {
         ends: Ends,
         locks: TreeLocks,
     ) -> Result<(Self, OwnedFd), LaunchError> {
-        let Ends { usher, usher_of_broker, news, news_of_broker } = ends;
-        let kept = [&usher_of_broker, &news_of_broker].into_iter().chain(&locks.files);
+        let Ends { handshake, handshake_of_broker, news, news_of_broker } = ends;
+        let kept = [&handshake_of_broker, &news_of_broker].into_iter().chain(&locks.files);
         let kept = kept.map(AsRawFd::as_raw_fd).collect();
         let helper = helpers.start(HelperKind::Broker, STEP, kept, |supervisor_pid| {
-            occupy(Seat {
+            run_broker(BrokerStartup {
                 supervisor_pid,
-                usher: usher_of_broker,
+                handshake: handshake_of_broker,
                 supervisor: news_of_broker,
                 locks,
                 duties: Duties {
@@ -96,7 +98,7 @@ impl Broker {
                 confine: || confine(broker_spec),
             })
         })?;
-        Ok((Self { helper, news, is_staging: Cell::new(false) }, usher))
+        Ok((Self { helper, news, is_staging: Cell::new(false) }, handshake))
     }
 
     /// Ends it, if it has not ended by itself.
@@ -118,19 +120,19 @@ impl Broker {
     }
 
     /// The next message, without waiting for one.
-    pub(crate) fn receive(&self) -> Result<News, LaunchError> {
+    pub(crate) fn receive(&self) -> Result<BrokerEvent, LaunchError> {
         const STEP: &str = "listening to the broker";
         let mut buffer = [0; Message::MAX_BYTES];
         loop {
             let received = palisade_wire::try_receive(&self.news, &mut buffer);
             match received.map(|received| received.map(|received| received.message)) {
                 Ok(Some(Message::Staging { is_open })) => self.is_staging.set(is_open),
-                Ok(Some(message)) => return Ok(News::Message(message)),
-                Ok(None) => return Ok(News::None),
+                Ok(Some(message)) => return Ok(BrokerEvent::Message(message)),
+                Ok(None) => return Ok(BrokerEvent::None),
                 Err(WireError::Closed) => {
                     // Whether it left in order or died is for the register to know.
                     self.helper.has_closed();
-                    return Ok(News::None);
+                    return Ok(BrokerEvent::None);
                 }
                 Err(error) => return Err(error).during(STEP),
             }
@@ -145,7 +147,7 @@ impl Trigger for Broker {
         let sent = match palisade_wire::send(&self.news, &reply, file.as_slice()) {
             // A path that no system call takes either.
             Err(WireError::TooLong { .. }) => {
-                let refusal = Reply::fail(reply.touch(), Errno::NAMETOOLONG);
+                let refusal = Reply::fail(reply.request(), Errno::NAMETOOLONG);
                 palisade_wire::send(&self.news, &refusal, &[])
             }
             sent => sent,
@@ -160,7 +162,7 @@ impl Trigger for Broker {
 
 /// What the broker had to say.
 #[derive(Debug)]
-pub enum News {
+pub enum BrokerEvent {
     Message(Message),
     None,
 }

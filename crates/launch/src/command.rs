@@ -40,7 +40,7 @@ pub(crate) struct Start<'a> {
     /// To and from pid 1; closes by itself when exec succeeds.
     pub(crate) report: OwnedFd,
     /// To the broker; closes by itself as well.
-    pub(crate) usher: Option<BorrowedFd<'a>>,
+    pub(crate) handshake: Option<BorrowedFd<'a>>,
     pub(crate) umask: Mode,
     /// The host's `/proc/sys/net`, until it is used.
     pub(crate) network_settings: RefCell<Option<OwnedFd>>,
@@ -120,8 +120,8 @@ fn send(start: &Start<'_>, message: FromInit) {
 /// Lets the broker come in: the root of our mounts is the view's own by now, not the host's. It settles
 /// while we wait for the view to be whole.
 fn call_broker(start: &Start<'_>) -> Result<(), LaunchError> {
-    let Some(usher) = start.usher else { return Ok(()) };
-    rustix::io::write(usher, b"?").call("write").during("calling the broker").map(drop)
+    let Some(handshake) = start.handshake else { return Ok(()) };
+    rustix::io::write(handshake, b"?").call("write").during("calling the broker").map(drop)
 }
 
 /// Gives the listener to the broker. Our own copy goes with exec, so one that has to be fetched from us has
@@ -133,12 +133,12 @@ fn hand_over(
 ) -> Result<(), LaunchError> {
     const STEP: &str = "handing the filter's listener to the broker";
     let gone = || LaunchError::new(STEP, "the broker is gone");
-    let usher = start.usher.ok_or_else(gone)?;
-    if may_send(filter, usher) {
-        return send_with_fds(usher, b"!", &[listener.as_fd()]).map_err(|_| gone());
+    let handshake = start.handshake.ok_or_else(gone)?;
+    if may_send(filter, handshake) {
+        return send_with_fds(handshake, b"!", &[listener.as_fd()]).map_err(|_| gone());
     }
-    rustix::io::write(usher, &listener.as_raw_fd().to_ne_bytes()).map_err(|_| gone())?;
-    match rustix::io::read(usher, &mut [0_u8; 1]) {
+    rustix::io::write(handshake, &listener.as_raw_fd().to_ne_bytes()).map_err(|_| gone())?;
+    match rustix::io::read(handshake, &mut [0_u8; 1]) {
         Ok(1) => Ok(()),
         _ => Err(gone()),
     }

@@ -16,7 +16,7 @@ const MAX_BYTES: usize = 8 * 1024;
 
 /// How the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ending {
+pub enum ExitCause {
     Code(i32),
     Signal(i32),
 }
@@ -49,7 +49,7 @@ pub enum FromInit {
     /// The command was stopped by this signal (job control).
     Stopped(i32),
     /// The command ended, and everything else inside with it.
-    Exited(Ending),
+    Exited(ExitCause),
 }
 
 /// From the supervisor to pid 1.

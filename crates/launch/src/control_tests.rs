@@ -18,7 +18,7 @@ fn every_message_of_pid_1_comes_back_as_it_was() {
         FromInit::Network(Handed { front: Front::ByPort, tcp: 2, udp: 1 }),
         FromInit::Checked(Checked { took: Duration::from_micros(123), observations }),
         FromInit::Failed(error().with_mistake(Mistake::NotFound)),
-        FromInit::Exited(Ending::Code(-3)),
+        FromInit::Exited(ExitCause::Code(-3)),
     ] {
         assert_eq!(decode(&encode(&message).unwrap()), Ok(message.clone()));
         let passed_on = FromCommand::PassOn(message);

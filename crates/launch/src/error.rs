@@ -17,7 +17,7 @@ const MAX_MEND: usize = 1536;
 pub enum Mistake {
     /// The host or we: exit 125.
     Ours,
-    /// The command can not be executed: exit 126.
+    /// The command cannot be executed: exit 126.
     NotExecutable,
     /// The command is not there: exit 127.
     NotFound,

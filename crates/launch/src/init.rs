@@ -3,7 +3,7 @@
 //! It holds no capability, reads nothing of the command's, and lives under a filter of its own: a
 //! few calls and nothing else.
 
-use crate::control::{Ending, FromCommand, FromInit, ToInit};
+use crate::control::{ExitCause, FromCommand, FromInit, ToInit};
 use crate::error::{During, LaunchError};
 use crate::filter;
 use crate::streams;
@@ -60,7 +60,7 @@ pub(crate) fn close_off(plan: &Plan, keep: &[BorrowedFd<'_>]) -> Result<(), Laun
 }
 
 /// Gives up capabilities and most system calls. While the command takes its own last steps: pid 1 does
-/// nothing on anybody's behalf meanwhile, and can not be reached from inside.
+/// nothing on anybody's behalf meanwhile, and cannot be reached from inside.
 pub(crate) fn settle(plan: &Plan) -> Result<(), LaunchError> {
     let inside = matches!(plan.confinement, Confinement::Namespaces(_));
     if plan.hardening.drop_capabilities && inside {
@@ -179,7 +179,7 @@ impl Init {
     }
 
     /// Collects the dead; tells of a stop; returns how the command ended, once it has.
-    fn reap(&self, control: &OwnedFd) -> Option<Ending> {
+    fn reap(&self, control: &OwnedFd) -> Option<ExitCause> {
         while let Ok(Some(_)) = proc::read_signalfd(&self.signals) {}
         let flags = WaitFlags::NOHANG | WaitFlags::UNTRACED;
         while let Ok(Some(reaped)) = proc::wait_any(flags) {
@@ -187,8 +187,8 @@ impl Init {
                 continue;
             }
             match reaped.status {
-                Status::Exited(code) => return Some(Ending::Code(code)),
-                Status::Signaled { signal, .. } => return Some(Ending::Signal(signal)),
+                Status::Exited(code) => return Some(ExitCause::Code(code)),
+                Status::Signaled { signal, .. } => return Some(ExitCause::Signal(signal)),
                 Status::Stopped(signal) => tell(control, &FromInit::Stopped(signal)),
                 Status::Continued => {}
             }

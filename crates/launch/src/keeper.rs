@@ -6,7 +6,9 @@ use crate::helper::{Helper, HelperKind, confine};
 use crate::idmap;
 use crate::parent::{Running, host_owner};
 use palisade_bpf::keeper_spec;
-use palisade_keeper::{Ask, Identity, Layout, Root, Station, Told, keep};
+use palisade_keeper::{
+    Identity, KeeperEvent, KeeperRequest, KeeperStartup, Layout, Root, run_keeper,
+};
 use palisade_plan::model::{Confinement, Gate, Mapping, MountOp, Namespaced, Plan};
 use palisade_sys::fdpass::socketpair;
 use palisade_sys::{At as _, Mode, OFlags};
@@ -35,7 +37,7 @@ impl Keeper {
         let kept = [&supervisor, &user_namespace, &mount_namespace];
         let kept = kept.map(AsRawFd::as_raw_fd).to_vec();
         let helper = running.helpers().start(HelperKind::Keeper, STEP, kept, |supervisor_pid| {
-            keep(Station {
+            run_keeper(KeeperStartup {
                 supervisor_pid,
                 supervisor,
                 user_namespace,
@@ -54,19 +56,19 @@ impl Keeper {
     }
 
     /// Never waits: a keeper that has not answered so many questions is as good as gone.
-    pub fn send(&self, ask: &Ask) -> Result<(), LaunchError> {
+    pub fn send(&self, request: &KeeperRequest) -> Result<(), LaunchError> {
         const STEP: &str = "asking the keeper";
-        let packet = palisade_wire::encode(ask).during(STEP)?;
+        let packet = palisade_wire::encode(request).during(STEP)?;
         palisade_wire::try_send(&self.socket, &packet).during(STEP)
     }
 
     /// The next answer with its descriptor, without waiting for one. An error when the keeper is gone.
-    pub fn receive(&self) -> Result<Option<(Told, Option<OwnedFd>)>, LaunchError> {
+    pub fn receive(&self) -> Result<Option<(KeeperEvent, Option<OwnedFd>)>, LaunchError> {
         const STEP: &str = "listening to the keeper";
-        let mut buffer = vec![0; Told::MAX_BYTES];
+        let mut buffer = vec![0; KeeperEvent::MAX_BYTES];
         match palisade_wire::try_receive(&self.socket, &mut buffer) {
             Ok(None) => Ok(None),
-            Ok(Some(Received { message: Told::Unable { why }, .. })) => {
+            Ok(Some(Received { message: KeeperEvent::Unable { why }, .. })) => {
                 Err(LaunchError::new(STEP, why))
             }
             Ok(Some(Received { message, mut descriptors })) => {
@@ -93,7 +95,7 @@ fn namespaces(running: &Running) -> Result<[OwnedFd; 2], LaunchError> {
     let process = rustix::fs::open(&directory, flags, Mode::empty())
         .at("open", Path::new(&directory))
         .during(STEP)?;
-    // Its number could have become somebody else's; the descriptor can not any more.
+    // Its number could have become somebody else's; the descriptor cannot any more.
     if running.command() != command {
         return Err(LaunchError::new(STEP, "the command has ended"));
     }

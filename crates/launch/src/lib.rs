@@ -1,12 +1,13 @@
 //! Carries out a plan: processes, namespaces, mounts, filters, in numbered steps.
 //!
-//! Decides nothing: every choice is already in the [`palisade_plan::model::Plan`]. What can not be
+//! Decides nothing: every choice is already in the [`palisade_plan::model::Plan`]. What cannot be
 //! done stops the run before the command starts.
 #![forbid(unsafe_code)]
 
 mod broker;
 mod command;
 pub mod control;
+mod egress;
 mod error;
 mod exec;
 mod filter;
@@ -24,7 +25,6 @@ mod maker;
 mod mounts;
 mod nat;
 mod network;
-mod outlet;
 mod overlay;
 mod parent;
 pub mod probe;
@@ -34,15 +34,15 @@ mod setup;
 mod sources;
 mod streams;
 
-pub use broker::News;
-pub use control::{Checked, Ending, FromInit};
+pub use broker::BrokerEvent;
+pub use control::{Checked, ExitCause, FromInit};
+pub use egress::{EgressMessage, EgressProcess, confine_alone};
 pub use error::{LaunchError, Mistake};
 pub use helper::{Death, HelperKind, Helpers, Watched};
 pub use home::PrivateHome;
 pub use inherited::Inherited;
 pub use keeper::Keeper;
 pub use network::{Front, Handed, InsideNetwork};
-pub use outlet::{Heard, Outlet, confine_alone};
 pub use palisade_cgroup::{CgroupError, GroupUsage, Held as Group, Hits};
 pub use parent::{Running, TO_END_EVERYBODY, Usage, launch};
 pub use selfcheck::Observation;

@@ -54,10 +54,12 @@ impl Nat {
     ) -> Result<Self, LaunchError> {
         match helper {
             NatHelper::Pasta(path) => {
-                Helper::start(helpers, path, Kind::Pasta, inside, identity).map(Self::Helper)
+                Helper::start(helpers, path, NatHelperKind::Pasta, inside, identity)
+                    .map(Self::Helper)
             }
             NatHelper::Slirp4netns(path) => {
-                Helper::start(helpers, path, Kind::Slirp4netns, inside, identity).map(Self::Helper)
+                Helper::start(helpers, path, NatHelperKind::Slirp4netns, inside, identity)
+                    .map(Self::Helper)
             }
             NatHelper::Veth => forward(inside).map(Self::Veth),
         }
@@ -134,12 +136,12 @@ fn forward(inside: &InsideNetwork) -> Result<Forwarding, LaunchError> {
 
 /// Which helper it is: they are told the same in different words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum NatHelperKind {
     Pasta,
     Slirp4netns,
 }
 
-impl Kind {
+impl NatHelperKind {
     /// As it is called: passt is pasta by its name only.
     fn name(self) -> &'static str {
         match self {
@@ -247,7 +249,7 @@ impl Helper {
     fn start(
         helpers: &Helpers,
         path: &Path,
-        kind: Kind,
+        kind: NatHelperKind,
         inside: &InsideNetwork,
         identity: Option<&Identity>,
     ) -> Result<Self, LaunchError> {
@@ -323,7 +325,7 @@ fn c_string(text: impl Into<Vec<u8>>) -> Result<CString, LaunchError> {
 /// Into the sandbox's user namespace as the command's id, with the rights there that opening a link takes, and
 /// with nothing of the caller's: neither files nor environment.
 fn become_helper(
-    kind: Kind,
+    kind: NatHelperKind,
     program: &Program,
     inside: &InsideNetwork,
     identity: Option<&Identity>,
@@ -341,7 +343,7 @@ fn become_helper(
         proc::reset_action(sig::SIGPIPE);
         // From the outside so far: 0 to 2 are where it finds them.
         rustix::stdio::dup2_stdin(&inside.network).call("dup2")?;
-        let stdout = if kind == Kind::Pasta { &said.ready } else { &said.words };
+        let stdout = if kind == NatHelperKind::Pasta { &said.ready } else { &said.words };
         rustix::stdio::dup2_stdout(stdout).call("dup2")?;
         rustix::stdio::dup2_stderr(&said.words).call("dup2")?;
         rustix::io::fcntl_setfd(&said.ready, FdFlags::empty()).call("fcntl F_SETFD")?;

@@ -27,8 +27,8 @@ fn what_a_helper_lacks_is_said() {
 #[test]
 fn a_helper_that_does_not_hide_the_hosts_files_from_itself_is_kept_from_them() {
     let program = Path::new("/usr/bin/env");
-    assert!(Kind::Pasta.files(program).is_none(), "it could not mount any more");
-    let Some(files) = Kind::Slirp4netns.files(program) else {
+    assert!(NatHelperKind::Pasta.files(program).is_none(), "it could not mount any more");
+    let Some(files) = NatHelperKind::Slirp4netns.files(program) else {
         println!("not tried: this kernel has no Landlock");
         return;
     };

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 const STEP: &str = "mounting an overlay";
 const DIR_MODE: Mode = Mode::from_raw_mode(0o755);
 /// Enough for `/usr/local` or a language's library directory; a whole `/usr` is a mistake.
-const MOST_MIRRORED: usize = 20_000;
+const MAX_MIRRORED: usize = 20_000;
 
 /// What an overlay is to be.
 pub(crate) struct OverlayParts<'a> {
@@ -55,7 +55,7 @@ impl Builder {
         let work = mkdir_p_beneath(&self.root, &stage("scratch/work"), DIR_MODE).during(STEP)?;
         let is_mirrored = is_writable && owned_by_another(&lower)?;
         if is_mirrored {
-            let mut left = MOST_MIRRORED;
+            let mut left = MAX_MIRRORED;
             mirror(&lower, &upper, parts.target, &mut left)?;
         }
         // Hundreds of names of the lists could appear in a home directory: most stand in the same one.
@@ -176,7 +176,7 @@ fn mirror(
         *left = left.checked_sub(1).ok_or_else(|| {
             LaunchError::new(
                 STEP,
-                format!("{} has more than {MOST_MIRRORED} directories", target.display()),
+                format!("{} has more than {MAX_MIRRORED} directories", target.display()),
             )
             .with_mend("choose a smaller tree with --overlay")
         })?;

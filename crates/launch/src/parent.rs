@@ -2,8 +2,9 @@
 //!
 //! Runs in a single-threaded process, and stays outside: what happens inside is `setup`'s.
 
-use crate::broker::{self, Broker, News};
+use crate::broker::{self, Broker, BrokerEvent};
 use crate::control::{FromInit, ToInit};
+use crate::egress;
 use crate::error::{During, LaunchError};
 use crate::first_child::first_child;
 use crate::helper::Helpers;
@@ -13,7 +14,6 @@ use crate::inherited::Inherited;
 use crate::init::children as children_of_ours;
 use crate::nat::Nat;
 use crate::network::InsideNetwork;
-use crate::outlet;
 use crate::selfcheck::Targets;
 use crate::setup::{self, Launch};
 use crate::sources;
@@ -89,7 +89,7 @@ pub fn launch(
     proc::reset_action(sig::SIGCHLD);
     let (control, inner) = socketpair().during(STEP)?;
     let listener = network_target(plan)?;
-    let published = outlet::listen_for(&plan.publish)?;
+    let published = egress::listen_for(&plan.publish)?;
     let targets = Targets {
         supervisor: rustix::process::getpid(),
         port: listener.as_ref().map(|(_, port)| *port),
@@ -128,10 +128,10 @@ pub fn launch(
     // Before the sandbox and not beside it, where it would keep a processor from one of the two processes that
     // set the sandbox up.
     let helpers = Helpers::default();
-    let (broker, usher) = match (ends, &plan.seccomp) {
+    let (broker, handshake) = match (ends, &plan.seccomp) {
         (Some(ends), Some(seccomp)) => {
-            let (broker, usher) = Broker::start(&helpers, plan, seccomp, ends, locks)?;
-            (Some(broker), Some(usher))
+            let (broker, handshake) = Broker::start(&helpers, plan, seccomp, ends, locks)?;
+            (Some(broker), Some(handshake))
         }
         _ => (None, None),
     };
@@ -158,7 +158,7 @@ pub fn launch(
                 targets,
                 inherited,
                 prepared,
-                usher,
+                handshake,
             })
         }
         Forked::Parent { pid, pidfd } => {
@@ -178,7 +178,7 @@ pub fn launch(
                 published,
                 nat_plan: match &plan.egress {
                     Some(Egress::Nat(nat)) => {
-                        Some((nat.helper.clone(), outlet::given_identity(plan).cloned()))
+                        Some((nat.helper.clone(), egress::given_identity(plan).cloned()))
                     }
                     _ => None,
                 },
@@ -223,8 +223,8 @@ impl Running {
     }
 
     /// What the broker says, without waiting.
-    pub fn news(&self) -> Result<News, LaunchError> {
-        self.broker.as_ref().map_or(Ok(News::None), Broker::receive)
+    pub fn news(&self) -> Result<BrokerEvent, LaunchError> {
+        self.broker.as_ref().map_or(Ok(BrokerEvent::None), Broker::receive)
     }
 
     /// Who notices first touches, and carries out what was decided about them.

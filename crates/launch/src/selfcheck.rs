@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 const STEP: &str = "checking the walls from inside";
 /// A new pid namespace holds only the first few pids; a supervisor with one of those (as pid 1 of a
-/// container, say) can not be told from one of ours.
+/// container, say) cannot be told from one of ours.
 const FIRST_TELLING_PID: i32 = 16;
 
 /// What an attempt gave.

@@ -40,7 +40,7 @@ pub(crate) struct Launch<'plan> {
     pub(crate) inherited: &'plan Inherited,
     pub(crate) prepared: Option<Pieces>,
     /// To the broker, for the command.
-    pub(crate) usher: Option<OwnedFd>,
+    pub(crate) handshake: Option<OwnedFd>,
     /// Control groups that the child has yet to enter.
     pub(crate) to_join: Option<ToJoin<'plan>>,
 }
@@ -166,7 +166,7 @@ fn start_command(
                 targets: launch.targets,
                 inherited: launch.inherited,
                 report: command_report,
-                usher: launch.usher.as_ref().map(AsFd::as_fd),
+                handshake: launch.handshake.as_ref().map(AsFd::as_fd),
                 umask,
                 network_settings: RefCell::new(network_settings),
             })

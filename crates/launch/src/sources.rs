@@ -1,7 +1,7 @@
 //! Takes the parts of the host's tree that the view will show, as detached mounts.
 //!
 //! An ordinary user's child takes them itself, in its own namespaces. Root's child is no longer
-//! root and can not walk root's private directories, so there the parent takes them all before it
+//! root and cannot walk root's private directories, so there the parent takes them all before it
 //! forks. Either way a source is opened without following a single link: the plan named the real
 //! path, and a link found there now was planted since (class of CVE-2026-34078).
 
@@ -120,7 +120,7 @@ fn take_owner(
     let attr = MountAttr { userns_fd, ..MountAttr::default() };
     match mounts::mount_setattr(mount, Recursion::Recursive, &attr) {
         Ok(()) => Ok(()),
-        // A file system that can not map ids: the command then reads as a stranger, which is less
+        // A file system that cannot map ids: the command then reads as a stranger, which is less
         // than it was granted, never more. Writing as a stranger would leave foreign files behind.
         Err(error) if error.errno == Errno::INVAL && access == Access::ReadOnly => Ok(()),
         Err(error) => Err(LaunchError::new(
@@ -128,7 +128,7 @@ fn take_owner(
             SysError { subject: source.display().to_string(), ..error }.to_string(),
         )
         .with_mend(
-            "this file system can not map ids, which a run started by root needs to write to it: \
+            "this file system cannot map ids, which a run started by root needs to write to it: \
              start as the directory's owner instead",
         )),
     }

@@ -125,7 +125,7 @@ impl Chosen {
                 let (uid, gid) = (Uid::from_raw(owner.uid), Gid::from_raw(owner.gid));
                 match rustix::fs::fchown(fd, Some(uid), Some(gid)) {
                     // The root of a user namespace, with a pipe from outside that is nobody's in here.
-                    // The command reads and writes it all the same, and only can not open it again.
+                    // The command reads and writes it all the same, and only cannot open it again.
                     Err(Errno::PERM) => {}
                     given => given.call("fchown").during(STEP)?,
                 }

@@ -1,11 +1,11 @@
 //! Packet rules of a sandbox's own network namespace.
 //!
-//! The command has no capability there, so it can not change them. They never let a packet out: the namespace
+//! The command has no capability there, so it cannot change them. They never let a packet out: the namespace
 //! has no way out but the listeners, or a NAT's link. Which interface a packet leaves by is up to the command
 //! (`SO_BINDTODEVICE` and `IP_PKTINFO` need no privilege): where there is such a link, no destination is loopback by
 //! its address alone.
 
-use crate::nft::{ConnectionKey, FIRST, Family, Lifetime, Place, Rule, Table, Version};
+use crate::nft::{ChainPosition, ConnectionKey, FIRST, Family, Lifetime, Rule, Table, Version};
 use crate::route::Families;
 use crate::socket::Socket;
 use palisade_sys::{Errno, Result, SysError};
@@ -19,7 +19,7 @@ pub(crate) const REFUSED_V6: &str = "refused6";
 /// And all of it.
 pub(crate) const REFUSED: &str = "refused";
 /// More destinations than that are only counted together.
-const MOST_DESTINATIONS: u32 = 4096;
+const MAX_DESTINATIONS: u32 = 4096;
 
 const REWRITE: &str = "rewrite";
 const FILTER: &str = "filter";
@@ -77,8 +77,8 @@ fn has_no_inet(error: &SysError) -> bool {
 
 fn fence_table(family: Family, fence: &Fence) -> Table {
     let mut table = Table::new(family, TABLE, Lifetime::Namespace);
-    table.chain(REWRITE, Place::REWRITE_OUTPUT);
-    table.chain(FILTER, Place::FILTER_OUTPUT);
+    table.chain(REWRITE, ChainPosition::REWRITE_OUTPUT);
+    table.chain(FILTER, ChainPosition::FILTER_OUTPUT);
     let versions: Vec<Version> = fence.addresses().into_iter().map(Version::of).collect();
     add_refusal(&mut table, &versions);
     leave_loopback(&mut table, REWRITE);
@@ -140,8 +140,8 @@ fn block_table(family: Family, ranges: &[(IpAddr, u8)], resolvers: &[IpAddr]) ->
     };
     let icmpv6 = |kind| Rule::new().version(Version::V6).protocol(ICMPV6).icmp_type(kind);
     let mut table = Table::new(family, TABLE, Lifetime::Namespace);
-    table.chain(FILTER, Place::FILTER_OUTPUT);
-    table.chain(ENTER, Place::FILTER_INPUT);
+    table.chain(FILTER, ChainPosition::FILTER_OUTPUT);
+    table.chain(ENTER, ChainPosition::FILTER_INPUT);
     add_refusal(&mut table, versions);
     // No rule for what belongs to a known connection: which interface that went by is not known of it.
     table.rule(FILTER, Rule::new().leaves_by_loopback().accept());
@@ -181,7 +181,7 @@ fn add_refusal(table: &mut Table, versions: &[Version]) {
             Version::V4 => REFUSED_V4,
             Version::V6 => REFUSED_V6,
         };
-        table.counting_set(set, version, MOST_DESTINATIONS);
+        table.counting_set(set, version, MAX_DESTINATIONS);
         let port = key_port(version);
         let of_version = || Rule::new().version(version);
         let key = |rule: Rule| rule.load_protocol(FIRST).load_destination(version, FIRST + 1);

@@ -184,7 +184,7 @@ fn other_datagrams_are_refused_at_once_and_counted() {
     });
 }
 
-/// Whoever floods can not make the list longer than it is meant to be, and everything is counted.
+/// Whoever floods cannot make the list longer than it is meant to be, and everything is counted.
 ///
 /// Proves: NET-5 datagrams
 #[test]
@@ -198,7 +198,7 @@ fn the_list_of_destinations_is_bounded() {
         }
         let read = refusals(&socket).unwrap();
         assert_eq!(read.packets, 5000);
-        assert_eq!(read.destinations.len(), usize::try_from(MOST_DESTINATIONS).unwrap());
+        assert_eq!(read.destinations.len(), usize::try_from(MAX_DESTINATIONS).unwrap());
     });
 }
 

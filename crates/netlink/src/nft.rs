@@ -80,13 +80,13 @@ pub(crate) struct Table {
 
 /// Where a chain stands.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ChainPosition {
     pub(crate) kind: &'static str,
     pub(crate) hook: u32,
     pub(crate) priority: i32,
 }
 
-impl Place {
+impl ChainPosition {
     /// Before routes are looked for a second time.
     pub(crate) const REWRITE_OUTPUT: Self = Self { kind: "nat", hook: 3, priority: -100 };
     pub(crate) const FILTER_OUTPUT: Self = Self { kind: "filter", hook: 3, priority: 0 };
@@ -117,7 +117,7 @@ impl Table {
         self.family
     }
 
-    pub(crate) fn chain(&mut self, name: &str, place: Place) {
+    pub(crate) fn chain(&mut self, name: &str, place: ChainPosition) {
         let chain = self.new_chain(name);
         self.messages.push(
             chain

@@ -14,7 +14,7 @@ const NLMSG_DONE: u16 = 3;
 /// The kernel sends lists in pieces of at most 32 KiB (netlink(7)).
 const LONGEST_PACKET: usize = 32 * 1024;
 /// Longer lists are cut: nobody may keep us reading for ever.
-const MOST_PACKETS: usize = 64;
+const MAX_PACKETS: usize = 64;
 
 /// Keeps the network namespace that it was made in, wherever it is passed to.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl Socket {
         let refused = |errno| SysError::new("netlink", what, errno);
         self.send(&message.finish(1, false).map_err(refused)?)?;
         let mut buffer = vec![0; LONGEST_PACKET];
-        for _ in 0..MOST_PACKETS {
+        for _ in 0..MAX_PACKETS {
             let length = self.receive(&mut buffer)?;
             for answer in answers(&buffer[..length]) {
                 match answer.kind {

@@ -4,7 +4,7 @@
 //! goes with it, even if we are killed; the links go with the sandbox's namespace.
 
 use crate::fence::install;
-use crate::nft::{Family, Lifetime, Place, Rule, Table};
+use crate::nft::{ChainPosition, Family, Lifetime, Rule, Table};
 use crate::route::{address, default_route, delete, index_of, is_operational, up, veth_pair};
 use crate::socket::Socket;
 use palisade_sys::Result;
@@ -71,7 +71,7 @@ pub fn masquerade(pair: &Pair, table: &str) -> Result<Socket> {
     const CHAIN: &str = "leaving";
     let socket = Socket::netfilter()?;
     let mut made = Table::new(Family::Ip, table, Lifetime::Socket);
-    made.chain(CHAIN, Place::REWRITE_LEAVING);
+    made.chain(CHAIN, ChainPosition::REWRITE_LEAVING);
     made.rule(CHAIN, Rule::new().from(pair.inside, 32).masquerade());
     install(&socket, made)?;
     Ok(socket)

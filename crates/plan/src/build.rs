@@ -82,12 +82,12 @@ struct Kept {
     gate: Option<Gate>,
     hardening: Hardening,
     assigned: Assigned,
-    way_out: WayOut,
+    egress: EgressConfig,
 }
 
 /// The network, where it is a namespace of the run's own.
 #[derive(Default)]
-struct WayOut {
+struct EgressConfig {
     chosen: Chosen,
     /// The certificates that programs are to trust, where they are not the host's.
     trusted: Option<PathBuf>,
@@ -100,7 +100,7 @@ fn keep(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept), PlanErro
         (_, false) => without_namespaces(request, host),
         (_, true) => with_namespaces(request, host),
     }?;
-    namespaces::refuse_unasked(policy, kept.gate.is_some() || kept.way_out.asks())?;
+    namespaces::refuse_unasked(policy, kept.gate.is_some() || kept.egress.asks())?;
     Ok((seen, kept))
 }
 
@@ -112,7 +112,7 @@ fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept
     let mut seen = see::see(request, host, Outside::Absent)?;
     add_name_files(&identity, request.facts, host, &mut seen);
     let hostname = if namespaces.uts { &policy.process.hostname } else { &request.facts.hostname };
-    let way_out = way_out(request, hostname, host, &mut seen)?;
+    let egress = egress(request, hostname, host, &mut seen)?;
     let mounts: Vec<MountOp> = seen.view.ops.values().cloned().collect();
     let mut guard = guard_names(request, host, &mounts, Mounted::Yes, &mut seen)?;
     let gate = gate::choose(policy, request.facts, host, &mounts, &seen.denied);
@@ -154,17 +154,17 @@ fn with_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Kept
         gate,
         hardening: Hardening::all(),
         assigned,
-        way_out,
+        egress,
     };
     Ok((seen, kept))
 }
 
-fn way_out(
+fn egress(
     request: &Request<'_>,
     hostname: &str,
     host: &Host<'_>,
     seen: &mut Seen,
-) -> Result<WayOut, PlanError> {
+) -> Result<EgressConfig, PlanError> {
     let (policy, facts) = (request.policy, request.facts);
     let chosen = egress::choose(policy, facts, host)?;
     let egress = chosen.egress.as_ref();
@@ -178,10 +178,10 @@ fn way_out(
     egress::add_name_files(&naming, host, &mut seen.view);
     let trusted =
         egress.and_then(|egress| egress::add_authority(egress, facts, host, &mut seen.view));
-    Ok(WayOut { chosen, trusted })
+    Ok(EgressConfig { chosen, trusted })
 }
 
-impl WayOut {
+impl EgressConfig {
     /// Whether somebody may be asked about a host.
     fn asks(&self) -> bool {
         matches!(&self.chosen.egress,
@@ -217,7 +217,7 @@ fn without_namespaces(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, K
         gate: None,
         hardening: Hardening { mount_flags: false, ..Hardening::all() },
         assigned,
-        way_out: WayOut::default(),
+        egress: EgressConfig::default(),
     };
     Ok((seen, kept))
 }
@@ -253,7 +253,7 @@ fn without_isolation(request: &Request<'_>, host: &Host<'_>) -> Result<(Seen, Ke
             ..Hardening::all()
         },
         assigned: assign(request, limits::Walls { own_user_namespace: false, filter: false })?,
-        way_out: WayOut::default(),
+        egress: EgressConfig::default(),
     };
     Ok((see::nothing_hidden(request.policy, request.facts, host)?, kept))
 }
@@ -303,9 +303,9 @@ fn finish(
         hostname: hostname(&kept.confinement, facts),
         cwd: &seen.cwd,
         sight: &SeenOn { seen: &seen, host },
-        egress: kept.way_out.chosen.egress.as_ref(),
+        egress: kept.egress.chosen.egress.as_ref(),
         credentials: &credentials,
-        trusted: kept.way_out.trusted.as_deref(),
+        trusted: kept.egress.trusted.as_deref(),
     };
     let environment = environment::build(&policy.process, facts, &inside);
     let walls = Walls {
@@ -318,7 +318,7 @@ fn finish(
     let self_check = selfcheck::probes(facts, host, &walls);
     let mut notes = notes(policy, facts, host.home(), &kept);
     let mut kept = kept;
-    notes.append(&mut kept.way_out.chosen.notes);
+    notes.append(&mut kept.egress.chosen.notes);
     let seen_notes = seen.notes.into_iter().chain(seen.view.notes);
     notes.extend(seen_notes.map(|text| Note::new(Weight::Important, text)));
     let routine = seen.routine_notes.into_iter();
@@ -366,8 +366,8 @@ fn finish(
         seccomp: kept.seccomp,
         guard: kept.guard,
         gate: kept.gate,
-        egress: kept.way_out.chosen.egress,
-        publish: kept.way_out.chosen.publish,
+        egress: kept.egress.chosen.egress,
+        publish: kept.egress.chosen.publish,
         self_check,
         hardening: kept.hardening,
         promises: Vec::new(),

@@ -3,13 +3,13 @@
 //! Hidden means not bound. A directory that holds something denied is never bound and masked, since a
 //! rename on the host detaches a mask; it becomes a directory of our own with its other children bound
 //! one by one, or, where those are many, an overlay in which the denied names are whiteouts: what a start
-//! costs never depends on how many files lie beside a secret. A writable directory can not be taken apart
+//! costs never depends on how many files lie beside a secret. A writable directory cannot be taken apart
 //! like that, so there a denied path is an error.
 
 use crate::denied::{Class, Denial, Denied};
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostMount};
-use crate::grant::{Grant, Kind, Origin};
+use crate::grant::{Grant, GrantKind, Origin};
 use crate::host::{Host, Link};
 use crate::model::{Access, MountOp, NodeKind};
 use crate::own::{self, OWN_AREAS};
@@ -144,7 +144,7 @@ impl Composer<'_> {
         let asked = grant.origin == Origin::Asked;
         if let Some(area) = own::area_of_grant(&grant.target) {
             let already_private = matches!(area, "/tmp" | "/var/tmp" | "/run" | "/dev/shm");
-            return match (asked, already_private && grant.kind != Kind::ReadOnly) {
+            return match (asked, already_private && grant.kind != GrantKind::ReadOnly) {
                 (true, true) => {
                     self.note(format!(
                         "{area} is private to the sandbox: writable, and thrown away"
@@ -197,7 +197,7 @@ impl Composer<'_> {
             return false;
         }
         // Who asks for a directory to be writable means all of it, shipped entries included.
-        if above.kind != Kind::ReadOnly
+        if above.kind != GrantKind::ReadOnly
             && above.origin > grant.origin
             && grant.origin <= Origin::Git
         {
@@ -205,7 +205,7 @@ impl Composer<'_> {
         }
         let tightens = grant.origin == Origin::System && above.exec && !grant.exec;
         above.kind == grant.kind
-            && above.kind != Kind::Overlay
+            && above.kind != GrantKind::Overlay
             && above.idmap == grant.idmap
             && (above.exec || !grant.exec)
             && !tightens
@@ -214,8 +214,8 @@ impl Composer<'_> {
     fn place(&mut self, grant: &Grant) -> Result<(), PlanError> {
         let (source, target) = (&grant.source, &grant.target);
         match grant.kind {
-            Kind::ReadOnly => self.place_read_only(source, target, grant.node, grant)?,
-            Kind::ReadWrite => match self.obstacle(grant)? {
+            GrantKind::ReadOnly => self.place_read_only(source, target, grant.node, grant)?,
+            GrantKind::ReadWrite => match self.obstacle(grant)? {
                 None => self.bind(source, target, grant.node, grant),
                 Some(denied) => {
                     self.note(format!(
@@ -224,11 +224,11 @@ impl Composer<'_> {
                         grant.why(),
                         denied.display()
                     ));
-                    let read_only = Grant { kind: Kind::ReadOnly, ..grant.clone() };
+                    let read_only = Grant { kind: GrantKind::ReadOnly, ..grant.clone() };
                     self.place_read_only(source, target, grant.node, &read_only)?;
                 }
             },
-            Kind::Overlay => {
+            GrantKind::Overlay => {
                 self.refuse_own_area_inside(grant)?;
                 self.overlay(source, target, grant);
             }
@@ -244,7 +244,8 @@ impl Composer<'_> {
             .filter(|(path, denial)| self.could_show(path, *denial))
             .filter_map(|(path, _)| path.strip_prefix(source).ok().map(Path::to_owned))
             .collect();
-        let access = if grant.kind == Kind::Overlay { Access::ReadWrite } else { Access::ReadOnly };
+        let access =
+            if grant.kind == GrantKind::Overlay { Access::ReadWrite } else { Access::ReadOnly };
         let op = MountOp::Overlay {
             lower: source.to_owned(),
             target: target.to_owned(),
@@ -427,7 +428,7 @@ impl Composer<'_> {
     fn bind(&mut self, source: &Path, target: &Path, kind: NodeKind, grant: &Grant) {
         self.binds += 1;
         let access =
-            if grant.kind == Kind::ReadWrite { Access::ReadWrite } else { Access::ReadOnly };
+            if grant.kind == GrantKind::ReadWrite { Access::ReadWrite } else { Access::ReadOnly };
         let op = MountOp::Bind {
             source: source.to_owned(),
             target: target.to_owned(),
@@ -473,7 +474,7 @@ impl Composer<'_> {
                     source: source.clone(),
                     target: target.clone(),
                     node: *kind,
-                    kind: Kind::ReadOnly,
+                    kind: GrantKind::ReadOnly,
                     exec: *exec,
                     origin: Origin::RootPath,
                     idmap: *idmap,
@@ -516,7 +517,7 @@ impl Composer<'_> {
     }
 
     /// Mounts every directory between a writable one and what is sealed in it onto itself: a mount
-    /// point can not be renamed, but a directory with one in it can, and another put in its place.
+    /// point cannot be renamed, but a directory with one in it can, and another put in its place.
     fn pin(&mut self, sealed: &Path, writable: &Path) {
         let between: Vec<PathBuf> = sealed
             .ancestors()

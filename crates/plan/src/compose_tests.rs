@@ -92,7 +92,7 @@ fn a_denied_path_inside_an_overlay_is_hidden() {
 }
 
 #[test]
-fn what_is_denied_can_not_be_granted() {
+fn what_is_denied_cannot_be_granted() {
     let mut tree = FakeTree::new();
     tree.dir("/srv/data/a").dir("/home/u/.config/palisade");
     let both = with(|fs| {

@@ -44,7 +44,7 @@ pub enum PlanError {
     )]
     PlantedLink { what: &'static str, link: PathBuf, path: PathBuf },
     #[error(
-        "{what} {path}: the policy of this run was read from there, and it can not be written in the same run; \
+        "{what} {path}: the policy of this run was read from there, and it cannot be written in the same run; \
          name another policy, or leave the grant out"
     )]
     OwnPolicy { what: &'static str, path: PathBuf },
@@ -80,7 +80,7 @@ pub enum PlanError {
     #[error(
         "there is no Landlock here (not in this kernel; inside another sandbox: not possible), and without \
          it names that the host would run later (git hooks, \
-         editor and shell settings) can not be protected in what is writable; take that risk with \
+         editor and shell settings) cannot be protected in what is writable; take that risk with \
          --no-protect-names, or see `sandbox doctor`"
     )]
     NamesUnprotected,
@@ -114,7 +114,7 @@ pub enum PlanError {
         names(.sampled.iter().chain(.unheld)), ways_out(.sampled, .unheld)
     )]
     LimitsUnheld { sampled: Vec<Limited>, unheld: Vec<Limited>, why: String },
-    #[error("CPU {cpu} of resources.cpuSet can not be used here; there are {available}")]
+    #[error("CPU {cpu} of resources.cpuSet cannot be used here; there are {available}")]
     NoSuchCpu { cpu: u32, available: String },
     #[error(
         "{} is {}, and file systems with a size of their own (tmpSize, varTmpSize) have {}: nothing is left \

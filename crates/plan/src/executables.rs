@@ -1,5 +1,5 @@
 //! The programs that may be executed where the policy lists them (PROC-2): found in the view as the
-//! command would find them, with the loaders and interpreters they can not start without.
+//! command would find them, with the loaders and interpreters they cannot start without.
 //!
 //! Says what gets around the list, too: it must never look firmer than it is.
 
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// As `execvp` without a `PATH`, and as the launcher.
 const DEFAULT_PATH: &str = "/usr/bin:/bin";
 /// So many files of a listed directory are looked into for what they need.
-const MOST_LOOKED_INTO: usize = 10_000;
+const MAX_LOOKED_INTO: usize = 10_000;
 
 /// Where names mean something.
 pub(crate) struct Ground<'a> {
@@ -133,7 +133,7 @@ impl<'a> Search<'a> {
                     _ => {}
                 }
             }
-            if looked_into > MOST_LOOKED_INTO {
+            if looked_into > MAX_LOOKED_INTO {
                 self.notes.push(format!(
                     "allowedExecutables: {} holds too many files to look into each; list the \
                      interpreters they need as well",
@@ -192,7 +192,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What is not in the view can not be started, and then neither can who needs it.
+    /// What is not in the view cannot be started, and then neither can who needs it.
     fn need(&mut self, path: &Path, detour: Option<DetourKind>) {
         let path = self.ground.command.cwd.join(path);
         let Some(found) = self.ground.reach.resolve(&path) else { return };
@@ -238,7 +238,7 @@ fn is_interpreter(path: &Path) -> bool {
 }
 
 impl Executables {
-    /// How the list can be got around, for people; nothing where it can not.
+    /// How the list can be got around, for people; nothing where it cannot.
     pub(crate) fn detours_told(&self) -> Option<String> {
         let of = |kind: DetourKind| -> Vec<String> {
             let those = self.detours.iter().filter(|detour| detour.kind == kind);

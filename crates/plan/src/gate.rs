@@ -15,7 +15,7 @@ use palisade_policy::model::{Mode, OnAsk, Policy, View};
 use std::path::{Component, Path, PathBuf};
 
 /// Questions that are open at once. A person answers none of more than this.
-const MOST_QUESTIONS: usize = 256;
+const MAX_OPEN_QUESTIONS: usize = 256;
 
 /// `None` where nothing is asked.
 pub(crate) fn choose(
@@ -52,7 +52,7 @@ pub(crate) fn choose(
         executes: policy.process.allow_exec && policy.process.allowed_executables.is_empty(),
         on_ask: policy.on_ask,
         ask_timeout_ms: policy.ask_timeout,
-        most_questions: MOST_QUESTIONS,
+        most_questions: MAX_OPEN_QUESTIONS,
         known_callers: true,
     })
 }

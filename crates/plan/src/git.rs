@@ -4,7 +4,7 @@
 //! only if it points back, and so that a commit works and no hook or configuration can be planted.
 
 use crate::facts::EntryKind;
-use crate::grant::{Grant, Granter, Kind, Origin};
+use crate::grant::{Grant, GrantKind, Granter, Origin};
 use crate::host::{Host, Resolved};
 use crate::model::Limited;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub(crate) struct GitDir {
 }
 
 /// What a project needs of a git directory outside of it.
-pub(crate) fn outside_of(root: &Path, access: Kind, granter: &Granter<'_>) -> GitDir {
+pub(crate) fn outside_of(root: &Path, access: GrantKind, granter: &Granter<'_>) -> GitDir {
     let host = granter.host;
     let pointer = root.join(".git");
     if host.kind(&pointer) != Some(EntryKind::File) {
@@ -127,9 +127,9 @@ pub(crate) fn limited(root: &Path, host: &Host<'_>) -> Option<Limited> {
 /// Its own directory and the written parts of the common one; what else is there stays read-only. The common directory as a
 /// whole is writable (`limited` says how little of it), for git writes some files anew beside the old ones: were it the
 /// run's own, `git pack-refs` would remove references and write them to where nobody finds them.
-fn worktree(own: Resolved, common: &Path, access: Kind, granter: &Granter<'_>) -> GitDir {
+fn worktree(own: Resolved, common: &Path, access: GrantKind, granter: &Granter<'_>) -> GitDir {
     let seals = WORKTREE_SEALED.map(|name| own.path.join(name)).to_vec();
-    let of_common = |path: PathBuf, entry: EntryKind, kind: Kind| {
+    let of_common = |path: PathBuf, entry: EntryKind, kind: GrantKind| {
         let found = Resolved { path, kind: entry, links: Vec::new() };
         Some(Grant { kind, ..granter.shipped(found, true, Origin::Git)? })
     };
@@ -137,7 +137,7 @@ fn worktree(own: Resolved, common: &Path, access: Kind, granter: &Granter<'_>) -
     grants.extend(of_common(common.to_owned(), EntryKind::Dir, access));
     for (name, entry) in granter.host.children(common) {
         if !WRITTEN.iter().any(|written| name == *written) {
-            grants.extend(of_common(common.join(name), entry, Kind::ReadOnly));
+            grants.extend(of_common(common.join(name), entry, GrantKind::ReadOnly));
         }
     }
     let own = granter.shipped(own, true, Origin::Git);
@@ -147,7 +147,7 @@ fn worktree(own: Resolved, common: &Path, access: Kind, granter: &Granter<'_>) -
 }
 
 /// Git writes its index beside the configuration, so the directory as a whole is writable.
-fn submodule(own: Resolved, access: Kind, granter: &Granter<'_>) -> GitDir {
+fn submodule(own: Resolved, access: GrantKind, granter: &Granter<'_>) -> GitDir {
     let seals = SUBMODULE_SEALED.map(|name| own.path.join(name)).to_vec();
     let config = existing(vec![own.path.join("config")], granter.host).pop();
     let own = granter.shipped(own, true, Origin::Git);

@@ -18,7 +18,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum GrantKind {
     ReadOnly,
     ReadWrite,
     Overlay,
@@ -47,7 +47,7 @@ pub(crate) struct Grant {
     pub(crate) source: PathBuf,
     pub(crate) target: PathBuf,
     pub(crate) node: NodeKind,
-    pub(crate) kind: Kind,
+    pub(crate) kind: GrantKind,
     pub(crate) exec: bool,
     pub(crate) origin: Origin,
     /// Only where root starts the run.
@@ -58,7 +58,7 @@ pub(crate) struct Grant {
 impl Grant {
     /// Whether a grant of the system shows the same already, at the same place and with no less.
     pub(crate) fn is_shown_by(&self, other: &Self) -> bool {
-        self.kind == Kind::ReadOnly
+        self.kind == GrantKind::ReadOnly
             && other.origin == Origin::System
             && other.source == other.target
             && self.source.starts_with(&other.source)
@@ -75,9 +75,9 @@ impl Grant {
             (Origin::Cache, _) => "cache",
             (Origin::Git, _) => "git directory of the project",
             (Origin::Project, _) => "project",
-            (Origin::Asked, Kind::ReadOnly) => "--ro",
-            (Origin::Asked, Kind::ReadWrite) => "--rw",
-            (Origin::Asked, Kind::Overlay) => "--overlay",
+            (Origin::Asked, GrantKind::ReadOnly) => "--ro",
+            (Origin::Asked, GrantKind::ReadWrite) => "--rw",
+            (Origin::Asked, GrantKind::Overlay) => "--overlay",
         }
     }
 }
@@ -209,7 +209,7 @@ impl<'a> Granter<'a> {
                     let grant = self.shipped(found, listed.has("exec"), origin);
                     grants.extend(grant.map(|grant| match listed.has("overlay") {
                         true if grant.node == NodeKind::Dir => {
-                            Grant { kind: Kind::Overlay, ..grant }
+                            Grant { kind: GrantKind::Overlay, ..grant }
                         }
                         _ => grant,
                     }));
@@ -256,7 +256,7 @@ impl<'a> Granter<'a> {
     ) -> Result<Asked, PlanError> {
         let mut asked = Asked::default();
         for text in &filesystem.read_only_paths {
-            match self.existing(text, Kind::ReadOnly, "--ro") {
+            match self.existing(text, GrantKind::ReadOnly, "--ro") {
                 Ok(grant) => asked.grants.push(grant),
                 Err(PlanError::Missing { path, .. }) if missing == Missing::IsNoted => {
                     // Where the command may write it could make what was to stay as it is.
@@ -272,7 +272,7 @@ impl<'a> Granter<'a> {
             }
         }
         for text in &filesystem.overlay_paths {
-            let grant = self.existing(text, Kind::Overlay, "--overlay")?;
+            let grant = self.existing(text, GrantKind::Overlay, "--overlay")?;
             if grant.node != NodeKind::Dir {
                 let path = grant.source;
                 return Err(PlanError::NotADirectory { what: "--overlay", path });
@@ -282,7 +282,7 @@ impl<'a> Granter<'a> {
         for text in &filesystem.read_write_paths {
             let path = self.scope.typed(text)?;
             match self.host.resolve(&path) {
-                Ok(found) => asked.grants.push(self.grant(found, Kind::ReadWrite, "--rw")?),
+                Ok(found) => asked.grants.push(self.grant(found, GrantKind::ReadWrite, "--rw")?),
                 Err(missing) => {
                     let Some(created) = missing.place() else {
                         let parent = missing.parent;
@@ -293,7 +293,7 @@ impl<'a> Granter<'a> {
                         kind: EntryKind::Dir,
                         links: missing.links,
                     };
-                    let mut grant = self.grant(found, Kind::ReadWrite, "--rw")?;
+                    let mut grant = self.grant(found, GrantKind::ReadWrite, "--rw")?;
                     // The caller makes it, so the caller owns it.
                     grant.idmap = grant.idmap.map(|_| self.caller());
                     asked.grants.push(grant);
@@ -320,13 +320,13 @@ impl<'a> Granter<'a> {
     /// A grant for a path that was found, on our own word; nothing for sockets, pipes and devices.
     pub(crate) fn shipped(&self, found: Resolved, exec: bool, origin: Origin) -> Option<Grant> {
         let kind = match origin {
-            Origin::Cache | Origin::Project => Kind::ReadWrite,
-            _ => Kind::ReadOnly,
+            Origin::Cache | Origin::Project => GrantKind::ReadWrite,
+            _ => GrantKind::ReadOnly,
         };
         // Reading a system directory needs no mapping, and mapping it would show root's files.
         let mapped = match origin {
             Origin::System | Origin::Tree | Origin::RootPath => false,
-            _ => kind == Kind::ReadWrite || !self.touches_system(&found.path),
+            _ => kind == GrantKind::ReadWrite || !self.touches_system(&found.path),
         };
         let idmap = if mapped { self.idmap(&found.path) } else { None };
         let node = node_kind(found.kind)?;
@@ -334,7 +334,12 @@ impl<'a> Granter<'a> {
         Some(Grant { target: path.clone(), source: path, node, kind, exec, origin, idmap, links })
     }
 
-    fn existing(&self, text: &str, kind: Kind, what: &'static str) -> Result<Grant, PlanError> {
+    fn existing(
+        &self,
+        text: &str,
+        kind: GrantKind,
+        what: &'static str,
+    ) -> Result<Grant, PlanError> {
         let path = self.scope.typed(text)?;
         match self.host.resolve(&path) {
             Ok(found) => self.grant(found, kind, what),
@@ -342,10 +347,15 @@ impl<'a> Granter<'a> {
         }
     }
 
-    fn grant(&self, found: Resolved, kind: Kind, what: &'static str) -> Result<Grant, PlanError> {
+    fn grant(
+        &self,
+        found: Resolved,
+        kind: GrantKind,
+        what: &'static str,
+    ) -> Result<Grant, PlanError> {
         let path = found.path.clone();
         let idmap = match kind {
-            Kind::ReadOnly | Kind::Overlay if self.touches_system(&path) => None,
+            GrantKind::ReadOnly | GrantKind::Overlay if self.touches_system(&path) => None,
             _ => self.idmap(&path),
         };
         let grant = self.shipped(found, true, Origin::Asked);

@@ -18,7 +18,7 @@ pub(crate) const MAX_LINKS: usize = 40;
 /// Directories this deep below the home directory are listed rather than asked name by name.
 const LISTED_DEPTH: usize = 2;
 /// Names of a directory that are gone through for the links in it.
-const MOST_NAMES: usize = 1024;
+const MAX_NAMES: usize = 1024;
 /// So many home directories in one place are looked up by name.
 const FEW_HOMES: usize = 4;
 
@@ -149,7 +149,7 @@ impl<'a> Host<'a> {
         kind
     }
 
-    /// Asks the host itself, which knows a name also in a directory that can not be listed.
+    /// Asks the host itself, which knows a name also in a directory that cannot be listed.
     pub(crate) fn exists(&self, path: &Path) -> bool {
         self.tree.entry(path).is_some()
     }
@@ -352,7 +352,7 @@ impl<'a> Host<'a> {
                 ways.map(|(name, kind)| (name.clone(), *kind)).collect()
             }
             None => {
-                let names = self.tree.first_children(dir, MOST_NAMES).into_iter();
+                let names = self.tree.first_children(dir, MAX_NAMES).into_iter();
                 names.filter(|(_, kind)| kind.is_way()).collect()
             }
         };

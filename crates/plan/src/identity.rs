@@ -50,7 +50,7 @@ pub(crate) fn choose(
 }
 
 /// An id that nobody on the host has, another one for every session as far as they reach, so that two
-/// sandboxes can not signal each other.
+/// sandboxes cannot signal each other.
 fn spare_id(ranges: &[(u32, u32)], session: &str) -> Result<u32, PlanError> {
     let chance = hash(session);
     let preferred = PREFERRED_FIRST + chance % PREFERRED_COUNT;

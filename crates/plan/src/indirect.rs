@@ -15,13 +15,13 @@ use std::path::{Component, Path, PathBuf};
 
 /// Git goes on to 10; nobody does.
 const INCLUDE_DEPTH: usize = 4;
-const MOST_INCLUDED: usize = 32;
+const MAX_INCLUDED: usize = 32;
 /// All of what a command may write there: what it puts first must not hide what comes behind.
 const LONGEST_CONFIG: usize = 1 << 20;
 
 /// Directories of the home directory that are gone through for links, in all and for one name.
-const MOST_DIRECTORIES: usize = 256;
-const MOST_OF_ONE_NAME: usize = 48;
+const MAX_DIRECTORIES: usize = 256;
+const MAX_OF_ONE_NAME: usize = 48;
 /// `~/.config/systemd/user/default.target.wants`, seen from its name.
 const DEEPEST: usize = 2;
 
@@ -140,7 +140,7 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
         let includes = ["include.path", "includeif.*.path"];
         for include in includes.iter().flat_map(|key| gitconfig::values(&text, key)) {
             let include = self.named(&include, file.parent().unwrap_or(self.root));
-            if self.included.len() < MOST_INCLUDED && !self.included.contains(&include) {
+            if self.included.len() < MAX_INCLUDED && !self.included.contains(&include) {
                 self.included.push(include.clone());
                 self.add(&include, WHY_CONFIG);
                 if depth < INCLUDE_DEPTH {
@@ -192,7 +192,7 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
     /// What the names of a home directory lead to, and the links in those that are directories: people keep `~/.ssh/config`
     /// or a program of `~/.local/bin` in a directory they work in. Most names are not there, which costs nothing.
     fn names_of_home(&mut self, home: &Path) {
-        let mut directories = MOST_DIRECTORIES;
+        let mut directories = MAX_DIRECTORIES;
         for name in palisade_guard::home_names() {
             let (dir, last) = name.split();
             let found = match &last {
@@ -237,7 +237,7 @@ impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
     /// may be links.
     fn links_below(&mut self, top: PathBuf, name: &HomeName, directories: &mut usize) {
         let mut waiting = VecDeque::from([(top, 0)]);
-        let mut of_this_name = MOST_OF_ONE_NAME.min(*directories);
+        let mut of_this_name = MAX_OF_ONE_NAME.min(*directories);
         while let Some((dir, depth)) = waiting.pop_front() {
             if of_this_name == 0 {
                 return;

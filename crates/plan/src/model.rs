@@ -278,7 +278,7 @@ pub struct Executables {
     /// Files, and directories with everything below.
     #[serde(serialize_with = "crate::text::paths")]
     pub listed: Vec<PathBuf>,
-    /// Loaders and interpreters without which those can not start.
+    /// Loaders and interpreters without which those cannot start.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub needed: Vec<PathBuf>,
     /// What of all that can be made to run something else.

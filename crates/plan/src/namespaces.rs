@@ -1,4 +1,4 @@
-//! Which namespaces a level means, and what can not be had without them (POL-1, PROC-4, NET-1).
+//! Which namespaces a level means, and what cannot be had without them (POL-1, PROC-4, NET-1).
 
 use crate::error::PlanError;
 use crate::model::{Identity, Namespaces};
@@ -64,7 +64,7 @@ pub(crate) fn network_settings(
     settings
 }
 
-/// What the level without namespaces can not do.
+/// What the level without namespaces cannot do.
 pub(crate) fn refuse_without_namespaces(policy: &Policy, is_root: bool) -> Result<(), PlanError> {
     let needs = |what, mend| Err(PlanError::NeedsNamespaces { what, mend });
     if policy.isolation_level != Level::Process {

@@ -110,7 +110,7 @@ fn for_root_grants_are_mapped_to_their_owner_and_system_paths_are_not() {
 }
 
 #[test]
-fn root_can_not_make_what_only_root_reads_readable_by_a_mapped_grant() {
+fn root_cannot_make_what_only_root_reads_readable_by_a_mapped_grant() {
     let mut policy = policy();
     policy.filesystem.read_write_paths = vec!["/etc".to_owned()];
     let error = plan(&policy, &root(), &developer()).unwrap_err();
@@ -185,7 +185,7 @@ fn what_would_be_answered_is_refused_where_nothing_is_asked() {
 }
 
 #[test]
-fn level_0_refuses_what_it_can_not_keep() {
+fn level_0_refuses_what_it_cannot_keep() {
     let mut policy = Policy { isolation_level: Level::None, ..policy() };
     policy.filesystem.denied_paths = vec!["~/.ssh".to_owned()];
     assert!(matches!(plan(&policy, &user(), &developer()), Err(PlanError::NoIsolation { .. })));

@@ -4,7 +4,7 @@
 //! `VIRTUAL_ENV`, may have become a link to anywhere. A grant never widens the view by such a link.
 
 use crate::error::PlanError;
-use crate::grant::{Grant, Kind, Origin};
+use crate::grant::{Grant, GrantKind, Origin};
 use crate::host::Link;
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 pub(crate) fn refuse(grants: Vec<Grant>, notes: &mut Vec<String>) -> Result<Vec<Grant>, PlanError> {
     let writable: Vec<PathBuf> = grants
         .iter()
-        .filter(|grant| grant.kind == Kind::ReadWrite)
+        .filter(|grant| grant.kind == GrantKind::ReadWrite)
         .map(|grant| grant.source.clone())
         .collect();
     let mut kept = Vec::with_capacity(grants.len());
@@ -49,12 +49,12 @@ fn planted<'a>(grant: &'a Grant, writable: &[PathBuf]) -> Option<&'a Link> {
 mod tests {
     use super::refuse;
     use crate::error::PlanError;
-    use crate::grant::{Grant, Kind, Origin};
+    use crate::grant::{Grant, GrantKind, Origin};
     use crate::host::Link;
     use crate::model::NodeKind;
     use std::path::{Path, PathBuf};
 
-    fn grant(source: &str, kind: Kind, origin: Origin, link: Option<&str>) -> Grant {
+    fn grant(source: &str, kind: GrantKind, origin: Origin, link: Option<&str>) -> Grant {
         let link = link.map(|place| Link { place: place.into(), points_to: source.into() });
         Grant {
             source: source.into(),
@@ -69,7 +69,7 @@ mod tests {
     }
 
     fn kept(other: Grant) -> Result<Vec<PathBuf>, PlanError> {
-        let project = grant("/home/u/p", Kind::ReadWrite, Origin::Project, None);
+        let project = grant("/home/u/p", GrantKind::ReadWrite, Origin::Project, None);
         let grants = refuse(vec![project, other], &mut Vec::new())?;
         Ok(grants.into_iter().skip(1).map(|grant| grant.source).collect())
     }
@@ -77,21 +77,26 @@ mod tests {
     /// Proves: FS-3 approved-mounts
     #[test]
     fn a_toolchain_behind_a_link_in_the_project_is_left_out() {
-        let toolchain =
-            grant("/home/u/private", Kind::ReadOnly, Origin::Toolchain, Some("/home/u/p/.venv"));
+        let toolchain = grant(
+            "/home/u/private",
+            GrantKind::ReadOnly,
+            Origin::Toolchain,
+            Some("/home/u/p/.venv"),
+        );
         assert_eq!(kept(toolchain), Ok(vec![]));
     }
 
     #[test]
     fn a_cache_behind_a_link_in_the_project_is_left_out() {
         let cache =
-            grant("/home/u/private", Kind::ReadWrite, Origin::Cache, Some("/home/u/p/cache"));
+            grant("/home/u/private", GrantKind::ReadWrite, Origin::Cache, Some("/home/u/p/cache"));
         assert_eq!(kept(cache), Ok(vec![]));
     }
 
     #[test]
     fn what_is_asked_for_behind_such_a_link_is_refused() {
-        let asked = grant("/home/u/private", Kind::ReadWrite, Origin::Asked, Some("/home/u/p/out"));
+        let asked =
+            grant("/home/u/private", GrantKind::ReadWrite, Origin::Asked, Some("/home/u/p/out"));
         let refused = kept(asked).unwrap_err();
         assert!(refused.refused_by_policy());
         assert!(refused.to_string().contains("/home/u/p/out"));
@@ -101,7 +106,7 @@ mod tests {
     fn links_elsewhere_and_links_that_stay_inside_are_followed() {
         for (source, link) in [("/data/rustup", "/home/u/.rustup"), ("/home/u/p/v2", "/home/u/p/v")]
         {
-            let toolchain = grant(source, Kind::ReadOnly, Origin::Toolchain, Some(link));
+            let toolchain = grant(source, GrantKind::ReadOnly, Origin::Toolchain, Some(link));
             assert_eq!(kept(toolchain), Ok(vec![Path::new(source).to_owned()]));
         }
     }

@@ -6,7 +6,7 @@
 use crate::aliases::Mounts;
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
-use crate::grant::{Grant, Kind};
+use crate::grant::{Grant, GrantKind};
 use crate::host::{Host, join};
 use crate::writable::on_the_way;
 use palisade_guard::GuardedPath;
@@ -26,7 +26,7 @@ pub(crate) fn seals(
     // Nothing can be mounted onto a link.
     let is_file = |place: &PathBuf| host.kind(place).is_some_and(EntryKind::is_node);
     for file in everywhere(files, facts, host).into_iter().filter(is_file) {
-        for grant in grants.iter().filter(|grant| grant.kind == Kind::ReadWrite) {
+        for grant in grants.iter().filter(|grant| grant.kind == GrantKind::ReadWrite) {
             let Ok(rest) = file.strip_prefix(&grant.source) else { continue };
             if rest.as_os_str().is_empty() {
                 return Err(PlanError::OwnPolicy { what: grant.why(), path: file });

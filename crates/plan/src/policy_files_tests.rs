@@ -37,10 +37,7 @@ fn a_policy_in_the_project_is_sealed_with_the_directories_above_it() {
     assert!(guarded(&plan).contains(&place));
     let Confinement::Namespaces(inside) = &plan.confinement else { panic!() };
     let above = Path::new("/home/u/project/ci");
-    assert!(
-        inside.mounts.iter().any(|op| op.target() == above),
-        "a mount point can not be renamed"
-    );
+    assert!(inside.mounts.iter().any(|op| op.target() == above), "a mount point cannot be renamed");
 }
 
 /// Proves: POL-4 sealed

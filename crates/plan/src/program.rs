@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const HEAD: usize = 256;
 const PT_INTERP: u32 = 3;
 /// More program headers than any linker writes.
-const MOST_HEADERS: u64 = 128;
+const MAX_HEADERS: u64 = 128;
 /// As the kernel: `PATH_MAX`.
 const LONGEST_PATH: u64 = 4096;
 
@@ -62,7 +62,7 @@ fn loader(head: &[u8], read: &dyn Fn(u64, usize) -> Option<Vec<u8>>) -> Option<P
     } else {
         (elf.word(head, 28)?.into(), elf.short(head, 42)?, elf.short(head, 44)?)
     };
-    for index in 0..u64::from(count).min(MOST_HEADERS) {
+    for index in 0..u64::from(count).min(MAX_HEADERS) {
         let at = table.checked_add(index * u64::from(size))?;
         let header = read(at, 56)?;
         if elf.word(&header, 0)? != PT_INTERP {

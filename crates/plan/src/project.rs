@@ -5,7 +5,7 @@
 
 use crate::facts::HostFacts;
 use crate::git;
-use crate::grant::{Grant, Granter, Kind, Origin};
+use crate::grant::{Grant, GrantKind, Granter, Origin};
 use crate::host::Host;
 use crate::lists;
 use crate::model::NodeKind;
@@ -118,8 +118,8 @@ pub(crate) fn find(access: ProjectAccess, view: View, granter: &Granter<'_>) -> 
     let mut project = Project { root: root.clone(), ..Project::default() };
     let mut kind = match access {
         ProjectAccess::None => return project,
-        ProjectAccess::ReadOnly => Kind::ReadOnly,
-        ProjectAccess::ReadWrite => Kind::ReadWrite,
+        ProjectAccess::ReadOnly => GrantKind::ReadOnly,
+        ProjectAccess::ReadWrite => GrantKind::ReadWrite,
     };
     if let Some(reason) = too_much(&root, granter) {
         project.notes.push(format!(
@@ -129,8 +129,8 @@ pub(crate) fn find(access: ProjectAccess, view: View, granter: &Granter<'_>) -> 
         ));
         return project;
     }
-    if kind == Kind::ReadWrite && is_on_search_path(&root, granter) {
-        kind = Kind::ReadOnly;
+    if kind == GrantKind::ReadWrite && is_on_search_path(&root, granter) {
+        kind = GrantKind::ReadOnly;
         project.notes.push(format!(
             "{} is read-only: it is on the search path, and shells would run what is put there; start in \
              a project directory, or name it with --rw if it is meant",

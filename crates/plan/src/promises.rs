@@ -61,12 +61,12 @@ fn secrets_held(mounts: &[MountOp]) -> &'static [Layer] {
     }
 }
 
-const HIDDEN: &str = "what is not granted can not be read";
+const HIDDEN: &str = "what is not granted cannot be read";
 const WRITES: &str = "nothing is written but where it was granted";
 const SECRETS: &str = "secrets are hidden at every place";
 const OWN_ROOT: &str = "own root, nothing propagates in or out, all removed at the end";
 const OVERLAY: &str = "writes to overlays are thrown away";
-const NAMES: &str = "what the host would run later by itself can not be written";
+const NAMES: &str = "what the host would run later by itself cannot be written";
 const OWN_KERNEL_FILES: &str = "own /proc, /dev, /tmp, /run";
 const PIDS: &str = "host processes are invisible, everything dies at the end";
 const UTS_IPC: &str = "own host name and IPC";

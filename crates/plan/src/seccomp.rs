@@ -7,7 +7,7 @@ use palisade_bpf::{Arch, Explanation, ListMode, Profile, Switch, Verdict};
 use palisade_policy::model::{Policy, SyscallMode};
 use serde::Serializer;
 
-/// What a policy's own white list can not leave out: the command's first exec, its end, and the last words
+/// What a policy's own white list cannot leave out: the command's first exec, its end, and the last words
 /// with pid 1 and the broker before it, on sockets that exec closes.
 const FIRST_EXEC: [&str; 5] = ["execve", "exit", "exit_group", "read", "write"];
 

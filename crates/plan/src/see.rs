@@ -7,7 +7,7 @@ use crate::denied::Denied;
 use crate::environment::Sight;
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
-use crate::grant::{Grant, Granter, Kind, Origin};
+use crate::grant::{Grant, GrantKind, Granter, Origin};
 use crate::host::{Host, Link, join};
 use crate::model::MountOp;
 use crate::paths::Scope;
@@ -146,7 +146,9 @@ pub(crate) fn see(
                 }
                 grants.push(match (grant.kind, outside) {
                     // Without mounts of our own there are no overlays.
-                    (Kind::Overlay, Outside::Shared) => Grant { kind: Kind::ReadOnly, ..grant },
+                    (GrantKind::Overlay, Outside::Shared) => {
+                        Grant { kind: GrantKind::ReadOnly, ..grant }
+                    }
                     _ => grant,
                 });
             }

@@ -26,8 +26,8 @@ const OF_HOME: [&str; 12] = [
     ".Rprofile",
     ".xprofile",
 ];
-const MOST_DIRECTORIES: usize = 64;
-const MOST_FILES: usize = 32;
+const MAX_DIRECTORIES: usize = 64;
+const MAX_FILES: usize = 32;
 const DEEPEST: usize = 3;
 const LONGEST: usize = 64 * 1024;
 
@@ -50,7 +50,7 @@ pub(crate) fn guarded(
             }
         }
         let dirs = top.iter().filter(|(_, kind)| *kind == EntryKind::Dir);
-        let dirs = dirs.map(|(name, _)| root.join(name)).take(MOST_DIRECTORIES);
+        let dirs = dirs.map(|(name, _)| root.join(name)).take(MAX_DIRECTORIES);
         for dir in dirs.chain((cwd != root).then(|| cwd.to_owned())) {
             for name in OF_PROJECT {
                 search.read(&dir.join(name), &dir, 0);
@@ -85,7 +85,7 @@ enum Sourced {
 impl<Inside: Fn(&Path) -> Option<PathBuf>> Search<'_, '_, Inside> {
     /// `start` is where the program stands that reads it.
     fn read(&mut self, file: &Path, start: &Path, depth: usize) {
-        if self.read.len() >= MOST_FILES || self.read.iter().any(|known| known == file) {
+        if self.read.len() >= MAX_FILES || self.read.iter().any(|known| known == file) {
             return;
         }
         let Ok(found) = self.host.resolve(file) else { return };

@@ -4,7 +4,7 @@
 //! run may have had them. Overlays do not: what is written there is gone.
 
 use crate::facts::{HostFacts, HostTree};
-use crate::grant::{Granter, Kind, Origin};
+use crate::grant::{GrantKind, Granter, Origin};
 use crate::host::{Host, join};
 use crate::paths::Scope;
 use crate::{lists, project};
@@ -69,7 +69,7 @@ fn places(read_write_paths: &[String], facts: &HostFacts, host: &Host<'_>) -> Ve
     granter.system(Mode::Dynamic);
     let mut grants = granter.listed(lists::CACHES, Origin::Cache);
     grants.extend(project::find(ProjectAccess::ReadWrite, View::Host, &granter).grants);
-    grants.retain(|grant| grant.kind == Kind::ReadWrite);
+    grants.retain(|grant| grant.kind == GrantKind::ReadWrite);
     let mut places: Vec<PathBuf> = grants.into_iter().map(|grant| grant.source).collect();
     let typed = read_write_paths.iter().filter_map(|text| {
         let path = granter.scope.typed(text).ok()?;

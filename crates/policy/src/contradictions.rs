@@ -1,4 +1,4 @@
-//! Statements that can not both be meant, or with which nothing could run.
+//! Statements that cannot both be meant, or with which nothing could run.
 //!
 //! Within one document they are mistakes of its author. Across layers most of them are no
 //! contradiction at all: a denied path beats a granted one, and a limit beats its absence.
@@ -17,7 +17,7 @@ const LEAST: [(&str, u64); 3] = [
     ("resources.maxFileDescriptors", 16),
 ];
 /// A run waits for a whole step, so who writes more has mistaken the unit.
-const MOST: [(&str, u64); 1] = [("resources.normalizeTime", 60 * 60 * 1000)];
+const MAX_VALUES: [(&str, u64); 1] = [("resources.normalizeTime", 60 * 60 * 1000)];
 
 const GRANTS: [&str; 3] =
     ["filesystem.readOnlyPaths", "filesystem.readWritePaths", "filesystem.overlayPaths"];
@@ -49,7 +49,7 @@ pub(crate) fn within_document(settings: &Settings) -> Vec<Diagnostic> {
     found
 }
 
-/// What can not stand once every layer has spoken.
+/// What cannot stand once every layer has spoken.
 pub(crate) fn in_the_end(settings: &Settings) -> Vec<Diagnostic> {
     let mut found = across_layers(settings);
     if settings.contains_key("resources.maxSwap") && !settings.contains_key("resources.maxMemory") {
@@ -119,7 +119,7 @@ fn out_of_range(settings: &Settings, found: &mut Vec<Diagnostic>) {
             ));
         }
     }
-    for (path, most) in MOST {
+    for (path, most) in MAX_VALUES {
         if let Some(asked) = number(settings, path).filter(|asked| *asked > most) {
             let (asked, most) = (shown(path, asked), shown(path, most));
             let message = format!("`{path}` ({asked}) would keep every run waiting for so long");

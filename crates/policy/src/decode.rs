@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, Origin, Problem};
 use crate::document::NamedCall;
-use crate::keys::{self, Key, Kind, MINIMAL_VIEW_LEVELS};
+use crate::keys::{self, Key, MINIMAL_VIEW_LEVELS, ValueKind};
 use crate::nearest::nearest;
 use crate::settings::{Setting, Settings, Value};
 use crate::tree::{Entry, Node, Position, Tree};
@@ -91,7 +91,7 @@ impl Decoder {
     pub(crate) fn section(
         &mut self,
         entries: &[&Entry],
-        place: Place<'_>,
+        place: SectionPosition<'_>,
         settings: &mut Settings,
     ) {
         let is_switch = |entry: &Entry| {
@@ -107,7 +107,12 @@ impl Decoder {
                 self.setting(entry, key, &shown, settings);
             } else if keys::is_section(&path) && place.admits_any_of(&path) {
                 let inner = self.entries(&entry.value, &shown);
-                let place = Place { section: &path, shown: &shown, beside: &[], only: place.only };
+                let place = SectionPosition {
+                    section: &path,
+                    shown: &shown,
+                    beside: &[],
+                    only: place.only,
+                };
                 self.section(&inner, place, settings);
             } else {
                 let suggestion = place.suggestion(&entry.key);
@@ -136,7 +141,9 @@ impl Decoder {
 
     /// Their table is not known to this crate, and who knows it needs to say where each was written.
     fn remember_calls(&mut self, key: &Key, entry: &Entry, shown: &str) {
-        let (Kind::SyscallNames, Tree::List(items)) = (key.kind, &entry.value.tree) else { return };
+        let (ValueKind::SyscallNames, Tree::List(items)) = (key.kind, &entry.value.tree) else {
+            return;
+        };
         for item in items {
             if let Tree::Text(name) = &item.tree {
                 let (name, key) = (name.clone(), shown.to_owned());
@@ -181,14 +188,14 @@ impl Decoder {
 /// Where in the key table, and where in the file, a section stands; `beside` are further names
 /// that are valid here and decoded elsewhere.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct SectionPosition<'a> {
     pub(crate) section: &'a str,
     pub(crate) shown: &'a str,
     pub(crate) beside: &'a [&'static str],
     pub(crate) only: Only,
 }
 
-impl Place<'_> {
+impl SectionPosition<'_> {
     fn admits(&self, key: &Key) -> bool {
         self.only == Only::Any || key.order.has_maximum()
     }

@@ -2,7 +2,7 @@
 //! `tools`, `maximum`).
 
 use crate::contradictions;
-use crate::decode::{Decoder, Only, Place, join};
+use crate::decode::{Decoder, Only, SectionPosition, join};
 use crate::diagnostic::{Diagnostic, Origin, Problem};
 use crate::keys::{self, MINIMAL_VIEW_LEVELS};
 use crate::nearest::nearest;
@@ -188,7 +188,7 @@ pub(crate) fn decode_document(decoder: &mut Decoder, node: &Node) -> PolicyDocum
     let entries = decoder.entries(node, "");
     let (own, keys): (Vec<_>, Vec<_>) =
         entries.into_iter().partition(|entry| DOCUMENT_KEYS.contains(&entry.key.as_str()));
-    let place = Place { section: "", shown: "", beside: &DOCUMENT_KEYS, only: Only::Any };
+    let place = SectionPosition { section: "", shown: "", beside: &DOCUMENT_KEYS, only: Only::Any };
     decoder.section(&keys, place, &mut document.settings);
     check_level_alias(decoder, node, &document.settings);
     for entry in own {
@@ -203,8 +203,12 @@ pub(crate) fn decode_document(decoder: &mut Decoder, node: &Node) -> PolicyDocum
             "tools" => document.tools = decode_tools(decoder, &entry.value),
             _ => {
                 let inner = decoder.entries(&entry.value, "maximum");
-                let place =
-                    Place { section: "", shown: "maximum", beside: &[], only: Only::Limits };
+                let place = SectionPosition {
+                    section: "",
+                    shown: "maximum",
+                    beside: &[],
+                    only: Only::Limits,
+                };
                 decoder.section(&inner, place, &mut document.maximum);
             }
         }
@@ -257,7 +261,7 @@ fn decode_tools(decoder: &mut Decoder, node: &Node) -> BTreeMap<String, Settings
         let shown = join("tools", &entry.key);
         let inner = decoder.entries(&entry.value, &shown);
         let mut part = Settings::new();
-        let place = Place { section: "", shown: &shown, beside: &[], only: Only::Any };
+        let place = SectionPosition { section: "", shown: &shown, beside: &[], only: Only::Any };
         decoder.section(&inner, place, &mut part);
         check_level_alias(decoder, &entry.value, &part);
         decoder.problems.extend(contradictions::within_document(&part));

@@ -1,4 +1,4 @@
-//! What this version can not enforce, as data: asking for it refuses the run, nothing is ignored.
+//! What this version cannot enforce, as data: asking for it refuses the run, nothing is ignored.
 //!
 //! When a later version enforces a key, its entry goes; nothing else has to change. Limits are never here:
 //! whether somebody can hold one depends on the host, and the plan says so.
@@ -26,11 +26,11 @@ const UNENFORCED: &[Unenforced] = &[
     },
     Unenforced {
         key: "process.uid", asked: |p| p.process.uid.is_some(),
-        why: "the user id inside can not be chosen yet", instead: "remove the key",
+        why: "the user id inside cannot be chosen yet", instead: "remove the key",
     },
     Unenforced {
         key: "process.gid", asked: |p| p.process.gid.is_some(),
-        why: "the group id inside can not be chosen yet", instead: "remove the key",
+        why: "the group id inside cannot be chosen yet", instead: "remove the key",
     },
     Unenforced {
         key: "network.maxConnections", asked: |p| p.network.max_connections.is_some() && matches!(p.network.mode, NetworkMode::Nat | NetworkMode::Host),
@@ -46,7 +46,7 @@ const UNENFORCED: &[Unenforced] = &[
     },
 ];
 
-/// Everything the merged policy asks for that this version can not hold.
+/// Everything the merged policy asks for that this version cannot hold.
 pub fn not_enforced(merged: &Merged) -> Vec<Diagnostic> {
     let complaint = |entry: &Unenforced| {
         let setting = merged.settings.get(entry.key)?;

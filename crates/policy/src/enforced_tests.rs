@@ -18,7 +18,7 @@ fn on_nat(limit: &str) -> String {
 
 /// Proves: POL-2 not-enforced
 #[test]
-fn asking_for_what_can_not_be_held_is_refused_with_its_place() {
+fn asking_for_what_cannot_be_held_is_refused_with_its_place() {
     for (text, key) in [
         ("process: { uid: 1000 }", "process.uid"),
         (&on_nat("maxConnections: 1"), "network.maxConnections"),
@@ -32,7 +32,7 @@ fn asking_for_what_can_not_be_held_is_refused_with_its_place() {
     let merged = merge(&Subject::Run, vec![Layer { kind: LayerKind::User, document }]).unwrap();
     assert_eq!(
         not_enforced(&merged)[0].to_string(),
-        "p.yaml:3:3: `process.uid` is not enforced in this version: the user id inside can not be chosen \
+        "p.yaml:3:3: `process.uid` is not enforced in this version: the user id inside cannot be chosen \
          yet; remove the key"
     );
 }

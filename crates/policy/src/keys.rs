@@ -1,13 +1,13 @@
 //! The one table of policy keys: name, type, and which way is tighter.
 //!
-//! Parser, schema, merge, locks, trust, diff and `show` all read this table, so a key can not be
+//! Parser, schema, merge, locks, trust, diff and `show` all read this table, so a key cannot be
 //! known to one of them and unknown to another. What it says about limits comes from the table of limits.
 
 use crate::limit::{Limited, Unit};
 
 /// How a key's value is written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     /// One of a few words, each with the canonical word it stands for.
     Word(&'static [(&'static str, &'static str)]),
     Bool,
@@ -96,25 +96,25 @@ impl Order {
 #[derive(Debug)]
 pub(crate) struct Key {
     pub(crate) path: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ValueKind,
     pub(crate) order: Order,
     /// For the JSON Schema.
     pub(crate) about: &'static str,
 }
 
-const fn key(path: &'static str, kind: Kind, order: Order, about: &'static str) -> Key {
+const fn key(path: &'static str, kind: ValueKind, order: Order, about: &'static str) -> Key {
     Key { path, kind, order, about }
 }
 
 /// The key of a limit, as the table of limits has it.
 const fn limit(limit: Limited) -> Key {
     let kind = match (limit, limit.unit()) {
-        (Limited::Swap, _) => Kind::SizeOrZero,
-        (_, Unit::Bytes | Unit::BytesPerSecond) => Kind::Size,
-        (_, Unit::Milliseconds) => Kind::Millis,
-        (_, Unit::MilliCpus) => Kind::Cpus,
-        (_, Unit::CpuCount) => Kind::CpuSet,
-        (_, Unit::OperationsPerSecond | Unit::Count) => Kind::Count,
+        (Limited::Swap, _) => ValueKind::SizeOrZero,
+        (_, Unit::Bytes | Unit::BytesPerSecond) => ValueKind::Size,
+        (_, Unit::Milliseconds) => ValueKind::Millis,
+        (_, Unit::MilliCpus) => ValueKind::Cpus,
+        (_, Unit::CpuCount) => ValueKind::CpuSet,
+        (_, Unit::OperationsPerSecond | Unit::Count) => ValueKind::Count,
     };
     let order = match limit {
         Limited::Swap => Order::Allowance,
@@ -170,94 +170,94 @@ pub(crate) const USUAL_PORTS: [u16; 2] = [80, 443];
 
 #[rustfmt::skip] // A table: one key a line or two.
 pub(crate) const KEYS: &[Key] = &[
-    key("isolationLevel", Kind::Word(LEVELS), Order::Ranked(&["LEVEL_0", "LEVEL_1", "LEVEL_2"]),
+    key("isolationLevel", ValueKind::Word(LEVELS), Order::Ranked(&["LEVEL_0", "LEVEL_1", "LEVEL_2"]),
         "How much stands between the command and the host. container, bwrap and nsjail are LEVEL_2 with the minimal view."),
-    key("view", Kind::Word(VIEWS), Order::Ranked(&["host", "minimal"]),
+    key("view", ValueKind::Word(VIEWS), Order::Ranked(&["host", "minimal"]),
         "The host's tree at its usual paths, or system directories with the project at /workspace."),
     // Dynamic shows only what is granted; static shows everything that is not denied.
-    key("mode", Kind::Word(MODES), Order::Ranked(&["static", "dynamic"]),
+    key("mode", ValueKind::Word(MODES), Order::Ranked(&["static", "dynamic"]),
         "What happens to a path nobody granted: asked about on first touch, or readable unless denied."),
-    key("onAsk", Kind::Word(ON_ASK), Order::Ranked(&["allow", "wait", "ask", "deny"]),
+    key("onAsk", ValueKind::Word(ON_ASK), Order::Ranked(&["allow", "wait", "ask", "deny"]),
         "What happens at the first touch of something not granted: ask whoever is there, wait for somebody, or answer by itself."),
-    key("askTimeout", Kind::Millis, Order::Limit,
+    key("askTimeout", ValueKind::Millis, Order::Limit,
         "How long a question waits for its answer; then it is denied."),
     // Not for a project to choose: a key that the command reads too would put a question aside unseen.
-    key("askKey", Kind::Word(ASK_KEYS), Order::Fixed,
+    key("askKey", ValueKind::Word(ASK_KEYS), Order::Fixed,
         "The key that puts a question in the terminal aside and brings it back."),
 
-    key("filesystem.rootPath", Kind::Path, Order::Fixed,
+    key("filesystem.rootPath", ValueKind::Path, Order::Fixed,
         "A directory whose contents stand at /, read-only, below every other mount."),
-    key("filesystem.readOnlyPaths", Kind::Paths, Order::AllowList, "Paths readable inside."),
-    key("filesystem.readWritePaths", Kind::Paths, Order::AllowList, "Paths writable inside."),
-    key("filesystem.overlayPaths", Kind::Paths, Order::AllowList,
+    key("filesystem.readOnlyPaths", ValueKind::Paths, Order::AllowList, "Paths readable inside."),
+    key("filesystem.readWritePaths", ValueKind::Paths, Order::AllowList, "Paths writable inside."),
+    key("filesystem.overlayPaths", ValueKind::Paths, Order::AllowList,
         "Paths that look writable; what is written is thrown away."),
-    key("filesystem.deniedPaths", Kind::Paths, Order::DenyList, "Paths hidden, by every alias."),
-    key("filesystem.rules", Kind::Rules, Order::Rules,
+    key("filesystem.deniedPaths", ValueKind::Paths, Order::DenyList, "Paths hidden, by every alias."),
+    key("filesystem.rules", ValueKind::Rules, Order::Rules,
         "What is said once and for all about paths that would otherwise be asked about."),
-    key("filesystem.project", Kind::Word(PROJECT), Order::Ranked(&["read-write", "read-only", "none"]),
+    key("filesystem.project", ValueKind::Word(PROJECT), Order::Ranked(&["read-write", "read-only", "none"]),
         "Access to the project directory (git root or working directory)."),
-    key("filesystem.caches", Kind::Bool, Order::FalseIsTighter, "Grant the known tool caches."),
-    key("filesystem.toolchains", Kind::Bool, Order::FalseIsTighter,
+    key("filesystem.caches", ValueKind::Bool, Order::FalseIsTighter, "Grant the known tool caches."),
+    key("filesystem.toolchains", ValueKind::Bool, Order::FalseIsTighter,
         "Grant the known toolchains in the home directory."),
-    key("filesystem.hideSecrets", Kind::Bool, Order::TrueIsTighter,
+    key("filesystem.hideSecrets", ValueKind::Bool, Order::TrueIsTighter,
         "Hide the shipped list of secret paths."),
-    key("filesystem.protectNames", Kind::Bool, Order::TrueIsTighter,
+    key("filesystem.protectNames", ValueKind::Bool, Order::TrueIsTighter,
         "Refuse to write, where the host's own files are writable, what the host would run later by itself."),
-    key("filesystem.unprotectedPaths", Kind::Paths, Order::AllowList,
+    key("filesystem.unprotectedPaths", ValueKind::Paths, Order::AllowList,
         "Paths that protectNames leaves alone; they have to be writable already."),
     limit(Limited::FileSize),
     limit(Limited::Disk),
     limit(Limited::Inodes),
-    key("filesystem.tmpSize", Kind::Size, Order::Limit, "Size of the private /tmp, in bytes."),
-    key("filesystem.varTmpSize", Kind::Size, Order::Limit, "Size of the private /var/tmp, in bytes."),
+    key("filesystem.tmpSize", ValueKind::Size, Order::Limit, "Size of the private /tmp, in bytes."),
+    key("filesystem.varTmpSize", ValueKind::Size, Order::Limit, "Size of the private /var/tmp, in bytes."),
 
     limit(Limited::Processes),
-    key("process.allowFork", Kind::Bool, Order::FalseIsTighter, "Whether new processes may be made."),
-    key("process.allowExec", Kind::Bool, Order::FalseIsTighter,
+    key("process.allowFork", ValueKind::Bool, Order::FalseIsTighter, "Whether new processes may be made."),
+    key("process.allowExec", ValueKind::Bool, Order::FalseIsTighter,
         "Whether programs may be executed; the command's own first exec always may."),
-    key("process.allowedExecutables", Kind::Executables, Order::Restriction,
+    key("process.allowedExecutables", ValueKind::Executables, Order::Restriction,
         "The only programs that may be executed; empty sets no such limit."),
-    key("process.debug", Kind::Bool, Order::FalseIsTighter,
+    key("process.debug", ValueKind::Bool, Order::FalseIsTighter,
         "ptrace and process_vm_* among the sandbox's own processes."),
-    key("process.hostname", Kind::Hostname, Order::Fixed, "The host name inside."),
-    key("process.timeOffset", Kind::Seconds, Order::Fixed,
+    key("process.hostname", ValueKind::Hostname, Order::Fixed, "The host name inside."),
+    key("process.timeOffset", ValueKind::Seconds, Order::Fixed,
         "Seconds added to the monotonic and boot clocks."),
     // An explicit list may name what `inherit` would have scrubbed: the two do not compare.
-    key("process.envMode", Kind::Word(ENV_MODES), Order::Towards("clean"),
+    key("process.envMode", ValueKind::Word(ENV_MODES), Order::Towards("clean"),
         "The caller's environment less secrets, nothing, or only allowedEnvVars."),
-    key("process.allowedEnvVars", Kind::EnvNames, Order::AllowList,
+    key("process.allowedEnvVars", ValueKind::EnvNames, Order::AllowList,
         "Variables passed on with envMode explicit."),
-    key("process.env", Kind::EnvMap, Order::Fixed, "Variables set inside, whatever the mode."),
-    key("process.cwd", Kind::Path, Order::Fixed, "The working directory inside."),
-    key("process.uid", Kind::Id, Order::Fixed, "The user id inside."),
-    key("process.gid", Kind::Id, Order::Fixed, "The group id inside."),
-    key("process.userNamespace", Kind::Bool, Order::TrueIsTighter,
+    key("process.env", ValueKind::EnvMap, Order::Fixed, "Variables set inside, whatever the mode."),
+    key("process.cwd", ValueKind::Path, Order::Fixed, "The working directory inside."),
+    key("process.uid", ValueKind::Id, Order::Fixed, "The user id inside."),
+    key("process.gid", ValueKind::Id, Order::Fixed, "The group id inside."),
+    key("process.userNamespace", ValueKind::Bool, Order::TrueIsTighter,
         "False asks for the Landlock and seccomp level without namespaces."),
 
-    key("network.mode", Kind::Word(NETWORK_MODES), Order::Ranked(&["host", "nat", "proxy", "none"]),
+    key("network.mode", ValueKind::Word(NETWORK_MODES), Order::Ranked(&["host", "nat", "proxy", "none"]),
         "Loopback only, egress by allow-list, any host, or the host's own network."),
-    key("network.allowedHosts", Kind::Hosts, Order::AllowList,
+    key("network.allowedHosts", ValueKind::Hosts, Order::AllowList,
         "Hosts that may be reached, such as api.example, *.example (below it), **.example (with itself), 203.0.113.0/24, each with ports if need be (api.example:8443); empty allows none."),
-    key("network.deniedHosts", Kind::Hosts, Order::DenyList,
+    key("network.deniedHosts", ValueKind::Hosts, Order::DenyList,
         "Hosts that may not be reached, whatever is allowed, in the same forms."),
-    key("network.allowedPorts", Kind::Ports, Order::Ports,
+    key("network.allowedPorts", ValueKind::Ports, Order::Ports,
         "Ports of allowed hosts that name none themselves; 80 and 443 if not stated, empty allows none."),
-    key("network.allowedPrivate", Kind::PrivateRanges, Order::AllowList,
+    key("network.allowedPrivate", ValueKind::PrivateRanges, Order::AllowList,
         "CIDRs of private addresses that allowed names may stand for; needs the approval network:private."),
-    key("network.allowedFor", Kind::Tools, Order::AllowList,
+    key("network.allowedFor", ValueKind::Tools, Order::AllowList,
         "Allow the hosts that these tools are set up to use: npm, pip, cargo, git."),
-    key("network.maxConnections", Kind::CountOrZero, Order::Limit, "Connections at any moment; 512 if not stated."),
-    key("network.maxBytes", Kind::Size, Order::Limit, "Bytes sent and received in the whole run."),
-    key("network.maxQueries", Kind::Count, Order::Limit, "Look-ups of names in a second; 100 if not stated."),
-    key("network.followRedirects", Kind::Bool, Order::FalseIsTighter,
+    key("network.maxConnections", ValueKind::CountOrZero, Order::Limit, "Connections at any moment; 512 if not stated."),
+    key("network.maxBytes", ValueKind::Size, Order::Limit, "Bytes sent and received in the whole run."),
+    key("network.maxQueries", ValueKind::Count, Order::Limit, "Look-ups of names in a second; 100 if not stated."),
+    key("network.followRedirects", ValueKind::Bool, Order::FalseIsTighter,
         "Whether the explicit proxy follows redirects of plain HTTP itself, each judged anew."),
-    key("network.upstreamProxy", Kind::Upstream, Order::Fixed,
+    key("network.upstreamProxy", ValueKind::Upstream, Order::Fixed,
         "A proxy that everything goes through, http://[USER:PASSWORD@]HOST:PORT."),
-    key("network.publish", Kind::Published, Order::AllowList,
+    key("network.publish", ValueKind::Published, Order::AllowList,
         "Ports of the host that lead inside, [ADDRESS:]PORT:INNER; the address is 127.0.0.1 if left out."),
-    key("network.credentials", Kind::Credentials, Order::AllowList,
+    key("network.credentials", ValueKind::Credentials, Order::AllowList,
         "Secrets that requests to some hosts get on the way out; inside there is a placeholder."),
-    key("network.intercept", Kind::Bool, Order::FalseIsTighter,
+    key("network.intercept", ValueKind::Bool, Order::FalseIsTighter,
         "Open TLS to the hosts of credentials with an authority of the run's own, so that they are added there too."),
 
     limit(Limited::CpuTime),
@@ -271,24 +271,24 @@ pub(crate) const KEYS: &[Key] = &[
     limit(Limited::Cpus),
     limit(Limited::CpuSet),
     limit(Limited::WallTime),
-    key("resources.grace", Kind::Millis, Order::Limit,
+    key("resources.grace", ValueKind::Millis, Order::Limit,
         "How long the command may take to end once it was asked to, in milliseconds; without it 10 s after a signal and 2 s at the time limit."),
     limit(Limited::Output),
-    key("resources.normalizeTime", Kind::Millis, Order::Step,
+    key("resources.normalizeTime", ValueKind::Millis, Order::Step,
         "A run ends, and is reported to have ended, at a whole multiple of this after its start, in milliseconds."),
-    key("resources.bestEffort", Kind::Bool, Order::FalseIsTighter,
+    key("resources.bestEffort", ValueKind::Bool, Order::FalseIsTighter,
         "Accept for a limit a holder that only looks now and then, where the host has no firmer one."),
-    key("resources.waived", Kind::LimitNames, Order::AllowList,
+    key("resources.waived", ValueKind::LimitNames, Order::AllowList,
         "Limits that may go unheld where nothing on the host can hold them, by the names of their options."),
 
-    key("syscalls.mode", Kind::Word(SYSCALL_MODES), Order::Ranked(&["BLACKLIST", "WHITELIST"]),
+    key("syscalls.mode", ValueKind::Word(SYSCALL_MODES), Order::Ranked(&["BLACKLIST", "WHITELIST"]),
         "Whether the list names what is allowed or what is denied."),
-    key("syscalls.syscalls", Kind::SyscallNames, Order::Syscalls,
+    key("syscalls.syscalls", ValueKind::SyscallNames, Order::Syscalls,
         "WHITELIST: exactly these, or the shipped baseline if empty. BLACKLIST: denied beyond what always is."),
-    key("syscalls.maxBlocked", Kind::Count, Order::Limit,
+    key("syscalls.maxBlocked", ValueKind::Count, Order::Limit,
         "Suspicious attempts after which the sandbox is ended; probing that ordinary programs do is not counted."),
 
-    key("approvals", Kind::Approvals, Order::AllowList,
+    key("approvals", ValueKind::Approvals, Order::AllowList,
         "Relaxations somebody answers for: what, and the reason."),
 ];
 

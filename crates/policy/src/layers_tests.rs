@@ -259,7 +259,7 @@ fn approvals_in_a_file_that_commands_could_write_never_count() {
 
 /// Proves: POL-4 cannot-stall
 #[test]
-fn a_file_that_nobody_trusts_can_not_stall_or_break_every_run() {
+fn a_file_that_nobody_trusts_cannot_stall_or_break_every_run() {
     let project = "\
 resources:
   normalizeTime: 1h
@@ -357,7 +357,7 @@ fn every_limit_can_have_a_maximum_and_swap_stays_off_below_its_own() {
 
 /// Proves: POL-2 waivers, POL-4 untrusted-project, POL-4 lock
 #[test]
-fn whoever_may_only_tighten_can_not_have_limits_held_less_firmly() {
+fn whoever_may_only_tighten_cannot_have_limits_held_less_firmly() {
     let memory = layer(Organisation, "resources: { maxMemory: 1g }");
     for (text, key) in [
         ("resources: { bestEffort: true }", "resources.bestEffort"),
@@ -443,32 +443,32 @@ mod properties {
 
     /// Some value for one key, as YAML.
     fn value(key: &'static Key) -> BoxedStrategy<String> {
-        use crate::keys::Kind;
+        use crate::keys::ValueKind;
         match key.kind {
-            Kind::Word(words) => {
+            ValueKind::Word(words) => {
                 proptest::sample::select(words).prop_map(|(word, _)| format!("'{word}'")).boxed()
             }
-            Kind::Bool => any::<bool>().prop_map(|b| b.to_string()).boxed(),
-            Kind::Paths | Kind::Executables => some_of(&["/a", "/b", "/c"]).boxed(),
-            Kind::Hosts => some_of(&["a.example", "b.example"]).boxed(),
-            Kind::Ports => some_of(&["80", "443", "22"]).boxed(),
-            Kind::PrivateRanges => some_of(&["10.0.0.0/8", "192.168.1.0/24"]).boxed(),
-            Kind::Tools => some_of(&["npm", "git"]).boxed(),
-            Kind::Upstream => one_of(&["http://a.example:80", "http://b.example:80"]).boxed(),
-            Kind::Published => some_of(&["'1080:80'", "'2022:22'"]).boxed(),
-            Kind::Credentials => one_of(&[
+            ValueKind::Bool => any::<bool>().prop_map(|b| b.to_string()).boxed(),
+            ValueKind::Paths | ValueKind::Executables => some_of(&["/a", "/b", "/c"]).boxed(),
+            ValueKind::Hosts => some_of(&["a.example", "b.example"]).boxed(),
+            ValueKind::Ports => some_of(&["80", "443", "22"]).boxed(),
+            ValueKind::PrivateRanges => some_of(&["10.0.0.0/8", "192.168.1.0/24"]).boxed(),
+            ValueKind::Tools => some_of(&["npm", "git"]).boxed(),
+            ValueKind::Upstream => one_of(&["http://a.example:80", "http://b.example:80"]).boxed(),
+            ValueKind::Published => some_of(&["'1080:80'", "'2022:22'"]).boxed(),
+            ValueKind::Credentials => one_of(&[
                 "[]",
                 "[{ name: A, from: 'env:A', host: a.example }]",
                 "[{ name: B, from: 'file:b', host: b.example }]",
             ])
             .boxed(),
-            Kind::EnvNames => some_of(&["HOME", "LANG"]).boxed(),
-            Kind::SyscallNames => some_of(&["read", "write", "bpf"]).boxed(),
-            Kind::LimitNames => some_of(&["memory", "cpus"]).boxed(),
-            Kind::CpuSet => one_of(&["'0'", "0-1", "1-2"]).boxed(),
-            Kind::EnvMap => one_of(&["{}", "{ A: '1' }"]).boxed(),
-            Kind::Path | Kind::Hostname => one_of(&["one", "two"]).boxed(),
-            Kind::Approvals => one_of(&[
+            ValueKind::EnvNames => some_of(&["HOME", "LANG"]).boxed(),
+            ValueKind::SyscallNames => some_of(&["read", "write", "bpf"]).boxed(),
+            ValueKind::LimitNames => some_of(&["memory", "cpus"]).boxed(),
+            ValueKind::CpuSet => one_of(&["'0'", "0-1", "1-2"]).boxed(),
+            ValueKind::EnvMap => one_of(&["{}", "{ A: '1' }"]).boxed(),
+            ValueKind::Path | ValueKind::Hostname => one_of(&["one", "two"]).boxed(),
+            ValueKind::Approvals => one_of(&[
                 "[]",
                 "[{ what: no-isolation, reason: r }]",
                 "[{ what: 'network:host', reason: r }]",

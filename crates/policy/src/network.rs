@@ -158,7 +158,7 @@ pub(crate) fn decode_hosts(node: &Node) -> Result<Value, Mistakes> {
     items(node, HOSTS_FORM, host).map(Value::List)
 }
 
-/// Only what is private: loopback, link-local and metadata addresses can not be opened by anything.
+/// Only what is private: loopback, link-local and metadata addresses cannot be opened by anything.
 pub(crate) fn decode_private(node: &Node) -> Result<Value, Mistakes> {
     let ranges: Vec<String> = private_ranges().map(|range| range.to_string()).collect();
     let form = format!("a CIDR within one of {}", ranges.join(", "));

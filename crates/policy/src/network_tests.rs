@@ -145,7 +145,7 @@ fn contradiction(text: &str) -> String {
 
 /// Proves: POL-2 contradiction, NET-1 proxy
 #[test]
-fn what_a_mode_can_not_do_is_refused_and_says_what_can() {
+fn what_a_mode_cannot_do_is_refused_and_says_what_can() {
     let nat = "approvals: [{ what: 'network:nat', reason: r }]";
     for (text, says) in [
         (

@@ -304,7 +304,7 @@ fn a_key_given_twice_is_refused_in_both_formats() {
 
 /// Proves: POL-2 contradiction
 #[test]
-fn what_can_not_both_be_meant_is_refused() {
+fn what_cannot_both_be_meant_is_refused() {
     for (text, key) in [
         ("network: { allowNetwork: false, mode: proxy }", "network.allowNetwork"),
         ("network: { mode: none, allowNetwork: true }", "network.allowNetwork"),

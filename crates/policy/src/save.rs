@@ -39,7 +39,7 @@ pub enum SaveError {
         "{file} is another program's file; make a policy of it first with `sandbox policy import`"
     )]
     Foreign { file: String },
-    #[error("{} can not be written in a policy file (not UTF-8, or the root itself)", .path.display())]
+    #[error("{} cannot be written in a policy file (not UTF-8, or the root itself)", .path.display())]
     NotText { path: PathBuf },
     #[error(
         "{file} is written in a way that no rule can be added to by itself; add it by hand: {rule}"

@@ -132,7 +132,7 @@ fn everything_a_rule_says_is_written_and_only_what_is_new() {
 
 /// Proves: POL-5 save
 #[test]
-fn what_can_not_be_done_is_an_error_and_never_a_guess() {
+fn what_cannot_be_done_is_an_error_and_never_a_guess() {
     let refused = |text: &str, file: &str| add_rules(text, file, &[allow("/new")]).unwrap_err();
     assert!(matches!(refused("viev: host", "p.yaml"), SaveError::Mistaken { .. }));
     assert!(matches!(refused("{", "p.json"), SaveError::Mistaken { .. }));

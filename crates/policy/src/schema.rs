@@ -1,7 +1,7 @@
 //! The JSON Schema of a policy document, made from the key table that the parser itself uses.
 
 use crate::document::DOCUMENT_KEYS;
-use crate::keys::{self, Key, Kind, Order, TOOL_NAMES};
+use crate::keys::{self, Key, Order, TOOL_NAMES, ValueKind};
 use crate::limit::Limited;
 use crate::presets::presets;
 use serde_json::{Map, Value as Json, json};
@@ -101,7 +101,7 @@ fn section(prefix: &str, admits: &dyn Fn(&Key) -> bool) -> Map<String, Json> {
 /// Not in the table: it is an older spelling of `network.mode`.
 const ALLOW_NETWORK: Key = Key {
     path: "allowNetwork",
-    kind: Kind::Bool,
+    kind: ValueKind::Bool,
     order: Order::FalseIsTighter,
     about: "False is `mode: none`, true is `mode: proxy`.",
 };
@@ -121,63 +121,65 @@ fn section_about(name: &str) -> &'static str {
 fn leaf(key: &Key) -> Json {
     let strings = || json!({ "type": "array", "items": { "type": "string", "minLength": 1 } });
     let mut schema = match key.kind {
-        Kind::Word(words) => {
+        ValueKind::Word(words) => {
             let mut accepted: Vec<Json> = words.iter().map(|(word, _)| json!(word)).collect();
             accepted.extend(
                 words.iter().filter_map(|(word, _)| word.parse::<u8>().ok()).map(|n| json!(n)),
             );
             json!({ "enum": accepted })
         }
-        Kind::Bool => json!({ "type": "boolean" }),
-        Kind::Size => json!({ "$ref": "#/$defs/size" }),
-        Kind::SizeOrZero => json!({ "oneOf": [{ "const": 0 }, { "$ref": "#/$defs/size" }] }),
-        Kind::Millis => json!({ "$ref": "#/$defs/time" }),
-        Kind::Count => json!({ "type": "integer", "minimum": 1 }),
-        Kind::CountOrZero => json!({ "type": "integer", "minimum": 0 }),
-        Kind::Cpus => json!({
+        ValueKind::Bool => json!({ "type": "boolean" }),
+        ValueKind::Size => json!({ "$ref": "#/$defs/size" }),
+        ValueKind::SizeOrZero => json!({ "oneOf": [{ "const": 0 }, { "$ref": "#/$defs/size" }] }),
+        ValueKind::Millis => json!({ "$ref": "#/$defs/time" }),
+        ValueKind::Count => json!({ "type": "integer", "minimum": 1 }),
+        ValueKind::CountOrZero => json!({ "type": "integer", "minimum": 0 }),
+        ValueKind::Cpus => json!({
             "oneOf": [
                 { "type": "number", "exclusiveMinimum": 0 },
                 { "type": "string", "pattern": "^[0-9.]+m?$" },
             ],
         }),
-        Kind::CpuSet => json!({
+        ValueKind::CpuSet => json!({
             "oneOf": [
                 { "type": "integer", "minimum": 0 },
                 { "type": "string", "pattern": "^ *[0-9]+(-[0-9]+)?( *, *[0-9]+(-[0-9]+)?)* *$" },
             ],
         }),
-        Kind::LimitNames => {
+        ValueKind::LimitNames => {
             let names = Limited::ALL.map(Limited::name);
             json!({ "type": "array", "items": { "type": "string", "enum": names } })
         }
-        Kind::Seconds => json!({ "type": "integer" }),
-        Kind::Id => json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }),
-        Kind::Path => json!({ "type": "string", "minLength": 1 }),
-        Kind::Hostname => json!({ "type": "string", "pattern": "^[A-Za-z0-9.-]{1,64}$" }),
-        Kind::Paths | Kind::Hosts | Kind::PrivateRanges | Kind::EnvNames | Kind::Executables => {
-            strings()
-        }
-        Kind::Tools => {
+        ValueKind::Seconds => json!({ "type": "integer" }),
+        ValueKind::Id => json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }),
+        ValueKind::Path => json!({ "type": "string", "minLength": 1 }),
+        ValueKind::Hostname => json!({ "type": "string", "pattern": "^[A-Za-z0-9.-]{1,64}$" }),
+        ValueKind::Paths
+        | ValueKind::Hosts
+        | ValueKind::PrivateRanges
+        | ValueKind::EnvNames
+        | ValueKind::Executables => strings(),
+        ValueKind::Tools => {
             json!({ "type": "array", "items": { "type": "string", "enum": TOOL_NAMES } })
         }
-        Kind::Upstream => json!({ "type": "string", "pattern": "^http://[^/]+:[0-9]+/?$" }),
-        Kind::Published => json!({
+        ValueKind::Upstream => json!({ "type": "string", "pattern": "^http://[^/]+:[0-9]+/?$" }),
+        ValueKind::Published => json!({
             "type": "array",
             "items": { "type": "string", "pattern": "^((\\[[0-9a-fA-F:.]+\\]|[0-9.]+):)?[0-9]+:[0-9]+$" },
         }),
-        Kind::Credentials => credentials(),
-        Kind::SyscallNames => {
+        ValueKind::Credentials => credentials(),
+        ValueKind::SyscallNames => {
             json!({ "type": "array", "items": { "type": "string", "pattern": "^[a-z0-9_]+$" } })
         }
-        Kind::Ports => json!({
+        ValueKind::Ports => json!({
             "type": "array",
             "items": { "type": "integer", "minimum": 1, "maximum": u16::MAX },
         }),
-        Kind::EnvMap => {
+        ValueKind::EnvMap => {
             json!({ "type": "object", "additionalProperties": { "type": "string" } })
         }
-        Kind::Rules => rules(),
-        Kind::Approvals => json!({
+        ValueKind::Rules => rules(),
+        ValueKind::Approvals => json!({
             "type": "array",
             "items": {
                 "type": "object",

@@ -1,7 +1,7 @@
 //! Values of policy keys, and the resolved [`Policy`] built from a full set of them.
 
 use crate::diagnostic::Origin;
-use crate::keys::{self, Kind};
+use crate::keys::{self, ValueKind};
 use crate::model::{Approval, Policy};
 use crate::network::{Credential, shown_upstream};
 use crate::rules::StoredRule;
@@ -58,10 +58,12 @@ impl Value {
     }
 
     /// As a document would write it.
-    fn to_document_json(&self, kind: Kind) -> Json {
+    fn to_document_json(&self, kind: ValueKind) -> Json {
         match (self, kind) {
-            (Value::Number(milli), Kind::Cpus) if milli.is_multiple_of(1000) => json!(milli / 1000),
-            (Value::Number(milli), Kind::Cpus) => json!(units::show_cpus(*milli)),
+            (Value::Number(milli), ValueKind::Cpus) if milli.is_multiple_of(1000) => {
+                json!(milli / 1000)
+            }
+            (Value::Number(milli), ValueKind::Cpus) => json!(units::show_cpus(*milli)),
             (Value::Cpus(cpus), _) => json!(units::show_cpu_set(cpus)),
             (Value::Rules(rules), _) => rules.iter().map(StoredRule::to_document_json).collect(),
             (value, _) => value.to_json(),
@@ -69,14 +71,16 @@ impl Value {
     }
 
     /// For a person: in the units a document accepts.
-    pub(crate) fn show(&self, kind: Kind) -> String {
+    pub(crate) fn show(&self, kind: ValueKind) -> String {
         match (self, kind) {
-            (Value::Number(bytes), Kind::Size | Kind::SizeOrZero) => units::show_size(*bytes),
-            (Value::Number(millis), Kind::Millis) => units::show_millis(*millis),
-            (Value::Number(milli), Kind::Cpus) => units::show_cpus(*milli),
+            (Value::Number(bytes), ValueKind::Size | ValueKind::SizeOrZero) => {
+                units::show_size(*bytes)
+            }
+            (Value::Number(millis), ValueKind::Millis) => units::show_millis(*millis),
+            (Value::Number(milli), ValueKind::Cpus) => units::show_cpus(*milli),
             (Value::Cpus(cpus), _) => units::show_cpu_set(cpus),
             (Value::Word(word), _) => (*word).to_owned(),
-            (Value::Text(url), Kind::Upstream) => Json::from(shown_upstream(url)).to_string(),
+            (Value::Text(url), ValueKind::Upstream) => Json::from(shown_upstream(url)).to_string(),
             (Value::Rules(rules), _) => {
                 let rules: Vec<String> = rules.iter().map(StoredRule::to_string).collect();
                 format!("[{}]", rules.join(", "))
@@ -178,7 +182,7 @@ pub(crate) fn approvals(settings: &Settings) -> &[Approval] {
 /// The settings as a nested mapping, in the form a document has.
 pub(crate) fn to_document(settings: &Settings) -> Map<String, Json> {
     nest(settings, |path, value| {
-        let kind = keys::find(path).map_or(Kind::Bool, |key| key.kind);
+        let kind = keys::find(path).map_or(ValueKind::Bool, |key| key.kind);
         (path, value.to_document_json(kind))
     })
 }

@@ -357,12 +357,12 @@ impl<'a> Stack<'a> {
         let Some(origin) = found else { return };
         let (message, mend) = match (key, kind) {
             ("approvals", LayerKind::Writable(_)) => (
-                "a file that commands in a sandbox could have written can not approve anything"
+                "a file that commands in a sandbox could have written cannot approve anything"
                     .to_owned(),
                 "remove `approvals`, or move the file out of the project",
             ),
             ("approvals", _) => {
-                ("a project can not approve on its user's behalf".to_owned(), "remove `approvals`")
+                ("a project cannot approve on its user's behalf".to_owned(), "remove `approvals`")
             }
             _ => {
                 let message =

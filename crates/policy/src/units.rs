@@ -43,13 +43,13 @@ pub(crate) fn parse_cpus(text: &str) -> Option<u64> {
 }
 
 /// No kernel is built for more (`NR_CPUS` of x86-64).
-const MOST_CPUS: u32 = 8192;
+const MAX_CPUS: u32 = 8192;
 
 /// CPU numbers from `0-3,5`, the list format of cpuset(7).
 pub(crate) fn parse_cpu_set(text: &str) -> Option<BTreeSet<u32>> {
     let number = |text: &str| {
         let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
-        text.parse::<u32>().ok().filter(|cpu| is_plain && *cpu < MOST_CPUS)
+        text.parse::<u32>().ok().filter(|cpu| is_plain && *cpu < MAX_CPUS)
     };
     let mut cpus = BTreeSet::new();
     for part in text.split(',') {

@@ -1,4 +1,4 @@
-//! What a file that nobody trusts can not set though it tightens: values with which it would stall or break every run.
+//! What a file that nobody trusts cannot set though it tightens: values with which it would stall or break every run.
 //!
 //! Restricting access is its right; to keep its user from working is not.
 
@@ -39,7 +39,7 @@ const LEAST: [(&str, u64); 22] = [
     ("resources.maxSwap", 0),
 ];
 
-/// Why such a file can not set the key to this, if it can not.
+/// Why such a file cannot set the key to this, if it cannot.
 pub(crate) fn refusal(path: &str, value: &Value) -> Option<String> {
     // Read-only is a restriction like others.
     let is_harmless = matches!(value, Value::Word(word) if *word != "none");
@@ -54,7 +54,7 @@ pub(crate) fn refusal(path: &str, value: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::{IGNORED, LEAST};
-    use crate::keys::{self, KEYS, Kind, Order};
+    use crate::keys::{self, KEYS, Order, ValueKind};
 
     #[test]
     fn every_limit_has_a_least_value_and_every_name_is_a_key() {
@@ -68,7 +68,7 @@ mod tests {
             LEAST.iter().any(|(key, _)| *key == path) || IGNORED.iter().any(|(key, _)| *key == path)
         };
         for key in KEYS {
-            let is_number = !matches!(key.kind, Kind::Word(_) | Kind::Bool);
+            let is_number = !matches!(key.kind, ValueKind::Word(_) | ValueKind::Bool);
             if is_number && matches!(key.order, Order::Limit | Order::Allowance | Order::Step) {
                 assert!(is_covered(key.path), "{}", key.path);
             }

@@ -1,6 +1,6 @@
 //! One value by the kind of its key: checked here, once, and kept in the key's own unit.
 
-use crate::keys::{Kind, TOOL_NAMES};
+use crate::keys::{TOOL_NAMES, ValueKind};
 use crate::limit::Limited;
 use crate::model::Approval;
 use crate::nearest::nearest;
@@ -20,65 +20,65 @@ pub(crate) struct Mistake {
 pub(crate) type Mistakes = Vec<Mistake>;
 
 /// One value by its kind; on failure, every entry that is wrong.
-pub(crate) fn decode_value(kind: Kind, node: &Node, file: &str) -> Result<Value, Mistakes> {
+pub(crate) fn decode_value(kind: ValueKind, node: &Node, file: &str) -> Result<Value, Mistakes> {
     let number = |decoded: Option<u64>, zero: Zero, expected: &str| match decoded {
         Some(0) if zero == Zero::Refused => mistake(node, "above zero"),
         Some(number) => Ok(Value::Number(number)),
         None => mistake(node, expected),
     };
     match kind {
-        Kind::Word(words) => decode_word(words, node),
-        Kind::Bool => match node.tree {
+        ValueKind::Word(words) => decode_word(words, node),
+        ValueKind::Bool => match node.tree {
             Tree::Bool(value) => Ok(Value::Bool(value)),
             _ => mistake(node, "true or false"),
         },
-        Kind::Size => {
+        ValueKind::Size => {
             number(quantity(node, units::parse_size), Zero::Refused, "a size such as 512m or 1g")
         }
-        Kind::SizeOrZero => {
+        ValueKind::SizeOrZero => {
             let size = quantity(node, units::parse_size);
             number(size, Zero::Allowed, "a size such as 512m, or 0 for none")
         }
-        Kind::Millis => {
+        ValueKind::Millis => {
             let millis = quantity(node, units::parse_millis);
             number(millis, Zero::Refused, "a time such as 1500ms, 300s, 2m or 1h")
         }
-        Kind::Cpus => decode_cpus(node),
-        Kind::CpuSet => decode_cpu_set(node),
-        Kind::LimitNames => {
+        ValueKind::Cpus => decode_cpus(node),
+        ValueKind::CpuSet => decode_cpu_set(node),
+        ValueKind::LimitNames => {
             let names = Limited::ALL.map(Limited::name);
             items(node, "the name of a limit", |item| one_word(&names, item)).map(Value::List)
         }
-        Kind::Count => number(whole(node), Zero::Refused, "a whole number"),
-        Kind::CountOrZero => number(whole(node), Zero::Allowed, "a whole number"),
-        Kind::Id => match whole(node).filter(|id| u32::try_from(*id).is_ok()) {
+        ValueKind::Count => number(whole(node), Zero::Refused, "a whole number"),
+        ValueKind::CountOrZero => number(whole(node), Zero::Allowed, "a whole number"),
+        ValueKind::Id => match whole(node).filter(|id| u32::try_from(*id).is_ok()) {
             Some(id) => Ok(Value::Number(id)),
             None => mistake(node, "a user or group id"),
         },
-        Kind::Seconds => match node.tree {
+        ValueKind::Seconds => match node.tree {
             Tree::Integer(number) => i64::try_from(number)
                 .map(Value::Seconds)
                 .or_else(|_| mistake(node, "a number of seconds")),
             _ => mistake(node, "a number of seconds"),
         },
-        Kind::Path => text_of(node, is_path, "a path").map(Value::Text),
-        Kind::Hostname => text_of(node, is_hostname, "a host name").map(Value::Text),
-        Kind::Paths => list_of(node, is_path, "a path"),
-        Kind::Hosts => network::decode_hosts(node),
-        Kind::PrivateRanges => network::decode_private(node),
-        Kind::Tools => {
+        ValueKind::Path => text_of(node, is_path, "a path").map(Value::Text),
+        ValueKind::Hostname => text_of(node, is_hostname, "a host name").map(Value::Text),
+        ValueKind::Paths => list_of(node, is_path, "a path"),
+        ValueKind::Hosts => network::decode_hosts(node),
+        ValueKind::PrivateRanges => network::decode_private(node),
+        ValueKind::Tools => {
             items(node, "the name of a tool", |item| one_word(&TOOL_NAMES, item)).map(Value::List)
         }
-        Kind::Upstream => network::decode_upstream(node),
-        Kind::Published => network::decode_publish(node),
-        Kind::Credentials => network::decode_credentials(node),
-        Kind::EnvNames => list_of(node, is_env_name, "a variable's name"),
-        Kind::Executables => list_of(node, is_path, "a program's name or path"),
-        Kind::SyscallNames => list_of(node, is_syscall, "a system call's name"),
-        Kind::Ports => decode_ports(node),
-        Kind::EnvMap => decode_env(node),
-        Kind::Approvals => decode_approvals(node),
-        Kind::Rules => rules::decode(node, file),
+        ValueKind::Upstream => network::decode_upstream(node),
+        ValueKind::Published => network::decode_publish(node),
+        ValueKind::Credentials => network::decode_credentials(node),
+        ValueKind::EnvNames => list_of(node, is_env_name, "a variable's name"),
+        ValueKind::Executables => list_of(node, is_path, "a program's name or path"),
+        ValueKind::SyscallNames => list_of(node, is_syscall, "a system call's name"),
+        ValueKind::Ports => decode_ports(node),
+        ValueKind::EnvMap => decode_env(node),
+        ValueKind::Approvals => decode_approvals(node),
+        ValueKind::Rules => rules::decode(node, file),
     }
 }
 

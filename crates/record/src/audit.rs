@@ -1,7 +1,7 @@
 //! The append-only audit log (AUD-1): one JSON object a line, each sealed to the one before.
 //!
 //! Who can write both the log and its head can rewrite history; keep the head where the log's
-//! readers can not write. Nothing already acknowledged is ever changed or removed here.
+//! readers cannot write. Nothing already acknowledged is ever changed or removed here.
 
 use crate::chain;
 use crate::error::RecordError;

@@ -1,6 +1,6 @@
 use super::{Appended, AuditLog, Recovery};
 use crate::error::RecordError;
-use crate::event::{Event, Kind, SignalForwarded};
+use crate::event::{Event, EventKind, SignalForwarded};
 use crate::head::{Head, Position};
 use crate::reading::read;
 use crate::state::State;
@@ -49,7 +49,7 @@ impl Fixture {
 pub(crate) fn events(sandbox_id: &str, count: usize) -> Vec<Event> {
     let signal = || SignalForwarded { signal: 15, name: "SIGTERM".to_owned(), fatal: true };
     (0..count)
-        .map(|_| Event::new(sandbox_id, State::Monitoring, Kind::SignalForwarded(signal())))
+        .map(|_| Event::new(sandbox_id, State::Monitoring, EventKind::SignalForwarded(signal())))
         .collect()
 }
 
@@ -81,7 +81,7 @@ fn files_and_directories_are_the_owners_alone() {
 
 /// Proves: AUD-2 escaped-text
 #[test]
-fn text_from_inside_can_not_forge_a_record() {
+fn text_from_inside_cannot_forge_a_record() {
     let fixture = Fixture::new();
     let nasty = "x\"}\n{\"eventId\":\"forged\"}\n\u{2028}\u{9b}2J";
     let mut log = fixture.open();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    #[error("can not {action} {}: {}", path.display(), told(source))]
+    #[error("cannot {action} {}: {}", path.display(), told(source))]
     Io { action: &'static str, path: PathBuf, source: io::Error },
 
     #[error(
@@ -45,7 +45,7 @@ pub enum RecordError {
     )]
     HeadMissing { log: PathBuf, head: PathBuf },
 
-    #[error("the audit head {} can not be read: {what}; run `sandbox audit verify`", path.display())]
+    #[error("the audit head {} cannot be read: {what}; run `sandbox audit verify`", path.display())]
     HeadMalformed { path: PathBuf, what: String },
 
     #[error(
@@ -79,10 +79,10 @@ pub enum RecordError {
     )]
     MetricsLocked { path: PathBuf, lock: PathBuf },
 
-    #[error("can not write a record as JSON: {0}")]
+    #[error("cannot write a record as JSON: {0}")]
     Encode(#[from] serde_json::Error),
 
-    #[error("a sandbox can not go from {from:?} to {to:?}")]
+    #[error("a sandbox cannot go from {from:?} to {to:?}")]
     Transition { from: State, to: State },
 }
 

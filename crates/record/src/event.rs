@@ -26,11 +26,11 @@ pub struct Event {
     pub level: LogLevel,
     pub state: State,
     #[serde(flatten)]
-    pub kind: Kind,
+    pub kind: EventKind,
 }
 
 impl Event {
-    pub fn new(sandbox_id: &str, state: State, kind: Kind) -> Event {
+    pub fn new(sandbox_id: &str, state: State, kind: EventKind) -> Event {
         Event {
             event_id: Uuid::now_v7(),
             sandbox_id: sandbox_id.to_owned(),
@@ -68,7 +68,7 @@ pub enum LogLevel {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", content = "details", rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Kind {
+pub enum EventKind {
     SandboxCreated(Box<Created>),
     SandboxEntered(Entered),
     /// The child tried the walls from inside, before the command (ESC-2).
@@ -95,35 +95,39 @@ pub enum Kind {
     HostDecided(Box<HostDecided>),
 }
 
-impl Kind {
+impl EventKind {
     fn log_level(&self) -> LogLevel {
         match self {
-            Kind::SandboxCreated(_)
-            | Kind::SandboxEntered(_)
-            | Kind::SandboxValidated(_)
-            | Kind::SandboxExecuted(_)
-            | Kind::SandboxExited(_)
-            | Kind::SandboxDestroyed(_)
-            | Kind::SignalForwarded(_) => LogLevel::Info,
-            Kind::AccessDecided(decided) if decided.decision == Decision::Allowed => LogLevel::Info,
-            Kind::HostDecided(decided) if decided.decision == Decision::Allowed => LogLevel::Info,
-            Kind::EventsSummed(sum) if sum.decision == Decision::Allowed => LogLevel::Info,
-            Kind::NetworkAttempt(attempt) if attempt.action.is_allowed() => LogLevel::Info,
-            Kind::NameQueried(queried) if queried.is_ordinary() => LogLevel::Info,
-            Kind::ConnectionClosed(_) => LogLevel::Info,
-            Kind::PolicyViolation(_)
-            | Kind::ResourceLimitExceeded(_)
-            | Kind::SyscallBlocked(_)
-            | Kind::AccessDecided(_)
-            | Kind::EventsSummed(_)
-            | Kind::NetworkAttempt(_)
-            | Kind::NameQueried(_)
-            | Kind::HostDecided(_)
-            | Kind::ApprovalRecorded(_) => LogLevel::Warn,
-            Kind::EscapeAttempt(attempt) if attempt.severity == Severity::Critical => {
+            EventKind::SandboxCreated(_)
+            | EventKind::SandboxEntered(_)
+            | EventKind::SandboxValidated(_)
+            | EventKind::SandboxExecuted(_)
+            | EventKind::SandboxExited(_)
+            | EventKind::SandboxDestroyed(_)
+            | EventKind::SignalForwarded(_) => LogLevel::Info,
+            EventKind::AccessDecided(decided) if decided.decision == Decision::Allowed => {
+                LogLevel::Info
+            }
+            EventKind::HostDecided(decided) if decided.decision == Decision::Allowed => {
+                LogLevel::Info
+            }
+            EventKind::EventsSummed(sum) if sum.decision == Decision::Allowed => LogLevel::Info,
+            EventKind::NetworkAttempt(attempt) if attempt.action.is_allowed() => LogLevel::Info,
+            EventKind::NameQueried(queried) if queried.is_ordinary() => LogLevel::Info,
+            EventKind::ConnectionClosed(_) => LogLevel::Info,
+            EventKind::PolicyViolation(_)
+            | EventKind::ResourceLimitExceeded(_)
+            | EventKind::SyscallBlocked(_)
+            | EventKind::AccessDecided(_)
+            | EventKind::EventsSummed(_)
+            | EventKind::NetworkAttempt(_)
+            | EventKind::NameQueried(_)
+            | EventKind::HostDecided(_)
+            | EventKind::ApprovalRecorded(_) => LogLevel::Warn,
+            EventKind::EscapeAttempt(attempt) if attempt.severity == Severity::Critical => {
                 LogLevel::Critical
             }
-            Kind::EscapeAttempt(_) | Kind::SandboxFailed(_) => LogLevel::Error,
+            EventKind::EscapeAttempt(_) | EventKind::SandboxFailed(_) => LogLevel::Error,
         }
     }
 }

@@ -17,15 +17,15 @@ pub(crate) fn run() -> Run {
     }
 }
 
-fn written(state: State, kind: Kind) -> Value {
+fn written(state: State, kind: EventKind) -> Value {
     let event = Event::new("b-1", state, kind);
     let value = serde_json::to_value(&event).unwrap();
     assert_eq!(serde_json::from_value::<Event>(value.clone()).unwrap().kind, event.kind);
     value
 }
 
-fn exited() -> Kind {
-    Kind::SandboxExited(Box::new(Exited {
+fn exited() -> EventKind {
+    EventKind::SandboxExited(Box::new(Exited {
         run: run(),
         outcome: Outcome::Completed,
         exit_code: Some(3),
@@ -65,7 +65,7 @@ fn the_last_event_tells_the_whole_run() {
 #[test]
 fn every_kind_has_its_name_and_level() {
     let attempt = |severity| {
-        Kind::EscapeAttempt(EscapeAttempt {
+        EventKind::EscapeAttempt(EscapeAttempt {
             indicator: Indicator::Filesystem,
             severity,
             description: "path traversal".to_owned(),
@@ -74,26 +74,26 @@ fn every_kind_has_its_name_and_level() {
     };
     let created = Created { run: run(), pid: 1, uid: 2, working_directory: PathBuf::from("/") };
     let table = [
-        (Kind::SandboxCreated(Box::new(created)), "SANDBOX_CREATED", "INFO"),
+        (EventKind::SandboxCreated(Box::new(created)), "SANDBOX_CREATED", "INFO"),
         (
-            Kind::SandboxEntered(Entered { pid: 7, namespaces: vec!["pid".to_owned()] }),
+            EventKind::SandboxEntered(Entered { pid: 7, namespaces: vec!["pid".to_owned()] }),
             "SANDBOX_ENTERED",
             "INFO",
         ),
         (
-            Kind::SandboxValidated(Validated { probes: 5, duration_us: 90 }),
+            EventKind::SandboxValidated(Validated { probes: 5, duration_us: 90 }),
             "SANDBOX_VALIDATED",
             "INFO",
         ),
         (
-            Kind::SandboxExecuted(Executed { pid: Some(8), setup_us: 1900 }),
+            EventKind::SandboxExecuted(Executed { pid: Some(8), setup_us: 1900 }),
             "SANDBOX_EXECUTED",
             "INFO",
         ),
         (exited(), "SANDBOX_EXITED", "INFO"),
-        (Kind::SandboxDestroyed(Destroyed { duration_ms: 4 }), "SANDBOX_DESTROYED", "INFO"),
+        (EventKind::SandboxDestroyed(Destroyed { duration_ms: 4 }), "SANDBOX_DESTROYED", "INFO"),
         (
-            Kind::SandboxFailed(Failure {
+            EventKind::SandboxFailed(Failure {
                 kind: ErrorKind::Initialisation,
                 message: "no".to_owned(),
                 causes: Vec::new(),
@@ -102,7 +102,7 @@ fn every_kind_has_its_name_and_level() {
             "ERROR",
         ),
         (
-            Kind::PolicyViolation(PolicyViolation {
+            EventKind::PolicyViolation(PolicyViolation {
                 pid: Some(9),
                 op: "exec".to_owned(),
                 path: Some("/bin/nc".to_owned()),
@@ -116,7 +116,7 @@ fn every_kind_has_its_name_and_level() {
         (attempt(Severity::High), "ESCAPE_ATTEMPT", "ERROR"),
         (attempt(Severity::Critical), "ESCAPE_ATTEMPT", "CRITICAL"),
         (
-            Kind::ResourceLimitExceeded(LimitExceeded {
+            EventKind::ResourceLimitExceeded(LimitExceeded {
                 resource: "resources.maxMemory".to_owned(),
                 limit: 1,
                 observed: None,
@@ -126,7 +126,7 @@ fn every_kind_has_its_name_and_level() {
             "WARN",
         ),
         (
-            Kind::SyscallBlocked(SyscallBlocked {
+            EventKind::SyscallBlocked(SyscallBlocked {
                 name: "bpf".to_owned(),
                 number: 321,
                 arguments: [0, 1, 2, 3, 4, u64::MAX],
@@ -139,7 +139,7 @@ fn every_kind_has_its_name_and_level() {
             "WARN",
         ),
         (
-            Kind::SignalForwarded(SignalForwarded {
+            EventKind::SignalForwarded(SignalForwarded {
                 signal: 15,
                 name: "SIGTERM".to_owned(),
                 fatal: true,
@@ -148,7 +148,7 @@ fn every_kind_has_its_name_and_level() {
             "INFO",
         ),
         (
-            Kind::ApprovalRecorded(Approval {
+            EventKind::ApprovalRecorded(Approval {
                 what: "network:host".to_owned(),
                 reason: "needs the VPN".to_owned(),
             }),
@@ -189,14 +189,16 @@ fn the_proxys_events_have_their_names_and_say_where_to_and_why() {
         (Action::RedirectDenied, "redirect_denied", "WARN"),
     ];
     for (action, name, level) in table {
-        let value = written(State::Monitoring, Kind::NetworkAttempt(Box::new(tried(action))));
+        let value = written(State::Monitoring, EventKind::NetworkAttempt(Box::new(tried(action))));
         assert_eq!(
             (&value["event"], &value["level"], &value["details"]["action"]),
             (&json!("NETWORK_ATTEMPT"), &json!(level), &json!(name))
         );
     }
-    let value =
-        written(State::Monitoring, Kind::NetworkAttempt(Box::new(tried(Action::ProxyAllowed))));
+    let value = written(
+        State::Monitoring,
+        EventKind::NetworkAttempt(Box::new(tried(Action::ProxyAllowed))),
+    );
     assert_eq!(
         value["details"],
         json!({
@@ -214,7 +216,7 @@ fn the_proxys_events_have_their_names_and_say_where_to_and_why() {
 #[test]
 fn what_was_looked_up_carried_and_decided_has_names_and_levels() {
     let queried = |answer: &str, suspicion: Option<&str>| {
-        Kind::NameQueried(Box::new(NameQueried {
+        EventKind::NameQueried(Box::new(NameQueried {
             name: "registry.example".to_owned(),
             record: "AAAA".to_owned(),
             answer: answer.to_owned(),
@@ -225,7 +227,7 @@ fn what_was_looked_up_carried_and_decided_has_names_and_levels() {
         }))
     };
     let decided = |decision| {
-        Kind::HostDecided(Box::new(HostDecided {
+        EventKind::HostDecided(Box::new(HostDecided {
             host: "registry.example".to_owned(),
             port: 443,
             decision,
@@ -236,7 +238,7 @@ fn what_was_looked_up_carried_and_decided_has_names_and_levels() {
             latency_us: 7,
         }))
     };
-    let closed = Kind::ConnectionClosed(Box::new(ConnectionClosed {
+    let closed = EventKind::ConnectionClosed(Box::new(ConnectionClosed {
         via: Via::Socks,
         host: "registry.example".to_owned(),
         address: None,
@@ -247,7 +249,7 @@ fn what_was_looked_up_carried_and_decided_has_names_and_levels() {
         count: 1,
     }));
     let summed = |decision| {
-        Kind::EventsSummed(Box::new(EventsSummed {
+        EventKind::EventsSummed(Box::new(EventsSummed {
             what: "access".to_owned(),
             decision,
             source: Some("rule".to_owned()),
@@ -287,7 +289,7 @@ fn times_are_utc_with_microseconds_and_ids_sort_by_time() {
 fn a_path_that_is_not_utf8_is_recorded_all_the_same() {
     let odd = PathBuf::from(std::ffi::OsString::from_vec(b"/a\xff\n".to_vec()));
     let created = Created { run: run(), pid: 1, uid: 2, working_directory: odd };
-    let event = Event::new("b-1", State::Created, Kind::SandboxCreated(Box::new(created)));
+    let event = Event::new("b-1", State::Created, EventKind::SandboxCreated(Box::new(created)));
     let value = serde_json::to_value(&event).unwrap();
     assert_eq!(value["details"]["workingDirectory"], "/a\\xff\\n");
 }

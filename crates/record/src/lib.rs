@@ -32,8 +32,8 @@ pub use digest::Digest;
 pub use error::RecordError;
 pub use event::{
     AccessDecided, Approval, Command, Created, Decision, Destroyed, Entered, EscapeAttempt, Event,
-    EventsSummed, Executed, Exited, Indicator, Kind, LimitExceeded, LogLevel, PolicyViolation, Run,
-    Severity, SignalForwarded, SyscallBlocked, Validated,
+    EventKind, EventsSummed, Executed, Exited, Indicator, LimitExceeded, LogLevel, PolicyViolation,
+    Run, Severity, SignalForwarded, SyscallBlocked, Validated,
 };
 pub use network_report::{
     DeniedHost, NetworkReport, OtherHosts, QueriesReport, ReachedHost, SuspectedName,

@@ -75,7 +75,7 @@ mod tests {
     fn a_failure_carries_its_class_and_every_cause() {
         let cause = RecordError::io("open", Path::new("/x"))(io::Error::from_raw_os_error(13));
         let failure = Failure::of(ErrorKind::Initialisation, &cause);
-        let message = "can not open /x: Permission denied (EACCES); allow it to this user, or name \
+        let message = "cannot open /x: Permission denied (EACCES); allow it to this user, or name \
                        another path";
         assert_eq!(failure.message, message);
         assert_eq!(failure.causes, ["Permission denied (os error 13)"]);

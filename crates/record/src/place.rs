@@ -17,18 +17,18 @@ use std::time::{Duration, SystemTime};
 use uuid::Uuid;
 
 /// Tidying up must not take long in a directory that holds very much.
-const MOST_SWEPT_THROUGH: usize = 10_000;
+const MAX_SWEPT_THROUGH: usize = 10_000;
 
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct OutputFile {
     directory: OwnedFd,
     name: OsString,
     path: PathBuf,
 }
 
-impl Place {
+impl OutputFile {
     /// Fails now if nothing could be written there later.
-    pub(crate) fn prepare(path: &Path) -> Result<Place, RecordError> {
+    pub(crate) fn prepare(path: &Path) -> Result<OutputFile, RecordError> {
         let no_name = || RecordError::NoFileName(path.to_owned());
         let name = path.file_name().ok_or_else(no_name)?.to_owned();
         let parent = match path.parent().ok_or_else(no_name)? {
@@ -38,17 +38,17 @@ impl Place {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::open(parent, flags, Mode::empty())
             .map_err(RecordError::io("open the directory", parent))?;
-        let place = Place { directory, name, path: path.to_owned() };
+        let place = OutputFile { directory, name, path: path.to_owned() };
         place.refuse_what_is_not_regular()?;
         Ok(place)
     }
 
     /// A file that belongs to this one: hidden, in the same directory, and named after it.
-    pub(crate) fn beside(&self, suffix: &str) -> Result<Place, RecordError> {
+    pub(crate) fn beside(&self, suffix: &str) -> Result<OutputFile, RecordError> {
         let directory = rustix::io::fcntl_dupfd_cloexec(&self.directory, 3)
             .map_err(RecordError::io("open the directory of", &self.path))?;
         let name = self.hidden_name(suffix);
-        let place = Place { directory, path: self.path.with_file_name(&name), name };
+        let place = OutputFile { directory, path: self.path.with_file_name(&name), name };
         place.refuse_what_is_not_regular()?;
         Ok(place)
     }
@@ -135,12 +135,12 @@ impl Place {
     }
 
     /// Removes what writers left here that were killed before they could rename it, if it is older than
-    /// `age`. Only tidies up: what can not be seen or removed stays.
+    /// `age`. Only tidies up: what cannot be seen or removed stays.
     pub(crate) fn sweep_temporaries(&self, age: Duration) {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(&self.directory, ".", flags, Mode::empty());
         let Ok(entries) = opened.and_then(|directory| Dir::read_from(&directory)) else { return };
-        for entry in entries.take(MOST_SWEPT_THROUGH).map_while(Result::ok) {
+        for entry in entries.take(MAX_SWEPT_THROUGH).map_while(Result::ok) {
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if self.is_temporary(name) && self.is_older(name, age) {
                 let _ = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());

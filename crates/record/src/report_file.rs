@@ -1,7 +1,7 @@
 //! Writes a report where the user asked for it, though the command may have been able to write there.
 
 use crate::error::RecordError;
-use crate::place::Place;
+use crate::place::OutputFile;
 use crate::report::RunReport;
 use rustix::fs::Mode;
 use std::path::Path;
@@ -14,13 +14,13 @@ const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// A place for a report, fixed before the command starts.
 #[derive(Debug)]
-pub struct ReportFile(Place);
+pub struct ReportFile(OutputFile);
 
 impl ReportFile {
     /// Fails now if the report could not be written there later, as far as that can be known: a file of its size is
     /// written beside it, and removed.
     pub fn prepare(path: &Path) -> Result<ReportFile, RecordError> {
-        let place = Place::prepare(path)?;
+        let place = OutputFile::prepare(path)?;
         place.try_to_write(&[0; USUAL_SIZE])?;
         place.sweep_temporaries(ABANDONED);
         Ok(ReportFile(place))

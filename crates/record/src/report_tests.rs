@@ -94,7 +94,7 @@ fn a_failed_run_says_why() {
     let failed = RunReport {
         failure: Some(Failure {
             kind: ErrorKind::Initialisation,
-            message: "can not make a user namespace: EPERM".to_owned(),
+            message: "cannot make a user namespace: EPERM".to_owned(),
             causes: vec!["kernel.apparmor_restrict_unprivileged_userns is 1".to_owned()],
         }),
         ..RunReport::begin("s-1", &["true"], versions)
@@ -102,7 +102,7 @@ fn a_failed_run_says_why() {
     assert_eq!(
         failed.to_string(),
         "sandbox: failed, exit code 125\n  \
-           error      can not make a user namespace: EPERM\n  \
+           error      cannot make a user namespace: EPERM\n  \
            cause      kernel.apparmor_restrict_unprivileged_userns is 1\n  \
            command    true\n  \
            session    s-1\n"

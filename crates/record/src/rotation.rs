@@ -114,7 +114,7 @@ pub(crate) fn rotate(
     Ok((log, head))
 }
 
-/// The head without the oldest file, if there are more than are kept. None too where the next one can not be read: then
+/// The head without the oldest file, if there are more than are kept. None too where the next one cannot be read: then
 /// nothing is removed, and `audit verify` tells.
 fn without_oldest(log_path: &Path, head: &Head, kept: u64) -> Option<Head> {
     let aside = head.put_aside.filter(|aside| aside.last - aside.first >= kept)?;

@@ -78,6 +78,6 @@ mod tests {
     #[test]
     fn a_refused_transition_names_both_states() {
         let error = Cleanup.advance(Running).unwrap_err();
-        assert_eq!(error.to_string(), "a sandbox can not go from Cleanup to Running");
+        assert_eq!(error.to_string(), "a sandbox cannot go from Cleanup to Running");
     }
 }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 const SUFFIX: &str = ".answers.json";
 
 /// Sessions whose answers are kept. Nobody saves those of one that long ago, and every file names what somebody touched.
-const MOST_KEPT: usize = 200;
+const MAX_KEPT: usize = 200;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -85,11 +85,11 @@ pub fn write(places: &Places, session: &str, answers: &Answers) -> Result<(), Se
     forget_old(places)
 }
 
-/// What can not be removed is tried again by the next session.
+/// What cannot be removed is tried again by the next session.
 fn forget_old(places: &Places) -> Result<(), SessionError> {
     let mut sessions = sessions(places)?;
     sessions.sort_unstable();
-    let too_many = sessions.len().saturating_sub(MOST_KEPT);
+    let too_many = sessions.len().saturating_sub(MAX_KEPT);
     for session in sessions.drain(..too_many) {
         let _ = fs::remove_file(directory(places).join(format!("{session}{SUFFIX}")));
     }

@@ -1,4 +1,4 @@
-use super::{Answers, HostAnswer, MOST_KEPT, RecordedAnswer, directory, last_session, read, write};
+use super::{Answers, HostAnswer, MAX_KEPT, RecordedAnswer, directory, last_session, read, write};
 use crate::config::tests::Corner;
 use crate::error::SessionError;
 use palisade_gate::{Access, Effect, Pattern};
@@ -47,20 +47,20 @@ fn the_oldest_answers_go_and_nothing_else() {
     let places = &corner.caller.places;
     let rules: Answers = vec![answer("/opt/sdk", true).rule()].into();
     let name = |number: usize| format!("0190-{number:04}");
-    for number in 0..MOST_KEPT {
+    for number in 0..MAX_KEPT {
         write(places, &name(number), &rules).unwrap();
     }
     let other = directory(places).join("0000-notes.txt");
     std::fs::write(&other, "").unwrap();
     assert!(read(places, &name(0)).is_ok());
-    for number in MOST_KEPT..MOST_KEPT + 2 {
+    for number in MAX_KEPT..MAX_KEPT + 2 {
         write(places, &name(number), &rules).unwrap();
     }
     for gone in 0..2 {
         let read = read(places, &name(gone));
         assert!(matches!(read, Err(SessionError::NoAnswers { .. })), "{gone}");
     }
-    for kept in 2..MOST_KEPT + 2 {
+    for kept in 2..MAX_KEPT + 2 {
         assert!(read(places, &name(kept)).is_ok(), "{kept}");
     }
     assert!(other.exists());

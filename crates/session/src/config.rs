@@ -1,6 +1,6 @@
 //! Finds and reads the layers of policy, and merges them (POL-4).
 //!
-//! A file that is there and can not be read or does not parse is an error: a policy is never
+//! A file that is there and cannot be read or does not parse is an error: a policy is never
 //! skipped in silence.
 
 use crate::caller::Caller;
@@ -163,7 +163,7 @@ pub fn refuse_unenforced(loaded: &Loaded) -> Result<(), SessionError> {
     refuse_beyond_own(loaded)
 }
 
-/// A process can not give its children more than it has itself (setrlimit(2)), and to give less than was asked
+/// A process cannot give its children more than it has itself (setrlimit(2)), and to give less than was asked
 /// for is not ours to decide.
 fn refuse_beyond_own(loaded: &Loaded) -> Result<(), SessionError> {
     let policy = &loaded.merged.policy;

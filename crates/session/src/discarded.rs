@@ -19,10 +19,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// So many names are looked at, and for so long: nobody waits at the end of a run.
-const MOST_NAMES: u64 = 100_000;
+const MAX_NAMES: u64 = 100_000;
 const LONGEST_LOOK: Duration = Duration::from_millis(250);
 /// So many paths are listed.
-const MOST_LISTED: usize = 100;
+const MAX_LISTED: usize = 100;
 
 /// What is no work of the command's.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ impl Look<'_> {
         let mut waiting = vec![PathBuf::new()];
         while let Some(directory) = waiting.pop() {
             let from = if directory.as_os_str().is_empty() { Path::new(".") } else { &directory };
-            // What is mounted there is not ours to tell of; what can not be read is the command's own doing.
+            // What is mounted there is not ours to tell of; what cannot be read is the command's own doing.
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
             let Ok(opened) = open_on_mount(home, from, flags) else { continue };
             let Ok(entries) = Dir::read_from(&opened) else { continue };
@@ -125,7 +125,7 @@ impl Look<'_> {
                     continue;
                 }
                 self.names += 1;
-                if self.names > MOST_NAMES || Instant::now() > self.until {
+                if self.names > MAX_NAMES || Instant::now() > self.until {
                     self.found.is_complete = false;
                     return;
                 }
@@ -149,7 +149,7 @@ impl Look<'_> {
         self.found.count += 1;
         if self.known.leftovers.iter().any(|leftover| path.starts_with(leftover)) {
             self.found.leftovers += 1;
-        } else if self.found.paths.len() < MOST_LISTED {
+        } else if self.found.paths.len() < MAX_LISTED {
             self.found.paths.push(shown(&whole));
             self.found.copies.extend(ours.map(|_| shown(&whole)));
         }

@@ -11,9 +11,9 @@ const TAKEN: [Signal; 4] = [Signal::TERM, Signal::HUP, Signal::INT, Signal::QUIT
 
 /// Signals that would have ended this process, blocked and waiting to be read.
 #[derive(Debug)]
-pub struct Ending(OwnedFd);
+pub struct EndSignals(OwnedFd);
 
-impl Ending {
+impl EndSignals {
     /// To be called before the terminal is taken. What the caller made us ignore (nohup) stays ignored.
     pub fn take() -> Result<Self, SessionError> {
         let taken = TAKEN.map(Signal::as_raw).into_iter().filter(|signal| !is_ignored(*signal));
@@ -29,7 +29,7 @@ impl Ending {
     }
 }
 
-impl AsFd for Ending {
+impl AsFd for EndSignals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

@@ -20,11 +20,11 @@ pub enum SessionError {
     #[error("no home directory is known: set HOME or {variable}")]
     NoHome { variable: &'static str },
 
-    #[error("can not {action} {}: {}{}", path.display(), io_error_text(source), mend(source))]
+    #[error("cannot {action} {}: {}{}", path.display(), io_error_text(source), mend(source))]
     Io { action: &'static str, path: PathBuf, source: io::Error },
 
     #[error(
-        "can not create {}: {}; set XDG_STATE_HOME and XDG_CONFIG_HOME to directories you can write to",
+        "cannot create {}: {}; set XDG_STATE_HOME and XDG_CONFIG_HOME to directories you can write to",
         path.display(), io_error_text(source)
     )]
     OwnDirectory { path: PathBuf, source: io::Error },
@@ -64,7 +64,7 @@ pub enum SessionError {
     #[error("{} exists already; merge the two by hand, or move it away", path.display())]
     AlreadyThere { path: PathBuf },
 
-    #[error("the trust store {} can not be read: {source}; mend or remove it", path.display())]
+    #[error("the trust store {} cannot be read: {source}; mend or remove it", path.display())]
     TrustStore { path: PathBuf, source: serde_json::Error },
 
     #[error(transparent)]
@@ -96,7 +96,7 @@ pub enum SessionError {
     #[error("no session has recorded an answer yet")]
     NoSessions,
 
-    #[error("the answers in {} can not be read: {source}", path.display())]
+    #[error("the answers in {} cannot be read: {source}", path.display())]
     Answers { path: PathBuf, source: serde_json::Error },
 
     #[error("the policy is not sound: {}", list(.0))]
@@ -124,14 +124,14 @@ pub enum SessionError {
     #[error("there is no layer `{name}` to switch off")]
     NoSuchLayer { name: String },
 
-    #[error("the secret of the credential {name} can not be had: {why}")]
+    #[error("the secret of the credential {name} cannot be had: {why}")]
     Credential { name: String, why: String },
 
     #[error("`network.upstreamProxy` is not in the form http://[USER:PASSWORD@]HOST:PORT")]
     Upstream,
 
     #[error(
-        "can not listen at {address}: {}; --listen names another address",
+        "cannot listen at {address}: {}; --listen names another address",
         io_error_text(source)
     )]
     Listen { address: std::net::SocketAddr, source: io::Error },
@@ -242,7 +242,7 @@ mod tests {
             let source = io::Error::from_raw_os_error(errno);
             SessionError::io("open", Path::new("/p"), source).to_string()
         };
-        assert!(told(13).starts_with("can not open /p: Permission denied (EACCES); allow it"));
-        assert_eq!(told(5), "can not open /p: Input/output error (EIO)");
+        assert!(told(13).starts_with("cannot open /p: Permission denied (EACCES); allow it"));
+        assert_eq!(told(5), "cannot open /p: Input/output error (EIO)");
     }
 }

@@ -7,7 +7,7 @@
 use crate::error::SessionError;
 use crate::places::{self, Places};
 use palisade_record::metrics::Metrics;
-use palisade_record::{AuditLog, Destroyed, Event, Failure, Kind, RecordError, State};
+use palisade_record::{AuditLog, Destroyed, Event, EventKind, Failure, RecordError, State};
 
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -56,12 +56,12 @@ impl Journal {
         {
             self.advance(State::Error)?;
         }
-        self.add(Kind::SandboxFailed(failure));
+        self.add(EventKind::SandboxFailed(failure));
         if self.created {
             if self.state != State::Cleanup {
                 self.advance(State::Cleanup)?;
             }
-            self.add(Kind::SandboxDestroyed(destroyed));
+            self.add(EventKind::SandboxDestroyed(destroyed));
         }
         Ok(self.commit()?)
     }
@@ -71,7 +71,7 @@ impl Journal {
         self.metrics
     }
 
-    pub(crate) fn add(&mut self, kind: Kind) {
+    pub(crate) fn add(&mut self, kind: EventKind) {
         self.pending.push(Event::new(&self.sandbox_id, self.state, kind));
     }
 
@@ -79,7 +79,8 @@ impl Journal {
         let events = std::mem::take(&mut self.pending);
         self.log.append_batch(&events)?;
         events.iter().for_each(|event| self.metrics.hear(&event.kind));
-        self.created |= events.iter().any(|event| matches!(event.kind, Kind::SandboxCreated(_)));
+        self.created |=
+            events.iter().any(|event| matches!(event.kind, EventKind::SandboxCreated(_)));
         Ok(())
     }
 }

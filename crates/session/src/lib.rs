@@ -33,7 +33,7 @@ pub mod why;
 
 pub use caller::Caller;
 pub use death::die_like;
-pub use ending::Ending;
+pub use ending::EndSignals;
 pub use error::SessionError;
 pub use palisade_plan::agents;
 pub use palisade_supervisor::asking::AskIn;

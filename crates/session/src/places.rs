@@ -19,7 +19,7 @@ const LARGEST_DOCUMENT: u64 = 1 << 20;
 /// A temporary file is renamed within milliseconds; one of this age was left by a kill.
 const UNFINISHED: Duration = Duration::from_secs(3600);
 /// Tidying up must not take long in a directory that holds very much.
-const MOST_SWEPT_THROUGH: usize = 10_000;
+const MAX_SWEPT_THROUGH: usize = 10_000;
 
 /// The directories of one caller. A library user may point them anywhere; the command line always
 /// takes [`Places::of_caller`].
@@ -154,7 +154,7 @@ pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<(), SessionErr
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&temporary, path));
     written.map_err(|source| {
-        // If it can not be removed either, the first error says why.
+        // If it cannot be removed either, the first error says why.
         let _ = fs::remove_file(&temporary);
         SessionError::io("write", path, source)
     })?;
@@ -163,7 +163,7 @@ pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<(), SessionErr
 }
 
 /// Removes what writers left in a directory of the product's own that were killed before they could rename it. Only
-/// tidies up: what can not be seen or removed stays.
+/// tidies up: what cannot be seen or removed stays.
 fn sweep_temporaries(directory: &Path) {
     let is_ours = |name: &OsStr| {
         let id = name.to_str().and_then(|name| name.strip_suffix(".tmp")?.rsplit('.').next());
@@ -173,7 +173,7 @@ fn sweep_temporaries(directory: &Path) {
         let written = found.modified().ok().and_then(|written| written.elapsed().ok());
         found.is_file() && written.is_some_and(|age| age > UNFINISHED)
     };
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten().take(MOST_SWEPT_THROUGH) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten().take(MAX_SWEPT_THROUGH) {
         if is_ours(&entry.file_name()) && entry.metadata().is_ok_and(|found| is_old(&found)) {
             let _ = fs::remove_file(entry.path());
         }

@@ -1,7 +1,7 @@
 //! `sandbox proxy`: the egress proxy alone, with the rules of one file (NET-10).
 //!
 //! What it did is recorded like the events of a run, under an id of its own; when that fails it ends. A file that
-//! can not be read anew changes nothing. It never serves anybody before it has given up what it does not need.
+//! cannot be read anew changes nothing. It never serves anybody before it has given up what it does not need.
 
 use crate::caller::Caller;
 use crate::egress;
@@ -12,9 +12,9 @@ use crate::run::new_session_id;
 use palisade_egress::alone::{self, Operator};
 use palisade_egress::config::Config;
 use palisade_egress::error::EgressError;
-use palisade_egress::wire::Told;
+use palisade_egress::wire::EgressEvent;
 use palisade_policy::{Layer, LayerKind, Mode, NetworkMode, Policy, Subject, merge};
-use palisade_record::Kind;
+use palisade_record::EventKind;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ pub enum Heard<'a> {
     /// It serves there, under this id.
     Listening { address: SocketAddr, session: &'a str },
     /// Something that is in the log as well.
-    Happened(&'a Kind),
+    Happened(&'a EventKind),
     /// What a person should know about the file.
     Note(String),
     /// The file was read anew.
@@ -78,13 +78,13 @@ struct Alone<'a> {
 }
 
 impl Operator for Alone<'_> {
-    fn hear(&mut self, told: Told) -> ControlFlow<()> {
-        let kind = match told {
-            Told::Attempt(attempt) => Kind::NetworkAttempt(Box::new(attempt)),
-            Told::Closed(closed) => Kind::ConnectionClosed(Box::new(closed)),
-            Told::Queried(queried) => Kind::NameQueried(Box::new(queried)),
+    fn hear(&mut self, event: EgressEvent) -> ControlFlow<()> {
+        let kind = match event {
+            EgressEvent::Attempt(attempt) => EventKind::NetworkAttempt(Box::new(attempt)),
+            EgressEvent::Closed(closed) => EventKind::ConnectionClosed(Box::new(closed)),
+            EgressEvent::Queried(queried) => EventKind::NameQueried(Box::new(queried)),
             // Everything is open by now, and nobody is served yet.
-            Told::Ready => {
+            EgressEvent::Ready => {
                 if let Err(error) = palisade_launch::confine_alone() {
                     self.failed = Some(error.into());
                     return ControlFlow::Break(());
@@ -93,7 +93,9 @@ impl Operator for Alone<'_> {
                 return ControlFlow::Continue(());
             }
             // Nobody is asked by a proxy that runs alone.
-            Told::Asked { .. } | Told::Withdrawn { .. } | Told::Unable { .. } => {
+            EgressEvent::Asked { .. }
+            | EgressEvent::Withdrawn { .. }
+            | EgressEvent::Unable { .. } => {
                 return ControlFlow::Continue(());
             }
         };

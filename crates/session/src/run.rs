@@ -1,7 +1,7 @@
 //! One run, from the request to the report (LIFE-1).
 //!
-//! It fails closed: what can not be planned, recorded or set up is never started, and an audit log
-//! that can not be written ends what was started.
+//! It fails closed: what cannot be planned, recorded or set up is never started, and an audit log
+//! that cannot be written ends what was started.
 
 use crate::answers::{self, Answers};
 use crate::caller::Caller;
@@ -14,7 +14,7 @@ use crate::familiar;
 use crate::journal::Journal;
 use crate::offline;
 use crate::reporting::{self, word};
-use crate::runs::{Announced, Herald};
+use crate::runs::{Announced, FileRegistration};
 use crate::stores::Stores;
 use crate::tree_locks;
 use palisade_egress::config::Authority;
@@ -27,12 +27,12 @@ use palisade_policy::model::Policy;
 use palisade_policy::{Diagnostic, LayerKind, Problem};
 use palisade_record::metrics::Metrics;
 use palisade_record::{
-    Approval, Command, Created, Destroyed, Entered, ErrorKind, Executed, Exited, Failure, Kind,
-    LimitExceeded, Outcome, Run, RunReport, State, Validated,
+    Approval, Command, Created, Destroyed, Entered, ErrorKind, EventKind, Executed, Exited,
+    Failure, LimitExceeded, Outcome, Run, RunReport, State, Validated,
 };
 use palisade_supervisor::asking::AskIn;
 use palisade_supervisor::conclusion::{self, Conclusion};
-use palisade_supervisor::egress::WentOut;
+use palisade_supervisor::egress::EgressSummary;
 use palisade_supervisor::normalize;
 use palisade_supervisor::signals::Signals;
 use palisade_supervisor::{ExitState, Observers, StartRequest, Supervisor, SupervisorError};
@@ -42,7 +42,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Sockets of other sessions that a run looks at when it starts, to remove dead ones: enough that they never pile up.
-const MOST_SWEPT: usize = 32;
+const MAX_SWEPT: usize = 32;
 
 /// What to run and under which policy.
 #[derive(Clone, Debug)]
@@ -289,7 +289,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     }
     let project = located.root;
     let run = describe(plan, request.policy.tool.as_deref(), project.clone());
-    journal.add(Kind::SandboxCreated(Box::new(Created {
+    journal.add(EventKind::SandboxCreated(Box::new(Created {
         run: run.clone(),
         pid: std::process::id(),
         uid: caller.facts.uid,
@@ -297,10 +297,10 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     })));
     for approval in &plan.approvals {
         let (what, reason) = (approval.what.clone(), approval.reason.clone());
-        journal.add(Kind::ApprovalRecorded(Approval { what, reason }));
+        journal.add(EventKind::ApprovalRecorded(Approval { what, reason }));
     }
     // What killed runs left; in a directory that is not there, one call.
-    palisade_ask::leftover::sweep(&caller.places.runtime, MOST_SWEPT);
+    palisade_ask::leftover::sweep(&caller.places.runtime, MAX_SWEPT);
     // From here on a signal ends the run in order, with its end in the log.
     let signals = Signals::take()?;
     journal.commit()?;
@@ -338,8 +338,9 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     let setup = clock.elapsed();
     reporting::observed(report, plan, &checked.observations);
     record_start(journal, plan, &supervisor, &checked, clock)?;
-    supervisor.announce(Herald::new(&caller.places, announced(plan, report, &supervisor)));
-    let mut log = |incidents: Vec<Kind>| {
+    supervisor
+        .announce(FileRegistration::new(&caller.places, announced(plan, report, &supervisor)));
+    let mut log = |incidents: Vec<EventKind>| {
         incidents.into_iter().for_each(|incident| journal.add(incident));
         journal.commit()
     };
@@ -363,7 +364,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
         tell(&note);
         report.notes.push(note);
     }
-    let ExitState { touched, private_home, network_counters, went_out, notes, .. } = ended;
+    let ExitState { touched, private_home, network_counters, egress_summary, notes, .. } = ended;
     report.offline_attempts = offline::attempts(network_counters);
     report.notes.extend(notes);
     let mut answered = Answers::from(touched.answered.clone());
@@ -375,7 +376,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
             report.discarded_files = discarded::list(&home, &known);
         }
     }
-    if let Some(WentOut { report: network, answered: hosts, notes }) = went_out {
+    if let Some(EgressSummary { report: network, answered: hosts, notes }) = egress_summary {
         report.network = Some(network);
         report.notes.extend(notes);
         answered.hosts = hosts;
@@ -440,14 +441,17 @@ fn record_start(
     clock: Instant,
 ) -> Result<(), SessionError> {
     journal.advance(State::Initialized)?;
-    journal
-        .add(Kind::SandboxEntered(Entered { pid: supervisor.pid(), namespaces: namespaces(plan) }));
-    journal.add(Kind::SandboxValidated(Validated {
+    journal.add(EventKind::SandboxEntered(Entered {
+        pid: supervisor.pid(),
+        namespaces: namespaces(plan),
+    }));
+    journal.add(EventKind::SandboxValidated(Validated {
         probes: checked.observations.len(),
         duration_us: micros(checked.took),
     }));
     journal.advance(State::Running)?;
-    journal.add(Kind::SandboxExecuted(Executed { pid: None, setup_us: micros(clock.elapsed()) }));
+    journal
+        .add(EventKind::SandboxExecuted(Executed { pid: None, setup_us: micros(clock.elapsed()) }));
     journal.advance(State::Monitoring)?;
     Ok(journal.commit()?)
 }
@@ -481,7 +485,7 @@ fn record_end(
         // A share of the CPUs that is used up is no event: it happens many times a second.
         let reached = limit.reached.as_ref().filter(|_| limit.name != Limited::Cpus.name());
         if let Some(reached) = reached {
-            journal.add(Kind::ResourceLimitExceeded(LimitExceeded {
+            journal.add(EventKind::ResourceLimitExceeded(LimitExceeded {
                 resource: limit.key.clone(),
                 limit: limit.value,
                 observed: reached.usage,
@@ -501,7 +505,7 @@ fn record_end(
         | Outcome::Failed => State::Error,
     })?;
     let duration_ms = millis(duration);
-    journal.add(Kind::SandboxExited(Box::new(Exited {
+    journal.add(EventKind::SandboxExited(Box::new(Exited {
         run,
         outcome: report.outcome,
         exit_code: Some(report.exit_code),
@@ -509,7 +513,7 @@ fn record_end(
         duration_ms,
     })));
     journal.advance(State::Cleanup)?;
-    journal.add(Kind::SandboxDestroyed(Destroyed { duration_ms }));
+    journal.add(EventKind::SandboxDestroyed(Destroyed { duration_ms }));
     Ok(journal.commit()?)
 }
 

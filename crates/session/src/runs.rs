@@ -26,7 +26,7 @@ const SUFFIX: &str = ".json";
 const SWEPT_AT_THE_END: usize = 8;
 const LARGEST_FILE: u64 = 64 << 10;
 /// Shorter runs are not announced.
-const A_MOMENT: Duration = Duration::from_millis(50);
+const ANNOUNCE_AFTER: Duration = Duration::from_millis(50);
 /// Of a command line so much is told.
 const LONGEST_COMMAND: usize = 1000;
 /// Writing such a file takes microseconds. One that still says nothing after this never will.
@@ -141,20 +141,20 @@ fn announce(places: &Places, run: &Announced) -> Result<Announcement, SessionErr
 
 /// Announces a run when it has lasted a moment: most are over before anybody could look for them.
 #[derive(Debug)]
-pub(crate) struct Herald<'a> {
+pub(crate) struct FileRegistration<'a> {
     places: &'a Places,
     run: Announced,
     due: Option<Instant>,
     announced: Option<Announcement>,
 }
 
-impl<'a> Herald<'a> {
+impl<'a> FileRegistration<'a> {
     pub(crate) fn new(places: &'a Places, run: Announced) -> Self {
-        Self { places, run, due: Some(Instant::now() + A_MOMENT), announced: None }
+        Self { places, run, due: Some(Instant::now() + ANNOUNCE_AFTER), announced: None }
     }
 }
 
-impl RunRegistration for Herald<'_> {
+impl RunRegistration for FileRegistration<'_> {
     fn next_deadline(&self) -> Option<Instant> {
         self.due
     }

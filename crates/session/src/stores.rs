@@ -208,7 +208,7 @@ impl Stores {
         let supposing = match store {
             Store::User => Supposing::User(file),
             Store::Project => Supposing::ProjectFile(file),
-            // Above all others, it can not collide with any of them by what it adds.
+            // Above all others, it cannot collide with any of them by what it adds.
             Store::Organisation => return Ok(()),
         };
         config::load_supposing(&self.caller, &PolicyRequest::default(), Some(&supposing)).map(drop)

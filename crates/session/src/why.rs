@@ -15,7 +15,9 @@ use crate::egress;
 use crate::error::SessionError;
 use crate::run::{gate_rules, missing, new_session_id};
 use jiff::Timestamp;
-use palisade_gate::{Access, Decider, Decision, Effect, Kind, Pattern, Rule, Surroundings, offer};
+use palisade_gate::{
+    Access, Decider, Decision, Effect, FileKind, Pattern, Rule, Surroundings, offer,
+};
 use palisade_launch::probe::{RealTree, limit_facts};
 use palisade_plan::model::{self, Confinement, Gate, MountOp, Nature, Plan};
 use palisade_policy::model::{Policy, Resources};
@@ -271,7 +273,7 @@ impl Asked<'_> {
                     never: &gate.never,
                     secrets: &gate.secrets,
                 };
-                let kind = if path.is_dir() { Kind::Directory } else { Kind::File };
+                let kind = if path.is_dir() { FileKind::Directory } else { FileKind::File };
                 let directory = offer(path, kind, &around).filter(|_| !is_secret);
                 Reason::Asked {
                     secret: is_secret,

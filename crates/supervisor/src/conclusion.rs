@@ -2,7 +2,7 @@
 
 use crate::error::{OWN_FAILURE, SIGNAL_BASE, SupervisorError, TIMED_OUT};
 use crate::supervisor::{ExitState, Killed};
-use palisade_launch::Ending;
+use palisade_launch::ExitCause;
 use palisade_plan::limit::Limited;
 use palisade_record::Outcome;
 use palisade_sys::proc::sig::{SIGKILL, SIGPIPE};
@@ -22,8 +22,8 @@ pub fn conclude(ended: &ExitState) -> Conclusion {
     if let Some(what) = ended_by(ended) {
         let signal = match ended.ending {
             None => Some(SIGKILL),
-            Some(Ending::Signal(signal)) => Some(signal),
-            Some(Ending::Code(_)) => None,
+            Some(ExitCause::Signal(signal)) => Some(signal),
+            Some(ExitCause::Code(_)) => None,
         };
         let exit_code = match what {
             Limited::WallTime => i32::from(TIMED_OUT),
@@ -35,15 +35,15 @@ pub fn conclude(ended: &ExitState) -> Conclusion {
         |signal: i32| ended.forwarded.iter().any(|forwarded| forwarded.signal == signal);
     let (outcome, exit_code, signal) = match ended.ending {
         // Hit, a limit is told by the code too: a caller that looks at nothing else must not take this for a success.
-        Some(Ending::Code(0)) if let Some(outcome) = failed(ended) => {
+        Some(ExitCause::Code(0)) if let Some(outcome) = failed(ended) => {
             (outcome, SIGNAL_BASE + SIGKILL, None)
         }
-        Some(Ending::Code(0)) => undelivered(ended).unwrap_or((completed(ended), 0, None)),
-        Some(Ending::Code(code)) => (failed(ended).unwrap_or(completed(ended)), code, None),
-        Some(Ending::Signal(signal)) if asked_for(signal) => {
+        Some(ExitCause::Code(0)) => undelivered(ended).unwrap_or((completed(ended), 0, None)),
+        Some(ExitCause::Code(code)) => (failed(ended).unwrap_or(completed(ended)), code, None),
+        Some(ExitCause::Signal(signal)) if asked_for(signal) => {
             (Outcome::Killed, SIGNAL_BASE + signal, Some(signal))
         }
-        Some(Ending::Signal(signal)) => {
+        Some(ExitCause::Signal(signal)) => {
             let outcome = failed(ended).unwrap_or(Outcome::Signalled);
             (outcome, SIGNAL_BASE + signal, Some(signal))
         }

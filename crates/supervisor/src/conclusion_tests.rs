@@ -4,7 +4,7 @@ use crate::limits::Tally;
 use crate::log_budget::Excess;
 use crate::output::{Capped, Lost, Stream};
 use crate::supervisor::{ExitState, Killed};
-use palisade_launch::Ending;
+use palisade_launch::ExitCause;
 use palisade_plan::limit::Limited;
 use palisade_record::{Outcome, SignalForwarded};
 
@@ -13,7 +13,7 @@ fn concluded(ended: &ExitState) -> (Outcome, i32, Option<i32>) {
     (conclusion.outcome, conclusion.exit_code, conclusion.signal)
 }
 
-fn ended(ending: Option<Ending>, killed: Option<Killed>) -> ExitState {
+fn ended(ending: Option<ExitCause>, killed: Option<Killed>) -> ExitState {
     ExitState {
         ending,
         killed,
@@ -24,14 +24,14 @@ fn ended(ending: Option<Ending>, killed: Option<Killed>) -> ExitState {
         touched: crate::gate::Touched::default(),
         private_home: None,
         network_counters: Vec::new(),
-        went_out: None,
+        egress_summary: None,
         unasked: None,
         notes: Vec::new(),
         output: crate::output::Delivered::default(),
     }
 }
 
-fn reached(ending: Ending, what: Limited) -> ExitState {
+fn reached(ending: ExitCause, what: Limited) -> ExitState {
     let mut ended = ended(Some(ending), None);
     ended.tally.reached(what, None, None);
     ended
@@ -41,14 +41,17 @@ fn reached(ending: Ending, what: Limited) -> ExitState {
 #[test]
 fn exit_codes_follow_the_convention() {
     let table = [
-        (ended(Some(Ending::Code(7)), None), (Outcome::Completed, 7, None)),
-        (ended(Some(Ending::Signal(11)), None), (Outcome::Signalled, 139, Some(11))),
+        (ended(Some(ExitCause::Code(7)), None), (Outcome::Completed, 7, None)),
+        (ended(Some(ExitCause::Signal(11)), None), (Outcome::Signalled, 139, Some(11))),
         (ended(None, Some(Killed::Timeout)), (Outcome::Timeout, 124, Some(9))),
         (ended(None, Some(Killed::Asked)), (Outcome::Killed, 137, Some(9))),
         (ended(None, None), (Outcome::Killed, 137, Some(9))),
         // It ended in its own way when it was told that its time was over.
-        (ended(Some(Ending::Code(0)), Some(Killed::Timeout)), (Outcome::Timeout, 124, None)),
-        (ended(Some(Ending::Signal(15)), Some(Killed::Timeout)), (Outcome::Timeout, 124, Some(15))),
+        (ended(Some(ExitCause::Code(0)), Some(Killed::Timeout)), (Outcome::Timeout, 124, None)),
+        (
+            ended(Some(ExitCause::Signal(15)), Some(Killed::Timeout)),
+            (Outcome::Timeout, 124, Some(15)),
+        ),
     ];
     for (ended, expected) in table {
         assert_eq!(concluded(&ended), expected, "{ended:?}");
@@ -58,7 +61,7 @@ fn exit_codes_follow_the_convention() {
 /// Proves: PROC-3 logged
 #[test]
 fn an_end_by_a_signal_that_we_passed_on_was_asked_for() {
-    let mut by_request = ended(Some(Ending::Signal(15)), None);
+    let mut by_request = ended(Some(ExitCause::Signal(15)), None);
     let name = "SIGTERM".to_owned();
     by_request.forwarded.push(SignalForwarded { signal: 15, name, fatal: true });
     assert_eq!(concluded(&by_request), (Outcome::Killed, 143, Some(15)));
@@ -82,7 +85,7 @@ fn a_limit_that_ended_the_run_is_its_outcome() {
 /// Proves: RES-4 memory
 #[test]
 fn out_of_memory_is_told_though_the_command_says_that_all_is_well() {
-    let survived = reached(Ending::Code(0), Limited::Memory);
+    let survived = reached(ExitCause::Code(0), Limited::Memory);
     assert_eq!(concluded(&survived), (Outcome::OutOfMemory, 137, None));
 }
 
@@ -92,16 +95,16 @@ fn a_limit_that_was_hit_explains_a_failure_and_leaves_no_success() {
     for (what, outcome) in
         [(Limited::Processes, Outcome::TooManyProcesses), (Limited::Disk, Outcome::DiskFull)]
     {
-        assert_eq!(concluded(&reached(Ending::Code(2), what)), (outcome, 2, None));
-        assert_eq!(concluded(&reached(Ending::Signal(6), what)), (outcome, 134, Some(6)));
-        assert_eq!(concluded(&reached(Ending::Code(0), what)), (outcome, 137, None));
+        assert_eq!(concluded(&reached(ExitCause::Code(2), what)), (outcome, 2, None));
+        assert_eq!(concluded(&reached(ExitCause::Signal(6), what)), (outcome, 134, Some(6)));
+        assert_eq!(concluded(&reached(ExitCause::Code(0), what)), (outcome, 137, None));
     }
 }
 
 /// Proves: RES-2 output
 #[test]
 fn output_that_was_cut_is_told_with_the_commands_own_code() {
-    let mut capped = ended(Some(Ending::Code(3)), None);
+    let mut capped = ended(Some(ExitCause::Code(3)), None);
     let (stream, limit) = (Stream::Stdout, 10);
     capped.output.capped.push(Capped { stream, limit, seen_bytes: 20, cut_bytes: 10 });
     assert_eq!(concluded(&capped), (Outcome::OutputCapped, 3, None));
@@ -112,7 +115,7 @@ fn output_that_was_cut_is_told_with_the_commands_own_code() {
 fn output_that_its_reader_did_not_get_leaves_no_success() {
     use rustix::io::Errno;
     let lost = |errno, code| {
-        let mut lost = ended(Some(Ending::Code(code)), None);
+        let mut lost = ended(Some(ExitCause::Code(code)), None);
         lost.output.lost.push(Lost { stream: Stream::Stdout, errno });
         concluded(&lost)
     };

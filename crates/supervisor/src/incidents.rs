@@ -9,17 +9,17 @@ use palisade_bpf::{Arch, Profile, SeccompData, table};
 use palisade_broker::{Blocked, Message, NotExecuted, Protected};
 use palisade_plan::model::Seccomp;
 use palisade_record::{
-    BlockedCalls, Decision, EscapeAttempt, Indicator, Kind, PolicyViolation, ProtectedWrite,
+    BlockedCalls, Decision, EscapeAttempt, EventKind, Indicator, PolicyViolation, ProtectedWrite,
     RefusedExecution, RunReport, Severity, SyscallBlocked,
 };
 use palisade_sys::{Errno, errno_name};
 use std::time::{Duration, Instant};
 
 /// The details of so many of each kind are logged, at first or after a quiet time, and of one more after each `REFILL`.
-const MOST_LOGGED: u64 = 200;
+const MAX_LOGGED: u64 = 200;
 const REFILL: Duration = Duration::from_millis(500);
 /// So many different paths are told apart.
-const MOST_PATHS: usize = 200;
+const MAX_PATHS: usize = 200;
 /// The key under which files in memory are refused: they could be executed, and are on no list.
 const LISTED_PROGRAMS: &str = "process.allowedExecutables";
 const PROGRAM_IN_MEMORY: &str = "a file in memory";
@@ -55,7 +55,7 @@ pub(crate) enum Verdict {
     GoOn,
     /// More suspicious attempts than the policy bears.
     TooMany,
-    /// The broker can not go on, for this reason.
+    /// The broker cannot go on, for this reason.
     Failed(String),
 }
 
@@ -68,9 +68,9 @@ impl Incidents {
             rules: seccomp.map(|seccomp| seccomp.rules.clone()),
             suspicious: 0,
             excess,
-            blocked_budget: budget(MOST_LOGGED),
-            protected_budget: budget(MOST_LOGGED),
-            execution_budget: budget(MOST_LOGGED),
+            blocked_budget: budget(MAX_LOGGED),
+            protected_budget: budget(MAX_LOGGED),
+            execution_budget: budget(MAX_LOGGED),
             lost_budget: budget(0),
             blocked: Vec::new(),
             protected: Vec::new(),
@@ -89,12 +89,12 @@ impl Incidents {
     }
 
     /// The sums whose time has come, for the audit log.
-    pub(crate) fn take_due(&mut self, now: Instant) -> Vec<Kind> {
+    pub(crate) fn take_due(&mut self, now: Instant) -> Vec<EventKind> {
         self.budgets_mut().into_iter().flat_map(|budget| budget.take_due(now)).collect()
     }
 
     /// All that was only counted so far.
-    pub(crate) fn take_sums(&mut self) -> Vec<Kind> {
+    pub(crate) fn take_sums(&mut self) -> Vec<EventKind> {
         self.budgets_mut().into_iter().flat_map(LogBudget::take_all).collect()
     }
 
@@ -109,10 +109,10 @@ impl Incidents {
     }
 
     /// Counts a message, and tells `log` what of it belongs in the audit log.
-    pub(crate) fn hear(&mut self, message: Message, log: &mut dyn FnMut(Kind)) -> Verdict {
+    pub(crate) fn hear(&mut self, message: Message, log: &mut dyn FnMut(EventKind)) -> Verdict {
         match message {
             // The gate's; without one nothing is notified that would be told so. The launcher's.
-            Message::Touch(_)
+            Message::PathAccess(_)
             | Message::Returned { .. }
             | Message::Withdrawn { .. }
             | Message::Staging { .. } => {}
@@ -120,13 +120,13 @@ impl Incidents {
             Message::Protected(protected) => self.protected(protected, log),
             Message::NotExecuted(refused) => self.not_executed(refused, log),
             Message::Socket { path, .. } => {
-                if self.sockets.len() < MOST_PATHS {
+                if self.sockets.len() < MAX_PATHS {
                     self.sockets.push(text(&path));
                 }
             }
             Message::Busy { tree } => {
                 let tree = text(&tree);
-                if self.busy.len() < MOST_PATHS && !self.busy.contains(&tree) {
+                if self.busy.len() < MAX_PATHS && !self.busy.contains(&tree) {
                     self.busy.push(tree);
                 }
             }
@@ -175,7 +175,7 @@ impl Incidents {
         self.limit.is_some_and(|limit| self.suspicious >= limit)
     }
 
-    fn blocked(&mut self, blocked: Blocked, log: &mut dyn FnMut(Kind)) -> Verdict {
+    fn blocked(&mut self, blocked: Blocked, log: &mut dyn FnMut(EventKind)) -> Verdict {
         let Blocked { number, arguments, pid, executable, errno, suspicious } = blocked;
         let name = table::name(Arch::native(), number).unwrap_or("unknown");
         let executable = text(&executable);
@@ -212,7 +212,7 @@ impl Incidents {
             self.blocked_budget.add_up(omitted("blocked-call", Some(source), None), now);
         } else {
             let errno = errno_name(Errno::from_raw_os_error(errno.into())).to_owned();
-            log(Kind::SyscallBlocked(SyscallBlocked {
+            log(EventKind::SyscallBlocked(SyscallBlocked {
                 name: name.to_owned(),
                 number: number.into(),
                 arguments,
@@ -267,7 +267,7 @@ impl Incidents {
         }
     }
 
-    fn not_executed(&mut self, refused: NotExecuted, log: &mut dyn FnMut(Kind)) {
+    fn not_executed(&mut self, refused: NotExecuted, log: &mut dyn FnMut(EventKind)) {
         let NotExecuted { call, path, rule, pid, executable } = refused;
         let (path, executable) = (text(&path), text(&executable));
         let event = violation(pid, &call, &path, &rule);
@@ -284,7 +284,7 @@ impl Incidents {
 
     /// Whether it is the first of its path, of those that are told apart.
     fn count_execution(&mut self, refused: RefusedExecution) -> bool {
-        let is_full = self.executions.len() >= MOST_PATHS;
+        let is_full = self.executions.len() >= MAX_PATHS;
         let is_like = |known: &&mut RefusedExecution| {
             known.path == refused.path && known.rule == refused.rule
         };
@@ -302,12 +302,12 @@ impl Incidents {
         true
     }
 
-    fn protected(&mut self, protected: Protected, log: &mut dyn FnMut(Kind)) {
+    fn protected(&mut self, protected: Protected, log: &mut dyn FnMut(EventKind)) {
         let Protected { call, path, rule, why, pid, executable } = protected;
         let (path, executable) = (text(&path), text(&executable));
         let event = violation(pid, &call, &path, &rule);
         let omitted = omitted("protected-write", Some(rule.clone()), Some(path.clone()));
-        let is_full = self.protected.len() >= MOST_PATHS;
+        let is_full = self.protected.len() >= MAX_PATHS;
         let mut known = self.protected.iter_mut();
         let is_first = match known.find(|known| known.path == path && known.rule == rule) {
             Some(known) => {
@@ -358,8 +358,8 @@ fn omitted(what: &'static str, source: Option<String>, path: Option<String>) -> 
     Omitted { key, path, count: 1, was_asked: false }
 }
 
-fn violation(pid: u32, call: &str, path: &str, rule: &str) -> Kind {
-    Kind::PolicyViolation(PolicyViolation {
+fn violation(pid: u32, call: &str, path: &str, rule: &str) -> EventKind {
+    EventKind::PolicyViolation(PolicyViolation {
         pid: Some(pid),
         op: call.to_owned(),
         path: Some(path.to_owned()),
@@ -369,9 +369,9 @@ fn violation(pid: u32, call: &str, path: &str, rule: &str) -> Kind {
     })
 }
 
-fn alert(severity: Severity, description: String, pid: u32) -> Kind {
+fn alert(severity: Severity, description: String, pid: u32) -> EventKind {
     let indicator = Indicator::Syscall;
-    Kind::EscapeAttempt(EscapeAttempt { indicator, severity, description, pid: Some(pid) })
+    EventKind::EscapeAttempt(EscapeAttempt { indicator, severity, description, pid: Some(pid) })
 }
 
 fn text(bytes: &[u8]) -> String {

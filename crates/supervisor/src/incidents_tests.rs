@@ -39,7 +39,7 @@ fn a_refused_call_is_logged_whole_and_a_suspicious_one_alerts_once() {
     let calls: Vec<_> = logged
         .iter()
         .filter_map(|kind| match kind {
-            Kind::SyscallBlocked(call) => Some(call),
+            EventKind::SyscallBlocked(call) => Some(call),
             _ => None,
         })
         .collect();
@@ -77,17 +77,17 @@ fn a_flood_is_counted_and_not_kept() {
     );
     incidents.report(&mut report);
     // The first of each path is recorded beside the budget.
-    let paths = u64::try_from(MOST_PATHS).unwrap();
-    assert!((2 * MOST_LOGGED..=2 * MOST_LOGGED + paths + 9).contains(&logged), "{logged}");
+    let paths = u64::try_from(MAX_PATHS).unwrap();
+    assert!((2 * MAX_LOGGED..=2 * MAX_LOGGED + paths + 9).contains(&logged), "{logged}");
     assert_eq!(logged + summed, 2000);
-    assert_eq!(report.protected_writes.len(), MOST_PATHS);
+    assert_eq!(report.protected_writes.len(), MAX_PATHS);
     assert_eq!(report.blocked_calls[0].count, 1000);
     assert!(report.notes.iter().any(|note| note.starts_with("800 more")), "{:?}", report.notes);
 }
 
-fn count_of(kind: &Kind) -> u64 {
+fn count_of(kind: &EventKind) -> u64 {
     match kind {
-        Kind::EventsSummed(sum) => sum.count,
+        EventKind::EventsSummed(sum) => sum.count,
         other => panic!("{other:?}"),
     }
 }

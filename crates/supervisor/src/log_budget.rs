@@ -3,7 +3,7 @@
 //! A flood of one kind must neither fill the audit log nor use up the room of another kind: whoever records several
 //! kinds has a budget for each. What exceeds a budget is counted, and the count is recorded after a while.
 
-use palisade_record::{Decision, EventsSummed, Kind};
+use palisade_record::{Decision, EventKind, EventsSummed};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -138,7 +138,7 @@ impl LogBudget {
     }
 
     /// The sums whose time has come.
-    pub(crate) fn take_due(&mut self, now: Instant) -> Vec<Kind> {
+    pub(crate) fn take_due(&mut self, now: Instant) -> Vec<EventKind> {
         if self.due.is_none_or(|due| now < due) {
             return Vec::new();
         }
@@ -147,15 +147,15 @@ impl LogBudget {
     }
 
     /// All sums: at the end of a run.
-    pub(crate) fn take_all(&mut self) -> Vec<Kind> {
+    pub(crate) fn take_all(&mut self) -> Vec<EventKind> {
         self.due = None;
         std::mem::take(&mut self.sums).into_iter().map(|(key, sum)| summed(key, sum)).collect()
     }
 }
 
-fn summed(key: SumKey, sum: Sum) -> Kind {
+fn summed(key: SumKey, sum: Sum) -> EventKind {
     let duration = sum.last.saturating_duration_since(sum.first).as_millis();
-    Kind::EventsSummed(Box::new(EventsSummed {
+    EventKind::EventsSummed(Box::new(EventsSummed {
         what: key.what.to_owned(),
         decision: if key.is_allowed { Decision::Allowed } else { Decision::Denied },
         source: key.source,

@@ -9,9 +9,9 @@ fn budget(excess: Excess) -> LogBudget {
     LogBudget::new(3, Duration::from_millis(100), excess)
 }
 
-fn sums(kinds: Vec<Kind>) -> Vec<EventsSummed> {
+fn sums(kinds: Vec<EventKind>) -> Vec<EventsSummed> {
     let sum = |kind| match kind {
-        Kind::EventsSummed(sum) => *sum,
+        EventKind::EventsSummed(sum) => *sum,
         other => panic!("{other:?}"),
     };
     kinds.into_iter().map(sum).collect()

@@ -1,6 +1,6 @@
 //! Who is waiting for an answer, as the host's `/proc` tells: for people to look at, never to decide by.
 //!
-//! A process can choose its name and command line, and end at any moment; what can not be read is left empty.
+//! A process can choose its name and command line, and end at any moment; what cannot be read is left empty.
 
 use palisade_ask::{Ancestor, Process};
 use palisade_sys::Pid;
@@ -11,7 +11,7 @@ use std::io::Read as _;
 use std::os::fd::OwnedFd;
 
 /// Ancestors shown; a deeper tree says no more.
-const MOST_ANCESTORS: usize = 8;
+const MAX_ANCESTORS: usize = 8;
 /// Of a command line, and of what `/proc` says otherwise; the rest is cut.
 const LONGEST_TEXT: usize = 4096;
 
@@ -23,7 +23,7 @@ pub(crate) fn describe(thread: u32, top: u32, executable: &[u8], cwd: &[u8]) -> 
     // A thread's parent is its process's.
     let mut next = number(&status, "PPid:");
     while let Some(parent) = next.filter(|parent| *parent > 1 && *parent != top) {
-        if ancestors.len() == MOST_ANCESTORS {
+        if ancestors.len() == MAX_ANCESTORS {
             break;
         }
         let stat = read(parent, "stat");

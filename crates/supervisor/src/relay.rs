@@ -4,7 +4,7 @@
 //! policy caps. A question is put between two sequences of the output. While it is shown, output is held back, up to [`HELD`]
 //! bytes; then the pty is no longer read, so that whoever writes more waits. All of it is shown afterwards.
 
-use crate::output::{Buffer, Capped, Filled, Outlet, Stream, Style};
+use crate::output::{Buffer, Capped, Filled, OutputQueue, Stream, Style};
 use crate::poll_set::{PollSet, Ready};
 use crate::screen::{Screen, Size, Surroundings};
 use rustix::event::PollFlags;
@@ -42,7 +42,7 @@ const TIME_TO_HEED: Duration = Duration::from_millis(300);
 pub(crate) struct Relay {
     typed: Typed,
     inward: Buffer,
-    outward: Outlet,
+    outward: OutputQueue,
     /// Bytes that the terminal shows at most.
     limit: Option<u64>,
     input_open: bool,
@@ -96,7 +96,7 @@ impl Relay {
         Self {
             typed,
             inward: Buffer::new(CAPACITY),
-            outward: Outlet::new(CAPACITY, limit, Style::Terminal),
+            outward: OutputQueue::new(CAPACITY, limit, Style::Terminal),
             limit,
             input_open: true,
             pty_open: true,
@@ -236,7 +236,7 @@ impl Relay {
     }
 
     /// Adds what is worth waiting for now; an end with nothing to do is left out, so that a
-    /// hung-up descriptor can not keep the loop spinning.
+    /// hung-up descriptor cannot keep the loop spinning.
     pub(crate) fn register<'fd>(&self, ends: &Ends<'fd>, set: &mut PollSet<'fd>) {
         let mut add = |end: End, descriptor, events: PollFlags| {
             if !events.is_empty() {

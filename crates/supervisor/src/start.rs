@@ -3,7 +3,7 @@
 use crate::answers::SharedStore;
 use crate::asking::{Arming, AskIn, Asking, Backdrop, Setting};
 use crate::deadlines::Deadlines;
-use crate::egress::WayOut;
+use crate::egress::EgressControl;
 use crate::error::SupervisorError;
 use crate::gate::Gate;
 use crate::incidents::Incidents;
@@ -75,8 +75,8 @@ pub fn start<'p, E: From<SupervisorError>>(
         arming: Arming::of(&plan.hardening),
     });
     let gate = Gate::of(plan, request.rules, request.home, SharedStore::clone(&stores));
-    let way_out = WayOut::of(plan, egress, SharedStore::clone(&stores));
-    let endpoints = Endpoints { asking, stores, gate, way_out };
+    let egress = EgressControl::of(plan, egress, SharedStore::clone(&stores));
+    let endpoints = Endpoints { asking, stores, gate, egress };
     let displayed = Displayed { terminal, outputs, limit: plan.max_output };
     let incidents = Incidents::new(plan.seccomp.as_ref(), Excess::of(plan));
     let clock = Clock { deadlines, limits };

@@ -6,7 +6,7 @@
 use crate::answers::SharedStore;
 use crate::asking::Asking;
 use crate::deadlines::Deadlines;
-use crate::egress::{WayOut, WentOut};
+use crate::egress::{EgressControl, EgressSummary};
 use crate::error::SupervisorError;
 use crate::gate::{Gate, Touched};
 use crate::incidents::Incidents;
@@ -17,10 +17,10 @@ use crate::signals::{self, Signals, Wish};
 use crate::sources::{self, DEATH_OF_INIT};
 use crate::terminal::HostTerminal;
 use palisade_launch::{
-    Checked, Ending, FromInit, Group, PrivateHome, Running, TO_END_EVERYBODY, Watched,
+    Checked, ExitCause, FromInit, Group, PrivateHome, Running, TO_END_EVERYBODY, Watched,
 };
 use palisade_plan::limit::Limited;
-use palisade_record::{Kind, RecordError, SignalForwarded, UnaskedQuestions};
+use palisade_record::{EventKind, RecordError, SignalForwarded, UnaskedQuestions};
 use rustix::process::Signal;
 use std::fmt::Debug;
 use std::os::fd::OwnedFd;
@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 /// So many signals are recorded one by one; whoever sends more is counted.
-const MOST_RECORDED: usize = 200;
+const MAX_RECORDED: usize = 200;
 
 /// Why the supervisor itself ended the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub enum Killed {
 #[derive(Debug)]
 pub struct ExitState {
     /// `None` if pid 1 went without saying: it was killed.
-    pub ending: Option<Ending>,
+    pub ending: Option<ExitCause>,
     pub killed: Option<Killed>,
     /// Signals that came from outside and went in.
     pub forwarded: Vec<SignalForwarded>,
@@ -61,7 +61,7 @@ pub struct ExitState {
     /// Of a network that leads nowhere.
     pub network_counters: Vec<OwnedFd>,
     /// None where there was no way out.
-    pub went_out: Option<WentOut>,
+    pub egress_summary: Option<EgressSummary>,
     /// None if everything that was to be asked was.
     pub unasked: Option<UnaskedQuestions>,
     /// What did not go well with asking.
@@ -72,8 +72,8 @@ pub struct ExitState {
 /// Who hears what happens while it happens.
 #[expect(missing_debug_implementations, reason = "it holds closures")]
 pub struct Observers<'a> {
-    /// The audit log. If it can not be written, the run ends.
-    pub log: &'a mut dyn FnMut(Vec<Kind>) -> Result<(), RecordError>,
+    /// The audit log. If it cannot be written, the run ends.
+    pub log: &'a mut dyn FnMut(Vec<EventKind>) -> Result<(), RecordError>,
     /// People, on standard error.
     pub tell: &'a mut dyn FnMut(&str),
 }
@@ -108,7 +108,7 @@ pub(crate) struct Endpoints<'p> {
     pub(crate) asking: Asking,
     pub(crate) stores: SharedStore,
     pub(crate) gate: Option<Gate<'p>>,
-    pub(crate) way_out: Option<WayOut<'p>>,
+    pub(crate) egress: Option<EgressControl<'p>>,
 }
 
 /// A running sandbox and everything outside that it needs.
@@ -137,9 +137,9 @@ pub struct Supervisor<'p> {
     /// None where nothing on the host is asked about.
     pub(crate) gate: Option<Gate<'p>>,
     /// None where there is none, or no wall around it.
-    pub(crate) way_out: Option<WayOut<'p>>,
+    pub(crate) egress: Option<EgressControl<'p>>,
     /// What of it is yet to be logged.
-    pub(crate) unlogged: Vec<Kind>,
+    pub(crate) unlogged: Vec<EventKind>,
     /// Whether the command runs, and the terminal is its.
     pub(crate) started: bool,
     /// Whether the terminal went while a question stood in it: nothing more is typed there.
@@ -168,7 +168,7 @@ impl<'p> Supervisor<'p> {
         incidents: Incidents,
         doors: Endpoints<'p>,
     ) -> Self {
-        let Endpoints { asking, stores, gate, way_out } = doors;
+        let Endpoints { asking, stores, gate, egress } = doors;
         let Displayed { terminal, outputs, limit } = shown;
         let Clock { deadlines, limits } = clock;
         let typed = terminal.as_ref().map_or(Typed::Keys, HostTerminal::typed);
@@ -191,7 +191,7 @@ impl<'p> Supervisor<'p> {
             asking,
             stores,
             gate,
-            way_out,
+            egress,
             unlogged: Vec::new(),
             started: false,
             is_hung_up: false,
@@ -275,7 +275,7 @@ impl<'p> Supervisor<'p> {
     }
 
     /// What came so far and is yet to be logged.
-    pub fn take_unlogged(&mut self) -> Vec<Kind> {
+    pub fn take_unlogged(&mut self) -> Vec<EventKind> {
         std::mem::take(&mut self.unlogged)
     }
 
@@ -332,7 +332,7 @@ impl<'p> Supervisor<'p> {
         let group = self.running.take_group();
         let Self { killed, forwarded, forwarded_beyond, incidents, signals, limits, .. } = self;
         let touched = self.gate.map(Gate::end).unwrap_or_default();
-        let went_out = self.way_out.map(WayOut::end);
+        let egress_summary = self.egress.map(EgressControl::end);
         let unasked = self.asking.unasked();
         let notes = self.asking.into_notes();
         let mut output = self.outputs.end();
@@ -348,7 +348,7 @@ impl<'p> Supervisor<'p> {
             touched,
             private_home,
             network_counters,
-            went_out,
+            egress_summary,
             unasked,
             notes,
             output,
@@ -418,14 +418,14 @@ impl<'p> Supervisor<'p> {
     }
 
     pub(crate) fn note(&mut self, signal: Signal, fatal: bool) {
-        if self.forwarded.len() >= MOST_RECORDED {
+        if self.forwarded.len() >= MAX_RECORDED {
             self.forwarded_beyond += 1;
             return;
         }
         let name = signals::name(signal).to_owned();
         let noted = SignalForwarded { signal: signal.as_raw(), name, fatal };
         self.forwarded.push(noted.clone());
-        self.unlogged.push(Kind::SignalForwarded(noted));
+        self.unlogged.push(EventKind::SignalForwarded(noted));
     }
 
     pub(crate) fn kill(&mut self, why: Killed) -> Result<(), SupervisorError> {

@@ -66,7 +66,7 @@ const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 /// See clone3(2).
 pub fn clone3(flags: CloneFlags) -> Result<Forked> {
     fork_alone(|pidfd| match clone3_raw(flags, None, pidfd) {
-        // Container profiles refuse clone3 whatever it asks for, since a filter can not read its
+        // Container profiles refuse clone3 whatever it asks for, since a filter cannot read its
         // arguments, and judge clone(2) by its flags (docker answers ENOSYS, older ones EPERM).
         Err(Errno::NOSYS | Errno::PERM) => clone(flags, pidfd),
         returned => returned,

@@ -3,7 +3,7 @@
 //! launcher has only one. Order matters: securebits and the bounding set need CAP_SETPCAP, so they
 //! come before the capability sets are emptied.
 
-#![expect(unsafe_code, reason = "rustix can not name capabilities newer than itself")]
+#![expect(unsafe_code, reason = "rustix cannot name capabilities newer than itself")]
 
 use std::io::Write;
 use std::path::Path;
@@ -250,7 +250,7 @@ pub fn lock_securebits() -> Result<()> {
     rustix::thread::set_capabilities_secure_bits(bits).call("prctl PR_SET_SECUREBITS")
 }
 
-/// Keeps exec from ever granting a privilege; can not be undone.
+/// Keeps exec from ever granting a privilege; cannot be undone.
 pub fn set_no_new_privs() -> Result<()> {
     rustix::thread::set_no_new_privs(true).call("prctl PR_SET_NO_NEW_PRIVS")
 }

@@ -22,7 +22,7 @@ fn dropped_capabilities_are_gone_for_good() {
 }
 
 #[test]
-fn locked_securebits_can_not_be_taken_back() {
+fn locked_securebits_cannot_be_taken_back() {
     in_child(|| {
         become_namespace_root(CloneFlags::NONE);
         lock_securebits().unwrap();

@@ -88,7 +88,7 @@ pub fn reveal_senders(socket: impl AsFd) -> Result<()> {
 }
 
 /// Receives one message together with the number of the process that sent it, as it is here. The sender
-/// can not lie about it, and needs no other call than write(2). Only after [`reveal_senders`].
+/// cannot lie about it, and needs no other call than write(2). Only after [`reveal_senders`].
 pub fn recv_from_process(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Option<Pid>)> {
     let mut sender = None;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];

@@ -91,7 +91,7 @@ impl Listener {
         Self(listener)
     }
 
-    /// Asks for wake-ups on the caller's CPU, half the cost of a round trip. Kernels before 6.6 can not.
+    /// Asks for wake-ups on the caller's CPU, half the cost of a round trip. Kernels before 6.6 cannot.
     pub fn prefer_one_cpu(&self) -> Result<(), Errno> {
         // SAFETY: this request takes its argument as a number.
         check(unsafe { libc::ioctl(self.0.as_raw_fd(), SET_FLAGS as _, SYNC_WAKE_UP) }.into())

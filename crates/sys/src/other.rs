@@ -16,7 +16,7 @@ use crate::error::{At as _, Result, check};
 const PAGE: usize = 4096;
 
 /// Copies up to `buffer.len()` bytes from `address` in the memory of `thread`; how many there were
-/// before the first page that can not be read.
+/// before the first page that cannot be read.
 pub fn read_memory(
     thread: Pid,
     address: u64,

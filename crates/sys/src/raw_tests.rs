@@ -2,7 +2,7 @@ use super::*;
 use crate::clone::{Forked, fork};
 use crate::test_child::in_child;
 
-/// A probe that can not succeed proves nothing when it fails.
+/// A probe that cannot succeed proves nothing when it fails.
 #[test]
 fn every_probe_succeeds_where_nothing_forbids_it() {
     let place = tempfile::tempdir().unwrap();

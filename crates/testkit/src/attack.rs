@@ -138,7 +138,7 @@ impl Attack {
         self
     }
 
-    /// For what can not be shown without a sandbox, and why.
+    /// For what cannot be shown without a sandbox, and why.
     #[must_use]
     pub fn no_bare_run(mut self, reason: &'static str) -> Self {
         self.no_bare_run = Some(reason);
@@ -166,7 +166,7 @@ impl Attack {
         self
     }
 
-    /// For what an ordinary user can not do even without a sandbox; the reason is printed.
+    /// For what an ordinary user cannot do even without a sandbox; the reason is printed.
     #[must_use]
     pub fn only_as_root(mut self, reason: &'static str) -> Self {
         self.only_as_root = Some(reason);

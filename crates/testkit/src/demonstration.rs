@@ -43,7 +43,7 @@ impl Demonstration {
         }
     }
 
-    /// For what an ordinary user can not do even without a sandbox.
+    /// For what an ordinary user cannot do even without a sandbox.
     #[must_use]
     pub fn only_as_root(mut self, reason: &'static str) -> Self {
         self.line.as_user = None;
@@ -59,7 +59,7 @@ impl Demonstration {
         self
     }
 
-    /// For what can not be shown without a sandbox, and why.
+    /// For what cannot be shown without a sandbox, and why.
     #[must_use]
     pub fn no_bare_run(mut self, reason: &'static str) -> Self {
         self.line.no_bare_run = Some(reason);

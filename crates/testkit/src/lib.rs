@@ -1,7 +1,7 @@
 //! Fixtures of the functional and attack tests: a throw-away corner of the host, the real
 //! `sandbox` binary run in it, and the three-way form every attack takes.
 //! Nothing here may touch the state of the user who runs the tests, or ship in a release.
-#![allow(clippy::panic, reason = "a fixture that can not be set up has to fail its test")]
+#![allow(clippy::panic, reason = "a fixture that cannot be set up has to fail its test")]
 
 mod attack;
 mod binaries;

@@ -101,7 +101,7 @@ impl World {
         if !copy.exists() {
             let built = binaries::probe();
             // By another process: a program another test starts meanwhile would inherit our
-            // descriptor for writing, and what is open for writing can not be executed.
+            // descriptor for writing, and what is open for writing cannot be executed.
             let copied = must(Command::new("cp").arg(&built).arg(&copy).status(), "cp");
             assert!(copied.success(), "cannot copy {}", built.display());
         }

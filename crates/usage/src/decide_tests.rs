@@ -82,7 +82,7 @@ fn cpu_time_is_looked_at_when_it_could_be_used_up() {
 }
 
 #[test]
-fn who_can_not_be_counted_can_not_be_held() {
+fn who_cannot_be_counted_cannot_be_held() {
     let seen = Seen { was_cut: true, ..holds(1) };
     let verdict = decide(&memory(GIB), &seen, Duration::ZERO);
     assert_eq!(verdict, Verdict::Over(Exceeded::Uncountable));

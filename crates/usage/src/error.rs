@@ -1,5 +1,5 @@
 //! The one error of this crate. A caller that holds a limit by these numbers must take any of them as
-//! "can not be held any longer", never as "nothing was used".
+//! "cannot be held any longer", never as "nothing was used".
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ pub enum UsageError {
     #[error("/proc is no proc file system: mount one there, or let control groups do the counting")]
     NoProc,
     /// A file of `/proc` did not have the form that proc(5) describes.
-    #[error("/proc/{pid}/{file} can not be understood: {text:?}")]
+    #[error("/proc/{pid}/{file} cannot be understood: {text:?}")]
     Form {
         /// Whose file.
         pid: i32,
@@ -25,14 +25,14 @@ pub enum UsageError {
         text: String,
     },
     /// The kernel refused something that is needed.
-    #[error("usage can not be told: {0}")]
+    #[error("usage cannot be told: {0}")]
     Sys(#[from] SysError),
     /// A watched directory was removed.
     #[error("{} was removed while its size was watched", .0.display())]
     Vanished(PathBuf),
     /// A directory that can be written to, but not listed.
     #[error(
-        "{} can not be listed, so what it holds can not be counted: give its owner the right to read it",
+        "{} cannot be listed, so what it holds cannot be counted: give its owner the right to read it",
         .0.display()
     )]
     Unreadable(PathBuf),
@@ -45,7 +45,7 @@ pub enum UsageError {
     TooLarge(PathBuf),
     /// More open or mapped files than one look goes through.
     #[error(
-        "more files are open or mapped than can be looked at, so deleted ones can not be counted"
+        "more files are open or mapped than can be looked at, so deleted ones cannot be counted"
     )]
     TooManyOpen,
     /// A file system that does not tell how much of it is used.

@@ -11,7 +11,7 @@
 //! and hidden, is not found, nor is it where free space is not told at once ([`crate::space`]).
 //!
 //! What was there before the command is walked, too, and nobody waits for it: a small tree is counted before the
-//! command starts, a large one while it runs. What changed meanwhile is known by its times, which a command can not
+//! command starts, a large one while it runs. What changed meanwhile is known by its times, which a command cannot
 //! set back; of that, as much is taken for growth as the file systems have lost. Until that walk is complete, free
 //! space alone tells of trees. Where it is not told at once, or times are another machine's, the walk comes first.
 
@@ -227,7 +227,7 @@ impl Places {
 
     /// Goes on for about `budget`. What is held, when a round is complete or free space tells of more; `None`
     /// in between. `tree` tells of files that were deleted and are still in use, and what was written. An error
-    /// means that the limit can not be held any longer.
+    /// means that the limit cannot be held any longer.
     pub fn step(
         &mut self,
         budget: Duration,

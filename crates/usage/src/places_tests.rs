@@ -223,7 +223,7 @@ fn the_first_and_the_last_walk_have_an_end() {
 
 /// Proves: FS-6 space
 #[test]
-fn who_can_not_be_looked_at_is_told() {
+fn who_cannot_be_looked_at_is_told() {
     let directory = tree();
     let path = directory.path().to_owned();
     as_ordinary_user(&directory, move || {

@@ -27,7 +27,7 @@ fn a_name_like_fields_changes_no_field() {
 fn a_cut_line_is_an_error() {
     let cut = STAT.split(" 20 0 3").next().unwrap();
     let error = stat(42, cut.as_bytes()).unwrap_err();
-    assert!(error.to_string().starts_with("/proc/42/stat can not be understood"), "{error}");
+    assert!(error.to_string().starts_with("/proc/42/stat cannot be understood"), "{error}");
     assert_eq!(parse_stat(b"42 (never ends"), None);
 }
 

@@ -55,7 +55,7 @@ impl Root {
 /// One walk over all roots.
 #[derive(Debug)]
 pub(crate) struct Walk {
-    pending: Vec<Place>,
+    pending: Vec<PendingDirectory>,
     pending_bytes: usize,
     listing: Option<Listing>,
     linked: HashSet<FileId>,
@@ -70,7 +70,7 @@ pub(crate) struct Walk {
 }
 
 #[derive(Debug)]
-struct Place {
+struct PendingDirectory {
     root: usize,
     /// Below the root; empty for the root itself.
     path: Vec<u8>,
@@ -78,14 +78,15 @@ struct Place {
 
 #[derive(Debug)]
 struct Listing {
-    place: Place,
+    place: PendingDirectory,
     entries: Dir,
 }
 
 impl Walk {
     /// A walk over the first `roots` roots that passes over files in `counted`.
     pub(crate) fn new(roots: usize, counted: HashMap<FileId, u64>) -> Self {
-        let pending = (0..roots).rev().map(|root| Place { root, path: Vec::new() }).collect();
+        let pending =
+            (0..roots).rev().map(|root| PendingDirectory { root, path: Vec::new() }).collect();
         Self {
             pending,
             pending_bytes: 0,
@@ -163,7 +164,11 @@ impl Walk {
         roots.get(listing.or(self.pending.last())?.root)
     }
 
-    fn open(&mut self, roots: &[Root], place: Place) -> Result<Option<Listing>, UsageError> {
+    fn open(
+        &mut self,
+        roots: &[Root],
+        place: PendingDirectory,
+    ) -> Result<Option<Listing>, UsageError> {
         let Some(root) = roots.get(place.root) else { return Ok(None) };
         let below = if place.path.is_empty() { b".".as_slice() } else { &place.path };
         let below = Path::new(OsStr::from_bytes(below));
@@ -246,7 +251,7 @@ impl Walk {
                 path.push(b'/');
             }
             path.extend_from_slice(name.to_bytes());
-            let place = Place { root, path };
+            let place = PendingDirectory { root, path };
             self.pending_bytes = self.pending_bytes.saturating_add(place.size());
             if self.pending_bytes > MAX_PENDING_BYTES {
                 let root = roots.get(root).map(|root| root.path.clone());
@@ -293,14 +298,14 @@ fn id_of(stat: &Statx) -> FileId {
     FileId { device, inode: stat.stx_ino }
 }
 
-/// A moment that can not be told is not before anything.
+/// A moment that cannot be told is not before anything.
 fn is_before(time: StatxTimestamp, moment: SystemTime) -> bool {
     let Ok(moment) = moment.duration_since(SystemTime::UNIX_EPOCH) else { return false };
     let seconds = i64::try_from(moment.as_secs()).unwrap_or(i64::MAX);
     (time.tv_sec, time.tv_nsec) < (seconds, moment.subsec_nanos())
 }
 
-impl Place {
+impl PendingDirectory {
     fn size(&self) -> usize {
         size_of::<Self>() + self.path.len()
     }
@@ -343,7 +348,7 @@ fn stat_open(file: &OwnedFd) -> rustix::io::Result<Statx> {
     rustix::fs::statx(file, c"", flags, StatxFlags::BASIC_STATS.union(StatxFlags::BTIME))
 }
 
-/// Whether the command could have put something into a directory that we can not list: it is our user's, who
+/// Whether the command could have put something into a directory that we cannot list: it is our user's, who
 /// can open and close it at will, or everybody may write there. Others' directories are closed to the
 /// command as they are to us.
 fn is_ours_to_fill(root: &Root, below: &Path) -> bool {

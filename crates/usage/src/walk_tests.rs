@@ -166,7 +166,7 @@ fn what_waits_to_be_listed_has_bounds() {
             rustix::fs::mkdirat(&directory, name, rustix::fs::Mode::RWXU).unwrap();
         }
     };
-    let fits = MAX_PENDING_BYTES / (15 * 251 + 200 + size_of::<Place>());
+    let fits = MAX_PENDING_BYTES / (15 * 251 + 200 + size_of::<PendingDirectory>());
     fill(0, fits);
     assert!(Walk::new(1, HashMap::new()).advance(&roots, None).unwrap().is_some());
     fill(fits, fits + 1);

@@ -55,7 +55,7 @@ impl Watchdog {
     }
 
     /// Looks once. `own_files` is what file systems in memory hold ([`crate::Places::own_bytes`]); a file there
-    /// that is mapped counts twice, but not where it is counted exactly. Any error but [`UsageError::Gone`] means that the limits can not be held
+    /// that is mapped counts twice, but not where it is counted exactly. Any error but [`UsageError::Gone`] means that the limits cannot be held
     /// any longer.
     pub fn look(&mut self, own_files: u64) -> Result<Looked, UsageError> {
         let effort = Effort::begin();

@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow};
 
 use super::differences::Differences;
 use super::parse::{Found, Status};
-use super::place::{Place, Places, Side};
+use super::place::{Side, WorkerDirectories, WorkerDirectory};
 use super::records::{Outcome, Record};
 use super::run;
 use super::suites::{Suite, Unit};
@@ -18,7 +18,7 @@ use super::suites::{Suite, Unit};
 /// One suite, run by one user.
 #[derive(Debug)]
 pub(crate) struct Comparison<'a> {
-    pub(crate) places: &'a Places<'a>,
+    pub(crate) places: &'a WorkerDirectories<'a>,
     pub(crate) rounds: u32,
     /// How often a difference is tried again on both sides.
     pub(crate) retries: u32,
@@ -91,11 +91,11 @@ impl Comparison<'_> {
         records.into_inner().map_err(|_| anyhow!("a worker died"))
     }
 
-    fn pair(&self, worker: usize) -> Result<[Place; 2]> {
+    fn pair(&self, worker: usize) -> Result<[WorkerDirectory; 2]> {
         Ok([self.places.place(Side::Bare, worker)?, self.places.place(Side::Inside, worker)?])
     }
 
-    fn unit(&self, unit: &Unit, pair: &[Place; 2]) -> Result<Vec<Record>> {
+    fn unit(&self, unit: &Unit, pair: &[WorkerDirectory; 2]) -> Result<Vec<Record>> {
         let start = Instant::now();
         let mut tallies = BTreeMap::new();
         for _ in 0..self.rounds {
@@ -130,7 +130,7 @@ impl Comparison<'_> {
     fn round(
         &self,
         unit: &Unit,
-        [bare_place, inside_place]: &[Place; 2],
+        [bare_place, inside_place]: &[WorkerDirectory; 2],
         tallies: &mut BTreeMap<String, Tally>,
     ) -> Result<()> {
         let whole = Duration::from_secs(self.suite().deadline);

@@ -34,7 +34,7 @@ pub(crate) struct Needs<'a> {
 
 /// The places of one suite and one user; removed when dropped.
 #[derive(Debug)]
-pub(crate) struct Places<'a> {
+pub(crate) struct WorkerDirectories<'a> {
     directory: TempDir,
     pub(crate) needs: Needs<'a>,
     machine_home: PathBuf,
@@ -42,7 +42,7 @@ pub(crate) struct Places<'a> {
 
 /// The place of one worker on one side.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct WorkerDirectory {
     pub(crate) home: PathBuf,
     pub(crate) project: PathBuf,
     pub(crate) work: PathBuf,
@@ -52,7 +52,7 @@ pub(crate) struct Place {
     pub(crate) worker: usize,
 }
 
-impl<'a> Places<'a> {
+impl<'a> WorkerDirectories<'a> {
     pub(crate) fn new(needs: Needs<'a>, keep: bool) -> Result<Self> {
         let caller = std::env::var_os("HOME").map(PathBuf::from).context("HOME is not set")?;
         let machine_home = needs.user.map_or(caller, |user| user.home.clone());
@@ -70,14 +70,14 @@ impl<'a> Places<'a> {
     }
 
     /// A new place.
-    pub(crate) fn place(&self, side: Side, worker: usize) -> Result<Place> {
+    pub(crate) fn place(&self, side: Side, worker: usize) -> Result<WorkerDirectory> {
         let letter = match side {
             Side::Bare => 'b',
             Side::Inside => 'i',
         };
         let own = self.directory.path().join(format!("{letter}{worker}"));
         let project = own.join("p");
-        let place = Place {
+        let place = WorkerDirectory {
             work: project.join("w"),
             data: project.join("data"),
             source: project.join("source"),
@@ -110,7 +110,7 @@ impl<'a> Places<'a> {
     }
 
     /// Empties the directory to work in.
-    pub(crate) fn clear(&self, place: &Place) -> Result<()> {
+    pub(crate) fn clear(&self, place: &WorkerDirectory) -> Result<()> {
         remove(&place.work)?;
         remove(&place.records)?;
         for directory in [&place.work, &place.work.join("t")] {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use super::parse::{Found, Output};
-use super::place::{Place, Places, Side};
+use super::place::{Side, WorkerDirectories, WorkerDirectory};
 use super::suites::{Home, Suite, Unit};
 use crate::suite::{self, Ended};
 
@@ -37,8 +37,8 @@ pub(crate) fn deadline_inside(suite: &Suite, bare: Duration) -> Duration {
 
 /// Runs the unit once and reads what came of its tests.
 pub(crate) fn run(
-    places: &Places<'_>,
-    place: &Place,
+    places: &WorkerDirectories<'_>,
+    place: &WorkerDirectory,
     unit: &Unit,
     (side, deadline): (Side, Duration),
 ) -> Result<Ran> {
@@ -62,7 +62,12 @@ pub(crate) fn run(
     Ok(Ran { found, took: start.elapsed(), log })
 }
 
-fn command(places: &Places<'_>, place: &Place, unit: &Unit, side: Side) -> Command {
+fn command(
+    places: &WorkerDirectories<'_>,
+    place: &WorkerDirectory,
+    unit: &Unit,
+    side: Side,
+) -> Command {
     let suite = places.needs.suite;
     let mut words: Vec<String> = Vec::new();
     if side == Side::Inside {
@@ -110,7 +115,11 @@ fn set_by_cargo() -> impl Iterator<Item = std::ffi::OsString> {
 }
 
 /// Set by env(1), so that both sides have it whatever a sandbox makes of its caller's variables.
-fn environment(places: &Places<'_>, place: &Place, suite: &Suite) -> Vec<String> {
+fn environment(
+    places: &WorkerDirectories<'_>,
+    place: &WorkerDirectory,
+    suite: &Suite,
+) -> Vec<String> {
     let mut variables = vec![
         format!("PATH={}", path(places, place)),
         format!("TMPDIR={}", place.work.join("t").display()),
@@ -125,7 +134,7 @@ fn environment(places: &Places<'_>, place: &Place, suite: &Suite) -> Vec<String>
     variables
 }
 
-fn path(places: &Places<'_>, place: &Place) -> String {
+fn path(places: &WorkerDirectories<'_>, place: &WorkerDirectory) -> String {
     let caller = std::env::var("PATH").unwrap_or_default();
     let rest = match (places.needs.suite.home, places.needs.user) {
         (Home::Machine, None) => caller.as_str(),
@@ -143,7 +152,7 @@ fn path(places: &Places<'_>, place: &Place) -> String {
     format!("{}:{}:{postgres}{rest}", own.display(), toolchain.display())
 }
 
-fn expand(word: &str, place: &Place, unit: &Unit) -> String {
+fn expand(word: &str, place: &WorkerDirectory, unit: &Unit) -> String {
     word.replace("{test}", &unit.name)
         .replace("{source}", &place.source.display().to_string())
         .replace("{data}", &place.data.display().to_string())

@@ -16,7 +16,7 @@ use crate::setup::TestUser;
 const TOP: &str = "/sys/fs/cgroup";
 /// Not named like what the tests make, so that they can be seen to leave nothing in it.
 const DELEGATED: &str = "of-the-user";
-/// A group with processes in it can not be divided, so that the tests are in a part of it.
+/// A group with processes in it cannot be divided, so that the tests are in a part of it.
 const LEAF: &str = "tests";
 /// All that is handed over with the directory.
 const FILES: [&str; 3] = ["cgroup.procs", "cgroup.threads", "cgroup.subtree_control"];

@@ -13,7 +13,7 @@ use super::groups::{self, Delegated};
 use super::selection::{Lists, Setting};
 use crate::programs::TestExecutable;
 use crate::setup::{self, TestUser};
-use crate::stage::Stage;
+use crate::stage::StagedFiles;
 use crate::suite::{self, Progress, Races};
 use crate::testing::{Found, Round};
 use crate::{leaks, tree};
@@ -48,7 +48,7 @@ fn run() -> Result<()> {
     let directory = PathBuf::from(STAGE);
     let manifest: Manifest = serde_json::from_slice(&fs::read(directory.join(MANIFEST))?)?;
     let lists = &manifest.lists;
-    let stage = Stage::existing(directory, &manifest.tests);
+    let stage = StagedFiles::existing(directory, &manifest.tests);
     show_and_check_kernel(lists, &stage.sandbox)?;
     let user = setup::find_test_user()?.context("the machine has no test user")?;
     leaks::adopt_orphans()?;
@@ -94,7 +94,7 @@ fn run() -> Result<()> {
 fn run_as(
     user: Option<&TestUser>,
     home: &Path,
-    stage: &Stage,
+    stage: &StagedFiles,
     is_wanted: &dyn Fn(&str, &str) -> bool,
     found: &mut Found,
 ) -> Result<()> {

@@ -19,7 +19,7 @@ pub(crate) struct Lists {
     pub(crate) kernels: BTreeMap<String, Expected>,
     /// All that the short form runs.
     pub(crate) short: Vec<Group>,
-    /// What can not run in the machine.
+    /// What cannot run in the machine.
     pub(crate) absent: Vec<Group>,
     /// Tests that run once more, as the ordinary user, with a setting of the host changed.
     pub(crate) settings: Vec<Setting>,

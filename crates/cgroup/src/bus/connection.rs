@@ -2,7 +2,7 @@
 //! Must end at its deadline, whatever the other side does.
 
 use super::confused;
-use super::wire::{FIXED, Kind, Message, Reader, Writer};
+use super::wire::{FIXED, Message, MessageKind, Reader, Writer};
 use crate::error::CgroupError;
 use rustix::io::Errno;
 use rustix::net::sockopt::Timeout;
@@ -55,7 +55,7 @@ impl Connection {
     pub(crate) fn call(&mut self, call: Call<'_>) -> Result<Message, CgroupError> {
         self.serial += 1;
         let serial = self.serial;
-        let mut message = Message::new(Kind::Call, serial);
+        let mut message = Message::new(MessageKind::Call, serial);
         message.destination = Some(call.destination.to_owned());
         message.path = Some(call.path.to_owned());
         message.interface = Some(call.interface.to_owned());
@@ -66,8 +66,8 @@ impl Connection {
         loop {
             let message = self.receive()?;
             match message.kind {
-                Kind::Return if message.reply_to == Some(serial) => return Ok(message),
-                Kind::Error if message.reply_to == Some(serial) => {
+                MessageKind::Return if message.reply_to == Some(serial) => return Ok(message),
+                MessageKind::Error if message.reply_to == Some(serial) => {
                     let text = Reader::new(&message.body).string().unwrap_or_default();
                     let name = message.error.unwrap_or_default();
                     let why = format!("{} was answered with {name}: {text}", call.member);
@@ -122,8 +122,8 @@ impl Connection {
     }
 
     fn set_aside(&mut self, message: Message) -> Result<(), CgroupError> {
-        const MOST: usize = 256;
-        if self.aside.len() >= MOST {
+        const MAX_MESSAGES: usize = 256;
+        if self.aside.len() >= MAX_MESSAGES {
             return Err(confused("messages", "more of them than anybody asked for"));
         }
         self.aside.push(message);

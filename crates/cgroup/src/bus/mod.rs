@@ -8,7 +8,7 @@ mod wire;
 use crate::error::CgroupError;
 use connection::{Call, Connection};
 use std::time::{Duration, Instant};
-use wire::{Kind, Message, Reader, Writer};
+use wire::{Message, MessageKind, Reader, Writer};
 
 pub(crate) use address::address;
 
@@ -97,7 +97,7 @@ fn property(properties: &mut Writer, name: &str, kind: &str, value: impl FnOnce(
 
 /// How `job` ended, if that is what the message says: id, job, unit, result.
 fn removal_of(message: &Message, job: &str) -> Option<String> {
-    let is_removal = message.kind == Kind::Signal
+    let is_removal = message.kind == MessageKind::Signal
         && message.member.as_deref() == Some("JobRemoved")
         && message.interface.as_deref() == Some(MANAGER)
         && message.signature == "uoss";

@@ -63,7 +63,8 @@ fn call<'a>(member: &'a str, signature: &'a str, body: Writer) -> Call<'a> {
 
 /// A service manager that has a name on the bus and answers one call.
 fn manager(mut bus: Connection, answer: impl FnOnce(&Message) -> Vec<Message>) -> Message {
-    let asked = bus.wait_for(|message| (message.kind == Kind::Call).then(|| message.clone()));
+    let asked =
+        bus.wait_for(|message| (message.kind == MessageKind::Call).then(|| message.clone()));
     let asked = asked.unwrap();
     for message in answer(&asked) {
         bus.send(&message.bytes()).unwrap();
@@ -82,7 +83,7 @@ fn owner_of_the_name(bus: &Bus) -> Connection {
 }
 
 fn returned(asked: &Message) -> Message {
-    let mut message = Message::new(Kind::Return, 100);
+    let mut message = Message::new(MessageKind::Return, 100);
     message.destination.clone_from(&asked.sender);
     message.reply_to = Some(asked.serial);
     message.signature = "o".to_owned();
@@ -93,7 +94,7 @@ fn returned(asked: &Message) -> Message {
 }
 
 fn removed(job: &str, result: &str, serial: u32) -> Message {
-    let mut message = Message::new(Kind::Signal, serial);
+    let mut message = Message::new(MessageKind::Signal, serial);
     message.path = Some(SYSTEMD_PATH.to_owned());
     message.interface = Some(MANAGER.to_owned());
     message.member = Some("JobRemoved".to_owned());
@@ -174,7 +175,7 @@ fn a_job_that_fails_and_a_refusal_are_told_as_they_are() {
     let Some((outcome, _)) = failing else { return };
     assert!(outcome.unwrap_err().to_string().contains("canceled"));
     let refusing = conversation(|asked| {
-        let mut message = Message::new(Kind::Error, 100);
+        let mut message = Message::new(MessageKind::Error, 100);
         message.destination.clone_from(&asked.sender);
         message.reply_to = Some(asked.serial);
         message.error = Some("org.freedesktop.systemd1.UnitExists".to_owned());

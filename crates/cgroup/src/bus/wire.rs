@@ -12,14 +12,14 @@ const VERSION: u8 = 1;
 const NO_AUTO_START: u8 = 0x2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum MessageKind {
     Call,
     Return,
     Error,
     Signal,
 }
 
-impl Kind {
+impl MessageKind {
     const ALL: [(u8, Self); 4] =
         [(1, Self::Call), (2, Self::Return), (3, Self::Error), (4, Self::Signal)];
 
@@ -31,7 +31,7 @@ impl Kind {
 /// A message, with the fields that are looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
-    pub(crate) kind: Kind,
+    pub(crate) kind: MessageKind,
     pub(crate) serial: u32,
     pub(crate) reply_to: Option<u32>,
     pub(crate) path: Option<String>,
@@ -45,7 +45,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    pub(crate) fn new(kind: Kind, serial: u32) -> Self {
+    pub(crate) fn new(kind: MessageKind, serial: u32) -> Self {
         Self {
             kind,
             serial,
@@ -112,7 +112,7 @@ impl Message {
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let mut reader = Reader::new(bytes);
         let [_, code, _, _] = reader.take(4)?.try_into().map_err(|_| short())?;
-        let kind = Kind::ALL.iter().find(|(known, _)| *known == code);
+        let kind = MessageKind::ALL.iter().find(|(known, _)| *known == code);
         let kind =
             kind.map(|(_, kind)| *kind).ok_or_else(|| format!("a message of kind {code}"))?;
         reader.u32()?;

@@ -1,7 +1,7 @@
 use super::*;
 
 fn call() -> Message {
-    let mut message = Message::new(Kind::Call, 7);
+    let mut message = Message::new(MessageKind::Call, 7);
     message.destination = Some("a.b".to_owned());
     message.path = Some("/a".to_owned());
     message.interface = Some("a.b.C".to_owned());
@@ -16,7 +16,7 @@ fn call() -> Message {
 /// Byte for byte, as the specification's section "Message Format" has it.
 #[test]
 fn the_shortest_call() {
-    let mut message = Message::new(Kind::Call, 1);
+    let mut message = Message::new(MessageKind::Call, 1);
     message.path = Some("/".to_owned());
     message.member = Some("M".to_owned());
     #[rustfmt::skip]
@@ -34,7 +34,7 @@ fn what_is_written_is_read_again() {
     let start: [u8; FIXED] = bytes[..FIXED].try_into().unwrap();
     assert_eq!(Message::length(&start).unwrap(), bytes.len());
     assert_eq!(Message::parse(&bytes).unwrap(), call());
-    let mut answer = Message::new(Kind::Error, 9);
+    let mut answer = Message::new(MessageKind::Error, 9);
     answer.reply_to = Some(7);
     answer.error = Some("a.b.Error".to_owned());
     assert_eq!(Message::parse(&answer.bytes()).unwrap(), answer);

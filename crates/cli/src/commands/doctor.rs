@@ -13,7 +13,7 @@ pub(crate) struct Doctor {
 }
 
 impl Doctor {
-    /// Ends with 1 if a run with the default settings can not work here.
+    /// Ends with 1 if a run with the default settings cannot work here.
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         let report = doctor();
         if self.json {

@@ -25,9 +25,9 @@ impl Generate {
 fn manual(directory: &Path) -> anyhow::Result<()> {
     make(directory)?;
     clap_mangen::generate_to(Cli::command(), directory)
-        .with_context(|| format!("can not write manual pages to {}", directory.display()))
+        .with_context(|| format!("cannot write manual pages to {}", directory.display()))
 }
 
 fn make(directory: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(directory).with_context(|| format!("can not create {}", directory.display()))
+    fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))
 }

@@ -2,7 +2,7 @@
 
 use crate::output;
 use clap::Args;
-use palisade_record::Kind;
+use palisade_record::EventKind;
 use palisade_record::network::{ConnectionClosed, NetworkAttempt, one_port};
 use palisade_session::Caller;
 use palisade_session::proxy::{Heard, ProxyRequest, serve};
@@ -69,8 +69,8 @@ fn object(heard: &Heard<'_>) -> Value {
 fn line(heard: &Heard<'_>) -> String {
     match heard {
         Heard::Listening { address, session } => format!("proxy {session} listens at {address}"),
-        Heard::Happened(Kind::NetworkAttempt(attempt)) => attempted(attempt),
-        Heard::Happened(Kind::ConnectionClosed(closed)) => ended(closed),
+        Heard::Happened(EventKind::NetworkAttempt(attempt)) => attempted(attempt),
+        Heard::Happened(EventKind::ConnectionClosed(closed)) => ended(closed),
         Heard::Happened(kind) => format!("{kind:?}"),
         Heard::Note(text) => text.clone(),
         Heard::Reread => "the rules were read anew".to_owned(),

@@ -32,11 +32,11 @@ fn an_allowed_name_gets_addresses_that_lead_back_to_it() {
             assert_eq!(address.is_ipv4(), record == RecordType::A);
             assert_eq!(inside.engine.dns.name_of(address), Some(name("api.allowed.example")));
         }
-        for told in inside.told() {
-            assert_eq!(told.name, "api.allowed.example");
-            assert_eq!(told.answer, "NOERROR");
-            assert_eq!(told.rule.as_deref(), Some("*.allowed.example"));
-            assert_eq!((told.reason, told.suspicion), (None, None));
+        for event in inside.event() {
+            assert_eq!(event.name, "api.allowed.example");
+            assert_eq!(event.answer, "NOERROR");
+            assert_eq!(event.rule.as_deref(), Some("*.allowed.example"));
+            assert_eq!((event.reason, event.suspicion), (None, None));
         }
     });
 }
@@ -57,10 +57,11 @@ fn nothing_of_a_name_that_is_not_allowed_is_asked_outside() {
             }
         }
         assert_eq!(zone.asked(), Vec::<String>::new());
-        let told = inside.told();
-        assert_eq!(told.len(), 30);
-        assert!(told.iter().all(|told| told.answer == "NXDOMAIN" && told.reason.is_some()));
-        let by_rule = |name: &str| told.iter().find(|told| told.name == name).unwrap().rule.clone();
+        let event = inside.event();
+        assert_eq!(event.len(), 30);
+        assert!(event.iter().all(|event| event.answer == "NXDOMAIN" && event.reason.is_some()));
+        let by_rule =
+            |name: &str| event.iter().find(|event| event.name == name).unwrap().rule.clone();
         assert_eq!(by_rule("secret.evil.example"), None);
         assert_eq!(by_rule("bad.allowed.example").as_deref(), Some("bad.allowed.example"));
     });
@@ -102,8 +103,8 @@ fn a_name_that_stands_for_a_blocked_address_is_refused() {
             assert_eq!(inside.ask(&name, RecordType::A).await, code(Refused), "{addresses:?}");
             assert_eq!(inside.ask(&name, RecordType::AAAA).await, code(Refused), "{addresses:?}");
         }
-        let told = inside.told();
-        assert!(told[0].reason.as_ref().unwrap().contains("169.254.169.254"), "{told:?}");
+        let event = inside.event();
+        assert!(event[0].reason.as_ref().unwrap().contains("169.254.169.254"), "{event:?}");
 
         config.checks = Checks { addresses: false, ..Checks::default() };
         Inside::start(config).await.address("n0.allowed.example", RecordType::A).await;
@@ -125,7 +126,7 @@ fn what_does_not_exist_outside_does_not_exist_inside() {
         ] {
             assert_eq!(inside.ask(name, RecordType::A).await, code(answer), "{name}");
         }
-        assert!(inside.told().iter().all(|told| told.rule.is_some()));
+        assert!(inside.event().iter().all(|event| event.rule.is_some()));
     });
 }
 

@@ -24,9 +24,9 @@ fn queries_beyond_the_rate_are_refused_and_counted() {
         }
         // Five more for every second that the test takes.
         assert!((30..=40).contains(&refused), "{refused}");
-        let told = inside.told();
+        let event = inside.event();
         let counted = |answer: &str| -> u64 {
-            told.iter().filter(|told| told.answer == answer).map(|told| told.count).sum()
+            event.iter().filter(|event| event.answer == answer).map(|event| event.count).sum()
         };
         assert_eq!((counted("REFUSED"), counted("NOERROR")), (refused, 50 - refused));
 
@@ -77,9 +77,9 @@ fn data_in_names_is_told_as_such() {
         let mut inside = Inside::start(config(rules(&[], &[]), zone.config())).await;
         let name = "mzxw6ytboi4dsnzrgq2tmnzy.evil.example";
         assert_eq!(inside.ask(name, RecordType::TXT).await, code(ResponseCode::NXDomain));
-        let told = inside.told();
-        assert_eq!((told[0].name.as_str(), told[0].record.as_str()), (name, "TXT"));
-        assert!(told[0].suspicion.as_ref().unwrap().contains("encoded data"));
+        let event = inside.event();
+        assert_eq!((event[0].name.as_str(), event[0].record.as_str()), (name, "TXT"));
+        assert!(event[0].suspicion.as_ref().unwrap().contains("encoded data"));
     });
 }
 
@@ -89,7 +89,7 @@ fn what_is_no_query_is_refused_and_told() {
         let mut inside = Inside::start(config(rules(&[], &[]), Default::default())).await;
         let reply = inside.send_raw(&[9, 9, 1, 0, 0, 2, 0, 0, 0, 0, 0, 0]).await;
         assert_eq!(reply.metadata.response_code, ResponseCode::FormErr);
-        assert_eq!(inside.told()[0].answer, "FORMERR");
+        assert_eq!(inside.event()[0].answer, "FORMERR");
     });
 }
 
@@ -178,7 +178,7 @@ fn a_query_costs_little() {
         }
         let each = (cpu() - before) / QUERIES;
         println!("{each:?} a query");
-        inside.told();
+        inside.event();
         let most = if cfg!(debug_assertions) { 1000 } else { 50 };
         assert!(each < Duration::from_micros(most), "{each:?}");
     });

@@ -13,7 +13,7 @@ pub(crate) mod test_support;
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::rate::Bucket;
-use crate::wire::Told;
+use crate::wire::EgressEvent;
 use answer::{Outcome, Step};
 use hickory_proto::op::ResponseCode;
 use message::{LONGEST_QUERY, Query, Received, Subject, code_word};
@@ -32,7 +32,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 /// Queries by UDP that wait for a look-up outside.
-const MOST_WAITING: usize = 256;
+const MAX_WAITING: usize = 256;
 /// A connection that asks nothing for so long is closed (RFC 7766: a few seconds are enough).
 const IDLE: Duration = Duration::from_secs(10);
 /// For one query to arrive whole, or one answer to be taken.
@@ -120,7 +120,7 @@ pub(crate) struct Counting {
 pub async fn serve_udp(engine: Rc<Engine>, socket: UdpSocket) {
     let error = answer_datagrams(&engine, socket).await;
     let why = format!("the resolver's socket failed: {error}");
-    engine.events.tell(Told::Unable { why });
+    engine.events.tell(EgressEvent::Unable { why });
 }
 
 async fn answer_datagrams(engine: &Rc<Engine>, socket: UdpSocket) -> io::Error {
@@ -141,7 +141,7 @@ async fn answer_datagrams(engine: &Rc<Engine>, socket: UdpSocket) -> io::Error {
         match hear(engine, packet) {
             Heard::Nothing => {}
             Heard::Reply(reply) => send(&socket, &reply, client),
-            Heard::LookUp(look_up) if waiting.len() >= MOST_WAITING => {
+            Heard::LookUp(look_up) if waiting.len() >= MAX_WAITING => {
                 send(&socket, &look_up.put_off(engine), client);
             }
             Heard::LookUp(look_up) => {
@@ -252,7 +252,7 @@ fn hear(engine: &Engine, packet: &[u8]) -> Heard {
 fn tell(engine: &Engine, query: &Query, outcome: Outcome, suspicion: Option<String>) -> Vec<u8> {
     let Outcome { answer, rule, reason } = outcome;
     let reply = query.reply(&answer);
-    engine.events.tell(Told::Queried(NameQueried {
+    engine.events.tell(EgressEvent::Queried(NameQueried {
         name: query.shown(),
         record: query.record_type().to_string(),
         answer: code_word(answer.code).to_owned(),
@@ -265,7 +265,7 @@ fn tell(engine: &Engine, query: &Query, outcome: Outcome, suspicion: Option<Stri
 }
 
 fn tell_malformed(engine: &Engine, code: ResponseCode) {
-    engine.events.tell(Told::Queried(NameQueried {
+    engine.events.tell(EgressEvent::Queried(NameQueried {
         name: "(malformed)".to_owned(),
         record: "any".to_owned(),
         answer: code_word(code).to_owned(),

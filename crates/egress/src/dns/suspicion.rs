@@ -26,7 +26,7 @@ const MIXED: usize = 4;
 const MANY_NAMES: usize = 100;
 const WINDOW: Duration = Duration::from_secs(60);
 /// Domains that are counted apart; the rest is counted as if it were one.
-const MOST_DOMAINS: usize = 256;
+const MAX_DOMAINS: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Suspicion {
@@ -88,7 +88,7 @@ impl Watch {
             self.domains.clear();
         }
         let domain = domain_of(name);
-        let apart = self.domains.contains_key(domain) || self.domains.len() < MOST_DOMAINS;
+        let apart = self.domains.contains_key(domain) || self.domains.len() < MAX_DOMAINS;
         let domain = if apart { domain } else { "" };
         let hash = self.hasher.hash_one(name);
         let names = self.domains.entry(domain.to_owned()).or_default();

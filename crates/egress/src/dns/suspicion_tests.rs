@@ -49,8 +49,8 @@ fn many_names_below_one_domain_are_told() {
     for number in 0..MANY_NAMES {
         assert_eq!(watch.look(&format!("w{number}.evil.example"), start), None);
     }
-    let told = watch.look("one-more.evil.example", start);
-    assert_eq!(told, Some(Suspicion::ManyNames { below: "evil.example".to_owned() }));
+    let event = watch.look("one-more.evil.example", start);
+    assert_eq!(event, Some(Suspicion::ManyNames { below: "evil.example".to_owned() }));
     assert_eq!(watch.look("w3.evil.example", start), None, "asked for before");
     assert_eq!(watch.look("a.other.example", start), None, "another domain");
     assert_eq!(watch.look("one-more.evil.example", start + WINDOW), None, "the next minute");
@@ -60,12 +60,12 @@ fn many_names_below_one_domain_are_told() {
 fn room_is_bounded_whatever_comes() {
     let start = Instant::now();
     let mut watch = Watch::new(start);
-    let mut told = 0;
+    let mut event = 0;
     for number in 0..5000 {
-        told += usize::from(watch.look(&format!("d{number}.example"), start).is_some());
+        event += usize::from(watch.look(&format!("d{number}.example"), start).is_some());
     }
-    assert_eq!(watch.domains.len(), MOST_DOMAINS + 1);
-    assert_eq!(told, 5000 - MOST_DOMAINS - MANY_NAMES);
+    assert_eq!(watch.domains.len(), MAX_DOMAINS + 1);
+    assert_eq!(event, 5000 - MAX_DOMAINS - MANY_NAMES);
 }
 
 #[test]

@@ -16,7 +16,7 @@ const BASE_V6: u128 = INSIDE_V6.to_bits() & !1;
 /// Below it lie the addresses where we answer ourselves.
 const FIRST: u32 = 256;
 /// Names at a time. Half of 198.18.0.0/15, and some 20 MiB if every name is as long as names may be.
-const MOST_NAMES: u32 = 65_536;
+const MAX_NAMES: u32 = 65_536;
 /// For so long after its last use an address stands for nothing else. Programs keep addresses far longer than the
 /// TTL says (a JVM by default for as long as it runs, if it has a security manager), but rarely unused.
 const REST: Duration = Duration::from_secs(3600);
@@ -43,7 +43,7 @@ fn slot_of(address: IpAddr) -> Option<u32> {
         IpAddr::V4(v4) => v4.to_bits().checked_sub(BASE_V4)?,
         IpAddr::V6(v6) => u32::try_from(v6.to_bits().checked_sub(BASE_V6)?).ok()?,
     };
-    offset.checked_sub(FIRST).filter(|slot| *slot < MOST_NAMES)
+    offset.checked_sub(FIRST).filter(|slot| *slot < MAX_NAMES)
 }
 
 #[derive(Debug, Default)]
@@ -90,7 +90,7 @@ impl Table {
         }
         let fresh = Slot { name: name.clone(), used: now };
         let next = u32::try_from(self.slots.len()).ok()?;
-        let index = if next < MOST_NAMES {
+        let index = if next < MAX_NAMES {
             self.slots.push(fresh);
             next
         } else {

@@ -68,7 +68,7 @@ fn addresses_that_were_not_given_stand_for_nothing() {
 fn an_address_rests_before_it_stands_for_another_name() {
     let mut table = Table::default();
     let start = Instant::now();
-    for number in 0..MOST_NAMES {
+    for number in 0..MAX_NAMES {
         let now = start + Duration::from_millis(u64::from(number));
         assert!(table.stand_in(&numbered(number), now).is_some());
     }
@@ -83,8 +83,8 @@ fn an_address_rests_before_it_stands_for_another_name() {
 
     let again = start + REST + Duration::from_millis(1);
     assert_eq!(table.stand_in(&numbered(0), again), Some(StandIn::of(1)));
-    assert_eq!(table.slots.len(), MOST_NAMES as usize);
-    assert_eq!(table.by_name.len(), MOST_NAMES as usize);
+    assert_eq!(table.slots.len(), MAX_NAMES as usize);
+    assert_eq!(table.by_name.len(), MAX_NAMES as usize);
 }
 
 /// A connection is a use too.
@@ -92,7 +92,7 @@ fn an_address_rests_before_it_stands_for_another_name() {
 fn being_connected_to_keeps_an_address() {
     let mut table = Table::default();
     let start = Instant::now();
-    for number in 0..MOST_NAMES {
+    for number in 0..MAX_NAMES {
         table.stand_in(&numbered(number), start);
     }
     table.name_of(StandIn::of(0).v6.into(), start + REST / 2);
@@ -101,7 +101,7 @@ fn being_connected_to_keeps_an_address() {
 
 proptest! {
     #[test]
-    fn slots_and_addresses_agree(slot in 0..MOST_NAMES) {
+    fn slots_and_addresses_agree(slot in 0..MAX_NAMES) {
         let StandIn { v4, v6 } = StandIn::of(slot);
         prop_assert_eq!(slot_of(v4.into()), Some(slot));
         prop_assert_eq!(slot_of(v6.into()), Some(slot));
@@ -111,7 +111,7 @@ proptest! {
     #[test]
     fn no_other_address_has_a_slot(bits in any::<u32>()) {
         let address = Ipv4Addr::from_bits(bits);
-        let ours = (BASE_V4 + FIRST..BASE_V4 + FIRST + MOST_NAMES).contains(&bits);
+        let ours = (BASE_V4 + FIRST..BASE_V4 + FIRST + MAX_NAMES).contains(&bits);
         prop_assert_eq!(slot_of(address.into()).is_some(), ours);
     }
 }

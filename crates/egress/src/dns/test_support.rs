@@ -4,7 +4,7 @@ use super::message::LONGEST_REPLY;
 use crate::config::{Checks, Config, Limits, Lookup, OnUnknown};
 use crate::engine::Engine;
 use crate::events::{Events, Outbox};
-use crate::wire::Told;
+use crate::wire::EgressEvent;
 use hickory_proto::op::{Message, Metadata, OpCode, Query as Question, ResponseCode};
 use hickory_proto::rr::rdata::{A, AAAA, CNAME};
 use hickory_proto::rr::{DNSClass, Name as WireName, RData, Record, RecordType};
@@ -196,9 +196,12 @@ impl Inside {
     }
 
     /// What was told about queries since the last time.
-    pub(crate) fn told(&mut self) -> Vec<NameQueried> {
-        let told = self.outbox.rest().into_iter();
-        told.filter_map(|told| if let Told::Queried(queried) = told { Some(queried) } else { None })
+    pub(crate) fn event(&mut self) -> Vec<NameQueried> {
+        let event = self.outbox.rest().into_iter();
+        event
+            .filter_map(|event| {
+                if let EgressEvent::Queried(queried) = event { Some(queried) } else { None }
+            })
             .collect()
     }
 }

@@ -1,11 +1,11 @@
 //! How much may be told of one kind of events, and the sums of the rest.
 //!
-//! Must never let one destination of the way out hide behind others, up to [`MOST_PLACES`]: for each of them the first
+//! Must never let one destination of the way out hide behind others, up to [`MAX_PLACES`]: for each of them the first
 //! attempt is told at once, and what follows at the latest when the run ends.
 
 use super::sum::{Key, among_others, join};
 use crate::rate::Bucket;
-use crate::wire::Told;
+use crate::wire::EgressEvent;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::time::{Duration, Instant};
 
@@ -14,10 +14,10 @@ use tokio::time::{Duration, Instant};
 pub(super) const SINGLY_AT_ONCE: u32 = 1000;
 /// So many sums are told at a time. What was reached by name waits for its turn; of the rest no more are kept apart:
 /// random names would otherwise fill memory and disk.
-pub(super) const MOST_SUMS: usize = 32;
+pub(super) const MAX_SUMS: usize = 32;
 /// So many hosts and ports that were reached are told by name, whatever else there is to tell. A run's report lists as
 /// many.
-pub(super) const MOST_PLACES: usize = 500;
+pub(super) const MAX_PLACES: usize = 500;
 /// After the first event of a sum it is told.
 const SUM_AFTER: Duration = Duration::from_secs(1);
 /// Each time later, up to this, as long as events come too fast.
@@ -26,9 +26,9 @@ pub(super) const SUM_AFTER_AT_MOST: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct Account {
     singly: Bucket,
-    sums: BTreeMap<Key, Told>,
+    sums: BTreeMap<Key, EgressEvent>,
     /// Those of the sums, the oldest first.
-    order: VecDeque<Key>,
+    request: VecDeque<Key>,
     /// Of what was reached.
     places: BTreeSet<(String, u16)>,
     /// When the next sums are told, if there are any.
@@ -44,7 +44,7 @@ impl Account {
         Self {
             singly: Bucket::with_burst(singly_a_second, SINGLY_AT_ONCE, now),
             sums: BTreeMap::new(),
-            order: VecDeque::new(),
+            request: VecDeque::new(),
             places: BTreeSet::new(),
             due: None,
             sum_after: SUM_AFTER,
@@ -65,33 +65,33 @@ impl Account {
     pub(super) fn is_new_place(&mut self, key: &Key) -> bool {
         match key {
             Key::Reached { host, port, .. } if key.is_of_way_out() => {
-                self.places.len() < MOST_PLACES && self.places.insert((host.clone(), *port))
+                self.places.len() < MAX_PLACES && self.places.insert((host.clone(), *port))
             }
             _ => false,
         }
     }
 
-    pub(super) fn add_up(&mut self, key: Key, told: Told, now: Instant) {
+    pub(super) fn add_up(&mut self, key: Key, event: EgressEvent, now: Instant) {
         if self.due.is_none() {
             self.due = Some(self.next_due(now));
         }
-        let (key, told) = if self.is_kept_apart(&key) {
-            (key, told)
+        let (key, event) = if self.is_kept_apart(&key) {
+            (key, event)
         } else {
-            (key.among_others(), among_others(told))
+            (key.among_others(), among_others(event))
         };
         match self.sums.get_mut(&key) {
-            Some(sum) => join(sum, told),
+            Some(sum) => join(sum, event),
             None => {
-                self.order.push_back(key.clone());
-                self.sums.insert(key, told);
+                self.request.push_back(key.clone());
+                self.sums.insert(key, event);
             }
         }
     }
 
     fn is_kept_apart(&self, key: &Key) -> bool {
         let is_place = |(host, port): (&str, u16)| self.places.contains(&(host.to_owned(), port));
-        self.sums.len() < MOST_SUMS
+        self.sums.len() < MAX_SUMS
             || self.sums.contains_key(key)
             || key.place().is_some_and(is_place)
     }
@@ -105,27 +105,27 @@ impl Account {
     }
 
     /// The sums whose time has come.
-    pub(super) fn flush(&mut self, now: Instant) -> Vec<Told> {
+    pub(super) fn flush(&mut self, now: Instant) -> Vec<EgressEvent> {
         if self.due.is_none_or(|due| now < due) {
             return Vec::new();
         }
-        let told = self.oldest(MOST_SUMS);
+        let event = self.oldest(MAX_SUMS);
         self.flushed = Some(now);
         self.due = None;
         if !self.sums.is_empty() {
             self.due = Some(self.next_due(now));
         }
-        told
+        event
     }
 
     /// All sums.
-    pub(super) fn rest(&mut self) -> Vec<Told> {
+    pub(super) fn rest(&mut self) -> Vec<EgressEvent> {
         self.due = None;
         self.oldest(usize::MAX)
     }
 
-    fn oldest(&mut self, most: usize) -> Vec<Told> {
-        let count = self.order.len().min(most);
-        self.order.drain(..count).filter_map(|key| self.sums.remove(&key)).collect()
+    fn oldest(&mut self, most: usize) -> Vec<EgressEvent> {
+        let count = self.request.len().min(most);
+        self.request.drain(..count).filter_map(|key| self.sums.remove(&key)).collect()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A sum must never say of all what holds for some: what they do not have in common is left out.
 
-use crate::wire::Told;
+use crate::wire::EgressEvent;
 use palisade_record::network::{
     Action, ConnectionClosed, NameQueried, NetworkAttempt, OTHERS, Via,
 };
@@ -39,25 +39,28 @@ pub(super) enum Key {
 
 impl Key {
     /// `None` for what is always told alone.
-    pub(super) fn of(told: &Told) -> Option<Self> {
-        Some(match told {
-            Told::Attempt(NetworkAttempt { action, via, host, port, .. }) => {
+    pub(super) fn of(event: &EgressEvent) -> Option<Self> {
+        Some(match event {
+            EgressEvent::Attempt(NetworkAttempt { action, via, host, port, .. }) => {
                 let (via, host) = (*via, host.clone());
                 match action.is_allowed() {
                     true => Self::Reached { via, host, port: *port },
                     false => Self::Refused { action: *action, via, host },
                 }
             }
-            Told::Closed(closed) => {
+            EgressEvent::Closed(closed) => {
                 Self::Closed { via: closed.via, host: closed.host.clone(), port: closed.port }
             }
-            Told::Queried(queried) => Self::Queried {
+            EgressEvent::Queried(queried) => Self::Queried {
                 name: queried.name.clone(),
                 record: queried.record.clone(),
                 answer: queried.answer.clone(),
                 suspicion: queried.suspicion.clone(),
             },
-            Told::Ready | Told::Asked { .. } | Told::Withdrawn { .. } | Told::Unable { .. } => {
+            EgressEvent::Ready
+            | EgressEvent::Asked { .. }
+            | EgressEvent::Withdrawn { .. }
+            | EgressEvent::Unable { .. } => {
                 return None;
             }
         })
@@ -97,9 +100,9 @@ impl Key {
     }
 }
 
-pub(super) fn among_others(told: Told) -> Told {
-    match told {
-        Told::Attempt(attempt) => Told::Attempt(NetworkAttempt {
+pub(super) fn among_others(event: EgressEvent) -> EgressEvent {
+    match event {
+        EgressEvent::Attempt(attempt) => EgressEvent::Attempt(NetworkAttempt {
             host: OTHERS.to_owned(),
             address: None,
             port: 0,
@@ -108,13 +111,13 @@ pub(super) fn among_others(told: Told) -> Told {
             allow: None,
             ..attempt
         }),
-        Told::Closed(closed) => Told::Closed(ConnectionClosed {
+        EgressEvent::Closed(closed) => EgressEvent::Closed(ConnectionClosed {
             host: OTHERS.to_owned(),
             address: None,
             port: 0,
             ..closed
         }),
-        Told::Queried(queried) => Told::Queried(NameQueried {
+        EgressEvent::Queried(queried) => EgressEvent::Queried(NameQueried {
             name: OTHERS.to_owned(),
             record: "any".to_owned(),
             rule: None,
@@ -127,9 +130,9 @@ pub(super) fn among_others(told: Told) -> Told {
 }
 
 /// Adds an event to the sum of those like it.
-pub(super) fn join(sum: &mut Told, told: Told) {
-    match (sum, told) {
-        (Told::Attempt(sum), Told::Attempt(more)) => {
+pub(super) fn join(sum: &mut EgressEvent, event: EgressEvent) {
+    match (sum, event) {
+        (EgressEvent::Attempt(sum), EgressEvent::Attempt(more)) => {
             sum.count = sum.count.saturating_add(more.count);
             if sum.port != more.port {
                 sum.port = 0;
@@ -139,14 +142,14 @@ pub(super) fn join(sum: &mut Told, told: Told) {
             keep_common(&mut sum.reason, more.reason.as_ref());
             keep_common(&mut sum.allow, more.allow.as_ref());
         }
-        (Told::Closed(sum), Told::Closed(more)) => {
+        (EgressEvent::Closed(sum), EgressEvent::Closed(more)) => {
             sum.count = sum.count.saturating_add(more.count);
             sum.sent = sum.sent.saturating_add(more.sent);
             sum.received = sum.received.saturating_add(more.received);
             sum.duration_ms = sum.duration_ms.saturating_add(more.duration_ms);
             keep_common(&mut sum.address, more.address.as_ref());
         }
-        (Told::Queried(sum), Told::Queried(more)) => {
+        (EgressEvent::Queried(sum), EgressEvent::Queried(more)) => {
             sum.count = sum.count.saturating_add(more.count);
         }
         // Keys of different kinds are never equal.

@@ -7,7 +7,7 @@ use super::fields::is_token;
 use super::head::{Framing, LONGEST_HEAD};
 
 /// Sixteen digits would overflow; no real chunk comes near.
-const MOST_DIGITS: u8 = 15;
+const MAX_DIGITS: u8 = 15;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BodyFault {
@@ -133,7 +133,7 @@ impl Body {
     fn frame(&mut self, byte: u8) -> Result<(), BodyFault> {
         let next = match &mut self.state {
             State::Size { digits, size } => match (char::from(byte).to_digit(16), byte) {
-                (Some(digit), _) if *digits < MOST_DIGITS => {
+                (Some(digit), _) if *digits < MAX_DIGITS => {
                     State::Size { digits: *digits + 1, size: *size * 16 + u64::from(digit) }
                 }
                 (None, b'\r') if *digits > 0 => State::SizeEnd { size: *size },

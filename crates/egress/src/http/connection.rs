@@ -181,7 +181,7 @@ impl Way for OwnedWriteHalf {
     }
 
     fn cut(self) {
-        // If it can not be reset it is closed, which is all that is left to do.
+        // If it cannot be reset it is closed, which is all that is left to do.
         let _ = self.as_ref().set_zero_linger();
         // Dropped, it would say goodbye first.
         self.forget();

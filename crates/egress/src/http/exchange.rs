@@ -221,7 +221,7 @@ impl<R: AsyncRead + Unpin + Way, W: AsyncWrite + Unpin + Way> Answering<'_, R, W
             Err(Broken::Writing(error)) if error.kind() == io::ErrorKind::QuotaExceeded => {
                 Err(Failure::Spent(Begun::Yes))
             }
-            // Half an answer can not be mended; the missing rest shows that it is one.
+            // Half an answer cannot be mended; the missing rest shows that it is one.
             Err(_) => Err(Failure::Cut),
         }
     }

@@ -5,7 +5,7 @@ use super::answer::{self, Shape};
 use super::connection::{Connection, Last, Plain, Way, within};
 use super::exchange::{After, Answering, Begun, Failure};
 use super::head::{Framing, RequestHead, Scheme};
-use super::redirect::{MOST, Place, leads_to};
+use super::redirect::{MAX_REDIRECTS, WebAddress, leads_to};
 use super::serve::forwarded;
 use crate::engine::{Admitted, Engine, Wanted};
 use palisade_record::network::Via;
@@ -19,7 +19,7 @@ const PERSONAL: [&str; 2] = ["authorization", "cookie"];
 enum Hop {
     /// The answer went to the client.
     Done,
-    LeadsTo(Place),
+    LeadsTo(WebAddress),
 }
 
 /// Whether asking again elsewhere is the same request.
@@ -34,7 +34,7 @@ pub(crate) async fn follow(
     engine: &Rc<Engine>,
     client: &mut Plain,
     head: &RequestHead,
-    place: &Place,
+    place: &WebAddress,
     server: Plain,
     admitted: Admitted,
 ) -> Result<(), Last> {
@@ -43,7 +43,7 @@ pub(crate) async fn follow(
     let mut place = place.clone();
     let mut done = hop(engine, client, &head, &place, server, &admitted).await?;
     drop(admitted);
-    for _ in 0..MOST {
+    for _ in 0..MAX_REDIRECTS {
         let next = match done {
             Hop::Done => return Ok(()),
             Hop::LeadsTo(next) => next,
@@ -92,7 +92,7 @@ async fn hop<R, W>(
     engine: &Engine,
     client: &mut Plain,
     head: &RequestHead,
-    place: &Place,
+    place: &WebAddress,
     mut server: Connection<R, W>,
     admitted: &Admitted,
 ) -> Result<Hop, Last>

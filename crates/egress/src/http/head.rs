@@ -9,7 +9,7 @@ use std::fmt;
 
 /// A request line and all its fields together.
 pub const LONGEST_HEAD: usize = 64 * 1024;
-pub const MOST_FIELDS: usize = 128;
+pub const MAX_FIELDS: usize = 128;
 const LONGEST_METHOD: usize = 32;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -206,7 +206,7 @@ fn read(bytes: &[u8]) -> Result<Parsed, Fault> {
         if line.is_empty() {
             break;
         }
-        if fields.len() == MOST_FIELDS {
+        if fields.len() == MAX_FIELDS {
             return Err(Fault::TooLarge);
         }
         let (name, value) = field(line)?;

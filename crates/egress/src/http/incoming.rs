@@ -6,7 +6,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 /// Of the first read, and all that is kept for a connection on which nothing happens.
 const LEAST: usize = 4 * 1024;
 /// Of one read where much comes: copying a body then costs few system calls.
-const MOST: usize = 64 * 1024;
+const MAX_BUFFERED: usize = 64 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Incoming<R> {
@@ -46,7 +46,7 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         let room = self.buffer.capacity() - self.buffer.len();
         let read = self.reader.read_buf(&mut self.buffer).await?;
         if read == room {
-            self.step = (self.step * 4).min(MOST);
+            self.step = (self.step * 4).min(MAX_BUFFERED);
         }
         Ok(read)
     }

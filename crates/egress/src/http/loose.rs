@@ -9,7 +9,7 @@ use crate::tunnel;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-const MOST_FIELDS: usize = 256;
+const MAX_FIELDS: usize = 256;
 
 pub(crate) async fn serve(
     engine: &Engine,
@@ -45,7 +45,7 @@ pub(crate) async fn serve(
 
 /// What the first `Host` says, once the head is whole; an error if it is no head at all.
 fn host(bytes: &[u8]) -> Result<Option<Option<Authority>>, ()> {
-    let mut slots = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let mut slots = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut slots);
     match request.parse(bytes) {
         Ok(httparse::Status::Complete(_)) => {

@@ -4,18 +4,18 @@ use super::head::{Authority, Scheme, Target};
 use super::response::ResponseHead;
 
 /// More than any honest chain; browsers stop at twenty, and loops must end.
-pub(crate) const MOST: usize = 5;
+pub(crate) const MAX_REDIRECTS: usize = 5;
 
 /// A place on the web, without a fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct WebAddress {
     pub(crate) scheme: Scheme,
     pub(crate) authority: Authority,
     /// Begins with `/`, with the query.
     pub(crate) path: String,
 }
 
-impl Place {
+impl WebAddress {
     pub(crate) fn port(&self) -> u16 {
         self.authority.port.unwrap_or(self.scheme.port())
     }
@@ -104,7 +104,7 @@ fn without_dots(path: &str) -> String {
 }
 
 /// The place that an answer sends its client to.
-pub(crate) fn leads_to(answer: &ResponseHead, from: &Place) -> Option<Place> {
+pub(crate) fn leads_to(answer: &ResponseHead, from: &WebAddress) -> Option<WebAddress> {
     let redirects = matches!(answer.status, 301 | 302 | 303 | 307 | 308);
     let location = redirects.then(|| answer.fields.only("location")).flatten()?;
     from.join(location)

@@ -1,7 +1,7 @@
 use super::*;
 
-fn place(text: &str) -> Place {
-    let base = Place {
+fn place(text: &str) -> WebAddress {
+    let base = WebAddress {
         scheme: Scheme::Http,
         authority: Authority::parse("x").unwrap(),
         path: "/".to_owned(),
@@ -9,7 +9,7 @@ fn place(text: &str) -> Place {
     base.join(text).unwrap()
 }
 
-fn text(place: &Place) -> String {
+fn text(place: &WebAddress) -> String {
     let scheme = if place.scheme == Scheme::Http { "http" } else { "https" };
     format!("{scheme}://{}{}", place.authority, place.path)
 }

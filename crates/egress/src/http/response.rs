@@ -4,7 +4,7 @@
 use super::fields::Fields;
 use super::head::{Framing, LONGEST_HEAD, RequestHead, Version, number};
 
-const MOST_FIELDS: usize = 256;
+const MAX_FIELDS: usize = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ResponseFault {
@@ -33,7 +33,7 @@ pub(crate) struct ResponseHead {
 
 /// The head at the start of `bytes`, once it is whole; `method` is that of the request.
 pub(crate) fn parse(bytes: &[u8], method: &str) -> Result<Option<ResponseHead>, ResponseFault> {
-    let mut slots = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let mut slots = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut response = httparse::Response::new(&mut slots);
     let mut lenient = httparse::ParserConfig::default();
     lenient.allow_spaces_after_header_name_in_responses(true);

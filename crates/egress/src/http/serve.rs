@@ -10,7 +10,7 @@ use super::loose;
 use crate::config::Secret;
 use crate::credentials;
 use crate::engine::{Admitted, Engine, Refused};
-use crate::wire::Told;
+use crate::wire::EgressEvent;
 use crate::{passage, tunnel};
 use std::rc::Rc;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
@@ -70,7 +70,7 @@ pub(crate) async fn serve_requests<CR, CW, SR, SW>(
         let engine = &engine.now();
         let shape = Shape::for_method(&head.method);
         if let Err(refused) = engine.readmit(admitted) {
-            engine.events.tell(Told::Attempt(refused.attempt(admitted.via)));
+            engine.events.tell(EgressEvent::Attempt(refused.attempt(admitted.via)));
             return client.finish(&answer::refused(&refused, shape)).await;
         }
         if let Err(refused) = agreement(engine, &head, admitted, scheme) {

@@ -122,11 +122,11 @@ fn an_old_request_without_a_host_gets_the_one_of_its_connection() {
 fn the_limit_of_bytes_ends_an_answer() {
     run(async {
         // In the request, in the head of the answer, and in its body, which is then cut.
-        for (bytes, told) in [(10, true), (60, true), (79, false)] {
+        for (bytes, event) in [(10, true), (60, true), (79, false)] {
             let request = "GET / HTTP/1.1\r\nHost: x.example\r\n\r\n";
             let change = |config: &mut Config| config.limits.bytes = Some(bytes);
             let (answer, _, actions) = served(request, change).await;
-            assert_eq!(answer.starts_with("HTTP/1.1 429 "), told, "{bytes}: {answer}");
+            assert_eq!(answer.starts_with("HTTP/1.1 429 "), event, "{bytes}: {answer}");
             assert!(!answer.ends_with("hello"), "{answer}");
             assert_eq!(actions, [Action::ProxyAllowed, Action::ProxyDenied], "{bytes}");
         }

@@ -111,7 +111,7 @@ impl Settings {
     }
 }
 
-/// Variables can not tell `_` from `-`, nor upper case from lower.
+/// Variables cannot tell `_` from `-`, nor upper case from lower.
 fn normal(name: &str) -> String {
     name.to_ascii_lowercase().replace('_', "-")
 }

@@ -10,14 +10,14 @@ const FORGES: &str = include_str!("../../../../resources/egress/forges.txt");
 /// Git follows no longer chain of files that include one another either.
 const LONGEST_CHAIN: usize = 10;
 /// Nobody sets more by variables.
-const MOST_VARIABLES: usize = 1000;
+const MAX_VARIABLES: usize = 1000;
 
 pub(super) fn setup(look: &Look<'_>) -> Setup {
     let mut setup = Setup { hosts: forges().collect(), ..Setup::default() };
     for file in settings_files(look) {
         read_file(look, &file, 0, &mut setup);
     }
-    add(look, of_variables(look), &Place { file: None, depth: 0 }, &mut setup);
+    add(look, of_variables(look), &SettingsSource { file: None, depth: 0 }, &mut setup);
     setup
 }
 
@@ -43,7 +43,7 @@ fn settings_files(look: &Look<'_>) -> Vec<PathBuf> {
 /// `GIT_CONFIG_COUNT`, `GIT_CONFIG_KEY_0`, `GIT_CONFIG_VALUE_0` …
 fn of_variables(look: &Look<'_>) -> Vec<Setting> {
     let count = look.var("GIT_CONFIG_COUNT").and_then(|count| count.parse::<usize>().ok());
-    let settings = (0..count.unwrap_or(0).min(MOST_VARIABLES)).filter_map(|number| {
+    let settings = (0..count.unwrap_or(0).min(MAX_VARIABLES)).filter_map(|number| {
         let key = look.var(&format!("GIT_CONFIG_KEY_{number}"))?;
         let value = look.var(&format!("GIT_CONFIG_VALUE_{number}"))?;
         Setting::of(key.as_bytes(), value.as_bytes())
@@ -74,7 +74,7 @@ impl Setting {
 }
 
 /// Where settings stand.
-struct Place<'p> {
+struct SettingsSource<'p> {
     file: Option<&'p Path>,
     /// So many files led here.
     depth: usize,
@@ -86,10 +86,10 @@ fn read_file(look: &Look<'_>, file: &Path, depth: usize, setup: &mut Setup) {
     let entries = beginning_of(&content).into_iter();
     // A key without a value is true for git, and no place.
     let settings = entries.filter_map(|entry| Setting::of(&entry.key, entry.value.as_deref()?));
-    add(look, settings.collect(), &Place { file: Some(file), depth }, setup);
+    add(look, settings.collect(), &SettingsSource { file: Some(file), depth }, setup);
 }
 
-fn add(look: &Look<'_>, settings: Vec<Setting>, place: &Place<'_>, setup: &mut Setup) {
+fn add(look: &Look<'_>, settings: Vec<Setting>, place: &SettingsSource<'_>, setup: &mut Setup) {
     for Setting { section, subsection, key, value } in settings {
         match (section.as_str(), subsection, key.as_str()) {
             ("url", Some(base), "insteadof" | "pushinsteadof") => {
@@ -114,7 +114,7 @@ fn add(look: &Look<'_>, settings: Vec<Setting>, place: &Place<'_>, setup: &mut S
 }
 
 /// A path that goes up is not followed: what it leads through would have to be looked at step by step.
-fn included(look: &Look<'_>, value: &str, place: &Place<'_>) -> Option<PathBuf> {
+fn included(look: &Look<'_>, value: &str, place: &SettingsSource<'_>) -> Option<PathBuf> {
     let file = match value.strip_prefix("~/") {
         Some(below) => look.in_home(below)?,
         None if value.starts_with(['~', '%']) || value.is_empty() => return None,

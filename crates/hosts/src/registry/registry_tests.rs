@@ -157,7 +157,7 @@ fn a_byte_order_mark_hides_nothing() {
     }
 }
 
-/// What is set and can not be read does not open the default.
+/// What is set and cannot be read does not open the default.
 #[test]
 fn npm_with_an_unreadable_registry_has_none() {
     let files = npm_installed().with("/home/u/.npmrc", "registry=https://${UNSET}/\n");

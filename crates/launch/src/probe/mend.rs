@@ -33,7 +33,7 @@ pub(crate) fn for_call(error: &SysError) -> Option<String> {
             if error.subject.starts_with("overlay") && error.errno == Errno::INVAL =>
         {
             Some(
-                "this directory can not be a layer of an overlay (overlays stand on one another here \
+                "this directory cannot be a layer of an overlay (overlays stand on one another here \
                  already, or its file system is of another kind): name smaller directories with --ro"
                     .to_owned(),
             )
@@ -84,7 +84,7 @@ pub(crate) fn for_call(error: &SysError) -> Option<String> {
     }
 }
 
-/// Why user namespaces can not be made, and the command that mends it.
+/// Why user namespaces cannot be made, and the command that mends it.
 pub(crate) fn user_namespaces(errno: Errno) -> String {
     let cause = if set_to(MAX_USERNS, "0") || errno == Errno::NOSPC {
         "user namespaces are switched off: sudo sysctl -w user.max_user_namespaces=15000"
@@ -104,7 +104,7 @@ pub(crate) fn user_namespaces(errno: Errno) -> String {
     cause.to_owned() + no_userns()
 }
 
-/// The way on without them, which root can not take: its command would be root on the host.
+/// The way on without them, which root cannot take: its command would be root on the host.
 fn no_userns() -> &'static str {
     if rustix::process::geteuid().is_root() {
         "; or run as an ordinary user with Landlock and seccomp alone: --level 1 --no-userns \

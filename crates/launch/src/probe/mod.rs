@@ -25,11 +25,9 @@ use std::path::{Path, PathBuf};
 /// A fact that could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FactsError {
-    #[error("the current directory can not be read: {0}; change to one that exists")]
+    #[error("the current directory cannot be read: {0}; change to one that exists")]
     WorkingDirectory(std::io::Error),
-    #[error(
-        "{path} can not be read: {error}; mount /proc (mount -t proc proc /proc) and try again"
-    )]
+    #[error("{path} cannot be read: {error}; mount /proc (mount -t proc proc /proc) and try again")]
     Proc { path: &'static str, error: std::io::Error },
 }
 

@@ -141,7 +141,7 @@ fn unreachable(entry: &Entry, rules: &Rules) -> Option<String> {
     let range = entry.pattern.range()?;
     let blocked = rules.check_address(range.addr()).err()?;
     blocked.range.contains(&range).then(|| {
-        format!("{entry} is among the allowed hosts and can not be reached: it is {blocked}")
+        format!("{entry} is among the allowed hosts and cannot be reached: it is {blocked}")
     })
 }
 

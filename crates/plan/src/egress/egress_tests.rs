@@ -145,9 +145,9 @@ fn what_is_allowed_in_vain_is_told() {
     policy.network.allowed_hosts = hosts.map(entry).to_vec();
     policy.network.allowed_private = vec!["10.2.0.0/16".parse().unwrap()];
     let plan = plan(&policy, &user(), &tree()).unwrap();
-    assert!(noted(&plan, "127.0.0.1:8080 is among the allowed hosts and can not be reached"));
+    assert!(noted(&plan, "127.0.0.1:8080 is among the allowed hosts and cannot be reached"));
     assert!(noted(&plan, "it is loopback (127.0.0.0/8)"));
-    assert!(noted(&plan, "10.1.0.0/16 is among the allowed hosts and can not be reached"));
+    assert!(noted(&plan, "10.1.0.0/16 is among the allowed hosts and cannot be reached"));
     for reachable in ["10.2.0.1", "203.0.113.9", "0.0.0.0/0"] {
         assert!(!noted(&plan, &format!("{reachable} is among")), "{reachable}");
     }

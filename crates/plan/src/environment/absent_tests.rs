@@ -45,7 +45,7 @@ fn temporary_files_go_to_a_directory_that_is_there() {
 
 /// Proves: PROC-8 misleading
 #[test]
-fn directories_of_programs_are_dropped_where_they_can_not_be_made() {
+fn directories_of_programs_are_dropped_where_they_cannot_be_made() {
     for name in OWN_FILES {
         assert_eq!(passed(name, "/scratch/me").0, None, "{name}");
         for there in ["/home/u/.cache2", "/home/u/project/target", "/usr", "relative"] {

@@ -83,7 +83,7 @@ pub(crate) fn scratch(policy: &Policy, mounts: &[MountOp]) -> Result<Option<Scra
         }
         most => most.map(|most| most - sized),
     };
-    // Those that stand apart can not lend theirs: each gets its share.
+    // Those that stand apart cannot lend theirs: each gets its share.
     let inodes_apart = filesystem.max_inodes.map(|most| most / (apart + 1));
     let inodes = inodes_apart.and_then(|share| Some(filesystem.max_inodes? - share * apart));
     Ok(Some(Scratch { bytes, inodes, inodes_apart, own_inodes: own_inodes(mounts) }))

@@ -3,7 +3,7 @@
 use super::{Filtered, filter};
 use crate::denied::{Class, Denied, listed_paths};
 use crate::facts::{EntryKind, HostFacts};
-use crate::grant::{Grant, Kind, Origin};
+use crate::grant::{Grant, GrantKind, Origin};
 use crate::host::Host;
 use crate::lists;
 use crate::model::MountOp;
@@ -107,7 +107,7 @@ fn read(path: &Path, grants: &[Grant], denied: &Denied, host: &Host<'_>) -> Opti
         .any(|path| denied.above(path).is_some_and(|(_, class)| is_linked || is_by_name(class)));
     let is_asked =
         grants.iter().any(|grant| grant.origin == Origin::Asked && grant.source == found.path);
-    let writable = || grants.iter().filter(|grant| grant.kind == Kind::ReadWrite);
+    let writable = || grants.iter().filter(|grant| grant.kind == GrantKind::ReadWrite);
     let is_planted = found
         .links
         .iter()

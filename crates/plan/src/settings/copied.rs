@@ -13,7 +13,7 @@ use std::ops::Bound;
 use std::path::Path;
 
 /// A directory with more in it is shown, not copied.
-const MOST_FILES: usize = 16;
+const MAX_FILES: usize = 16;
 const DIRECTORY_MODE: u32 = 0o755;
 
 pub(crate) fn copy_settings(home: &Path, view: &mut Composition, host: &Host<'_>) {
@@ -49,8 +49,8 @@ fn copies_of(op: &MountOp, host: &Host<'_>) -> Option<Vec<MountOp>> {
     match kind {
         NodeKind::File => Some(vec![copy(source, target, host)?]),
         NodeKind::Dir => {
-            let children = host.first_children(source, MOST_FILES + 1);
-            let is_small = children.len() <= MOST_FILES
+            let children = host.first_children(source, MAX_FILES + 1);
+            let is_small = children.len() <= MAX_FILES
                 && children.iter().all(|(_, kind)| *kind == EntryKind::File);
             is_small.then_some(())?;
             let directory = MountOp::Dir { target: target.clone(), mode: DIRECTORY_MODE };

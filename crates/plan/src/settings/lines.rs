@@ -65,7 +65,7 @@ enum Fate {
     Goes(String),
 }
 
-/// The text that is left and the names of what is not. `None` if that can not be told.
+/// The text that is left and the names of what is not. `None` if that cannot be told.
 pub(crate) fn filter(grammar: &Grammar, text: &str) -> Option<(String, Vec<String>)> {
     let mut kept = String::with_capacity(text.len());
     let mut left_out = Vec::new();

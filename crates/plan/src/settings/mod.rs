@@ -19,7 +19,7 @@ pub(crate) enum Filtered {
     Clean,
     /// The text without its credentials, and what those were, by name.
     Without { text: String, left_out: Vec<String> },
-    /// It can not be told what is a credential in it.
+    /// It cannot be told what is a credential in it.
     Unclear,
 }
 

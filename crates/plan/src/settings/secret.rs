@@ -100,7 +100,7 @@ fn is_random(word: &str) -> bool {
         && has(char::is_ascii_alphabetic)
 }
 
-/// An address without the login in it. `None` where it can not be told where the login ends.
+/// An address without the login in it. `None` where it cannot be told where the login ends.
 pub(crate) fn without_logins(text: &str) -> Option<Cow<'_, str>> {
     const SCHEME: &str = "://";
     let mut clean = String::new();

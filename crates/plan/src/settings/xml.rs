@@ -3,7 +3,7 @@
 
 use super::secret::{is_secret_key, is_secret_value, is_switch, without_logins};
 
-/// The text that is left and the elements that are not. `None` if that can not be told.
+/// The text that is left and the elements that are not. `None` if that cannot be told.
 pub(crate) fn filter(text: &str) -> Option<(String, Vec<String>)> {
     if !text.contains('<') || text.contains("<!ENTITY") {
         return None;

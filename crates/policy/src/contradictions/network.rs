@@ -30,7 +30,7 @@ pub(super) fn lists_for_nothing(settings: &Settings, found: &mut Vec<Diagnostic>
     refuse(settings, &LISTS, found);
 }
 
-/// What the stated mode can not do, and what can not be published.
+/// What the stated mode cannot do, and what cannot be published.
 pub(super) fn of_mode(settings: &Settings, found: &mut Vec<Diagnostic>) {
     refuse(settings, &OF_PROXY, found);
     if word(settings, MODE) == Some("host") {

@@ -139,7 +139,7 @@ fn hosts(foreign: &mut Foreign, field: &Field<'_>, settings: &mut Settings) {
     for (prefix, what) in [("index.", "index"), ("static.", "crate files")] {
         if !names.is_empty() && !has(prefix) {
             let message = format!(
-                "no host `{prefix}…` here: the registry serves its {what} from one, so cargo can not fetch"
+                "no host `{prefix}…` here: the registry serves its {what} from one, so cargo cannot fetch"
             );
             foreign.warn(field, message);
         }
@@ -156,7 +156,7 @@ fn security(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings)
                 foreign.refuse(&field, "a run does not end at the first indicator yet");
             }
             ("audit_logging", Some(false)) => {
-                foreign.refuse(&field, "the audit log can not be turned off");
+                foreign.refuse(&field, "the audit log cannot be turned off");
             }
             ("block_shell_access", Some(true)) => {
                 foreign.refuse(&field, "executables are not told apart yet");
@@ -231,10 +231,8 @@ fn execution(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings
                 foreign.copy(&field, "process.allowedExecutables", settings);
                 let names = foreign.texts(&field);
                 if !names.iter().any(|name| LINKERS.contains(&name.as_str())) {
-                    foreign.warn(
-                        &field,
-                        "no linker here (cc, gcc, ld …): rustc can not make a binary",
-                    );
+                    foreign
+                        .warn(&field, "no linker here (cc, gcc, ld …): rustc cannot make a binary");
                 }
             }
             "blocked_executables" => foreign.refuse(&field, "executables are not told apart yet"),

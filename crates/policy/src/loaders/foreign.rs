@@ -172,7 +172,7 @@ impl Foreign {
         self.warnings.push(warning);
     }
 
-    /// The file asks for something that can not be held: runs are refused as long as it does.
+    /// The file asks for something that cannot be held: runs are refused as long as it does.
     pub(super) fn refuse(&mut self, field: &Field<'_>, why: &str) {
         let origin = self.decoder.origin(field.entry.at);
         let message = format!("`{}` is not enforced in this version: {why}", field.path);

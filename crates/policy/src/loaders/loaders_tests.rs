@@ -272,7 +272,7 @@ fn a_mode_variable_is_a_level_or_a_gate_mode_and_nothing_else() {
 
 /// Proves: POL-3 env-keys
 #[test]
-fn environment_keys_that_can_not_be_held_contradict_or_are_misspelt_are_refused() {
+fn environment_keys_that_cannot_be_held_contradict_or_are_misspelt_are_refused() {
     let map = variables(&[("SANDBOX_ROOT", "/srv"), ("SANDBOX_TTL_SECONDS", "60")]);
     assert_eq!(load_environment(&map).unwrap().document.refused.len(), 2);
     let map = variables(&[("SANDBOX_NETWORK", "enabled"), ("CODELIA_SANDBOX_NETWORK", "disabled")]);

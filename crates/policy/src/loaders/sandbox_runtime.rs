@@ -187,7 +187,7 @@ fn permission(foreign: &mut Foreign, field: &Field<'_>, rule: &str, settings: &m
     match (field.name(), inside) {
         ("deny", Some(("Read", path))) => match plain_path(path) {
             Some(path) => foreign.set(field, "filesystem.deniedPaths", one(path), settings),
-            None => foreign.refuse(field, "patterns of paths can not be hidden"),
+            None => foreign.refuse(field, "patterns of paths cannot be hidden"),
         },
         ("allow", Some(("Edit" | "Write", path))) => match plain_path(path) {
             Some(path) => foreign.set(field, "filesystem.readWritePaths", one(path), settings),

@@ -5,7 +5,7 @@
 
 use super::Metrics;
 use crate::error::RecordError;
-use crate::place::Place;
+use crate::place::OutputFile;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -33,15 +33,15 @@ const OURS_ALONE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// A place for metrics, looked at before the command starts.
 #[derive(Debug)]
 pub struct MetricsFile {
-    place: Place,
+    place: OutputFile,
     /// Beside it, and there for good: were it removed, two could hold a lock at once.
-    lock: Place,
+    lock: OutputFile,
 }
 
 impl MetricsFile {
     /// Fails now if nothing could be added there later.
     pub fn prepare(path: &Path) -> Result<MetricsFile, RecordError> {
-        let place = Place::prepare(path)?;
+        let place = OutputFile::prepare(path)?;
         place.can_be_replaced()?;
         let lock = place.beside("lock")?;
         let file = MetricsFile { place, lock };

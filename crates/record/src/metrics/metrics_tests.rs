@@ -1,7 +1,7 @@
 use super::table::{Shape, TABLE, Unit, Values};
 use super::{Malformed, Metrics, MetricsFile};
 use crate::event::{
-    AccessDecided, Command, Created, Decision, Destroyed, EscapeAttempt, Indicator, Kind,
+    AccessDecided, Command, Created, Decision, Destroyed, EscapeAttempt, EventKind, Indicator,
     LimitExceeded, Run, Severity,
 };
 use crate::network::{Action, ConnectionClosed, HostDecided, NameQueried, NetworkAttempt, Via};
@@ -22,8 +22,8 @@ fn report() -> RunReport {
     RunReport::begin("s-1", &["true"], versions)
 }
 
-fn created() -> Kind {
-    Kind::SandboxCreated(Box::new(Created {
+fn created() -> EventKind {
+    EventKind::SandboxCreated(Box::new(Created {
         run: Run {
             session_id: "s-1".to_owned(),
             worker_id: None,
@@ -40,12 +40,12 @@ fn created() -> Kind {
     }))
 }
 
-fn destroyed(duration_ms: u64) -> Kind {
-    Kind::SandboxDestroyed(Destroyed { duration_ms })
+fn destroyed(duration_ms: u64) -> EventKind {
+    EventKind::SandboxDestroyed(Destroyed { duration_ms })
 }
 
-fn decided(decision: Decision, source: &str, question: Option<u64>) -> Kind {
-    Kind::AccessDecided(Box::new(AccessDecided {
+fn decided(decision: Decision, source: &str, question: Option<u64>) -> EventKind {
+    EventKind::AccessDecided(Box::new(AccessDecided {
         path: "/home/me/secret\"\n".to_owned(),
         access: "read".to_owned(),
         decision,
@@ -61,8 +61,8 @@ fn decided(decision: Decision, source: &str, question: Option<u64>) -> Kind {
     }))
 }
 
-fn attempt(action: Action, count: u64) -> Kind {
-    Kind::NetworkAttempt(Box::new(NetworkAttempt {
+fn attempt(action: Action, count: u64) -> EventKind {
+    EventKind::NetworkAttempt(Box::new(NetworkAttempt {
         action,
         via: Via::Transparent,
         host: "secret.example".to_owned(),
@@ -75,8 +75,8 @@ fn attempt(action: Action, count: u64) -> Kind {
     }))
 }
 
-fn queried(answer: &str, suspicion: Option<&str>) -> Kind {
-    Kind::NameQueried(Box::new(NameQueried {
+fn queried(answer: &str, suspicion: Option<&str>) -> EventKind {
+    EventKind::NameQueried(Box::new(NameQueried {
         name: "secret.example".to_owned(),
         record: "A".to_owned(),
         answer: answer.to_owned(),
@@ -91,13 +91,13 @@ fn queried(answer: &str, suspicion: Option<&str>) -> Kind {
 fn eventful() -> Metrics {
     let mut metrics = Metrics::default();
     metrics.hear(&created());
-    metrics.hear(&Kind::EscapeAttempt(EscapeAttempt {
+    metrics.hear(&EventKind::EscapeAttempt(EscapeAttempt {
         indicator: Indicator::Syscall,
         severity: Severity::Medium,
         description: "tried mount".to_owned(),
         pid: Some(7),
     }));
-    metrics.hear(&Kind::ResourceLimitExceeded(LimitExceeded {
+    metrics.hear(&EventKind::ResourceLimitExceeded(LimitExceeded {
         resource: "resources.timeout".to_owned(),
         limit: 1000,
         observed: None,
@@ -109,7 +109,7 @@ fn eventful() -> Metrics {
     metrics.hear(&decided(Decision::Denied, "a source of tomorrow", Some(2)));
     metrics.hear(&attempt(Action::ProxyAllowed, 1));
     metrics.hear(&attempt(Action::DnsRebindBlocked, 40));
-    metrics.hear(&Kind::ConnectionClosed(Box::new(ConnectionClosed {
+    metrics.hear(&EventKind::ConnectionClosed(Box::new(ConnectionClosed {
         via: Via::Connect,
         host: "secret.example".to_owned(),
         address: None,
@@ -121,7 +121,7 @@ fn eventful() -> Metrics {
     })));
     metrics.hear(&queried("NOERROR", None));
     metrics.hear(&queried("REFUSED", Some("too long")));
-    metrics.hear(&Kind::HostDecided(Box::new(HostDecided {
+    metrics.hear(&EventKind::HostDecided(Box::new(HostDecided {
         host: "secret.example".to_owned(),
         port: 443,
         decision: Decision::Allowed,
@@ -380,7 +380,7 @@ fn anything_else_is_not_ours() {
     assert!(wrong(timeout, r#"{outcome="timeout"}"#).ends_with("it has no value"));
     assert!(wrong(timeout, r#"{outcome="bored"} 1"#).ends_with("no such labels"));
     assert!(wrong(timeout, r#"{outcome="completed"} 1"#).ends_with("it is there twice"));
-    assert!(wrong(timeout, r#"{outcome=timeout} 1"#).ends_with("its labels can not be read"));
+    assert!(wrong(timeout, r#"{outcome=timeout} 1"#).ends_with("its labels cannot be read"));
     assert!(wrong("_questions_total 3", "_answers_total 2").ends_with("no such metric"));
     assert!(
         wrong(r#"seconds_bucket{le="5"} 1"#, r#"seconds_bucket{le="6"} 1"#)
@@ -449,7 +449,7 @@ fn names(directory: &Path) -> Vec<String> {
 ///
 /// Proves: TEL-1 prometheus
 #[test]
-fn a_reader_that_locks_the_file_holds_nobody_up_and_can_not_open_the_lock() {
+fn a_reader_that_locks_the_file_holds_nobody_up_and_cannot_open_the_lock() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("palisade.prom");
     let file = MetricsFile::prepare(&path).unwrap();

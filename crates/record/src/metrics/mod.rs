@@ -11,7 +11,7 @@ pub use file::MetricsFile;
 use table::{Family, Shape};
 pub use text::Malformed;
 
-use crate::event::{Decision, Kind};
+use crate::event::{Decision, EventKind};
 use crate::report::RunReport;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -41,24 +41,24 @@ impl Histogram {
 
 impl Metrics {
     /// Counts one event of a run.
-    pub fn hear(&mut self, kind: &Kind) {
+    pub fn hear(&mut self, kind: &EventKind) {
         match kind {
-            Kind::SandboxCreated(created) => {
+            EventKind::SandboxCreated(created) => {
                 self.count(&table::SANDBOXES_CREATED, &[&created.run.sandbox_level], 1);
             }
-            Kind::SandboxDestroyed(destroyed) => {
+            EventKind::SandboxDestroyed(destroyed) => {
                 self.count(&table::CLEANUPS, &["done"], 1);
                 let lifetime = destroyed.duration_ms.saturating_mul(1000);
                 self.observe(&table::SANDBOX_LIFETIME, lifetime);
             }
-            Kind::EscapeAttempt(attempt) => {
+            EventKind::EscapeAttempt(attempt) => {
                 let (indicator, severity) = (word(&attempt.indicator), word(&attempt.severity));
                 self.count(&table::ESCAPE_ATTEMPTS, &[&indicator, &severity], 1);
             }
-            Kind::ResourceLimitExceeded(exceeded) => {
+            EventKind::ResourceLimitExceeded(exceeded) => {
                 self.count_once(&table::LIMITS_HIT, &[&exceeded.resource]);
             }
-            Kind::AccessDecided(decided) => {
+            EventKind::AccessDecided(decided) => {
                 let decision = match decided.decision {
                     Decision::Allowed => "allowed",
                     Decision::Denied => "denied",
@@ -68,28 +68,28 @@ impl Metrics {
                     self.count(&table::QUESTIONS, &[], 1);
                 }
             }
-            Kind::EventsSummed(sum) if sum.what == "access" => {
+            EventKind::EventsSummed(sum) if sum.what == "access" => {
                 let source = source_of(sum.source.as_deref().unwrap_or_default());
                 self.count(&table::DECISIONS, &[&word(&sum.decision), source], sum.count);
                 if sum.questions > 0 {
                     self.count(&table::QUESTIONS, &[], sum.questions);
                 }
             }
-            Kind::NetworkAttempt(attempt) => {
+            EventKind::NetworkAttempt(attempt) => {
                 self.count(&table::CONNECTIONS, &[&word(&attempt.action)], attempt.count);
             }
-            Kind::ConnectionClosed(closed) => {
+            EventKind::ConnectionClosed(closed) => {
                 self.count(&table::NETWORK_BYTES, &["sent"], closed.sent);
                 self.count(&table::NETWORK_BYTES, &["received"], closed.received);
             }
-            Kind::NameQueried(queried) => {
+            EventKind::NameQueried(queried) => {
                 let answer = queried.answer.to_lowercase();
                 self.count(&table::NAME_QUERIES, &[&answer], queried.count);
                 if queried.suspicion.is_some() {
                     self.count(&table::SUSPECTED_NAMES, &[], queried.count);
                 }
             }
-            Kind::HostDecided(decided) => {
+            EventKind::HostDecided(decided) => {
                 let labels = [word(&decided.decision), decided.source.clone()];
                 self.count(&table::HOST_DECISIONS, &[&labels[0], &labels[1]], 1);
                 if decided.question.is_some() {
@@ -97,14 +97,16 @@ impl Metrics {
                 }
             }
             // Of these the log may hold a part only; the report counts all.
-            Kind::PolicyViolation(_) | Kind::SyscallBlocked(_) | Kind::EventsSummed(_) => {}
-            Kind::SandboxEntered(_)
-            | Kind::SandboxValidated(_)
-            | Kind::SandboxExecuted(_)
-            | Kind::SandboxExited(_)
-            | Kind::SandboxFailed(_)
-            | Kind::SignalForwarded(_)
-            | Kind::ApprovalRecorded(_) => {}
+            EventKind::PolicyViolation(_)
+            | EventKind::SyscallBlocked(_)
+            | EventKind::EventsSummed(_) => {}
+            EventKind::SandboxEntered(_)
+            | EventKind::SandboxValidated(_)
+            | EventKind::SandboxExecuted(_)
+            | EventKind::SandboxExited(_)
+            | EventKind::SandboxFailed(_)
+            | EventKind::SignalForwarded(_)
+            | EventKind::ApprovalRecorded(_) => {}
         }
     }
 

@@ -180,7 +180,7 @@ impl Reading {
             None => (series, Vec::new()),
             Some((name, labels)) => {
                 let labels = labels.strip_suffix('}').ok_or("its labels have no end")?;
-                (name, parse_labels(labels).ok_or("its labels can not be read")?)
+                (name, parse_labels(labels).ok_or("its labels cannot be read")?)
             }
         };
         for family in TABLE {

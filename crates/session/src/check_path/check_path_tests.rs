@@ -4,11 +4,11 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 
 /// A root with a file, directories and links in it, and a secret beside it.
-struct Place {
+struct TestTree {
     directory: tempfile::TempDir,
 }
 
-impl Place {
+impl TestTree {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let place = Self { directory };
@@ -60,7 +60,7 @@ fn join(root: &Path, below: &str) -> PathBuf {
 /// Proves: FS-4 library
 #[test]
 fn a_path_inside_is_handed_back_as_a_descriptor() {
-    let place = Place::new();
+    let place = TestTree::new();
     place.leads("file", "file");
     place.leads("./dir//sub/../file", "dir/file");
     place.leads("dir/", "dir");
@@ -76,7 +76,7 @@ fn a_path_inside_is_handed_back_as_a_descriptor() {
 /// Proves: FS-4 traversal
 #[test]
 fn what_can_be_no_path_below_the_root_is_refused() {
-    let place = Place::new();
+    let place = TestTree::new();
     place.refuses(&[], "", "empty");
     place.refuses(&[], "dir/\0/../../x", "nul");
     place.refuses(&[], "x/".repeat(2048), "too-long");
@@ -95,7 +95,7 @@ fn what_can_be_no_path_below_the_root_is_refused() {
 /// Proves: FS-4 links
 #[test]
 fn links_that_stay_inside_are_followed() {
-    let place = Place::new();
+    let place = TestTree::new();
     place.link("dir", "relative");
     place.link(place.root().join("dir/sub"), "absolute");
     place.link("relative/../absolute", "chain");
@@ -111,7 +111,7 @@ fn links_that_stay_inside_are_followed() {
 /// Proves: FS-4 links, FS-4 traversal
 #[test]
 fn links_that_lead_out_are_refused() {
-    let place = Place::new();
+    let place = TestTree::new();
     place.link("../outside", "relative");
     place.link(place.path().join("outside"), "absolute");
     place.link(place.root().join("../outside"), "through-the-root");
@@ -142,7 +142,7 @@ fn a_link_of_proc_is_never_believed() {
 /// Proves: FS-4 library, FS-4 links
 #[test]
 fn what_does_not_exist_yet_is_judged_by_the_nearest_directory() {
-    let place = Place::new();
+    let place = TestTree::new();
     place.link("dir/sub/new", "dangling");
     place.link(place.root().join("fresh"), "absolute");
     for (path, real, missing) in [
@@ -166,7 +166,7 @@ fn what_does_not_exist_yet_is_judged_by_the_nearest_directory() {
 /// Proves: FS-4 denied-paths
 #[test]
 fn a_denied_path_is_denied_by_every_name() {
-    let place = Place::new();
+    let place = TestTree::new();
     place.link("dir/file", "alias");
     place.link("dir", "dir-alias");
     place.link("alias", "alias-of-alias");
@@ -195,7 +195,7 @@ fn a_denied_path_is_denied_by_every_name() {
 /// Proves: FS-4 denied-paths
 #[test]
 fn a_hard_link_of_something_outside_that_is_denied_is_denied() {
-    let place = Place::new();
+    let place = TestTree::new();
     let secret = place.path().join("outside/secret");
     fs::hard_link(&secret, place.root().join("innocent")).unwrap();
     place.refuses(&[secret.to_str().unwrap()], "innocent", "denied");
@@ -205,8 +205,8 @@ fn a_hard_link_of_something_outside_that_is_denied_is_denied() {
 
 /// Proves: FS-4 denied-paths
 #[test]
-fn what_is_denied_and_does_not_exist_can_not_be_made() {
-    let place = Place::new();
+fn what_is_denied_and_does_not_exist_cannot_be_made() {
+    let place = TestTree::new();
     place.link("dir/sub", "short");
     place.refuses(&["dir/sub/new"], "short/new", "denied");
     place.refuses(&["short/new"], "dir/sub/new/deeper", "denied");
@@ -217,7 +217,7 @@ fn what_is_denied_and_does_not_exist_can_not_be_made() {
 /// Proves: FS-4 denied-paths
 #[test]
 fn a_denied_directory_stays_denied_when_it_is_moved() {
-    let place = Place::new();
+    let place = TestTree::new();
     let check = PathCheck::new(&place.root(), ["dir"]).unwrap();
     fs::rename(place.root().join("dir"), place.root().join("elsewhere")).unwrap();
     let refusal = check.check(Path::new("elsewhere/file")).unwrap_err();
@@ -227,7 +227,7 @@ fn a_denied_directory_stays_denied_when_it_is_moved() {
 
 #[test]
 fn a_root_that_is_moved_or_no_directory_is_an_error() {
-    let place = Place::new();
+    let place = TestTree::new();
     PathCheck::new(&place.root().join("file"), [""; 0]).unwrap_err();
     let check = PathCheck::new(&place.root(), [""; 0]).unwrap();
     fs::rename(place.root(), place.path().join("away")).unwrap();
@@ -236,7 +236,7 @@ fn a_root_that_is_moved_or_no_directory_is_an_error() {
 
 #[test]
 fn a_root_may_be_named_through_a_link() {
-    let place = Place::new();
+    let place = TestTree::new();
     symlink(place.root(), place.path().join("short")).unwrap();
     let check = PathCheck::new(&place.path().join("short"), ["dir/file"]).unwrap();
     let by_link = place.path().join("short/dir");
@@ -248,7 +248,7 @@ fn a_root_may_be_named_through_a_link() {
 /// Proves: FS-4 links
 #[test]
 fn without_the_kernels_help_the_answer_is_the_same() {
-    let place = Place::new();
+    let place = TestTree::new();
     place.link("dir", "in");
     place.link("../outside", "out");
     place.link("in/sub/../file", "chain");

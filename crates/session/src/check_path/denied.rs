@@ -1,6 +1,6 @@
 //! Is something denied, under whatever name it was reached?
 //!
-//! Where that can not be told, the answer is yes.
+//! Where that cannot be told, the answer is yes.
 
 use super::Identity;
 use super::glob::Glob;
@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// How many entries of directories are read in search of other names of a file.
-const MOST_ENTRIES: usize = 100_000;
+const MAX_ENTRIES: usize = 100_000;
 
 #[derive(Debug)]
 pub(super) struct Denied {
@@ -215,8 +215,8 @@ fn search(
             continue;
         };
         entries += 1;
-        if entries > MOST_ENTRIES {
-            return Err(format!("there are more than {MOST_ENTRIES} entries to look at"));
+        if entries > MAX_ENTRIES {
+            return Err(format!("there are more than {MAX_ENTRIES} entries to look at"));
         }
         let below = listing.path.join(&name);
         let found = match open_entry(&listing.directory, &name) {

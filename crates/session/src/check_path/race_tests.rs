@@ -164,7 +164,7 @@ fn a_directory_carried_out_takes_no_path_with_it() {
 
 /// Proves: FS-4 race, FS-4 denied-paths
 #[test]
-fn what_is_denied_can_not_be_reached_by_changing_places() {
+fn what_is_denied_cannot_be_reached_by_changing_places() {
     let battlefield = Battlefield::new();
     let root = battlefield.root();
     fs::create_dir(root.join("secrets")).unwrap();

@@ -40,7 +40,7 @@ pub enum Refusal {
     Denied { rule: PathBuf, real_path: PathBuf },
 
     #[error(
-        "{} has other names (hard links), and whether {} denies one of them can not be told: {why}",
+        "{} has other names (hard links), and whether {} denies one of them cannot be told: {why}",
         real_path.display(), rule.display()
     )]
     OtherNames { rule: PathBuf, real_path: PathBuf, why: String },
@@ -51,10 +51,10 @@ pub enum Refusal {
     #[error("the root was {} and is no longer there; make the check anew", root.display())]
     RootMoved { root: PathBuf },
 
-    #[error("what is mounted where can not be read: {0}")]
+    #[error("what is mounted where cannot be read: {0}")]
     Mounts(String),
 
-    #[error("can not be looked at: {0}")]
+    #[error("cannot be looked at: {0}")]
     System(#[from] SysError),
 }
 

@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 /// As many as the kernel follows; see path_resolution(7).
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 /// `PROC_SUPER_MAGIC`; see statfs(2).
 const PROC_MAGIC: i64 = 0x9fa0;
 
@@ -74,8 +74,8 @@ pub(super) fn by_hand(root: Root<'_>, steps: &[Step]) -> Result<Reached, Refusal
         match FileType::from_raw_mode(stat(&entry)?.st_mode) {
             FileType::Symlink => {
                 links += 1;
-                if links > MOST_LINKS {
-                    return Err(Refusal::TooManyLinks { most: MOST_LINKS });
+                if links > MAX_LINKS {
+                    return Err(Refusal::TooManyLinks { most: MAX_LINKS });
                 }
                 let link = shown();
                 if fstatfs_magic(&entry)? == PROC_MAGIC {

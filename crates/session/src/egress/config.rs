@@ -1,6 +1,6 @@
 //! From the plan to what the egress process has to know: secrets read, the host's resolvers looked up.
 //!
-//! It fails closed: a credential that can not be had stops the run before the command starts. No secret is ever in an
+//! It fails closed: a credential that cannot be had stops the run before the command starts. No secret is ever in an
 //! error.
 
 use crate::error::SessionError;

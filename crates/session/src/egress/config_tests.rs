@@ -29,7 +29,7 @@ fn a_secret_comes_from_a_variable_or_a_file_and_never_shows() {
 }
 
 #[test]
-fn what_can_not_be_had_stops_the_run_and_says_what_to_do() {
+fn what_cannot_be_had_stops_the_run_and_says_what_to_do() {
     let mut corner = Corner::new();
     corner.caller.facts.env.insert("FORGED".into(), "x\r\nhost: evil".into());
     corner.caller.facts.env.insert("EMPTY".into(), "".into());

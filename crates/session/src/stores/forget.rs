@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 /// So many rules are named where an argument fits none or several.
-const MOST_CANDIDATES: usize = 5;
+const MAX_CANDIDATES: usize = 5;
 
 impl Stores {
     /// Removes rules from their files; everything else in the files stays byte for byte.
@@ -155,9 +155,9 @@ fn similar(name: &str, all: &[SavedRule]) -> String {
 
 /// `2 allow /srv/x (user), 5 deny /srv/x (project)`.
 fn listed<'r>(rules: impl ExactSizeIterator<Item = &'r SavedRule>) -> String {
-    let more = rules.len().saturating_sub(MOST_CANDIDATES);
+    let more = rules.len().saturating_sub(MAX_CANDIDATES);
     let word = |rule: &SavedRule| format!("{} {} ({})", rule.number, rule.entry.what, rule.layer);
-    let named: Vec<String> = rules.take(MOST_CANDIDATES).map(word).collect();
+    let named: Vec<String> = rules.take(MAX_CANDIDATES).map(word).collect();
     match (named.is_empty(), more) {
         (true, _) => "none".to_owned(),
         (false, 0) => named.join(", "),

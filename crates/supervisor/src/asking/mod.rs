@@ -3,8 +3,8 @@
 //! It decides nothing. What was answered is handed to whoever asked, which carries it out. Nothing here waits: it is
 //! part of the supervisor's one poll loop.
 
+mod approval_socket;
 mod chord;
-mod desk;
 mod panel;
 mod prompt;
 mod replies;
@@ -16,13 +16,13 @@ pub(crate) use panel::{Arming, INTERRUPT};
 use crate::poll_set::{PollSet, Ready};
 use crate::relay::Relay;
 use crate::terminal::HostTerminal;
-use desk::{Desk, approver_is_there};
+use approval_socket::{ApprovalSocket, approver_is_there};
 use palisade_ask::server::{Introduction, Received, Wish};
 use palisade_ask::{Answer, Decided, Lifetime, Now, QuestionId, Queue, Source, Store};
 use palisade_plan::model::Hardening;
 use palisade_policy::model::OnAsk;
 use palisade_record::UnaskedQuestions;
-use panel::{Panel, Place, Pressed};
+use panel::{Panel, PanelPosition, Pressed};
 use prompt::Page;
 pub(crate) use replies::Read;
 use std::collections::VecDeque;
@@ -66,7 +66,7 @@ pub enum AskIn {
 
 /// What the terminal can be used for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum PanelUse {
     /// A panel can be shown and keys be read.
     Panel,
     /// The same, as soon as the terminal is between two sequences of what the command writes.
@@ -135,7 +135,7 @@ pub(crate) struct SaveWish {
 pub struct Asking {
     setting: Setting,
     queue: Queue,
-    desk: Option<Desk>,
+    approval_socket: Option<ApprovalSocket>,
     panel: Option<Panel>,
     /// What is drawn behind the panel.
     behind: Vec<u8>,
@@ -163,7 +163,7 @@ impl Asking {
         Self {
             queue: Queue::new(&setting.session, setting.most_questions),
             setting,
-            desk: None,
+            approval_socket: None,
             panel: None,
             behind: Vec::new(),
             is_copy_behind: false,
@@ -192,7 +192,7 @@ impl Asking {
             AskIn::None => return People::Nobody,
         }
         let is_somebody = terminal.is_some()
-            || self.desk.as_ref().is_some_and(Desk::has_clients)
+            || self.approval_socket.as_ref().is_some_and(ApprovalSocket::has_clients)
             || (on_ask == OnAsk::Ask && approver_is_there(&self.setting.runtime));
         if is_somebody { People::Present } else { People::Nobody }
     }
@@ -203,15 +203,15 @@ impl Asking {
     }
 
     pub(crate) fn register<'fd>(&'fd self, set: &mut PollSet<'fd>) {
-        if let Some(desk) = &self.desk {
-            desk.register(set);
+        if let Some(approval_socket) = &self.approval_socket {
+            approval_socket.register(set);
         }
     }
 
     /// Hears and answers whoever asks through the socket.
     pub(crate) fn handle(&mut self, ready: &Ready) {
-        let Some(desk) = &mut self.desk else { return };
-        let received = desk.handle(ready, &self.queue);
+        let Some(approval_socket) = &mut self.approval_socket else { return };
+        let received = approval_socket.handle(ready, &self.queue);
         for received in received {
             self.obey(received);
         }
@@ -262,17 +262,17 @@ impl Asking {
     }
 
     pub(crate) fn saved(&mut self, wish: &SaveWish, outcome: Result<(), String>) {
-        let Some(desk) = &mut self.desk else { return };
+        let Some(approval_socket) = &mut self.approval_socket else { return };
         match outcome {
-            Ok(()) => desk.server().reply(&wish.received, Ok(())),
-            Err(why) => desk.server().fail(&wish.received, &why),
+            Ok(()) => approval_socket.server().reply(&wish.received, Ok(())),
+            Err(why) => approval_socket.server().fail(&wish.received, &why),
         }
     }
 
     /// Writes to clients what there is to write.
     pub(crate) fn flush(&mut self) {
-        if let Some(desk) = &mut self.desk {
-            desk.write(&self.queue);
+        if let Some(approval_socket) = &mut self.approval_socket {
+            approval_socket.write(&self.queue);
         }
     }
 
@@ -294,7 +294,8 @@ impl Asking {
 
     /// Whether a question is to be shown in the terminal, and not put aside.
     pub(crate) fn wants_panel(&self) -> bool {
-        let is_aside = self.panel.as_ref().is_some_and(|panel| panel.place() == Place::PutAside);
+        let is_aside =
+            self.panel.as_ref().is_some_and(|panel| panel.place() == PanelPosition::PutAside);
         !self.queue.is_empty() && !is_aside
     }
 
@@ -305,8 +306,10 @@ impl Asking {
     /// What the terminal itself said among what was read from it, while a question is shown: that is the command's. The rest is keys.
     pub(crate) fn tell_apart(&self, read: &[u8]) -> Read {
         match self.panel.as_ref().map(Panel::place) {
-            Some(Place::Shown) => replies::tell_apart(read),
-            Some(Place::PutAside) | None => Read { keys: read.to_vec(), replies: Vec::new() },
+            Some(PanelPosition::Shown) => replies::tell_apart(read),
+            Some(PanelPosition::PutAside) | None => {
+                Read { keys: read.to_vec(), replies: Vec::new() }
+            }
         }
     }
 
@@ -317,19 +320,19 @@ impl Asking {
         let Some(panel) = &mut self.panel else { return for_the_command() };
         let id = panel.question;
         let Some(question) = self.queue.get(id) else { return for_the_command() };
-        if panel.place() == Place::PutAside {
+        if panel.place() == PanelPosition::PutAside {
             let Some(chord) = panel.chord().find(keys) else {
                 panel.stay_aside(now.monotonic);
                 return for_the_command();
             };
-            panel.put(Place::Shown);
+            panel.put(PanelPosition::Shown);
             panel.stay_aside(now.monotonic);
             return Typed::ForTheCommand([&keys[..chord.start], &keys[chord.end..]].concat());
         }
         let (answer, typed) = match panel.press(keys, question, now.monotonic) {
             Pressed::Nothing => return Typed::ForThePanel,
             Pressed::PutAside => {
-                panel.put(Place::PutAside);
+                panel.put(PanelPosition::PutAside);
                 panel.stay_aside(now.monotonic);
                 return Typed::ForThePanel;
             }
@@ -375,7 +378,7 @@ impl Asking {
         &mut self,
         terminal: Option<&mut HostTerminal>,
         relay: &mut Relay,
-        stage: Stage,
+        stage: PanelUse,
     ) {
         let waiting = self.queue.open().count();
         if waiting == 0 {
@@ -387,8 +390,9 @@ impl Asking {
         }
         if self.setting.ask_in == AskIn::Tmux {
             let is_new = !std::mem::take(&mut self.untold).is_empty();
-            let is_somebody = self.desk.as_ref().is_some_and(Desk::has_clients)
-                || approver_is_there(&self.setting.runtime);
+            let is_somebody =
+                self.approval_socket.as_ref().is_some_and(ApprovalSocket::has_clients)
+                    || approver_is_there(&self.setting.runtime);
             let approver = if is_somebody { People::Present } else { People::Nobody };
             let Setting { session, runtime, .. } = &self.setting;
             let opened =
@@ -401,10 +405,10 @@ impl Asking {
             }
         }
         match (stage, terminal) {
-            (Stage::Panel, Some(terminal)) => self.show_panel(terminal, relay, waiting - 1),
-            (Stage::Panel | Stage::Settling | Stage::Later, _) => {}
-            (Stage::Taken, Some(terminal)) => self.put_in_title(terminal, relay),
-            (Stage::Taken | Stage::Apart, _) => {
+            (PanelUse::Panel, Some(terminal)) => self.show_panel(terminal, relay, waiting - 1),
+            (PanelUse::Panel | PanelUse::Settling | PanelUse::Later, _) => {}
+            (PanelUse::Taken, Some(terminal)) => self.put_in_title(terminal, relay),
+            (PanelUse::Taken | PanelUse::Apart, _) => {
                 let untold = std::mem::take(&mut self.untold);
                 let queue = &self.queue;
                 let told = untold.into_iter().filter_map(|id| queue.get(id)).map(prompt::notice);
@@ -437,10 +441,10 @@ impl Asking {
         let panel = self.panel.get_or_insert_with(|| Panel::new(id, key, arming));
         let now = Instant::now();
         if panel.comes_back().is_some_and(|then| then <= now) {
-            panel.put(Place::Shown);
+            panel.put(PanelPosition::Shown);
             panel.stay_aside(now);
         }
-        if panel.place() == Place::PutAside {
+        if panel.place() == PanelPosition::PutAside {
             terminal.uncover();
             return self.put_in_title(terminal, relay);
         }
@@ -467,14 +471,14 @@ impl Asking {
     /// People should see this question.
     pub(crate) fn opened(&mut self, id: QuestionId) {
         self.untold.push_back(id);
-        if self.desk.is_none() {
+        if self.approval_socket.is_none() {
             let introduction = Introduction {
                 session: self.setting.session.clone(),
                 command: self.setting.command.clone(),
                 project: self.setting.project.to_string_lossy().into_owned(),
             };
-            match Desk::open(&self.setting.runtime, introduction) {
-                Ok(desk) => self.desk = Some(desk),
+            match ApprovalSocket::open(&self.setting.runtime, introduction) {
+                Ok(approval_socket) => self.approval_socket = Some(approval_socket),
                 Err(error) => {
                     let note = format!("questions stay in the terminal: {error}");
                     if !self.notes.contains(&note) {
@@ -488,15 +492,15 @@ impl Asking {
 
     /// More wait for this question.
     pub(crate) fn changed(&mut self, id: QuestionId) {
-        if let Some(desk) = &mut self.desk {
-            desk.asked(id);
+        if let Some(approval_socket) = &mut self.approval_socket {
+            approval_socket.asked(id);
         }
     }
 
     /// Nobody needs to answer it any more.
     pub(crate) fn closed(&mut self, decided: &Decided) {
-        if let Some(desk) = &mut self.desk {
-            desk.decided(decided);
+        if let Some(approval_socket) = &mut self.approval_socket {
+            approval_socket.decided(decided);
         }
         // What covers the screen goes when it is known that no other question follows.
         self.panel.take_if(|panel| panel.question == decided.question.id);
@@ -507,8 +511,8 @@ impl Asking {
             Wish::Answer { id, answer } => {
                 let outcome = self.queue.answer(id, answer, &received.source, Now::read());
                 let outcome = outcome.map(|decided| self.decided.extend(decided));
-                if let Some(desk) = &mut self.desk {
-                    desk.server().reply(&received, outcome);
+                if let Some(approval_socket) = &mut self.approval_socket {
+                    approval_socket.server().reply(&received, outcome);
                 }
             }
             Wish::Save(store) => self.saves.push(SaveWish { store, received }),

@@ -45,7 +45,7 @@ pub(super) enum Note {
 
 /// Whether the question covers the screen, or a person looks at what is below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum PanelPosition {
     Shown,
     PutAside,
 }
@@ -81,7 +81,7 @@ impl Arming {
 #[derive(Debug)]
 pub(super) struct Panel {
     pub(super) question: QuestionId,
-    place: Place,
+    place: PanelPosition,
     state: State,
     note: Note,
     word: String,
@@ -102,7 +102,7 @@ impl Panel {
     pub(super) fn new(question: QuestionId, chord: Chord, arming: Arming) -> Self {
         Self {
             question,
-            place: Place::Shown,
+            place: PanelPosition::Shown,
             state: State::Choosing,
             note: Note::Nothing,
             word: String::new(),
@@ -118,7 +118,7 @@ impl Panel {
 
     /// Somebody does something with the program meanwhile: it stays aside.
     pub(super) fn stay_aside(&mut self, now: Instant) {
-        self.aside_since = (self.place == Place::PutAside).then_some(now);
+        self.aside_since = (self.place == PanelPosition::PutAside).then_some(now);
     }
 
     /// When it comes back by itself: nothing else says that the command waits for an answer.
@@ -126,7 +126,7 @@ impl Panel {
         self.aside_since.map(|since| since + ASIDE)
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> PanelPosition {
         self.place
     }
 
@@ -172,7 +172,7 @@ impl Panel {
         self.quiet_since.get_or_insert(now);
     }
 
-    pub(super) fn put(&mut self, place: Place) {
+    pub(super) fn put(&mut self, place: PanelPosition) {
         self.place = place;
         self.note = Note::Nothing;
         self.moved();

@@ -135,13 +135,13 @@ fn what_was_put_aside_comes_back_when_nobody_types() {
     let now = Instant::now();
     let mut panel = shown_at(&question("/opt/sdk/a.h"), now);
     assert_eq!(panel.comes_back(), None);
-    panel.put(Place::PutAside);
+    panel.put(PanelPosition::PutAside);
     panel.stay_aside(now);
     assert_eq!(panel.comes_back(), Some(now + ASIDE));
     let later = now + Duration::from_secs(3);
     panel.stay_aside(later);
     assert_eq!(panel.comes_back(), Some(later + ASIDE), "a key was typed");
-    panel.put(Place::Shown);
+    panel.put(PanelPosition::Shown);
     panel.stay_aside(later);
     assert_eq!(panel.comes_back(), None);
 }

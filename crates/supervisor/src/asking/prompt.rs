@@ -507,7 +507,7 @@ pub(super) fn notice(question: &Question) -> String {
     format!("waiting: {} wants to {verb} {what}; answer with `sandbox approve`", program(question))
 }
 
-/// Quoted, so that a name can not go on as if it were words of ours.
+/// Quoted, so that a name cannot go on as if it were words of ours.
 fn program(question: &Question) -> String {
     let Some(process) = question.processes.first() else { return "a program".to_owned() };
     let name = process.executable.rsplit('/').next().unwrap_or_default();

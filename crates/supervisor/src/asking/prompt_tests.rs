@@ -129,7 +129,7 @@ fn an_explanation_says_what_each_key_does() {
 
 /// Attack H03. Proves: GATE-2 true-path
 #[test]
-fn what_comes_from_inside_can_not_draw_on_the_screen() {
+fn what_comes_from_inside_cannot_draw_on_the_screen() {
     let mut hostile = question("/opt/\x1b[2J\u{202e}evil\r\nyes");
     hostile.processes[0].executable = "/tmp/\x1b]52;c;aGk=\x07".to_owned();
     let drawn = picture(&panel(&hostile), &hostile, 0, page(Colour::No));

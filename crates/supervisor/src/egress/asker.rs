@@ -13,14 +13,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 /// Processes, threads and descriptors that are looked at.
-const MOST_LOOKS: usize = 4096;
+const MAX_LOOKS: usize = 4096;
 /// Of a table of sockets; thousands of lines.
 const LONGEST_TABLE: u64 = 1 << 20;
 
 /// Who holds the socket with this address in the sandbox whose pid 1 is `top`, as the host numbers it.
 pub(super) fn asker(top: u32, client: SocketAddr) -> Option<Process> {
     let link = format!("socket:[{}]", inode_of(top, client)?).into();
-    let mut search = Search { looks: MOST_LOOKS, next: VecDeque::from([top]) };
+    let mut search = Search { looks: MAX_LOOKS, next: VecDeque::from([top]) };
     let holder = search.find(&link)?;
     let name = |what| fs::read_link(format!("/proc/{holder}/{what}")).unwrap_or_default();
     let (executable, cwd) = (name("exe"), name("cwd"));

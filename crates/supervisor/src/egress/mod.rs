@@ -1,26 +1,26 @@
 //! The supervisor's side of the way out (NET-3 to NET-8): starts the egress process, hears it, asks for it.
 //!
-//! `hub` decides what follows from what the process says; this file holds the process and carries that out. The process
+//! `state` decides what follows from what the process says; this file holds the process and carries that out. The process
 //! judges connections; nothing here does. A run whose way out has gone wrong is ended: it must not go on with nobody
 //! logging what it tries.
 
 mod asker;
-mod hub;
+mod state;
 mod tally;
 
 use crate::answers::{Answers, HostAnswer, SharedStore};
 use crate::asking::{Asking, People};
 use crate::error::SupervisorError;
 use crate::terminal::HostTerminal;
-use hub::{Action, Hub};
 use palisade_ask::{Decided, Now};
 use palisade_egress::config::Config;
-use palisade_egress::wire::Told;
+use palisade_egress::wire::EgressEvent;
 use palisade_gate::Effect;
-use palisade_launch::{Heard, InsideNetwork, Outlet, Running};
+use palisade_launch::{EgressMessage, EgressProcess, InsideNetwork, Running};
 use palisade_plan::model::{Egress, Plan};
-use palisade_record::{Kind, NetworkReport};
+use palisade_record::{EventKind, NetworkReport};
 use rustix::event::{PollFd, PollFlags};
+use state::{Action, EgressState};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 use tally::Tally;
@@ -33,19 +33,19 @@ const FAREWELL: Duration = palisade_egress::LONGEST_END.saturating_add(Duration:
 
 /// What went out, and what people answered.
 #[derive(Debug, Default)]
-pub struct WentOut {
+pub struct EgressSummary {
     pub report: NetworkReport,
     pub answered: Vec<HostAnswer>,
     pub notes: Vec<String>,
 }
 
 #[derive(Debug)]
-pub struct WayOut<'p> {
+pub struct EgressControl<'p> {
     plan: &'p Plan,
-    hub: Hub,
+    state: EgressState,
     /// Until the process is started with it.
     config: Option<Config>,
-    outlet: Option<Outlet>,
+    process: Option<EgressProcess>,
     /// Pid 1 inside, as the host numbers it.
     top: Option<u32>,
     stores: SharedStore,
@@ -53,7 +53,7 @@ pub struct WayOut<'p> {
     notes: Vec<String>,
 }
 
-impl<'p> WayOut<'p> {
+impl<'p> EgressControl<'p> {
     /// None where nothing leads out or in, or no wall is around it. Without a `config` no process is started.
     pub fn of(plan: &'p Plan, config: Option<Config>, stores: SharedStore) -> Option<Self> {
         if plan.egress.is_none() && plan.publish.is_empty() {
@@ -68,8 +68,8 @@ impl<'p> WayOut<'p> {
             }
             None => Duration::ZERO,
         };
-        let hub = Hub::new(plan.on_ask, patience, tally);
-        Some(Self { plan, hub, config, outlet: None, top: None, stores, notes: Vec::new() })
+        let state = EgressState::new(plan.on_ask, patience, tally);
+        Some(Self { plan, state, config, process: None, top: None, stores, notes: Vec::new() })
     }
 
     /// The namespace is there, and its listeners came out of it.
@@ -80,16 +80,16 @@ impl<'p> WayOut<'p> {
     ) -> Result<(), SupervisorError> {
         self.top = Some(running.pid());
         if !matches!(self.plan.egress, Some(Egress::Nat(_))) {
-            self.hub.tally.front(inside.front.name());
+            self.state.tally.front(inside.front.name());
         }
         let Some(config) = self.config.take() else { return Ok(()) };
-        self.outlet = Some(Outlet::start(running.helpers(), self.plan, config, inside)?);
+        self.process = Some(EgressProcess::start(running.helpers(), self.plan, config, inside)?);
         Ok(())
     }
 
     /// Readable when the process says something, or is gone.
     pub(crate) fn socket(&self) -> Option<BorrowedFd<'_>> {
-        self.outlet.as_ref().map(Outlet::socket)
+        self.process.as_ref().map(EgressProcess::socket)
     }
 
     /// Hears what the process said, a part of it if it says very much.
@@ -99,52 +99,52 @@ impl<'p> WayOut<'p> {
         terminal: Option<&HostTerminal>,
     ) -> Result<(), SupervisorError> {
         for _ in 0..MESSAGES_A_TURN {
-            let Some(outlet) = &self.outlet else { return Ok(()) };
-            let told = match outlet.receive() {
-                Heard::Told(told) => told,
-                Heard::Nothing => return Ok(()),
-                Heard::Garbled => {
+            let Some(process) = &self.process else { return Ok(()) };
+            let event = match process.receive() {
+                EgressMessage::EgressEvent(event) => event,
+                EgressMessage::Nothing => return Ok(()),
+                EgressMessage::Garbled => {
                     let why = "a message that does not parse".to_owned();
                     return Err(SupervisorError::EgressFailed(why));
                 }
-                Heard::Gone => {
-                    self.outlet = None;
+                EgressMessage::Gone => {
+                    self.process = None;
                     // Whether it died is known by its status.
-                    self.hub.process_is_gone(&mut asking.moment(People::Nobody));
+                    self.state.process_is_gone(&mut asking.moment(People::Nobody));
                     return Ok(());
                 }
             };
-            let people = match &told {
-                Told::Asked { .. } => asking.people(terminal, self.hub.on_ask()),
+            let people = match &event {
+                EgressEvent::Asked { .. } => asking.people(terminal, self.state.on_ask()),
                 _ => People::Nobody,
             };
             let top = self.top;
             let asker = |client| asker::asker(top?, client);
-            self.hub.told(told, asker, &mut asking.moment(people));
+            self.state.event(event, asker, &mut asking.moment(people));
         }
         Ok(())
     }
 
     /// Somebody answered, or nobody did in time.
     pub(crate) fn decided(&mut self, decided: Decided) {
-        self.hub.carry_out(decided, Now::read());
+        self.state.carry_out(decided, Now::read());
     }
 
     /// What people answered for the session.
     pub(crate) fn answered(&self) -> &[HostAnswer] {
-        &self.hub.answered
+        &self.state.answered
     }
 
-    /// Carries out what the hub wants.
+    /// Carries out what the state asks for.
     pub(crate) fn act(
         &mut self,
         asking: &mut Asking,
-        log: &mut dyn FnMut(Kind),
+        log: &mut dyn FnMut(EventKind),
     ) -> Result<(), SupervisorError> {
-        while let Some(action) = self.hub.actions.pop_front() {
+        while let Some(action) = self.state.actions.pop_front() {
             match action {
                 Action::Send(order) => {
-                    self.outlet.as_ref().map_or(Ok(()), |outlet| outlet.send(&order))?;
+                    self.process.as_ref().map_or(Ok(()), |process| process.send(&order))?;
                 }
                 Action::Record(kind) => log(kind),
                 Action::Opened(id) => asking.opened(id),
@@ -155,7 +155,9 @@ impl<'p> WayOut<'p> {
                     let denied = (*effect == Effect::Deny).then(|| host.clone());
                     let answers = Answers { rules: Vec::new(), hosts: vec![*answer] };
                     match self.stores.save(&answers, store) {
-                        Ok(_) => denied.into_iter().for_each(|host| self.hub.tally.forbidden(host)),
+                        Ok(_) => {
+                            denied.into_iter().for_each(|host| self.state.tally.forbidden(host));
+                        }
                         Err(error) => self.notes.push(format!("an answer was not saved: {error}")),
                     }
                 }
@@ -166,43 +168,43 @@ impl<'p> WayOut<'p> {
     }
 
     /// Nobody inside is left. What the process has yet to tell is heard, for a moment at most.
-    pub(crate) fn finish(&mut self, asking: &mut Asking, log: &mut dyn FnMut(Kind)) {
+    pub(crate) fn finish(&mut self, asking: &mut Asking, log: &mut dyn FnMut(EventKind)) {
         let until = Instant::now() + FAREWELL;
-        if let Some(outlet) = self.outlet.take()
-            && outlet.end().is_ok()
+        if let Some(process) = self.process.take()
+            && process.end().is_ok()
         {
-            self.hear_the_rest(&outlet, asking, until);
+            self.hear_the_rest(&process, asking, until);
         }
-        self.hub.process_is_gone(&mut asking.moment(People::Nobody));
+        self.state.process_is_gone(&mut asking.moment(People::Nobody));
         // Who is gone needs no answers; what was told is still recorded.
         let _ = self.act(asking, log);
     }
 
     /// Until the process is gone, which is its last word.
-    fn hear_the_rest(&mut self, outlet: &Outlet, asking: &mut Asking, until: Instant) {
+    fn hear_the_rest(&mut self, process: &EgressProcess, asking: &mut Asking, until: Instant) {
         loop {
-            match outlet.receive() {
-                Heard::Told(told) => {
+            match process.receive() {
+                EgressMessage::EgressEvent(event) => {
                     // Nobody is left who could have asked.
-                    self.hub.told(told, |_| None, &mut asking.moment(People::Nobody));
+                    self.state.event(event, |_| None, &mut asking.moment(People::Nobody));
                 }
-                Heard::Nothing => {
+                EgressMessage::Nothing => {
                     let left = until.saturating_duration_since(Instant::now());
-                    let mut set = [PollFd::from_borrowed_fd(outlet.socket(), PollFlags::IN)];
+                    let mut set = [PollFd::from_borrowed_fd(process.socket(), PollFlags::IN)];
                     let heard = palisade_sys::proc::poll(&mut set, Some(left));
                     if left.is_zero() || heard.is_err() {
                         return;
                     }
                 }
-                Heard::Gone | Heard::Garbled => return,
+                EgressMessage::Gone | EgressMessage::Garbled => return,
             }
         }
     }
 
     /// What is left to tell at the end.
-    pub(crate) fn end(self) -> WentOut {
-        let Hub { tally, answered, .. } = self.hub;
+    pub(crate) fn end(self) -> EgressSummary {
+        let EgressState { tally, answered, .. } = self.state;
         let report = tally.into_report(|host| self.stores.file_that_denies(host));
-        WentOut { report, answered, notes: self.notes }
+        EgressSummary { report, answered, notes: self.notes }
     }
 }

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// So many different hosts are told apart, of each kind.
-const MOST_HOSTS: usize = 500;
+const MAX_HOSTS: usize = 500;
 /// And so many ports of a host that was denied: one that tries them all must not fill the list.
-const MOST_PORTS: usize = 16;
-const MOST_SUSPECTED: usize = 20;
+const MAX_PORTS: usize = 16;
+const MAX_SUSPECTED: usize = 20;
 
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
@@ -89,7 +89,7 @@ impl Tally {
         }
         if let Some(suspicion) = &queried.suspicion {
             queries.suspicious += queried.count;
-            if queries.suspected.len() < MOST_SUSPECTED {
+            if queries.suspected.len() < MAX_SUSPECTED {
                 let (name, suspicion) = (queried.name.clone(), suspicion.clone());
                 queries.suspected.push(SuspectedName { name, suspicion });
             }
@@ -160,7 +160,7 @@ impl Tally {
         let known = hosts.iter().position(|known| known.host == host && known.port == port);
         let index = match known {
             Some(index) => index,
-            None if hosts.len() >= MOST_HOSTS => return None,
+            None if hosts.len() >= MAX_HOSTS => return None,
             None => {
                 hosts.push(ReachedHost {
                     host: host.to_owned(),
@@ -190,10 +190,10 @@ impl Tally {
         let ports = list.iter().filter(|known| known.host == denied.host).count();
         match denied.port {
             // Its option would allow one of them.
-            Some(_) if ports >= MOST_PORTS => {
+            Some(_) if ports >= MAX_PORTS => {
                 self.denied(DeniedHost { port: None, allow: None, ..denied });
             }
-            _ if list.len() >= MOST_HOSTS => self.report.beyond += denied.count,
+            _ if list.len() >= MAX_HOSTS => self.report.beyond += denied.count,
             _ => list.push(denied),
         }
     }

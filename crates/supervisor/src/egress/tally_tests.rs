@@ -1,4 +1,4 @@
-use super::{MOST_HOSTS, MOST_PORTS, Tally};
+use super::{MAX_HOSTS, MAX_PORTS, Tally};
 use palisade_record::OtherHosts;
 use palisade_record::network::{Action, ConnectionClosed, NameQueried, NetworkAttempt, Via};
 
@@ -50,12 +50,12 @@ fn hosts_are_counted_with_their_bytes() {
         });
     }
     let report = tally.into_report(|_| None);
-    let told: Vec<_> = report
+    let event: Vec<_> = report
         .hosts
         .iter()
         .map(|host| (host.host.as_str(), host.connections, host.sent, host.received))
         .collect();
-    assert_eq!(told, [("a.example", 2, 15, 2001), ("b.example", 1, 0, 0)]);
+    assert_eq!(event, [("a.example", 2, 15, 2001), ("b.example", 1, 0, 0)]);
     assert_eq!((report.mode.as_str(), report.front.as_str()), ("proxy", "transparent"));
 }
 
@@ -73,10 +73,10 @@ fn a_denied_host_is_told_once_with_the_flag_that_allows_it() {
     blocked.allow = None;
     tally.attempt(&blocked);
     let denied = tally.into_report(|_| None).denied;
-    let told: Vec<_> =
+    let event: Vec<_> =
         denied.iter().map(|host| (host.place(), host.count, host.allow.as_deref())).collect();
     assert_eq!(
-        told,
+        event,
         [
             ("a.example:443".to_owned(), 41, Some("--allow-host a.example")),
             ("b.example:443".to_owned(), 1, None),
@@ -95,9 +95,9 @@ fn a_name_that_got_no_address_is_a_denied_host() {
     gone.rule = Some("*.example".to_owned());
     tally.queried(&gone);
     let report = tally.into_report(|_| None);
-    let told: Vec<_> =
+    let event: Vec<_> =
         report.denied.iter().map(|host| (host.place(), host.allow.as_deref())).collect();
-    assert_eq!(told, [("a.example".to_owned(), Some("--allow-host a.example"))]);
+    assert_eq!(event, [("a.example".to_owned(), Some("--allow-host a.example"))]);
     assert_eq!((report.queries.answered, report.queries.refused), (1, 3));
 }
 
@@ -129,25 +129,25 @@ fn what_a_rule_denies_is_told_with_the_rule_and_its_file_and_no_flag() {
     tally.queried(&looked_up);
     let file_of = |rule: &str| (rule != "*.example").then(|| "/home/u/policy.yaml".into());
     let denied = tally.into_report(file_of).denied;
-    let told = |place: &str| {
+    let event = |place: &str| {
         let found = denied.iter().find(|host| host.place() == place).unwrap();
         (found.reason.as_deref().unwrap_or_default(), found.allow.as_deref())
     };
     let saved = "denied by `never.example:443` in /home/u/policy.yaml; to allow it, take that out";
-    assert_eq!(told("never.example:443"), (saved, None));
+    assert_eq!(event("never.example:443"), (saved, None));
     let flag = Some("--allow-host today.example");
-    assert_eq!(told("today.example:443"), ("denied by a rule", flag));
+    assert_eq!(event("today.example:443"), ("denied by a rule", flag));
     let older = "denied by `old.example:443` in /home/u/policy.yaml; to allow it, take that out";
-    assert_eq!(told("old.example:443"), (older, None));
-    let (elsewhere, none) = told("flag.example:443");
+    assert_eq!(event("old.example:443"), (older, None));
+    let (elsewhere, none) = event("flag.example:443");
     assert!(elsewhere.contains("`sandbox policy show`") && none.is_none(), "{elsewhere}");
-    assert!(told("bad.example").0.starts_with("denied by `**.bad.example` in"), "{denied:#?}");
+    assert!(event("bad.example").0.starts_with("denied by `**.bad.example` in"), "{denied:#?}");
 }
 
 #[test]
 fn lists_are_bounded_and_counts_are_not() {
     let mut tally = Tally::new("proxy");
-    for number in 0..MOST_HOSTS + 7 {
+    for number in 0..MAX_HOSTS + 7 {
         tally.attempt(&attempt(Action::ProxyDenied, &format!("n{number}.example")));
         let mut suspected = queried(&format!("x{number}.example"), "REFUSED", None);
         suspected.suspicion = Some("too random".to_owned());
@@ -158,9 +158,9 @@ fn lists_are_bounded_and_counts_are_not() {
     datagram.count = 9;
     tally.attempt(&datagram);
     let report = tally.into_report(|_| None);
-    assert_eq!((report.denied.len(), report.beyond), (MOST_HOSTS, 7));
+    assert_eq!((report.denied.len(), report.beyond), (MAX_HOSTS, 7));
     assert_eq!(report.datagrams_rejected, 9);
-    assert_eq!(report.queries.suspicious, MOST_HOSTS as u64 + 7);
+    assert_eq!(report.queries.suspicious, MAX_HOSTS as u64 + 7);
     assert!(report.queries.suspected.len() < 30);
 }
 
@@ -194,7 +194,7 @@ fn who_comes_from_outside_and_what_stands_for_many_is_no_host() {
 #[test]
 fn hosts_that_are_not_listed_are_counted_with_their_bytes() {
     let mut tally = Tally::new("proxy");
-    for number in 0..MOST_HOSTS + 7 {
+    for number in 0..MAX_HOSTS + 7 {
         let host = format!("n{number}.example");
         tally.attempt(&attempt(Action::ProxyAllowed, &host));
         tally.closed(&ConnectionClosed {
@@ -209,7 +209,7 @@ fn hosts_that_are_not_listed_are_counted_with_their_bytes() {
         });
     }
     let report = tally.into_report(|_| None);
-    assert_eq!((report.hosts.len(), report.beyond), (MOST_HOSTS, 7));
+    assert_eq!((report.hosts.len(), report.beyond), (MAX_HOSTS, 7));
     assert_eq!(report.others, Some(OtherHosts { connections: 7, sent: 14, received: 21 }));
 }
 
@@ -229,7 +229,7 @@ fn one_host_does_not_fill_the_list_with_its_ports() {
     });
     tally.attempt(&attempt(Action::ProxyDenied, "203.0.113.201"));
     let report = tally.into_report(|_| None);
-    assert_eq!((report.denied.len(), report.beyond), (MOST_PORTS + 2, 0));
+    assert_eq!((report.denied.len(), report.beyond), (MAX_PORTS + 2, 0));
     assert_eq!(report.denied.iter().map(|denied| denied.count).sum::<u64>(), 1051);
     let together = report.denied.iter().find(|denied| denied.port.is_none()).unwrap();
     assert_eq!((together.place().as_str(), &together.allow), ("203.0.113.200", &None));

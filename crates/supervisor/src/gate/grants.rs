@@ -3,11 +3,11 @@
 //! It decides nothing. A call goes on only when everything it needs is in its place; if one part of it can
 //! not be done, the call is refused.
 
-use super::hub::Action;
 use super::inquiry::Found;
-use palisade_broker::{Reply, Touch, Wants};
+use super::state::Action;
+use palisade_broker::{PathAccess, Reply, Wants};
 use palisade_gate::Access;
-use palisade_keeper::{Ask, Kind, What};
+use palisade_keeper::{FileKind, KeeperRequest, What};
 use palisade_sys::Errno;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::OwnedFd;
@@ -38,25 +38,25 @@ pub(super) struct Part {
 }
 
 impl Part {
-    fn ask(&self) -> Ask {
+    fn ask(&self) -> KeeperRequest {
         let is_content = matches!(self.what, What::Found | What::Directory(_));
         let has = |access| self.access == access || self.kept.contains(&access);
         let exec = is_content && (has(Access::Execute) || is_library(&self.found.path));
         let write = is_content && has(Access::Write);
-        Ask::Graft { token: self.token, what: self.what.clone(), exec, write }
+        KeeperRequest::Graft { token: self.token, what: self.what.clone(), exec, write }
     }
 
-    /// What can be shown of it if the whole can not.
+    /// What can be shown of it if the whole cannot.
     fn less(&self) -> Option<What> {
         // A part of it would not be what is to be written.
         if self.access == Access::Write {
             return None;
         }
         match (&self.what, self.found.kind) {
-            (What::Directory(_), Kind::Directory) | (What::Found, Kind::Directory) => {
+            (What::Directory(_), FileKind::Directory) | (What::Found, FileKind::Directory) => {
                 Some(What::Name)
             }
-            (What::Directory(_), Kind::File | Kind::Link) => Some(What::Found),
+            (What::Directory(_), FileKind::File | FileKind::Link) => Some(What::Found),
             _ => None,
         }
     }
@@ -86,7 +86,7 @@ pub(super) struct Standing {
 struct Job {
     part: Part,
     todo: VecDeque<Part>,
-    touches: Vec<Touch>,
+    requests: Vec<PathAccess>,
     grafts: Vec<u64>,
     shown: Vec<Standing>,
     lasting: Lasting,
@@ -96,7 +96,7 @@ struct Job {
 #[derive(Debug)]
 struct Fleeting {
     grafts: Vec<u64>,
-    touches: Vec<u64>,
+    requests: Vec<u64>,
     going_on: HashSet<u64>,
     until: Instant,
 }
@@ -120,21 +120,21 @@ impl Grants {
         &mut self,
         first: Part,
         todo: VecDeque<Part>,
-        touches: Vec<Touch>,
+        requests: Vec<PathAccess>,
         lasting: Lasting,
         out: &mut VecDeque<Action>,
     ) {
         out.push_back(Action::Keeper(first.ask()));
         let (grafts, shown) = (Vec::new(), Vec::new());
-        let job = Job { part: first, todo, touches, grafts, shown, lasting };
+        let job = Job { part: first, todo, requests, grafts, shown, lasting };
         self.jobs.insert(job.part.token, job);
     }
 
     /// Opens the file for each of the calls; nothing becomes visible.
-    pub(super) fn open(&mut self, token: u64, touches: &[Touch], out: &mut VecDeque<Action>) {
-        for touch in touches {
-            self.openings.entry(token).or_default().push_back(Some(touch.touch));
-            out.push_back(Action::Keeper(Ask::Open { token, flags: 0 }));
+    pub(super) fn open(&mut self, token: u64, requests: &[PathAccess], out: &mut VecDeque<Action>) {
+        for request in requests {
+            self.openings.entry(token).or_default().push_back(Some(request.id));
+            out.push_back(Action::Keeper(KeeperRequest::Open { token, flags: 0 }));
         }
     }
 
@@ -145,13 +145,13 @@ impl Grants {
         token: u64,
         parent: bool,
         path: &Path,
-        touches: &[Touch],
+        requests: &[PathAccess],
         out: &mut VecDeque<Action>,
     ) {
         self.lent.insert(token, path.to_owned());
-        for touch in touches {
-            self.openings.entry(token).or_default().push_back(Some(touch.touch));
-            out.push_back(Action::Keeper(Ask::Lend { token, parent }));
+        for request in requests {
+            self.openings.entry(token).or_default().push_back(Some(request.id));
+            out.push_back(Action::Keeper(KeeperRequest::Lend { token, parent }));
         }
     }
 
@@ -165,7 +165,7 @@ impl Grants {
     ) -> Vec<Standing> {
         let Some(mut job) = self.jobs.remove(&token) else {
             // Nobody waits for it: it must not stay.
-            out.push_back(Action::Keeper(Ask::Ungraft { graft }));
+            out.push_back(Action::Keeper(KeeperRequest::Ungraft { graft }));
             return Vec::new();
         };
         job.grafts.push(graft);
@@ -197,14 +197,14 @@ impl Grants {
 
     pub(super) fn opened(&mut self, token: u64, file: Option<OwnedFd>, out: &mut VecDeque<Action>) {
         let waiting = self.openings.get_mut(&token).and_then(VecDeque::pop_front);
-        let Some(Some(touch)) = waiting else { return };
+        let Some(Some(request)) = waiting else { return };
         let reply = match (file.is_some(), self.lent.get(&token)) {
             (true, Some(path)) => {
                 let path = path.as_os_str().as_encoded_bytes().to_vec();
-                Reply::WriteOnce { touch, path }
+                Reply::WriteOnce { request, path }
             }
-            (true, None) => Reply::File { touch },
-            (false, _) => refusal(touch),
+            (true, None) => Reply::File { request },
+            (false, _) => refusal(request),
         };
         out.push_back(Action::Broker(reply, file));
         if self.openings.get(&token).is_some_and(VecDeque::is_empty) {
@@ -220,9 +220,11 @@ impl Grants {
             return true;
         }
         let Some(job) = self.jobs.remove(&token) else { return false };
-        out.extend(job.touches.iter().map(|touch| Action::Broker(refusal(touch.touch), None)));
-        out.extend(job.grafts.into_iter().map(|graft| Action::Keeper(Ask::Ungraft { graft })));
-        let unused = job.todo.iter().map(|part| Ask::Forget { token: part.token });
+        out.extend(job.requests.iter().map(|request| Action::Broker(refusal(request.id), None)));
+        out.extend(
+            job.grafts.into_iter().map(|graft| Action::Keeper(KeeperRequest::Ungraft { graft })),
+        );
+        let unused = job.todo.iter().map(|part| KeeperRequest::Forget { token: part.token });
         out.extend(unused.map(Action::Keeper));
         true
     }
@@ -234,18 +236,18 @@ impl Grants {
     }
 
     /// A call is back, or gone.
-    pub(super) fn returned(&mut self, touch: u64, out: &mut VecDeque<Action>) {
+    pub(super) fn returned(&mut self, request: u64, out: &mut VecDeque<Action>) {
         for job in self.jobs.values_mut() {
-            job.touches.retain(|waiting| waiting.touch != touch);
+            job.requests.retain(|waiting| waiting.id != request);
         }
         // The keeper answers all the same: its place in the row stays.
         for waiting in self.openings.values_mut().flatten() {
-            if *waiting == Some(touch) {
+            if *waiting == Some(request) {
                 *waiting = None;
             }
         }
         for fleeting in &mut self.fleeting {
-            fleeting.going_on.remove(&touch);
+            fleeting.going_on.remove(&request);
         }
         self.end_fleeting(|fleeting| fleeting.going_on.is_empty(), out);
     }
@@ -267,9 +269,10 @@ impl Grants {
 
     /// Refuses whatever waits for the keeper, which is gone.
     pub(super) fn give_up(&mut self, out: &mut VecDeque<Action>) {
-        let granting = self.jobs.drain().flat_map(|(_, job)| job.touches).map(|touch| touch.touch);
+        let granting =
+            self.jobs.drain().flat_map(|(_, job)| job.requests).map(|request| request.id);
         let opening = self.openings.drain().flat_map(|(_, waiting)| waiting).flatten();
-        out.extend(granting.chain(opening).map(|touch| Action::Broker(refusal(touch), None)));
+        out.extend(granting.chain(opening).map(|request| Action::Broker(refusal(request), None)));
         self.lent.clear();
         self.fleeting.clear();
         self.ending.clear();
@@ -277,10 +280,10 @@ impl Grants {
 
     /// Something was taken away; the broker lets others look once it is all of a grant.
     pub(super) fn ungrafted(&mut self, graft: u64, out: &mut VecDeque<Action>) {
-        self.ending.retain_mut(|(grafts, touches)| {
+        self.ending.retain_mut(|(grafts, requests)| {
             grafts.retain(|known| *known != graft);
             if grafts.is_empty() {
-                let ended = touches.iter().map(|touch| Reply::Ended { touch: *touch });
+                let ended = requests.iter().map(|request| Reply::Ended { request: *request });
                 out.extend(ended.map(|reply| Action::Broker(reply, None)));
             }
             !grafts.is_empty()
@@ -288,21 +291,22 @@ impl Grants {
     }
 
     fn finish(&mut self, job: Job, now: Instant, out: &mut VecDeque<Action>) -> Vec<Standing> {
-        let Job { touches, grafts, shown, lasting, .. } = job;
+        let Job { requests, grafts, shown, lasting, .. } = job;
         match lasting {
             Lasting::Session => {
-                let replies = touches.iter().map(|touch| Reply::Continue { touch: touch.touch });
+                let replies =
+                    requests.iter().map(|request| Reply::Continue { request: request.id });
                 out.extend(replies.map(|reply| Action::Broker(reply, None)));
                 shown
             }
             Lasting::Once => {
-                let going_on: HashSet<u64> = touches.iter().map(|touch| touch.touch).collect();
+                let going_on: HashSet<u64> = requests.iter().map(|request| request.id).collect();
                 let replies =
-                    touches.iter().map(|touch| Reply::ContinueAndWatch { touch: touch.touch });
+                    requests.iter().map(|request| Reply::ContinueAndWatch { request: request.id });
                 out.extend(replies.map(|reply| Action::Broker(reply, None)));
-                let touches = touches.iter().map(|touch| touch.touch).collect();
+                let requests = requests.iter().map(|request| request.id).collect();
                 let until = now + SHORT_LIVED;
-                self.fleeting.push(Fleeting { grafts, touches, going_on, until });
+                self.fleeting.push(Fleeting { grafts, requests, going_on, until });
                 self.end_fleeting(|fleeting| fleeting.going_on.is_empty(), out);
                 Vec::new()
             }
@@ -310,17 +314,17 @@ impl Grants {
     }
 
     fn end_fleeting(&mut self, is_over: impl Fn(&Fleeting) -> bool, out: &mut VecDeque<Action>) {
-        for Fleeting { grafts, touches, .. } in self.fleeting.extract_if(.., |one| is_over(one)) {
-            let ungraft = |graft: &u64| Action::Keeper(Ask::Ungraft { graft: *graft });
+        for Fleeting { grafts, requests, .. } in self.fleeting.extract_if(.., |one| is_over(one)) {
+            let ungraft = |graft: &u64| Action::Keeper(KeeperRequest::Ungraft { graft: *graft });
             out.extend(grafts.iter().map(ungraft));
-            self.ending.push((grafts, touches));
+            self.ending.push((grafts, requests));
         }
     }
 }
 
 /// Whether a call can be given an open file instead of something to see.
-pub(super) fn takes_descriptor(touch: &Touch) -> bool {
-    matches!(touch.wants, Wants::Open { directory: false, path_only: false })
+pub(super) fn takes_descriptor(request: &PathAccess) -> bool {
+    matches!(request.wants, Wants::Open { directory: false, path_only: false })
 }
 
 /// A library is mapped to be executed by a program that only reads it.
@@ -330,6 +334,6 @@ pub fn is_library(path: &Path) -> bool {
 }
 
 /// `EACCES`: what a denied call gets.
-pub(super) fn refusal(touch: u64) -> Reply {
-    Reply::fail(touch, Errno::ACCESS)
+pub(super) fn refusal(request: u64) -> Reply {
+    Reply::fail(request, Errno::ACCESS)
 }

@@ -1,9 +1,9 @@
 //! One thing outside the view that calls wait for, from the first touch to the answer.
 
 use palisade_ask::Act;
-use palisade_broker::{Touch, Wants};
+use palisade_broker::{PathAccess, Wants};
 use palisade_gate::Access;
-use palisade_keeper::Kind;
+use palisade_keeper::FileKind;
 use palisade_plan::model::Nature;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// So many directories are looked for, from what is to be made upwards; then the first one on the way.
-const MOST_LOOKS: usize = 16;
+const MAX_LOOKS: usize = 16;
 
 /// What the host has at a path: the very file that the keeper holds open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) path: PathBuf,
-    pub(super) kind: Kind,
+    pub(super) kind: FileKind,
 }
 
-/// Another file without which the one that was found can not be executed.
+/// Another file without which the one that was found cannot be executed.
 #[derive(Clone, Debug)]
 pub(super) struct Need {
     pub(super) token: u64,
@@ -28,7 +28,7 @@ pub(super) struct Need {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum InquiryStage {
     /// The keeper looks what is there; so many answers are to come.
     Looking { awaited: usize },
     /// Its question is in the queue.
@@ -40,8 +40,8 @@ pub(super) struct Inquiry {
     /// By which the keeper knows it.
     pub(super) token: u64,
     /// Who waits. Never empty.
-    pub(super) touches: Vec<Touch>,
-    pub(super) stage: Stage,
+    pub(super) requests: Vec<PathAccess>,
+    pub(super) stage: InquiryStage,
     /// Where the keeper was sent last, if that is not the path that was touched.
     looked_for: Option<PathBuf>,
     looks: usize,
@@ -59,11 +59,11 @@ pub(super) struct Inquiry {
 }
 
 impl Inquiry {
-    pub(super) fn new(token: u64, touch: Touch, since: Instant) -> Self {
+    pub(super) fn new(token: u64, request: PathAccess, since: Instant) -> Self {
         Self {
             token,
-            touches: vec![touch],
-            stage: Stage::Looking { awaited: 1 },
+            requests: vec![request],
+            stage: InquiryStage::Looking { awaited: 1 },
             looked_for: None,
             looks: 0,
             settled_for_reading: false,
@@ -77,18 +77,18 @@ impl Inquiry {
     }
 
     /// Whether the keeper's answer for this serves another call as well.
-    pub(super) fn serves(&self, touch: &Touch) -> bool {
-        self.touches.first().is_some_and(|first| {
-            first.path == touch.path
-                && first.follow == touch.follow
-                && is_alike(first.wants, touch.wants)
+    pub(super) fn serves(&self, request: &PathAccess) -> bool {
+        self.requests.first().is_some_and(|first| {
+            first.path == request.path
+                && first.follow == request.follow
+                && is_alike(first.wants, request.wants)
         })
     }
 
     /// The directory above what was looked for last, if something is to be made there. Not one that is there inside in the
     /// private home: what is made there is the run's own.
     pub(super) fn next_above(&mut self, private_home: Option<&Path>) -> Option<Vec<u8>> {
-        let first = self.touches.first().filter(|touch| touch.wants.is_change())?;
+        let first = self.requests.first().filter(|request| request.wants.is_change())?;
         // What is not there is neither removed nor renamed.
         if self.found.is_none() && !first.wants.may_make() {
             return None;
@@ -104,7 +104,7 @@ impl Inquiry {
         let last = self.looked_for.as_deref().unwrap_or(Path::new(OsStr::from_bytes(&first.path)));
         let above = last.parent().filter(|above| above.starts_with(existing) && !is_out(above))?;
         let first_name = || above.ancestors().take_while(|dir| *dir != existing).last();
-        let above = if self.looks < MOST_LOOKS { above } else { first_name()? };
+        let above = if self.looks < MAX_LOOKS { above } else { first_name()? };
         let above = above.to_owned();
         self.looks += 1;
         self.looked_for = Some(above.clone());
@@ -113,7 +113,7 @@ impl Inquiry {
 
     /// What has to be granted of it for the calls to succeed, as far as that is known.
     pub(super) fn access(&self) -> Access {
-        match self.touches.first() {
+        match self.requests.first() {
             Some(first) if first.wants == Wants::Execute => Access::Execute,
             Some(first) if first.wants.is_change() && self.is_changed(first) => Access::Write,
             _ => Access::Read,
@@ -122,14 +122,14 @@ impl Inquiry {
 
     /// Whether what was found is what the call would change: the file itself, or the directory that something is made
     /// in. A call that finds its name taken, or two directories missing, changes nothing.
-    fn is_changed(&self, first: &Touch) -> bool {
+    fn is_changed(&self, first: &PathAccess) -> bool {
         let Some(found) = self.found.as_ref().filter(|_| !self.settled_for_reading) else {
             return false;
         };
         match (self.looks, first.wants) {
-            (0, Wants::Write | Wants::Replace) => found.kind == Kind::File,
+            (0, Wants::Write | Wants::Replace) => found.kind == FileKind::File,
             (0, Wants::Remove) => true,
-            (1, wants) => wants != Wants::MoveInto && found.kind == Kind::Directory,
+            (1, wants) => wants != Wants::MoveInto && found.kind == FileKind::Directory,
             _ => false,
         }
     }
@@ -154,7 +154,7 @@ impl Inquiry {
     }
 
     fn wants(&self) -> Option<Wants> {
-        self.touches.first().map(|touch| touch.wants)
+        self.requests.first().map(|request| request.wants)
     }
 
     /// What the call would do, as far as that is asked about.
@@ -175,14 +175,14 @@ impl Inquiry {
 
     /// Whether it is a directory that is there inside without what the host has in it.
     pub(super) fn is_there_already(&self) -> bool {
-        let existing = self.touches.first().and_then(Touch::existing_directory);
+        let existing = self.requests.first().and_then(PathAccess::existing_directory);
         existing.is_some() && self.found.as_ref().map(|found| found.path.as_path()) == existing
     }
 
     /// What is to be made or renamed in the directory that was found.
     pub(super) fn entry(&self) -> Option<PathBuf> {
         let is_made = self.looks > 0 && self.access() == Access::Write;
-        let first = self.touches.first().filter(|_| is_made)?;
+        let first = self.requests.first().filter(|_| is_made)?;
         Some(PathBuf::from(OsStr::from_bytes(&first.path)))
     }
 

@@ -1,12 +1,12 @@
 //! The gate: blocked until somebody says yes, then the same call goes on (GATE-1 to GATE-8).
 //!
-//! `hub` decides what comes next, `grants` what is under way; this file holds the sockets and the terminal
+//! `state` decides what comes next, `grants` what is under way; this file holds the sockets and the terminal
 //! and carries it out. Nothing here waits: it is part of the supervisor's one poll loop.
 
 mod grants;
-mod hub;
 mod inquiry;
 mod records;
+mod state;
 mod tally;
 mod verdict;
 
@@ -16,14 +16,14 @@ use crate::error::SupervisorError;
 use crate::log_budget::Excess;
 use crate::terminal::HostTerminal;
 pub use grants::is_library;
-use hub::{Action, Hub};
 use palisade_ask::{Decided, Now};
-use palisade_broker::Touch;
+use palisade_broker::PathAccess;
 use palisade_gate::Rule;
-use palisade_keeper::{Ask, Told};
+use palisade_keeper::{KeeperEvent, KeeperRequest};
 use palisade_launch::{Keeper, Running};
 use palisade_plan::model::Plan;
-use palisade_record::{Kind, RunReport};
+use palisade_record::{EventKind, RunReport};
+use state::{Action, GateState};
 use std::collections::{HashSet, VecDeque};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::PathBuf;
@@ -31,17 +31,17 @@ use std::time::{Duration, Instant};
 use tally::Tally;
 
 /// So many questions to the keeper are under way at once.
-const MOST_AWAITED: usize = 32;
+const MAX_AWAITED: usize = 32;
 /// In this time it says something, or (a dead network mount) it counts as stuck.
 const KEEPER_ANSWERS_IN: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub struct Gate<'p> {
     plan: &'p Plan,
-    hub: Hub<'p>,
+    state: GateState<'p>,
     keeper: Option<Keeper>,
     /// What the keeper has not been asked yet: it gets no more at once than it can take.
-    unasked: VecDeque<Ask>,
+    unasked: VecDeque<KeeperRequest>,
     /// Answers of the keeper's that are to come, and when it was last heard.
     awaited: usize,
     heard: Instant,
@@ -72,10 +72,10 @@ impl<'p> Gate<'p> {
         stores: SharedStore,
     ) -> Option<Self> {
         let gate = plan.gate.as_ref()?;
-        let hub = Hub::new(gate, home, rules, Excess::of(plan), plan.guard.as_ref());
+        let state = GateState::new(gate, home, rules, Excess::of(plan), plan.guard.as_ref());
         Some(Self {
             plan,
-            hub,
+            state,
             keeper: None,
             unasked: VecDeque::new(),
             awaited: 0,
@@ -86,35 +86,35 @@ impl<'p> Gate<'p> {
 
     pub(crate) fn touched(
         &mut self,
-        touch: Touch,
+        request: PathAccess,
         asking: &mut Asking,
         terminal: Option<&HostTerminal>,
     ) {
         // It matters only to who joins a question.
         let people = match asking.has_questions() {
-            true => asking.people(terminal, self.hub.on_ask()),
+            true => asking.people(terminal, self.state.on_ask()),
             false => People::Nobody,
         };
-        self.hub.touched(touch, &mut asking.moment(people));
+        self.state.touched(request, &mut asking.moment(people));
     }
 
-    pub(crate) fn returned(&mut self, touch: u64) {
-        self.hub.returned(touch);
+    pub(crate) fn returned(&mut self, request: u64) {
+        self.state.returned(request);
     }
 
-    pub(crate) fn withdrawn(&mut self, touch: u64, asking: &mut Asking) {
+    pub(crate) fn withdrawn(&mut self, request: u64, asking: &mut Asking) {
         let at = asking.moment(People::Nobody);
-        self.hub.withdrawn(touch, at.queue, at.now);
+        self.state.withdrawn(request, at.queue, at.now);
     }
 
     /// Somebody answered, or nobody did in time.
     pub(crate) fn decided(&mut self, decided: Decided) {
-        self.hub.carry_out(decided, Now::read());
+        self.state.carry_out(decided, Now::read());
     }
 
     /// What people answered for the session.
     pub(crate) fn answered(&self) -> &[Rule] {
-        &self.hub.answered
+        &self.state.answered
     }
 
     /// Readable when the keeper says something; none before there is one.
@@ -122,19 +122,19 @@ impl<'p> Gate<'p> {
         self.keeper.as_ref().map(Keeper::socket)
     }
 
-    /// Carries out what the hub wants, until it wants nothing more.
+    /// Carries out what the state asks for, until it wants nothing more.
     pub(crate) fn act(
         &mut self,
         running: &Running,
         asking: &mut Asking,
-        log: &mut dyn FnMut(Kind),
+        log: &mut dyn FnMut(EventKind),
     ) -> Result<(), SupervisorError> {
         let now = Now::read();
         if self.keeper_deadline().is_some_and(|deadline| deadline <= now.monotonic) {
             self.lose_keeper("the host's file system does not answer", asking);
         }
-        self.hub.pass(now);
-        while let Some(action) = self.hub.actions.pop_front() {
+        self.state.pass(now);
+        while let Some(action) = self.state.actions.pop_front() {
             match action {
                 Action::Keeper(ask) => {
                     self.unasked.push_back(ask);
@@ -149,7 +149,7 @@ impl<'p> Gate<'p> {
                 Action::Closed(decided) => asking.closed(&decided),
                 Action::Save(rule, store) => {
                     if let Err(error) = self.stores.save(&vec![*rule].into(), store) {
-                        self.hub.tally.note(format!("an answer was not saved: {error}"));
+                        self.state.tally.note(format!("an answer was not saved: {error}"));
                     }
                 }
                 Action::EndRun(why) => return Err(SupervisorError::GateFailed(why)),
@@ -161,17 +161,17 @@ impl<'p> Gate<'p> {
 
     /// How long the loop may sleep.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        [self.hub.next_deadline(), self.keeper_deadline()].into_iter().flatten().min()
+        [self.state.next_deadline(), self.keeper_deadline()].into_iter().flatten().min()
     }
 
     /// What was only counted so far, for the audit log.
-    pub(crate) fn take_sums(&mut self) -> Vec<Kind> {
-        self.hub.records.take_all()
+    pub(crate) fn take_sums(&mut self) -> Vec<EventKind> {
+        self.state.records.take_all()
     }
 
     /// What is left to tell at the end.
     pub(crate) fn end(self) -> Touched {
-        let Hub { tally, answered, shown, .. } = self.hub;
+        let GateState { tally, answered, shown, .. } = self.state;
         Touched { tally, answered, shown }
     }
 
@@ -181,17 +181,17 @@ impl<'p> Gate<'p> {
 
     /// Hands over what the keeper can take now; the first time, there is one to be started.
     fn ask_keeper(&mut self, running: &Running, asking: &mut Asking) {
-        while self.awaited < MOST_AWAITED
+        while self.awaited < MAX_AWAITED
             && let Some(ask) = self.unasked.pop_front()
         {
             if self.awaited == 0 {
                 self.heard = Instant::now();
             }
-            self.awaited += usize::from(!matches!(ask, Ask::Forget { .. }));
+            self.awaited += usize::from(!matches!(ask, KeeperRequest::Forget { .. }));
             let keeper = match self.keeper.take() {
                 Some(keeper) => Ok(keeper),
                 None => {
-                    self.hub.set_top(running.pid());
+                    self.state.set_top(running.pid());
                     Keeper::start(running, self.plan)
                 }
             };
@@ -209,9 +209,9 @@ impl<'p> Gate<'p> {
         self.unasked.clear();
         self.awaited = 0;
         let at = asking.moment(People::Nobody);
-        self.hub.keeper_is_gone(why, at.queue, at.now);
+        self.state.keeper_is_gone(why, at.queue, at.now);
         // It holds nothing any more that could be forgotten.
-        self.hub.actions.retain(|action| !matches!(action, Action::Keeper(_)));
+        self.state.actions.retain(|action| !matches!(action, Action::Keeper(_)));
     }
 
     pub(crate) fn hear_keeper(&mut self, asking: &mut Asking, terminal: Option<&HostTerminal>) {
@@ -223,12 +223,14 @@ impl<'p> Gate<'p> {
                     self.awaited = self.awaited.saturating_sub(1);
                     self.heard = now.monotonic;
                     let people = match &told {
-                        Told::Found(_) | Told::Absent { .. } | Told::Failed { .. } => {
-                            asking.people(terminal, self.hub.on_ask())
+                        KeeperEvent::Found(_)
+                        | KeeperEvent::Absent { .. }
+                        | KeeperEvent::Failed { .. } => {
+                            asking.people(terminal, self.state.on_ask())
                         }
                         _ => People::Nobody,
                     };
-                    self.hub.told(told, file, &mut asking.moment(people));
+                    self.state.told(told, file, &mut asking.moment(people));
                     // It says nothing unasked.
                     if self.awaited == 0 {
                         return;

@@ -4,7 +4,7 @@
 //! is every answer of a person. Repeated grants and denials have a budget each.
 
 use crate::log_budget::{Excess, LogBudget, Omitted, SumKey};
-use palisade_record::{AccessDecided, Decision, Kind};
+use palisade_record::{AccessDecided, Decision, EventKind};
 use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
@@ -44,7 +44,7 @@ impl AccessRecords {
         event: AccessDecided,
         is_by_person: bool,
         now: Instant,
-    ) -> Option<Kind> {
+    ) -> Option<EventKind> {
         let is_allowed = event.decision == Decision::Allowed;
         let is_first = is_allowed && self.is_first_grant(&event);
         let budget = match is_allowed && self.excess == Excess::Summed {
@@ -52,7 +52,7 @@ impl AccessRecords {
             false => &mut self.denials,
         };
         if is_by_person || is_first || budget.take(now) {
-            return Some(Kind::AccessDecided(Box::new(event)));
+            return Some(EventKind::AccessDecided(Box::new(event)));
         }
         let key = SumKey { what: "access", is_allowed, source: Some(event.source) };
         let was_asked = event.question.is_some();
@@ -72,14 +72,14 @@ impl AccessRecords {
         self.grants.due().into_iter().chain(self.denials.due()).min()
     }
 
-    pub(super) fn take_due(&mut self, now: Instant) -> Vec<Kind> {
+    pub(super) fn take_due(&mut self, now: Instant) -> Vec<EventKind> {
         let mut due = self.grants.take_due(now);
         due.extend(self.denials.take_due(now));
         due
     }
 
     /// All that was only counted so far.
-    pub(super) fn take_all(&mut self) -> Vec<Kind> {
+    pub(super) fn take_all(&mut self) -> Vec<EventKind> {
         let mut all = self.grants.take_all();
         all.extend(self.denials.take_all());
         all

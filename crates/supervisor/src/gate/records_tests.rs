@@ -38,7 +38,7 @@ fn a_flood_of_denials_or_grants_hides_no_first_grant() {
         .take_all()
         .into_iter()
         .map(|kind| match kind {
-            Kind::EventsSummed(sum) => (sum.count, sum.decision),
+            EventKind::EventsSummed(sum) => (sum.count, sum.decision),
             other => panic!("{other:?}"),
         })
         .collect();

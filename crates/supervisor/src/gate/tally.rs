@@ -3,7 +3,7 @@
 use palisade_record::{RunReport, TouchedPath};
 
 /// So many different paths are told apart, of each kind.
-const MOST_PATHS: usize = 500;
+const MAX_PATHS: usize = 500;
 
 #[derive(Debug, Default)]
 pub(super) struct Tally {
@@ -21,7 +21,7 @@ impl Tally {
             true => (&mut self.granted, &mut self.granted_beyond),
             false => (&mut self.denied, &mut self.denied_beyond),
         };
-        let is_full = list.len() >= MOST_PATHS;
+        let is_full = list.len() >= MAX_PATHS;
         let mut known = list.iter_mut();
         match known.find(|known| known.path == touched.path && known.access == touched.access) {
             Some(known) => {
@@ -36,7 +36,7 @@ impl Tally {
 
     /// Said once, however often it is true.
     pub(super) fn note(&mut self, note: String) {
-        if !self.notes.contains(&note) && self.notes.len() < MOST_PATHS {
+        if !self.notes.contains(&note) && self.notes.len() < MAX_PATHS {
             self.notes.push(note);
         }
     }

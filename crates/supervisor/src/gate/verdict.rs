@@ -4,7 +4,7 @@ use super::inquiry::{Found, Inquiry};
 use crate::asking::who;
 use palisade_ask::{Decided, Lifetime, Scope, Source, Subject};
 use palisade_gate::{Access, Effect, Origin, Pattern, Rule, Store};
-use palisade_keeper::Kind;
+use palisade_keeper::FileKind;
 use palisade_record::{AccessDecided, Decision, TouchedPath};
 use std::path::Path;
 use std::time::Instant;
@@ -16,7 +16,7 @@ pub(super) enum Reason {
     OnAsk,
     NobodyToAsk,
     TooManyQuestions,
-    /// Devices, sockets and pipes can not be granted.
+    /// Devices, sockets and pipes cannot be granted.
     NotAFile,
     /// It was granted, but not for writing.
     ReadingOnly,
@@ -100,7 +100,7 @@ impl Verdict {
     }
 
     pub(super) fn event(&self, found: &Found, inquiry: &Inquiry, now: Instant) -> AccessDecided {
-        let first = inquiry.touches.first();
+        let first = inquiry.requests.first();
         let latency = now.saturating_duration_since(inquiry.since);
         AccessDecided {
             path: text(found.path.as_os_str().as_encoded_bytes()),
@@ -119,9 +119,9 @@ impl Verdict {
             },
             source: self.reason.word().to_owned(),
             rule: self.reason.details(),
-            op: first.map(|touch| touch.call.clone()).unwrap_or_default(),
-            pids: inquiry.touches.iter().map(|touch| touch.pid).collect(),
-            executable: first.map(|touch| text(&touch.executable)).unwrap_or_default(),
+            op: first.map(|request| request.call.clone()).unwrap_or_default(),
+            pids: inquiry.requests.iter().map(|request| request.pid).collect(),
+            executable: first.map(|request| text(&request.executable)).unwrap_or_default(),
             question: match &self.reason {
                 Reason::Answer { question, .. } => Some(*question),
                 _ => None,
@@ -131,8 +131,8 @@ impl Verdict {
     }
 
     pub(super) fn touched(&self, found: &Found, inquiry: &Inquiry, is_secret: bool) -> TouchedPath {
-        let last = inquiry.touches.last();
-        let is_written = inquiry.touches.iter().any(|touch| touch.wants.is_change());
+        let last = inquiry.requests.last();
+        let is_written = inquiry.requests.iter().any(|request| request.wants.is_change());
         let is_refused_write = is_written && !self.is_allowed;
         TouchedPath {
             path: text(found.path.as_os_str().as_encoded_bytes()),
@@ -141,14 +141,14 @@ impl Verdict {
             } else {
                 inquiry.access().to_string()
             },
-            is_directory: found.kind == Kind::Directory,
+            is_directory: found.kind == FileKind::Directory,
             is_secret,
             by: match self.reason.details() {
                 Some(details) => format!("{}: {details}", self.reason.word()),
                 None => self.reason.word().to_owned(),
             },
-            executable: last.map(|touch| text(&touch.executable)).unwrap_or_default(),
-            count: inquiry.touches.len() as u64,
+            executable: last.map(|request| text(&request.executable)).unwrap_or_default(),
+            count: inquiry.requests.len() as u64,
         }
     }
 }

@@ -10,7 +10,7 @@ pub use tally::Tally;
 use crate::error::SupervisorError;
 use crate::output::Capped;
 use crate::poll_set::{PollSet, Ready};
-use palisade_launch::{Ending, Group, HelperKind, Hits, Running, Usage};
+use palisade_launch::{ExitCause, Group, HelperKind, Hits, Running, Usage};
 use palisade_plan::limit::{Holder, Limit, Limited};
 use palisade_plan::model::{Access, Confinement, MountOp, Plan};
 use palisade_sys::Pid;
@@ -35,7 +35,7 @@ const OOM_FOLLOWS: Duration = Duration::from_millis(5);
 /// A write that does not fit leaves less room than this.
 const LEFT_WHEN_FULL: u64 = 64 * 1024;
 
-const HIDDEN: &str = "processes of the run can not be seen (is /proc mounted with hidepid?), so what they use can not be told";
+const HIDDEN: &str = "processes of the run cannot be seen (is /proc mounted with hidepid?), so what they use cannot be told";
 
 /// A limit that was exceeded, and what was used then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,7 +281,7 @@ impl<'p> Limits<'p> {
         }
     }
 
-    /// A limit that can not be looked after counts as exceeded; where there is none, usage is told less well.
+    /// A limit that cannot be looked after counts as exceeded; where there is none, usage is told less well.
     fn unseen(&mut self, why: &str) -> Verdict {
         self.watchdog = None;
         self.tally.note(why.to_owned());
@@ -381,7 +381,7 @@ impl<'p> Limits<'p> {
         None
     }
 
-    /// What is known while somebody may be left. Counts that can not be read are missing.
+    /// What is known while somebody may be left. Counts that cannot be read are missing.
     pub(crate) fn so_far(&self, group: Option<&Group>) -> Tally {
         let mut tally = self.tally.clone();
         let counted = group.and_then(|group| group.usage().ok().zip(group.hits().ok()));
@@ -395,11 +395,11 @@ impl<'p> Limits<'p> {
     pub(crate) fn end(
         mut self,
         group: Option<Group>,
-        ending: Option<Ending>,
+        ending: Option<ExitCause>,
         usage: &Usage,
         capped: &[Capped],
     ) -> Result<Tally, SupervisorError> {
-        if ending == Some(Ending::Signal(Signal::XFSZ.as_raw())) {
+        if ending == Some(ExitCause::Signal(Signal::XFSZ.as_raw())) {
             let asked = self.plan.limits.iter().find(|limit| limit.what == Limited::FileSize);
             self.tally.reached(Limited::FileSize, asked.map(|limit| limit.value), None);
         }

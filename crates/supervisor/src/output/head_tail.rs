@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 /// More of the end is not kept in memory, however large the cap; the beginning gets the rest.
-const MOST_TAIL: u64 = 8 * 1024 * 1024;
+const MAX_TAIL: u64 = 8 * 1024 * 1024;
 /// The end begins with a whole line if one begins so near.
 const NEAR: usize = 4096;
 
@@ -33,7 +33,7 @@ enum Head {
 
 /// What there is to say and to show when the output has ended.
 #[derive(Debug)]
-pub(crate) struct Ending {
+pub(crate) struct OutputEnd {
     /// Missing if nothing was cut.
     pub(crate) cut: Option<Cut>,
     pub(crate) tail: VecDeque<u8>,
@@ -85,7 +85,7 @@ impl HeadTail {
         if self.head == Head::Over {
             return 0;
         }
-        let end_of_head = self.limit - (self.limit / 2).min(MOST_TAIL);
+        let end_of_head = self.limit - (self.limit / 2).min(MAX_TAIL);
         let room = end_of_head - self.passed;
         // Four bytes are the longest.
         let last = size(room.saturating_sub(3));
@@ -115,8 +115,8 @@ impl HeadTail {
     }
 
     /// Nothing more comes.
-    pub(crate) fn end(mut self) -> Ending {
-        let Some(last_cut) = self.last_cut else { return Ending { cut: None, tail: self.tail } };
+    pub(crate) fn end(mut self) -> OutputEnd {
+        let Some(last_cut) = self.last_cut else { return OutputEnd { cut: None, tail: self.tail } };
         let skipped = if last_cut == b'\n' { 0 } else { self.unfinished() };
         self.tail.drain(..skipped);
         let tail = length(self.tail.len());
@@ -127,7 +127,7 @@ impl HeadTail {
             tail,
             is_between_lines: self.last_passed.is_none_or(|last| last == b'\n'),
         };
-        Ending { cut: Some(cut), tail: self.tail }
+        OutputEnd { cut: Some(cut), tail: self.tail }
     }
 
     /// How much of the tail belongs to a line that began before it, or at least to a character.

@@ -1,4 +1,4 @@
-use super::{HeadTail, MOST_TAIL, Size};
+use super::{HeadTail, MAX_TAIL, Size};
 use proptest::prelude::*;
 
 /// What a reader gets: the head, whether something is missing, the tail.
@@ -60,14 +60,14 @@ fn what_is_no_text_loses_no_more_than_the_cap_says() {
 #[test]
 fn a_large_cap_does_not_mean_a_large_memory() {
     let mut output = HeadTail::new(1 << 40);
-    output.passed = (1 << 40) - MOST_TAIL;
+    output.passed = (1 << 40) - MAX_TAIL;
     output.seen = output.passed;
     let piece = vec![b'x'; 1 << 20];
     for _ in 0..20 {
         output.take(&piece);
     }
     assert!(output.is_past_head());
-    assert_eq!(u64::try_from(output.tail.len()).unwrap(), MOST_TAIL);
+    assert_eq!(u64::try_from(output.tail.len()).unwrap(), MAX_TAIL);
 }
 
 #[test]

@@ -4,11 +4,11 @@
 //! until the cap is reached, and a reader that is gone, at its next write.
 
 mod head_tail;
-mod outlet;
+mod queue;
 mod sink;
 
 pub(crate) use head_tail::Cut;
-pub(crate) use outlet::{Buffer, Drained, Filled, Outlet, Style};
+pub(crate) use queue::{Buffer, Drained, Filled, OutputQueue, Style};
 
 use crate::error::SupervisorError;
 use crate::poll_set::{PollSet, Ready};
@@ -129,7 +129,7 @@ struct Pipe {
     source: Option<OwnedFd>,
     /// To the reader, while it is there and there is something to come.
     sink: Option<Sink>,
-    outlet: Outlet,
+    queue: OutputQueue,
     /// What was in the pipe when its last writer of ours died.
     last_words: Option<u64>,
     /// Why the reader did not get all of it.
@@ -190,19 +190,19 @@ impl Outputs {
 
     /// Whether a reader has not yet taken all that was read.
     pub(crate) fn owes_output(&self) -> bool {
-        self.pipes.iter().any(|pipe| pipe.sink.is_some() && !pipe.outlet.is_empty())
+        self.pipes.iter().any(|pipe| pipe.sink.is_some() && !pipe.queue.is_empty())
     }
 
     /// Adds what is worth waiting for now. A reader's end is always watched: that it is gone shows without
     /// being asked for.
     pub(crate) fn register<'fd>(&'fd self, set: &mut PollSet<'fd>) {
         for (index, pipe) in self.pipes.iter().enumerate() {
-            if let Some(source) = pipe.source.as_ref().filter(|_| pipe.outlet.has_room()) {
+            if let Some(source) = pipe.source.as_ref().filter(|_| pipe.queue.has_room()) {
                 set.add(PipeEnd::Source(index).key(), source.as_fd(), PollFlags::IN);
             }
             if let Some(sink) = &pipe.sink {
                 let mut events = PollFlags::empty();
-                events.set(PollFlags::OUT, !pipe.outlet.is_empty());
+                events.set(PollFlags::OUT, !pipe.queue.is_empty());
                 set.add(PipeEnd::Sink(index).key(), sink.as_fd(), events);
             }
         }
@@ -241,12 +241,12 @@ impl Outputs {
             let name = pipe.stream.name();
             let stream = pipe.stream;
             delivered.lost.extend(pipe.lost.map(|errno| Lost { stream, errno }));
-            if pipe.sink.is_some() && !pipe.outlet.is_empty() {
-                let owed = pipe.outlet.owed();
+            if pipe.sink.is_some() && !pipe.queue.is_empty() {
+                let owed = pipe.queue.owed();
                 let note = format!("{owed} bytes of {name} were not taken by their reader");
                 delivered.notes.push(note);
             }
-            let cut = pipe.outlet.cut();
+            let cut = pipe.queue.cut();
             delivered.capped.extend(cut.map(|cut| Capped::new(pipe.stream, self.limit, cut)));
         }
         delivered
@@ -259,7 +259,7 @@ impl Pipe {
             stream,
             source: Some(source),
             sink: Some(sink),
-            outlet: Outlet::new(CAPACITY, Some(limit), Style::Plain),
+            queue: OutputQueue::new(CAPACITY, Some(limit), Style::Plain),
             last_words: None,
             lost: None,
         }
@@ -267,7 +267,7 @@ impl Pipe {
 
     fn read(&mut self) {
         let Some(source) = &self.source else { return };
-        let has_ended = match (self.outlet.fill_from(source, |_| {}), &mut self.last_words) {
+        let has_ended = match (self.queue.fill_from(source, |_| {}), &mut self.last_words) {
             (Filled::Bytes(count), Some(left)) => {
                 *left = left.saturating_sub(u64::try_from(count).unwrap_or(u64::MAX));
                 *left == 0
@@ -283,7 +283,7 @@ impl Pipe {
 
     fn write(&mut self, ready: PollFlags) {
         if ready.intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL) {
-            let owed = if self.outlet.is_empty() { Owed::Nothing } else { Owed::Something };
+            let owed = if self.queue.is_empty() { Owed::Nothing } else { Owed::Something };
             self.lose_reader(Errno::PIPE, owed);
         } else {
             self.drain();
@@ -292,7 +292,7 @@ impl Pipe {
 
     fn drain(&mut self) {
         let Some(sink) = &self.sink else { return };
-        match self.outlet.drain_to(|bytes| sink.write(bytes)) {
+        match self.queue.drain_to(|bytes| sink.write(bytes)) {
             // Its reader sees the end when the command closes its output, though it goes on running.
             Drained::Empty if self.source.is_none() => self.sink = None,
             Drained::Empty | Drained::Waits => {}
@@ -314,7 +314,7 @@ impl Pipe {
 
     fn conclude(&mut self) {
         self.source = None;
-        self.outlet.conclude();
+        self.queue.conclude();
     }
 
     fn expect_last_words(&mut self) {

@@ -25,7 +25,7 @@ pub(super) struct Sink {
 enum Way {
     /// An opening of our own that does not wait, or a file, which nobody waits for.
     Freely,
-    /// A pipe that can not be opened again, because another user made it: no more than it has room for.
+    /// A pipe that cannot be opened again, because another user made it: no more than it has room for.
     AsThereIsRoom,
     Socket,
 }

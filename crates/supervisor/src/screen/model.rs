@@ -14,8 +14,8 @@ use std::num::NonZeroU16;
 /// Output that is remembered before it is fed or forgotten.
 const BATCH: usize = 64 * 1024;
 /// A larger screen is not modelled: memory is bounded.
-const MOST_ROWS: u16 = 300;
-const MOST_COLUMNS: u16 = 1000;
+const MAX_ROWS: u16 = 300;
+const MAX_COLUMNS: u16 = 1000;
 
 /// Columns from one tab stop to the next, unless the inside has set others.
 const TAB: u16 = 8;
@@ -199,7 +199,7 @@ impl Fed {
             (body, b'a') if is_plain(body) => self.again(body, b'C'),
             (body, b'e') if is_plain(body) => self.again(body, b'B'),
             (body, b'I') if is_plain(body) => {
-                (0..count().min(MOST_COLUMNS)).for_each(|_| self.parser.process(b"\t"));
+                (0..count().min(MAX_COLUMNS)).for_each(|_| self.parser.process(b"\t"));
             }
             (body, b'Z') if is_plain(body) => {
                 let column = self.parser.screen().cursor_position().1;
@@ -240,7 +240,7 @@ fn in_use(screen: &vt100::Screen) -> BTreeSet<u32> {
 
 fn dimensions((rows, columns): Size) -> Option<(NonZeroU16, NonZeroU16)> {
     let within = |number: u16, most: u16| NonZeroU16::new(number).filter(|it| it.get() <= most);
-    within(rows, MOST_ROWS).zip(within(columns, MOST_COLUMNS))
+    within(rows, MAX_ROWS).zip(within(columns, MAX_COLUMNS))
 }
 
 #[cfg(test)]

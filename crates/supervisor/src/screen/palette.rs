@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 /// Colours of the palette, with the special ones that some terminals count behind them.
-const MOST_COLOURS: u16 = 512;
+const MAX_COLOURS: u16 = 512;
 /// `rgb:ffff/ffff/ffff` and names of colours are shorter.
 const LONGEST: usize = 64;
 
@@ -28,7 +28,7 @@ impl Palette {
             4 | 5 => {
                 self.is_touched = true;
                 while let (Some(index), Some(colour)) = (parts.next(), parts.next()) {
-                    if let Some(index) = number_below(index, MOST_COLOURS) {
+                    if let Some(index) = number_below(index, MAX_COLOURS) {
                         self.put((number, index), colour);
                     }
                 }
@@ -67,7 +67,7 @@ impl Palette {
     }
 
     /// The terminal's own colours. Only where the inside may have changed them: what a person has set by such
-    /// commands, outside, can not be read back.
+    /// commands, outside, cannot be read back.
     pub(super) fn reset(&self, to: &mut Vec<u8>) {
         if self.is_touched {
             to.extend_from_slice(b"\x1b]104\x1b\\\x1b]105\x1b\\");

@@ -6,7 +6,7 @@ use crate::incidents::Verdict;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::{Killed, Supervisor};
 use palisade_broker::Message;
-use palisade_launch::News;
+use palisade_launch::BrokerEvent;
 use rustix::event::PollFlags;
 
 /// The clock and signals must not wait for the end of a flood.
@@ -39,20 +39,20 @@ impl Supervisor<'_> {
     pub(crate) fn hear_broker(&mut self, most: usize) -> Result<(), SupervisorError> {
         for _ in 0..most {
             let message = match self.running.news()? {
-                News::Message(message) => message,
-                News::None => break,
+                BrokerEvent::Message(message) => message,
+                BrokerEvent::None => break,
             };
             let message = match (message, &mut self.gate) {
-                (Message::Touch(touch), Some(gate)) => {
-                    gate.touched(touch, &mut self.asking, self.terminal.as_ref());
+                (Message::PathAccess(request), Some(gate)) => {
+                    gate.touched(request, &mut self.asking, self.terminal.as_ref());
                     continue;
                 }
-                (Message::Returned { touch }, Some(gate)) => {
-                    gate.returned(touch);
+                (Message::Returned { request }, Some(gate)) => {
+                    gate.returned(request);
                     continue;
                 }
-                (Message::Withdrawn { touch }, Some(gate)) => {
-                    gate.withdrawn(touch, &mut self.asking);
+                (Message::Withdrawn { request }, Some(gate)) => {
+                    gate.withdrawn(request, &mut self.asking);
                     continue;
                 }
                 (message, _) => message,

@@ -1,7 +1,7 @@
 //! The egress process: connections that were made, refused or asked about.
 
 use super::EventSource;
-use crate::egress::WayOut;
+use crate::egress::EgressControl;
 use crate::error::SupervisorError;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::Supervisor;
@@ -11,7 +11,7 @@ pub(super) struct Egress;
 
 impl EventSource for Egress {
     fn register<'fd>(&self, supervisor: &'fd Supervisor<'_>, set: &mut PollSet<'fd>) {
-        if let Some(socket) = supervisor.way_out.as_ref().and_then(WayOut::socket) {
+        if let Some(socket) = supervisor.egress.as_ref().and_then(EgressControl::socket) {
             set.add(0, socket, PollFlags::IN);
         }
     }
@@ -21,14 +21,14 @@ impl EventSource for Egress {
         supervisor: &mut Supervisor<'_>,
         ready: &Ready,
     ) -> Result<(), SupervisorError> {
-        let Some(way_out) = &mut supervisor.way_out else { return Ok(()) };
+        let Some(egress) = &mut supervisor.egress else { return Ok(()) };
         let (asking, unlogged) = (&mut supervisor.asking, &mut supervisor.unlogged);
         let heard = match ready.is_empty() {
             true => Ok(()),
-            false => way_out.hear(asking, supervisor.terminal.as_ref()),
+            false => egress.hear(asking, supervisor.terminal.as_ref()),
         };
         // What was told before it went is recorded first.
-        way_out.act(asking, &mut |kind| unlogged.push(kind))?;
+        egress.act(asking, &mut |kind| unlogged.push(kind))?;
         heard
     }
 }
@@ -36,8 +36,8 @@ impl EventSource for Egress {
 impl Supervisor<'_> {
     /// The network namespace is made and its listeners have come: they are served from now on.
     pub(crate) fn open_way_out(&mut self) -> Result<(), SupervisorError> {
-        match (&mut self.way_out, self.running.take_network()) {
-            (Some(way_out), Some(inside)) => way_out.start(inside, &self.running),
+        match (&mut self.egress, self.running.take_network()) {
+            (Some(egress), Some(inside)) => egress.start(inside, &self.running),
             _ => Ok(()),
         }
     }
@@ -45,8 +45,8 @@ impl Supervisor<'_> {
     /// Nobody inside is left: what the egress process has not told yet is heard and recorded.
     pub(crate) fn close_way_out(&mut self) {
         let unlogged = &mut self.unlogged;
-        if let Some(way_out) = &mut self.way_out {
-            way_out.finish(&mut self.asking, &mut |kind| unlogged.push(kind));
+        if let Some(egress) = &mut self.egress {
+            egress.finish(&mut self.asking, &mut |kind| unlogged.push(kind));
         }
     }
 }

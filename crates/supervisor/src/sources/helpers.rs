@@ -4,7 +4,7 @@ use super::EventSource;
 use crate::error::SupervisorError;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::{Killed, Supervisor};
-use palisade_launch::{Death, Ending, HelperKind};
+use palisade_launch::{Death, ExitCause, HelperKind};
 use rustix::event::PollFlags;
 
 /// Seen by its socket, before it is waited for.
@@ -49,7 +49,7 @@ impl Supervisor<'_> {
     /// was killed while the command still ran is told from one who was no longer needed.
     pub(crate) fn check_that_nobody_died(
         &mut self,
-        ending: Option<Ending>,
+        ending: Option<ExitCause>,
     ) -> Result<(), SupervisorError> {
         let death = self.running.helpers().collect();
         // Pid 1 says how the command ended before it goes.
@@ -80,9 +80,9 @@ impl Supervisor<'_> {
     fn hear_last_words(&mut self) -> Result<(), SupervisorError> {
         self.hear_broker(usize::MAX)?;
         let unlogged = &mut self.unlogged;
-        if let Some(way_out) = &mut self.way_out {
-            way_out.hear(&mut self.asking, None)?;
-            way_out.act(&mut self.asking, &mut |kind| unlogged.push(kind))?;
+        if let Some(egress) = &mut self.egress {
+            egress.hear(&mut self.asking, None)?;
+            egress.act(&mut self.asking, &mut |kind| unlogged.push(kind))?;
         }
         Ok(())
     }

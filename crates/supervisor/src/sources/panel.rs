@@ -2,7 +2,7 @@
 
 use super::EventSource;
 use crate::answers::Answers;
-use crate::asking::Stage;
+use crate::asking::PanelUse;
 use crate::error::SupervisorError;
 use crate::poll_set::Ready;
 use crate::relay::Settled;
@@ -32,8 +32,8 @@ impl Supervisor<'_> {
                     }
                 }
                 Subject::Host(_) => {
-                    if let Some(way_out) = &mut self.way_out {
-                        way_out.decided(decided);
+                    if let Some(egress) = &mut self.egress {
+                        egress.decided(decided);
                     }
                 }
             }
@@ -44,7 +44,7 @@ impl Supervisor<'_> {
     fn save_answers(&mut self) {
         for wish in self.asking.take_saves() {
             let rules = self.gate.as_ref().map(|gate| gate.answered().to_vec());
-            let hosts = self.way_out.as_ref().map(|way_out| way_out.answered().to_vec());
+            let hosts = self.egress.as_ref().map(|egress| egress.answered().to_vec());
             let answers =
                 Answers { rules: rules.unwrap_or_default(), hosts: hosts.unwrap_or_default() };
             let saved = self.stores.save(&answers, wish.store);
@@ -54,32 +54,34 @@ impl Supervisor<'_> {
 
     fn show_questions(&mut self) -> Result<(), SupervisorError> {
         let stage = match &mut self.terminal {
-            Some(terminal) if self.asking.is_elsewhere() && !terminal.only_shows() => Stage::Taken,
+            Some(terminal) if self.asking.is_elsewhere() && !terminal.only_shows() => {
+                PanelUse::Taken
+            }
             Some(terminal) if terminal.is_alone() => {
                 // Also before the command's exec, which may be what is asked about.
                 if self.asking.has_questions() {
                     terminal.take()?;
                 }
                 match terminal.may_read() {
-                    true if terminal.is_covered() || !self.asking.wants_panel() => Stage::Panel,
+                    true if terminal.is_covered() || !self.asking.wants_panel() => PanelUse::Panel,
                     true => match self.relay.settle(terminal.output(), Instant::now()) {
-                        Settled::Yes => Stage::Panel,
-                        Settled::NotYet => Stage::Settling,
+                        Settled::Yes => PanelUse::Panel,
+                        Settled::NotYet => PanelUse::Settling,
                     },
-                    false => Stage::Later,
+                    false => PanelUse::Later,
                 }
             }
             Some(terminal) if !(terminal.only_shows() || terminal.is_plain_in_pipeline()) => {
-                Stage::Taken
+                PanelUse::Taken
             }
-            Some(_) | None => Stage::Apart,
+            Some(_) | None => PanelUse::Apart,
         };
-        if stage == Stage::Panel && !self.asking.wants_keys() && self.asking.has_questions() {
+        if stage == PanelUse::Panel && !self.asking.wants_keys() && self.asking.has_questions() {
             self.pass_on_typed();
         }
         self.asking.show(self.terminal.as_mut(), &mut self.relay, stage);
         if let Some(terminal) = self.terminal.as_ref()
-            && stage != Stage::Settling
+            && stage != PanelUse::Settling
             && !terminal.is_covered()
         {
             self.relay.release(terminal.output());

@@ -110,7 +110,7 @@ fn signal_set(signals: &[i32]) -> Result<libc::sigset_t> {
     let mut set = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: sigemptyset initialises what it points to.
     unsafe { libc::sigemptyset(set.as_mut_ptr()) };
-    // SAFETY: initialised just above; sigemptyset can not fail.
+    // SAFETY: initialised just above; sigemptyset cannot fail.
     let mut set = unsafe { set.assume_init() };
     for signal in signals {
         // SAFETY: `set` is initialised; a number that is no signal is refused.

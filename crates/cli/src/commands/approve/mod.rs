@@ -301,7 +301,7 @@ impl Asked {
     }
 }
 
-/// A session that can not be talked to must not go unnoticed: its questions would.
+/// A session that cannot be talked to must not go unnoticed: its questions would.
 fn complain_of(changes: &[Change]) {
     for change in changes {
         if let Change::Trouble { session, error } = change {

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use palisade_ask::message::Audit;
 use palisade_ask::sessions::{Change, Sessions};
 use palisade_ask::{QuestionId, Store};
-use palisade_session::Ending;
+use palisade_session::EndSignals;
 use ratatui::DefaultTerminal;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io;
@@ -39,13 +39,13 @@ pub(crate) fn show(
 ) -> anyhow::Result<ExitCode> {
     // Before the screen is taken: what is wrong from the start is said where it stays.
     let known = sessions.refresh_fully(PATIENCE)?;
-    let ending = Ending::take()?;
-    let mut terminal = ratatui::try_init().context("the terminal can not be used")?;
+    let ending = EndSignals::take()?;
+    let mut terminal = ratatui::try_init().context("the terminal cannot be used")?;
     // A pasted text is no answer, and who comes back to the window has not read it yet. A terminal without either goes without.
     let _ = execute!(io::stdout(), EnableBracketedPaste, EnableFocusChange);
     let shown = Screen::new(sessions, notices, ending, until).run(&mut terminal, &known);
     let _ = execute!(io::stdout(), DisableFocusChange, DisableBracketedPaste);
-    let restored = ratatui::try_restore().context("the terminal can not be put back");
+    let restored = ratatui::try_restore().context("the terminal cannot be put back");
     let code = shown?;
     // Who was told to end may have lost its terminal as well.
     if code == ExitCode::SUCCESS {
@@ -58,7 +58,7 @@ struct Screen<'a> {
     sessions: &'a mut Sessions,
     board: Board,
     notices: Option<Notices>,
-    ending: Ending,
+    ending: EndSignals,
     theme: Theme,
     until: Until,
     /// Since when no question is open.
@@ -76,7 +76,7 @@ impl<'a> Screen<'a> {
     fn new(
         sessions: &'a mut Sessions,
         notices: Option<Notices>,
-        ending: Ending,
+        ending: EndSignals,
         until: Until,
     ) -> Self {
         Self {

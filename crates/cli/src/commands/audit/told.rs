@@ -3,7 +3,7 @@
 use crate::output::{Paint, Style};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use palisade_record::{Decision, Event, Exited, Kind, LogLevel, Outcome, escape, network};
+use palisade_record::{Decision, Event, EventKind, Exited, LogLevel, Outcome, escape, network};
 use serde::Serialize;
 
 /// So much of a session's name tells it from others, as in `sandbox approve`.
@@ -37,9 +37,9 @@ fn local(time: Timestamp, zone: &TimeZone) -> String {
 }
 
 /// In a word, and in a sentence.
-fn told(kind: &Kind) -> (&'static str, String) {
+fn told(kind: &EventKind) -> (&'static str, String) {
     match kind {
-        Kind::SandboxCreated(created) => {
+        EventKind::SandboxCreated(created) => {
             let run = &created.run;
             let (level, mode) = (&run.sandbox_level, &run.sandbox_mode);
             let text = format!(
@@ -50,44 +50,44 @@ fn told(kind: &Kind) -> (&'static str, String) {
             );
             ("created", text)
         }
-        Kind::SandboxEntered(entered) => {
+        EventKind::SandboxEntered(entered) => {
             ("entered", format!("pid {}, own {}", entered.pid, entered.namespaces.join(" ")))
         }
-        Kind::SandboxValidated(validated) => {
+        EventKind::SandboxValidated(validated) => {
             let (probes, time) = (validated.probes, millis(validated.duration_us));
             ("checked", format!("{probes} self-checks in {time}"))
         }
-        Kind::SandboxExecuted(executed) => {
+        EventKind::SandboxExecuted(executed) => {
             let pid = executed.pid.map_or(String::new(), |pid| format!("pid {pid}, "));
             ("started", format!("{pid}after {}", millis(executed.setup_us)))
         }
-        Kind::SandboxExited(exited) => ("exited", exited_text(exited)),
-        Kind::SandboxDestroyed(destroyed) => {
+        EventKind::SandboxExited(exited) => ("exited", exited_text(exited)),
+        EventKind::SandboxDestroyed(destroyed) => {
             ("ended", format!("after {}", seconds(destroyed.duration_ms)))
         }
-        Kind::SandboxFailed(failure) => ("failed", failure.message.clone()),
-        Kind::PolicyViolation(violation) => {
+        EventKind::SandboxFailed(failure) => ("failed", failure.message.clone()),
+        EventKind::PolicyViolation(violation) => {
             let path = violation.path.as_deref().unwrap_or("-");
             let decision = decided(violation.decision);
             ("violation", format!("{decision} {} {path}, by {}", violation.op, violation.rule))
         }
-        Kind::EscapeAttempt(attempt) => ("escape", attempt.description.clone()),
-        Kind::ResourceLimitExceeded(limit) => {
+        EventKind::EscapeAttempt(attempt) => ("escape", attempt.description.clone()),
+        EventKind::ResourceLimitExceeded(limit) => {
             let observed =
                 limit.observed.map_or(String::new(), |observed| format!(", observed {observed}"));
             let text = format!("{}: limit {}{observed}", limit.resource, limit.limit);
             ("limit", format!("{text}, enforced by {}", limit.holder))
         }
-        Kind::SyscallBlocked(blocked) => {
+        EventKind::SyscallBlocked(blocked) => {
             let by = if blocked.executable.is_empty() { "?" } else { &blocked.executable };
             let errno = if blocked.errno.is_empty() { "denied" } else { &blocked.errno };
             ("syscall", format!("{errno} {}, by {by} (process {})", blocked.name, blocked.pid))
         }
-        Kind::SignalForwarded(signal) => ("signal", format!("{} forwarded", signal.name)),
-        Kind::ApprovalRecorded(approval) => {
+        EventKind::SignalForwarded(signal) => ("signal", format!("{} forwarded", signal.name)),
+        EventKind::ApprovalRecorded(approval) => {
             ("approval", format!("{}: {}", approval.what, approval.reason))
         }
-        Kind::AccessDecided(access) => {
+        EventKind::AccessDecided(access) => {
             let rule = access.rule.as_deref().map_or(String::new(), |rule| format!(": {rule}"));
             let text = format!(
                 "{} {} {}, {} by {}{rule}; {} of {}",
@@ -101,31 +101,31 @@ fn told(kind: &Kind) -> (&'static str, String) {
             );
             ("access", text)
         }
-        Kind::NetworkAttempt(attempt) => {
+        EventKind::NetworkAttempt(attempt) => {
             let place = place(&attempt.host, attempt.port, attempt.count);
             let why = attempt.reason.as_deref().or(attempt.rule.as_deref());
             let why = why.map_or(String::new(), |why| format!(": {why}"));
             let verdict = if attempt.action.is_allowed() { "allowed" } else { "denied" };
             ("network", format!("{verdict} {place} ({}){why}", word(&attempt.via)))
         }
-        Kind::ConnectionClosed(closed) => {
+        EventKind::ConnectionClosed(closed) => {
             let place = place(&closed.host, closed.port, closed.count);
             let (sent, received) = (closed.sent, closed.received);
             let time = seconds(closed.duration_ms);
             ("closed", format!("{place}, {sent} bytes sent, {received} received, after {time}"))
         }
-        Kind::NameQueried(queried) => {
+        EventKind::NameQueried(queried) => {
             let why = queried.suspicion.as_deref().or(queried.reason.as_deref());
             let why = why.map_or(String::new(), |why| format!(": {why}"));
             ("name", format!("{} {}, {}{why}", queried.name, queried.record, queried.answer))
         }
-        Kind::EventsSummed(sum) => {
+        EventKind::EventsSummed(sum) => {
             let last =
                 sum.last_path.as_deref().map_or(String::new(), |path| format!(", last {path}"));
             let (decision, count, what) = (decided(sum.decision), sum.count, &sum.what);
             ("summed", format!("{decision} {count} more of {what}{last}"))
         }
-        Kind::HostDecided(host) => {
+        EventKind::HostDecided(host) => {
             let place = place(&host.host, host.port, 1);
             let (lifetime, source) = (&host.lifetime, &host.source);
             ("host", format!("{} {place}, {lifetime} by {source}", decided(host.decision)))
@@ -176,12 +176,12 @@ mod tests {
     use super::{line, short};
     use crate::output::Paint;
     use jiff::tz::{Offset, TimeZone};
-    use palisade_record::{Approval, Event, Kind, State};
+    use palisade_record::{Approval, Event, EventKind, State};
 
     fn event(reason: &str) -> Event {
         let approval = Approval { what: "network:host".to_owned(), reason: reason.to_owned() };
         let session = "01934f2a-7c11-7e02-8f6a-2b7d1c9e0a55";
-        let kind = Kind::ApprovalRecorded(approval);
+        let kind = EventKind::ApprovalRecorded(approval);
         let mut event = Event::new(session, State::Created, kind);
         event.timestamp = "2026-11-15T23:30:05Z".parse().unwrap();
         event

@@ -164,9 +164,9 @@ fn choose<'n>(named: &str, names: impl Iterator<Item = &'n String>) -> Vec<&'n S
 }
 
 fn listed(names: &[&String]) -> String {
-    const MOST: usize = 5;
-    let more = if names.len() > MOST { " and others" } else { "" };
-    let named: Vec<&str> = names.iter().take(MOST).map(|name| name.as_str()).collect();
+    const MAX_SHOWN: usize = 5;
+    let more = if names.len() > MAX_SHOWN { " and others" } else { "" };
+    let named: Vec<&str> = names.iter().take(MAX_SHOWN).map(|name| name.as_str()).collect();
     format!("{}{more}", named.join(", "))
 }
 

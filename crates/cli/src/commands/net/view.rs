@@ -2,16 +2,16 @@
 
 use jiff::Timestamp;
 use palisade_record::network::{HostDecided, NameQueried, NetworkAttempt, OTHERS, Via, one_port};
-use palisade_record::{Decision, Event, Kind};
+use palisade_record::{Decision, Event, EventKind};
 use serde::Serialize;
 use std::collections::{BTreeSet, VecDeque};
 
 /// So many things that happened are remembered.
-const MOST_REMEMBERED: usize = 100;
+const MAX_REMEMBERED: usize = 100;
 /// So many hosts are told apart.
-const MOST_HOSTS: usize = 2000;
+const MAX_HOSTS: usize = 2000;
 /// And of those that are only refused, fewer: they must not take the place of what was reached.
-const MOST_REFUSED: usize = 1500;
+const MAX_REFUSED: usize = 1500;
 
 /// The document of `--json`.
 #[derive(Clone, Debug, Serialize)]
@@ -104,19 +104,19 @@ impl View {
     pub(super) fn hear(&mut self, event: &Event) -> Option<Happened> {
         self.last_record = Some(event.timestamp);
         let (mark, what, text) = match &event.kind {
-            Kind::SandboxCreated(created) => {
+            EventKind::SandboxCreated(created) => {
                 self.network.clone_from(&created.run.network_mode);
                 return None;
             }
-            Kind::SandboxDestroyed(_) => {
+            EventKind::SandboxDestroyed(_) => {
                 self.is_over = true;
                 self.hosts.iter_mut().for_each(|host| host.open = 0);
                 return None;
             }
-            Kind::NetworkAttempt(attempt) => self.attempt(attempt),
-            Kind::ConnectionClosed(closed) => {
+            EventKind::NetworkAttempt(attempt) => self.attempt(attempt),
+            EventKind::ConnectionClosed(closed) => {
                 let port = one_port(closed.port);
-                let host = self.host(&closed.host, port, MOST_HOSTS);
+                let host = self.host(&closed.host, port, MAX_HOSTS);
                 host.open = host.open.saturating_sub(closed.count);
                 host.sent = host.sent.saturating_add(closed.sent);
                 host.received = host.received.saturating_add(closed.received);
@@ -130,8 +130,8 @@ impl View {
                 );
                 (Mark::Plain, "closed", text)
             }
-            Kind::NameQueried(queried) => self.queried(queried),
-            Kind::HostDecided(decided) => {
+            EventKind::NameQueried(queried) => self.queried(queried),
+            EventKind::HostDecided(decided) => {
                 if decided.decision == Decision::Denied && decided.lifetime.starts_with("always") {
                     self.forbidden.insert((decided.host.clone(), decided.port));
                 }
@@ -140,7 +140,7 @@ impl View {
             _ => return None,
         };
         let happened = Happened { at: event.timestamp, mark, what, text };
-        if self.last.len() >= MOST_REMEMBERED {
+        if self.last.len() >= MAX_REMEMBERED {
             self.last.pop_front();
         }
         self.last.push_back(happened.clone());
@@ -152,8 +152,7 @@ impl View {
         let is_forbidden = self.forbidden.contains(&(attempt.host.clone(), attempt.port));
         let allow = attempt.allow.as_ref().filter(|_| !is_forbidden);
         let port = one_port(attempt.port);
-        let host =
-            self.host(&attempt.host, port, if is_allowed { MOST_HOSTS } else { MOST_REFUSED });
+        let host = self.host(&attempt.host, port, if is_allowed { MAX_HOSTS } else { MAX_REFUSED });
         if is_allowed {
             host.connections += attempt.count;
             host.open += attempt.count;
@@ -207,7 +206,7 @@ impl View {
         text += &times(*count);
         // Nobody allowed it: without an address no connection follows that would be counted.
         if queried.reason.is_some() && queried.rule.is_none() {
-            let host = self.host(name, None, MOST_REFUSED);
+            let host = self.host(name, None, MAX_REFUSED);
             host.denied += count;
             if host.host == OTHERS {
                 self.beyond += count;

@@ -4,15 +4,15 @@ use crate::output::Paint;
 use palisade_record::network::{
     Action, ConnectionClosed, HostDecided, NameQueried, NetworkAttempt, Via,
 };
-use palisade_record::{Decision, Destroyed, Event, Kind, State};
+use palisade_record::{Decision, Destroyed, Event, EventKind, State};
 
-fn hear(view: &mut View, kind: Kind) -> Option<String> {
+fn hear(view: &mut View, kind: EventKind) -> Option<String> {
     let happened = view.hear(&Event::new("s", State::Monitoring, kind))?;
     Some(format!("{} {}", happened.what, happened.text))
 }
 
-fn attempt(action: Action, host: &str, allow: Option<&str>) -> Kind {
-    Kind::NetworkAttempt(Box::new(NetworkAttempt {
+fn attempt(action: Action, host: &str, allow: Option<&str>) -> EventKind {
+    EventKind::NetworkAttempt(Box::new(NetworkAttempt {
         action,
         via: Via::Connect,
         host: host.to_owned(),
@@ -25,8 +25,8 @@ fn attempt(action: Action, host: &str, allow: Option<&str>) -> Kind {
     }))
 }
 
-fn closed(host: &str) -> Kind {
-    Kind::ConnectionClosed(Box::new(ConnectionClosed {
+fn closed(host: &str) -> EventKind {
+    EventKind::ConnectionClosed(Box::new(ConnectionClosed {
         via: Via::Connect,
         host: host.to_owned(),
         address: None,
@@ -66,7 +66,7 @@ fn open_connections_bytes_and_denials_add_up_by_host() {
     };
     assert_eq!(view.hosts[0], reached);
     assert_eq!((view.hosts[1].denied, view.hosts[1].allow.as_deref()), (1, flag));
-    assert_eq!(hear(&mut view, Kind::SandboxDestroyed(Destroyed { duration_ms: 1 })), None);
+    assert_eq!(hear(&mut view, EventKind::SandboxDestroyed(Destroyed { duration_ms: 1 })), None);
     assert!(view.is_over && view.hosts[0].open == 0);
 }
 
@@ -78,7 +78,7 @@ fn the_page_tells_all_of_it_and_escapes_names() {
     hear(&mut view, attempt(Action::ProxyDenied, "x\x1b]52;c;y\x07.example", None));
     hear(
         &mut view,
-        Kind::NameQueried(Box::new(NameQueried {
+        EventKind::NameQueried(Box::new(NameQueried {
             name: "y\u{202e}.example".to_owned(),
             record: "A".to_owned(),
             answer: "REFUSED".to_owned(),
@@ -102,7 +102,7 @@ fn a_name_that_nobody_allowed_is_a_denied_host() {
     for (name, rule) in [("a.example", None), ("gone.example", Some("*.example".to_owned()))] {
         hear(
             &mut view,
-            Kind::NameQueried(Box::new(NameQueried {
+            EventKind::NameQueried(Box::new(NameQueried {
                 name: name.to_owned(),
                 record: "A".to_owned(),
                 answer: "NXDOMAIN".to_owned(),
@@ -134,7 +134,7 @@ fn no_option_is_told_for_what_an_answer_denies_for_good() {
             question: Some(1),
             latency_us: 1,
         };
-        hear(&mut view, Kind::HostDecided(Box::new(decided)));
+        hear(&mut view, EventKind::HostDecided(Box::new(decided)));
         let flag = Some("--allow-host evil.example");
         let told = hear(&mut view, attempt(Action::ProxyDenied, "evil.example", flag)).unwrap();
         assert_eq!(told.contains("allow with"), is_told, "{lifetime}");
@@ -165,16 +165,16 @@ fn what_was_refused_does_not_take_the_place_of_what_was_reached() {
 fn a_sum_of_several_hosts_or_ports_names_no_port() {
     let mut view = View::of("s");
     for (action, host) in [(Action::ProxyAllowed, "(others)"), (Action::ProxyDenied, "a.example")] {
-        let Kind::NetworkAttempt(mut sum) = attempt(action, host, None) else {
+        let EventKind::NetworkAttempt(mut sum) = attempt(action, host, None) else {
             panic!("not an attempt")
         };
         (sum.port, sum.count, sum.address) = (0, 5, None);
-        let told = hear(&mut view, Kind::NetworkAttempt(sum)).unwrap();
+        let told = hear(&mut view, EventKind::NetworkAttempt(sum)).unwrap();
         assert!(told.contains(&format!("{host}, 5 times")), "{told}");
     }
-    let Kind::ConnectionClosed(mut sum) = closed("(others)") else { panic!("not a close") };
+    let EventKind::ConnectionClosed(mut sum) = closed("(others)") else { panic!("not a close") };
     (sum.port, sum.count) = (0, 5);
-    let told = hear(&mut view, Kind::ConnectionClosed(sum)).unwrap();
+    let told = hear(&mut view, EventKind::ConnectionClosed(sum)).unwrap();
     assert!(told.starts_with("closed (others), 5 times, 100 B sent"), "{told}");
     let others = &view.hosts[0];
     assert_eq!((others.port, others.open, others.connections, others.sent), (None, 0, 5, 100));

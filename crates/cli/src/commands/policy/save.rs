@@ -11,7 +11,7 @@ use palisade_session::stores::{Change, Standing, Stores};
 
 const DETAILS: &str = "\
 Rules are added behind those that are there; comments, order and everything else in the file stay \
-as they are. What it can not add to safely it does not touch, and prints what to add by hand.
+as they are. What it cannot add to safely it does not touch, and prints what to add by hand.
 
 Examples:
   sandbox policy save                        answers of the last session, for this user

@@ -137,7 +137,7 @@ fn confirmed(file: &DocumentFile) -> anyhow::Result<bool> {
     let path = file.path.to_string_lossy();
     output::question(&format!("trust {}? [y/N] ", escape::text(&path)));
     let mut answer = String::new();
-    io::stdin().read_line(&mut answer).context("can not read the answer")?;
+    io::stdin().read_line(&mut answer).context("cannot read the answer")?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 

@@ -45,7 +45,7 @@ impl Board {
         Ok(())
     }
 
-    /// None of a run that has just ended; one that can not be read is shown without numbers.
+    /// None of a run that has just ended; one that cannot be read is shown without numbers.
     fn look(&mut self, run: Announced, wall: Timestamp) -> Option<Row> {
         if !self.watched.contains_key(&run.session) {
             match Meter::of(&run) {

@@ -26,7 +26,7 @@ fn sizes_and_ages_are_short() {
 }
 
 #[test]
-fn columns_stand_below_their_headings_and_a_command_can_not_break_out() {
+fn columns_stand_below_their_headings_and_a_command_cannot_break_out() {
     let mut other = row(&[]);
     other.session = "other-session".to_owned();
     other.command = "printf '\u{1b}[2J\u{202e}'\nsandbox".to_owned();

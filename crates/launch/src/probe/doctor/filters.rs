@@ -135,7 +135,7 @@ fn enforce_landlock() -> Outcome {
     }
 }
 
-/// What an ABI can not refuse yet, so that nobody counts on it.
+/// What an ABI cannot refuse yet, so that nobody counts on it.
 fn covered(abi: u32) -> String {
     let lacks: Vec<&str> = [
         (2, "renames across directories"),

@@ -113,7 +113,7 @@ pub(super) fn change_of_root(inside: Inside) -> Finding {
     }))
 }
 
-/// Clocks shifted by so much can not be mistaken for a slow machine.
+/// Clocks shifted by so much cannot be mistaken for a slow machine.
 const SHIFT: Duration = Duration::from_secs(10_000);
 
 pub(super) fn time(inside: Inside) -> Finding {

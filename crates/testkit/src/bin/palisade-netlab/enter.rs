@@ -16,7 +16,7 @@ pub(crate) fn enter(process: &str, program: &str, arguments: &[&str]) -> Result<
     let pid = Pid::from_raw(process.parse()?).ok_or("0 is no process")?;
     let here = std::env::current_dir()?;
     let mut spaces = ThreadNameSpaceType::NETWORK | ThreadNameSpaceType::MOUNT;
-    // Root's lab has no user namespace of its own, and one's own can not be entered again.
+    // Root's lab has no user namespace of its own, and one's own cannot be entered again.
     let of = |process: &str| std::fs::metadata(format!("/proc/{process}/ns/user"));
     if of(process)?.ino() != of("self")?.ino() {
         spaces |= ThreadNameSpaceType::USER;

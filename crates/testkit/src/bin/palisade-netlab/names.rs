@@ -90,12 +90,12 @@ const ALIASES: &[(&str, &str)] = &[
 /// `1.chain.example` is an alias of `2.chain.example`, and so on up to here, which is one of `web.example`.
 const LONGEST_CHAIN: usize = 20;
 /// Nobody follows an alias further.
-const MOST_ALIASES: usize = 40;
+const MAX_ALIASES: usize = 40;
 
 /// The names that this one stands for, one behind the other.
 pub(crate) fn aliased(name: &str) -> Vec<String> {
     let mut chain: Vec<String> = Vec::new();
-    while chain.len() < MOST_ALIASES
+    while chain.len() < MAX_ALIASES
         && let Some(next) = alias_of(chain.last().map_or(name, String::as_str))
     {
         chain.push(next);

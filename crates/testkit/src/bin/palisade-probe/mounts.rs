@@ -63,7 +63,7 @@ fn remount_and_write(arguments: &[String]) -> Result<String, Failure> {
 fn move_and_write(arguments: &[String]) -> Result<String, Failure> {
     let file = argument(arguments, 1, "FILE")?;
     fs::create_dir_all("aside")?;
-    // What is shared can not be moved.
+    // What is shared cannot be moved.
     let _ = rustix::mount::mount_change(
         "/",
         MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,

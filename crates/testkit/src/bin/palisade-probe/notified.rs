@@ -42,7 +42,7 @@ fn listen(socket: &OwnedFd) -> ! {
     let received = set_pdeathsig(sig::SIGKILL).and_then(|()| recv_with_fds(socket, &mut [0]));
     let Some(listener) = received.ok().and_then(|(_, mut files)| files.pop()) else { exit_now(1) };
     let listener = Listener::new(listener);
-    // Before 6.6 it can not; neither can ours.
+    // Before 6.6 it cannot; neither can ours.
     let _ = listener.prefer_one_cpu();
     loop {
         let continued =

@@ -36,7 +36,7 @@ fn stand_in(arguments: &[String]) -> Result<String, Failure> {
     end_with(run(arguments)?)
 }
 
-/// Once pid 1 has given up its capabilities: who has more than the attacker can not be traced by it,
+/// Once pid 1 has given up its capabilities: who has more than the attacker cannot be traced by it,
 /// and the command may start a moment before.
 fn once_pid_1_settled(arguments: &[String]) -> Result<String, Failure> {
     wait_until(|| {

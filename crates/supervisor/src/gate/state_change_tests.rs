@@ -11,16 +11,17 @@ fn copy() -> Answer {
 fn a_yes_to_a_removal_lends_the_directory_and_takes_away_what_was_shown() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    let token = scene.found(touch(1, "/opt/sdk/a.h", READ), Kind::File);
+    let token = scene.found(request(1, "/opt/sdk/a.h", READ), FileKind::File);
     scene.answer(1, allow(Lifetime::Session));
-    scene.tell(Told::Grafted { token, graft: 7 });
+    scene.tell(KeeperEvent::Grafted { token, graft: 7 });
     scene.actions();
-    let token = scene.found(touch(2, "/opt/sdk/a.h", Wants::Remove), Kind::File);
+    let token = scene.found(request(2, "/opt/sdk/a.h", Wants::Remove), FileKind::File);
     let question = scene.queue.open().last().unwrap();
     assert_eq!(question.subject.file().unwrap().act, palisade_ask::Act::Remove);
     scene.actions();
     scene.answer(2, allow(Lifetime::Once));
-    let expected = [Ask::Ungraft { graft: 7 }, Ask::Lend { token, parent: true }];
+    let expected =
+        [KeeperRequest::Ungraft { graft: 7 }, KeeperRequest::Lend { token, parent: true }];
     assert_eq!(asks(&scene.actions()), expected);
 }
 
@@ -29,12 +30,12 @@ fn a_yes_to_a_removal_lends_the_directory_and_takes_away_what_was_shown() {
 fn what_is_removed_privately_is_absent_from_then_on() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    scene.found(touch(1, "/opt/sdk/a.h", Wants::Remove), Kind::File);
+    scene.found(request(1, "/opt/sdk/a.h", Wants::Remove), FileKind::File);
     scene.actions();
     scene.answer(1, copy());
-    assert_eq!(replies(&scene.actions()), [Reply::Pretend { touch: 1 }]);
-    scene.touch(touch(2, "/opt/sdk/a.h", READ));
-    assert_eq!(replies(&scene.actions()), [Reply::Absent { touch: 2 }]);
+    assert_eq!(replies(&scene.actions()), [Reply::Pretend { request: 1 }]);
+    scene.request(request(2, "/opt/sdk/a.h", READ));
+    assert_eq!(replies(&scene.actions()), [Reply::Absent { request: 2 }]);
 }
 
 /// Proves: GATE-10 private-copy
@@ -42,12 +43,15 @@ fn what_is_removed_privately_is_absent_from_then_on() {
 fn a_private_copy_saves_no_rule_and_is_offered_for_changes_alone() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    let token = scene.found(touch(1, "/opt/sdk/a.h", Wants::Write), Kind::File);
+    let token = scene.found(request(1, "/opt/sdk/a.h", Wants::Write), FileKind::File);
     scene.actions();
     scene.answer(1, copy());
     let asked = asks(&scene.actions());
-    assert_eq!(asked, [Ask::Graft { token, what: What::Copy, exec: false, write: false }]);
-    assert!(scene.hub.answered.is_empty());
-    scene.found(touch(2, "/opt/sdk/b.h", READ), Kind::File);
+    assert_eq!(
+        asked,
+        [KeeperRequest::Graft { token, what: What::Copy, exec: false, write: false }]
+    );
+    assert!(scene.state.answered.is_empty());
+    scene.found(request(2, "/opt/sdk/b.h", READ), FileKind::File);
     assert!(!scene.queue.open().last().unwrap().subject.file().unwrap().may_be_copied);
 }

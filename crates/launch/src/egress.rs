@@ -10,8 +10,8 @@ use crate::helper::{Helper, HelperKind, Helpers, confine, take_identity};
 use crate::maker;
 use crate::network::InsideNetwork;
 use palisade_bpf::{Arch, egress_spec, proxy_spec};
-use palisade_egress::wire::{LONGEST_PACKET, Order, Told};
-use palisade_egress::{Config, Published, Station, serve};
+use palisade_egress::wire::{EgressEvent, EgressRequest, LONGEST_PACKET};
+use palisade_egress::{Config, EgressStartup, Published, serve};
 use palisade_plan::model::{Confinement, Identity, Mapping, Plan, Publish};
 use palisade_sys::fdpass::socketpair;
 use palisade_sys::proc;
@@ -24,7 +24,7 @@ const STEP: &str = "starting the egress process";
 
 /// The running egress process, seen from the supervisor.
 #[derive(Debug)]
-pub struct Outlet {
+pub struct EgressProcess {
     helper: Helper,
     socket: OwnedFd,
     /// Ends with this.
@@ -33,8 +33,8 @@ pub struct Outlet {
 
 /// What the process had to say.
 #[derive(Debug)]
-pub enum Heard {
-    Told(Told),
+pub enum EgressMessage {
+    EgressEvent(EgressEvent),
     Nothing,
     /// It can no longer be understood.
     Garbled,
@@ -42,7 +42,7 @@ pub enum Heard {
     Gone,
 }
 
-impl Outlet {
+impl EgressProcess {
     /// Forks it. The caller must be single-threaded.
     pub fn start(
         helpers: &Helpers,
@@ -67,13 +67,13 @@ impl Outlet {
         };
         let (socket, supervisor) = socketpair().during(STEP)?;
         let InsideNetwork { tcp, udp, counters, published, user, .. } = inside;
-        let station =
-            Station { supervisor, tcp, udp, counters, published, maker: maker_line, config };
-        let mut kept = descriptors(&station);
+        let startup =
+            EgressStartup { supervisor, tcp, udp, counters, published, maker: maker_line, config };
+        let mut kept = descriptors(&startup);
         kept.push(user.as_raw_fd());
         let helper = helpers.start(HelperKind::Egress, STEP, kept, |supervisor| {
             let settled = settle(supervisor, identity, user).map_err(|error| error.to_string());
-            serve(station, move || settled.and_then(|()| confine(egress_spec)))
+            serve(startup, move || settled.and_then(|()| confine(egress_spec)))
         })?;
         Ok(Self { helper, socket, maker })
     }
@@ -83,7 +83,7 @@ impl Outlet {
         // The one for published ports ends when its line does.
         self.maker.as_ref().map(Helper::expect_end);
         self.helper.expect_end();
-        self.send(&Order::End)
+        self.send(&EgressRequest::End)
     }
 
     /// Readable when there is something to hear, or the process is gone.
@@ -92,26 +92,25 @@ impl Outlet {
     }
 
     /// Never waits. A process that is gone is heard of by [`Self::receive`].
-    pub fn send(&self, order: &Order) -> Result<(), LaunchError> {
+    pub fn send(&self, request: &EgressRequest) -> Result<(), LaunchError> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        match rustix::net::send(&self.socket, &order.encode(), flags) {
+        match rustix::net::send(&self.socket, &request.encode(), flags) {
             Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => Ok(()),
             Err(errno) => Err(errno).call("send").during("talking to the egress process"),
         }
     }
 
     /// The next thing it says, without waiting for one.
-    pub fn receive(&self) -> Heard {
+    pub fn receive(&self) -> EgressMessage {
         let mut packet = vec![0; LONGEST_PACKET];
         match rustix::net::recv(&self.socket, packet.as_mut_slice(), RecvFlags::DONTWAIT) {
-            Err(Errno::AGAIN | Errno::INTR) => Heard::Nothing,
-            Ok((length @ 1.., _)) => {
-                Told::decode(&packet[..length]).map_or(Heard::Garbled, Heard::Told)
-            }
+            Err(Errno::AGAIN | Errno::INTR) => EgressMessage::Nothing,
+            Ok((length @ 1.., _)) => EgressEvent::decode(&packet[..length])
+                .map_or(EgressMessage::Garbled, EgressMessage::EgressEvent),
             Ok(_) | Err(_) => {
                 // Whether it left in order or died is for the register to know.
                 self.helper.has_closed();
-                Heard::Gone
+                EgressMessage::Gone
             }
         }
     }
@@ -141,14 +140,14 @@ pub(crate) fn listen_for(ports: &[Publish]) -> Result<Vec<Published>, LaunchErro
     ports.iter().map(listen).collect()
 }
 
-fn descriptors(station: &Station) -> Vec<i32> {
-    [&station.supervisor]
+fn descriptors(startup: &EgressStartup) -> Vec<i32> {
+    [&startup.supervisor]
         .into_iter()
-        .chain(&station.tcp)
-        .chain(&station.udp)
-        .chain(&station.counters)
-        .chain(station.published.iter().map(|published| &published.listener))
-        .chain(&station.maker)
+        .chain(&startup.tcp)
+        .chain(&startup.udp)
+        .chain(&startup.counters)
+        .chain(startup.published.iter().map(|published| &published.listener))
+        .chain(&startup.maker)
         .map(AsRawFd::as_raw_fd)
         .collect()
 }
@@ -184,5 +183,5 @@ pub fn confine_alone() -> Result<(), LaunchError> {
 }
 
 #[cfg(test)]
-#[path = "outlet_tests.rs"]
+#[path = "egress_tests.rs"]
 mod tests;

@@ -4,7 +4,7 @@ use palisade_ask::Scope;
 use palisade_broker::Wants;
 use palisade_gate::Pattern;
 use palisade_gate::{Effect, Origin, Store};
-use palisade_keeper::{Kind, What};
+use palisade_keeper::{FileKind, What};
 use palisade_policy::model::OnAsk;
 use std::time::Duration;
 
@@ -27,9 +27,9 @@ fn facts(on_ask: OnAsk) -> Gate {
     }
 }
 
-fn touch(id: u64, path: &str, wants: Wants) -> Touch {
-    Touch {
-        touch: id,
+fn request(id: u64, path: &str, wants: Wants) -> PathAccess {
+    PathAccess {
+        id,
         call: "openat".to_owned(),
         wants,
         path: path.into(),
@@ -44,7 +44,7 @@ fn touch(id: u64, path: &str, wants: Wants) -> Touch {
 const READ: Wants = Wants::Open { directory: false, path_only: false };
 
 struct Scene<'g> {
-    hub: Hub<'g>,
+    state: GateState<'g>,
     queue: Queue,
     people: People,
 }
@@ -58,44 +58,44 @@ impl<'g> Scene<'g> {
         let home = Some("/home/u".into());
         let queue = Queue::new("s", gate.most_questions);
         Self {
-            hub: Hub::new(gate, home, rules, Excess::Summed, None),
+            state: GateState::new(gate, home, rules, Excess::Summed, None),
             queue,
             people: People::Present,
         }
     }
 
-    fn touch(&mut self, touch: Touch) {
+    fn request(&mut self, request: PathAccess) {
         let (queue, people) = (&mut self.queue, self.people);
-        self.hub.touched(touch, &mut Moment { queue, people, now: Now::read() });
+        self.state.touched(request, &mut Moment { queue, people, now: Now::read() });
     }
 
-    fn tell(&mut self, told: Told) {
+    fn tell(&mut self, told: KeeperEvent) {
         self.tell_with(told, None);
     }
 
-    fn tell_with(&mut self, told: Told, file: Option<OwnedFd>) {
+    fn tell_with(&mut self, told: KeeperEvent, file: Option<OwnedFd>) {
         let (queue, people) = (&mut self.queue, self.people);
-        self.hub.told(told, file, &mut Moment { queue, people, now: Now::read() });
+        self.state.told(told, file, &mut Moment { queue, people, now: Now::read() });
     }
 
-    fn withdraw(&mut self, touch: u64) {
-        self.hub.withdrawn(touch, &mut self.queue, Now::read());
+    fn withdraw(&mut self, request: u64) {
+        self.state.withdrawn(request, &mut self.queue, Now::read());
     }
 
     fn lose_keeper(&mut self) {
-        self.hub.keeper_is_gone("killed", &mut self.queue, Now::read());
+        self.state.keeper_is_gone("killed", &mut self.queue, Now::read());
     }
 
     /// What the supervisor does in every turn.
     fn pass(&mut self, now: Now) {
         for decided in self.queue.expire(now) {
-            self.hub.carry_out(decided, now);
+            self.state.carry_out(decided, now);
         }
-        self.hub.pass(now);
+        self.state.pass(now);
     }
 
     fn actions(&mut self) -> Vec<Action> {
-        self.hub.actions.drain(..).collect()
+        self.state.actions.drain(..).collect()
     }
 
     /// The token of the only look in what is to be done.
@@ -104,7 +104,7 @@ impl<'g> Scene<'g> {
             .actions()
             .iter()
             .filter_map(|action| match action {
-                Action::Keeper(Ask::Look { token, .. }) => Some(*token),
+                Action::Keeper(KeeperRequest::Look { token, .. }) => Some(*token),
                 _ => None,
             })
             .collect();
@@ -113,9 +113,9 @@ impl<'g> Scene<'g> {
     }
 
     /// A touch that the host has something for; gives the token.
-    fn found(&mut self, touch: Touch, kind: Kind) -> u64 {
-        let path = PathBuf::from(String::from_utf8(touch.path.clone()).unwrap());
-        self.touch(touch);
+    fn found(&mut self, request: PathAccess, kind: FileKind) -> u64 {
+        let path = PathBuf::from(String::from_utf8(request.path.clone()).unwrap());
+        self.request(request);
         let token = self.look();
         self.tell(found(token, path, kind));
         token
@@ -124,20 +124,22 @@ impl<'g> Scene<'g> {
     fn answer(&mut self, id: u64, answer: Answer) {
         let now = Now::read();
         let decided = self.queue.answer(QuestionId(id), answer, &Source::Terminal, now).unwrap();
-        decided.into_iter().for_each(|decided| self.hub.carry_out(decided, now));
+        decided.into_iter().for_each(|decided| self.state.carry_out(decided, now));
     }
 }
 
-fn found(token: u64, path: PathBuf, kind: Kind) -> Told {
+fn found(token: u64, path: PathBuf, kind: FileKind) -> KeeperEvent {
     let (links, needs) = (Vec::new(), Vec::new());
-    Told::Found(palisade_keeper::Found { token, path, kind, links, needs, unwritable: None })
+    KeeperEvent::Found(palisade_keeper::Found { token, path, kind, links, needs, unwritable: None })
 }
 
 /// A program, and what it cannot be executed without.
-fn found_program(token: u64, path: &str, needs: &[&str]) -> Told {
-    let Told::Found(program) = found(token, path.into(), Kind::File) else { unreachable!() };
+fn found_program(token: u64, path: &str, needs: &[&str]) -> KeeperEvent {
+    let KeeperEvent::Found(program) = found(token, path.into(), FileKind::File) else {
+        unreachable!()
+    };
     let needs = needs.iter().map(PathBuf::from).collect();
-    Told::Found(palisade_keeper::Found { needs, ..program })
+    KeeperEvent::Found(palisade_keeper::Found { needs, ..program })
 }
 
 fn allow(lifetime: Lifetime) -> Answer {
@@ -152,7 +154,7 @@ fn replies(actions: &[Action]) -> Vec<Reply> {
     actions.iter().filter_map(reply).collect()
 }
 
-fn asks(actions: &[Action]) -> Vec<Ask> {
+fn asks(actions: &[Action]) -> Vec<KeeperRequest> {
     let ask = |action: &Action| match action {
         Action::Keeper(ask) => Some(ask.clone()),
         _ => None,
@@ -171,10 +173,10 @@ fn rule(effect: Effect, pattern: Pattern) -> Rule {
 fn what_the_host_has_not_either_is_left_to_the_kernel() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    scene.touch(touch(7, "/opt/nothing", READ));
+    scene.request(request(7, "/opt/nothing", READ));
     let token = scene.look();
-    scene.tell(Told::Absent { token });
-    assert_eq!(replies(&scene.actions()), [Reply::Absent { touch: 7 }]);
+    scene.tell(KeeperEvent::Absent { token });
+    assert_eq!(replies(&scene.actions()), [Reply::Absent { request: 7 }]);
 }
 
 /// Proves: GATE-1 approve-continues
@@ -182,16 +184,16 @@ fn what_the_host_has_not_either_is_left_to_the_kernel() {
 fn a_yes_for_the_session_shows_the_file_and_lets_the_call_go_on() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    let token = scene.found(touch(7, "/opt/sdk/header.h", READ), Kind::File);
+    let token = scene.found(request(7, "/opt/sdk/header.h", READ), FileKind::File);
     let actions = scene.actions();
     assert!(matches!(actions[..], [Action::Opened(QuestionId(1))]), "{actions:?}");
     scene.answer(1, allow(Lifetime::Session));
     let actions = scene.actions();
-    let graft = Ask::Graft { token, what: What::Found, exec: false, write: false };
+    let graft = KeeperRequest::Graft { token, what: What::Found, exec: false, write: false };
     assert_eq!(asks(&actions), [graft]);
     assert!(replies(&actions).is_empty(), "not before it can be seen");
-    scene.tell(Told::Grafted { token, graft: 1 });
-    assert_eq!(replies(&scene.actions()), [Reply::Continue { touch: 7 }]);
+    scene.tell(KeeperEvent::Grafted { token, graft: 1 });
+    assert_eq!(replies(&scene.actions()), [Reply::Continue { request: 7 }]);
 }
 
 /// Proves: GATE-4 once
@@ -199,18 +201,22 @@ fn a_yes_for_the_session_shows_the_file_and_lets_the_call_go_on() {
 fn a_yes_for_once_opens_the_file_and_shows_nothing() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    let mine = |id| Touch { pid: std::process::id(), ..touch(id, "/opt/sdk/header.h", READ) };
-    let token = scene.found(mine(7), Kind::File);
+    let mine =
+        |id| PathAccess { pid: std::process::id(), ..request(id, "/opt/sdk/header.h", READ) };
+    let token = scene.found(mine(7), FileKind::File);
     scene.answer(1, allow(Lifetime::Once));
-    assert_eq!(asks(&scene.actions()), [Ask::Open { token, flags: 0 }]);
+    assert_eq!(asks(&scene.actions()), [KeeperRequest::Open { token, flags: 0 }]);
     let file = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty());
-    scene.tell_with(Told::Opened { token }, file.ok());
+    scene.tell_with(KeeperEvent::Opened { token }, file.ok());
     let actions = scene.actions();
-    assert!(matches!(actions[0], Action::Broker(Reply::File { touch: 7 }, Some(_))), "{actions:?}");
+    assert!(
+        matches!(actions[0], Action::Broker(Reply::File { request: 7 }, Some(_))),
+        "{actions:?}"
+    );
     // The same process has it a moment longer, and another one is asked about.
-    let token = scene.found(mine(8), Kind::File);
-    assert_eq!(asks(&scene.actions()), [Ask::Open { token, flags: 0 }]);
-    scene.found(touch(9, "/opt/sdk/header.h", READ), Kind::File);
+    let token = scene.found(mine(8), FileKind::File);
+    assert_eq!(asks(&scene.actions()), [KeeperRequest::Open { token, flags: 0 }]);
+    scene.found(request(9, "/opt/sdk/header.h", READ), FileKind::File);
     assert_eq!(scene.queue.open().count(), 1);
 }
 
@@ -219,15 +225,15 @@ fn a_yes_for_once_opens_the_file_and_shows_nothing() {
 fn a_yes_for_one_look_ends_when_the_call_has_returned() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    let token = scene.found(touch(7, "/opt/sdk", Wants::Look), Kind::Directory);
+    let token = scene.found(request(7, "/opt/sdk", Wants::Look), FileKind::Directory);
     scene.answer(1, allow(Lifetime::Once));
     scene.actions();
-    scene.tell(Told::Grafted { token, graft: 5 });
-    assert_eq!(replies(&scene.actions()), [Reply::ContinueAndWatch { touch: 7 }]);
-    scene.hub.returned(7);
-    assert_eq!(asks(&scene.actions()), [Ask::Ungraft { graft: 5 }]);
-    scene.tell(Told::Ungrafted { graft: 5 });
-    assert_eq!(replies(&scene.actions()), [Reply::Ended { touch: 7 }]);
+    scene.tell(KeeperEvent::Grafted { token, graft: 5 });
+    assert_eq!(replies(&scene.actions()), [Reply::ContinueAndWatch { request: 7 }]);
+    scene.state.returned(7);
+    assert_eq!(asks(&scene.actions()), [KeeperRequest::Ungraft { graft: 5 }]);
+    scene.tell(KeeperEvent::Ungrafted { graft: 5 });
+    assert_eq!(replies(&scene.actions()), [Reply::Ended { request: 7 }]);
 }
 
 /// Proves: GATE-5 dead-keeper
@@ -235,10 +241,10 @@ fn a_yes_for_one_look_ends_when_the_call_has_returned() {
 fn a_keeper_that_dies_before_it_has_taken_something_away_ends_the_run() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    let token = scene.found(touch(7, "/opt/sdk", Wants::Look), Kind::Directory);
+    let token = scene.found(request(7, "/opt/sdk", Wants::Look), FileKind::Directory);
     scene.answer(1, allow(Lifetime::Once));
-    scene.tell(Told::Grafted { token, graft: 5 });
-    scene.hub.returned(7);
+    scene.tell(KeeperEvent::Grafted { token, graft: 5 });
+    scene.state.returned(7);
     scene.actions();
     scene.lose_keeper();
     assert!(scene.actions().iter().any(|action| matches!(action, Action::EndRun(_))));
@@ -249,14 +255,14 @@ fn a_keeper_that_dies_before_it_has_taken_something_away_ends_the_run() {
 fn a_short_lived_grant_ends_in_a_second_even_if_nobody_says_so() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    let token = scene.found(touch(7, "/opt/tool", Wants::Look), Kind::File);
+    let token = scene.found(request(7, "/opt/tool", Wants::Look), FileKind::File);
     scene.answer(1, allow(Lifetime::Once));
-    scene.tell(Told::Grafted { token, graft: 5 });
+    scene.tell(KeeperEvent::Grafted { token, graft: 5 });
     scene.actions();
     let mut later = Now::read();
     later.monotonic += Duration::from_millis(1001);
     scene.pass(later);
-    assert_eq!(asks(&scene.actions()), [Ask::Ungraft { graft: 5 }]);
+    assert_eq!(asks(&scene.actions()), [KeeperRequest::Ungraft { graft: 5 }]);
 }
 
 /// Proves: GATE-1 deny-eacces
@@ -264,11 +270,11 @@ fn a_short_lived_grant_ends_in_a_second_even_if_nobody_says_so() {
 fn a_no_is_eacces_and_holds_for_the_session() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    scene.found(touch(7, "/opt/sdk/header.h", READ), Kind::File);
+    scene.found(request(7, "/opt/sdk/header.h", READ), FileKind::File);
     scene.answer(1, Answer::Deny { lifetime: Lifetime::Session });
-    assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 7, errno: 13 }]);
-    scene.found(touch(8, "/opt/sdk/header.h", READ), Kind::File);
-    assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 8, errno: 13 }]);
+    assert_eq!(replies(&scene.actions()), [Reply::Fail { request: 7, errno: 13 }]);
+    scene.found(request(8, "/opt/sdk/header.h", READ), FileKind::File);
+    assert_eq!(replies(&scene.actions()), [Reply::Fail { request: 8, errno: 13 }]);
     assert!(scene.queue.is_empty());
 }
 
@@ -278,18 +284,18 @@ fn many_threads_and_one_path_are_one_question() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
     for id in 1..=50 {
-        scene.touch(touch(id, "/opt/sdk/header.h", READ));
+        scene.request(request(id, "/opt/sdk/header.h", READ));
     }
     let token = scene.look();
-    scene.tell(found(token, "/opt/sdk/header.h".into(), Kind::File));
+    scene.tell(found(token, "/opt/sdk/header.h".into(), FileKind::File));
     for id in 51..=60 {
-        scene.touch(touch(id, "/opt/sdk/header.h", READ));
+        scene.request(request(id, "/opt/sdk/header.h", READ));
     }
     let open: Vec<_> = scene.queue.open().collect();
     assert_eq!(open.len(), 1);
     assert_eq!(open[0].requests, (1..=60).collect::<Vec<u64>>());
     scene.answer(1, allow(Lifetime::Session));
-    scene.tell(Told::Grafted { token, graft: 1 });
+    scene.tell(KeeperEvent::Grafted { token, graft: 1 });
     assert_eq!(replies(&scene.actions()).len(), 60);
 }
 
@@ -299,11 +305,11 @@ fn a_secret_is_asked_about_alone_whatever_is_allowed_around_it() {
     let gate = facts(OnAsk::Allow);
     let tree = rule(Effect::Allow, Pattern::Tree("/home/u".into()));
     let mut scene = Scene::with_rules(&gate, vec![tree]);
-    scene.found(touch(1, "/home/u/.ssh/id_ed25519", READ), Kind::File);
-    assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 1, errno: 13 }]);
+    scene.found(request(1, "/home/u/.ssh/id_ed25519", READ), FileKind::File);
+    assert_eq!(replies(&scene.actions()), [Reply::Fail { request: 1, errno: 13 }]);
     let asking = facts(OnAsk::Ask);
     let mut scene = Scene::new(&asking);
-    scene.found(touch(1, "/home/u/.ssh/id_ed25519", READ), Kind::File);
+    scene.found(request(1, "/home/u/.ssh/id_ed25519", READ), FileKind::File);
     let question = scene.queue.open().next().unwrap();
     let file = question.subject.file().unwrap();
     assert!(question.is_secret && file.directory.is_none());
@@ -314,14 +320,14 @@ fn a_secret_is_asked_about_alone_whatever_is_allowed_around_it() {
 fn a_directory_that_holds_a_secret_shows_its_name_alone() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    let mut look = touch(1, "/home/u/.ssh/..", Wants::Look);
+    let mut look = request(1, "/home/u/.ssh/..", Wants::Look);
     look.path = b"/srv".to_vec();
-    let token = scene.found(look, Kind::Directory);
+    let token = scene.found(look, FileKind::Directory);
     scene.answer(1, allow(Lifetime::Session));
-    let name = Ask::Graft { token, what: What::Name, exec: false, write: false };
+    let name = KeeperRequest::Graft { token, what: What::Name, exec: false, write: false };
     assert_eq!(asks(&scene.actions()), [name]);
     // What is in it is asked about on its own.
-    scene.found(touch(2, "/srv/data", READ), Kind::File);
+    scene.found(request(2, "/srv/data", READ), FileKind::File);
     assert_eq!(scene.queue.open().count(), 1);
 }
 
@@ -334,15 +340,15 @@ fn a_tree_is_not_shown_whole_if_a_rule_denies_something_in_it() {
         rule(Effect::Deny, Pattern::Exact("/opt/sdk/key".into())),
     ];
     let mut scene = Scene::with_rules(&gate, rules);
-    let token = scene.found(touch(1, "/opt/sdk/a", READ), Kind::File);
+    let token = scene.found(request(1, "/opt/sdk/a", READ), FileKind::File);
     assert_eq!(
         asks(&scene.actions()),
-        [Ask::Graft { token, what: What::Found, exec: true, write: false }]
+        [KeeperRequest::Graft { token, what: What::Found, exec: true, write: false }]
     );
-    let token = scene.found(touch(2, "/opt/sdk", Wants::Look), Kind::Directory);
+    let token = scene.found(request(2, "/opt/sdk", Wants::Look), FileKind::Directory);
     assert_eq!(
         asks(&scene.actions()),
-        [Ask::Graft { token, what: What::Name, exec: false, write: false }]
+        [KeeperRequest::Graft { token, what: What::Name, exec: false, write: false }]
     );
 }
 
@@ -352,12 +358,12 @@ fn with_nobody_to_ask_it_is_decided_at_once_unless_somebody_is_waited_for() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
     scene.people = People::Nobody;
-    scene.found(touch(1, "/opt/x", READ), Kind::File);
-    assert_eq!(replies(&scene.actions()), [Reply::Absent { touch: 1 }]);
+    scene.found(request(1, "/opt/x", READ), FileKind::File);
+    assert_eq!(replies(&scene.actions()), [Reply::Absent { request: 1 }]);
     let waiting = facts(OnAsk::Wait);
     let mut scene = Scene::new(&waiting);
     scene.people = People::Nobody;
-    scene.found(touch(1, "/opt/x", READ), Kind::File);
+    scene.found(request(1, "/opt/x", READ), FileKind::File);
     assert_eq!(scene.queue.open().count(), 1);
 }
 
@@ -366,12 +372,12 @@ fn with_nobody_to_ask_it_is_decided_at_once_unless_somebody_is_waited_for() {
 fn a_question_that_nobody_answers_is_a_no() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    scene.found(touch(1, "/opt/x", READ), Kind::File);
+    scene.found(request(1, "/opt/x", READ), FileKind::File);
     scene.actions();
     let mut later = Now::read();
     later.monotonic += Duration::from_secs(61);
     scene.pass(later);
-    assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 1, errno: 13 }]);
+    assert_eq!(replies(&scene.actions()), [Reply::Fail { request: 1, errno: 13 }]);
 }
 
 /// Proves: GATE-4 rules-in-policy
@@ -383,12 +389,16 @@ fn rules_answer_without_a_question() {
         rule(Effect::Deny, Pattern::Exact("/opt/no".into())),
     ];
     let mut scene = Scene::with_rules(&gate, rules);
-    let token = scene.found(touch(1, "/opt/sdk/bin/cc", Wants::Look), Kind::File);
-    let graft =
-        Ask::Graft { token, what: What::Directory("/opt/sdk".into()), exec: true, write: false };
+    let token = scene.found(request(1, "/opt/sdk/bin/cc", Wants::Look), FileKind::File);
+    let graft = KeeperRequest::Graft {
+        token,
+        what: What::Directory("/opt/sdk".into()),
+        exec: true,
+        write: false,
+    };
     assert_eq!(asks(&scene.actions()), [graft]);
-    scene.found(touch(2, "/opt/no", READ), Kind::File);
-    assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 2, errno: 13 }]);
+    scene.found(request(2, "/opt/no", READ), FileKind::File);
+    assert_eq!(replies(&scene.actions()), [Reply::Fail { request: 2, errno: 13 }]);
     assert!(scene.queue.is_empty());
 }
 
@@ -396,15 +406,15 @@ fn rules_answer_without_a_question() {
 fn what_is_never_asked_about_looks_absent_and_what_is_visible_needs_no_question() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    scene.found(touch(1, "/etc/palisade/policy.yaml", READ), Kind::File);
-    assert_eq!(replies(&scene.actions()), [Reply::Absent { touch: 1 }]);
+    scene.found(request(1, "/etc/palisade/policy.yaml", READ), FileKind::File);
+    assert_eq!(replies(&scene.actions()), [Reply::Absent { request: 1 }]);
     // A link of the host's that leads to what is shown already.
-    scene.touch(touch(2, "/opt/java/bin/java", READ));
+    scene.request(request(2, "/opt/java/bin/java", READ));
     let token = scene.look();
-    scene.tell(found(token, "/usr/lib/jvm/bin/java".into(), Kind::File));
+    scene.tell(found(token, "/usr/lib/jvm/bin/java".into(), FileKind::File));
     assert_eq!(
         asks(&scene.actions()),
-        [Ask::Graft { token, what: What::Links, exec: false, write: false }]
+        [KeeperRequest::Graft { token, what: What::Links, exec: false, write: false }]
     );
 }
 
@@ -413,28 +423,28 @@ fn what_is_never_asked_about_looks_absent_and_what_is_visible_needs_no_question(
 fn a_program_is_asked_about_together_with_what_it_needs() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    scene.touch(touch(1, "/opt/tool/run", Wants::Execute));
+    scene.request(request(1, "/opt/tool/run", Wants::Execute));
     let token = scene.look();
     scene.tell(found_program(token, "/opt/tool/run", &["/opt/lib/ld.so", "/usr/lib/ld.so"]));
     let need = scene.look();
-    scene.tell(found(need, "/opt/lib/ld.so".into(), Kind::File));
+    scene.tell(found(need, "/opt/lib/ld.so".into(), FileKind::File));
     let question = scene.queue.open().next().unwrap();
     let file = question.subject.file().unwrap();
     assert_eq!(file.also, [PathBuf::from("/opt/lib/ld.so")]);
     scene.answer(1, allow(Lifetime::Session));
-    let program = Ask::Graft { token, what: What::Found, exec: true, write: false };
+    let program = KeeperRequest::Graft { token, what: What::Found, exec: true, write: false };
     assert_eq!(asks(&scene.actions()), [program], "first what was asked about");
-    scene.tell(Told::Grafted { token, graft: 1 });
+    scene.tell(KeeperEvent::Grafted { token, graft: 1 });
     let actions = scene.actions();
-    assert!(asks(&actions).contains(&Ask::Graft {
+    assert!(asks(&actions).contains(&KeeperRequest::Graft {
         token: need,
         what: What::Found,
         exec: true,
         write: false
     }));
     assert!(replies(&actions).is_empty());
-    scene.tell(Told::Grafted { token: need, graft: 2 });
-    assert_eq!(replies(&scene.actions()), [Reply::Continue { touch: 1 }]);
+    scene.tell(KeeperEvent::Grafted { token: need, graft: 2 });
+    assert_eq!(replies(&scene.actions()), [Reply::Continue { request: 1 }]);
 }
 
 /// Proves: GATE-5 dead-keeper
@@ -442,12 +452,12 @@ fn a_program_is_asked_about_together_with_what_it_needs() {
 fn when_the_keeper_dies_everybody_who_waits_is_refused() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    scene.touch(touch(1, "/opt/a", READ));
+    scene.request(request(1, "/opt/a", READ));
     scene.found_after_look(2);
     scene.actions();
     scene.lose_keeper();
     let mut refused: Vec<u64> =
-        replies(&scene.actions()).iter().map(|reply| reply.touch()).collect();
+        replies(&scene.actions()).iter().map(|reply| reply.request()).collect();
     refused.sort_unstable();
     assert_eq!(refused, [1, 2]);
     assert!(scene.queue.is_empty());
@@ -456,7 +466,7 @@ fn when_the_keeper_dies_everybody_who_waits_is_refused() {
 impl Scene<'_> {
     fn found_after_look(&mut self, id: u64) {
         self.actions();
-        self.found(touch(id, "/opt/b", READ), Kind::File);
+        self.found(request(id, "/opt/b", READ), FileKind::File);
     }
 }
 
@@ -465,9 +475,9 @@ impl Scene<'_> {
 fn when_the_keeper_dies_nothing_stays_that_was_shown_for_a_moment() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    let token = scene.found(touch(7, "/opt/sdk", Wants::Look), Kind::Directory);
+    let token = scene.found(request(7, "/opt/sdk", Wants::Look), FileKind::Directory);
     scene.answer(1, allow(Lifetime::Once));
-    scene.tell(Told::Grafted { token, graft: 5 });
+    scene.tell(KeeperEvent::Grafted { token, graft: 5 });
     scene.actions();
     scene.lose_keeper();
     assert!(scene.actions().iter().any(|action| matches!(action, Action::EndRun(_))));
@@ -478,8 +488,8 @@ fn when_the_keeper_dies_nothing_stays_that_was_shown_for_a_moment() {
 fn a_question_goes_with_the_last_call_that_waits_for_it() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    scene.found(touch(1, "/opt/x", READ), Kind::File);
-    scene.touch(touch(2, "/opt/x", READ));
+    scene.found(request(1, "/opt/x", READ), FileKind::File);
+    scene.request(request(2, "/opt/x", READ));
     scene.withdraw(1);
     assert_eq!(scene.queue.open().count(), 1);
     scene.withdraw(2);
@@ -491,22 +501,22 @@ fn a_question_goes_with_the_last_call_that_waits_for_it() {
 fn devices_and_sockets_do_not_exist_and_nobody_is_asked() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    scene.found(touch(1, "/opt/socket", READ), Kind::Special);
-    assert_eq!(replies(&scene.actions()), [Reply::Absent { touch: 1 }]);
-    scene.found(touch(2, "/home/u/.ssh/agent", READ), Kind::Special);
-    assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 2, errno: 13 }]);
+    scene.found(request(1, "/opt/socket", READ), FileKind::Special);
+    assert_eq!(replies(&scene.actions()), [Reply::Absent { request: 1 }]);
+    scene.found(request(2, "/home/u/.ssh/agent", READ), FileKind::Special);
+    assert_eq!(replies(&scene.actions()), [Reply::Fail { request: 2, errno: 13 }]);
 }
 
 /// Proves: GATE-5 failed-grant
 #[test]
-fn a_grant_that_can_not_be_carried_out_is_a_refusal() {
+fn a_grant_that_cannot_be_carried_out_is_a_refusal() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    let token = scene.found(touch(1, "/opt/x", Wants::Look), Kind::File);
+    let token = scene.found(request(1, "/opt/x", Wants::Look), FileKind::File);
     scene.answer(1, allow(Lifetime::Session));
     scene.actions();
-    scene.tell(Told::Failed { token, step: "move_mount".to_owned(), errno: 28 });
-    assert_eq!(replies(&scene.actions()), [Reply::Fail { touch: 1, errno: 13 }]);
+    scene.tell(KeeperEvent::Failed { token, step: "move_mount".to_owned(), errno: 28 });
+    assert_eq!(replies(&scene.actions()), [Reply::Fail { request: 1, errno: 13 }]);
 }
 
 /// Proves: FS-2 asked-in-red
@@ -515,20 +525,24 @@ fn a_tree_that_holds_a_secret_is_shown_file_by_file() {
     let gate = facts(OnAsk::Ask);
     let rules = vec![rule(Effect::Allow, Pattern::Tree("/opt/sdk".into()))];
     let mut scene = Scene::with_rules(&gate, rules);
-    let token = scene.found(touch(1, "/opt/sdk/a", READ), Kind::File);
-    let whole =
-        Ask::Graft { token, what: What::Directory("/opt/sdk".into()), exec: true, write: false };
+    let token = scene.found(request(1, "/opt/sdk/a", READ), FileKind::File);
+    let whole = KeeperRequest::Graft {
+        token,
+        what: What::Directory("/opt/sdk".into()),
+        exec: true,
+        write: false,
+    };
     assert_eq!(asks(&scene.actions()), [whole]);
-    scene.tell(Told::NotWhole { token });
+    scene.tell(KeeperEvent::NotWhole { token });
     assert_eq!(
         asks(&scene.actions()),
-        [Ask::Graft { token, what: What::Found, exec: true, write: false }]
+        [KeeperRequest::Graft { token, what: What::Found, exec: true, write: false }]
     );
-    scene.tell(Told::Grafted { token, graft: 1 });
-    assert_eq!(replies(&scene.actions()), [Reply::Continue { touch: 1 }]);
-    let token = scene.found(touch(2, "/opt/sdk/b", READ), Kind::File);
+    scene.tell(KeeperEvent::Grafted { token, graft: 1 });
+    assert_eq!(replies(&scene.actions()), [Reply::Continue { request: 1 }]);
+    let token = scene.found(request(2, "/opt/sdk/b", READ), FileKind::File);
     assert!(
-        matches!(asks(&scene.actions())[..], [Ask::Graft { token: again, .. }] if again == token)
+        matches!(asks(&scene.actions())[..], [KeeperRequest::Graft { token: again, .. }] if again == token)
     );
 }
 
@@ -539,13 +553,17 @@ fn a_rule_for_reading_gives_nothing_to_execute() {
     let mut reading = rule(Effect::Allow, Pattern::Tree("/opt/sdk".into()));
     reading.access = Access::Read;
     let mut scene = Scene::with_rules(&gate, vec![reading]);
-    let token = scene.found(touch(1, "/opt/sdk/a", READ), Kind::File);
-    let tree =
-        Ask::Graft { token, what: What::Directory("/opt/sdk".into()), exec: false, write: false };
+    let token = scene.found(request(1, "/opt/sdk/a", READ), FileKind::File);
+    let tree = KeeperRequest::Graft {
+        token,
+        what: What::Directory("/opt/sdk".into()),
+        exec: false,
+        write: false,
+    };
     assert_eq!(asks(&scene.actions()), [tree]);
-    scene.tell(Told::Grafted { token, graft: 1 });
+    scene.tell(KeeperEvent::Grafted { token, graft: 1 });
     scene.actions();
-    scene.found(touch(2, "/opt/sdk/tool", Wants::Execute), Kind::File);
+    scene.found(request(2, "/opt/sdk/tool", Wants::Execute), FileKind::File);
     assert_eq!(scene.queue.open().count(), 1);
 }
 
@@ -554,28 +572,28 @@ fn a_rule_for_reading_gives_nothing_to_execute() {
 fn what_could_not_be_shown_is_asked_about_again() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    let token = scene.found(touch(1, "/opt/sdk/a", Wants::Look), Kind::File);
+    let token = scene.found(request(1, "/opt/sdk/a", Wants::Look), FileKind::File);
     scene.answer(1, allow(Lifetime::Session));
-    scene.tell(Told::Failed { token, step: "move_mount".to_owned(), errno: 28 });
+    scene.tell(KeeperEvent::Failed { token, step: "move_mount".to_owned(), errno: 28 });
     scene.actions();
-    let token = scene.found(touch(2, "/opt/sdk/a", Wants::Look), Kind::File);
+    let token = scene.found(request(2, "/opt/sdk/a", Wants::Look), FileKind::File);
     assert_eq!(
         asks(&scene.actions()),
-        [Ask::Graft { token, what: What::Found, exec: false, write: false }]
+        [KeeperRequest::Graft { token, what: What::Found, exec: false, write: false }]
     );
 }
 
-#[path = "hub_home_tests.rs"]
+#[path = "state_home_tests.rs"]
 mod hub_home_tests;
 
-#[path = "hub_program_tests.rs"]
+#[path = "state_program_tests.rs"]
 mod hub_program_tests;
 
-#[path = "hub_link_tests.rs"]
+#[path = "state_link_tests.rs"]
 mod hub_link_tests;
 
-#[path = "hub_directory_tests.rs"]
+#[path = "state_directory_tests.rs"]
 mod hub_directory_tests;
 
-#[path = "hub_change_tests.rs"]
+#[path = "state_change_tests.rs"]
 mod hub_change_tests;

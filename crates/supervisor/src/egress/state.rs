@@ -11,12 +11,12 @@ use palisade_ask::{
     Asked, Decided, HostSubject, Lifetime, NewQuestion, Now, Process, QuestionId, Source, Store,
     Subject,
 };
-use palisade_egress::wire::{Holds, Order, Told};
+use palisade_egress::wire::{EgressEvent, EgressRequest, Holds};
 use palisade_gate::Effect;
 use palisade_hosts::Host;
 use palisade_policy::model::OnAsk;
 use palisade_record::network::HostDecided;
-use palisade_record::{Decision, Kind};
+use palisade_record::{Decision, EventKind};
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -25,14 +25,14 @@ use std::time::{Duration, Instant};
 const NO_HOST: &str = "not-a-host";
 /// So many answers of the policy hold for the session; the process remembers each. What comes later is asked again
 /// each time, and gets the same answer.
-const MOST_STANDING: usize = 1000;
+const MAX_STANDING: usize = 1000;
 
 /// What is to be done, in this order.
 #[derive(Debug)]
 pub(super) enum Action {
-    Send(Order),
+    Send(EgressRequest),
     /// For the audit log.
-    Record(Kind),
+    Record(EventKind),
     /// People should see this question.
     Opened(QuestionId),
     /// More wait for this question.
@@ -53,7 +53,7 @@ struct Waiting {
 }
 
 #[derive(Debug)]
-pub(super) struct Hub {
+pub(super) struct EgressState {
     on_ask: OnAsk,
     patience: Duration,
     /// By the process' own numbers.
@@ -66,7 +66,7 @@ pub(super) struct Hub {
     pub(super) tally: Tally,
 }
 
-impl Hub {
+impl EgressState {
     pub(super) fn new(on_ask: OnAsk, patience: Duration, tally: Tally) -> Self {
         Self {
             on_ask,
@@ -84,27 +84,27 @@ impl Hub {
     }
 
     /// `asker` finds the program that has a connection, if a person is to see it.
-    pub(super) fn told(
+    pub(super) fn event(
         &mut self,
-        told: Told,
+        event: EgressEvent,
         asker: impl FnOnce(SocketAddr) -> Option<Process>,
         at: &mut Moment<'_>,
     ) {
-        match told {
-            Told::Ready => {}
-            Told::Attempt(attempt) => {
+        match event {
+            EgressEvent::Ready => {}
+            EgressEvent::Attempt(attempt) => {
                 self.tally.attempt(&attempt);
-                self.record(Kind::NetworkAttempt(Box::new(attempt)));
+                self.record(EventKind::NetworkAttempt(Box::new(attempt)));
             }
-            Told::Closed(closed) => {
+            EgressEvent::Closed(closed) => {
                 self.tally.closed(&closed);
-                self.record(Kind::ConnectionClosed(Box::new(closed)));
+                self.record(EventKind::ConnectionClosed(Box::new(closed)));
             }
-            Told::Queried(queried) => {
+            EgressEvent::Queried(queried) => {
                 self.tally.queried(&queried);
-                self.record(Kind::NameQueried(Box::new(queried)));
+                self.record(EventKind::NameQueried(Box::new(queried)));
             }
-            Told::Asked { ask, host, port, client } => match Host::parse(&host) {
+            EgressEvent::Asked { ask, host, port, client } => match Host::parse(&host) {
                 Ok(host) => {
                     // As our own parser spells it, so that what a person reads and what is saved is one host.
                     let host = HostSubject { host: host.to_string(), port };
@@ -113,8 +113,8 @@ impl Hub {
                 // No host, so no question: a yes would save something else, a pattern even.
                 Err(_) => self.decide(ask, &HostSubject { host, port }, Decision::Denied, NO_HOST),
             },
-            Told::Withdrawn { ask } => self.withdrawn(ask, at),
-            Told::Unable { why } => self.actions.push_back(Action::EndRun(why)),
+            EgressEvent::Withdrawn { ask } => self.withdrawn(ask, at),
+            EgressEvent::Unable { why } => self.actions.push_back(Action::EndRun(why)),
         }
     }
 
@@ -151,7 +151,7 @@ impl Hub {
             Source::Socket { uid, pid, name } => Some(format!("{name} (uid {uid}, pid {pid})")),
             _ => None,
         };
-        self.record(Kind::HostDecided(Box::new(HostDecided {
+        self.record(EventKind::HostDecided(Box::new(HostDecided {
             host: host.host.clone(),
             port: host.port,
             decision: if is_allowed { Decision::Allowed } else { Decision::Denied },
@@ -220,7 +220,7 @@ impl Hub {
     fn withdrawn(&mut self, ask: u64, at: &mut Moment<'_>) {
         let Some(Waiting { host, question, since }) = self.waiting.remove(&ask) else { return };
         let Some(decided) = at.queue.withdraw_from(question, ask, at.now) else { return };
-        self.record(Kind::HostDecided(Box::new(HostDecided {
+        self.record(EventKind::HostDecided(Box::new(HostDecided {
             host: host.host,
             port: host.port,
             decision: Decision::Denied,
@@ -236,14 +236,14 @@ impl Hub {
     /// Without a question.
     fn decide(&mut self, ask: u64, host: &HostSubject, decision: Decision, source: &str) {
         // What the policy answers, it answers for the whole session; a no for want of people may change.
-        let holds = if source == "on-ask" && self.standing < MOST_STANDING {
+        let holds = if source == "on-ask" && self.standing < MAX_STANDING {
             self.standing += 1;
             Holds::Session
         } else {
             Holds::Once
         };
         self.send(ask, decision == Decision::Allowed, holds, source);
-        self.record(Kind::HostDecided(Box::new(HostDecided {
+        self.record(EventKind::HostDecided(Box::new(HostDecided {
             host: host.host.clone(),
             port: host.port,
             decision,
@@ -256,11 +256,11 @@ impl Hub {
     }
 
     fn send(&mut self, ask: u64, allowed: bool, holds: Holds, source: &str) {
-        let order = Order::Answer { ask, allowed, holds, source: source.to_owned() };
+        let order = EgressRequest::Answer { ask, allowed, holds, source: source.to_owned() };
         self.actions.push_back(Action::Send(order));
     }
 
-    fn record(&mut self, kind: Kind) {
+    fn record(&mut self, kind: EventKind) {
         self.actions.push_back(Action::Record(kind));
     }
 }
@@ -279,5 +279,5 @@ fn micros(since: Instant, now: Now) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "hub_tests.rs"]
+#[path = "state_tests.rs"]
 mod tests;

@@ -5,8 +5,8 @@ use palisade_wire::{WireError, decode, encode};
 /// A path that was cut would be another path.
 #[test]
 fn the_longest_path_is_told_whole_whatever_comes_with_it() {
-    let touch = Touch {
-        touch: u64::MAX,
+    let request = PathAccess {
+        id: u64::MAX,
         call: "openat".into(),
         wants: Wants::Open { directory: true, path_only: false },
         path: vec![0xff; LONGEST_PATH],
@@ -16,28 +16,28 @@ fn the_longest_path_is_told_whole_whatever_comes_with_it() {
         executable: vec![b'e'; 1 << 16],
         cwd: vec![b'c'; 1 << 16],
     };
-    let told = decode(&encode(&Message::Touch(touch.clone())).unwrap());
+    let told = decode(&encode(&Message::PathAccess(request.clone())).unwrap());
     let shown = vec![b'e'; MAX_FIELD];
-    let whole = Touch { executable: shown, cwd: vec![b'c'; MAX_FIELD], ..touch };
-    assert_eq!(told, Ok(Message::Touch(whole)));
+    let whole = PathAccess { executable: shown, cwd: vec![b'c'; MAX_FIELD], ..request };
+    assert_eq!(told, Ok(Message::PathAccess(whole)));
 }
 
 #[test]
 fn every_reply_comes_back_as_it_was() {
-    let touch = u64::MAX;
+    let request = u64::MAX;
     let longest = vec![0xff; LONGEST_PATH];
     for reply in [
-        Reply::Continue { touch },
-        Reply::fail(touch, Errno::ACCESS),
-        Reply::WriteOnce { touch, path: longest },
+        Reply::Continue { request },
+        Reply::fail(request, Errno::ACCESS),
+        Reply::WriteOnce { request, path: longest },
     ] {
         assert_eq!(decode(&encode(&reply).unwrap()), Ok(reply.clone()));
-        assert_eq!(reply.touch(), touch);
+        assert_eq!(reply.request(), request);
     }
 }
 
 #[test]
 fn a_path_that_does_not_fit_is_refused_and_not_cut() {
-    let reply = Reply::WriteOnce { touch: 1, path: vec![b'p'; Reply::MAX_BYTES] };
+    let reply = Reply::WriteOnce { request: 1, path: vec![b'p'; Reply::MAX_BYTES] };
     assert_eq!(encode(&reply), Err(WireError::TooLong { limit: Reply::MAX_BYTES }));
 }

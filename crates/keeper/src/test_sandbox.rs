@@ -3,12 +3,12 @@
 //! Its root is a read-only tmpfs that has nothing of the stage's directory on the host but `home`, a
 //! private tmpfs, and `bound`, which is the host's and can be written. The command is a function of the
 //! test that answers numbered questions; it has no capability, as a real one.
-#![allow(clippy::panic, reason = "a stage that can not be set fails its test")]
+#![allow(clippy::panic, reason = "a stage that cannot be set fails its test")]
 
 use crate::identity::{Identity, Root};
 use crate::inside::Layout;
-use crate::message::{Ask, Change, Found, Told, What};
-use crate::station::{Station, keep};
+use crate::message::{Change, Found, KeeperEvent, KeeperRequest, What};
+use crate::startup::{KeeperStartup, run_keeper};
 use palisade_plan::model::Owner;
 use palisade_sys::clone::{CloneFlags, Forked, clone3, fork, unshare};
 use palisade_sys::creds::{self, IdKind, MapLine, write_map};
@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 /// Nobody's, as root gives its commands.
 const COMMAND: u32 = 1_900_000_777;
 
-pub(crate) struct Stage {
+pub(crate) struct TestSandbox {
     command: OwnedFd,
     keeper: OwnedFd,
     /// The stage's directory on the host.
@@ -37,7 +37,7 @@ pub(crate) struct Stage {
 }
 
 /// Sets the stage and plays on it.
-pub(crate) fn play(command: impl Fn(&Path, u64) -> String, test: impl FnOnce(&mut Stage)) {
+pub(crate) fn play(command: impl Fn(&Path, u64) -> String, test: impl FnOnce(&mut TestSandbox)) {
     // Not below a home directory that only its owner can enter: another user walks it, too.
     let host = tempfile::tempdir_in("/var/tmp").unwrap();
     // The command of a run that root started is a stranger in root's directories.
@@ -55,7 +55,7 @@ pub(crate) fn play(command: impl Fn(&Path, u64) -> String, test: impl FnOnce(&mu
         }
         let (command, pid) = start_sandbox(&command, &path);
         let keeper = start_keeper(pid, &path);
-        test(&mut Stage { command, keeper, host: path, last_token: 0 });
+        test(&mut TestSandbox { command, keeper, host: path, last_token: 0 });
     });
 }
 
@@ -149,7 +149,7 @@ fn start_keeper(sandbox: Pid, host: &Path) -> OwnedFd {
     match fork().unwrap() {
         Forked::Child => {
             drop(ours);
-            keep(Station {
+            run_keeper(KeeperStartup {
                 supervisor_pid,
                 supervisor,
                 user_namespace,
@@ -211,7 +211,7 @@ fn confine() -> Result<(), String> {
     seccomp::install(&program, SeccompFlags::NONE).map(drop).map_err(|error| error.to_string())
 }
 
-impl Stage {
+impl TestSandbox {
     /// What the command answers.
     pub(crate) fn command(&self, question: u64) -> String {
         send_with_fds(&self.command, &question.to_le_bytes(), &[]).unwrap();
@@ -222,18 +222,18 @@ impl Stage {
     }
 
     /// What the keeper answers.
-    pub(crate) fn ask(&self, ask: &Ask) -> (Told, Option<OwnedFd>) {
-        palisade_wire::send(&self.keeper, ask, &[]).unwrap();
-        let mut buffer = vec![0; Told::MAX_BYTES];
+    pub(crate) fn request(&self, request: &KeeperRequest) -> (KeeperEvent, Option<OwnedFd>) {
+        palisade_wire::send(&self.keeper, request, &[]).unwrap();
+        let mut buffer = vec![0; KeeperEvent::MAX_BYTES];
         let received = palisade_wire::receive(&self.keeper, &mut buffer);
-        let mut received = received.unwrap_or_else(|error| panic!("{ask:?}: {error}"));
+        let mut received = received.unwrap_or_else(|error| panic!("{request:?}: {error}"));
         (received.message, received.descriptors.pop())
     }
 
-    pub(crate) fn try_look(&mut self, path: &Path, follow: bool) -> Told {
+    pub(crate) fn try_look(&mut self, path: &Path, follow: bool) -> KeeperEvent {
         self.last_token += 1;
         let path = path.as_os_str().as_bytes().to_vec();
-        self.ask(&Ask::Look {
+        self.request(&KeeperRequest::Look {
             token: self.last_token,
             path,
             follow,
@@ -245,7 +245,7 @@ impl Stage {
 
     pub(crate) fn look(&mut self, path: impl AsRef<Path>) -> Found {
         match self.try_look(path.as_ref(), true) {
-            Told::Found(found) => found,
+            KeeperEvent::Found(found) => found,
             other => panic!("{}: {other:?}", path.as_ref().display()),
         }
     }
@@ -260,9 +260,9 @@ impl Stage {
     }
 
     pub(crate) fn graft_found(&self, token: u64, what: What, exec: bool) -> Result<u64, String> {
-        match self.ask(&Ask::Graft { token, what, exec, write: false }).0 {
-            Told::Grafted { graft, .. } => Ok(graft),
-            Told::Failed { step, errno, .. } => {
+        match self.request(&KeeperRequest::Graft { token, what, exec, write: false }).0 {
+            KeeperEvent::Grafted { graft, .. } => Ok(graft),
+            KeeperEvent::Failed { step, errno, .. } => {
                 let errno = Errno::from_raw_os_error(errno.into());
                 Err(format!("{step} {}", errno_name(errno)))
             }
@@ -270,29 +270,42 @@ impl Stage {
         }
     }
 
-    pub(crate) fn look_to_write(&mut self, path: &Path) -> Told {
+    pub(crate) fn look_to_write(&mut self, path: &Path) -> KeeperEvent {
         self.last_token += 1;
         let (token, path) = (self.last_token, path.as_os_str().as_bytes().to_vec());
-        self.ask(&Ask::Look { token, path, follow: true, execute: false, change: Change::Content })
-            .0
+        self.request(&KeeperRequest::Look {
+            token,
+            path,
+            follow: true,
+            execute: false,
+            change: Change::Content,
+        })
+        .0
     }
 
     pub(crate) fn graft_to_write(&self, token: u64) {
-        let told = self.ask(&Ask::Graft { token, what: What::Found, exec: false, write: true }).0;
-        assert!(matches!(told, Told::Grafted { .. }), "{told:?}");
+        let event = self
+            .request(&KeeperRequest::Graft { token, what: What::Found, exec: false, write: true })
+            .0;
+        assert!(matches!(event, KeeperEvent::Grafted { .. }), "{event:?}");
     }
 
     pub(crate) fn is_not_whole(&self, token: u64) -> bool {
-        let told = self.ask(&Ask::Graft { token, what: What::Found, exec: false, write: false }).0;
-        told == Told::NotWhole { token }
+        let event = self
+            .request(&KeeperRequest::Graft { token, what: What::Found, exec: false, write: false })
+            .0;
+        event == KeeperEvent::NotWhole { token }
     }
 
     pub(crate) fn ungraft(&self, graft: u64) {
-        assert_eq!(self.ask(&Ask::Ungraft { graft }).0, Told::Ungrafted { graft });
+        assert_eq!(
+            self.request(&KeeperRequest::Ungraft { graft }).0,
+            KeeperEvent::Ungrafted { graft }
+        );
     }
 
     pub(crate) fn forget(&self, token: u64) {
-        palisade_wire::send(&self.keeper, &Ask::Forget { token }, &[]).unwrap();
+        palisade_wire::send(&self.keeper, &KeeperRequest::Forget { token }, &[]).unwrap();
     }
 }
 

@@ -1,15 +1,15 @@
 //! From what the host has to a yes, a no or a question: rules first, then the policy's `onAsk`, then people.
 
-use super::{Action, Hub};
+use super::{Action, GateState};
 use crate::asking::{Moment, People};
 use crate::gate::grants::Lasting;
-use crate::gate::inquiry::{Found, Inquiry, Need, Stage};
+use crate::gate::inquiry::{Found, Inquiry, InquiryStage, Need};
 use crate::gate::verdict::{Reason, Verdict};
 use crate::process::{Held, Known, describe, process_of};
 use palisade_ask::{Act, Asked, FileSubject, NewQuestion, Now, Subject};
-use palisade_broker::{Reply, Touch};
+use palisade_broker::{PathAccess, Reply};
 use palisade_gate::{Access, Decision, Pattern, Surroundings, offer};
-use palisade_keeper::{Ask, Change, Kind, What};
+use palisade_keeper::{Change, FileKind, KeeperRequest, What};
 use palisade_plan::model::Nature;
 use palisade_policy::model::OnAsk;
 use palisade_sys::Errno;
@@ -20,11 +20,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Directories that files were asked about in lately.
-const MOST_OFFERS: usize = 256;
+const MAX_OFFERS: usize = 256;
 /// Where links of secret names led.
-const MOST_BEHIND_SECRETS: usize = 4096;
+const MAX_BEHIND_SECRETS: usize = 4096;
 
-impl Hub<'_> {
+impl GateState<'_> {
     pub(super) fn found(
         &mut self,
         token: u64,
@@ -37,17 +37,17 @@ impl Hub<'_> {
         let looks: Vec<(u64, PathBuf)> =
             hidden.into_iter().map(|path| (self.new_token(), path)).collect();
         let Some(inquiry) = self.inquiries.get_mut(&token) else {
-            return self.actions.push_back(Action::Keeper(Ask::Forget { token }));
+            return self.actions.push_back(Action::Keeper(KeeperRequest::Forget { token }));
         };
         inquiry.found = Some(found);
-        inquiry.stage = Stage::Looking { awaited: looks.len() };
+        inquiry.stage = InquiryStage::Looking { awaited: looks.len() };
         if looks.is_empty() {
             return self.decide(token, at);
         }
         for (need, path) in looks {
             self.need_of.insert(need, token);
             let path = path.into_os_string().into_encoded_bytes();
-            let look = Ask::Look {
+            let look = KeeperRequest::Look {
                 token: need,
                 path,
                 follow: true,
@@ -61,7 +61,7 @@ impl Hub<'_> {
     pub(super) fn need_settled(&mut self, owner: u64, need: Option<Need>, at: &mut Moment<'_>) {
         let Some(inquiry) = self.inquiries.get_mut(&owner) else { return };
         inquiry.needs.extend(need);
-        if let Stage::Looking { awaited } = &mut inquiry.stage {
+        if let InquiryStage::Looking { awaited } = &mut inquiry.stage {
             *awaited = awaited.saturating_sub(1);
             if *awaited == 0 {
                 self.decide(owner, at);
@@ -78,7 +78,7 @@ impl Hub<'_> {
         // Every name on the way counts: a key is one by the name that leads to it, wherever it lies.
         let worst_link = inquiry.links.iter().map(|link| self.gate.nature(link)).max();
         let worst_link = worst_link.unwrap_or(Nature::Ordinary);
-        if worst_link == Nature::Secret && self.behind_secrets.len() < MOST_BEHIND_SECRETS {
+        if worst_link == Nature::Secret && self.behind_secrets.len() < MAX_BEHIND_SECRETS {
             self.behind_secrets.insert(path.clone());
         }
         let nature_of = |path: &Path| {
@@ -107,34 +107,34 @@ impl Hub<'_> {
             // Only the links that lead there are missing inside.
             return self.grant(token, What::Links, access, Lasting::Session);
         }
-        if kind == Kind::Special && !inquiry.needs_parent() {
+        if kind == FileKind::Special && !inquiry.needs_parent() {
             return self.decline(token, Reason::NotAFile, now);
         }
         let never_written = if access == Access::Write { self.never_written(token) } else { None };
         let is_there = self.inquiries.get(&token).is_some_and(Inquiry::is_there_already);
         if access == Access::Write && is_there {
             let is_wide = self.is_wide(&Found { path: path.clone(), kind });
-            // Of a directory that is ours the kernel says that it can not be written.
+            // Of a directory that is ours the kernel says that it cannot be written.
             if is_wide || never_written.is_some() {
                 return self.let_go(token);
             }
         }
         if let Some((errno, reason)) = never_written {
             self.record(token, &Verdict::denied(reason), now);
-            return self.end(token, |touch| Reply::Fail { touch, errno });
+            return self.end(token, |request| Reply::Fail { request, errno });
         }
         let Some(inquiry) = self.inquiries.get(&token) else { return };
         let wanted: Vec<PathBuf> = inquiry.paths().map(Path::to_owned).collect();
         self.fresh.retain(|fresh| fresh.until > now.monotonic);
-        let is_fresh = |touch: &Touch| {
+        let is_fresh = |request: &PathAccess| {
             let mut given = self
                 .fresh
                 .iter()
                 .filter(|fresh| fresh.path == path && fresh.access.includes(access));
             // Asks the kernel, and mostly nothing was given.
-            given.any(|fresh| self.is_same(&fresh.to, process_of(touch.pid)))
+            given.any(|fresh| self.is_same(&fresh.to, process_of(request.pid)))
         };
-        if inquiry.touches.iter().all(is_fresh) {
+        if inquiry.requests.iter().all(is_fresh) {
             return self.grant(token, What::Found, access, Lasting::Once);
         }
         let mut allowed = None;
@@ -159,8 +159,8 @@ impl Hub<'_> {
                     allowed.get_or_insert((rule.origin.place.clone(), tree, given));
                 }
                 Decision::Allowed(_) | Decision::Ask => {
-                    let touches = inquiry_touches(&self.inquiries, token);
-                    return self.ask(token, touches, at);
+                    let requests = inquiry_touches(&self.inquiries, token);
+                    return self.ask(token, requests, at);
                 }
             }
         }
@@ -171,13 +171,13 @@ impl Hub<'_> {
     }
 
     /// No rule speaks: the policy's `onAsk`, or a person.
-    pub(super) fn ask(&mut self, token: u64, touches: Vec<Touch>, at: &mut Moment<'_>) {
+    pub(super) fn ask(&mut self, token: u64, requests: Vec<PathAccess>, at: &mut Moment<'_>) {
         let now = at.now;
         if self.settles_for_reading(token, at) {
             return self.decide(token, at);
         }
         let Some(inquiry) = self.inquiries.get_mut(&token) else { return };
-        inquiry.stage = Stage::Asked;
+        inquiry.stage = InquiryStage::Asked;
         let Some(found) = inquiry.found.clone() else { return self.refuse(token) };
         let access = inquiry.access();
         let (act, entry) = (inquiry.act(), inquiry.entry());
@@ -208,11 +208,11 @@ impl Hub<'_> {
             _ if access == Access::Write => None,
             _ => self.offer(&found, now),
         };
-        for touch in touches {
-            let process = describe(touch.pid, self.top, &touch.executable, &touch.cwd);
+        for request in requests {
+            let process = describe(request.pid, self.top, &request.executable, &request.cwd);
             let caller = Known::of_process(process.pid);
             let new = NewQuestion {
-                request: touch.touch,
+                request: request.id,
                 subject: Subject::File(FileSubject {
                     path: found.path.clone(),
                     access: match access {
@@ -220,20 +220,20 @@ impl Hub<'_> {
                         Access::Execute => palisade_ask::Access::Execute,
                         Access::Write => palisade_ask::Access::Write,
                     },
-                    operation: touch.call.clone(),
+                    operation: request.call.clone(),
                     act,
-                    is_directory: found.kind == Kind::Directory,
+                    is_directory: found.kind == FileKind::Directory,
                     entry: entry.clone(),
                     may_be_copied,
                     also: also.clone(),
                     directory: directory.clone(),
                 }),
-                reason: self.why(is_secret, &touch, &found),
+                reason: self.why(is_secret, &request, &found),
                 process: Some(process),
                 is_secret,
                 patience: Some(Duration::from_millis(self.gate.ask_timeout_ms)),
             };
-            self.callers.insert(touch.touch, caller);
+            self.callers.insert(request.id, caller);
             match at.queue.ask(new, now) {
                 Asked::New(id) => self.actions.push_back(Action::Opened(id)),
                 Asked::Joined(id) => self.actions.push_back(Action::Joined(id)),
@@ -245,7 +245,7 @@ impl Hub<'_> {
         }
     }
 
-    /// Why it can not be written, whatever people answer: the errno, and the reason. What a yes cannot help is not asked.
+    /// Why it cannot be written, whatever people answer: the errno, and the reason. What a yes cannot help is not asked.
     fn never_written(&self, token: u64) -> Option<(u16, Reason)> {
         let inquiry = self.inquiries.get(&token)?;
         let refused = u16::try_from(Errno::ACCESS.raw_os_error()).unwrap_or(13);
@@ -306,8 +306,8 @@ impl Hub<'_> {
 
     /// Whether tools look for it above every project, by the name the command used.
     fn is_probe(&self, token: u64) -> bool {
-        let first = self.inquiries.get(&token).and_then(|inquiry| inquiry.touches.first());
-        first.is_some_and(|touch| self.gate.is_probe(Path::new(OsStr::from_bytes(&touch.path))))
+        let first = self.inquiries.get(&token).and_then(|inquiry| inquiry.requests.first());
+        first.is_some_and(|request| self.gate.is_probe(Path::new(OsStr::from_bytes(&request.path))))
     }
 
     /// Whether a process of this number is the one that was allowed.
@@ -315,19 +315,19 @@ impl Hub<'_> {
         allowed.pid == pid && (allowed.lives() || !self.gate.known_callers)
     }
 
-    pub(super) fn why(&self, is_secret: bool, touch: &Touch, found: &Found) -> String {
+    pub(super) fn why(&self, is_secret: bool, request: &PathAccess, found: &Found) -> String {
         if is_secret {
             return "it is on the list of secrets".to_owned();
         }
         let mut why = "nothing grants it".to_owned();
-        if found.path.as_os_str().as_encoded_bytes() != touch.path {
+        if found.path.as_os_str().as_encoded_bytes() != request.path {
             why.push_str("; it was reached as ");
-            why.push_str(&String::from_utf8_lossy(&touch.path));
+            why.push_str(&String::from_utf8_lossy(&request.path));
         }
-        let is_changed = touch.wants.is_change();
+        let is_changed = request.wants.is_change();
         if !is_changed && self.is_wide(found) {
             why.push_str("; only that it is there would show, not what is in it");
-        } else if !is_changed && found.kind == Kind::Directory {
+        } else if !is_changed && found.kind == FileKind::Directory {
             why.push_str("; everything below it would show, to whoever keeps it open for longer");
         }
         why
@@ -335,9 +335,9 @@ impl Hub<'_> {
 
     /// Nobody waits for the answers of this inquiry's questions any more.
     fn withdraw_all(&mut self, token: u64, at: &mut Moment<'_>) {
-        for touch in inquiry_touches(&self.inquiries, token) {
-            self.callers.remove(&touch.touch);
-            if let Some(decided) = at.queue.withdraw(touch.touch, at.now) {
+        for request in inquiry_touches(&self.inquiries, token) {
+            self.callers.remove(&request.id);
+            if let Some(decided) = at.queue.withdraw(request.id, at.now) {
                 self.actions.push_back(Action::Closed(Box::new(decided)));
             }
         }
@@ -347,7 +347,7 @@ impl Hub<'_> {
     pub(super) fn is_wide(&self, found: &Found) -> bool {
         let is_top_level = found.path.components().count() <= 2;
         let is_denied_in_part = || self.decider.denies_within(&found.path, Now::read().wall);
-        found.kind == Kind::Directory
+        found.kind == FileKind::Directory
             && (is_top_level || self.gate.holds_hidden(&found.path) || is_denied_in_part())
     }
 
@@ -363,20 +363,20 @@ impl Hub<'_> {
         let is_kept = |path: &Path| {
             self.guard.is_some_and(|guard| guard.keeps_from_grant(self.gate, path).is_some())
         };
-        let directory = Found { path: path.clone(), kind: Kind::Directory };
+        let directory = Found { path: path.clone(), kind: FileKind::Directory };
         (!self.is_wide(&directory) && !is_kept(&path)).then_some(path)
     }
 
     /// For something that is asked about and no secret. What the plan says to that does not change.
     pub(super) fn offer(&mut self, found: &Found, now: Now) -> Option<PathBuf> {
         let nearest = match found.kind {
-            Kind::Directory => &found.path,
-            Kind::File | Kind::Link | Kind::Special => found.path.parent()?,
+            FileKind::Directory => &found.path,
+            FileKind::File | FileKind::Link | FileKind::Special => found.path.parent()?,
         };
         let known = self.offers.get(nearest).cloned();
         let offered = known.unwrap_or_else(|| {
             let offered = self.offered_by_plan(nearest);
-            if self.offers.len() >= MOST_OFFERS {
+            if self.offers.len() >= MAX_OFFERS {
                 self.offers.clear();
             }
             self.offers.insert(nearest.to_owned(), offered.clone());
@@ -392,7 +392,7 @@ impl Hub<'_> {
             never: &self.gate.never,
             secrets: &self.gate.secrets,
         };
-        let offered = offer(directory, palisade_gate::Kind::Directory, &around);
+        let offered = offer(directory, palisade_gate::FileKind::Directory, &around);
         offered.filter(|directory| !self.gate.holds_hidden(directory))
     }
 
@@ -418,6 +418,6 @@ impl Hub<'_> {
     }
 }
 
-fn inquiry_touches(inquiries: &HashMap<u64, Inquiry>, token: u64) -> Vec<Touch> {
-    inquiries.get(&token).map(|inquiry| inquiry.touches.clone()).unwrap_or_default()
+fn inquiry_touches(inquiries: &HashMap<u64, Inquiry>, token: u64) -> Vec<PathAccess> {
+    inquiries.get(&token).map(|inquiry| inquiry.requests.clone()).unwrap_or_default()
 }

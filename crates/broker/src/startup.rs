@@ -12,9 +12,9 @@ use crate::judge::Judge;
 use crate::lock::{Locks, TreeLocks};
 use crate::message::Message;
 use crate::owners::RootOwner;
-use crate::perform::Workshop;
+use crate::perform::CallExecutor;
 use crate::place::Map;
-use crate::serve::{Desk, Teller, serve};
+use crate::serve::{BrokerServer, EventSender, serve};
 use crate::staging::StagedConfigs;
 use crate::{DIRECTORY, NO_MODE};
 use palisade_bpf::FilterSpec;
@@ -57,11 +57,11 @@ pub enum Identity {
 }
 
 #[derive(Debug)]
-pub struct Seat<'p> {
+pub struct BrokerStartup<'p> {
     /// Our parent; the broker does not outlive it. The launcher sees to that, until credentials change.
     pub supervisor_pid: Pid,
     /// The command says here when the sandbox can be entered, then where its listener is.
-    pub usher: OwnedFd,
+    pub handshake: OwnedFd,
     /// Takes [`Message`]s.
     pub supervisor: OwnedFd,
     /// Held while a call is judged and performed.
@@ -72,38 +72,45 @@ pub struct Seat<'p> {
 }
 
 /// Serves until nobody is left; the process has nothing else to do.
-pub fn occupy(seat: Seat<'_>) -> ! {
-    let mut teller = Teller { supervisor: seat.supervisor, lost: 0, lost_suspicious: 0 };
-    let (command, host_proc) = match settle(&seat.duties, &seat.usher, seat.supervisor_pid) {
-        Ok(settled) => settled,
-        Err(error) => fail(&mut teller, error.to_string()),
-    };
-    if let Err(why) = (seat.confine)() {
-        fail(&mut teller, why);
+pub fn run_broker(startup: BrokerStartup<'_>) -> ! {
+    let mut events = EventSender { supervisor: startup.supervisor, lost: 0, lost_suspicious: 0 };
+    let (command, host_proc) =
+        match settle(&startup.duties, &startup.handshake, startup.supervisor_pid) {
+            Ok(settled) => settled,
+            Err(error) => fail(&mut events, error.to_string()),
+        };
+    if let Err(why) = (startup.confine)() {
+        fail(&mut events, why);
     }
-    match take_listener(&seat.usher, &command) {
+    match take_listener(&startup.handshake, &command) {
         Ok(listener) => {
             drop(command);
-            let locks = Locks::new(seat.locks);
+            let locks = Locks::new(startup.locks);
             // For as long as the process lives.
             let host_proc: &'static OwnedFd = Box::leak(Box::new(host_proc));
-            match Map::new(Ground::of(seat.duties.guard, seat.duties.gate), host_proc) {
-                Ok(map) => serve(desk(&seat.duties, (locks, map), seat.usher, listener, teller)),
-                Err(errno) => fail(&mut teller, format!("opening /proc/self/fd: {errno}")),
+            match Map::new(Ground::of(startup.duties.guard, startup.duties.gate), host_proc) {
+                Ok(map) => serve(server(
+                    &startup.duties,
+                    (locks, map),
+                    startup.handshake,
+                    listener,
+                    events,
+                )),
+                Err(errno) => fail(&mut events, format!("opening /proc/self/fd: {errno}")),
             }
         }
-        Err(error) => fail(&mut teller, error.to_string()),
+        Err(error) => fail(&mut events, error.to_string()),
     }
 }
 
-fn fail(teller: &mut Teller, why: String) -> ! {
-    teller.tell(&Message::Failed(why));
+fn fail(events: &mut EventSender, why: String) -> ! {
+    events.tell(&Message::Failed(why));
     proc::exit_now(1)
 }
 
 /// Everybody has ended, maybe before we came. Nobody waits for us but the supervisor, and the sandbox's
 /// mounts stay for as long as we do.
-pub(crate) fn nobody_left() -> ! {
+pub(crate) fn no_callers_remain() -> ! {
     proc::exit_now(0)
 }
 
@@ -111,12 +118,12 @@ pub(crate) fn nobody_left() -> ! {
 /// handle on the command, and the host's `/proc`.
 fn settle(
     duties: &Duties<'_>,
-    usher: &OwnedFd,
+    handshake: &OwnedFd,
     supervisor: Pid,
 ) -> Result<(OwnedFd, OwnedFd), SysError> {
     let host_proc = rustix::fs::open("/proc", DIRECTORY, NO_MODE).call("open /proc")?;
-    let (_, sender) = recv_from_process(usher, &mut [0])?;
-    let Some(command) = sender else { nobody_left() };
+    let (_, sender) = recv_from_process(handshake, &mut [0])?;
+    let Some(command) = sender else { no_callers_remain() };
     let command = unless_over(other::pidfd_of(command))?;
     if duties.identity != Identity::Caller {
         unless_over(other::enter_user_and_mounts(&command))?;
@@ -136,33 +143,33 @@ fn settle(
 /// A launch that fails while we come in says itself why.
 fn unless_over<T>(done: Result<T, SysError>) -> Result<T, SysError> {
     match done {
-        Err(error) if error.errno == Errno::SRCH => nobody_left(),
+        Err(error) if error.errno == Errno::SRCH => no_callers_remain(),
         done => done,
     }
 }
 
 /// It comes by itself, or the command says under which number it has it, and waits until we have it too.
-fn take_listener(usher: &OwnedFd, command: &OwnedFd) -> Result<Listener, SysError> {
+fn take_listener(handshake: &OwnedFd, command: &OwnedFd) -> Result<Listener, SysError> {
     let mut number = [0; 4];
-    let (length, mut descriptors) = recv_with_fds(usher, &mut number)?;
+    let (length, mut descriptors) = recv_with_fds(handshake, &mut number)?;
     if let Some(listener) = descriptors.pop() {
         return Ok(Listener::new(listener));
     }
     if length != number.len() {
-        nobody_left();
+        no_callers_remain();
     }
     let listener = other::take_descriptor(command, i32::from_ne_bytes(number))?;
-    rustix::io::write(usher, b"!").call("write")?;
+    rustix::io::write(handshake, b"!").call("write")?;
     Ok(Listener::new(listener))
 }
 
-fn desk<'p>(
+fn server<'p>(
     duties: &Duties<'p>,
     (locks, map): (Locks, Map),
-    usher: OwnedFd,
+    handshake: OwnedFd,
     listener: Listener,
-    teller: Teller,
-) -> Desk<'p> {
+    events: EventSender,
+) -> BrokerServer<'p> {
     let host_proc = map.proc;
     // For as long as the process lives.
     let listener: &'static Listener = Box::leak(Box::new(listener));
@@ -173,12 +180,12 @@ fn desk<'p>(
         (Some(guard), None) => guard.matcher(),
         (None, _) => Matcher::new(Grounds::default()),
     };
-    Desk {
+    BrokerServer {
         listener,
         filter: duties.filter,
         executables: duties.executables,
         gate: duties.gate.map(|gate| gate::Gate::new(gate, listener, host_proc)),
-        workshop: Workshop {
+        executor: CallExecutor {
             locks,
             map,
             judge: Judge::new(
@@ -193,9 +200,9 @@ fn desk<'p>(
             umasks: Umasks::default(),
             own_umask: cleared_umask(),
         },
-        teller,
+        events,
         host_proc,
-        usher,
+        handshake,
     }
 }
 

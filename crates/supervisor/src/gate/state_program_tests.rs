@@ -7,12 +7,12 @@ use super::*;
 fn what_a_program_needs_is_judged_like_everything_else() {
     let gate = facts(OnAsk::Allow);
     let mut scene = Scene::new(&gate);
-    scene.touch(touch(1, "/opt/script", Wants::Execute));
+    scene.request(request(1, "/opt/script", Wants::Execute));
     let token = scene.look();
     scene.tell(found_program(token, "/opt/script", &["/etc/palisade/run"]));
     let need = scene.look();
-    scene.tell(found(need, "/etc/palisade/run".into(), Kind::File));
-    assert_eq!(replies(&scene.actions()), [Reply::Absent { touch: 1 }]);
+    scene.tell(found(need, "/etc/palisade/run".into(), FileKind::File));
+    assert_eq!(replies(&scene.actions()), [Reply::Absent { request: 1 }]);
 }
 
 /// Proves: GATE-2 exec
@@ -20,12 +20,16 @@ fn what_a_program_needs_is_judged_like_everything_else() {
 fn no_directory_comes_along_as_an_interpreter() {
     let gate = facts(OnAsk::Allow);
     let mut scene = Scene::new(&gate);
-    scene.touch(touch(1, "/opt/script", Wants::Execute));
+    scene.request(request(1, "/opt/script", Wants::Execute));
     let token = scene.look();
     scene.tell(found_program(token, "/opt/script", &["/srv/data"]));
     let need = scene.look();
-    scene.tell(found(need, "/srv/data".into(), Kind::Directory));
-    scene.tell(Told::Grafted { token, graft: 1 });
+    scene.tell(found(need, "/srv/data".into(), FileKind::Directory));
+    scene.tell(KeeperEvent::Grafted { token, graft: 1 });
     let asked = asks(&scene.actions());
-    assert!(!asked.iter().any(|ask| matches!(ask, Ask::Graft { token, .. } if *token == need)));
+    assert!(
+        !asked
+            .iter()
+            .any(|ask| matches!(ask, KeeperRequest::Graft { token, .. } if *token == need))
+    );
 }

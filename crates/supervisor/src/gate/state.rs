@@ -1,14 +1,14 @@
-//! The gate's hub: what was touched, what the host has there, what the rules or a person say about it.
+//! The gate's state: what was touched, what the host has there, what the rules or a person say about it.
 //!
 //! It moves no byte itself. Messages come in, [`Action`]s go out, and whoever holds the sockets carries them
 //! out; so every order of events can be tested. It never grants without a rule or an answer that says so, and
-//! what it can not make sense of is denied.
+//! what it cannot make sense of is denied.
 
 mod deciding;
 mod outcome;
 
 use super::grants::{Grants, Standing};
-use super::inquiry::{Found, Inquiry, Need, Stage};
+use super::inquiry::{Found, Inquiry, InquiryStage, Need};
 use super::records::AccessRecords;
 use super::tally::Tally;
 use super::verdict::{Reason, Verdict};
@@ -16,9 +16,9 @@ use crate::asking::Moment;
 use crate::log_budget::Excess;
 use crate::process::{Held, Known};
 use palisade_ask::{Answer, Decided, Lifetime, Now, QuestionId, Queue, Source};
-use palisade_broker::{Reply, Touch, Wants};
+use palisade_broker::{PathAccess, Reply, Wants};
 use palisade_gate::{Access, Decider, Rule};
-use palisade_keeper::{Ask, Change, Kind, Told};
+use palisade_keeper::{Change, FileKind, KeeperEvent, KeeperRequest};
 use palisade_plan::model::{Gate, Guard};
 use palisade_policy::model::OnAsk;
 use palisade_sys::Errno;
@@ -30,15 +30,15 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// So many decisions are remembered by path.
-const MOST_REMEMBERED: usize = 4096;
+const MAX_REMEMBERED: usize = 4096;
 
 /// What is to be done, in this order.
 #[derive(Debug)]
 pub(super) enum Action {
-    Keeper(Ask),
+    Keeper(KeeperRequest),
     Broker(Reply, Option<OwnedFd>),
     /// For the audit log.
-    Record(palisade_record::Kind),
+    Record(palisade_record::EventKind),
     /// People should see this question.
     Opened(QuestionId),
     /// More calls wait for this question.
@@ -47,7 +47,7 @@ pub(super) enum Action {
     Closed(Box<Decided>),
     /// Somebody answered for good.
     Save(Box<Rule>, palisade_ask::Store),
-    /// What was promised can not be kept.
+    /// What was promised cannot be kept.
     EndRun(String),
 }
 
@@ -61,7 +61,7 @@ struct Fresh {
 }
 
 #[derive(Debug)]
-pub(super) struct Hub<'p> {
+pub(super) struct GateState<'p> {
     gate: &'p Gate,
     home: Option<PathBuf>,
     /// Names that the host would run later (FS-9): never written, so never asked about.
@@ -97,7 +97,7 @@ pub(super) struct Hub<'p> {
     pub(super) records: AccessRecords,
 }
 
-impl<'p> Hub<'p> {
+impl<'p> GateState<'p> {
     pub(super) fn new(
         gate: &'p Gate,
         home: Option<PathBuf>,
@@ -110,7 +110,7 @@ impl<'p> Hub<'p> {
             home,
             guard,
             top: 0,
-            decider: Decider::new(rules, MOST_REMEMBERED),
+            decider: Decider::new(rules, MAX_REMEMBERED),
             inquiries: HashMap::new(),
             callers: HashMap::new(),
             offers: HashMap::new(),
@@ -139,31 +139,37 @@ impl<'p> Hub<'p> {
     }
 
     /// A call waits for something that is missing inside.
-    pub(super) fn touched(&mut self, touch: Touch, at: &mut Moment<'_>) {
-        let is_gone = self.gone.contains(Path::new(OsStr::from_bytes(&touch.path)));
-        if is_gone || self.is_in_commands_own(&touch) {
-            let touch = touch.touch;
-            return self.actions.push_back(Action::Broker(Reply::Absent { touch }, None));
+    pub(super) fn touched(&mut self, request: PathAccess, at: &mut Moment<'_>) {
+        let is_gone = self.gone.contains(Path::new(OsStr::from_bytes(&request.path)));
+        if is_gone || self.is_in_commands_own(&request) {
+            let request = request.id;
+            return self.actions.push_back(Action::Broker(Reply::Absent { request }, None));
         }
-        if let Some(inquiry) = self.inquiries.values_mut().find(|known| known.serves(&touch)) {
-            inquiry.touches.push(touch.clone());
-            if inquiry.stage == Stage::Asked {
+        if let Some(inquiry) = self.inquiries.values_mut().find(|known| known.serves(&request)) {
+            inquiry.requests.push(request.clone());
+            if inquiry.stage == InquiryStage::Asked {
                 let token = inquiry.token;
-                self.ask(token, vec![touch], at);
+                self.ask(token, vec![request], at);
             }
             return;
         }
         let token = self.new_token();
-        let (path, follow) = (touch.path.clone(), touch.follow);
-        let change = match touch.wants {
+        let (path, follow) = (request.path.clone(), request.follow);
+        let change = match request.wants {
             Wants::Rename | Wants::Remove => Change::Name,
             wants if wants.is_change() => Change::Content,
             _ => Change::Nothing,
         };
-        let inquiry = Inquiry::new(token, touch, at.now.monotonic);
+        let inquiry = Inquiry::new(token, request, at.now.monotonic);
         let execute = inquiry.access() == Access::Execute;
         self.inquiries.insert(token, inquiry);
-        self.actions.push_back(Action::Keeper(Ask::Look { token, path, follow, execute, change }));
+        self.actions.push_back(Action::Keeper(KeeperRequest::Look {
+            token,
+            path,
+            follow,
+            execute,
+            change,
+        }));
     }
 
     /// To make something, a directory has to be there: of what a call that writes names, the deepest that the host has
@@ -174,23 +180,30 @@ impl<'p> Hub<'p> {
             return false;
         };
         let change = Change::Content;
-        let look = Ask::Look { token, path, follow: true, execute: false, change };
+        let look = KeeperRequest::Look { token, path, follow: true, execute: false, change };
         self.actions.push_back(Action::Keeper(look));
         true
     }
 
     /// Whether it is missing in a directory that the command made in its private home.
-    fn is_in_commands_own(&self, touch: &Touch) -> bool {
+    fn is_in_commands_own(&self, request: &PathAccess) -> bool {
         let shown = self.shown.iter().map(PathBuf::as_path);
-        touch
+        request
             .existing_directory()
             .is_some_and(|directory| self.gate.is_made_by_command(directory, shown))
     }
 
     /// The keeper said something; `file` came with it.
-    pub(super) fn told(&mut self, told: Told, file: Option<OwnedFd>, at: &mut Moment<'_>) {
+    pub(super) fn told(&mut self, told: KeeperEvent, file: Option<OwnedFd>, at: &mut Moment<'_>) {
         match told {
-            Told::Found(palisade_keeper::Found { token, path, kind, links, needs, unwritable }) => {
+            KeeperEvent::Found(palisade_keeper::Found {
+                token,
+                path,
+                kind,
+                links,
+                needs,
+                unwritable,
+            }) => {
                 let owner = self.need_of.get(&token).copied().unwrap_or(token);
                 if let Some(inquiry) = self.inquiries.get_mut(&owner) {
                     inquiry.links.extend(links.into_iter().map(|(place, _)| place));
@@ -198,22 +211,24 @@ impl<'p> Hub<'p> {
                 match self.need_of.get(&token) {
                     Some(owner) => {
                         // Nothing but a file can be what runs another.
-                        let need = (kind == Kind::File).then_some(Need { token, path });
+                        let need = (kind == FileKind::File).then_some(Need { token, path });
                         self.need_settled(*owner, need, at);
                     }
                     None => {
                         let Some(inquiry) = self.inquiries.get_mut(&token) else {
-                            return self.actions.push_back(Action::Keeper(Ask::Forget { token }));
+                            return self
+                                .actions
+                                .push_back(Action::Keeper(KeeperRequest::Forget { token }));
                         };
                         if inquiry.is_renamed() {
                             inquiry.found = Some(Found { path: path.clone(), kind });
                             inquiry.nature = self.gate.nature(&path);
                             let parent = path.parent().unwrap_or(&path).to_owned();
-                            let directory = Found { path: parent, kind: Kind::Directory };
+                            let directory = Found { path: parent, kind: FileKind::Directory };
                             if !self.is_wide(&directory) && self.looks_further_up(token) {
                                 return;
                             }
-                            // The directory can not be granted as a whole, and less would not do.
+                            // The directory cannot be granted as a whole, and less would not do.
                             let verdict = Verdict::denied(Reason::NotWhole);
                             return self.deny(token, &verdict, at.now);
                         }
@@ -224,12 +239,12 @@ impl<'p> Hub<'p> {
                     }
                 }
             }
-            Told::Absent { token } => match self.need_of.remove(&token) {
+            KeeperEvent::Absent { token } => match self.need_of.remove(&token) {
                 Some(owner) => self.need_settled(owner, None, at),
                 None if self.looks_further_up(token) => {}
                 None => self.let_go(token),
             },
-            Told::Grafted { token, graft } => {
+            KeeperEvent::Grafted { token, graft } => {
                 let shown = self.grants.grafted(token, graft, at.now.monotonic, &mut self.actions);
                 for Standing { path, access, graft } in shown {
                     // What was granted below it with other rights is covered, and asked about again.
@@ -242,15 +257,15 @@ impl<'p> Hub<'p> {
                 }
                 self.forget_unused(token);
             }
-            Told::NotWhole { token } => {
+            KeeperEvent::NotWhole { token } => {
                 self.grants.not_whole(token, &mut self.actions);
                 self.forget_unused(token);
             }
-            Told::Opened { token } => {
+            KeeperEvent::Opened { token } => {
                 self.grants.opened(token, file, &mut self.actions);
                 self.forget_unused(token);
             }
-            Told::Failed { token, step, errno } => {
+            KeeperEvent::Failed { token, step, errno } => {
                 let errno = Errno::from_raw_os_error(errno.into());
                 let name = palisade_sys::errno_name(errno);
                 if self.grants.failed(token, &mut self.actions) {
@@ -264,34 +279,34 @@ impl<'p> Hub<'p> {
                     None => self.refuse(token),
                 }
             }
-            Told::Ungrafted { graft } => self.grants.ungrafted(graft, &mut self.actions),
+            KeeperEvent::Ungrafted { graft } => self.grants.ungrafted(graft, &mut self.actions),
             // What was granted for a moment must not stay.
-            Told::NotUngrafted { step, errno, .. } => {
+            KeeperEvent::NotUngrafted { step, errno, .. } => {
                 let errno = palisade_sys::errno_name(Errno::from_raw_os_error(errno.into()));
                 let why = format!("a grant for one call could not be ended: {step}: {errno}");
                 self.actions.push_back(Action::EndRun(why));
             }
             // The launcher makes it an error.
-            Told::Unable { .. } => {}
+            KeeperEvent::Unable { .. } => {}
         }
     }
 
     /// A call that went on with a short-lived grant is back.
-    pub(super) fn returned(&mut self, touch: u64) {
-        self.grants.returned(touch, &mut self.actions);
+    pub(super) fn returned(&mut self, request: u64) {
+        self.grants.returned(request, &mut self.actions);
     }
 
     /// Nobody waits for it any more: its thread died, or was told to try again.
-    pub(super) fn withdrawn(&mut self, touch: u64, queue: &mut Queue, now: Now) {
-        self.callers.remove(&touch);
-        if let Some(decided) = queue.withdraw(touch, now) {
+    pub(super) fn withdrawn(&mut self, request: u64, queue: &mut Queue, now: Now) {
+        self.callers.remove(&request);
+        if let Some(decided) = queue.withdraw(request, now) {
             self.actions.push_back(Action::Closed(Box::new(decided)));
         }
-        self.grants.returned(touch, &mut self.actions);
+        self.grants.returned(request, &mut self.actions);
         let mut idle = Vec::new();
         for inquiry in self.inquiries.values_mut() {
-            inquiry.touches.retain(|waiting| waiting.touch != touch);
-            if inquiry.touches.is_empty() {
+            inquiry.requests.retain(|waiting| waiting.id != request);
+            if inquiry.requests.is_empty() {
                 idle.push(inquiry.token);
             }
         }
@@ -339,5 +354,5 @@ impl<'p> Hub<'p> {
 }
 
 #[cfg(test)]
-#[path = "hub_tests.rs"]
+#[path = "state_tests.rs"]
 mod tests;

@@ -16,9 +16,9 @@ pub(crate) const LONGEST_PATH: usize = 4096;
 
 /// A call that waits for an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Touch {
+pub struct PathAccess {
     /// Names it in every answer; never used again.
-    pub touch: u64,
+    pub id: u64,
     /// The system call.
     #[serde(with = "Truncated::<MAX_FIELD>")]
     pub call: String,
@@ -91,42 +91,42 @@ impl Wants {
 pub enum Reply {
     /// It was granted for longer than this call: the kernel goes on.
     Continue {
-        touch: u64,
+        request: u64,
     },
     /// It was granted for this call: the kernel goes on, and the broker says when the call has returned.
     ContinueAndWatch {
-        touch: u64,
+        request: u64,
     },
     /// What was granted for this call is taken away again: others may look.
     Ended {
-        touch: u64,
+        request: u64,
     },
     /// It is not on the host either: the kernel goes on, and the same is not told again for a moment.
     Absent {
-        touch: u64,
+        request: u64,
     },
     Fail {
-        touch: u64,
+        request: u64,
         errno: u16,
     },
     /// The file itself, by a descriptor that comes with it.
     File {
-        touch: u64,
+        request: u64,
     },
     /// A descriptor comes with it by which this call, and no other, may write: the file, or the directory that something
     /// is made in or removed from. The path is the real one of what the call changes, name included.
     WriteOnce {
-        touch: u64,
+        request: u64,
         #[serde(with = "Raw")]
         path: Vec<u8>,
     },
     /// It succeeds, and nothing is done: for the run, what it would remove is gone.
     Pretend {
-        touch: u64,
+        request: u64,
     },
 }
 
-/// Whatever notices first touches, seen from the supervisor: they come as [`Touch`]es, each gets one answer.
+/// Whatever notices first touches, seen from the supervisor: they come as [`PathAccess`]es, each gets one answer.
 pub trait Trigger {
     type Error;
 
@@ -134,7 +134,7 @@ pub trait Trigger {
     fn reply(&self, reply: Reply, file: Option<BorrowedFd<'_>>) -> Result<(), Self::Error>;
 }
 
-impl Touch {
+impl PathAccess {
     /// The deepest directory on the way that is there inside, if that is known.
     pub fn existing_directory(&self) -> Option<&Path> {
         let existing = self.path.get(..self.existing).filter(|path| !path.is_empty())?;
@@ -143,23 +143,23 @@ impl Touch {
 }
 
 impl Reply {
-    pub fn touch(&self) -> u64 {
+    pub fn request(&self) -> u64 {
         match *self {
-            Self::Continue { touch }
-            | Self::ContinueAndWatch { touch }
-            | Self::Ended { touch }
-            | Self::Absent { touch }
-            | Self::Fail { touch, .. }
-            | Self::File { touch }
-            | Self::WriteOnce { touch, .. }
-            | Self::Pretend { touch } => touch,
+            Self::Continue { request }
+            | Self::ContinueAndWatch { request }
+            | Self::Ended { request }
+            | Self::Absent { request }
+            | Self::Fail { request, .. }
+            | Self::File { request }
+            | Self::WriteOnce { request, .. }
+            | Self::Pretend { request } => request,
         }
     }
 
     /// The call fails with this errno.
-    pub fn fail(touch: u64, errno: Errno) -> Self {
+    pub fn fail(request: u64, errno: Errno) -> Self {
         let errno = u16::try_from(errno.raw_os_error()).unwrap_or(u16::MAX);
-        Self::Fail { touch, errno }
+        Self::Fail { request, errno }
     }
 }
 
@@ -169,5 +169,5 @@ impl WireMessage for Reply {
 }
 
 #[cfg(test)]
-#[path = "touch_tests.rs"]
+#[path = "path_access_tests.rs"]
 mod tests;

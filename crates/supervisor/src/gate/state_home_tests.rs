@@ -19,7 +19,9 @@ fn replied_to(scene: &mut Scene<'_>) -> Option<Reply> {
     for action in scene.actions() {
         match action {
             Action::Broker(reply, _) => return Some(reply),
-            Action::Keeper(Ask::Look { token, .. }) => scene.tell(Told::Absent { token }),
+            Action::Keeper(KeeperRequest::Look { token, .. }) => {
+                scene.tell(KeeperEvent::Absent { token });
+            }
             _ => {}
         }
     }
@@ -29,7 +31,7 @@ fn replied_to(scene: &mut Scene<'_>) -> Option<Reply> {
 fn denied_paths(scene: Scene<'_>) -> Vec<(String, String)> {
     let versions = palisade_record::Versions { palisade: "0".into(), kernel: "0".into() };
     let mut report = palisade_record::RunReport::begin("s", &["true"], versions);
-    scene.hub.tally.report(&mut report);
+    scene.state.tally.report(&mut report);
     report.denied_paths.into_iter().map(|denied| (denied.path, denied.access)).collect()
 }
 
@@ -43,10 +45,10 @@ fn with_nobody_to_ask_it_does_not_exist_but_a_secret_is_refused() {
     ] {
         let gate = facts(on_ask);
         let mut scene = Scene { people, ..Scene::new(&gate) };
-        scene.found(touch(1, "/opt/sdk/x.h", READ), Kind::File);
-        assert_eq!(replied(&mut scene), [Reply::Absent { touch: 1 }], "{on_ask:?}");
-        scene.found(touch(2, "/home/u/.ssh/id", READ), Kind::File);
-        assert_eq!(replied(&mut scene), [Reply::Fail { touch: 2, errno: 13 }], "{on_ask:?}");
+        scene.found(request(1, "/opt/sdk/x.h", READ), FileKind::File);
+        assert_eq!(replied(&mut scene), [Reply::Absent { request: 1 }], "{on_ask:?}");
+        scene.found(request(2, "/home/u/.ssh/id", READ), FileKind::File);
+        assert_eq!(replied(&mut scene), [Reply::Fail { request: 2, errno: 13 }], "{on_ask:?}");
         let denied = denied_paths(scene);
         assert_eq!(denied.len(), 2, "{denied:?}");
     }
@@ -65,8 +67,8 @@ fn what_tools_look_for_above_the_project_is_absent_and_nobody_hears_of_it() {
         (4, "/Cargo.toml"),
         (5, "/home/u/work/.yarnrc"),
     ] {
-        scene.found(touch(id, path, Wants::Look), Kind::File);
-        assert_eq!(replied(&mut scene), [Reply::Absent { touch: id }], "{path}");
+        scene.found(request(id, path, Wants::Look), FileKind::File);
+        assert_eq!(replied(&mut scene), [Reply::Absent { request: id }], "{path}");
     }
     assert_eq!(scene.queue.open().count(), 0);
     for (id, path) in [
@@ -74,7 +76,7 @@ fn what_tools_look_for_above_the_project_is_absent_and_nobody_hears_of_it() {
         (11, "/home/u/work/other/pyproject.toml"),
         (12, "/home/u/.editorconfig"),
     ] {
-        scene.found(touch(id, path, READ), Kind::File);
+        scene.found(request(id, path, READ), FileKind::File);
         assert_eq!(replied(&mut scene), [], "{path}");
     }
     assert_eq!(scene.queue.open().count(), 3);
@@ -89,16 +91,19 @@ fn a_call_that_finds_its_name_taken_waits_for_the_question_about_reading() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
     let directory = Wants::Open { directory: true, path_only: false };
-    let first = scene.found(touch(1, "/home/u/.e", directory), Kind::Directory);
-    let making = Touch { call: "mkdir".into(), ..touch(2, "/home/u/.e", Wants::Make) };
-    let second = scene.found(making, Kind::Directory);
+    let first = scene.found(request(1, "/home/u/.e", directory), FileKind::Directory);
+    let making = PathAccess { call: "mkdir".into(), ..request(2, "/home/u/.e", Wants::Make) };
+    let second = scene.found(making, FileKind::Directory);
     assert_eq!(scene.queue.open().count(), 1);
     scene.answer(1, allow(Lifetime::Session));
     scene.actions();
     for (graft, token) in [first, second].into_iter().enumerate() {
-        scene.tell(Told::Grafted { token, graft: graft as u64 });
+        scene.tell(KeeperEvent::Grafted { token, graft: graft as u64 });
     }
-    assert_eq!(replied(&mut scene), [Reply::Continue { touch: 1 }, Reply::Continue { touch: 2 }]);
+    assert_eq!(
+        replied(&mut scene),
+        [Reply::Continue { request: 1 }, Reply::Continue { request: 2 }]
+    );
     assert_eq!(denied_paths(scene), []);
 }
 
@@ -111,28 +116,29 @@ fn what_is_to_be_made_asks_to_write_the_directory_it_is_made_in() {
         let gate = facts(OnAsk::Ask);
         let mut scene = Scene::new(&gate);
         let existing = "/home/u".len();
-        scene.touch(Touch { existing, ..touch(1, "/home/u/.e/new", Wants::Make) });
+        scene.request(PathAccess { existing, ..request(1, "/home/u/.e/new", Wants::Make) });
         let token = scene.look();
-        scene.tell(Told::Absent { token });
+        scene.tell(KeeperEvent::Absent { token });
         let token = scene.look();
-        scene.tell(found(token, "/home/u/.e".into(), Kind::Directory));
+        scene.tell(found(token, "/home/u/.e".into(), FileKind::Directory));
         let asked = scene.queue.open().next().unwrap().subject.file().unwrap().clone();
         assert_eq!(asked.access, palisade_ask::Access::Write);
         assert_eq!(asked.entry.as_deref(), Some(Path::new("/home/u/.e/new")));
         assert_eq!(asked.directory, None);
         scene.answer(1, allow(lifetime));
         let actions = scene.actions();
-        let lends = |action: &Action| matches!(action, Action::Keeper(Ask::Lend { .. }));
-        let grafts =
-            |action: &Action| matches!(action, Action::Keeper(Ask::Graft { write: true, .. }));
+        let lends = |action: &Action| matches!(action, Action::Keeper(KeeperRequest::Lend { .. }));
+        let grafts = |action: &Action| {
+            matches!(action, Action::Keeper(KeeperRequest::Graft { write: true, .. }))
+        };
         assert_eq!(actions.iter().any(lends), is_lent, "{actions:?}");
         assert_eq!(actions.iter().any(grafts), !is_lent, "{actions:?}");
         let opened = std::fs::File::open("/dev/null").unwrap().into();
         if is_lent {
-            scene.tell_with(Told::Opened { token }, Some(opened));
+            scene.tell_with(KeeperEvent::Opened { token }, Some(opened));
             assert_eq!(
                 replied(&mut scene),
-                [Reply::WriteOnce { touch: 1, path: b"/home/u/.e/new".to_vec() }]
+                [Reply::WriteOnce { request: 1, path: b"/home/u/.e/new".to_vec() }]
             );
         }
     }
@@ -143,14 +149,14 @@ fn what_is_to_be_made_asks_to_write_the_directory_it_is_made_in() {
 fn what_the_host_would_refuse_is_answered_at_once() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    scene.touch(touch(1, "/srv/data/file", Wants::Write));
+    scene.request(request(1, "/srv/data/file", Wants::Write));
     let token = scene.look();
     let (links, needs) = (Vec::new(), Vec::new());
-    let (path, kind) = ("/srv/data/file".into(), Kind::File);
+    let (path, kind) = ("/srv/data/file".into(), FileKind::File);
     let unwritable = Some(30);
     let found = palisade_keeper::Found { token, path, kind, links, needs, unwritable };
-    scene.tell(Told::Found(found));
-    assert_eq!(replied(&mut scene), [Reply::Fail { touch: 1, errno: 30 }]);
+    scene.tell(KeeperEvent::Found(found));
+    assert_eq!(replied(&mut scene), [Reply::Fail { request: 1, errno: 30 }]);
     assert_eq!(scene.queue.open().count(), 0);
 }
 
@@ -160,38 +166,38 @@ fn what_is_to_be_made_asks_about_the_deepest_directory_that_the_host_has() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
     let existing = "/home/u".len();
-    scene.touch(Touch { existing, ..touch(1, "/home/u/.e/x/y", Wants::Write) });
+    scene.request(PathAccess { existing, ..request(1, "/home/u/.e/x/y", Wants::Write) });
     let mut looked = Vec::new();
     for _ in 0..2 {
         let actions = scene.actions();
-        let [Action::Keeper(Ask::Look { token, path, .. })] = &actions[..] else {
+        let [Action::Keeper(KeeperRequest::Look { token, path, .. })] = &actions[..] else {
             panic!("{actions:?}")
         };
         looked.push(String::from_utf8(path.clone()).unwrap());
-        scene.tell(Told::Absent { token: *token });
+        scene.tell(KeeperEvent::Absent { token: *token });
     }
     assert_eq!(looked, ["/home/u/.e/x/y", "/home/u/.e/x"]);
     let token = scene.look();
-    scene.tell(found(token, "/home/u/.e".into(), Kind::Directory));
+    scene.tell(found(token, "/home/u/.e".into(), FileKind::Directory));
     assert_eq!(
         scene.queue.open().next().unwrap().subject.file().unwrap().path,
         Path::new("/home/u/.e")
     );
     // However deep it is, so many looks are enough.
     let deep = format!("/home/u/.g{}", "/x".repeat(1000));
-    scene.touch(Touch { existing, ..touch(3, &deep, Wants::Write) });
+    scene.request(PathAccess { existing, ..request(3, &deep, Wants::Write) });
     let mut looks = 0;
     while replied_to(&mut scene).is_none() {
         looks += 1;
         assert!(looks < 30, "still looking");
     }
     // Nothing of it is on the host: it is made where it was meant.
-    scene.touch(Touch { existing, ..touch(2, "/home/u/.f/x", Wants::Write) });
+    scene.request(PathAccess { existing, ..request(2, "/home/u/.f/x", Wants::Write) });
     for _ in 0..2 {
         let token = scene.look();
-        scene.tell(Told::Absent { token });
+        scene.tell(KeeperEvent::Absent { token });
     }
-    assert_eq!(replied(&mut scene), [Reply::Absent { touch: 2 }]);
+    assert_eq!(replied(&mut scene), [Reply::Absent { request: 2 }]);
 }
 
 /// Proves: GATE-1 writes-wait
@@ -199,12 +205,12 @@ fn what_is_to_be_made_asks_about_the_deepest_directory_that_the_host_has() {
 fn a_no_is_eacces_for_reading_and_writing() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    scene.found(touch(1, "/home/u/.e", Wants::Look), Kind::Directory);
-    scene.found(touch(2, "/home/u/.e", Wants::Write), Kind::Directory);
+    scene.found(request(1, "/home/u/.e", Wants::Look), FileKind::Directory);
+    scene.found(request(2, "/home/u/.e", Wants::Write), FileKind::Directory);
     scene.answer(1, Answer::Deny { lifetime: Lifetime::Session });
-    let refused = |touch| Reply::Fail { touch, errno: 13 };
+    let refused = |request| Reply::Fail { request, errno: 13 };
     assert_eq!(replied(&mut scene), [refused(1), refused(2)]);
-    scene.found(touch(3, "/home/u/.e", Wants::Write), Kind::Directory);
+    scene.found(request(3, "/home/u/.e", Wants::Write), FileKind::Directory);
     assert_eq!(replied(&mut scene), [refused(3)]);
 }
 
@@ -213,14 +219,15 @@ fn a_no_is_eacces_for_reading_and_writing() {
 fn a_directory_that_the_command_made_is_its_own() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    let in_own = Touch { existing: "/home/u/.e".len(), ..touch(1, "/home/u/.e/config", READ) };
-    scene.touch(in_own);
-    assert_eq!(replied(&mut scene), [Reply::Absent { touch: 1 }]);
+    let in_own =
+        PathAccess { existing: "/home/u/.e".len(), ..request(1, "/home/u/.e/config", READ) };
+    scene.request(in_own);
+    assert_eq!(replied(&mut scene), [Reply::Absent { request: 1 }]);
     // The home directory itself, and directories on the way to a grant, are not.
     for (id, path, existing) in
         [(2, "/home/u/.f", "/home/u"), (3, "/opt/x/y", "/opt/x"), (4, "/srv", "/")]
     {
-        scene.touch(Touch { existing: existing.len(), ..touch(id, path, READ) });
+        scene.request(PathAccess { existing: existing.len(), ..request(id, path, READ) });
         scene.look();
     }
 }
@@ -231,16 +238,16 @@ fn what_is_made_in_a_directory_that_many_programs_share_is_not_asked_about() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
     let existing = "/home/u".len();
-    scene.touch(Touch { existing, ..touch(1, "/home/u/.local", Wants::Write) });
+    scene.request(PathAccess { existing, ..request(1, "/home/u/.local", Wants::Write) });
     let token = scene.look();
-    scene.tell(found(token, "/home/u/.local".into(), Kind::Directory));
-    assert_eq!(replied(&mut scene), [Reply::Absent { touch: 1 }]);
+    scene.tell(found(token, "/home/u/.local".into(), FileKind::Directory));
+    assert_eq!(replied(&mut scene), [Reply::Absent { request: 1 }]);
     assert_eq!(scene.queue.open().count(), 0);
     // Its other parts are as they were.
     let existing = "/home/u/.local".len();
-    scene.touch(Touch { existing, ..touch(2, "/home/u/.local/bin/x", READ) });
+    scene.request(PathAccess { existing, ..request(2, "/home/u/.local/bin/x", READ) });
     let token = scene.look();
-    scene.tell(found(token, "/home/u/.local/bin/x".into(), Kind::File));
+    scene.tell(found(token, "/home/u/.local/bin/x".into(), FileKind::File));
     assert_eq!(scene.queue.open().count(), 1);
     assert_eq!(denied_paths(scene), []);
 }

@@ -1,7 +1,7 @@
 //! For tests: a command under a real filter, a real broker, and a supervisor whose part the test plays, in a
 //! mount namespace of their own.
 
-use crate::{Duties, Identity, Message, Reply, Seat, Touch, TreeLocks, occupy};
+use crate::{BrokerStartup, Duties, Identity, Message, PathAccess, Reply, TreeLocks, run_broker};
 use palisade_bpf::{Arch, BaselineOptions, FilterSpec, Insn, Listening, Profile, broker_spec};
 use palisade_plan::model::Gate;
 use palisade_policy::model::OnAsk;
@@ -23,15 +23,15 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// `ours` is the scaffolding; `theirs` stands for a part of the host that is shown; `behind` is the host's own
 /// tree, where grants come from.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct TestSandbox {
     _root: tempfile::TempDir,
     pub(crate) ours: PathBuf,
     pub(crate) theirs: PathBuf,
     pub(crate) behind: PathBuf,
 }
 
-impl Drop for Stage {
-    /// A mount point can not be removed.
+impl Drop for TestSandbox {
+    /// A mount point cannot be removed.
     fn drop(&mut self) {
         for dir in [&self.ours, &self.theirs, &self.behind] {
             let _ = mounts::detach(dir);
@@ -39,24 +39,24 @@ impl Drop for Stage {
     }
 }
 
-impl Stage {
+impl TestSandbox {
     /// Only in a child of the test's own.
     pub(crate) fn set() -> Self {
         become_namespace_root(CloneFlags::NEWNS);
         mounts::make_private_recursive(Path::new("/")).unwrap();
         let root = tempfile::tempdir().unwrap();
         let place = |name: &str| root.path().join(name);
-        let stage = Self {
+        let sandbox = Self {
             ours: place("ours"),
             theirs: place("theirs"),
             behind: place("behind"),
             _root: root,
         };
-        for dir in [&stage.ours, &stage.theirs, &stage.behind] {
+        for dir in [&sandbox.ours, &sandbox.theirs, &sandbox.behind] {
             std::fs::create_dir(dir).unwrap();
             mount_tmpfs(dir, MountAttrs::NONE);
         }
-        stage
+        sandbox
     }
 
     pub(crate) fn gate(&self) -> Gate {
@@ -88,12 +88,12 @@ impl Stage {
         let gate = self.gate();
         let options = BaselineOptions { gate_paths: true, ..options };
         let spec = Profile::baseline(options).spec();
-        let (usher, usher_of_broker) = socketpair().unwrap();
-        reveal_senders(&usher_of_broker).unwrap();
+        let (handshake, handshake_of_broker) = socketpair().unwrap();
+        reveal_senders(&handshake_of_broker).unwrap();
         let (news, news_of_broker) = socketpair().unwrap();
         let supervisor_pid = rustix::process::getpid();
         let Forked::Parent { pid: broker, .. } = fork().unwrap() else {
-            drop((usher, news));
+            drop((handshake, news));
             let duties = Duties {
                 guard: None,
                 executables: None,
@@ -103,25 +103,25 @@ impl Stage {
                 landlock_truncates: false,
                 trees_of_others: Vec::new(),
             };
-            occupy(Seat {
+            run_broker(BrokerStartup {
                 supervisor_pid,
-                usher: usher_of_broker,
+                handshake: handshake_of_broker,
                 supervisor: news_of_broker,
                 locks: TreeLocks::default(),
                 duties,
                 confine,
             })
         };
-        drop((usher_of_broker, news_of_broker));
+        drop((handshake_of_broker, news_of_broker));
         let Forked::Parent { pid, pidfd } = fork().unwrap() else {
             creds::set_pdeathsig(sig::SIGKILL).unwrap();
             drop(news);
-            enter(&spec, &usher);
-            drop(usher);
+            enter(&spec, &handshake);
+            drop(handshake);
             command();
             proc::exit_now(0)
         };
-        drop(usher);
+        drop(handshake);
         Run { broker, pid, pidfd, news }
     }
 }
@@ -131,13 +131,13 @@ pub(crate) fn mount_tmpfs(at: &Path, attrs: MountAttrs) {
     mounts::move_mount(tmpfs, rustix::fs::CWD, at).unwrap();
 }
 
-fn enter(spec: &FilterSpec, usher: &OwnedFd) {
-    rustix::io::write(usher, b"?").unwrap();
+fn enter(spec: &FilterSpec, handshake: &OwnedFd) {
+    rustix::io::write(handshake, b"?").unwrap();
     creds::set_no_new_privs().unwrap();
     let program = spec.compile(Listening::Yes).unwrap();
     let flags = SeccompFlags::NEW_LISTENER | SeccompFlags::WAIT_KILLABLE_RECV;
     let listener = seccomp::install(&raw(program.instructions()), flags).unwrap().unwrap();
-    send_with_fds(usher, b"!", &[listener.as_fd()]).unwrap();
+    send_with_fds(handshake, b"!", &[listener.as_fd()]).unwrap();
 }
 
 fn confine() -> Result<(), String> {
@@ -182,9 +182,9 @@ impl Run {
         }
     }
 
-    pub(crate) fn touch(&self) -> Touch {
+    pub(crate) fn request(&self) -> PathAccess {
         match self.next() {
-            Some(Message::Touch(touch)) => touch,
+            Some(Message::PathAccess(request)) => request,
             other => panic!("no touch but {other:?}"),
         }
     }
@@ -194,13 +194,13 @@ impl Run {
         palisade_wire::send(&self.news, &reply, &[]).unwrap();
     }
 
-    pub(crate) fn give(&self, touch: u64, file: BorrowedFd<'_>) {
-        palisade_wire::send(&self.news, &Reply::File { touch }, &[file]).unwrap();
+    pub(crate) fn give(&self, request: u64, file: BorrowedFd<'_>) {
+        palisade_wire::send(&self.news, &Reply::File { request }, &[file]).unwrap();
     }
 
     /// Lends a descriptor by which this call may write.
-    pub(crate) fn lend(&self, touch: &Touch, file: BorrowedFd<'_>) {
-        let reply = Reply::WriteOnce { touch: touch.touch, path: touch.path.clone() };
+    pub(crate) fn lend(&self, request: &PathAccess, file: BorrowedFd<'_>) {
+        let reply = Reply::WriteOnce { request: request.id, path: request.path.clone() };
         palisade_wire::send(&self.news, &reply, &[file]).unwrap();
     }
 

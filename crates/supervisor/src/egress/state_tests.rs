@@ -1,12 +1,12 @@
-use super::{Action, Hub, MOST_STANDING};
+use super::{Action, EgressState, MAX_STANDING};
 use crate::asking::{Moment, People};
 use crate::egress::tally::Tally;
 use palisade_ask::{Answer, AnswerError, Lifetime, Now, QuestionId, Queue, Scope, Source, Store};
-use palisade_egress::wire::{Holds, Order, Told};
+use palisade_egress::wire::{EgressEvent, EgressRequest, Holds};
 use palisade_gate::Effect;
 use palisade_policy::model::OnAsk;
 use palisade_record::network::{Action as Verdict, NetworkAttempt, Via};
-use palisade_record::{Decision, Kind};
+use palisade_record::{Decision, EventKind};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const YES: Answer = Answer::Allow { scope: Scope::File, lifetime: Lifetime::Once
 const NO: Answer = Answer::Deny { lifetime: Lifetime::Session };
 
 struct Scene {
-    hub: Hub,
+    state: EgressState,
     queue: Queue,
     people: People,
 }
@@ -25,49 +25,49 @@ impl Scene {
     }
 
     fn with_room(on_ask: OnAsk, most: usize) -> Self {
-        let hub = Hub::new(on_ask, Duration::from_secs(60), Tally::new("proxy"));
-        Self { hub, queue: Queue::new("s", most), people: People::Present }
+        let state = EgressState::new(on_ask, Duration::from_secs(60), Tally::new("proxy"));
+        Self { state, queue: Queue::new("s", most), people: People::Present }
     }
 
-    fn tell(&mut self, told: Told) {
+    fn tell(&mut self, event: EgressEvent) {
         let (queue, people) = (&mut self.queue, self.people);
-        self.hub.told(told, |_| None, &mut Moment { queue, people, now: Now::read() });
+        self.state.event(event, |_| None, &mut Moment { queue, people, now: Now::read() });
     }
 
     /// Whether the program was looked for that asks.
     fn looks_for_the_asker(&mut self, ask: u64, host: &str) -> bool {
         let (queue, people) = (&mut self.queue, self.people);
         let client = Some(SocketAddr::from(([198, 18, 0, 1], 4001)));
-        let told = Told::Asked { ask, host: host.to_owned(), port: 443, client };
+        let event = EgressEvent::Asked { ask, host: host.to_owned(), port: 443, client };
         let mut looked = false;
         let asker = |_| {
             looked = true;
             None
         };
-        self.hub.told(told, asker, &mut Moment { queue, people, now: Now::read() });
+        self.state.event(event, asker, &mut Moment { queue, people, now: Now::read() });
         looked
     }
 
     fn ask(&mut self, ask: u64, host: &str) {
-        self.tell(Told::Asked { ask, host: host.to_owned(), port: 443, client: None });
+        self.tell(EgressEvent::Asked { ask, host: host.to_owned(), port: 443, client: None });
     }
 
     fn answer(&mut self, id: u64, answer: Answer) -> Result<(), AnswerError> {
         let now = Now::read();
         let decided = self.queue.answer(QuestionId(id), answer, &Source::Terminal, now)?;
-        decided.into_iter().for_each(|decided| self.hub.carry_out(decided, now));
+        decided.into_iter().for_each(|decided| self.state.carry_out(decided, now));
         Ok(())
     }
 
     fn done(&mut self) -> Done {
         let mut done = Done::default();
-        for action in self.hub.actions.drain(..) {
+        for action in self.state.actions.drain(..) {
             match action {
-                Action::Send(Order::Answer { ask, allowed, holds, source }) => {
+                Action::Send(EgressRequest::Answer { ask, allowed, holds, source }) => {
                     done.sent.push((ask, allowed, holds, source));
                 }
-                Action::Send(Order::End) => panic!("nobody asked for that"),
-                Action::Record(Kind::HostDecided(decided)) => {
+                Action::Send(EgressRequest::End) => panic!("nobody asked for that"),
+                Action::Record(EventKind::HostDecided(decided)) => {
                     done.decided.push((decided.decision, decided.source));
                 }
                 Action::Record(kind) => done.recorded.push(kind),
@@ -85,7 +85,7 @@ impl Scene {
 struct Done {
     sent: Vec<(u64, bool, Holds, String)>,
     decided: Vec<(Decision, String)>,
-    recorded: Vec<Kind>,
+    recorded: Vec<EventKind>,
     shown: Vec<u64>,
     closed: Vec<u64>,
     saved: Vec<(Effect, String, Store)>,
@@ -108,7 +108,7 @@ fn a_question_waits_and_its_answer_goes_back() {
     assert_eq!(answered.sent, [sent(7, true, Holds::Once, "terminal")]);
     assert_eq!(answered.decided, [(Decision::Allowed, "terminal".to_owned())]);
     assert_eq!((answered.closed, answered.saved), (vec![1], vec![]));
-    assert!(scene.hub.answered.is_empty(), "once is not for the session");
+    assert!(scene.state.answered.is_empty(), "once is not for the session");
 }
 
 /// Proves: NET-8 asked
@@ -119,7 +119,7 @@ fn a_no_for_the_session_is_kept_with_the_sessions_answers() {
     scene.answer(1, NO).unwrap();
     let answered = scene.done();
     assert_eq!(answered.sent, [sent(1, false, Holds::Session, "terminal")]);
-    let kept = &scene.hub.answered[0];
+    let kept = &scene.state.answered[0];
     assert_eq!((kept.effect, kept.host.as_str()), (Effect::Deny, "a.example:443"));
 }
 
@@ -156,7 +156,7 @@ fn always_is_saved_and_holds_for_the_session_too() {
     assert_eq!(answered.sent, [sent(1, true, Holds::Session, "terminal")]);
     let host = "[2001:db8::7]:443".to_owned();
     assert_eq!(answered.saved, [(Effect::Allow, host, Store::Project)]);
-    assert!(scene.hub.answered.is_empty(), "it is saved already");
+    assert!(scene.state.answered.is_empty(), "it is saved already");
 }
 
 /// Proves: NET-8 asked
@@ -194,7 +194,7 @@ fn silence_becomes_a_no() {
     let now = Now::read();
     let later = Now { monotonic: now.monotonic + Duration::from_secs(61), ..now };
     for decided in scene.queue.expire(later) {
-        scene.hub.carry_out(decided, later);
+        scene.state.carry_out(decided, later);
     }
     let done = scene.done();
     assert_eq!(done.sent, [sent(1, false, Holds::Once, "timeout")]);
@@ -207,14 +207,14 @@ fn a_withdrawn_question_is_closed_and_an_answer_after_that_is_not_taken() {
     let mut scene = Scene::new(OnAsk::Ask);
     scene.ask(1, "a.example");
     scene.done();
-    scene.tell(Told::Withdrawn { ask: 1 });
+    scene.tell(EgressEvent::Withdrawn { ask: 1 });
     let done = scene.done();
     assert_eq!((done.closed, done.sent), (vec![1], vec![]));
     assert_eq!(done.decided, [(Decision::Denied, "withdrawn".to_owned())]);
     assert_eq!(scene.answer(1, YES), Err(AnswerError::NotOpen(QuestionId(1))));
     assert!(scene.done().sent.is_empty());
     // And once more, as if messages had crossed.
-    scene.tell(Told::Withdrawn { ask: 1 });
+    scene.tell(EgressEvent::Withdrawn { ask: 1 });
     assert!(scene.done().decided.is_empty());
 }
 
@@ -224,7 +224,7 @@ fn a_withdrawal_that_crosses_an_answer_changes_nothing() {
     scene.ask(1, "a.example");
     scene.answer(1, NO).unwrap();
     scene.done();
-    scene.tell(Told::Withdrawn { ask: 1 });
+    scene.tell(EgressEvent::Withdrawn { ask: 1 });
     let done = scene.done();
     assert!(done.sent.is_empty() && done.closed.is_empty() && done.decided.is_empty());
 }
@@ -236,7 +236,7 @@ fn the_same_host_asked_anew_is_one_question_for_both() {
     scene.ask(2, "a.example");
     scene.ask(2, "a.example");
     assert_eq!(scene.done().shown, [1, 1]);
-    scene.tell(Told::Withdrawn { ask: 1 });
+    scene.tell(EgressEvent::Withdrawn { ask: 1 });
     assert!(scene.done().closed.is_empty(), "another still waits");
     scene.answer(1, YES).unwrap();
     assert_eq!(scene.done().sent, [sent(2, true, Holds::Once, "terminal")]);
@@ -259,7 +259,7 @@ fn a_process_that_dies_while_it_asks_leaves_no_question() {
     scene.ask(1, "a.example");
     scene.ask(2, "b.example");
     let (queue, people) = (&mut scene.queue, scene.people);
-    scene.hub.process_is_gone(&mut Moment { queue, people, now: Now::read() });
+    scene.state.process_is_gone(&mut Moment { queue, people, now: Now::read() });
     let mut done = scene.done();
     done.closed.sort_unstable();
     assert_eq!((done.closed, done.sent), (vec![1, 2], vec![]));
@@ -267,9 +267,9 @@ fn a_process_that_dies_while_it_asks_leaves_no_question() {
 }
 
 #[test]
-fn a_process_that_can_not_go_on_ends_the_run() {
+fn a_process_that_cannot_go_on_ends_the_run() {
     let mut scene = Scene::new(OnAsk::Ask);
-    scene.tell(Told::Unable { why: "no listener".to_owned() });
+    scene.tell(EgressEvent::Unable { why: "no listener".to_owned() });
     assert_eq!(scene.done().ended, ["no listener"]);
 }
 
@@ -288,9 +288,9 @@ fn every_attempt_is_recorded_as_it_was_told() {
         allow: Some("--allow-host a.example".to_owned()),
         count: 3,
     };
-    scene.tell(Told::Attempt(attempt.clone()));
+    scene.tell(EgressEvent::Attempt(attempt.clone()));
     let recorded = scene.done().recorded;
-    assert_eq!(recorded, [Kind::NetworkAttempt(Box::new(attempt))]);
+    assert_eq!(recorded, [EventKind::NetworkAttempt(Box::new(attempt))]);
 }
 
 /// Proves: NET-8 asked
@@ -308,11 +308,11 @@ fn the_program_is_looked_for_only_if_somebody_will_read_it() {
 #[test]
 fn only_so_many_answers_of_the_policy_are_remembered_and_all_are_given() {
     let mut scene = Scene::new(OnAsk::Allow);
-    for ask in 0..MOST_STANDING as u64 + 7 {
+    for ask in 0..MAX_STANDING as u64 + 7 {
         scene.ask(ask, &format!("h{ask}.example"));
     }
     let sent = scene.done().sent;
     assert!(sent.iter().all(|(_, allowed, ..)| *allowed));
     let standing = sent.iter().filter(|(_, _, holds, _)| *holds == Holds::Session).count();
-    assert_eq!((sent.len(), standing), (MOST_STANDING + 7, MOST_STANDING));
+    assert_eq!((sent.len(), standing), (MAX_STANDING + 7, MAX_STANDING));
 }

@@ -24,7 +24,7 @@ const LISTENER: usize = 0;
 const FIRST_CLIENT: usize = 1;
 
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct ApprovalSocket {
     directory: OwnedFd,
     name: String,
     listener: UnixListener,
@@ -32,7 +32,7 @@ pub(super) struct Desk {
     clients: Vec<(ConnectionId, UnixStream)>,
 }
 
-impl Desk {
+impl ApprovalSocket {
     pub(super) fn open(
         directory: &Path,
         introduction: Introduction,
@@ -164,9 +164,9 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for ApprovalSocket {
     fn drop(&mut self) {
-        // What can not be removed is found dead by whoever looks for sessions next.
+        // What cannot be removed is found dead by whoever looks for sessions next.
         let _ =
             rustix::fs::unlinkat(&self.directory, self.name.as_str(), rustix::fs::AtFlags::empty());
     }

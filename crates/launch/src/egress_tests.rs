@@ -27,13 +27,13 @@ fn config() -> Config {
 }
 
 /// What it says, until `wanted` finds what it looks for.
-fn hear<T>(outlet: &Outlet, mut wanted: impl FnMut(Heard) -> Option<T>) -> T {
+fn hear<T>(process: &EgressProcess, mut wanted: impl FnMut(EgressMessage) -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let mut watched = [PollFd::from_borrowed_fd(outlet.socket(), PollFlags::IN)];
+        let mut watched = [PollFd::from_borrowed_fd(process.socket(), PollFlags::IN)];
         assert_eq!(proc::poll(&mut watched, Some(left)).unwrap(), 1, "nothing is heard");
-        if let Some(found) = wanted(outlet.receive()) {
+        if let Some(found) = wanted(process.receive()) {
             return found;
         }
     }
@@ -57,30 +57,31 @@ fn the_process_judges_what_comes_from_inside_and_its_end_is_heard() {
     with_network_of(
         |_| knock(),
         |made| {
-            let outlet = Outlet::start_as(&Helpers::default(), None, config(), made).unwrap();
-            hear(&outlet, |heard| match heard {
-                Heard::Told(Told::Ready) => Some(()),
-                Heard::Told(other) => panic!("before it is ready: {other:?}"),
-                Heard::Nothing => None,
-                Heard::Gone | Heard::Garbled => panic!("it died"),
+            let process =
+                EgressProcess::start_as(&Helpers::default(), None, config(), made).unwrap();
+            hear(&process, |heard| match heard {
+                EgressMessage::EgressEvent(EgressEvent::Ready) => Some(()),
+                EgressMessage::EgressEvent(other) => panic!("before it is ready: {other:?}"),
+                EgressMessage::Nothing => None,
+                EgressMessage::Gone | EgressMessage::Garbled => panic!("it died"),
             });
-            let attempt = hear(&outlet, |heard| match heard {
-                Heard::Told(Told::Attempt(attempt)) => Some(attempt),
-                Heard::Told(Told::Unable { why }) => panic!("{why}"),
-                Heard::Gone | Heard::Garbled => panic!("it died"),
+            let attempt = hear(&process, |heard| match heard {
+                EgressMessage::EgressEvent(EgressEvent::Attempt(attempt)) => Some(attempt),
+                EgressMessage::EgressEvent(EgressEvent::Unable { why }) => panic!("{why}"),
+                EgressMessage::Gone | EgressMessage::Garbled => panic!("it died"),
                 _ => None,
             });
             assert_eq!((attempt.host.as_str(), attempt.port), ("203.0.113.9", 22));
             assert!(attempt.reason.is_some(), "{attempt:?}");
             let filter =
-                std::fs::read_to_string(format!("/proc/{}/status", outlet.helper.pid())).unwrap();
+                std::fs::read_to_string(format!("/proc/{}/status", process.helper.pid())).unwrap();
             assert!(
                 filter.contains("Seccomp:\t2") && filter.contains("NoNewPrivs:\t1"),
                 "{filter}"
             );
-            proc::pidfd_send_signal(outlet.helper.pidfd(), sig::SIGKILL).unwrap();
-            hear(&outlet, |heard| matches!(heard, Heard::Gone).then_some(()));
-            outlet.send(&Order::End).unwrap();
+            proc::pidfd_send_signal(process.helper.pidfd(), sig::SIGKILL).unwrap();
+            hear(&process, |heard| matches!(heard, EgressMessage::Gone).then_some(()));
+            process.send(&EgressRequest::End).unwrap();
         },
     );
 }

@@ -7,13 +7,13 @@ use super::*;
 fn a_directory_answers_for_every_file_that_waits_in_it() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    let first = scene.found(touch(1, "/opt/sdk/a.h", READ), Kind::File);
-    let second = scene.found(touch(2, "/opt/sdk/b.h", READ), Kind::File);
+    let first = scene.found(request(1, "/opt/sdk/a.h", READ), FileKind::File);
+    let second = scene.found(request(2, "/opt/sdk/b.h", READ), FileKind::File);
     let lifetime = Lifetime::Session;
     scene.actions();
     scene.answer(1, Answer::Allow { scope: Scope::Directory, lifetime });
     let directory = || What::Directory("/opt/sdk".into());
-    let grafts = [first, second].map(|token| Ask::Graft {
+    let grafts = [first, second].map(|token| KeeperRequest::Graft {
         token,
         what: directory(),
         // To read a directory is not to run what is in it.
@@ -29,7 +29,7 @@ fn a_directory_is_offered_until_something_in_it_is_denied() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
     let mut offered = |id: u64, path: &str| {
-        scene.found(touch(id, path, READ), Kind::File);
+        scene.found(request(id, path, READ), FileKind::File);
         let question = scene.queue.open().last().unwrap();
         let file = question.subject.file().unwrap();
         let directory = file.directory.clone();
@@ -48,10 +48,13 @@ fn a_directory_is_offered_until_something_in_it_is_denied() {
 fn programs_in_a_directory_are_given_only_with_it() {
     let gate = facts(OnAsk::Ask);
     let mut scene = Scene::new(&gate);
-    let token = scene.found(touch(1, "/opt/sdk/a.h", READ), Kind::File);
+    let token = scene.found(request(1, "/opt/sdk/a.h", READ), FileKind::File);
     scene.actions();
     let lifetime = Lifetime::Session;
     scene.answer(1, Answer::Allow { scope: Scope::DirectoryToRun, lifetime });
     let what = What::Directory("/opt/sdk".into());
-    assert_eq!(asks(&scene.actions()), [Ask::Graft { token, what, exec: true, write: false }]);
+    assert_eq!(
+        asks(&scene.actions()),
+        [KeeperRequest::Graft { token, what, exec: true, write: false }]
+    );
 }

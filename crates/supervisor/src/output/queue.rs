@@ -114,7 +114,7 @@ pub(crate) enum Style {
 
 /// A buffer, under a cap or not.
 #[derive(Debug)]
-pub(crate) struct Outlet {
+pub(crate) struct OutputQueue {
     waiting: Buffer,
     cap: Option<HeadTail>,
     style: Style,
@@ -125,7 +125,7 @@ pub(crate) struct Outlet {
     cut: Option<Cut>,
 }
 
-impl Outlet {
+impl OutputQueue {
     pub(crate) fn new(capacity: usize, limit: Option<u64>, style: Style) -> Self {
         Self {
             waiting: Buffer::new(capacity),

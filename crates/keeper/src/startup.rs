@@ -7,9 +7,9 @@
 use crate::identity::Identity;
 use crate::inside::{Inside, Layout};
 use crate::look::Host;
-use crate::message::{Ask, Told};
+use crate::message::{KeeperEvent, KeeperRequest};
 use crate::own_files::OwnFiles;
-use crate::serve::Desk;
+use crate::serve::KeeperServer;
 use palisade_sys::clone::{CloneFlags, unshare};
 use palisade_sys::proc::{self, Limit, Resource};
 use palisade_sys::{At as _, Mode, OFlags, Pid, SysError, creds, other};
@@ -19,10 +19,10 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 #[derive(Debug)]
-pub struct Station {
+pub struct KeeperStartup {
     /// Our parent; the keeper does not outlive it. The launcher sees to that, until credentials change.
     pub supervisor_pid: Pid,
-    /// Brings each [`Ask`] and takes each [`Told`].
+    /// Brings each [`KeeperRequest`] and takes each [`KeeperEvent`].
     pub supervisor: OwnedFd,
     /// The sandbox's.
     pub user_namespace: OwnedFd,
@@ -34,30 +34,30 @@ pub struct Station {
 }
 
 /// Serves until the supervisor is gone; the process has nothing else to do.
-pub fn keep(station: Station) -> ! {
-    let Station { supervisor_pid, supervisor, confine, .. } = &station;
+pub fn run_keeper(startup: KeeperStartup) -> ! {
+    let KeeperStartup { supervisor_pid, supervisor, confine, .. } = &startup;
     let (pid, confine) = (*supervisor_pid, *confine);
     let Ok(supervisor) = supervisor.try_clone() else { proc::exit_now(1) };
-    let taken = settle(station)
+    let taken = settle(startup)
         .map_err(|error| error.to_string())
-        .and_then(|desk| confine().map(|()| desk))
-        .and_then(|desk| {
+        .and_then(|server| confine().map(|()| server))
+        .and_then(|server| {
             // New credentials may have cleared it (`commit_creds` in the kernel).
-            creds::end_with_parent(pid).map(|()| desk).map_err(|error| error.to_string())
+            creds::end_with_parent(pid).map(|()| server).map_err(|error| error.to_string())
         });
     match taken {
-        Ok(desk) => serve(desk, &supervisor),
+        Ok(server) => serve(server, &supervisor),
         Err(why) => {
-            let _ = palisade_wire::send(&supervisor, &Told::Unable { why }, &[]);
+            let _ = palisade_wire::send(&supervisor, &KeeperEvent::Unable { why }, &[]);
             proc::exit_now(1)
         }
     }
 }
 
-fn settle(station: Station) -> Result<Desk, SysError> {
-    match &station.identity {
+fn settle(startup: KeeperStartup) -> Result<KeeperServer, SysError> {
+    match &startup.identity {
         Identity::OrdinaryUser => {
-            other::enter_user(&station.user_namespace)?;
+            other::enter_user(&startup.user_namespace)?;
             // Owned by the sandbox's user namespace, where we may clone; mounts that the host makes
             // later still appear in it.
             unshare(CloneFlags::NEWNS)?;
@@ -76,12 +76,12 @@ fn settle(station: Station) -> Result<Desk, SysError> {
     let root = open("/", OFlags::PATH | OFlags::DIRECTORY)?;
     let own_namespace = open("/proc/self/ns/mnt", OFlags::RDONLY)?;
     let own_files = OwnFiles::open()?;
-    let Station { mount_namespace, layout, identity, .. } = station;
+    let KeeperStartup { mount_namespace, layout, identity, .. } = startup;
     let inside = Inside::open(mount_namespace, own_namespace, layout, &identity)?;
-    Ok(Desk { host: Host { root }, own_files, identity, inside, held: VecDeque::new() })
+    Ok(KeeperServer { host: Host { root }, own_files, identity, inside, held: VecDeque::new() })
 }
 
-/// Each graft holds a descriptor. Where the limit can not be raised, fewer can be shown.
+/// Each graft holds a descriptor. Where the limit cannot be raised, fewer can be shown.
 fn hold_many() {
     let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
     let _ = proc::set_rlimit(Resource::Nofile, Limit { soft: hard, hard });
@@ -91,18 +91,18 @@ fn open(path: &str, flags: OFlags) -> Result<OwnedFd, SysError> {
     rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()).at("open", Path::new(path))
 }
 
-fn serve(mut desk: Desk, supervisor: &OwnedFd) -> ! {
-    let mut buffer = vec![0; Ask::MAX_BYTES];
+fn serve(mut server: KeeperServer, supervisor: &OwnedFd) -> ! {
+    let mut buffer = vec![0; KeeperRequest::MAX_BYTES];
     loop {
-        let ask = match palisade_wire::receive(supervisor, &mut buffer) {
+        let request = match palisade_wire::receive(supervisor, &mut buffer) {
             Ok(received) => received.message,
             Err(WireError::Closed) => proc::exit_now(0),
             // The supervisor no longer makes sense.
             Err(_) => proc::exit_now(1),
         };
-        if let Some((told, file)) = desk.answer(ask) {
+        if let Some((event, file)) = server.answer(request) {
             let files: Vec<_> = file.iter().map(|file| file.as_fd()).collect();
-            if tell(supervisor, &told, &files).is_err() {
+            if tell(supervisor, &event, &files).is_err() {
                 proc::exit_now(1);
             }
         }
@@ -110,10 +110,14 @@ fn serve(mut desk: Desk, supervisor: &OwnedFd) -> ! {
 }
 
 /// Forty links of full length would not fit; nobody has them but to try this.
-fn tell(supervisor: &OwnedFd, told: &Told, files: &[BorrowedFd<'_>]) -> Result<(), WireError> {
-    match (palisade_wire::send(supervisor, told, files), told) {
-        (Err(WireError::TooLong { .. }), Told::Found(found)) => {
-            palisade_wire::send(supervisor, &Told::Absent { token: found.token }, &[])
+fn tell(
+    supervisor: &OwnedFd,
+    event: &KeeperEvent,
+    files: &[BorrowedFd<'_>],
+) -> Result<(), WireError> {
+    match (palisade_wire::send(supervisor, event, files), event) {
+        (Err(WireError::TooLong { .. }), KeeperEvent::Found(found)) => {
+            palisade_wire::send(supervisor, &KeeperEvent::Absent { token: found.token }, &[])
         }
         (sent, _) => sent,
     }

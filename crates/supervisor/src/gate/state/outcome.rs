@@ -1,14 +1,14 @@
 //! Carrying out what was decided: grants, refusals, and what is recorded of them.
 
-use super::{Action, Fresh, Hub};
+use super::{Action, Fresh, GateState};
 use crate::gate::grants::{Lasting, Part, refusal, takes_descriptor};
 use crate::gate::inquiry::{Found, Inquiry};
 use crate::gate::verdict::{Reason, Verdict, asked_access, granted_access, rule_of};
 use crate::process::{Held, Known};
 use palisade_ask::{Act, Decided, Lifetime, Now, Scope, Source, Subject};
-use palisade_broker::{Reply, Touch, Wants};
+use palisade_broker::{PathAccess, Reply, Wants};
 use palisade_gate::Access;
-use palisade_keeper::{Ask, Kind, What};
+use palisade_keeper::{FileKind, KeeperRequest, What};
 use palisade_plan::model::Nature;
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -19,9 +19,9 @@ use std::time::Duration;
 /// What was allowed once is not asked again for the next call of the same process.
 const STILL_FRESH: Duration = Duration::from_secs(1);
 /// Each holds a descriptor; whoever finds no room is asked about again.
-const MOST_FRESH: usize = 128;
+const MAX_FRESH: usize = 128;
 
-impl Hub<'_> {
+impl GateState<'_> {
     /// A question was answered, by whomever.
     pub(in crate::gate) fn carry_out(&mut self, decided: Decided, now: Now) {
         let Subject::File(file) = &decided.question.subject else { return };
@@ -36,7 +36,7 @@ impl Hub<'_> {
         let directory = directory.filter(|directory| self.may_show_whole(directory, now));
         let may_last = file.may_last() || directory.is_some();
         if lasting == Lasting::Session && scope != Some(Scope::PrivateCopy) && may_last {
-            let kind = if file.is_directory { Kind::Directory } else { Kind::File };
+            let kind = if file.is_directory { FileKind::Directory } else { FileKind::File };
             let is_wide = self.is_wide(&Found { path: file.path.clone(), kind });
             let rules = rule_of(&decided, directory.as_deref(), is_wide);
             for rule in rules {
@@ -59,7 +59,7 @@ impl Hub<'_> {
             let fresh = |to| Fresh { to, path: file.path.clone(), access, until };
             // Who has ended makes no more calls, and is not to be held.
             self.fresh.retain(|fresh| fresh.until > now.monotonic && fresh.to.lives());
-            let room = MOST_FRESH.saturating_sub(self.fresh.len());
+            let room = MAX_FRESH.saturating_sub(self.fresh.len());
             self.fresh.extend(callers.iter().filter_map(Held::of).take(room).map(fresh));
         }
         let verdict = Verdict::answered(&decided);
@@ -67,8 +67,8 @@ impl Hub<'_> {
             .inquiries
             .values()
             .filter(|inquiry| {
-                let mut waiting = inquiry.touches.iter();
-                waiting.any(|touch| decided.question.requests.contains(&touch.touch))
+                let mut waiting = inquiry.requests.iter();
+                waiting.any(|request| decided.question.requests.contains(&request.id))
             })
             .map(|inquiry| inquiry.token)
             .collect();
@@ -97,10 +97,11 @@ impl Hub<'_> {
         let Some(inquiry) = self.inquiries.remove(&token) else { return };
         let Some(found) = &inquiry.found else { return };
         // To see that a directory is there, or to stand in it, takes nothing of what is in it.
-        let needs_no_content = |touch: &Touch| matches!(touch.wants, Wants::Look | Wants::Enter);
+        let needs_no_content =
+            |request: &PathAccess| matches!(request.wants, Wants::Look | Wants::Enter);
         let is_name_enough = lasting == Lasting::Once
-            && found.kind == Kind::Directory
-            && inquiry.touches.iter().all(needs_no_content);
+            && found.kind == FileKind::Directory
+            && inquiry.requests.iter().all(needs_no_content);
         let is_less = what == What::Found && (is_name_enough || self.is_wide(found));
         let is_there_already = what == What::Found
             && inquiry.needs.is_empty()
@@ -109,7 +110,7 @@ impl Hub<'_> {
         if inquiry.needs_parent() && what == What::Found {
             let path = found.path.clone();
             self.take_away(&path);
-            return self.grants.lend(token, true, &path, &inquiry.touches, &mut self.actions);
+            return self.grants.lend(token, true, &path, &inquiry.requests, &mut self.actions);
         }
         let what = if is_there_already {
             // Mounted once more, it would be read-only where it was writable.
@@ -121,16 +122,16 @@ impl Hub<'_> {
         };
         if lasting == Lasting::Once && access == Access::Write {
             let Some(path) = inquiry.lent_path() else {
-                let refused = inquiry.touches.iter().map(|touch| refusal(touch.touch));
+                let refused = inquiry.requests.iter().map(|request| refusal(request.id));
                 self.actions.extend(refused.map(|reply| Action::Broker(reply, None)));
-                return self.actions.push_back(Action::Keeper(Ask::Forget { token }));
+                return self.actions.push_back(Action::Keeper(KeeperRequest::Forget { token }));
             };
-            return self.grants.lend(token, false, &path, &inquiry.touches, &mut self.actions);
+            return self.grants.lend(token, false, &path, &inquiry.requests, &mut self.actions);
         }
-        let is_plain_file = found.kind == Kind::File && what == What::Found;
-        let takes_descriptors = inquiry.touches.iter().all(takes_descriptor);
+        let is_plain_file = found.kind == FileKind::File && what == What::Found;
+        let takes_descriptors = inquiry.requests.iter().all(takes_descriptor);
         if lasting == Lasting::Once && is_plain_file && takes_descriptors {
-            return self.grants.open(token, &inquiry.touches, &mut self.actions);
+            return self.grants.open(token, &inquiry.requests, &mut self.actions);
         }
         if access != Access::Write {
             self.note_reading_only(&inquiry);
@@ -141,13 +142,13 @@ impl Hub<'_> {
         };
         let kept = self.granted_at(&shown_at);
         self.shown.insert(shown_at);
-        let asked_as = inquiry.touches.iter().map(|touch| touch.path.clone());
+        let asked_as = inquiry.requests.iter().map(|request| request.path.clone());
         self.shown.extend(asked_as.map(|path| PathBuf::from(OsString::from_vec(path))));
         let first = Part { token, what, found: found.clone(), access, kept };
         let needs = inquiry.needs.iter().map(|need| Part {
             token: need.token,
             what: What::Found,
-            found: Found { path: need.path.clone(), kind: Kind::File },
+            found: Found { path: need.path.clone(), kind: FileKind::File },
             access: Access::Execute,
             kept: Vec::new(),
         });
@@ -155,7 +156,7 @@ impl Hub<'_> {
         for need in &inquiry.needs {
             self.need_of.remove(&need.token);
         }
-        self.grants.graft(first, needs, inquiry.touches, lasting, &mut self.actions);
+        self.grants.graft(first, needs, inquiry.requests, lasting, &mut self.actions);
     }
 
     /// Carries out "keep a private copy": what the host has stays as it is.
@@ -167,10 +168,10 @@ impl Hub<'_> {
         match act {
             Act::Remove => {
                 self.gone.insert(found.path);
-                self.end(token, |touch| Reply::Pretend { touch });
+                self.end(token, |request| Reply::Pretend { request });
             }
             // It is made in the private home directory.
-            Act::Replace => self.end(token, |touch| Reply::Continue { touch }),
+            Act::Replace => self.end(token, |request| Reply::Continue { request }),
             _ => {
                 if !self.is_in_private_home(&found.path) {
                     let path = found.path.display();
@@ -185,7 +186,7 @@ impl Hub<'_> {
                 let part = Part { token, what, found, access, kept };
                 let lasting = Lasting::Session;
                 let rest = VecDeque::new();
-                self.grants.graft(part, rest, inquiry.touches, lasting, &mut self.actions);
+                self.grants.graft(part, rest, inquiry.requests, lasting, &mut self.actions);
             }
         }
     }
@@ -195,7 +196,7 @@ impl Hub<'_> {
         self.granted.remove(path);
         let grafts = self.standing.remove(path).unwrap_or_default();
         // The last one stands on the others.
-        let ungraft = |graft| Action::Keeper(Ask::Ungraft { graft });
+        let ungraft = |graft| Action::Keeper(KeeperRequest::Ungraft { graft });
         self.actions.extend(grafts.into_iter().rev().map(ungraft));
     }
 
@@ -235,14 +236,14 @@ impl Hub<'_> {
     /// nothing to ask; what is made there is told as discarded.
     pub(super) fn is_made_beside(&self, token: u64) -> bool {
         let Some(inquiry) = self.inquiries.get(&token) else { return false };
-        let is_written =
-            inquiry.touches.iter().all(|touch| touch.wants.is_change()) && !inquiry.needs_parent();
+        let is_written = inquiry.requests.iter().all(|request| request.wants.is_change())
+            && !inquiry.needs_parent();
         is_written && inquiry.found.as_ref().is_some_and(|found| self.is_wide(found))
     }
 
     /// Nothing is there: the kernel says so.
     pub(super) fn let_go(&mut self, token: u64) {
-        self.end(token, |touch| Reply::Absent { touch });
+        self.end(token, |request| Reply::Absent { request });
     }
 
     pub(super) fn refuse(&mut self, token: u64) {
@@ -251,7 +252,8 @@ impl Hub<'_> {
 
     pub(super) fn end(&mut self, token: u64, reply: impl Fn(u64) -> Reply) {
         let Some(inquiry) = self.inquiries.get(&token) else { return };
-        let replies = inquiry.touches.iter().map(|touch| Action::Broker(reply(touch.touch), None));
+        let replies =
+            inquiry.requests.iter().map(|request| Action::Broker(reply(request.id), None));
         self.actions.extend(replies);
         self.forget(token);
     }
@@ -261,13 +263,13 @@ impl Hub<'_> {
         let needs = self.inquiries.remove(&token).map(|inquiry| inquiry.needs).unwrap_or_default();
         self.need_of.retain(|_, owner| *owner != token);
         for token in std::iter::once(token).chain(needs.into_iter().map(|need| need.token)) {
-            self.actions.push_back(Action::Keeper(Ask::Forget { token }));
+            self.actions.push_back(Action::Keeper(KeeperRequest::Forget { token }));
         }
     }
 
     pub(super) fn forget_unused(&mut self, token: u64) {
         if !self.grants.uses(token) {
-            self.actions.push_back(Action::Keeper(Ask::Forget { token }));
+            self.actions.push_back(Action::Keeper(KeeperRequest::Forget { token }));
         }
     }
 

@@ -1,14 +1,14 @@
 //! Calls that wait for an answer of the supervisor's, and calls that were let go on for once and are watched
 //! until they have returned.
 //!
-//! Whoever waits here keeps nobody else waiting. What can not be sent yet is kept; nothing is kept without bounds.
+//! Whoever waits here keeps nobody else waiting. What cannot be sent yet is kept; nothing is kept without bounds.
 
 use crate::call::Call;
 use crate::message::Message;
 use crate::openat2::Reading;
+use crate::path_access::{PathAccess, Wants};
 use crate::path_call::PathCall;
 use crate::signals::Signals;
-use crate::touch::{Touch, Wants};
 use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::{Errno, OFlags, Pid, proc};
 use palisade_wire::WireError;
@@ -17,7 +17,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// More would be a flood that nobody could answer.
-const MOST: usize = 4096;
+const MAX_WAITING: usize = 4096;
 /// How often it is looked after those who wait, and after how many of them at once.
 const ROUND: Duration = Duration::from_millis(50);
 const A_ROUND: usize = 256;
@@ -57,7 +57,7 @@ pub(crate) enum Then {
 
 #[derive(Debug)]
 struct Watched {
-    touch: u64,
+    request: u64,
     thread: Pid,
     /// What `/proc` said of the call while it waited.
     call: Vec<u8>,
@@ -67,13 +67,13 @@ struct Watched {
 
 #[derive(Debug)]
 struct Interrupted {
-    touch: u64,
+    request: u64,
     thread: Pid,
     since: Instant,
 }
 
 #[derive(Debug)]
-pub(crate) struct Parked {
+pub(crate) struct PendingCalls {
     listener: &'static Listener,
     proc: &'static OwnedFd,
     waiting: HashMap<u64, Waiting>,
@@ -90,7 +90,7 @@ pub(crate) struct Parked {
     held: VecDeque<Notification>,
 }
 
-impl Parked {
+impl PendingCalls {
     pub(crate) fn new(listener: &'static Listener, proc: &'static OwnedFd) -> Self {
         Self {
             listener,
@@ -118,7 +118,7 @@ impl Parked {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.waiting.len() >= MOST
+        self.waiting.len() >= MAX_WAITING
     }
 
     pub(crate) fn has_mail(&self) -> bool {
@@ -137,29 +137,34 @@ impl Parked {
         Some(next.saturating_duration_since(Instant::now()))
     }
 
-    pub(crate) fn park(&mut self, supervisor: &OwnedFd, touch: Touch, waiting: Waiting) {
-        let (id, thread) = (touch.touch, waiting.thread);
+    pub(crate) fn wait_for_answer(
+        &mut self,
+        supervisor: &OwnedFd,
+        request: PathAccess,
+        waiting: Waiting,
+    ) {
+        let (id, thread) = (request.id, waiting.thread);
         if self.waiting.is_empty() {
             self.next_round = Instant::now() + ROUND;
         }
         self.waiting.insert(id, waiting);
         self.turn.push_back(id);
-        self.post(supervisor, &Message::Touch(touch));
+        self.post(supervisor, &Message::PathAccess(request));
         // Only now: the question stays if this is the same call, made again.
         self.come_back(supervisor, thread);
     }
 
-    pub(crate) fn take(&mut self, touch: u64) -> Option<Waiting> {
-        self.waiting.remove(&touch)
+    pub(crate) fn take(&mut self, request: u64) -> Option<Waiting> {
+        self.waiting.remove(&request)
     }
 
     /// Something is there for one call, and soon no longer.
-    pub(crate) fn show(&mut self, touch: u64) {
-        self.shown.insert(touch, Instant::now());
+    pub(crate) fn show(&mut self, request: u64) {
+        self.shown.insert(request, Instant::now());
     }
 
-    pub(crate) fn hide(&mut self, touch: u64) {
-        self.shown.remove(&touch);
+    pub(crate) fn hide(&mut self, request: u64) {
+        self.shown.remove(&request);
     }
 
     /// Keeps a call until nothing is there for another call only: it would see that, or see it go.
@@ -187,13 +192,13 @@ impl Parked {
     }
 
     /// Watches a call that will go on, and tells when it has returned.
-    pub(crate) fn watch(&mut self, supervisor: &OwnedFd, touch: u64, thread: Pid) {
+    pub(crate) fn watch(&mut self, supervisor: &OwnedFd, request: u64, thread: Pid) {
         let Some(call) = self.call_of(thread) else {
-            return self.post(supervisor, &Message::Returned { touch });
+            return self.post(supervisor, &Message::Returned { request });
         };
         let since = Instant::now();
         let next = since + FIRST_LOOK;
-        self.watched.push(Watched { touch, thread, call, since, next });
+        self.watched.push(Watched { request, thread, call, since, next });
     }
 
     /// Looks after everybody whose time it is.
@@ -242,11 +247,11 @@ impl Parked {
 
     fn look_after_waiting(&mut self, supervisor: &OwnedFd, now: Instant) {
         for _ in 0..self.turn.len().min(A_ROUND) {
-            let Some(touch) = self.turn.pop_front() else { return };
-            let Some(waiting) = self.waiting.get_mut(&touch) else { continue };
-            if !self.listener.is_waiting(touch) {
-                self.waiting.remove(&touch);
-                self.tell_withdrawn(supervisor, touch);
+            let Some(request) = self.turn.pop_front() else { return };
+            let Some(waiting) = self.waiting.get_mut(&request) else { continue };
+            if !self.listener.is_waiting(request) {
+                self.waiting.remove(&request);
+                self.tell_withdrawn(supervisor, request);
                 continue;
             }
             let thread = waiting.thread;
@@ -255,11 +260,11 @@ impl Parked {
             let is_sure = signals.errno() != Errno::INTR || waiting.was_signalled;
             waiting.was_signalled = signals.interrupt();
             if signals.interrupt() && is_sure {
-                let _ = self.listener.respond(touch, Response::Fail(signals.errno()));
-                self.waiting.remove(&touch);
-                self.interrupted.push(Interrupted { touch, thread, since: now });
+                let _ = self.listener.respond(request, Response::Fail(signals.errno()));
+                self.waiting.remove(&request);
+                self.interrupted.push(Interrupted { request, thread, since: now });
             } else {
-                self.turn.push_back(touch);
+                self.turn.push_back(request);
             }
         }
     }
@@ -284,19 +289,19 @@ impl Parked {
     fn withdraw(&mut self, supervisor: &OwnedFd, is_meant: impl Fn(&Interrupted) -> bool) {
         let (meant, rest): (Vec<_>, Vec<_>) = self.interrupted.drain(..).partition(is_meant);
         self.interrupted = rest;
-        for Interrupted { touch, .. } in meant {
-            self.tell_withdrawn(supervisor, touch);
+        for Interrupted { request, .. } in meant {
+            self.tell_withdrawn(supervisor, request);
         }
     }
 
-    fn tell_withdrawn(&mut self, supervisor: &OwnedFd, touch: u64) {
+    fn tell_withdrawn(&mut self, supervisor: &OwnedFd, request: u64) {
         self.mail_comes_until = Some(Instant::now() + MAIL_COMES);
-        self.post(supervisor, &Message::Withdrawn { touch });
+        self.post(supervisor, &Message::Withdrawn { request });
     }
 
     fn tell_returned(&mut self, supervisor: &OwnedFd, over: Vec<Watched>) {
-        for Watched { touch, .. } in over {
-            self.post(supervisor, &Message::Returned { touch });
+        for Watched { request, .. } in over {
+            self.post(supervisor, &Message::Returned { request });
         }
     }
 }

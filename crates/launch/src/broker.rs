@@ -36,13 +36,13 @@ pub(crate) struct Ends {
 impl Ends {
     /// None where there is no filter, and so nothing to listen to.
     pub(crate) fn for_plan(plan: &Plan) -> Result<Option<Self>, LaunchError> {
-        if plan.seccomp.is_none() {
+        if plan.sandbox.seccomp.is_none() {
             return Ok(None);
         }
         let (handshake, handshake_of_broker) = socketpair().during(STEP)?;
         reveal_senders(&handshake_of_broker).during(STEP)?;
         let (news, news_of_broker) = socketpair().during(STEP)?;
-        if plan.gate.is_some() {
+        if plan.sandbox.gate.is_some() {
             // A broker that reads no answers, as its thread hangs in a dead file system, must not hang us.
             let sending = rustix::net::sockopt::Timeout::Send;
             rustix::net::sockopt::set_socket_timeout(&news, sending, Some(LONGEST_SEND))
@@ -81,15 +81,17 @@ impl Broker {
                 supervisor: news_of_broker,
                 locks,
                 duties: Duties {
-                    guard: plan.guard.as_ref(),
+                    guard: plan.sandbox.guard.as_ref(),
                     executables: plan
+                        .sandbox
                         .landlock
                         .as_ref()
                         .and_then(|landlock| landlock.executables.as_ref()),
-                    gate: plan.gate.as_ref(),
+                    gate: plan.sandbox.gate.as_ref(),
                     filter: &seccomp.filter,
                     identity: identity(plan),
                     landlock_truncates: plan
+                        .sandbox
                         .landlock
                         .as_ref()
                         .is_some_and(|landlock| landlock.refuse_truncation),
@@ -168,7 +170,7 @@ pub enum BrokerEvent {
 }
 
 fn identity(plan: &Plan) -> Identity {
-    match &plan.confinement {
+    match &plan.sandbox.confinement {
         Confinement::Namespaces(inside) => match inside.identity.mapping {
             Mapping::OwnId => Identity::CallerMapped,
             Mapping::ByRoot => {

@@ -61,7 +61,7 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     // Rust's runtime ignores it, and exec(2) would leave it so. What the caller ignores stays ignored.
     proc::reset_action(sig::SIGPIPE);
     let (argv, env) = exec::c_strings(&plan.command)?;
-    if let Confinement::Namespaces(inside) = &plan.confinement {
+    if let Confinement::Namespaces(inside) = &plan.sandbox.confinement {
         make_network(start, inside)?;
         wait_for_pid_1(start, ToCommand::RootChanged);
         detach_old_root()?;
@@ -70,6 +70,7 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     // Privileges before Landlock: securebits need a capability, and Landlock needs no_new_privs.
     drop_privileges(plan)?;
     let program = plan
+        .sandbox
         .seccomp
         .as_ref()
         .map(|seccomp| filter::compile(&seccomp.filter, Listening::Yes))
@@ -77,7 +78,7 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     call_broker(start)?;
     wait_for_pid_1(start, ToCommand::Go);
     // In the foreground of its terminal.
-    if let Some(terminal) = start.terminal.filter(|_| plan.hardening.own_session) {
+    if let Some(terminal) = start.terminal.filter(|_| plan.sandbox.hardening.own_session) {
         tty::tcsetpgrp(terminal, rustix::process::getpid()).during("taking the terminal")?;
     }
     start.chosen.connect(start.terminal)?;
@@ -85,24 +86,29 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
     limit(plan)?;
     // As the command itself would: a directory it may not enter is no working directory.
     enter_directory(&plan.command.cwd)?;
-    if let Some(rules) = &plan.landlock {
+    if let Some(rules) = &plan.sandbox.landlock {
         landlock::restrict(rules)?;
     }
-    if plan.hardening.close_descriptors {
+    if plan.sandbox.hardening.close_descriptors {
         // Marked, not closed: the report to pid 1 is still needed until exec.
         proc::close_range_cloexec(3, i32::MAX).during("closing descriptors")?;
     }
     let begun = Instant::now();
-    let mut observations = selfcheck::run(&plan.self_check, Moment::BeforeFilter, start.targets)?;
+    let mut observations =
+        selfcheck::run(&plan.sandbox.self_check, Moment::BeforeFilter, start.targets)?;
     let mut took = begun.elapsed();
     proc::unblock_all().during("unblocking signals")?;
     let seen = exec::visible(&plan.command);
-    if let (Some(seccomp), Some(program)) = (&plan.seccomp, &program) {
+    if let (Some(seccomp), Some(program)) = (&plan.sandbox.seccomp, &program) {
         let listener = filter::install_with_listener(program.instructions())?;
         hand_over(start, &seccomp.filter, &listener)?;
     }
     let begun = Instant::now();
-    observations.extend(selfcheck::run(&plan.self_check, Moment::AfterFilter, start.targets)?);
+    observations.extend(selfcheck::run(
+        &plan.sandbox.self_check,
+        Moment::AfterFilter,
+        start.targets,
+    )?);
     took += begun.elapsed();
     send(start, FromInit::Checked(Checked { took, observations }));
     Err(exec::exec(&plan.command, seen.as_deref(), &argv, &env))
@@ -193,7 +199,7 @@ fn wait_for_pid_1(start: &Start<'_>, expected: ToCommand) {
 }
 
 fn limit(plan: &Plan) -> Result<(), LaunchError> {
-    for rlimit in &plan.rlimits {
+    for rlimit in &plan.sandbox.rlimits {
         let resource = match rlimit.resource {
             Resource::Core => proc::Resource::Core,
             Resource::FileSize => proc::Resource::Fsize,
@@ -204,7 +210,7 @@ fn limit(plan: &Plan) -> Result<(), LaunchError> {
         let value = Limit { soft: Some(rlimit.value), hard: Some(rlimit.value) };
         proc::set_rlimit(resource, value).during("setting a limit")?;
     }
-    if let Some(cpus) = &plan.affinity {
+    if let Some(cpus) = &plan.sandbox.affinity {
         proc::run_only_on(cpus).during("setting the CPUs to run on")?;
     }
     Ok(())
@@ -212,8 +218,8 @@ fn limit(plan: &Plan) -> Result<(), LaunchError> {
 
 fn drop_privileges(plan: &Plan) -> Result<(), LaunchError> {
     const STEP: &str = "dropping privileges";
-    if plan.hardening.drop_capabilities {
-        if matches!(plan.confinement, Confinement::Namespaces(_)) {
+    if plan.sandbox.hardening.drop_capabilities {
+        if matches!(plan.sandbox.confinement, Confinement::Namespaces(_)) {
             creds::lock_securebits().during(STEP)?;
             creds::drop_all_capabilities().during(STEP)?;
         }
@@ -227,7 +233,7 @@ fn drop_privileges(plan: &Plan) -> Result<(), LaunchError> {
     if !plan.hardening.drop_capabilities {
         crate::layers_off::keep_capabilities()?;
     }
-    if plan.hardening.no_new_privs {
+    if plan.sandbox.hardening.no_new_privs {
         creds::set_no_new_privs().during(STEP)?;
     }
     Ok(())

@@ -118,7 +118,7 @@ impl EgressProcess {
 
 /// Who the command is, where root gave it another id than the caller's.
 pub(crate) fn given_identity(plan: &Plan) -> Option<&Identity> {
-    match &plan.confinement {
+    match &plan.sandbox.confinement {
         Confinement::Namespaces(inside) if inside.identity.mapping == Mapping::ByRoot => {
             Some(&inside.identity)
         }

@@ -42,7 +42,7 @@ enum Household {
 
 impl Household {
     fn of(plan: &Plan) -> Self {
-        match &plan.confinement {
+        match &plan.sandbox.confinement {
             Confinement::Namespaces(inside) if inside.namespaces.pid => Self::Namespace,
             _ => Self::Descendants,
         }
@@ -52,7 +52,7 @@ impl Household {
 /// Closes pid 1 off before the command can run: nobody inside may look into it or trace it, and it
 /// holds nothing of the caller's, only `keep`.
 pub(crate) fn close_off(plan: &Plan, keep: &[BorrowedFd<'_>]) -> Result<(), LaunchError> {
-    if plan.hardening.init_undumpable {
+    if plan.sandbox.hardening.init_undumpable {
         creds::set_dumpable(false).during("closing pid 1 to inspection")?;
     }
     streams::release()?;
@@ -62,16 +62,16 @@ pub(crate) fn close_off(plan: &Plan, keep: &[BorrowedFd<'_>]) -> Result<(), Laun
 /// Gives up capabilities and most system calls. While the command takes its own last steps: pid 1 does
 /// nothing on anybody's behalf meanwhile, and cannot be reached from inside.
 pub(crate) fn settle(plan: &Plan) -> Result<(), LaunchError> {
-    let inside = matches!(plan.confinement, Confinement::Namespaces(_));
-    if plan.hardening.drop_capabilities && inside {
+    let inside = matches!(plan.sandbox.confinement, Confinement::Namespaces(_));
+    if plan.sandbox.hardening.drop_capabilities && inside {
         creds::lock_securebits().during(STEP)?;
         creds::drop_all_capabilities().during(STEP)?;
     }
-    if plan.hardening.no_new_privs {
+    if plan.sandbox.hardening.no_new_privs {
         creds::set_no_new_privs().during(STEP)?;
     }
     // Ending descendants one by one needs /proc, which the filter has no room for.
-    if plan.seccomp.is_some() && Household::of(plan) == Household::Namespace {
+    if plan.sandbox.seccomp.is_some() && Household::of(plan) == Household::Namespace {
         let program = filter::compile(&init_spec(Arch::native()), Listening::No)?;
         filter::install(program.instructions(), SeccompFlags::NONE).during(filter::STEP)?;
     }

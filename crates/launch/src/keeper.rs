@@ -29,7 +29,9 @@ pub struct Keeper {
 impl Keeper {
     /// Forks it. The caller must be single-threaded, and the command's process alive.
     pub fn start(running: &Running, plan: &Plan) -> Result<Self, LaunchError> {
-        let (Confinement::Namespaces(inside), Some(gate)) = (&plan.confinement, &plan.gate) else {
+        let (Confinement::Namespaces(inside), Some(gate)) =
+            (&plan.sandbox.confinement, &plan.sandbox.gate)
+        else {
             return Err(LaunchError::new(STEP, "this plan asks nothing"));
         };
         let [user_namespace, mount_namespace] = namespaces(running)?;

@@ -114,12 +114,12 @@ pub(crate) fn open_counters() -> Vec<OwnedFd> {
 
 /// Whether the supervisor gets something of it.
 pub(crate) fn is_handed_over(plan: &Plan) -> bool {
-    plan.egress.is_some() || !plan.publish.is_empty()
+    plan.sandbox.egress.is_some() || !plan.sandbox.publish.is_empty()
 }
 
 /// In the new, empty namespace.
 pub(crate) fn set_up(plan: &Plan) -> std::result::Result<Option<InsideNetwork>, LaunchError> {
-    let inside = match &plan.egress {
+    let inside = match &plan.sandbox.egress {
         Some(Egress::Proxy(proxy)) => listen(proxy)?,
         Some(Egress::Nat(nat)) => {
             net::loopback_up().during(STEP)?;
@@ -128,7 +128,7 @@ pub(crate) fn set_up(plan: &Plan) -> std::result::Result<Option<InsideNetwork>, 
         }
         None => {
             net::loopback_up().during("bringing up the loopback interface")?;
-            if plan.publish.is_empty() {
+            if plan.sandbox.publish.is_empty() {
                 return Ok(None);
             }
             closed(None)?
@@ -147,7 +147,7 @@ pub(crate) fn set_up(plan: &Plan) -> std::result::Result<Option<InsideNetwork>, 
 /// Where settings of the network are written. Opened before the root changes: that of the sandbox is read-only, and
 /// when it is changed is another process's business. None where nothing is to be set, or there is no such place.
 pub(crate) fn open_settings(plan: &Plan) -> Option<OwnedFd> {
-    match &plan.confinement {
+    match &plan.sandbox.confinement {
         Confinement::Namespaces(inside) if !inside.network_settings.is_empty() => {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             rustix::fs::open("/proc/sys/net", flags, Mode::empty()).ok()

@@ -89,26 +89,26 @@ pub fn launch(
     proc::reset_action(sig::SIGCHLD);
     let (control, inner) = socketpair().during(STEP)?;
     let listener = network_target(plan)?;
-    let published = egress::listen_for(&plan.publish)?;
+    let published = egress::listen_for(&plan.sandbox.publish)?;
     let targets = Targets {
         supervisor: rustix::process::getpid(),
         port: listener.as_ref().map(|(_, port)| *port),
     };
     let mut chosen = Chosen::choose(streams)?;
-    let outputs = match plan.max_output {
+    let outputs = match plan.supervision.max_output {
         Some(_) => chosen.put_pipes_between()?,
         None => Vec::new(),
     };
     let ends = broker::Ends::for_plan(plan)?;
-    let prepared = match &plan.confinement {
+    let prepared = match &plan.sandbox.confinement {
         Confinement::Namespaces(inside) if inside.identity.mapping == Mapping::ByRoot => {
             chosen.give_pipes_to(host_owner(&inside.identity))?;
             let maps = OwnerMaps::for_plan(&inside.mounts, host_owner(&inside.identity))?;
-            Some(sources::prepare(&inside.mounts, plan.hardening, &maps)?)
+            Some(sources::prepare(&inside.mounts, plan.sandbox.hardening, &maps)?)
         }
         _ => None,
     };
-    if plan.hardening.init_undumpable {
+    if plan.sandbox.hardening.init_undumpable {
         // Before there is a child: afterwards the command could be faster than we are.
         creds::set_dumpable(false).during("closing the supervisor to inspection")?;
     }
@@ -120,6 +120,7 @@ pub fn launch(
     }
     // Before there is a child: our own group can be divided only while we are alone in it.
     let group = plan
+        .sandbox
         .group
         .as_ref()
         .map(|group| Held::create(group, &plan.session))
@@ -128,7 +129,7 @@ pub fn launch(
     // Before the sandbox and not beside it, where it would keep a processor from one of the two processes that
     // set the sandbox up.
     let helpers = Helpers::default();
-    let (broker, handshake) = match (ends, &plan.seccomp) {
+    let (broker, handshake) = match (ends, &plan.sandbox.seccomp) {
         (Some(ends), Some(seccomp)) => {
             let (broker, handshake) = Broker::start(&helpers, plan, seccomp, ends, locks)?;
             (Some(broker), Some(handshake))
@@ -176,7 +177,7 @@ pub fn launch(
                 group,
                 network: None,
                 published,
-                nat_plan: match &plan.egress {
+                nat_plan: match &plan.sandbox.egress {
                     Some(Egress::Nat(nat)) => {
                         Some((nat.helper.clone(), egress::given_identity(plan).cloned()))
                     }
@@ -188,7 +189,7 @@ pub fn launch(
                 told_to_end: Cell::new(false),
                 reaped: false,
             };
-            if let Confinement::Namespaces(inside) = &plan.confinement {
+            if let Confinement::Namespaces(inside) = &plan.sandbox.confinement {
                 running.map_ids(&inside.identity)?;
             }
             Ok(running)
@@ -436,7 +437,9 @@ impl Drop for Running {
 }
 
 fn clone_flags(plan: &Plan) -> CloneFlags {
-    let Confinement::Namespaces(inside) = &plan.confinement else { return CloneFlags::NONE };
+    let Confinement::Namespaces(inside) = &plan.sandbox.confinement else {
+        return CloneFlags::NONE;
+    };
     let Namespaced { namespaces, .. } = inside.as_ref();
     // The network is the command process's to make, beside the view; the clocks are pid 1's.
     let Namespaces { mount, pid, net: _, uts, ipc, cgroup, time_offset: _ } = *namespaces;
@@ -461,7 +464,7 @@ pub(crate) fn host_owner(identity: &Identity) -> Owner {
 
 /// A port on the host's loopback, for the network probe to fail at.
 fn network_target(plan: &Plan) -> Result<Option<(OwnedFd, u16)>, LaunchError> {
-    if !plan.self_check.iter().any(|probe| matches!(probe, Probe::ReachNetwork { .. })) {
+    if !plan.sandbox.self_check.iter().any(|probe| matches!(probe, Probe::ReachNetwork { .. })) {
         return Ok(None);
     }
     match net::tcp_listener_loopback() {

@@ -70,11 +70,11 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
     // files, among them the id maps.
     creds::set_dumpable(true).during("opening the child to itself")?;
     // What the caller typed may hold secrets, and everybody inside sees the words of pid 1.
-    if plan.hardening.init_undumpable {
+    if plan.sandbox.hardening.init_undumpable {
         proc::replace_command_line("sandbox").during("hiding the caller's command line")?;
     }
     // 1. Who we are, and whose life ours hangs on.
-    match &plan.confinement {
+    match &plan.sandbox.confinement {
         Confinement::Namespaces(inside) => {
             // Changing ids clears the parent-death signal, so that comes after.
             take_identity(launch, &inside.identity)?;
@@ -90,7 +90,7 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
         }
     }
     // 2. Away from the caller's terminal.
-    if plan.hardening.own_session {
+    if plan.sandbox.hardening.own_session {
         proc::setsid().during("leaving the caller's session")?;
     }
     // 3. A terminal of our own: only what is forked later has it for its controlling one.
@@ -101,7 +101,7 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
     proc::block_signals(&[sig::SIGCHLD, sig::SIGTTOU]).during(STEP)?;
     let CommandProcess { pid, pidfd, report } =
         start_command(launch, terminal.as_ref(), caller_umask)?;
-    if let Confinement::Namespaces(inside) = &plan.confinement {
+    if let Confinement::Namespaces(inside) = &plan.sandbox.confinement {
         // 5. The view.
         build_view(launch, inside, devpts, &report)?;
         // 6. The rest of the namespaces.
@@ -130,10 +130,10 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
     keep.extend(terminal.as_ref().map(AsFd::as_fd));
     init::close_off(plan, &keep)?;
     // 8. Everything stands: the command may go on to its own last steps, and pid 1 settles.
-    if matches!(plan.confinement, Confinement::Namespaces(_)) {
+    if matches!(plan.sandbox.confinement, Confinement::Namespaces(_)) {
         expect(&report, &FromCommand::OldRootGone)?;
     }
-    if let Some(Egress::Nat(_)) = &plan.egress {
+    if let Some(Egress::Nat(_)) = &plan.sandbox.egress {
         wait_for_connection(&launch.control)?;
     }
     say(&report, ToCommand::Go)?;
@@ -181,9 +181,13 @@ fn build_view(
     devpts: Option<OwnedFd>,
     report: &OwnedFd,
 ) -> Result<(), LaunchError> {
-    let view = Builder::new(launch.plan.hardening)?;
-    let pieces =
-        view.collect(&inside.mounts, launch.prepared.take(), devpts, launch.plan.scratch.as_ref())?;
+    let view = Builder::new(launch.plan.sandbox.hardening)?;
+    let pieces = view.collect(
+        &inside.mounts,
+        launch.prepared.take(),
+        devpts,
+        launch.plan.sandbox.scratch.as_ref(),
+    )?;
     view.change_root()?;
     say(report, ToCommand::RootChanged)?;
     view.furnish(&inside.mounts, &pieces)?;
@@ -324,7 +328,7 @@ fn shift_clocks(offset: Option<i64>) -> Result<(), LaunchError> {
 fn open_terminal(launch: &Launch<'_>) -> Result<(Option<OwnedFd>, Option<OwnedFd>), LaunchError> {
     const STEP: &str = "opening a terminal inside";
     let Some(size) = launch.pty else { return Ok((None, None)) };
-    let (devpts, master) = match launch.plan.confinement {
+    let (devpts, master) = match launch.plan.sandbox.confinement {
         Confinement::Namespaces(_) => {
             let devpts = mounts::new_devpts()?;
             let master = tty::open_ptmx_in(&devpts, Path::new("ptmx")).during(STEP)?;
@@ -338,7 +342,7 @@ fn open_terminal(launch: &Launch<'_>) -> Result<(Option<OwnedFd>, Option<OwnedFd
     tty::set_window_size(&slave, size).during(STEP)?;
     // Pid 1 leads the session, the command's group is another one in it: so the command is no
     // orphan to the kernel, and Ctrl-Z stops it.
-    if launch.plan.hardening.own_session {
+    if launch.plan.sandbox.hardening.own_session {
         tty::set_controlling_tty(&slave).during(STEP)?;
     }
     palisade_wire::send(&launch.control, &FromInit::Terminal, &[master.as_fd()]).during(STEP)?;

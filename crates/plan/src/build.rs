@@ -8,8 +8,8 @@ use crate::guard::{Guarded, Mounted};
 use crate::host::Host;
 use crate::limits::{self, Assigned};
 use crate::model::{
-    Command, Confinement, Egress, Gate, Guard, Hardening, Identity, Landlock, MountOp, Namespaced,
-    Note, OnUnknown, Plan, Seccomp, Weight,
+    Command, Confinement, Egress, Explanation, Gate, Guard, Hardening, Identity, Landlock, MountOp,
+    Namespaced, Note, OnUnknown, Plan, SandboxPlan, Seccomp, Supervision, Weight,
 };
 use crate::reach::Reach;
 use crate::seccomp::Unheld;
@@ -340,42 +340,48 @@ fn finish(
     let approvals = policy.approvals.iter().cloned().chain(seen.view.approvals).collect();
     let mut plan = Plan {
         session: request.session.clone(),
-        level: policy.isolation_level,
-        view: policy.view,
-        mode: policy.mode,
-        on_ask: policy.on_ask,
-        ask_key: policy.ask_key,
-        network: policy.network.mode,
-        project: project::locate(facts, host),
-        set_variables,
-        withheld_variables,
+        explanation: Explanation {
+            level: policy.isolation_level,
+            view: policy.view,
+            mode: policy.mode,
+            project: project::locate(facts, host),
+            set_variables,
+            withheld_variables,
+            promises: Vec::new(),
+            notes,
+        },
         command,
-        create_dirs: seen.create_dirs,
-        confinement: kept.confinement,
-        limits: kept.assigned.limits,
-        group: kept.assigned.group,
-        rlimits: kept.assigned.rlimits,
-        affinity: kept.assigned.affinity,
-        watch: kept.assigned.watch,
-        scratch,
-        timeout_ms: policy.resources.timeout,
-        grace: limits::grace(policy),
-        max_output: policy.resources.max_output_size,
-        normalize_ms: policy.resources.normalize_time,
-        landlock: kept.landlock,
-        seccomp: kept.seccomp,
-        guard: kept.guard,
-        gate: kept.gate,
-        egress: kept.egress.chosen.egress,
-        publish: kept.egress.chosen.publish,
-        self_check,
-        hardening: kept.hardening,
-        promises: Vec::new(),
-        approvals,
-        notes,
+        sandbox: SandboxPlan {
+            network: policy.network.mode,
+            create_dirs: seen.create_dirs,
+            confinement: kept.confinement,
+            group: kept.assigned.group,
+            rlimits: kept.assigned.rlimits,
+            affinity: kept.assigned.affinity,
+            scratch,
+            landlock: kept.landlock,
+            seccomp: kept.seccomp,
+            guard: kept.guard,
+            gate: kept.gate,
+            egress: kept.egress.chosen.egress,
+            publish: kept.egress.chosen.publish,
+            self_check,
+            hardening: kept.hardening,
+        },
+        supervision: Supervision {
+            on_ask: policy.on_ask,
+            ask_key: policy.ask_key,
+            limits: kept.assigned.limits,
+            watch: kept.assigned.watch,
+            timeout_ms: policy.resources.timeout,
+            grace: limits::grace(policy),
+            max_output: policy.resources.max_output_size,
+            normalize_ms: policy.resources.normalize_time,
+            approvals,
+        },
     };
-    plan.promises = promises::of(&plan, policy);
-    plan.promises.extend(promises::waived(&kept.assigned.waived));
+    plan.explanation.promises = promises::of(&plan, policy);
+    plan.explanation.promises.extend(promises::waived(&kept.assigned.waived));
     Ok(plan)
 }
 

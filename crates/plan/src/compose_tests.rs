@@ -114,8 +114,8 @@ fn an_explicit_grant_of_a_secret_is_an_approval() {
     let plan = plan(&policy, &user(), &tree).unwrap();
     assert!(shows(&plan, "/home/u/.ssh/known_hosts"));
     assert!(!shows(&plan, "/home/u/.ssh/id"));
-    assert_eq!(plan.approvals.len(), 1);
-    assert_eq!(plan.approvals[0].reason, "--ro /home/u/.ssh/known_hosts");
+    assert_eq!(plan.supervision.approvals.len(), 1);
+    assert_eq!(plan.supervision.approvals[0].reason, "--ro /home/u/.ssh/known_hosts");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_missing_rw_directory_is_made_and_other_missing_paths_are_errors() {
     let tree = FakeTree::new();
     let policy = with(|fs| fs.read_write_paths = strings(&["~/new/dir"]));
     let plan_rw = plan(&policy, &user(), &tree).unwrap();
-    assert_eq!(plan_rw.create_dirs, [PathBuf::from("/home/u/new/dir")]);
+    assert_eq!(plan_rw.sandbox.create_dirs, [PathBuf::from("/home/u/new/dir")]);
     assert_eq!(access(&plan_rw, "/home/u/new/dir"), Some(Access::ReadWrite));
     let policy = with(|fs| fs.read_only_paths = strings(&["~/no/such"]));
     assert_eq!(
@@ -273,7 +273,13 @@ fn a_root_path_stands_below_everything_else() {
     assert_eq!(source("/home/u/project").as_deref(), Some("/home/u/project"));
     let policy = with(|fs| fs.root_path = Some("/images/none".to_owned()));
     let plan_none = plan(&policy, &user(), &tree).unwrap();
-    assert!(plan_none.notes.iter().any(|note| note.text.contains("/images/none does not exist")));
+    assert!(
+        plan_none
+            .explanation
+            .notes
+            .iter()
+            .any(|note| note.text.contains("/images/none does not exist"))
+    );
 }
 
 /// A directory with so many files beside a denied one.

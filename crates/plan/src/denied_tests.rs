@@ -111,7 +111,11 @@ fn static_mode_shows_the_host_in_large_pieces_and_of_homes_what_is_granted() {
     assert_eq!(access(&plan, "/home/u/project/src"), Some(Access::ReadWrite));
     let note =
         "/people is not in the view: home directories lie in it; name what you need with --ro";
-    assert!(plan.notes.iter().any(|told| told.text == note), "{:?}", plan.notes);
+    assert!(
+        plan.explanation.notes.iter().any(|told| told.text == note),
+        "{:?}",
+        plan.explanation.notes
+    );
 }
 
 /// Proves: FS-2 env-file
@@ -128,7 +132,11 @@ fn dotenv_files_outside_the_project_are_hidden_unless_their_directory_is_named()
     let named = plan(&showing(&["~/src"]), &user(), &tree).unwrap();
     assert!(shows(&named, "/home/u/src/site/.env"));
     let note = "what --ro and --overlay name is shown with the .env files in it";
-    assert!(named.notes.iter().any(|told| told.text == note), "{:?}", named.notes);
+    assert!(
+        named.explanation.notes.iter().any(|told| told.text == note),
+        "{:?}",
+        named.explanation.notes
+    );
 }
 
 /// Proves: FS-2 hidden
@@ -179,10 +187,11 @@ const NPMRC: &str = "registry=https://npm.example/\n//npm.example/:_authToken=ab
 fn settings_of_tools_are_carried_in_without_their_credentials() {
     let plan = plan(&policy(), &user(), &npmrc(NPMRC)).unwrap();
     assert_eq!(carried(&plan, "/home/u/.npmrc"), Some("registry=https://npm.example/\n"));
-    let note = plan.notes.iter().find(|note| note.text.contains("/home/u/.npmrc")).unwrap();
+    let note =
+        plan.explanation.notes.iter().find(|note| note.text.contains("/home/u/.npmrc")).unwrap();
     assert!(note.text.contains("//npm.example/:_authToken"), "{}", note.text);
     assert!(!serde_json::to_string(&plan).unwrap().contains("abc123"));
-    assert!(plan.gate.unwrap().secrets.contains(&"/home/u/.npmrc".into()));
+    assert!(plan.sandbox.gate.unwrap().secrets.contains(&"/home/u/.npmrc".into()));
 }
 
 #[test]
@@ -249,7 +258,7 @@ fn what_links_in_a_directory_of_secrets_lead_to_is_hidden_too() {
     for hidden in hidden {
         assert!(!shows(&plan, hidden), "{hidden}");
         assert_eq!(
-            plan.gate.as_ref().unwrap().nature(Path::new(hidden)),
+            plan.sandbox.gate.as_ref().unwrap().nature(Path::new(hidden)),
             Nature::Secret,
             "{hidden}"
         );
@@ -266,7 +275,12 @@ fn what_everybody_sees_and_what_is_no_secret_is_not_hidden_for_a_link_to_it() {
     tree.link("/home/u/.ssh/config", "../project/ssh/config")
         .file("/home/u/project/ssh/config", "");
     let plan = plan(&policy(), &user(), &tree).unwrap();
-    assert_eq!(access(&plan, "/home/u/project"), Some(Access::ReadWrite), "{:?}", plan.notes);
+    assert_eq!(
+        access(&plan, "/home/u/project"),
+        Some(Access::ReadWrite),
+        "{:?}",
+        plan.explanation.notes
+    );
     assert!(shows(&plan, "/usr/bin") && shows(&plan, "/home/u/project/ssh/config"));
 }
 

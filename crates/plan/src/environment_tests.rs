@@ -164,6 +164,10 @@ fn variables_that_name_what_is_inside_are_passed_on() {
         assert!(!has(name), "{name}={value}");
     }
     let told = "LD_PRELOAD, PULSE_SERVER, XDG_STATE_HOME: not passed on";
-    assert!(plan.notes.iter().any(|note| note.text.starts_with(told)), "{:?}", plan.notes);
+    assert!(
+        plan.explanation.notes.iter().any(|note| note.text.starts_with(told)),
+        "{:?}",
+        plan.explanation.notes
+    );
     assert!(crate::fake::shows(&plan, "/home/u/corp.pem"), "what TLS trusts is shown");
 }

@@ -29,7 +29,7 @@ fn planned(policy: &Policy, command: &str) -> Result<Plan, PlanError> {
 }
 
 fn executables(list: &[&str], command: &str) -> Executables {
-    planned(&listing(list), command).unwrap().landlock.unwrap().executables.unwrap()
+    planned(&listing(list), command).unwrap().sandbox.landlock.unwrap().executables.unwrap()
 }
 
 fn paths(paths: &[&str]) -> Vec<PathBuf> {
@@ -37,7 +37,7 @@ fn paths(paths: &[&str]) -> Vec<PathBuf> {
 }
 
 fn promise(plan: &Plan) -> &Promise {
-    plan.promises.iter().find(|promise| promise.what.ends_with("those listed")).unwrap()
+    plan.explanation.promises.iter().find(|promise| promise.what.ends_with("those listed")).unwrap()
 }
 
 /// Proves: PROC-2 executables
@@ -100,7 +100,7 @@ fn the_list_is_enforced_only_where_nothing_on_it_runs_what_it_is_given() {
 fn what_is_listed_and_missing_is_noted() {
     let plan = planned(&listing(&["static", "no-such-tool", "/no/such"]), "static").unwrap();
     for missing in ["no-such-tool", "/no/such"] {
-        assert!(plan.notes.iter().any(|note| note.text.contains(missing)), "{missing}");
+        assert!(plan.explanation.notes.iter().any(|note| note.text.contains(missing)), "{missing}");
     }
 }
 

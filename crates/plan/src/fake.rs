@@ -290,7 +290,7 @@ pub(crate) fn without_groups() -> LimitFacts {
 }
 
 pub(crate) fn inside(plan: &Plan) -> &Namespaced {
-    match &plan.confinement {
+    match &plan.sandbox.confinement {
         Confinement::Namespaces(inside) => inside,
         other => panic!("not namespaced: {other:?}"),
     }

@@ -14,7 +14,7 @@ fn developer() -> FakeTree {
 
 fn gate_of(policy: &Policy) -> Option<Gate> {
     let facts = HostFacts { homes: vec!["/home/u".into(), "/home/other".into()], ..user() };
-    plan(policy, &facts, &developer()).unwrap().gate
+    plan(policy, &facts, &developer()).unwrap().sandbox.gate
 }
 
 fn gate() -> Gate {
@@ -49,7 +49,7 @@ fn the_runs_own_and_what_the_policy_denies_are_never_asked_about() {
     let mut policy = policy();
     policy.filesystem.denied_paths = vec!["/home/u/private".into(), "/opt/secret".into()];
     let facts = HostFacts { own_paths: vec!["/home/u/.state".into()], ..user() };
-    let gate = plan(&policy, &facts, &developer()).unwrap().gate.unwrap();
+    let gate = plan(&policy, &facts, &developer()).unwrap().sandbox.gate.unwrap();
     for never in [
         "/proc/1/environ",
         "/sys/kernel",

@@ -7,7 +7,7 @@ use palisade_policy::model::{Level, Mode, Policy, ProjectAccess, View};
 const PROJECT: &str = "/home/u/project";
 
 fn guard_of(policy: &Policy, facts: &HostFacts, tree: &FakeTree) -> Guard {
-    plan(policy, facts, tree).unwrap().guard.unwrap()
+    plan(policy, facts, tree).unwrap().sandbox.guard.unwrap()
 }
 
 fn paths(list: &[PathBuf]) -> Vec<&str> {
@@ -23,7 +23,7 @@ fn refuses(guard: &Guard, path: &str) -> bool {
 }
 
 fn fs_9(plan: &Plan) -> (Strength, Vec<Layer>) {
-    let promise = plan.promises.iter().find(|promise| promise.id == "FS-9").unwrap();
+    let promise = plan.explanation.promises.iter().find(|promise| promise.id == "FS-9").unwrap();
     (promise.strength, promise.layers.clone())
 }
 
@@ -37,7 +37,7 @@ fn what_is_of_the_host_and_writable_is_guarded() {
     policy.filesystem.read_write_paths = vec!["/srv/data/file".to_owned()];
     policy.filesystem.read_only_paths = vec!["src".to_owned()];
     let plan = plan(&policy, &user(), &tree).unwrap();
-    let guard = plan.guard.as_ref().unwrap();
+    let guard = plan.sandbox.guard.as_ref().unwrap();
     assert_eq!(paths(&guard.trees), ["/home/u/.cargo/registry", PROJECT, "/srv/data/file"]);
     let islands = ["/home/u/project/.palisade", "/home/u/project/src"];
     assert_eq!(paths(&guard.islands), islands);
@@ -58,7 +58,7 @@ fn a_way_back_out_of_what_is_not_there_opens_nothing_and_says_so() {
     let told = |path: &str| {
         let mut policy = policy();
         policy.filesystem.unprotected_paths = vec![path.to_owned()];
-        plan(&policy, &user(), &tree).map(|plan| plan.guard.unwrap().opened)
+        plan(&policy, &user(), &tree).map(|plan| plan.sandbox.guard.unwrap().opened)
     };
     assert_eq!(told("src/../.envrc").unwrap(), [Path::new("/home/u/project/.envrc")]);
     assert_eq!(told("new/.envrc").unwrap(), [Path::new("/home/u/project/new/.envrc")]);
@@ -87,7 +87,7 @@ fn no_right_to_write_reaches_a_guarded_tree() {
     tree.dir("/tmp/project/.git");
     for (policy, facts) in [(overlaid, user()), (fixed, user()), (alone, in_tmp)] {
         let plan = plan(&policy, &facts, &tree).unwrap();
-        let (guard, landlock) = (plan.guard.unwrap(), plan.landlock.unwrap());
+        let (guard, landlock) = (plan.sandbox.guard.unwrap(), plan.sandbox.landlock.unwrap());
         let Landlock { writable, guarded, .. } = landlock;
         for tree in &guard.trees {
             assert!(!writable.iter().any(|place| tree.starts_with(place)), "{tree:?} {writable:?}");
@@ -109,15 +109,15 @@ fn directories_for_everybody_are_guarded_where_they_are_the_hosts() {
     let mut tree = FakeTree::new();
     tree.link("/dev/shm", "/run/shm").dir("/run/shm");
     let with_guard = plan(&alone, &user(), &tree).unwrap();
-    let guard = with_guard.guard.as_ref().unwrap();
+    let guard = with_guard.sandbox.guard.as_ref().unwrap();
     assert_eq!(paths(&guard.trees), ["/tmp", "/var/tmp", "/run/shm"]);
-    let landlock = with_guard.landlock.as_ref().unwrap();
+    let landlock = with_guard.sandbox.landlock.as_ref().unwrap();
     assert_eq!(paths(&landlock.guarded), ["/tmp", "/var/tmp", "/run/shm"]);
     assert!(landlock.writable.is_empty(), "{:?}", landlock.writable);
     assert!(refuses(guard, "/tmp/.envrc") && !refuses(guard, "/tmp/tmp.x8Yz"));
 
     alone.filesystem.protect_names = false;
-    let without = plan(&alone, &user(), &tree).unwrap().landlock.unwrap();
+    let without = plan(&alone, &user(), &tree).unwrap().sandbox.landlock.unwrap();
     assert_eq!(paths(&without.writable), ["/tmp", "/var/tmp", "/dev/shm"]);
     let inside = guard_of(&policy(), &user(), &tree);
     assert!(!paths(&inside.trees).contains(&"/tmp"), "a view has its own");
@@ -128,10 +128,12 @@ fn without_the_guard_landlock_is_as_it_was() {
     let mut policy = policy();
     policy.filesystem.protect_names = false;
     let plan = plan(&policy, &user(), &FakeTree::new()).unwrap();
-    assert!(plan.guard.is_none());
-    let landlock = plan.landlock.as_ref().unwrap();
+    assert!(plan.sandbox.guard.is_none());
+    let landlock = plan.sandbox.landlock.as_ref().unwrap();
     assert!(landlock.guarded.is_empty() && landlock.writable.contains(&"/home/u".into()));
-    assert!(plan.notes.iter().any(|note| note.text.contains("not protected in this run")));
+    assert!(
+        plan.explanation.notes.iter().any(|note| note.text.contains("not protected in this run"))
+    );
     assert_eq!(fs_9(&plan).0, Strength::Absent);
 }
 
@@ -141,7 +143,7 @@ fn nothing_writable_needs_no_guard() {
     policy.filesystem.project = ProjectAccess::ReadOnly;
     let without_landlock = HostFacts { landlock_abi: 0, ..user() };
     let plan = plan(&policy, &without_landlock, &FakeTree::new()).unwrap();
-    assert!(plan.guard.is_none());
+    assert!(plan.sandbox.guard.is_none());
     assert_eq!(fs_9(&plan), (Strength::Enforced, vec![Layer::ReadOnlyMounts]));
 }
 
@@ -161,9 +163,14 @@ fn an_opened_path_is_open_where_it_is_inside() {
     policy.filesystem.unprotected_paths =
         vec![".vscode".to_owned(), "/srv/data/.envrc".to_owned(), "~/project/.idea".to_owned()];
     let plan = plan(&policy, &user(), &FakeTree::new()).unwrap();
-    let guard = plan.guard.as_ref().unwrap();
+    let guard = plan.sandbox.guard.as_ref().unwrap();
     assert_eq!(paths(&guard.opened), ["/home/u/project/.vscode", "/home/u/project/.idea"]);
-    assert!(plan.notes.iter().any(|note| note.text.contains("/srv/data/.envrc opens nothing")));
+    assert!(
+        plan.explanation
+            .notes
+            .iter()
+            .any(|note| note.text.contains("/srv/data/.envrc opens nothing"))
+    );
     assert!(!refuses(guard, "/home/u/project/.vscode/settings.json"));
     assert!(refuses(guard, "/home/u/project/.envrc"));
     policy.view = View::Minimal;

@@ -88,7 +88,7 @@ fn hash(text: &str) -> u32 {
 impl Plan {
     /// Of a run that root started: the trees whose files belong to somebody else on the host.
     pub fn trees_of_others(&self) -> Vec<PathBuf> {
-        let Confinement::Namespaces(inside) = &self.confinement else { return Vec::new() };
+        let Confinement::Namespaces(inside) = &self.sandbox.confinement else { return Vec::new() };
         let of_others = |op: &&MountOp| match op {
             MountOp::Bind { idmap: Some(owner), .. }
             | MountOp::Overlay { idmap: Some(owner), .. } => *owner != Owner { uid: 0, gid: 0 },

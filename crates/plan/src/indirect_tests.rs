@@ -5,7 +5,7 @@ use std::path::Path;
 const PROJECT: &str = "/home/u/project";
 
 fn guard_of(tree: &FakeTree) -> Guard {
-    plan(&policy(), &user(), tree).unwrap().guard.unwrap()
+    plan(&policy(), &user(), tree).unwrap().sandbox.guard.unwrap()
 }
 
 /// Whether something in the project would be refused in this plan, and was not without what leads there.

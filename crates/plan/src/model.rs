@@ -24,47 +24,75 @@ use serde::Serialize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// One run, from the first mount to the last limit.
+/// One run, from the first mount to the last limit. As JSON it is flat: what reads it does not depend on who
+/// carries a part of it out.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
     pub session: String,
-    pub level: Level,
-    pub view: View,
-    pub mode: Mode,
-    pub on_ask: OnAsk,
-    /// Puts a question in the terminal aside, and brings it back.
-    pub ask_key: AskKey,
-    pub network: NetworkMode,
-    /// For people.
-    #[serde(skip)]
-    pub project: Located,
-    /// Variables that the policy sets, with their values where those are no secrets.
-    #[serde(skip)]
-    pub set_variables: Vec<String>,
-    /// Names of variables that are not passed on because they look like secrets.
-    #[serde(skip)]
-    pub withheld_variables: Vec<String>,
+    #[serde(flatten)]
+    pub explanation: Explanation,
     pub command: Command,
+    #[serde(flatten)]
+    pub sandbox: SandboxPlan,
+    #[serde(flatten)]
+    pub supervision: Supervision,
+}
+
+/// The walls, which stand for as long as the sandbox does, whatever runs in it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SandboxPlan {
+    pub network: NetworkMode,
     /// Missing directories that were granted for writing: made before the launch, as the caller.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
     pub create_dirs: Vec<PathBuf>,
     pub confinement: Confinement,
-    /// Every limit of the run, and who holds it.
-    pub limits: Vec<Limit>,
-    /// Missing means that no limit needs one.
+    /// The control group, where a limit needs one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<Group>,
-    /// Set on the command, in this order.
+    /// Set on every command, in this order.
     pub rlimits: Vec<Rlimit>,
-    /// The only CPUs it runs on, where no group says so.
+    /// The only CPUs commands run on, where no group says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Vec<u32>>,
-    /// What the supervisor has to look after by itself.
-    pub watch: Watch,
     /// One file system behind all that the run has for itself, where the sum of it is limited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scratch: Option<Scratch>,
+    /// Where the host has it and the policy wants it; see `promises`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub landlock: Option<Landlock>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seccomp: Option<Seccomp>,
+    /// Where something of the host can be written and the policy wants it; see `promises`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guard: Option<Guard>,
+    /// Where paths outside the view are asked about. Otherwise they are absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Gate>,
+    /// The way out of the sandbox's own network, in modes that have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub egress: Option<Egress>,
+    /// Ways in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub publish: Vec<Publish>,
+    /// What the child tries before the command starts; any other outcome stops the run (ESC-2).
+    pub self_check: Vec<Probe>,
+    /// Small switches of the launcher, each a layer of its own.
+    pub hardening: Hardening,
+}
+
+/// What the supervisor does while commands run: whom it asks, what it limits, when it ends them.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Supervision {
+    pub on_ask: OnAsk,
+    /// Puts a question in the terminal aside, and brings it back.
+    pub ask_key: AskKey,
+    /// Every limit of the run, and what enforces it.
+    pub limits: Vec<Limit>,
+    /// What the supervisor has to look after by itself.
+    pub watch: Watch,
     /// Wall time after which the command is asked to end; the exit code is 124.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
@@ -75,31 +103,26 @@ pub struct Plan {
     /// The run takes a multiple of this time, and says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalize_ms: Option<u64>,
-    /// Missing means no Landlock on this host or the layer was not asked for; see `promises`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub landlock: Option<Landlock>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seccomp: Option<Seccomp>,
-    /// Missing means that nothing of the host can be written, or the layer was not asked for; see
-    /// `promises`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub guard: Option<Guard>,
-    /// Missing means that nothing is asked: what is not in the view is absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gate: Option<Gate>,
-    /// Missing means that there is no way out (mode none), or no wall (mode host).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub egress: Option<Egress>,
-    /// Ways in.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub publish: Vec<Publish>,
-    /// What the child tries before the command starts; any other outcome stops the run (ESC-2).
-    pub self_check: Vec<Probe>,
-    /// Small switches of the launcher, each a layer of its own.
-    pub hardening: Hardening,
-    /// For every promise, which layers hold it here and how firmly.
-    pub promises: Vec<Promise>,
     pub approvals: Vec<Approval>,
+}
+
+/// What people are told about the run. Nothing is enforced by it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    pub level: Level,
+    pub view: View,
+    pub mode: Mode,
+    #[serde(skip)]
+    pub project: Located,
+    /// Variables that the policy sets, with their values where those are no secrets.
+    #[serde(skip)]
+    pub set_variables: Vec<String>,
+    /// Names of variables that are not passed on because they look like secrets.
+    #[serde(skip)]
+    pub withheld_variables: Vec<String>,
+    /// For every promise, which layers enforce it here and how strictly.
+    pub promises: Vec<Promise>,
     /// What a person should know: relaxations, things left out, things that behave otherwise.
     pub notes: Vec<Note>,
 }
@@ -107,9 +130,8 @@ pub struct Plan {
 impl Plan {
     /// Whether there is a network of the run's own, and it leads nowhere.
     pub fn is_offline(&self) -> bool {
-        let is_own =
-            matches!(&self.confinement, Confinement::Namespaces(inside) if inside.namespaces.net);
-        is_own && self.network == NetworkMode::None
+        let is_own = matches!(&self.sandbox.confinement, Confinement::Namespaces(inside) if inside.namespaces.net);
+        is_own && self.sandbox.network == NetworkMode::None
     }
 }
 

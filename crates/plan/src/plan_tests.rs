@@ -27,7 +27,7 @@ fn developer() -> FakeTree {
 
 /// The filter's groups are another crate's, with tests of their own.
 fn text(plan: &Plan) -> String {
-    let groups = crate::seccomp::summary(&plan.seccomp.as_ref().unwrap().rules);
+    let groups = crate::seccomp::summary(&plan.sandbox.seccomp.as_ref().unwrap().rules);
     let is_group = |line: &str| groups.iter().any(|group| line.ends_with(group.reason));
     let text = plan.to_string();
     text.lines().filter(|line| !is_group(line)).map(|line| format!("{line}\n")).collect()
@@ -137,9 +137,13 @@ fn each_level_has_its_namespaces() {
     assert!(op_at(&process, "/dev/mqueue").is_none());
     let none = Policy { isolation_level: Level::None, ..policy() };
     let none = plan(&none, &user(), &developer()).unwrap();
-    assert!(matches!(none.confinement, Confinement::None));
-    assert!(none.landlock.is_none() && none.seccomp.is_none() && none.self_check.is_empty());
-    let isolating = none.promises.iter().filter(|promise| promise.id != "PROC-8");
+    assert!(matches!(none.sandbox.confinement, Confinement::None));
+    assert!(
+        none.sandbox.landlock.is_none()
+            && none.sandbox.seccomp.is_none()
+            && none.sandbox.self_check.is_empty()
+    );
+    let isolating = none.explanation.promises.iter().filter(|promise| promise.id != "PROC-8");
     assert!(isolating.clone().count() > 10);
     assert!(isolating.clone().all(|promise| promise.strength == Strength::Absent));
 }
@@ -168,10 +172,12 @@ fn the_hosts_network_is_shared_only_when_asked_for() {
     let host = plan(&policy, &user(), &tree).unwrap();
     assert!(!inside(&host).namespaces.net && !inside(&host).loopback);
     assert!(shows(&host, "/run/resolve/stub.conf"));
-    assert!(!host.self_check.iter().any(|probe| matches!(probe, Probe::ReachNetwork { .. })));
-    let promise = host.promises.iter().find(|promise| promise.id == "NET-1").unwrap();
+    assert!(
+        !host.sandbox.self_check.iter().any(|probe| matches!(probe, Probe::ReachNetwork { .. }))
+    );
+    let promise = host.explanation.promises.iter().find(|promise| promise.id == "NET-1").unwrap();
     assert_eq!(promise.strength, Strength::Absent);
-    assert!(host.notes.iter().any(|note| note.text.contains("host's network")));
+    assert!(host.explanation.notes.iter().any(|note| note.text.contains("host's network")));
 }
 
 #[test]
@@ -203,8 +209,8 @@ fn without_namespaces_landlock_and_seccomp_hold_what_they_can() {
     policy.process.user_namespace = false;
     policy.filesystem.read_only_paths = vec!["~".to_owned()];
     let plan_u = plan(&policy, &user(), &developer()).unwrap();
-    assert!(matches!(plan_u.confinement, Confinement::NoNamespaces));
-    let landlock = plan_u.landlock.as_ref().unwrap();
+    assert!(matches!(plan_u.sandbox.confinement, Confinement::NoNamespaces));
+    let landlock = plan_u.sandbox.landlock.as_ref().unwrap();
     assert!(landlock.restrict_reads && landlock.refuse_tcp && landlock.scope);
     let readable = |path: &str| {
         landlock
@@ -224,6 +230,7 @@ fn without_namespaces_landlock_and_seccomp_hold_what_they_can() {
     assert_eq!(landlock.guarded, guarded.map(Path::new));
     assert!(landlock.writable.is_empty(), "{:?}", landlock.writable);
     let layers: Vec<Layer> = plan_u
+        .sandbox
         .self_check
         .iter()
         .filter_map(|probe| match probe {
@@ -237,6 +244,7 @@ fn without_namespaces_landlock_and_seccomp_hold_what_they_can() {
     assert_eq!(layers, [Layer::Landlock, Layer::Landlock, Layer::Seccomp, Layer::Landlock]);
     let absent = |id: &str| {
         plan_u
+            .explanation
             .promises
             .iter()
             .any(|promise| promise.id == id && promise.strength == Strength::Absent)
@@ -268,15 +276,17 @@ fn a_host_without_landlock_is_told_so() {
     let mut policy = policy();
     policy.filesystem.protect_names = false;
     let plan = plan(&policy, &facts, &developer()).unwrap();
-    assert!(plan.landlock.is_none());
-    assert!(plan.notes.iter().any(|note| note.text.contains("no Landlock")));
-    assert!(plan.promises.iter().all(|promise| !promise.layers.contains(&Layer::Landlock)));
+    assert!(plan.sandbox.landlock.is_none());
+    assert!(plan.explanation.notes.iter().any(|note| note.text.contains("no Landlock")));
+    assert!(
+        plan.explanation.promises.iter().all(|promise| !promise.layers.contains(&Layer::Landlock))
+    );
 }
 
 #[test]
 fn landlock_floors_writing_to_exactly_what_is_writable() {
     let plan = plan(&policy(), &user(), &developer()).unwrap();
-    let landlock = plan.landlock.unwrap();
+    let landlock = plan.sandbox.landlock.unwrap();
     let mut writable: Vec<_> =
         landlock.writable.iter().map(|path| path.to_str().unwrap()).collect();
     writable.sort_unstable();
@@ -301,7 +311,7 @@ fn limits_come_from_the_policy() {
     policy.resources.timeout = Some(5_000);
     let plan_limited = plan(&policy, &user(), &developer()).unwrap();
     let limits: Vec<_> =
-        plan_limited.rlimits.iter().map(|limit| (limit.resource, limit.value)).collect();
+        plan_limited.sandbox.rlimits.iter().map(|limit| (limit.resource, limit.value)).collect();
     assert_eq!(
         limits,
         [
@@ -312,15 +322,15 @@ fn limits_come_from_the_policy() {
             (Resource::OpenFiles, 100),
         ]
     );
-    assert_eq!(plan_limited.timeout_ms, Some(5_000));
-    assert!(plan(&self::policy(), &user(), &developer()).unwrap().rlimits.is_empty());
+    assert_eq!(plan_limited.supervision.timeout_ms, Some(5_000));
+    assert!(plan(&self::policy(), &user(), &developer()).unwrap().sandbox.rlimits.is_empty());
 }
 
 /// Proves: FS-1 read-only
 #[test]
 fn truncation_is_held_where_a_stream_is_a_file_of_the_host() {
     let held = |facts: &HostFacts| {
-        plan(&policy(), facts, &developer()).unwrap().landlock.unwrap().refuse_truncation
+        plan(&policy(), facts, &developer()).unwrap().sandbox.landlock.unwrap().refuse_truncation
     };
     assert!(!held(&user()), "every open would cost more");
     assert!(held(&HostFacts { file_among_streams: true, ..user() }));
@@ -348,7 +358,7 @@ fn the_text_shows_what_ends_a_run_with_and_without_a_time_limit() {
 fn that_refused_calls_are_told_is_promised_with_what_ends_the_run() {
     let promise = |policy: &Policy| {
         let plan = plan(policy, &user(), &developer()).unwrap();
-        plan.promises.into_iter().find(|promise| promise.id == "SYS-2").unwrap()
+        plan.explanation.promises.into_iter().find(|promise| promise.id == "SYS-2").unwrap()
     };
     let told = promise(&policy());
     assert_eq!((told.strength, &told.layers[..]), (Strength::Enforced, &[Layer::Seccomp][..]));
@@ -366,7 +376,7 @@ fn every_wall_is_probed() {
     let plan = plan(&policy(), &user(), &developer()).unwrap();
     let canary = user().canary.unwrap();
     assert_eq!(
-        plan.self_check,
+        plan.sandbox.self_check,
         [
             Probe::ReadCanary { path: canary, layer: Layer::MountView },
             Probe::WriteOutside {
@@ -389,10 +399,10 @@ fn every_wall_is_probed() {
 fn a_policys_own_list_of_system_calls_is_compiled() {
     let mut policy = policy();
     policy.syscalls.syscalls = vec!["read".to_owned(), "write".to_owned()];
-    let white = plan(&policy, &user(), &developer()).unwrap().seccomp.unwrap();
+    let white = plan(&policy, &user(), &developer()).unwrap().sandbox.seccomp.unwrap();
     assert_eq!(white.profile, "only 2 named calls");
     policy.syscalls.mode = SyscallMode::Blacklist;
-    let black = plan(&policy, &user(), &developer()).unwrap().seccomp.unwrap();
+    let black = plan(&policy, &user(), &developer()).unwrap().sandbox.seccomp.unwrap();
     assert_eq!(black.profile, "all but 2 named calls");
     assert_ne!(white.filter, black.filter);
     policy.syscalls.syscalls = vec!["opennat".to_owned()];
@@ -402,8 +412,9 @@ fn a_policys_own_list_of_system_calls_is_compiled() {
 
 #[test]
 fn dynamic_mode_says_where_nothing_is_asked() {
-    let has_note =
-        |plan: &Plan| plan.notes.iter().any(|note| note.text.starts_with("mode dynamic:"));
+    let has_note = |plan: &Plan| {
+        plan.explanation.notes.iter().any(|note| note.text.starts_with("mode dynamic:"))
+    };
     let asking = plan(&policy(), &user(), &developer()).unwrap();
     assert!(!has_note(&asking));
     assert_eq!(access(&asking, "/srv/data"), None::<Access>);
@@ -415,7 +426,7 @@ fn dynamic_mode_says_where_nothing_is_asked() {
 fn approvals_reach_the_plan() {
     let approval = Approval { what: "network:host".to_owned(), reason: "a test".to_owned() };
     let policy = Policy { approvals: vec![approval.clone()], ..policy() };
-    assert_eq!(plan(&policy, &user(), &developer()).unwrap().approvals, [approval]);
+    assert_eq!(plan(&policy, &user(), &developer()).unwrap().supervision.approvals, [approval]);
 }
 
 #[test]
@@ -444,13 +455,15 @@ fn the_rest_of_the_home_directory_is_the_runs_own() {
     let home = |plan: &Plan| op_at(plan, "/home/u").cloned();
     let dynamic = plan(&policy(), &user(), &developer()).unwrap();
     assert!(matches!(home(&dynamic), Some(MountOp::Tmpfs { mode: 0o700, .. })));
-    assert!(dynamic.notes.iter().any(|note| note.text.contains("thrown away")));
+    assert!(dynamic.explanation.notes.iter().any(|note| note.text.contains("thrown away")));
 
     let mut fixed = policy();
     fixed.mode = Mode::Static;
     let fixed = plan(&fixed, &user(), &developer()).unwrap();
     assert!(matches!(home(&fixed), Some(MountOp::Tmpfs { mode: 0o700, .. })));
-    assert!(fixed.notes.iter().any(|note| note.text.starts_with("mode static: of home")));
+    assert!(
+        fixed.explanation.notes.iter().any(|note| note.text.starts_with("mode static: of home"))
+    );
 }
 
 /// Proves: ESC-2 stops
@@ -458,7 +471,7 @@ fn the_rest_of_the_home_directory_is_the_runs_own() {
 fn the_write_probe_aims_where_only_our_mount_refuses() {
     let aim = |facts: &HostFacts| {
         let plan = plan(&policy(), facts, &developer()).unwrap();
-        plan.self_check.iter().find_map(|probe| match probe {
+        plan.sandbox.self_check.iter().find_map(|probe| match probe {
             Probe::WriteOutside { path, .. } => Some(path.clone()),
             _ => None,
         })
@@ -498,7 +511,7 @@ fn a_missing_path_of_a_file_is_noted_and_never_left_to_be_made() {
         })
     };
     let plan = planned("/srv/models").unwrap();
-    assert!(plan.notes.iter().any(|note| note.text.contains("/srv/models")));
+    assert!(plan.explanation.notes.iter().any(|note| note.text.contains("/srv/models")));
     let error = planned("/home/u/project/.env").unwrap_err();
     assert!(matches!(error, PlanError::CouldBeMade { .. }), "{error}");
     assert!(error.refused_by_policy());

@@ -17,13 +17,18 @@ fn planned(policy: &Policy, tree: &FakeTree, files: &[&str]) -> Result<Plan, Pla
 }
 
 fn sealed(plan: &Plan) -> Vec<&Path> {
-    let Confinement::Namespaces(inside) = &plan.confinement else { return Vec::new() };
+    let Confinement::Namespaces(inside) = &plan.sandbox.confinement else { return Vec::new() };
     let seals = inside.mounts.iter().filter(|op| matches!(op, MountOp::Seal { .. }));
     seals.map(MountOp::target).filter(|target| !target.starts_with("/proc")).collect()
 }
 
 fn guarded(plan: &Plan) -> Vec<&Path> {
-    plan.guard.iter().flat_map(|guard| &guard.more).map(|more| more.path.as_path()).collect()
+    plan.sandbox
+        .guard
+        .iter()
+        .flat_map(|guard| &guard.more)
+        .map(|more| more.path.as_path())
+        .collect()
 }
 
 /// Proves: POL-4 sealed
@@ -35,7 +40,7 @@ fn a_policy_in_the_project_is_sealed_with_the_directories_above_it() {
     let place = Path::new("/home/u/project/ci/policy.yaml");
     assert_eq!(sealed(&plan), [place]);
     assert!(guarded(&plan).contains(&place));
-    let Confinement::Namespaces(inside) = &plan.confinement else { panic!() };
+    let Confinement::Namespaces(inside) = &plan.sandbox.confinement else { panic!() };
     let above = Path::new("/home/u/project/ci");
     assert!(inside.mounts.iter().any(|op| op.target() == above), "a mount point cannot be renamed");
 }

@@ -29,9 +29,12 @@ fn home_root_and_system_directories_are_never_the_project() {
         let plan = run_in(cwd, &tree).unwrap_or_else(|error| panic!("{cwd}: {error}"));
         assert_ne!(access(&plan, cwd), Some(Access::ReadWrite), "{cwd}");
         assert!(!shows(&plan, "/home/u/notes"), "{cwd}");
-        let told =
-            plan.notes.iter().any(|note| note.text.contains("is not granted as the project"));
-        assert!(told, "{cwd}: {:?}", plan.notes);
+        let told = plan
+            .explanation
+            .notes
+            .iter()
+            .any(|note| note.text.contains("is not granted as the project"));
+        assert!(told, "{cwd}: {:?}", plan.explanation.notes);
     }
 }
 
@@ -50,8 +53,12 @@ fn a_directory_of_the_search_path_is_not_made_writable() {
         let plan = run_in(cwd);
         assert_ne!(access(&plan, cwd), Some(Access::ReadWrite), "{cwd}");
         assert!(shows(&plan, cwd), "{cwd}");
-        let told = plan.notes.iter().any(|note| note.text.contains("it is on the search path"));
-        assert!(told, "{cwd}: {:?}", plan.notes);
+        let told = plan
+            .explanation
+            .notes
+            .iter()
+            .any(|note| note.text.contains("it is on the search path"));
+        assert!(told, "{cwd}: {:?}", plan.explanation.notes);
     }
     assert_eq!(
         access(&run_in("/home/u/tools/inner"), "/home/u/tools/inner"),
@@ -83,7 +90,11 @@ fn a_project_that_holds_a_secret_is_read_only_without_it() {
     let plan = run_in("/home/u/dotfiles", &tree).unwrap();
     assert!(!shows(&plan, "/home/u/dotfiles/ssh/id"));
     assert_eq!(access(&plan, "/home/u/dotfiles/vim"), Some(Access::ReadOnly));
-    assert!(plan.notes.iter().any(|note| note.text.contains("is read-only")), "{:?}", plan.notes);
+    assert!(
+        plan.explanation.notes.iter().any(|note| note.text.contains("is read-only")),
+        "{:?}",
+        plan.explanation.notes
+    );
 }
 
 #[test]
@@ -172,7 +183,7 @@ fn a_worktree_can_commit_and_plant_no_hook() {
         let op = op_at(&plan, &format!("{git}/worktrees/wt/{sealed}"));
         assert!(matches!(op, Some(MountOp::Seal { .. })), "{sealed}: {op:?}");
     }
-    let limited = &plan.guard.as_ref().unwrap().limited;
+    let limited = &plan.sandbox.guard.as_ref().unwrap().limited;
     let may = |path: &str| limited[0].covers(&Path::new(git).join(path));
     for path in ["config.lock", "packed-refs.new", "objects/ab/cd", "worktrees/wt/index.lock"] {
         assert!(may(path), "{path}");
@@ -211,9 +222,12 @@ fn a_git_file_that_nobody_points_back_to_grants_nothing() {
         let plan = run_in(cwd, &tree).unwrap();
         assert!(!shows(&plan, "/home/u/main/.git/objects"), "{cwd}");
         assert!(!shows(&plan, "/home/u/other/private"), "{cwd}");
-        let told =
-            plan.notes.iter().any(|note| note.text.contains("its git directory is not granted"));
-        assert!(told, "{:?}", plan.notes);
+        let told = plan
+            .explanation
+            .notes
+            .iter()
+            .any(|note| note.text.contains("its git directory is not granted"));
+        assert!(told, "{:?}", plan.explanation.notes);
     }
 }
 
@@ -250,7 +264,7 @@ fn nobodys_home_directory_is_a_project() {
 }
 
 fn project_of(cwd: &str, tree: &FakeTree) -> (String, String) {
-    let found = run_in(cwd, tree).unwrap().project;
+    let found = run_in(cwd, tree).unwrap().explanation.project;
     (found.root.display().to_string(), found.found_by.to_string())
 }
 
@@ -286,7 +300,7 @@ fn a_marker_never_makes_a_home_or_a_system_directory_the_project() {
         tree.dir(cwd);
         facts.cwd = cwd.into();
         let plan = plan(&policy(), &facts, &tree).unwrap();
-        assert_eq!(plan.project.root, Path::new(cwd));
+        assert_eq!(plan.explanation.project.root, Path::new(cwd));
         assert_eq!(access(&plan, cwd), Some(Access::ReadWrite), "{cwd}");
     }
 }

@@ -10,7 +10,7 @@ use palisade_policy::model::{EnvMode, Mode, NetworkMode, OnAsk, Policy};
 /// The promises of a plan that is complete but for them.
 pub(crate) fn of(plan: &Plan, policy: &Policy) -> Vec<Promise> {
     let env_mode = policy.process.env_mode;
-    let mut promises = match &plan.confinement {
+    let mut promises = match &plan.sandbox.confinement {
         Confinement::None => without_isolation(),
         Confinement::NoNamespaces => without_namespaces(plan),
         Confinement::Namespaces(_) => with_namespaces(plan),
@@ -23,9 +23,9 @@ pub(crate) fn of(plan: &Plan, policy: &Policy) -> Vec<Promise> {
         EnvMode::Inherit => scrub.advisory("by name: a secret under a harmless name passes"),
         EnvMode::Clean | EnvMode::Explicit => scrub,
     });
-    promises.extend(plan.limits.iter().map(limit));
+    promises.extend(plan.supervision.limits.iter().map(limit));
     promises.extend(programs(plan, policy));
-    if !plan.self_check.is_empty() {
+    if !plan.sandbox.self_check.is_empty() {
         promises.push(
             Promise::new("ESC-2", "the walls are tried from inside before the command starts")
                 .held(&[Layer::SelfCheck]),
@@ -85,12 +85,13 @@ const LOOPBACK: &str = "own loopback, ports never collide with the host's";
 const TERMINAL: &str = "the caller's terminal and descriptors stay out of reach";
 
 fn with_namespaces(plan: &Plan) -> Vec<Promise> {
-    let Confinement::Namespaces(inside) = &plan.confinement else { return Vec::new() };
+    let Confinement::Namespaces(inside) = &plan.sandbox.confinement else { return Vec::new() };
     let floor = |layers: &[Layer]| -> Vec<Layer> {
-        let landlock = plan.landlock.is_some().then_some(Layer::Landlock);
+        let landlock = plan.sandbox.landlock.is_some().then_some(Layer::Landlock);
         layers.iter().copied().chain(landlock).collect()
     };
-    let no_floor = plan.landlock.is_none().then_some("no Landlock on this host: one layer less");
+    let no_floor =
+        plan.sandbox.landlock.is_none().then_some("no Landlock on this host: one layer less");
     let mut promises = vec![
         Promise::new("FS-1", WRITES).held(&floor(&[Layer::ReadOnlyMounts])).remark(no_floor),
         Promise::new("FS-1", HIDDEN).held(&[Layer::MountView]),
@@ -133,11 +134,11 @@ fn with_namespaces(plan: &Plan) -> Vec<Promise> {
 }
 
 fn gate(plan: &Plan) -> Vec<Promise> {
-    if plan.mode == Mode::Static {
+    if plan.explanation.mode == Mode::Static {
         let promise = Promise::new("GATE-7", "read-only view less the deny-list, no questions");
         return vec![promise.held(&[Layer::MountView])];
     }
-    let Some(gate) = &plan.gate else {
+    let Some(gate) = &plan.sandbox.gate else {
         let absent = |(id, what)| Promise::new(id, what).absent("the minimal view asks nothing");
         return [("GATE-1", ASKED), ("GATE-2", COVERED)].map(absent).into();
     };
@@ -158,12 +159,12 @@ fn gate(plan: &Plan) -> Vec<Promise> {
 
 fn names(plan: &Plan, policy: &Policy) -> Option<Promise> {
     let promise = Promise::new("FS-9", NAMES);
-    let nothing_writable: &[Layer] = match &plan.confinement {
+    let nothing_writable: &[Layer] = match &plan.sandbox.confinement {
         Confinement::None => return None,
         Confinement::NoNamespaces => &[Layer::Landlock],
         Confinement::Namespaces(_) => &[Layer::ReadOnlyMounts],
     };
-    Some(match (&plan.guard, policy.filesystem.protect_names) {
+    Some(match (&plan.sandbox.guard, policy.filesystem.protect_names) {
         (Some(_), _) => promise.held(&[Layer::Guard, Layer::Landlock]),
         (None, true) => {
             promise.held(nothing_writable).remark(Some("nothing of the host is writable"))
@@ -173,7 +174,7 @@ fn names(plan: &Plan, policy: &Policy) -> Option<Promise> {
 }
 
 fn attempts(plan: &Plan) -> Option<Promise> {
-    let seccomp = plan.seccomp.as_ref()?;
+    let seccomp = plan.sandbox.seccomp.as_ref()?;
     let unlimited = seccomp.max_blocked.is_none().then_some("no number of them ends the run");
     Some(Promise::new("SYS-2", ATTEMPTS).held(&[Layer::Seccomp]).remark(unlimited))
 }
@@ -194,7 +195,8 @@ fn programs(plan: &Plan, policy: &Policy) -> Vec<Promise> {
                 .remark(Some("what a program loads or interprets by itself is not held")),
         );
     }
-    let executables = plan.landlock.as_ref().and_then(|landlock| landlock.executables.as_ref());
+    let executables =
+        plan.sandbox.landlock.as_ref().and_then(|landlock| landlock.executables.as_ref());
     promises.extend(executables.map(|executables| {
         let listed = Promise::new("PROC-2", "no program is executed but those listed")
             .held(&[Layer::Landlock, Layer::Seccomp]);
@@ -207,7 +209,7 @@ fn programs(plan: &Plan, policy: &Policy) -> Vec<Promise> {
 }
 
 fn network(plan: &Plan) -> Vec<Promise> {
-    if plan.network == NetworkMode::Host {
+    if plan.sandbox.network == NetworkMode::Host {
         let why = "the host's network was approved";
         return vec![
             Promise::new("NET-1", NETWORK).absent(why),
@@ -215,11 +217,14 @@ fn network(plan: &Plan) -> Vec<Promise> {
         ];
     }
     let loopback = Promise::new("NET-2", LOOPBACK).held(&[Layer::NetNamespace]);
-    let mut promises = match &plan.egress {
+    let mut promises = match &plan.sandbox.egress {
         None => vec![Promise::new("NET-1", NETWORK).held(&[Layer::NetNamespace]), loopback],
         Some(Egress::Proxy(proxy)) => {
             let by_rules = Promise::new("NET-1", BY_RULES).held(&[Layer::NetNamespace]);
-            [by_rules, loopback].into_iter().chain(proxied(proxy, plan.on_ask)).collect()
+            [by_rules, loopback]
+                .into_iter()
+                .chain(proxied(proxy, plan.supervision.on_ask))
+                .collect()
         }
         Some(Egress::Nat(_)) => vec![
             Promise::new("NET-1", NETWORK).absent("any host may be reached: nat was approved"),
@@ -227,7 +232,7 @@ fn network(plan: &Plan) -> Vec<Promise> {
             Promise::new("NET-9", SPECIAL).held(&[Layer::PacketRules]),
         ],
     };
-    if !plan.publish.is_empty() {
+    if !plan.sandbox.publish.is_empty() {
         let published = "only published ports lead in";
         promises.push(Promise::new("NET-9", published).held(&[Layer::NetNamespace]));
     }
@@ -289,8 +294,8 @@ fn without_namespaces(plan: &Plan) -> Vec<Promise> {
         Promise::new("PROC-3", TERMINAL).held(&[Layer::OwnSession, Layer::ClosedDescriptors]),
         Promise::new("SYS-1", SYSCALLS).held(&[Layer::Seccomp]),
     ];
-    let refuses_tcp = plan.landlock.as_ref().is_some_and(|landlock| landlock.refuse_tcp);
-    promises.push(match plan.network {
+    let refuses_tcp = plan.sandbox.landlock.as_ref().is_some_and(|landlock| landlock.refuse_tcp);
+    promises.push(match plan.sandbox.network {
         NetworkMode::Host => {
             Promise::new("NET-1", NETWORK).absent("the host's network was approved")
         }

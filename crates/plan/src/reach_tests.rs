@@ -21,7 +21,7 @@ fn led(view: View, path: &str) -> Option<(String, Option<String>)> {
     policy.view = view;
     let plan = plan(&policy, &facts, &tree).unwrap();
     let host = Host::new(&tree, facts.home.as_deref());
-    let reach = Reach::new(&plan.confinement, plan.landlock.as_ref(), &host);
+    let reach = Reach::new(&plan.sandbox.confinement, plan.sandbox.landlock.as_ref(), &host);
     let found = reach.resolve(Path::new(path))?;
     assert!(found.kind == EntryKind::File || found.kind == EntryKind::Dir);
     let text = |path: &Path| path.display().to_string();
@@ -54,7 +54,7 @@ fn what_can_be_written_is_known_by_its_mount() {
     let (tree, facts) = (tree(), user());
     let plan = plan(&policy(), &facts, &tree).unwrap();
     let host = Host::new(&tree, facts.home.as_deref());
-    let reach = Reach::new(&plan.confinement, plan.landlock.as_ref(), &host);
+    let reach = Reach::new(&plan.sandbox.confinement, plan.sandbox.landlock.as_ref(), &host);
     for (path, writable) in [
         ("/usr/bin/mawk", false),
         ("/home/u/project/tool", true),

@@ -23,7 +23,7 @@ impl Plan {
     pub fn lines(&self) -> Vec<String> {
         let mut page = Page::default();
         command(self, &mut page);
-        match &self.confinement {
+        match &self.sandbox.confinement {
             Confinement::None => {
                 page.section("confinement");
                 page.line("none");
@@ -45,9 +45,10 @@ impl Plan {
         guard(self, &mut page);
         gate(self, &mut page);
         promises(self, &mut page);
-        let approvals = self.approvals.iter().map(|a| format!("{}: {}", a.what, a.reason));
+        let approvals =
+            self.supervision.approvals.iter().map(|a| format!("{}: {}", a.what, a.reason));
         list("approvals", approvals, &mut page);
-        list("notes", self.notes.iter().map(|note| note.text.clone()), &mut page);
+        list("notes", self.explanation.notes.iter().map(|note| note.text.clone()), &mut page);
         page.lines
     }
 }
@@ -86,8 +87,12 @@ fn command(plan: &Plan, page: &mut Page) {
         plan.command.cwd.display(),
         plan.command.env.len()
     ));
-    page.line(format_args!("project {}, {}", plan.project.root.display(), plan.project.found_by));
-    for dir in &plan.create_dirs {
+    page.line(format_args!(
+        "project {}, {}",
+        plan.explanation.project.root.display(),
+        plan.explanation.project.found_by
+    ));
+    for dir in &plan.sandbox.create_dirs {
         page.line(format_args!("makes {} first", dir.display()));
     }
 }
@@ -179,11 +184,11 @@ fn row(op: &MountOp) -> [String; 4] {
 }
 
 fn network(plan: &Plan, page: &mut Page) {
-    if plan.egress.is_none() && plan.publish.is_empty() {
+    if plan.sandbox.egress.is_none() && plan.sandbox.publish.is_empty() {
         return;
     }
     page.section("network");
-    match &plan.egress {
+    match &plan.sandbox.egress {
         None => {}
         Some(Egress::Proxy(proxy)) => proxied(proxy, page),
         Some(Egress::Nat(nat)) => {
@@ -197,7 +202,7 @@ fn network(plan: &Plan, page: &mut Page) {
             ));
         }
     }
-    for Publish { address, port, inner } in &plan.publish {
+    for Publish { address, port, inner } in &plan.sandbox.publish {
         page.line(format_args!(
             "published: {}, leads to {inner} inside",
             SocketAddr::new(*address, *port)
@@ -235,20 +240,20 @@ fn proxied(proxy: &ProxyPlan, page: &mut Page) {
 
 fn limits(plan: &Plan, page: &mut Page) {
     page.section("limits");
-    for limit in &plan.limits {
+    for limit in &plan.supervision.limits {
         let (name, value) = (limit.what.name(), limit.shown());
         let (holder, grip) = (limit.holder.name(), limit.grip.name());
         let overshoot = &limit.overshoot;
         page.line(format_args!("{name:12}  {value:>14}  {holder}, {grip}; past it: {overshoot}"));
     }
-    if plan.rlimits.iter().any(|limit| limit.resource == Resource::Core) {
+    if plan.sandbox.rlimits.iter().any(|limit| limit.resource == Resource::Core) {
         page.section("  no core files");
     }
-    let Grace { after_signal_ms, after_timeout_ms } = plan.grace;
-    if plan.timeout_ms.is_some() {
+    let Grace { after_signal_ms, after_timeout_ms } = plan.supervision.grace;
+    if plan.supervision.timeout_ms.is_some() {
         page.line(format_args!("to end after the timeout: {after_timeout_ms} ms"));
     }
-    if let Some(most) = plan.seccomp.as_ref().and_then(|seccomp| seccomp.max_blocked) {
+    if let Some(most) = plan.sandbox.seccomp.as_ref().and_then(|seccomp| seccomp.max_blocked) {
         page.line(format_args!("suspicious system calls: {most}, then the run is ended"));
     }
     page.line(format_args!("to end after a signal: {after_signal_ms} ms"));
@@ -256,7 +261,7 @@ fn limits(plan: &Plan, page: &mut Page) {
 
 fn filters(plan: &Plan, page: &mut Page) {
     page.section("system calls");
-    match &plan.seccomp {
+    match &plan.sandbox.seccomp {
         None => page.line("not filtered"),
         Some(seccomp) => {
             page.line(format_args!("{}", seccomp.profile));
@@ -269,7 +274,7 @@ fn filters(plan: &Plan, page: &mut Page) {
         }
     }
     page.section("landlock");
-    match &plan.landlock {
+    match &plan.sandbox.landlock {
         None => page.line("none"),
         Some(landlock) => {
             let what = if landlock.restrict_reads { "reading and writing" } else { "writing" };
@@ -287,7 +292,7 @@ fn filters(plan: &Plan, page: &mut Page) {
 }
 
 fn executables(plan: &Plan, page: &mut Page) {
-    let landlock = plan.landlock.as_ref();
+    let landlock = plan.sandbox.landlock.as_ref();
     let Some(executables) = landlock.and_then(|landlock| landlock.executables.as_ref()) else {
         return;
     };
@@ -301,7 +306,7 @@ fn executables(plan: &Plan, page: &mut Page) {
 }
 
 fn guard(plan: &Plan, page: &mut Page) {
-    let Some(guard) = &plan.guard else { return };
+    let Some(guard) = &plan.sandbox.guard else { return };
     let names = palisade_guard::count() + guard.more.len();
     page.section("protected names");
     page.line(format_args!("{names} names, and git's hooks and settings, in"));
@@ -314,14 +319,17 @@ fn guard(plan: &Plan, page: &mut Page) {
 }
 
 fn gate(plan: &Plan, page: &mut Page) {
-    let Some(gate) = &plan.gate else { return };
+    let Some(gate) = &plan.sandbox.gate else { return };
     let what = if gate.executes { "files, directories and programs" } else { "files, directories" };
     page.section("questions");
     match gate.on_ask {
         OnAsk::Ask | OnAsk::Wait => {
             let seconds = gate.ask_timeout_ms / 1000;
             page.line(format_args!("about {what} missing inside; no answer in {seconds} s denies"));
-            page.line(format_args!("{} puts a question in the terminal aside", plan.ask_key));
+            page.line(format_args!(
+                "{} puts a question in the terminal aside",
+                plan.supervision.ask_key
+            ));
         }
         OnAsk::Deny => page.line(format_args!("none asked: {what} missing inside are denied")),
         OnAsk::Allow => page.line(format_args!("none asked: {what} missing inside are granted")),
@@ -334,7 +342,7 @@ fn gate(plan: &Plan, page: &mut Page) {
 
 fn promises(plan: &Plan, page: &mut Page) {
     page.section("promises");
-    for promise in &plan.promises {
+    for promise in &plan.explanation.promises {
         let strength = match promise.strength {
             Strength::Enforced => "enforced",
             Strength::Advisory => "advisory",

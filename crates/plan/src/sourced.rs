@@ -229,7 +229,7 @@ mod tests {
     const PROJECT: &str = "/home/u/project";
 
     fn refused(tree: &FakeTree, paths: &[&str]) -> Vec<bool> {
-        let guard = plan(&policy(), &user(), tree).unwrap().guard.unwrap();
+        let guard = plan(&policy(), &user(), tree).unwrap().sandbox.guard.unwrap();
         let matcher = guard.matcher();
         let judge = |path: &&str| {
             let path = Path::new(PROJECT).join(path);

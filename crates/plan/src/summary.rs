@@ -37,14 +37,14 @@ fn command(plan: &Plan) -> String {
 }
 
 fn inside(plan: &Plan) -> Option<&Namespaced> {
-    match &plan.confinement {
+    match &plan.sandbox.confinement {
         Confinement::Namespaces(inside) => Some(inside),
         Confinement::NoNamespaces | Confinement::None => None,
     }
 }
 
 fn project(plan: &Plan) -> String {
-    let root = &plan.project.root;
+    let root = &plan.explanation.project.root;
     let is_granted = |op: &&MountOp| match op {
         MountOp::Bind { source, why, .. } => *why == "project" && source == root,
         MountOp::Overlay { lower, why, .. } => *why == "project" && lower == root,
@@ -59,7 +59,7 @@ fn project(plan: &Plan) -> String {
         None if inside(plan).is_none() => "no mounts of its own; see --full".to_owned(),
         None => "not granted as a whole; see --full".to_owned(),
     };
-    format!("{} ({}), {access}", root.display(), plan.project.found_by)
+    format!("{} ({}), {access}", root.display(), plan.explanation.project.found_by)
 }
 
 fn at(root: &Path, target: &Path, access: &str) -> String {
@@ -67,7 +67,7 @@ fn at(root: &Path, target: &Path, access: &str) -> String {
 }
 
 fn isolation(plan: &Plan) -> String {
-    let level = match plan.level {
+    let level = match plan.explanation.level {
         palisade_policy::Level::None => "none (LEVEL_0)",
         palisade_policy::Level::Process => "process (LEVEL_1)",
         palisade_policy::Level::Full => "full (LEVEL_2)",
@@ -82,10 +82,10 @@ fn isolation(plan: &Plan) -> String {
             format!("uid {uid}, on the host {host}")
         });
     }
-    if let Some(landlock) = &plan.landlock {
+    if let Some(landlock) = &plan.sandbox.landlock {
         parts.push(format!("Landlock ABI {}", landlock.abi));
     }
-    if plan.seccomp.is_some() {
+    if plan.sandbox.seccomp.is_some() {
         parts.push("system call filter".to_owned());
     }
     parts.join(", ")
@@ -94,7 +94,7 @@ fn isolation(plan: &Plan) -> String {
 /// By the reason for which they are there.
 fn files(plan: &Plan) -> String {
     let Some(inside) = inside(plan) else {
-        let trees = plan.landlock.as_ref().map_or(0, |landlock| landlock.writable.len());
+        let trees = plan.sandbox.landlock.as_ref().map_or(0, |landlock| landlock.writable.len());
         return format!("the host's, by Landlock; {trees} writable trees");
     };
     let (mut readable, mut writable) = (BTreeMap::new(), BTreeMap::new());
@@ -118,7 +118,7 @@ fn files(plan: &Plan) -> String {
 }
 
 fn protected(plan: &Plan) -> String {
-    match &plan.guard {
+    match &plan.sandbox.guard {
         None => "no names".to_owned(),
         Some(guard) => {
             let names = palisade_guard::count() + guard.more.len();
@@ -135,17 +135,17 @@ fn protected(plan: &Plan) -> String {
 
 fn variables(plan: &Plan) -> String {
     let mut text = plan.command.env.len().to_string();
-    if !plan.set_variables.is_empty() {
-        text = format!("{text}; set: {}", some(&plan.set_variables));
+    if !plan.explanation.set_variables.is_empty() {
+        text = format!("{text}; set: {}", some(&plan.explanation.set_variables));
     }
-    if !plan.withheld_variables.is_empty() {
-        text = format!("{text}; not passed on: {}", some(&plan.withheld_variables));
+    if !plan.explanation.withheld_variables.is_empty() {
+        text = format!("{text}; not passed on: {}", some(&plan.explanation.withheld_variables));
     }
     text
 }
 
 fn network(plan: &Plan) -> String {
-    let mut text = match (&plan.egress, plan.network) {
+    let mut text = match (&plan.sandbox.egress, plan.sandbox.network) {
         (Some(Egress::Proxy(proxy)), _) => proxied(proxy),
         (Some(Egress::Nat(nat)), _) => {
             format!("any host; {} private ranges are blocked", nat.blocked.len())
@@ -153,8 +153,9 @@ fn network(plan: &Plan) -> String {
         (None, NetworkMode::Host) => "the host's own".to_owned(),
         (None, _) => "none".to_owned(),
     };
-    if !plan.publish.is_empty() {
-        let ports: Vec<String> = plan.publish.iter().map(|it| it.port.to_string()).collect();
+    if !plan.sandbox.publish.is_empty() {
+        let ports: Vec<String> =
+            plan.sandbox.publish.iter().map(|it| it.port.to_string()).collect();
         text = format!("{text}; published: {}", some(&ports));
     }
     text
@@ -171,7 +172,9 @@ fn proxied(proxy: &ProxyPlan) -> String {
 }
 
 fn questions(plan: &Plan) -> String {
-    let Some(gate) = &plan.gate else { return "none; what is not granted is absent".to_owned() };
+    let Some(gate) = &plan.sandbox.gate else {
+        return "none; what is not granted is absent".to_owned();
+    };
     match gate.on_ask {
         OnAsk::Ask | OnAsk::Wait => {
             let seconds = gate.ask_timeout_ms / 1000;
@@ -184,6 +187,7 @@ fn questions(plan: &Plan) -> String {
 
 fn limits(plan: &Plan) -> String {
     let limits: Vec<String> = plan
+        .supervision
         .limits
         .iter()
         .map(|limit| format!("{} {}", limit.what.name(), limit.shown()))
@@ -193,7 +197,8 @@ fn limits(plan: &Plan) -> String {
 
 fn promises(plan: &Plan) -> String {
     let of = |strength: Strength| -> Vec<String> {
-        let promises = plan.promises.iter().filter(|promise| promise.strength == strength);
+        let promises =
+            plan.explanation.promises.iter().filter(|promise| promise.strength == strength);
         promises.map(|Promise { id, .. }| (*id).to_owned()).collect()
     };
     let mut text = format!("{} enforced", of(Strength::Enforced).len());
@@ -203,7 +208,7 @@ fn promises(plan: &Plan) -> String {
             text = format!("{text}, {} {word} ({})", ids.len(), some(&ids));
         }
     }
-    let notes = plan.notes.iter().filter(|note| note.weight != Weight::Routine).count();
+    let notes = plan.explanation.notes.iter().filter(|note| note.weight != Weight::Routine).count();
     let notes = match notes {
         0 => String::new(),
         1 => "; 1 note".to_owned(),

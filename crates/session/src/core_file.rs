@@ -26,12 +26,13 @@ const PATTERN: &str = "/proc/sys/kernel/core_pattern";
 /// What a person should know who looks for the core file of a command that ended by `signal`.
 pub(crate) fn note(plan: &Plan, signal: i32) -> Option<String> {
     // The command has the same limit, unless the plan gives it another: none then.
-    let is_limited = plan.rlimits.iter().any(|limit| limit.resource == model::Resource::Core);
+    let is_limited =
+        plan.sandbox.rlimits.iter().any(|limit| limit.resource == model::Resource::Core);
     if is_limited || get_rlimit(Resource::Core).soft == Some(0) {
         return None;
     }
     let pattern = std::fs::read(PATTERN).ok()?;
-    let guarded = &plan.landlock.as_ref()?.guarded;
+    let guarded = &plan.sandbox.landlock.as_ref()?.guarded;
     missing(&plan.command.cwd, guarded, signal, &pattern)
 }
 

@@ -41,7 +41,7 @@ impl<'p> Known<'p> {
         shown: &HashSet<PathBuf>,
         leftovers: Vec<PathBuf>,
     ) -> Option<Self> {
-        let Confinement::Namespaces(inside) = &plan.confinement else { return None };
+        let Confinement::Namespaces(inside) = &plan.sandbox.confinement else { return None };
         let home = inside.private_home.clone()?;
         let planned = inside.mounts.iter().map(|op| (op.target().to_owned(), content(op)));
         let mut ours: HashMap<PathBuf, Option<&str>> = planned.collect();
@@ -66,7 +66,7 @@ pub(crate) fn may_hold_files(home: &PrivateHome, plan: &Plan) -> bool {
 }
 
 fn has_changed_copies(home: &PrivateHome, plan: &Plan) -> bool {
-    let Confinement::Namespaces(inside) = &plan.confinement else { return false };
+    let Confinement::Namespaces(inside) = &plan.sandbox.confinement else { return false };
     let Some(top) = &inside.private_home else { return false };
     let copies = inside.mounts.iter().filter_map(|op| {
         let MountOp::Copy { target, content, .. } = op else { return None };

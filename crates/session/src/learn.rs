@@ -116,7 +116,10 @@ pub fn rules(
     report: &RunReport,
 ) -> Result<Vec<Rule>, SessionError> {
     let Planned { plan, .. } = plan(caller, request, &report.session_id)?;
-    Ok(plan.gate.map_or_else(Vec::new, |gate| of_touched(&gate, caller, &report.granted_paths)))
+    Ok(plan
+        .sandbox
+        .gate
+        .map_or_else(Vec::new, |gate| of_touched(&gate, caller, &report.granted_paths)))
 }
 
 fn of_touched(gate: &Gate, caller: &Caller, touched: &[TouchedPath]) -> Vec<Rule> {

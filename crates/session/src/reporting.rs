@@ -27,16 +27,17 @@ pub(crate) fn word(value: &impl Serialize) -> String {
 /// What the plan says, before anything was observed.
 pub(crate) fn planned(report: &mut RunReport, plan: &Plan) {
     report.walls = Some(Walls {
-        level: word(&plan.level),
-        view: word(&plan.view),
-        mode: word(&plan.mode),
-        network: plan.network.name().to_owned(),
+        level: word(&plan.explanation.level),
+        view: word(&plan.explanation.view),
+        mode: word(&plan.explanation.mode),
+        network: plan.sandbox.network.name().to_owned(),
         identity: identity(plan),
     });
-    report.promises = plan.promises.iter().map(promise).collect();
-    report.relaxations = plan.promises.iter().filter_map(relaxation).collect();
-    report.notes.extend(plan.notes.iter().map(|note| note.text.clone()));
+    report.promises = plan.explanation.promises.iter().map(promise).collect();
+    report.relaxations = plan.explanation.promises.iter().filter_map(relaxation).collect();
+    report.notes.extend(plan.explanation.notes.iter().map(|note| note.text.clone()));
     report.approvals = plan
+        .supervision
         .approvals
         .iter()
         .map(|approval| Approval { what: approval.what.clone(), reason: approval.reason.clone() })
@@ -45,11 +46,11 @@ pub(crate) fn planned(report: &mut RunReport, plan: &Plan) {
 
 /// What the child saw. The command only started because every attempt was stopped.
 pub(crate) fn observed(report: &mut RunReport, plan: &Plan, observations: &[Observation]) {
-    for (told, promise) in report.promises.iter_mut().zip(&plan.promises) {
+    for (told, promise) in report.promises.iter_mut().zip(&plan.explanation.promises) {
         let held = observations
             .iter()
             .filter(|seen| {
-                let tried = plan.self_check.iter().find(|probe| probe.name() == seen.probe);
+                let tried = plan.sandbox.self_check.iter().find(|probe| probe.name() == seen.probe);
                 tried.is_some_and(|probe| promise.is_tried_by(probe))
             })
             .find_map(|seen| seen.observed);
@@ -93,7 +94,7 @@ fn relaxation(promise: &Promise) -> Option<String> {
 }
 
 fn identity(plan: &Plan) -> Identity {
-    if let Confinement::Namespaces(inside) = &plan.confinement {
+    if let Confinement::Namespaces(inside) = &plan.sandbox.confinement {
         let identity = &inside.identity;
         return Identity {
             inside_uid: identity.inside_uid,

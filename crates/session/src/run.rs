@@ -237,7 +237,7 @@ fn prepare(
     let mode_was_chosen = policy.merged.provenance.get("mode").is_some_and(|sources| {
         sources.iter().any(|source| source.layer != LayerKind::BuiltIn.name())
     });
-    for note in &plan.notes {
+    for note in &plan.explanation.notes {
         let is_told = match note.weight {
             Weight::Important => true,
             Weight::OfMode => mode_was_chosen,
@@ -250,7 +250,7 @@ fn prepare(
     #[cfg(feature = "layers-off")]
     let plan = crate::layers_off::apply(plan, &caller.facts)?;
     reporting::planned(report, &plan);
-    for directory in &plan.create_dirs {
+    for directory in &plan.sandbox.create_dirs {
         create_without_following(directory)
             .map_err(|source| SessionError::io("create the directory", directory, source))?;
     }
@@ -295,7 +295,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
         uid: caller.facts.uid,
         working_directory: plan.command.cwd.clone(),
     })));
-    for approval in &plan.approvals {
+    for approval in &plan.supervision.approvals {
         let (what, reason) = (approval.what.clone(), approval.reason.clone());
         journal.add(EventKind::ApprovalRecorded(Approval { what, reason }));
     }
@@ -306,7 +306,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     journal.commit()?;
 
     let stores = Stores::new(caller);
-    if request.ask_in == AskIn::Approve && plan.gate.is_some() {
+    if request.ask_in == AskIn::Approve && plan.sandbox.gate.is_some() {
         tell("questions of this run are answered with `sandbox approve` in another terminal");
     }
     let start = StartRequest {
@@ -347,7 +347,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     let (ended, mut signals) = supervisor.until_ended(Observers { log: &mut log, tell })?;
 
     let times = Times::of(plan, setup, clock.elapsed());
-    if plan.normalize_ms.is_some() {
+    if plan.supervision.normalize_ms.is_some() {
         normalize::wait_out(clock, times.total(), &mut signals)?;
     }
     conclude(report, plan, &ended, times);
@@ -405,7 +405,7 @@ fn announced(plan: &Plan, report: &RunReport, supervisor: &Supervisor<'_>) -> An
         command: report.command.join(" "),
         started_at: report.started_at,
         cgroups: supervisor.cgroups(),
-        limits: plan.limits.iter().map(Into::into).collect(),
+        limits: plan.supervision.limits.iter().map(Into::into).collect(),
     }
 }
 
@@ -419,7 +419,7 @@ struct Times {
 impl Times {
     /// Where times are rounded, set-up is not told apart: it would tell what the rounding hides.
     fn of(plan: &Plan, setup: Duration, total: Duration) -> Self {
-        match plan.normalize_ms {
+        match plan.supervision.normalize_ms {
             None => Self { setup, wall: total.saturating_sub(setup) },
             Some(step) => {
                 let wall = normalize::rounded_up(total, Duration::from_millis(step));
@@ -468,7 +468,7 @@ fn conclude(report: &mut RunReport, plan: &Plan, ended: &ExitState, times: Times
     }
     report.notes.extend(ended.output.told());
     let mut usage = ended.tally.usage(micros(times.setup), micros(times.wall));
-    if let Some(step) = plan.normalize_ms {
+    if let Some(step) = plan.supervision.normalize_ms {
         normalize::round_cpu_time(&mut usage, Duration::from_millis(step));
     }
     report.usage = Some(usage);
@@ -526,16 +526,16 @@ fn describe(plan: &Plan, tool: Option<&str>, project: PathBuf) -> Run {
         session_id: plan.session.clone(),
         worker_id: None,
         tool: tool.map_or_else(program, str::to_owned),
-        sandbox_level: word(&plan.level),
-        sandbox_mode: word(&plan.mode),
-        network_mode: plan.network.name().to_owned(),
+        sandbox_level: word(&plan.explanation.level),
+        sandbox_mode: word(&plan.explanation.mode),
+        network_mode: plan.sandbox.network.name().to_owned(),
         sandbox_root: project,
         command: Command::of(&plan.command.argv),
     }
 }
 
 fn namespaces(plan: &Plan) -> Vec<String> {
-    let Confinement::Namespaces(inside) = &plan.confinement else { return Vec::new() };
+    let Confinement::Namespaces(inside) = &plan.sandbox.confinement else { return Vec::new() };
     let made = inside.namespaces.by_name().into_iter().filter(|(_, made)| *made);
     made.map(|(name, _)| name.to_owned()).collect()
 }

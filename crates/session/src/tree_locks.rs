@@ -38,14 +38,14 @@ struct Known {
 }
 
 pub(crate) fn register(state: &Path, plan: &Plan) -> Result<TreeLocks, SessionError> {
-    let Some(guard) = &plan.guard else { return Ok(TreeLocks::default()) };
+    let Some(guard) = &plan.sandbox.guard else { return Ok(TreeLocks::default()) };
     let trees = guard.trees.iter().map(|tree| (tree.clone(), source_of(plan, tree)));
     register_trees(&state.join("trees"), trees.collect())
 }
 
 /// Where a tree lies on the host.
 fn source_of(plan: &Plan, tree: &Path) -> PathBuf {
-    let mounts = match &plan.confinement {
+    let mounts = match &plan.sandbox.confinement {
         Confinement::Namespaces(inside) => inside.mounts.as_slice(),
         Confinement::NoNamespaces | Confinement::None => &[],
     };

@@ -152,7 +152,7 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn reason(&self, path: &Path, exists: bool) -> Reason {
-        let mounts = match &self.plan.confinement {
+        let mounts = match &self.plan.sandbox.confinement {
             Confinement::Namespaces(inside) => &inside.mounts[..],
             Confinement::None => {
                 return self.visible("isolation level 0", true, true, &["isolationLevel"]);
@@ -162,7 +162,7 @@ impl Asked<'_> {
         if let Some(reason) = self.in_view(mounts, path) {
             return reason;
         }
-        match &self.plan.gate {
+        match &self.plan.sandbox.gate {
             _ if !exists => Reason::Absent,
             Some(gate) => self.at_the_gate(gate, path),
             None => self.hidden("it is a secret, denied, or nothing grants it", &[]),
@@ -219,11 +219,11 @@ impl Asked<'_> {
 
     /// Whether what is missing there may be asked about.
     fn is_ground(&self, target: &Path) -> bool {
-        self.plan.gate.as_ref().is_some_and(|gate| gate.grounds.iter().any(|g| g == target))
+        self.plan.sandbox.gate.as_ref().is_some_and(|gate| gate.grounds.iter().any(|g| g == target))
     }
 
     fn by_landlock(&self, path: &Path) -> Reason {
-        let Some(landlock) = &self.plan.landlock else {
+        let Some(landlock) = &self.plan.sandbox.landlock else {
             return self.visible("nothing restricts it", true, true, &["isolationLevel"]);
         };
         let within = |paths: &[PathBuf]| paths.iter().any(|granted| path.starts_with(granted));

@@ -27,13 +27,13 @@ pub(crate) enum Due {
 
 impl Deadlines {
     pub(crate) fn of(plan: &Plan, now: Instant) -> Self {
-        let limit = plan.timeout_ms.map(|limit| now + Duration::from_millis(limit));
+        let limit = plan.supervision.timeout_ms.map(|limit| now + Duration::from_millis(limit));
         Self {
             limit,
             whole: limit,
             grace: None,
-            after_signal: Duration::from_millis(plan.grace.after_signal_ms),
-            after_timeout: Duration::from_millis(plan.grace.after_timeout_ms),
+            after_signal: Duration::from_millis(plan.supervision.grace.after_signal_ms),
+            after_timeout: Duration::from_millis(plan.supervision.grace.after_timeout_ms),
         }
     }
 

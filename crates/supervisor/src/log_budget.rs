@@ -23,7 +23,7 @@ pub(crate) enum Excess {
 
 impl Excess {
     pub(crate) fn of(plan: &palisade_plan::model::Plan) -> Self {
-        if plan.hardening.audit_budgets { Self::Summed } else { Self::Dropped }
+        if plan.sandbox.hardening.audit_budgets { Self::Summed } else { Self::Dropped }
     }
 }
 

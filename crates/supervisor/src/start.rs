@@ -60,25 +60,29 @@ pub fn start<'p, E: From<SupervisorError>>(
     let launched = palisade_launch::launch(plan, &streams, &inherited, locks);
     let mut running = launched.map_err(SupervisorError::from)?;
     let egress = egress()?;
-    let outputs = Outputs::of(running.take_outputs(), plan.max_output)?;
+    let outputs = Outputs::of(running.take_outputs(), plan.supervision.max_output)?;
     release_streams();
     let asking = Asking::new(Setting {
         session: request.session,
         runtime: request.runtime,
         command: request.command,
         project: request.project,
-        most_questions: plan.gate.as_ref().map_or(MAX_OPEN_QUESTIONS, |gate| gate.most_questions),
-        on_ask: plan.on_ask,
+        most_questions: plan
+            .sandbox
+            .gate
+            .as_ref()
+            .map_or(MAX_OPEN_QUESTIONS, |gate| gate.most_questions),
+        on_ask: plan.supervision.on_ask,
         ask_in: request.ask_in,
-        key: plan.ask_key.into(),
-        backdrop: Backdrop::of(&plan.hardening),
-        arming: Arming::of(&plan.hardening),
+        key: plan.supervision.ask_key.into(),
+        backdrop: Backdrop::of(&plan.sandbox.hardening),
+        arming: Arming::of(&plan.sandbox.hardening),
     });
     let gate = Gate::of(plan, request.rules, request.home, SharedStore::clone(&stores));
     let egress = EgressControl::of(plan, egress, SharedStore::clone(&stores));
     let endpoints = Endpoints { asking, stores, gate, egress };
-    let displayed = Displayed { terminal, outputs, limit: plan.max_output };
-    let incidents = Incidents::new(plan.seccomp.as_ref(), Excess::of(plan));
+    let displayed = Displayed { terminal, outputs, limit: plan.supervision.max_output };
+    let incidents = Incidents::new(plan.sandbox.seccomp.as_ref(), Excess::of(plan));
     let clock = Clock { deadlines, limits };
     Ok(Supervisor::new(running, signals, displayed, clock, incidents, endpoints))
 }

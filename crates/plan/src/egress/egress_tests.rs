@@ -26,7 +26,7 @@ fn tree() -> FakeTree {
 }
 
 fn proxy(plan: &Plan) -> &ProxyPlan {
-    match &plan.egress {
+    match &plan.sandbox.egress {
         Some(Egress::Proxy(proxy)) => proxy,
         other => panic!("{other:?}"),
     }
@@ -50,7 +50,7 @@ fn is_allowed(plan: &Plan, host: &str, port: u16) -> bool {
 }
 
 fn noted(plan: &Plan, text: &str) -> bool {
-    plan.notes.iter().any(|note| note.text.contains(text))
+    plan.explanation.notes.iter().any(|note| note.text.contains(text))
 }
 
 fn credential(from: &str) -> Credential {
@@ -84,7 +84,7 @@ fn without_a_way_out_nothing_of_it_is_there() {
     let mut facts = user();
     facts.env.insert("HTTP_PROXY".into(), "http://elsewhere.example:80".into());
     let plan = plan(&policy(), &facts, &tree()).unwrap();
-    assert!(plan.egress.is_none() && plan.publish.is_empty());
+    assert!(plan.sandbox.egress.is_none() && plan.sandbox.publish.is_empty());
     assert!(content(&plan, "/etc/resolv.conf").is_some_and(|text| !text.contains("127.0.0.53")));
     assert_eq!(variable(&plan, "HTTP_PROXY"), Some("http://elsewhere.example:80"));
 }
@@ -232,7 +232,8 @@ fn a_proxy_to_go_through_is_shown_without_who_logs_in() {
     for shown in [plan.to_string(), plan.to_json().unwrap()] {
         assert!(shown.contains("http://…@proxy.example:3128") && !shown.contains("pa55"));
     }
-    let special = plan.promises.iter().find(|it| it.layers == [Layer::AddressCheck]).unwrap();
+    let special =
+        plan.explanation.promises.iter().find(|it| it.layers == [Layer::AddressCheck]).unwrap();
     assert_eq!(special.strength, Strength::Advisory);
 }
 
@@ -244,7 +245,7 @@ fn nat() -> Policy {
 }
 
 fn nat_plan(plan: &Plan) -> &NatPlan {
-    match &plan.egress {
+    match &plan.sandbox.egress {
         Some(Egress::Nat(nat)) => nat,
         other => panic!("{other:?}"),
     }
@@ -297,7 +298,7 @@ fn ports_are_published_in_every_mode_with_a_network_of_its_own() {
     policy.network.publish = vec!["8080:80".parse().unwrap()];
     let none = plan(&policy, &user(), &tree()).unwrap();
     let localhost = IpAddr::from([127, 0, 0, 1]);
-    assert_eq!(none.publish, [Publish { address: localhost, port: 8080, inner: 80 }]);
+    assert_eq!(none.sandbox.publish, [Publish { address: localhost, port: 8080, inner: 80 }]);
     assert!(none.to_string().contains("published: 127.0.0.1:8080, leads to 80 inside"));
     policy.process.user_namespace = false;
     policy.isolation_level = Level::Process;

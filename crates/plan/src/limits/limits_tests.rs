@@ -232,7 +232,7 @@ fn a_plain_plan_counts_its_writable_trees_once() {
     let mut tree = FakeTree::new();
     tree.dir("/home/u/project/.git").dir("/usr/bin");
     let plan = plan(&policy(), &user(), &tree).unwrap();
-    let Room::Own { trees } = room(&plan.confinement, &[]) else { panic!("namespaced") };
+    let Room::Own { trees } = room(&plan.sandbox.confinement, &[]) else { panic!("namespaced") };
     assert!(trees.contains(&PathBuf::from("/home/u/project")), "{trees:?}");
     let nested =
         |tree: &PathBuf| trees.iter().any(|other| other != tree && tree.starts_with(other));

@@ -29,11 +29,11 @@ pub(crate) fn config(
     facts: &HostFacts,
     authority: Option<Authority>,
 ) -> Result<Option<Config>, SessionError> {
-    match &plan.egress {
+    match &plan.sandbox.egress {
         Some(Egress::Proxy(proxy)) => of_proxy(proxy, facts, authority).map(Some),
         // Nothing leads out by the process: it tells what packet rules refused, and serves ports that lead in.
         Some(Egress::Nat(_)) => Ok(Some(closed())),
-        None if !plan.publish.is_empty() => Ok(Some(closed())),
+        None if !plan.sandbox.publish.is_empty() => Ok(Some(closed())),
         None => Ok(None),
     }
 }

@@ -143,7 +143,7 @@ pub fn writing(
 /// Of something that nothing grants for writing.
 fn asked_to_write(plan: &Plan, path: &Path, named: String, on_ask: OnAsk) -> Answer {
     let rw = format!("--rw {}", escape::shell_word(&named));
-    let protected = plan.guard.as_ref().zip(plan.gate.as_ref());
+    let protected = plan.sandbox.guard.as_ref().zip(plan.sandbox.gate.as_ref());
     if let Some(name) = protected.and_then(|(guard, gate)| guard.keeps_from_grant(gate, path)) {
         let because = format!("the name `{name}` is protected, so nobody is asked");
         return Answer::new(named, Decision::Denied, because).allow_with(rw);
@@ -186,7 +186,7 @@ impl Asked<'_> {
         let allowed = |but: &str| {
             Answer::new(named.clone(), Decision::Allowed, format!("writable: {grant}{but}"))
         };
-        let Some(guard) = &self.plan.guard else { return allowed("").by(set_by) };
+        let Some(guard) = &self.plan.sandbox.guard else { return allowed("").by(set_by) };
         let inside = inside(self.plan, path);
         if guard.matcher().is_opened(&inside) {
             return allowed("").by(self.said_of("filesystem.unprotectedPaths", path));
@@ -210,7 +210,7 @@ impl Asked<'_> {
     /// Whether what is missing there is made in the run's own home directory: no question is asked about a directory that
     /// the view has from the start.
     fn is_made_in_private_home(&self, directory: &Path) -> bool {
-        let Some(gate) = &self.plan.gate else { return false };
+        let Some(gate) = &self.plan.sandbox.gate else { return false };
         let mut planned = gate.mounted.iter().chain(&gate.directories);
         gate.private_home.as_ref().is_some_and(|home| {
             directory.starts_with(home)
@@ -245,7 +245,7 @@ fn absent_name(path: &Path) -> PathBuf {
 
 /// Where a path of the host is in the view.
 fn inside(plan: &Plan, path: &Path) -> PathBuf {
-    let Confinement::Namespaces(inside) = &plan.confinement else { return path.to_owned() };
+    let Confinement::Namespaces(inside) = &plan.sandbox.confinement else { return path.to_owned() };
     let covering = inside.mounts.iter().filter_map(|op| match op {
         MountOp::Bind { source, target, access: model::Access::ReadWrite, .. } => {
             Some((source, target.join(path.strip_prefix(source).ok()?)))
@@ -273,7 +273,7 @@ pub fn host(caller: &Caller, request: &PolicyRequest, text: &str) -> Result<Answ
     let subject = format!("{name}:{port}");
     let mode = policy.merged.provenance.get("network.mode").cloned().unwrap_or_default();
     let allow = format!("--allow-host {text}");
-    let answer = match (policy.merged.policy.network.mode, &plan.egress) {
+    let answer = match (policy.merged.policy.network.mode, &plan.sandbox.egress) {
         (_, Some(Egress::Proxy(proxy))) => {
             let said = |key: &str, rule: &str| said_by(&policy, key, |entry| entry == rule);
             match proxy.rules.judge(&parsed, port) {
@@ -298,7 +298,7 @@ pub fn host(caller: &Caller, request: &PolicyRequest, text: &str) -> Result<Answ
                         Verdict::Denied { .. } => "the host is allowed on other ports only",
                         _ => "no rule names it",
                     };
-                    let answer = match (proxy.on_unknown, plan.on_ask) {
+                    let answer = match (proxy.on_unknown, plan.supervision.on_ask) {
                         (OnUnknown::Ask, OnAsk::Ask | OnAsk::Wait) => Answer::new(
                             subject,
                             Decision::Asked,
@@ -355,7 +355,7 @@ fn rule_in_proxy_mode(
     let mut opened = policy.merged.policy.clone();
     opened.network.mode = NetworkMode::Proxy;
     let plan = plan_of(caller, policy, &opened).ok()?;
-    let Some(Egress::Proxy(proxy)) = &plan.egress else { return None };
+    let Some(Egress::Proxy(proxy)) = &plan.sandbox.egress else { return None };
     match proxy.rules.judge(host, port) {
         Verdict::Allowed { rule } => Some(rule),
         _ => None,

@@ -56,11 +56,11 @@ pub struct EgressControl<'p> {
 impl<'p> EgressControl<'p> {
     /// None where nothing leads out or in, or no wall is around it. Without a `config` no process is started.
     pub fn of(plan: &'p Plan, config: Option<Config>, stores: SharedStore) -> Option<Self> {
-        if plan.egress.is_none() && plan.publish.is_empty() {
+        if plan.sandbox.egress.is_none() && plan.sandbox.publish.is_empty() {
             return None;
         }
-        let mut tally = Tally::new(plan.network.name());
-        let patience = match &plan.egress {
+        let mut tally = Tally::new(plan.sandbox.network.name());
+        let patience = match &plan.sandbox.egress {
             Some(Egress::Proxy(proxy)) => Duration::from_millis(proxy.ask_timeout_ms),
             Some(Egress::Nat(_)) => {
                 tally.front("nat");
@@ -68,7 +68,7 @@ impl<'p> EgressControl<'p> {
             }
             None => Duration::ZERO,
         };
-        let state = EgressState::new(plan.on_ask, patience, tally);
+        let state = EgressState::new(plan.supervision.on_ask, patience, tally);
         Some(Self { plan, state, config, process: None, top: None, stores, notes: Vec::new() })
     }
 
@@ -79,7 +79,7 @@ impl<'p> EgressControl<'p> {
         running: &Running,
     ) -> Result<(), SupervisorError> {
         self.top = Some(running.pid());
-        if !matches!(self.plan.egress, Some(Egress::Nat(_))) {
+        if !matches!(self.plan.sandbox.egress, Some(Egress::Nat(_))) {
             self.state.tally.front(inside.front.name());
         }
         let Some(config) = self.config.take() else { return Ok(()) };

@@ -71,8 +71,9 @@ impl<'p> Gate<'p> {
         home: Option<PathBuf>,
         stores: SharedStore,
     ) -> Option<Self> {
-        let gate = plan.gate.as_ref()?;
-        let state = GateState::new(gate, home, rules, Excess::of(plan), plan.guard.as_ref());
+        let gate = plan.sandbox.gate.as_ref()?;
+        let state =
+            GateState::new(gate, home, rules, Excess::of(plan), plan.sandbox.guard.as_ref());
         Some(Self {
             plan,
             state,

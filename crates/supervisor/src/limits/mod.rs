@@ -66,13 +66,14 @@ pub struct Limits<'p> {
 impl<'p> Limits<'p> {
     /// Counts what is there before the command can add to it.
     pub fn prepare(plan: &'p Plan) -> Result<Self, SupervisorError> {
-        let limits_files = plan.limits.iter().any(|limit| {
+        let limits_files = plan.supervision.limits.iter().any(|limit| {
             matches!(limit.what, Limited::Disk | Limited::Inodes)
                 || (limit.what == Limited::Memory && limit.holder == Holder::Watchdog)
         });
-        let mut places = limits_files.then(|| Places::baseline(&plan.watch.trees)).transpose()?;
+        let mut places =
+            limits_files.then(|| Places::baseline(&plan.supervision.watch.trees)).transpose()?;
         if let Some(places) = &mut places {
-            places.watch(plan.watch.disk, plan.watch.inodes);
+            places.watch(plan.supervision.watch.disk, plan.supervision.watch.inodes);
         }
         Ok(Self {
             plan,
@@ -95,7 +96,7 @@ impl<'p> Limits<'p> {
         if let Err(error) = self.add_own_files(running) {
             self.pending = self.uncounted(&error);
         }
-        let watch = &self.plan.watch;
+        let watch = &self.plan.supervision.watch;
         let is_urgent = watch.memory.is_some() || watch.cpu_time_ms.is_some();
         // Nobody tells of processes that could not be started but who counts those that were.
         if self.limit_on_tasks().is_some() {
@@ -108,7 +109,7 @@ impl<'p> Limits<'p> {
     fn begin_watching(&mut self, running: &Running) -> Result<Verdict, SupervisorError> {
         self.cpus = cpus_of(self.plan);
         let counts_in_group = running.group().is_some();
-        let watch = &self.plan.watch;
+        let watch = &self.plan.supervision.watch;
         let bounds = Bounds {
             memory: watch.memory,
             cpu_time: watch.cpu_time_ms.filter(|_| !counts_in_group).map(Duration::from_millis),
@@ -129,7 +130,7 @@ impl<'p> Limits<'p> {
     /// File systems of the run's own count too, as memory and as space.
     fn add_own_files(&mut self, running: &Running) -> Result<(), UsageError> {
         let (Some(places), Confinement::Namespaces(inside)) =
-            (&mut self.places, &self.plan.confinement)
+            (&mut self.places, &self.plan.sandbox.confinement)
         else {
             return Ok(());
         };
@@ -139,7 +140,7 @@ impl<'p> Limits<'p> {
             let is_own = match op {
                 // With common room it is counted with the others.
                 MountOp::Overlay { access, .. } => {
-                    *access == Access::ReadWrite && self.plan.scratch.is_none()
+                    *access == Access::ReadWrite && self.plan.sandbox.scratch.is_none()
                 }
                 _ => op.is_writable_tmpfs(),
             };
@@ -220,7 +221,7 @@ impl<'p> Limits<'p> {
 
     /// Remembers that the command was asked to end at its time limit.
     pub(crate) fn time_is_over(&mut self) {
-        self.tally.reached(Limited::WallTime, self.plan.timeout_ms, None);
+        self.tally.reached(Limited::WallTime, self.plan.supervision.timeout_ms, None);
     }
 
     /// Nobody is left to look at.
@@ -246,7 +247,8 @@ impl<'p> Limits<'p> {
 
     /// CPU time, where the group counts it.
     fn look_at_group(&self, running: &Running) -> Result<Verdict, SupervisorError> {
-        let (Some(group), Some(limit)) = (running.group(), self.plan.watch.cpu_time_ms) else {
+        let (Some(group), Some(limit)) = (running.group(), self.plan.supervision.watch.cpu_time_ms)
+        else {
             return Ok(Verdict::Within(None));
         };
         let effort = Effort::begin();
@@ -285,7 +287,7 @@ impl<'p> Limits<'p> {
     fn unseen(&mut self, why: &str) -> Verdict {
         self.watchdog = None;
         self.tally.note(why.to_owned());
-        if self.plan.watch.needs_processes() {
+        if self.plan.supervision.watch.needs_processes() {
             return Verdict::Over(Exceeded::Uncountable);
         }
         Verdict::Within(None)
@@ -299,7 +301,7 @@ impl<'p> Limits<'p> {
                 Over { what: Limited::CpuTime, usage: Some(used) }
             }
             Exceeded::Uncountable => {
-                let what = match self.plan.watch.memory {
+                let what = match self.plan.supervision.watch.memory {
                     Some(_) => Limited::Memory,
                     None => Limited::CpuTime,
                 };
@@ -330,7 +332,7 @@ impl<'p> Limits<'p> {
 
     /// Where no group counts them; of two the smaller.
     fn limit_on_tasks(&self) -> Option<&'p Limit> {
-        let on_tasks = self.plan.limits.iter().filter(|limit| {
+        let on_tasks = self.plan.supervision.limits.iter().filter(|limit| {
             matches!(limit.what, Limited::Processes | Limited::Threads)
                 && matches!(limit.holder, Holder::Rlimit | Holder::Watchdog)
         });
@@ -352,7 +354,7 @@ impl<'p> Limits<'p> {
     fn uncounted(&mut self, error: &UsageError) -> Option<Over> {
         self.places = None;
         self.tally.note(error.to_string());
-        let watch = &self.plan.watch;
+        let watch = &self.plan.supervision.watch;
         let what = match (watch.disk, watch.inodes, watch.memory) {
             (Some(_), ..) => Limited::Disk,
             (None, Some(_), _) => Limited::Inodes,
@@ -364,8 +366,9 @@ impl<'p> Limits<'p> {
 
     fn judge_files(&mut self) -> Option<Over> {
         let Held { bytes, inodes } = self.held;
-        let inodes = inodes.saturating_sub(self.plan.scratch.map_or(0, |own| own.own_inodes));
-        for limit in &self.plan.limits {
+        let inodes =
+            inodes.saturating_sub(self.plan.sandbox.scratch.map_or(0, |own| own.own_inodes));
+        for limit in &self.plan.supervision.limits {
             let (used, is_full) = match limit.what {
                 Limited::Disk => (bytes, bytes.saturating_add(LEFT_WHEN_FULL) >= limit.value),
                 Limited::Inodes => (inodes, inodes >= limit.value),
@@ -400,7 +403,8 @@ impl<'p> Limits<'p> {
         capped: &[Capped],
     ) -> Result<Tally, SupervisorError> {
         if ending == Some(ExitCause::Signal(Signal::XFSZ.as_raw())) {
-            let asked = self.plan.limits.iter().find(|limit| limit.what == Limited::FileSize);
+            let asked =
+                self.plan.supervision.limits.iter().find(|limit| limit.what == Limited::FileSize);
             self.tally.reached(Limited::FileSize, asked.map(|limit| limit.value), None);
         }
         // What was filled last: nobody can add to it any more.
@@ -436,7 +440,7 @@ impl<'p> Limits<'p> {
 
 fn cpus_of(plan: &Plan) -> u32 {
     let usable = palisade_sys::proc::usable_cpus().map_or(1, |cpus| cpus.len());
-    let given = plan.affinity.as_ref().map_or(usable, Vec::len);
+    let given = plan.sandbox.affinity.as_ref().map_or(usable, Vec::len);
     u32::try_from(given).unwrap_or(u32::MAX)
 }
 

@@ -90,7 +90,7 @@ impl Tally {
 
     /// What the control group counted goes before what was seen from outside.
     pub(crate) fn group(&mut self, plan: &Plan, usage: GroupUsage, hits: Hits) {
-        self.counted_by = match plan.group.as_ref().map(|group| &group.home) {
+        self.counted_by = match plan.sandbox.group.as_ref().map(|group| &group.home) {
             Some(CgroupHome::V2 { .. }) => Holder::CgroupV2.name(),
             _ => Holder::CgroupV1.name(),
         };
@@ -109,7 +109,7 @@ impl Tally {
                 writes: usage.write_operations.unwrap_or(seen.writes),
             });
         }
-        let asked = |what| plan.limits.iter().any(|limit| limit.what == what);
+        let asked = |what| plan.supervision.limits.iter().any(|limit| limit.what == what);
         if hits.oom_kills > 0 {
             self.reached(Limited::Memory, usage.memory_peak, Some(hits.oom_kills));
         }
@@ -146,6 +146,7 @@ impl Tally {
     pub fn report(&self, report: &mut RunReport, plan: &Plan, ended_by: Option<Limited>) {
         report.notes.extend(self.notes.iter().cloned());
         report.limits = plan
+            .supervision
             .limits
             .iter()
             .map(|limit| LimitReport {

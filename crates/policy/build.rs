@@ -6,7 +6,7 @@
     unreachable_pub,
     reason = "a module of the crate, needed here for reading alone"
 )]
-#[path = "src/tree.rs"]
+#[path = "src/syntax/tree.rs"]
 mod tree;
 
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ const PRESETS: [&str; 11] = [
 fn main() -> Result<(), String> {
     let variable = |name: &str| env::var(name).map(PathBuf::from).map_err(|e| e.to_string());
     let resources = variable("CARGO_MANIFEST_DIR")?.join("../../resources/presets");
-    println!("cargo::rerun-if-changed=src/tree.rs");
+    println!("cargo::rerun-if-changed=src/syntax/tree.rs");
     let presets: Result<Vec<String>, String> =
         PRESETS.iter().map(|name| preset(name, &resources.join(format!("{name}.yaml")))).collect();
     let out = variable("OUT_DIR")?.join("presets.rs");

@@ -3,48 +3,22 @@
 use crate::egress::{self, Chosen};
 use crate::error::PlanError;
 use crate::executables::{self, Ground};
-use crate::facts::{HostFacts, HostTree, LimitFacts};
+use crate::facts::{HostFacts, HostTree};
 use crate::guard::{Guarded, Mounted};
 use crate::host::Host;
 use crate::limits::{self, Assigned};
 use crate::model::{
-    Command, Confinement, Egress, Explanation, Gate, Guard, Hardening, Identity, Landlock, MountOp,
-    Namespaced, Note, OnUnknown, Plan, SandboxPlan, Seccomp, Supervision, Weight,
+    Command, Confinement, Egress, Explanation, Gate, Guard, Hardening, Identity, Landlock, Located,
+    MountOp, Namespaced, Note, OnUnknown, Plan, SandboxPlan, Seccomp, Supervision, Weight,
 };
 use crate::reach::Reach;
+use crate::request::Request;
 use crate::seccomp::Unheld;
 use crate::see::{self, Outside, Seen, SeenOn};
 use crate::selfcheck::{self, Walls};
-use crate::{environment, gate, guard, identity, landlock, namespaces, project, promises, seccomp};
+use crate::{environment, gate, guard, identity, landlock, locate, namespaces, promises, seccomp};
 use palisade_policy::model::{Level, Mode, NetworkMode, Policy, View};
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-
-/// What a plan is asked for.
-#[expect(missing_debug_implementations, reason = "the tree is a trait object")]
-pub struct Request<'a> {
-    pub policy: &'a Policy,
-    pub facts: &'a HostFacts,
-    pub tree: &'a dyn HostTree,
-    pub command: Vec<OsString>,
-    pub session: String,
-    pub missing: Missing,
-    /// The files that the policy was read from, as they were named.
-    pub policy_files: &'a [PathBuf],
-    /// Writable paths that a preset names, as the policy writes them: nobody typed an option for those.
-    pub preset_paths: &'a [String],
-    /// Asked where a limit is.
-    pub limits: &'a dyn Fn() -> LimitFacts,
-}
-
-/// What a path to be shown means if it is not there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
-    /// Somebody typed it just now, and mistyped it.
-    IsAnError,
-    /// A file names it for many directories and machines.
-    IsNoted,
-}
 
 /// Decides everything about one run.
 pub fn build(request: &Request<'_>) -> Result<Plan, PlanError> {
@@ -69,8 +43,8 @@ pub fn project_root(facts: &HostFacts, tree: &dyn HostTree) -> PathBuf {
 }
 
 /// The same, and by what it was found.
-pub fn locate_project(facts: &HostFacts, tree: &dyn HostTree) -> project::Located {
-    project::locate(facts, &Host::new(tree, facts.home.as_deref()))
+pub fn locate_project(facts: &HostFacts, tree: &dyn HostTree) -> Located {
+    locate::locate(facts, &Host::new(tree, facts.home.as_deref()))
 }
 
 /// How the command is kept in.
@@ -344,7 +318,7 @@ fn finish(
             level: policy.isolation_level,
             view: policy.view,
             mode: policy.mode,
-            project: project::locate(facts, host),
+            project: locate::locate(facts, host),
             set_variables,
             withheld_variables,
             promises: Vec::new(),

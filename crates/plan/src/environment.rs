@@ -6,9 +6,10 @@ mod absent;
 use absent::Misleading;
 pub(crate) use absent::Sight;
 
-use crate::egress::{AUTHORITY, CredentialPlan, CredentialSource, Egress, PROXY_VARIABLES};
+use crate::egress::{AUTHORITY, PROXY_VARIABLES};
 use crate::facts::HostFacts;
 use crate::lists;
+use crate::model::{CredentialPlan, CredentialSource, Egress};
 use crate::own;
 use palisade_hosts::{INSIDE_V4, PROXY_PORT};
 use palisade_policy::model::{EnvMode, Process};

@@ -10,7 +10,7 @@ use crate::host::Host;
 use crate::lists::{self, Listed};
 use crate::model::{Gate, MountOp, Nature};
 use crate::paths::Scope;
-use crate::{own, project};
+use crate::{locate, own};
 use palisade_policy::model::{Mode, OnAsk, Policy, View};
 use std::path::{Component, Path, PathBuf};
 
@@ -184,7 +184,7 @@ fn grounds(mounts: &[MountOp], host: &Host<'_>) -> Vec<PathBuf> {
 
 /// The project itself is in the view, or not granted as a whole.
 fn above_project(facts: &HostFacts, host: &Host<'_>) -> Vec<PathBuf> {
-    let root = project::root_of(facts, host);
+    let root = locate::root_of(facts, host);
     root.ancestors().skip(1).map(Path::to_owned).collect()
 }
 

@@ -3,7 +3,6 @@
 //! A grant names a real path of the host, with no link left in it. Nothing is taken away here: the
 //! view does that, against the denied paths.
 
-use crate::build::Missing;
 use crate::denied::listed_paths;
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts, HostMount};
@@ -11,7 +10,8 @@ use crate::host::{Host, Link, Resolved};
 use crate::lists::{self, Listed};
 use crate::model::{NodeKind, Owner};
 use crate::paths::Scope;
-use crate::{own, project};
+use crate::request::Missing;
+use crate::{locate, own};
 use palisade_policy::model::{Filesystem, Mode, NetworkMode, ProjectAccess};
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -305,7 +305,7 @@ impl<'a> Granter<'a> {
     }
 
     fn may_write(&self, path: &Path, filesystem: &Filesystem) -> Result<bool, PlanError> {
-        let project = project::root_of(self.facts, self.host);
+        let project = locate::root_of(self.facts, self.host);
         if filesystem.project == ProjectAccess::ReadWrite && path.starts_with(project) {
             return Ok(true);
         }

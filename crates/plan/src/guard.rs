@@ -4,7 +4,6 @@
 //! Only what is of the host and writable is guarded: what is the run's own nobody else will run. Says
 //! where, never what a name means: that is `palisade-guard`'s.
 
-use crate::build::Request;
 use crate::error::PlanError;
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::{Host, Resolved, join};
@@ -12,7 +11,8 @@ use crate::indirect::Indirect;
 use crate::model::{Access, Gate, Guard, MountOp};
 use crate::own;
 use crate::paths::Scope;
-use crate::{git, indirect, policy_files, project, sourced, virtualenv};
+use crate::request::Request;
+use crate::{git, indirect, locate, policy_files, sourced, virtualenv};
 use palisade_guard::{Grounds, Matcher};
 use std::path::{Path, PathBuf};
 
@@ -64,7 +64,7 @@ pub(crate) fn choose(
             )),
         }
     }
-    let root = project::root_of(facts, host);
+    let root = locate::root_of(facts, host);
     let top = host.children(&root);
     let inside = |path: &Path| grounds.inside(path);
     let Indirect { guarded: mut more, hooks } = indirect::guarded(&root, &top, host, inside);

@@ -4,8 +4,8 @@
 //! a dozen look-ups and most names of the shipped lists do not exist.
 
 use crate::facts::{EntryKind, HostTree};
+use crate::model::Located;
 use crate::model::Owner;
-use crate::project::Located;
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};

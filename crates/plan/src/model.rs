@@ -3,23 +3,27 @@
 //! Pure data. `launch` takes no decision of its own: what is not here does not happen, and what is
 //! here happens or the run stops.
 
+mod egress;
 mod mount_op;
 mod probe;
+mod project;
+mod seccomp_summary;
 
-pub use crate::egress::{
-    Checks, CredentialPlan, CredentialSource, Egress, NatHelper, NatPlan, OnUnknown, ProxyPlan,
-    Publish,
-};
 use crate::layer::Promise;
 pub use crate::limit::{Grace, Resource, Rlimit, Scratch, Watch};
 use crate::limit::{Group, Limit};
-pub use crate::project::{FoundBy, Located};
+pub use egress::{
+    Checks, CredentialPlan, CredentialSource, Egress, NatHelper, NatPlan, OnUnknown, ProxyPlan,
+    Publish,
+};
 pub(crate) use mount_op::READ_ONLY;
 pub use mount_op::{Access, MountOp, NodeKind};
 use palisade_bpf::{FilterSpec, Profile};
 use palisade_guard::GuardedPath;
 use palisade_policy::model::{Approval, AskKey, Level, Mode, NetworkMode, OnAsk, View};
 pub use probe::Probe;
+pub use project::{FoundBy, Located};
+pub(crate) use seccomp_summary::summary;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -443,7 +447,7 @@ pub struct Seccomp {
     pub max_blocked: Option<u64>,
     /// What the filter was made from; it explains each call. Told by groups, and only when somebody looks: to
     /// put it together costs more than to compile the filter.
-    #[serde(rename = "summary", serialize_with = "crate::seccomp::by_groups")]
+    #[serde(rename = "summary", serialize_with = "seccomp_summary::by_groups")]
     pub rules: Profile,
     /// For the command. Compiled where it is installed: that process would only wait meanwhile.
     #[serde(skip)]

@@ -27,7 +27,7 @@ fn developer() -> FakeTree {
 
 /// The filter's groups are another crate's, with tests of their own.
 fn text(plan: &Plan) -> String {
-    let groups = crate::seccomp::summary(&plan.sandbox.seccomp.as_ref().unwrap().rules);
+    let groups = crate::model::summary(&plan.sandbox.seccomp.as_ref().unwrap().rules);
     let is_group = |line: &str| groups.iter().any(|group| line.ends_with(group.reason));
     let text = plan.to_string();
     text.lines().filter(|line| !is_group(line)).map(|line| format!("{line}\n")).collect()

@@ -1,18 +1,11 @@
-//! The project: the directory the caller works in, writable unless that would give too much.
-//!
-//! Found from where the caller stands, never from a policy's `cwd`, or a file in a cloned repository
-//! could point at any directory and have it granted.
+//! What is granted of the project: writable, unless that would give too much.
 
-use crate::facts::HostFacts;
 use crate::git;
 use crate::grant::{Grant, GrantKind, Granter, Origin};
-use crate::host::Host;
-use crate::lists;
+use crate::locate::{holds_home, is_git_root, is_own, root_of};
 use crate::model::NodeKind;
-use crate::own::OWN_AREAS;
 use palisade_policy::model::{ProjectAccess, View};
 use std::ffi::OsStr;
-use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 
 /// Where the minimal view puts the project.
@@ -28,88 +21,6 @@ pub(crate) struct Project {
     /// Configuration of a git directory elsewhere, which is to be sealed where names are not judged.
     pub(crate) git_config: Option<PathBuf>,
     pub(crate) notes: Vec<String>,
-}
-
-/// Where the project is, and by what it was found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Located {
-    pub root: PathBuf,
-    pub found_by: FoundBy,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FoundBy {
-    Git,
-    /// A name of `resources/view/markers.txt`.
-    Marker(&'static str),
-    #[default]
-    WorkingDirectory,
-}
-
-impl Display for FoundBy {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Git => f.write_str("git root"),
-            Self::Marker(name) => write!(f, "found by {name}"),
-            Self::WorkingDirectory => f.write_str("the working directory"),
-        }
-    }
-}
-
-/// The git root of the working directory; without one, the nearest directory that a marker makes a project; else the
-/// working directory itself. The home directory is nobody's project, even if it is kept in git.
-pub(crate) fn locate(facts: &HostFacts, host: &Host<'_>) -> Located {
-    host.project.get_or_init(|| search(facts, host)).clone()
-}
-
-fn search(facts: &HostFacts, host: &Host<'_>) -> Located {
-    let cwd = facts.cwd.as_path();
-    let upwards =
-        || cwd.ancestors().take_while(|dir| Some(*dir) != host.home() && *dir != Path::new("/"));
-    if let Some(root) = upwards().find(|dir| is_git_root(dir, host)) {
-        return Located { root: root.to_owned(), found_by: FoundBy::Git };
-    }
-    // In a directory of somebody else's a file must not widen what is granted.
-    let owner = host.owner(cwd).map(|owner| owner.uid);
-    let marked = upwards()
-        .take_while(|dir| !is_withheld(dir, facts, host))
-        .take_while(|dir| *dir == cwd || host.owner(dir).map(|owner| owner.uid) == owner)
-        .find_map(|dir| Some((dir, marker_in(dir, host)?)));
-    match marked {
-        Some((root, name)) => Located { root: root.to_owned(), found_by: FoundBy::Marker(name) },
-        None => Located { root: cwd.to_owned(), found_by: FoundBy::WorkingDirectory },
-    }
-}
-
-pub(crate) fn root_of(facts: &HostFacts, host: &Host<'_>) -> PathBuf {
-    locate(facts, host).root
-}
-
-/// Whether a run that is started in a directory, or below it, may find its project around it.
-pub(crate) fn is_in_project(dir: &Path, host: &Host<'_>) -> bool {
-    let upwards =
-        dir.ancestors().take_while(|dir| Some(*dir) != host.home() && *dir != Path::new("/"));
-    upwards.into_iter().any(|dir| is_git_root(dir, host) || marker_in(dir, host).is_some())
-}
-
-fn marker_in(dir: &Path, host: &Host<'_>) -> Option<&'static str> {
-    lists::MARKERS
-        .iter()
-        .map(|listed| listed.name)
-        .find(|name| host.kind(&dir.join(name)).is_some())
-}
-
-/// Whether a directory is too much for a project wherever one stands. Known without looking at the system's
-/// directories one by one; [`too_much`] has the last word.
-fn is_withheld(dir: &Path, facts: &HostFacts, host: &Host<'_>) -> bool {
-    let is_system = |system: &Path| system.starts_with(dir) || dir.starts_with(system);
-    holds_home(dir, facts, host).is_some()
-        || is_own(dir)
-        || lists::SYSTEM.iter().any(|listed| is_system(Path::new(listed.name)))
-}
-
-fn is_git_root(dir: &Path, host: &Host<'_>) -> bool {
-    host.kind(&dir.join(".git")).is_some()
 }
 
 pub(crate) fn find(access: ProjectAccess, view: View, granter: &Granter<'_>) -> Project {
@@ -186,22 +97,6 @@ fn too_much(root: &Path, granter: &Granter<'_>) -> Option<String> {
     };
     let system = granter.system.iter().find(|system| holds(system))?;
     Some(format!("{} belongs to the system", system.display()))
-}
-
-fn holds_home(dir: &Path, facts: &HostFacts, host: &Host<'_>) -> Option<&'static str> {
-    if host.home().is_some_and(|home| home.starts_with(dir)) {
-        return Some("it is or holds your home directory");
-    }
-    let homes = host.real_homes(&facts.homes);
-    let is_home = homes.iter().any(|home| home.starts_with(dir));
-    let is_among_homes = dir.parent() == Some(Path::new("/home"));
-    (is_home || is_among_homes).then_some("it is or holds somebody's home directory")
-}
-
-fn is_own(dir: &Path) -> bool {
-    let kernel = ["/proc", "/sys", "/dev", "/run"];
-    OWN_AREAS.into_iter().any(|area| dir == Path::new(area))
-        || kernel.into_iter().any(|area| dir.starts_with(area))
 }
 
 #[cfg(test)]

@@ -265,7 +265,7 @@ fn filters(plan: &Plan, page: &mut Page) {
         None => page.line("not filtered"),
         Some(seccomp) => {
             page.line(format_args!("{}", seccomp.profile));
-            for group in crate::seccomp::summary(&seccomp.rules) {
+            for group in crate::model::summary(&seccomp.rules) {
                 page.line(format_args!(
                     "{:11}  {:3}  {}: {}",
                     group.decision, group.syscalls, group.name, group.reason

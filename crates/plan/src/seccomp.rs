@@ -1,11 +1,10 @@
 //! Which filter the command gets, and what a person may know of it.
 
 use crate::error::PlanError;
-use crate::model::{Seccomp, SeccompGroup};
+use crate::model::Seccomp;
 use palisade_bpf::BaselineOptions;
-use palisade_bpf::{Arch, Explanation, ListMode, Profile, Switch, Verdict};
+use palisade_bpf::{Arch, ListMode, Profile, Switch};
 use palisade_policy::model::{Policy, SyscallMode};
-use serde::Serializer;
 
 /// What a policy's own white list cannot leave out: the command's first exec, its end, and the last words
 /// with pid 1 and the broker before it, on sockets that exec closes.
@@ -88,36 +87,4 @@ fn choose_profile(
             (format!("all but {} named calls", policy.syscalls.syscalls.len()), rules)
         }
     })
-}
-
-pub(crate) fn by_groups<S: Serializer>(rules: &Profile, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(summary(rules))
-}
-
-/// What becomes of the calls of each group.
-pub(crate) fn summary(rules: &Profile) -> Vec<SeccompGroup> {
-    let explained: Vec<Explanation> =
-        rules.explanations().filter(|explanation| explanation.number.is_some()).collect();
-    explained
-        .chunk_by(|one, next| one.group == next.group)
-        .map(|calls| SeccompGroup {
-            name: calls[0].group,
-            decision: decision(calls),
-            reason: calls[0].reason,
-            syscalls: calls.len(),
-        })
-        .collect()
-}
-
-fn decision(calls: &[Explanation]) -> &'static str {
-    let first = calls[0].verdict;
-    if calls.iter().any(|call| call.verdict != first) {
-        return "partly";
-    }
-    match first {
-        Verdict::Allowed => "allow",
-        Verdict::Refused => "refuse",
-        Verdict::Brokered => "broker",
-        Verdict::ByArgument => "by argument",
-    }
 }

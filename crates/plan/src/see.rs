@@ -1,7 +1,6 @@
 //! What the command will see: gathers grants and denials, and has the view composed of them.
 
 use crate::aliases::Mounts;
-use crate::build::Request;
 use crate::compose::{Parts, Technique, compose};
 use crate::denied::Denied;
 use crate::environment::Sight;
@@ -12,6 +11,7 @@ use crate::host::{Host, Link, join};
 use crate::model::MountOp;
 use crate::paths::Scope;
 use crate::project::{self, Project, WORKSPACE};
+use crate::request::Request;
 use crate::settings::{self, Copies};
 use crate::view::Composition;
 use crate::writable::resolved_path;

@@ -7,7 +7,7 @@ use crate::facts::{HostFacts, HostTree};
 use crate::grant::{GrantKind, Granter, Origin};
 use crate::host::{Host, join};
 use crate::paths::Scope;
-use crate::{lists, project};
+use crate::{lists, locate, project};
 use palisade_policy::model::{Filesystem, Mode, ProjectAccess, View};
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,7 @@ pub fn could_be_written(
     if ways.is_empty() {
         return false;
     }
-    let is_in_project = |way: &PathBuf| project::is_in_project(way.parent().unwrap_or(way), &host);
+    let is_in_project = |way: &PathBuf| locate::is_in_project(way.parent().unwrap_or(way), &host);
     ways.iter().any(is_in_project) || {
         let places = places(read_write_paths, facts, &host);
         ways.iter().any(|way| places.iter().any(|place| way.starts_with(place)))

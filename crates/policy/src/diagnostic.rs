@@ -96,7 +96,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    pub(crate) fn new(file: &std::sync::Arc<str>, at: crate::tree::Position) -> Self {
+    pub(crate) fn new(file: &std::sync::Arc<str>, at: crate::syntax::tree::Position) -> Self {
         Origin { file: file.clone(), line: at.line, column: at.column }
     }
 }

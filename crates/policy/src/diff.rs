@@ -1,9 +1,9 @@
 //! What would change between two merged policies (POL-5).
 
 use crate::keys;
-use crate::layers::Merged;
+use crate::merge::Merged;
+use crate::merge::tighten::{self, Direction, SyscallRule};
 use crate::settings::{Settings, Value, word};
-use crate::tighten::{self, Direction, SyscallRule};
 use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

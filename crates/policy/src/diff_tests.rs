@@ -1,5 +1,6 @@
 use super::*;
-use crate::parse::{Format, parse};
+use crate::decode::parse::parse;
+use crate::syntax::tree::Format;
 use crate::{Layer, LayerKind, Subject, merge};
 
 fn merged(text: &str) -> Merged {

@@ -4,10 +4,10 @@
 //! whether somebody can hold one depends on the host, and the plan says so.
 
 use crate::diagnostic::{Diagnostic, Problem};
-use crate::layers::{Merged, Subject};
+use crate::merge::stack::Stack;
+use crate::merge::{Merged, Subject};
 use crate::model::{Mode, NetworkMode, Policy};
 use crate::presets::Preset;
-use crate::stack::Stack;
 use palisade_gate::Effect;
 
 struct Unenforced {

@@ -1,6 +1,7 @@
 use super::*;
+use crate::decode::parse::parse;
 use crate::keys;
-use crate::parse::{Format, parse};
+use crate::syntax::tree::Format;
 use crate::{Layer, LayerKind, Subject, load, merge};
 
 fn refusals(text: &str) -> Vec<String> {

@@ -8,49 +8,40 @@ mod contradictions;
 mod decode;
 mod diagnostic;
 mod diff;
-mod document;
 mod enforced;
 mod keys;
-mod layers;
 pub mod limit;
 mod loaders;
+mod merge;
 pub mod model;
 mod nearest;
-pub mod network;
-mod outline;
-mod parse;
-mod permission;
 mod presets;
-mod rules;
 mod save;
 mod schema;
 mod settings;
 mod show;
-mod stack;
-mod tighten;
-mod tree;
+mod syntax;
 pub mod units;
-mod untrusted;
-mod value;
 
+pub use decode::document::{Flag, PolicyDocument};
+pub use decode::parse::parse;
 pub use diagnostic::{Diagnostic, Problem};
 pub use diff::{Change, diff};
-pub use document::{Flag, PolicyDocument};
 pub use enforced::not_enforced;
-pub use layers::{Layer, LayerKind, Merged, Provenance, Subject, Trust, merge};
 pub use loaders::{ENVIRONMENT_NAMES, Loaded, SourceKind, load, load_environment};
+pub use merge::{Direction, Layer, LayerKind, Merged, Provenance, Subject, Trust, merge};
+pub use model::StoredRule;
+pub use model::network;
 pub use model::{
     Approval, EnvMode, Filesystem, Level, Mode, Network, NetworkMode, OnAsk, Policy, Process,
     ProjectAccess, Resources, SyscallMode, Syscalls, View,
 };
 pub use nearest::nearest;
-pub use parse::{Format, parse};
 pub use presets::{Preset, preset, presets};
-pub use rules::StoredRule;
 pub use save::{
     HostList, ListEntry, SaveError, Saved, SavedHosts, add_hosts, add_rules, add_writable_paths,
     entries, with_proxy, without,
 };
 pub use schema::schema;
 pub use show::{export, show_json, show_lines};
-pub use tighten::Direction;
+pub use syntax::tree::Format;

@@ -1,12 +1,15 @@
 //! The resolved policy: every value decided, nothing optional that a reader would have to guess.
 //!
-//! A [`Policy`] is what the layers of documents merge into (`layers.rs`) and what `plan` reads. It
+//! A [`Policy`] is what the layers of documents merge into (`merge`) and what `plan` reads. It
 //! holds no host facts and no paths that were looked up: expanding `~` and resolving links is the
 //! plan's business.
 
-use crate::network::{Credential, PublishedPort};
-use crate::rules::StoredRule;
+pub mod network;
+pub(crate) mod rule;
+
+use network::{Credential, PublishedPort};
 use palisade_hosts::{Entry, IpNet};
+pub use rule::StoredRule;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -270,10 +273,7 @@ pub struct Network {
     pub max_queries: Option<u64>,
     pub follow_redirects: bool,
     /// `http://[USER:PASSWORD@]HOST:PORT`; printed without user and password.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        serialize_with = "crate::network::without_login"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "network::without_login")]
     pub upstream_proxy: Option<String>,
     pub publish: Vec<PublishedPort>,
     pub credentials: Vec<Credential>,

@@ -1,9 +1,9 @@
 //! Shipped policies, as data: `resources/presets/*.yaml`, read when the binary is built.
 
+use crate::decode::document::PolicyDocument;
+use crate::decode::parse::decode;
 use crate::diagnostic::Diagnostic;
-use crate::document::PolicyDocument;
-use crate::parse::decode;
-use crate::tree::{Entry, Node, Position, Tree};
+use crate::syntax::tree::{Entry, Node, Position, Tree};
 
 /// One shipped policy.
 #[derive(Clone, Copy, Debug)]

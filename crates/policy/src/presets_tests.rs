@@ -26,7 +26,7 @@ fn every_preset_loads_says_what_it_is_for_and_merges() {
 #[test]
 fn a_preset_is_what_the_parser_reads_in_its_text() {
     for preset in presets() {
-        let parsed = crate::tree::read(preset.text, crate::Format::Yaml).unwrap();
+        let parsed = crate::syntax::tree::read(preset.text, crate::Format::Yaml).unwrap();
         assert_eq!(format!("{:#?}", (preset.node)()), format!("{parsed:#?}"), "{}", preset.name);
     }
 }

@@ -8,13 +8,13 @@ mod listing;
 
 pub use listing::{ListEntry, entries, without};
 
+use crate::decode::document::PolicyDocument;
 use crate::diagnostic::Diagnostic;
-use crate::document::PolicyDocument;
 use crate::loaders::{SourceKind, load};
-use crate::outline::{Outline, Shape, Style};
-use crate::parse::Format;
-use crate::rules::StoredRule;
+use crate::model::rule::StoredRule;
 use crate::settings::Value;
+use crate::syntax::outline::{Outline, Shape, Style};
+use crate::syntax::tree::Format;
 use edit::{Edit, Item};
 use palisade_gate::{Rule, Store};
 use palisade_hosts::Entry;

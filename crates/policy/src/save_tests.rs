@@ -1,6 +1,6 @@
 use super::{HostList, SaveError, SavedHosts, add_hosts, add_rules, with_proxy};
-use crate::layers::{Layer, LayerKind, Subject, merge};
 use crate::loaders::load;
+use crate::merge::{Layer, LayerKind, Subject, merge};
 use palisade_gate::{Access, Effect, Origin, Pattern, Rule, Store};
 use proptest::prelude::*;
 use std::ffi::OsStr;

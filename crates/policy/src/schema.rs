@@ -1,6 +1,6 @@
 //! The JSON Schema of a policy document, made from the key table that the parser itself uses.
 
-use crate::document::DOCUMENT_KEYS;
+use crate::decode::document::DOCUMENT_KEYS;
 use crate::keys::{self, Key, Order, TOOL_NAMES, ValueKind};
 use crate::limit::Limited;
 use crate::presets::presets;

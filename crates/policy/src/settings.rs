@@ -2,9 +2,9 @@
 
 use crate::diagnostic::Origin;
 use crate::keys::{self, ValueKind};
+use crate::model::network::{Credential, shown_upstream};
+use crate::model::rule::StoredRule;
 use crate::model::{Approval, Policy};
-use crate::network::{Credential, shown_upstream};
-use crate::rules::StoredRule;
 use crate::units;
 use serde_json::{Map, Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};

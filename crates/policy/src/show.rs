@@ -1,9 +1,9 @@
 //! A merged policy for people and for programs, every value with the place it came from.
 
-use crate::document::VERSION;
+use crate::decode::document::VERSION;
 use crate::keys;
-use crate::layers::{Merged, Provenance};
-use crate::rules::StoredRule;
+use crate::merge::{Merged, Provenance};
+use crate::model::rule::StoredRule;
 use crate::settings::{self, Value};
 use serde_json::{Value as Json, json};
 

@@ -1,13 +1,13 @@
 //! Decides the way out and the ways in from policy and facts.
 
-use super::{
-    Checks, CredentialPlan, CredentialSource, Egress, NatHelper, NatPlan, OnUnknown, ProxyPlan,
-    Publish, SLIRP_RESOLVER,
-};
+use super::SLIRP_RESOLVER;
 use crate::error::PlanError;
 use crate::facts::HostFacts;
 use crate::host::Host;
-use crate::model::{Note, Weight};
+use crate::model::{
+    Checks, CredentialPlan, CredentialSource, Egress, NatHelper, NatPlan, Note, OnUnknown,
+    ProxyPlan, Publish, Weight,
+};
 use crate::paths::Scope;
 use ipnet::Ipv6Net;
 use palisade_hosts::registry::Tool;

@@ -2,11 +2,13 @@ use super::*;
 use crate::PlanError;
 use crate::fake::{FakeTree, op_at, plan, policy, root, shows, user};
 use crate::layer::{Layer, Strength};
+use crate::model::{Egress, NatHelper, NatPlan, OnUnknown, ProxyPlan, Publish};
 use crate::model::{MountOp, Plan};
 use palisade_hosts::registry::Tool;
 use palisade_hosts::{Entry, Host, Verdict};
 use palisade_policy::model::{Level, Mode, NetworkMode, OnAsk, Policy, View};
 use palisade_policy::network::Credential;
+use std::net::IpAddr;
 
 fn proxied() -> Policy {
     let mut policy = policy();

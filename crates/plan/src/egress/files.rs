@@ -1,9 +1,8 @@
 //! Files of ours inside, and whom TLS trusts where it is opened.
 
-use super::Egress;
 use crate::facts::{EntryKind, HostFacts};
 use crate::host::Host;
-use crate::model::{MountOp, READ_ONLY};
+use crate::model::{Egress, MountOp, READ_ONLY};
 use crate::view::Composition;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -3,12 +3,11 @@
 //! Programs look up their own host name when they start. It has to be found in every network mode, and what
 //! nobody can answer has to fail at once.
 
-use super::Egress;
 use super::files::{place_of, put};
 use crate::denied::{Class, Denied};
 use crate::facts::EntryKind;
 use crate::host::Host;
-use crate::model::{Access, MountOp};
+use crate::model::{Access, Egress, MountOp};
 use crate::view::Composition;
 use palisade_hosts::INSIDE_V4;
 use palisade_policy::model::NetworkMode;

@@ -2,7 +2,7 @@
 
 use super::contradiction;
 use crate::diagnostic::Diagnostic;
-use crate::network::PublishedPort;
+use crate::model::network::PublishedPort;
 use crate::settings::{Settings, Value, boolean, list, word};
 use palisade_hosts::Entry;
 

@@ -2,10 +2,10 @@
 
 use super::foreign::{Field, Foreign};
 use super::{Loaded, SourceKind};
+use crate::decode::document::PolicyDocument;
 use crate::diagnostic::Diagnostic;
-use crate::document::PolicyDocument;
 use crate::settings::Settings;
-use crate::tree::Node;
+use crate::syntax::tree::Node;
 
 pub(super) const SECTIONS: &[&str] = &["bash", "read", "write", "edit", "web_fetch", "images"];
 

@@ -2,10 +2,10 @@
 
 use super::foreign::{Field, Foreign};
 use super::{Loaded, SourceKind};
+use crate::decode::document::PolicyDocument;
 use crate::diagnostic::Diagnostic;
-use crate::document::PolicyDocument;
 use crate::settings::{Settings, Value};
-use crate::tree::{Node, Tree};
+use crate::syntax::tree::{Node, Tree};
 
 pub(super) const SECTIONS: &[&str] = &[
     "sandbox_config",

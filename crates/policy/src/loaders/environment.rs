@@ -1,8 +1,8 @@
 //! `SANDBOX_*` variables of a worker, with or without the prefix of the program they come from.
 
 use super::{Loaded, SourceKind};
+use crate::decode::document::{Flag, PolicyDocument};
 use crate::diagnostic::{Diagnostic, Origin, Problem};
-use crate::document::{Flag, PolicyDocument};
 use crate::nearest::nearest;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;

@@ -2,14 +2,14 @@
 
 use super::{Loaded, SourceKind};
 use crate::contradictions;
+use crate::decode::document::{PolicyDocument, put};
+use crate::decode::value::decode_value;
 use crate::decode::{Decoder, join};
 use crate::diagnostic::{Diagnostic, Origin, Problem};
-use crate::document::{PolicyDocument, put};
 use crate::keys;
 use crate::nearest::nearest;
 use crate::settings::{Settings, Value};
-use crate::tree::{Entry, Node, Position, Tree};
-use crate::value::decode_value;
+use crate::syntax::tree::{Entry, Node, Position, Tree};
 use palisade_hosts::{Host, HostPattern, always_blocked};
 use std::net::{IpAddr, SocketAddr};
 

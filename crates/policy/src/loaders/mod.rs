@@ -10,10 +10,11 @@ mod foreign;
 mod proxy;
 mod sandbox_runtime;
 
+use crate::decode::document::PolicyDocument;
+use crate::decode::parse;
 use crate::diagnostic::Diagnostic;
-use crate::document::PolicyDocument;
-use crate::parse::{self, Format};
-use crate::tree::{Node, Tree};
+use crate::syntax::tree::Format;
+use crate::syntax::tree::{Node, Tree};
 use serde::Serialize;
 use std::net::SocketAddr;
 

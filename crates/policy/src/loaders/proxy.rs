@@ -2,10 +2,10 @@
 
 use super::foreign::{Foreign, texts_under};
 use super::{Loaded, SourceKind};
+use crate::decode::document::PolicyDocument;
 use crate::diagnostic::Diagnostic;
-use crate::document::PolicyDocument;
 use crate::settings::Value;
-use crate::tree::Node;
+use crate::syntax::tree::Node;
 
 const KEYS: [&str; 5] = ["listenAddr", "allowlist", "blocklist", "logRequests", "logResponses"];
 

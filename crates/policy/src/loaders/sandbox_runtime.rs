@@ -5,10 +5,10 @@
 
 use super::foreign::{Field, Foreign, texts_under};
 use super::{Loaded, SourceKind};
+use crate::decode::document::PolicyDocument;
 use crate::diagnostic::Diagnostic;
-use crate::document::PolicyDocument;
 use crate::settings::{Setting, Settings, Value};
-use crate::tree::{Node, Tree};
+use crate::syntax::tree::{Node, Tree};
 
 pub(super) const NETWORK_MARKS: &[&str] = &[
     "allowedDomains",

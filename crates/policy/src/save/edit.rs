@@ -1,8 +1,8 @@
 //! Where in a text an item is added to a list, and how it is written there. One insertion, whatever the style.
 
-use crate::outline::{Entry, Outline, Shape, Style};
-use crate::parse::Format;
-use crate::tree;
+use crate::syntax::outline::{Entry, Outline, Shape, Style};
+use crate::syntax::tree;
+use crate::syntax::tree::Format;
 
 /// One more item of a list.
 #[derive(Clone, Debug)]

@@ -4,9 +4,9 @@
 //! or it is not handed out.
 
 use super::{SaveError, read};
-use crate::document::PolicyDocument;
-use crate::outline::{Entry, Outline, Shape, Style};
+use crate::decode::document::PolicyDocument;
 use crate::settings::Value;
+use crate::syntax::outline::{Entry, Outline, Shape, Style};
 use jiff::Timestamp;
 use serde::Serialize;
 use std::ops::Range;

@@ -1,17 +1,10 @@
-//! Many documents into one policy, with the place every value came from.
-//!
-//! Order: built-in, organisation, project, user, environment, command line; a later layer wins.
-//! Lists add up, and an empty list clears what stood before, as in systemd.unit(5); deny-lists only
-//! ever grow. Two rules stand above the order: no layer loosens what the organisation locked, and a
-//! file that commands could have written only tightens unless it is trusted.
+//! A layer of the merge, what the policy is for, and what comes out: the types that every step shares.
 
-use crate::contradictions;
+use crate::decode::document::PolicyDocument;
 use crate::diagnostic::Diagnostic;
-use crate::document::PolicyDocument;
 use crate::model::Policy;
-use crate::permission;
 use crate::settings::Settings;
-use crate::stack::Stack;
+use palisade_gate::Store;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -53,7 +46,7 @@ impl LayerKind {
     }
 
     /// Its place in the order; layers of one place stay as they were given.
-    fn rank(self) -> u8 {
+    pub(super) fn rank(self) -> u8 {
         match self {
             LayerKind::BuiltIn => 0,
             LayerKind::Organisation => 1,
@@ -122,38 +115,15 @@ pub struct Merged {
     pub(crate) refused: Vec<Diagnostic>,
 }
 
-/// Merges the layers, in whatever order they are given, over the built-in one.
-pub fn merge(subject: &Subject, layers: Vec<Layer>) -> Result<Merged, Vec<Diagnostic>> {
-    let mut layers = layers;
-    layers.sort_by_key(|layer| layer.kind.rank());
-    let mut stack = Stack::new(subject);
-    stack.built_in();
-    let built_in = stack.settings.clone();
-    let mut organisation = None;
-    for layer in &layers {
-        stack.layer(layer);
-        if layer.kind == LayerKind::Organisation {
-            stack.lock(&layer.document.locks);
-            let own: &mut Settings = organisation.get_or_insert_default();
-            own.extend(layer.document.settings.clone());
-            if let Subject::Tool(name) = subject {
-                own.extend(layer.document.tools.get(name).cloned().unwrap_or_default());
-            }
-        }
+/// Which store a layer's rules belong to.
+pub(crate) fn store_of(kind: LayerKind) -> Store {
+    match kind {
+        LayerKind::Organisation => Store::Organisation,
+        LayerKind::Project(_) => Store::Project,
+        LayerKind::BuiltIn
+        | LayerKind::User
+        | LayerKind::Writable(_)
+        | LayerKind::Environment
+        | LayerKind::CommandLine => Store::User,
     }
-    stack.hold_to_maximum();
-    if stack.problems.is_empty() {
-        stack.problems.extend(contradictions::in_the_end(&stack.settings));
-        let asked =
-            permission::Asked { subject, built_in: &built_in, organisation: organisation.as_ref() };
-        match permission::check(&asked, &stack.settings) {
-            Ok(recorded) => stack.record(recorded),
-            Err(problems) => stack.problems.extend(problems),
-        }
-    }
-    stack.finish()
 }
-
-#[cfg(test)]
-#[path = "layers_tests.rs"]
-mod tests;

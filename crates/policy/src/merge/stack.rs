@@ -2,17 +2,18 @@
 //!
 //! Every change of a value goes through [`Stack::admits`]; nothing here may set one around it.
 
+use super::layer::store_of;
+use super::layer::{Layer, LayerKind, Merged, Provenance, Subject};
+use super::permission::{self, By};
+use super::tighten::{self, Direction, SyscallRule};
+use super::untrusted;
+use crate::decode::document::{Named, PolicyDocument};
 use crate::diagnostic::{Diagnostic, Origin, Problem};
-use crate::document::{Named, PolicyDocument};
 use crate::keys::{self, Key, Order};
-use crate::layers::{Layer, LayerKind, Merged, Provenance, Subject};
+use crate::model::rule::StoredRule;
 use crate::nearest::nearest;
-use crate::permission::{self, By};
 use crate::presets::{self, preset};
-use crate::rules::{self, StoredRule};
 use crate::settings::{self, Setting, Settings, Value};
-use crate::tighten::{self, Direction, SyscallRule};
-use crate::untrusted;
 use palisade_gate::Effect;
 use std::collections::BTreeMap;
 
@@ -180,7 +181,7 @@ impl<'a> Stack<'a> {
             let step = if allows { Direction::Loosens } else { Direction::Tightens };
             let step = Step { step: Some(step), beyond_lock: is_locked && allows };
             if self.admits(key, &origin, kind, &step) {
-                admitted.push(StoredRule { store: rules::store_of(kind), ..rule.clone() });
+                admitted.push(StoredRule { store: store_of(kind), ..rule.clone() });
             }
         }
         let candidate = match self.settings.get(key.path) {

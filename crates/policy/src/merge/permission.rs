@@ -1,11 +1,11 @@
 //! Which relaxations need somebody's recorded yes, and whether it is there (POL-1, POL-7, NET-1, NET-8).
 
+use super::layer::Subject;
+use super::tighten::{Direction, direction};
 use crate::diagnostic::{Diagnostic, Origin, Problem};
 use crate::keys::{self};
-use crate::layers::Subject;
 use crate::model::Approval;
 use crate::settings::{Settings, approvals, word};
-use crate::tighten::{Direction, direction};
 
 const LEVEL: &str = "isolationLevel";
 const NETWORK: &str = "network.mode";

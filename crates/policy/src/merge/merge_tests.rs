@@ -1,10 +1,12 @@
+use super::tighten::Direction;
 use super::*;
+use crate::decode::document::Named;
+use crate::decode::document::PolicyDocument;
+use crate::decode::parse::parse;
 use crate::diagnostic::{Origin, Problem};
-use crate::document::Named;
 use crate::keys::{self, Key};
 use crate::model::{Level, Mode, NetworkMode};
-use crate::parse::{Format, parse};
-use crate::tighten::Direction;
+use crate::syntax::tree::Format;
 use crate::{diff, preset};
 use LayerKind::{CommandLine, Organisation, Project, User, Writable};
 use Trust::{Trusted, Untrusted};
@@ -490,7 +492,7 @@ mod properties {
         (proptest::collection::vec(entry, 0..12), preset).prop_map(|(entries, preset)| {
             let mut flags: Vec<crate::Flag> = Vec::new();
             for (path, text) in entries {
-                let value = json(&crate::tree::read(&text, Format::Yaml).unwrap());
+                let value = json(&crate::syntax::tree::read(&text, Format::Yaml).unwrap());
                 flags.retain(|flag| flag.key != path);
                 // A list without its mode is refused, so it brings one.
                 if path == "syscalls.syscalls" && !flags.iter().any(|f| f.key == "syscalls.mode") {
@@ -504,8 +506,8 @@ mod properties {
         })
     }
 
-    fn json(node: &crate::tree::Node) -> serde_json::Value {
-        use crate::tree::Tree;
+    fn json(node: &crate::syntax::tree::Node) -> serde_json::Value {
+        use crate::syntax::tree::Tree;
         match &node.tree {
             Tree::Bool(value) => (*value).into(),
             Tree::Integer(number) => i64::try_from(*number).unwrap().into(),

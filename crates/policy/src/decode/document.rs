@@ -1,13 +1,13 @@
 //! The file form of a policy: a part of the keys, and what only documents have (`preset`, `locks`,
 //! `tools`, `maximum`).
 
+use super::{Decoder, NamedCall, Only, SectionPosition, join};
 use crate::contradictions;
-use crate::decode::{Decoder, Only, SectionPosition, join};
 use crate::diagnostic::{Diagnostic, Origin, Problem};
 use crate::keys::{self, MINIMAL_VIEW_LEVELS};
 use crate::nearest::nearest;
 use crate::settings::{self, Setting, Settings, Value};
-use crate::tree::{Node, Tree};
+use crate::syntax::tree::{Node, Tree};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 
@@ -34,15 +34,6 @@ pub struct PolicyDocument {
     pub(crate) refused: Vec<Diagnostic>,
     /// Every system call that it names, wherever it does.
     pub(crate) calls: Vec<NamedCall>,
-}
-
-/// A system call's name and where it was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NamedCall {
-    pub(crate) name: String,
-    /// Such as `tools.bash.syscalls.syscalls`.
-    pub(crate) key: String,
-    pub(crate) origin: Origin,
 }
 
 /// A name and where it was written.

@@ -2,10 +2,10 @@
 
 use crate::contradictions;
 use crate::decode::Decoder;
+use crate::decode::document::{PolicyDocument, decode_document};
 use crate::diagnostic::{Diagnostic, Origin, Problem};
-use crate::document::{PolicyDocument, decode_document};
-pub use crate::tree::Format;
-use crate::tree::{self, Node, SyntaxError};
+use crate::syntax::tree::Format;
+use crate::syntax::tree::{self, Node, SyntaxError};
 
 /// Parses a policy document of our own format; `file` is only named in complaints.
 pub fn parse(text: &str, file: &str, format: Format) -> Result<PolicyDocument, Vec<Diagnostic>> {

@@ -1,4 +1,5 @@
-use crate::parse::{Format, parse};
+use crate::decode::parse::parse;
+use crate::syntax::tree::Format;
 use crate::{Diagnostic, Layer, LayerKind, Level, Merged, NetworkMode, Problem, Subject, merge};
 
 fn merged(subject: &Subject, layers: &[(LayerKind, &str)]) -> Result<Merged, Vec<Diagnostic>> {

@@ -1,8 +1,9 @@
+use crate::decode::parse::parse;
 use crate::diagnostic::{Diagnostic, Problem};
-use crate::layers::{Layer, LayerKind, Merged, Subject, Trust, merge};
-use crate::parse::{Format, parse};
-use crate::rules::StoredRule;
+use crate::merge::{Layer, LayerKind, Merged, Subject, Trust, merge};
+use crate::model::rule::StoredRule;
 use crate::settings::joined;
+use crate::syntax::tree::Format;
 use crate::{Direction, diff, export, not_enforced, show_lines};
 use LayerKind::{Organisation, Project, User};
 use palisade_gate::{Access, Effect, Pattern, Store};

@@ -1,6 +1,7 @@
 use super::*;
+use crate::decode::parse::parse;
 use crate::keys::{TOOL_NAMES, USUAL_PORTS};
-use crate::parse::{Format, parse};
+use crate::syntax::tree::Format;
 use crate::{Diagnostic, Layer, LayerKind, Merged, NetworkMode, Problem, Subject, Trust};
 use crate::{export, merge, show_json, show_lines};
 use palisade_hosts::registry::Tool;

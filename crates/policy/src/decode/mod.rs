@@ -1,19 +1,35 @@
 //! From a tree with positions to settings, reporting every mistake and not only the first.
 
+pub(crate) mod document;
+mod mistake;
+mod network;
+pub(crate) mod parse;
+mod rules;
+pub(crate) mod value;
+
 use crate::diagnostic::{Diagnostic, Origin, Problem};
-use crate::document::NamedCall;
 use crate::keys::{self, Key, MINIMAL_VIEW_LEVELS, ValueKind};
 use crate::nearest::nearest;
 use crate::settings::{Setting, Settings, Value};
-use crate::tree::{Entry, Node, Position, Tree};
-use crate::value::{Mistake, decode_value};
+use crate::syntax::tree::{Entry, Node, Position, Tree};
+use mistake::Mistake;
 use std::sync::Arc;
+use value::decode_value;
 
 /// Collects what is wrong while a file is decoded.
 pub(crate) struct Decoder {
     pub(crate) file: Arc<str>,
     pub(crate) problems: Vec<Diagnostic>,
     pub(crate) calls: Vec<NamedCall>,
+}
+
+/// A system call's name and where it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NamedCall {
+    pub(crate) name: String,
+    /// Such as `tools.bash.syscalls.syscalls`.
+    pub(crate) key: String,
+    pub(crate) origin: Origin,
 }
 
 /// Which keys a section may hold.

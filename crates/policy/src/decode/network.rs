@@ -1,59 +1,17 @@
-//! Values of the `network` section that are more than a word or a number: hosts, ranges, ports let in,
-//! credentials.
-//!
-//! Checked here with their place in the file; the resolved policy holds them parsed.
+//! Reads the `network` section's hosts, ranges, ports let in and credentials, each checked with its place in
+//! the file.
 
+use super::mistake::{Mistake, Mistakes, items, mistake};
+use crate::model::network::{
+    Credential, PUBLISH_FORM, PublishedPort, SOURCE_FORM, SecretSource, is_variable, port_of,
+    shown_upstream,
+};
 use crate::nearest::nearest;
 use crate::settings::Value;
-use crate::tree::{Node, Tree};
-use crate::value::{Mistake, Mistakes, items, mistake};
+use crate::syntax::tree::{Node, Tree};
 use palisade_hosts::{Entry, Host, IpNet, private_ranges};
-use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
-use std::str::FromStr;
-
-/// A port of the host that leads to one inside: `[ADDRESS:]PORT:INNER`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub struct PublishedPort {
-    pub address: IpAddr,
-    pub port: u16,
-    pub inner: u16,
-}
-
-/// A secret that requests to some hosts get on the way out, and that is not inside.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Credential {
-    /// The variable that holds a placeholder inside.
-    pub name: String,
-    pub from: SecretSource,
-    /// Without a port: on every port that is allowed.
-    pub hosts: Vec<Entry>,
-    /// Lower case.
-    pub header: String,
-    /// The header's value; `{}` stands for the secret.
-    pub format: String,
-}
-
-/// Where the secret is outside: `env:VARIABLE` or `file:PATH`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub enum SecretSource {
-    Env(String),
-    /// As it was written, with `~` and variables.
-    File(String),
-}
-
-/// Text that is not in the form its key asks for; says which form that is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not in the form {0}")]
-pub struct WrongForm(&'static str);
 
 const HOSTS_FORM: &str = "a host name, a glob such as *.example.org, or a CIDR";
-const PUBLISH_FORM: &str = "[ADDRESS:]PORT:INNER, such as 8080:80 or 0.0.0.0:8080:80";
-const SOURCE_FORM: &str = "env:VARIABLE or file:PATH";
 const UPSTREAM_FORM: &str = "a proxy such as http://proxy.example:3128";
 const CREDENTIAL_FORM: &str = "a mapping with `name`, `from` and `hosts`";
 const CREDENTIAL_FIELDS: [&str; 6] = ["name", "from", "host", "hosts", "header", "format"];
@@ -62,87 +20,6 @@ const DEFAULT_FORMAT: &str = "Bearer {}";
 /// Headers that say where a request goes and how long it is; who could set them could send it elsewhere.
 const FRAMING_HEADERS: [&str; 6] =
     ["host", "content-length", "transfer-encoding", "connection", "upgrade", "proxy-authorization"];
-
-impl FromStr for PublishedPort {
-    type Err = WrongForm;
-
-    fn from_str(text: &str) -> Result<Self, WrongForm> {
-        let parsed = text.rsplit_once(':').and_then(|(outer, inner)| {
-            let (address, port) = match outer.rsplit_once(':') {
-                Some((address, port)) => (address_of(address)?, port),
-                None => (Ipv4Addr::LOCALHOST.into(), outer),
-            };
-            Some(Self { address, port: port_of(port)?, inner: port_of(inner)? })
-        });
-        parsed.ok_or(WrongForm(PUBLISH_FORM))
-    }
-}
-
-fn address_of(text: &str) -> Option<IpAddr> {
-    match text.strip_prefix('[') {
-        Some(rest) => rest.strip_suffix(']')?.parse().ok().map(IpAddr::V6),
-        None => text.parse().ok().map(IpAddr::V4),
-    }
-}
-
-fn port_of(text: &str) -> Option<u16> {
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|port| is_plain && *port > 0)
-}
-
-impl fmt::Display for PublishedPort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address, port, inner } = self;
-        match address {
-            IpAddr::V4(address) => write!(out, "{address}:{port}:{inner}"),
-            IpAddr::V6(address) => write!(out, "[{address}]:{port}:{inner}"),
-        }
-    }
-}
-
-impl FromStr for SecretSource {
-    type Err = WrongForm;
-
-    fn from_str(text: &str) -> Result<Self, WrongForm> {
-        match text.split_once(':') {
-            Some(("env", name)) if is_variable(name) => Ok(Self::Env(name.to_owned())),
-            Some(("file", path)) if !path.is_empty() && !path.contains('\0') => {
-                Ok(Self::File(path.to_owned()))
-            }
-            _ => Err(WrongForm(SOURCE_FORM)),
-        }
-    }
-}
-
-impl fmt::Display for SecretSource {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Env(name) => write!(out, "env:{name}"),
-            Self::File(path) => write!(out, "file:{path}"),
-        }
-    }
-}
-
-macro_rules! is_text_in_documents {
-    ($type:ty) => {
-        impl From<$type> for String {
-            fn from(value: $type) -> Self {
-                value.to_string()
-            }
-        }
-
-        impl TryFrom<String> for $type {
-            type Error = WrongForm;
-
-            fn try_from(text: String) -> Result<Self, WrongForm> {
-                text.parse()
-            }
-        }
-    };
-}
-
-is_text_in_documents!(PublishedPort);
-is_text_in_documents!(SecretSource);
 
 pub(crate) fn decode_hosts(node: &Node) -> Result<Value, Mistakes> {
     let host = |item: &Node| {
@@ -192,24 +69,6 @@ pub(crate) fn decode_upstream(node: &Node) -> Result<Value, Mistakes> {
         Tree::Text(text) => mistake(&instead(node, shown_upstream(text)), UPSTREAM_FORM),
         _ => mistake(node, UPSTREAM_FORM),
     }
-}
-
-/// The address of a proxy, less who logs in to it; also of what was meant to be one.
-pub fn shown_upstream(url: &str) -> String {
-    let Some((login, place)) = url.rsplit_once('@') else { return url.to_owned() };
-    match login.split_once("://") {
-        Some((scheme, _)) => format!("{scheme}://…@{place}"),
-        None => format!("…@{place}"),
-    }
-}
-
-/// For the model: a policy that is printed tells nobody how to log in.
-#[expect(clippy::ref_option, reason = "the form that serde calls")]
-pub(crate) fn without_login<S: serde::Serializer>(
-    upstream: &Option<String>,
-    out: S,
-) -> Result<S::Ok, S::Error> {
-    out.serialize_some(&upstream.as_deref().map(shown_upstream))
 }
 
 /// For an error that must not repeat what was written.
@@ -296,13 +155,6 @@ fn credential_hosts(node: &Node) -> Result<Vec<Entry>, Mistakes> {
         (Some(_), Some(_)) => mistake(node, "a credential with one of `host` and `hosts`"),
         (None, None) => mistake(node, CREDENTIAL_FORM),
     }
-}
-
-fn is_variable(text: &str) -> bool {
-    let valid = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    !text.is_empty()
-        && text.chars().all(valid)
-        && !text.starts_with(|first: char| first.is_ascii_digit())
 }
 
 /// A token of RFC 9110.

@@ -4,7 +4,7 @@
 //! [`Direction::Neutral`], and whoever may only tighten is refused.
 
 use crate::keys::{Key, Order, USUAL_PORTS};
-use crate::rules::{Saying, StoredRule};
+use crate::model::rule::{Saying, StoredRule};
 use crate::settings::Value;
 use palisade_gate::Effect;
 use serde::Serialize;

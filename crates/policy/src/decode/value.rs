@@ -1,23 +1,15 @@
 //! One value by the kind of its key: checked here, once, and kept in the key's own unit.
 
+use super::mistake::{Mistake, Mistakes, items, mistake};
+use super::{network, rules};
 use crate::keys::{TOOL_NAMES, ValueKind};
 use crate::limit::Limited;
 use crate::model::Approval;
 use crate::nearest::nearest;
-use crate::network;
-use crate::rules;
 use crate::settings::Value;
-use crate::tree::{Node, Tree};
+use crate::syntax::tree::{Node, Tree};
 use crate::units;
 use std::collections::BTreeMap;
-
-/// A value, or an entry of it, that is not what its key takes.
-pub(crate) struct Mistake {
-    pub(crate) found: Node,
-    pub(crate) expected: String,
-}
-
-pub(crate) type Mistakes = Vec<Mistake>;
 
 /// One value by its kind; on failure, every entry that is wrong.
 pub(crate) fn decode_value(kind: ValueKind, node: &Node, file: &str) -> Result<Value, Mistakes> {
@@ -86,10 +78,6 @@ pub(crate) fn decode_value(kind: ValueKind, node: &Node, file: &str) -> Result<V
 enum Zero {
     Refused,
     Allowed,
-}
-
-pub(crate) fn mistake<T>(node: &Node, expected: &str) -> Result<T, Mistakes> {
-    Err(vec![Mistake { found: node.clone(), expected: expected.to_owned() }])
 }
 
 fn decode_word(words: &'static [(&str, &'static str)], node: &Node) -> Result<Value, Mistakes> {
@@ -179,25 +167,6 @@ fn text_of(node: &Node, valid: fn(&str) -> bool, expected: &str) -> Result<Strin
 
 fn list_of(node: &Node, valid: fn(&str) -> bool, expected: &str) -> Result<Value, Mistakes> {
     items(node, expected, |item| text_of(item, valid, expected)).map(Value::List)
-}
-
-pub(crate) fn items<T>(
-    node: &Node,
-    expected: &str,
-    decode: impl Fn(&Node) -> Result<T, Mistakes>,
-) -> Result<Vec<T>, Mistakes> {
-    let Tree::List(nodes) = &node.tree else {
-        return mistake(node, &format!("a list, each entry {expected}"));
-    };
-    let mut decoded = Vec::new();
-    let mut mistakes = Vec::new();
-    for item in nodes {
-        match decode(item) {
-            Ok(value) => decoded.push(value),
-            Err(found) => mistakes.extend(found),
-        }
-    }
-    if mistakes.is_empty() { Ok(decoded) } else { Err(mistakes) }
 }
 
 fn decode_ports(node: &Node) -> Result<Value, Mistakes> {

@@ -1,0 +1,83 @@
+//! Finds the project: the directory the caller works in.
+//!
+//! From where the caller stands, never from a policy's `cwd`, or a file in a cloned repository could point at any
+//! directory and have it granted.
+
+use crate::facts::HostFacts;
+use crate::host::Host;
+use crate::lists;
+use crate::model::{FoundBy, Located};
+use crate::own::OWN_AREAS;
+use std::path::{Path, PathBuf};
+
+/// The git root of the working directory; without one, the nearest directory that a marker makes a project; else the
+/// working directory itself. The home directory is nobody's project, even if it is kept in git.
+pub(crate) fn locate(facts: &HostFacts, host: &Host<'_>) -> Located {
+    host.project.get_or_init(|| search(facts, host)).clone()
+}
+
+fn search(facts: &HostFacts, host: &Host<'_>) -> Located {
+    let cwd = facts.cwd.as_path();
+    let upwards =
+        || cwd.ancestors().take_while(|dir| Some(*dir) != host.home() && *dir != Path::new("/"));
+    if let Some(root) = upwards().find(|dir| is_git_root(dir, host)) {
+        return Located { root: root.to_owned(), found_by: FoundBy::Git };
+    }
+    // In a directory of somebody else's a file must not widen what is granted.
+    let owner = host.owner(cwd).map(|owner| owner.uid);
+    let marked = upwards()
+        .take_while(|dir| !is_withheld(dir, facts, host))
+        .take_while(|dir| *dir == cwd || host.owner(dir).map(|owner| owner.uid) == owner)
+        .find_map(|dir| Some((dir, marker_in(dir, host)?)));
+    match marked {
+        Some((root, name)) => Located { root: root.to_owned(), found_by: FoundBy::Marker(name) },
+        None => Located { root: cwd.to_owned(), found_by: FoundBy::WorkingDirectory },
+    }
+}
+
+pub(crate) fn root_of(facts: &HostFacts, host: &Host<'_>) -> PathBuf {
+    locate(facts, host).root
+}
+
+/// Whether a run that is started in a directory, or below it, may find its project around it.
+pub(crate) fn is_in_project(dir: &Path, host: &Host<'_>) -> bool {
+    let upwards =
+        dir.ancestors().take_while(|dir| Some(*dir) != host.home() && *dir != Path::new("/"));
+    upwards.into_iter().any(|dir| is_git_root(dir, host) || marker_in(dir, host).is_some())
+}
+
+fn marker_in(dir: &Path, host: &Host<'_>) -> Option<&'static str> {
+    lists::MARKERS
+        .iter()
+        .map(|listed| listed.name)
+        .find(|name| host.kind(&dir.join(name)).is_some())
+}
+
+/// Whether a directory is too much for a project wherever one stands. Known without looking at the system's
+/// directories one by one; [`too_much`] has the last word.
+fn is_withheld(dir: &Path, facts: &HostFacts, host: &Host<'_>) -> bool {
+    let is_system = |system: &Path| system.starts_with(dir) || dir.starts_with(system);
+    holds_home(dir, facts, host).is_some()
+        || is_own(dir)
+        || lists::SYSTEM.iter().any(|listed| is_system(Path::new(listed.name)))
+}
+
+pub(crate) fn is_git_root(dir: &Path, host: &Host<'_>) -> bool {
+    host.kind(&dir.join(".git")).is_some()
+}
+
+pub(crate) fn holds_home(dir: &Path, facts: &HostFacts, host: &Host<'_>) -> Option<&'static str> {
+    if host.home().is_some_and(|home| home.starts_with(dir)) {
+        return Some("it is or holds your home directory");
+    }
+    let homes = host.real_homes(&facts.homes);
+    let is_home = homes.iter().any(|home| home.starts_with(dir));
+    let is_among_homes = dir.parent() == Some(Path::new("/home"));
+    (is_home || is_among_homes).then_some("it is or holds somebody's home directory")
+}
+
+pub(crate) fn is_own(dir: &Path) -> bool {
+    let kernel = ["/proc", "/sys", "/dev", "/run"];
+    OWN_AREAS.into_iter().any(|area| dir == Path::new(area))
+        || kernel.into_iter().any(|area| dir.starts_with(area))
+}

@@ -1,0 +1,110 @@
+//! `filesystem.rules`: what is decided once and for all about paths that would be asked about.
+//!
+//! Rules of several layers are never mixed into one list: each keeps its store and its line, and which of them
+//! decides is the gate's part, not the merge's.
+
+use jiff::Timestamp;
+use palisade_gate::{Access, Effect, Origin, Pattern, PatternError, Rule, Store};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+use std::fmt;
+use std::path::Path;
+
+/// A rule, whose it is and where it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoredRule {
+    pub effect: Effect,
+    /// As it was written: `/x/file`, `/x/**`, `~/notes/*.md`.
+    pub pattern: String,
+    pub access: Access,
+    /// From this moment on it says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The user's, until a layer takes it for its own.
+    pub store: Store,
+    pub file: String,
+    /// 0 where it was in no file.
+    pub line: usize,
+    #[serde(skip)]
+    pub(crate) column: usize,
+}
+
+/// Two rules with the same are one: files have thousands, so they are compared by hash.
+pub(crate) type Saying<'a> = (Effect, &'a str, Access, Option<Timestamp>, Store);
+
+impl StoredRule {
+    /// As the gate takes it. `home` is what `~/` stands for, links resolved.
+    pub fn rule(&self, home: Option<&Path>) -> Result<Rule, PatternError> {
+        Ok(Rule {
+            effect: self.effect,
+            pattern: Pattern::parse(&self.pattern, home)?,
+            access: self.access,
+            store: self.store,
+            until: self.until,
+            origin: Origin { by: self.by.clone(), at: self.at, place: self.place() },
+        })
+    }
+
+    /// `FILE:LINE`.
+    pub fn place(&self) -> String {
+        match self.line {
+            0 => self.file.clone(),
+            line => format!("{}:{line}", self.file),
+        }
+    }
+
+    /// What it says, wherever it is written and whoever wrote it.
+    pub(crate) fn saying(&self) -> Saying<'_> {
+        (self.effect, &self.pattern, self.access, self.until, self.store)
+    }
+
+    /// As a document has it.
+    pub(crate) fn to_document_json(&self) -> Json {
+        let fields = self.fields().into_iter();
+        Json::Object(fields.map(|(name, text)| (name.to_owned(), json!(text))).collect())
+    }
+
+    /// The same in one line, the path first.
+    pub(crate) fn to_json_text(&self) -> String {
+        let fields = self.fields().into_iter();
+        let fields: Vec<String> =
+            fields.map(|(name, text)| format!("\"{name}\": {}", json!(text))).collect();
+        format!("{{ {} }}", fields.join(", "))
+    }
+
+    /// What a document says of it, in the order in which people read it.
+    pub(crate) fn fields(&self) -> Vec<(&'static str, String)> {
+        let effect = match self.effect {
+            Effect::Allow => "allow",
+            Effect::Deny => "deny",
+        };
+        let access = (self.access != Access::default()).then(|| self.access.to_string());
+        let fields = [
+            (effect, Some(self.pattern.clone())),
+            ("access", access),
+            ("until", self.until.map(|until| until.to_string())),
+            ("by", self.by.clone()),
+            ("at", self.at.map(|at| at.to_string())),
+            ("note", self.note.clone()),
+        ];
+        fields.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
+    }
+}
+
+/// `allow /opt/sdk/** execute until 2027-01-01T00:00:00Z`.
+impl fmt::Display for StoredRule {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {}", self.effect, self.pattern)?;
+        if self.access != Access::default() {
+            write!(out, " {}", self.access)?;
+        }
+        self.until.map_or(Ok(()), |until| write!(out, " until {until}"))
+    }
+}

@@ -1,6 +1,5 @@
 //! Sockets that killed sessions left behind: told from live ones by the kernel, and removed.
 
-use crate::sessions::SUFFIX;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -8,6 +7,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+
+pub(crate) const SUFFIX: &str = ".sock";
 
 /// Removes what is left behind among the first `most` sockets of the directory. Only tidies up: what cannot be seen or
 /// removed stays.

@@ -5,7 +5,7 @@
 
 use crate::answer::{Answer, Store};
 use crate::client::{Client, ClientError};
-use crate::leftover;
+use crate::leftover::{self, SUFFIX};
 use crate::message::{Audit, Command, Event, Hello, PROTOCOL, Refused};
 use crate::question::{Question, QuestionId};
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -18,8 +18,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-pub(crate) const SUFFIX: &str = ".sock";
 
 /// Where sessions put their sockets: in the user's runtime directory, which only that user can enter
 /// and which is gone when the user is; without one, below the product's own state. A variable that names somebody else's

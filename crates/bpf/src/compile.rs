@@ -4,11 +4,16 @@
 //! only if the way to its answer reads nothing but architecture and number.
 
 use crate::asm::{Assembler, Compare, Label};
-use crate::filter::{SKIPPED_BY_TRACER, X32_BIT};
 use crate::{
     Action, Answer, Arch, Condition, Error, FilterSpec, Listening, Program, Refusal, Test, Width,
     table,
 };
+
+/// On x86_64, numbers from here on are calls of the x32 ABI, which has its own, unlisted entry points.
+pub(crate) const X32_BIT: u32 = 0x4000_0000;
+
+/// A tracer writes this number to skip a call; the kernel runs nothing for it.
+pub(crate) const SKIPPED_BY_TRACER: u32 = u32::MAX;
 
 /// Offsets in `struct seccomp_data`; both architectures are little-endian.
 const OFFSET_NR: u32 = 0;

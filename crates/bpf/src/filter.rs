@@ -4,13 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::compile::{SKIPPED_BY_TRACER, X32_BIT};
 use crate::interp::SeccompData;
 use crate::{Answer, Arch, Error, Listening, Program, compile};
-
-/// On x86_64, numbers from here on are calls of the x32 ABI, which has its own, unlisted entry points.
-pub(crate) const X32_BIT: u32 = 0x4000_0000;
-/// A tracer writes this number to skip a call; the kernel runs nothing for it.
-pub(crate) const SKIPPED_BY_TRACER: u32 = u32::MAX;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterSpec {

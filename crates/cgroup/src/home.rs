@@ -5,7 +5,7 @@ use crate::bus;
 use crate::controllers;
 use crate::directory::{read_at, write_at};
 use crate::error::{CgroupError, Doing as _};
-use crate::held::lacks;
+use crate::group::lacks;
 use crate::hierarchy::Hierarchies;
 use palisade_plan::limit::{Controller, Way};
 use palisade_sys::{At as _, Errno, Mode, proc};

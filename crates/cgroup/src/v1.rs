@@ -5,7 +5,7 @@ use crate::directory::Directory;
 use crate::disks;
 use crate::entry::Entry;
 use crate::error::{CgroupError, Doing as _};
-use crate::held::{GroupUsage, Hits, Watched};
+use crate::group::{GroupUsage, Hits, Watched};
 use crate::sweep::{group_name, sweep};
 use crate::text::{keyed, number};
 use crate::v1_settings;

@@ -5,7 +5,7 @@ use crate::directory::{Directory, read_all};
 use crate::disks;
 use crate::entry::Entry;
 use crate::error::{CgroupError, Doing as _};
-use crate::held::{GroupUsage, Hits, Watched, lacks};
+use crate::group::{GroupUsage, Hits, Watched, lacks};
 use crate::home::Home;
 use crate::sweep::{group_name, sweep};
 use crate::text::{keyed, number, pair};

@@ -4,12 +4,12 @@
 //! stays: git writes the whole file anew for every change. What git would read and we cannot is
 //! refused.
 
+pub use crate::config_location::ConfigLocation;
 use crate::gitconfig_values::{objection_to_subsection, objection_to_value, objection_to_worktree};
 use crate::list;
 use crate::lists::Listed;
 use palisade_gitconfig::{Entry, beginning_of, parse};
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 static HARMLESS: &[Listed] = list!("../../../resources/guard/git-config.txt");
@@ -30,17 +30,6 @@ pub enum Refused {
 
 /// Everybody in the tree waits while they are judged. A repository with two thousand branches has six thousand.
 const MAX_ENTRIES: usize = 20_000;
-
-/// Where a configuration file lies, without links.
-#[derive(Clone, Debug)]
-pub struct ConfigLocation<'p> {
-    /// The directory it is in.
-    pub git_dir: &'p Path,
-    /// The top of the guarded tree around it.
-    pub tree: &'p Path,
-    /// Where the files of the worktree are whose own directory `tree` is.
-    pub worktree: Option<PathBuf>,
-}
 
 /// Whether `new` may take the place of `old`, wherever it is.
 pub fn judge(old: Option<&[u8]>, new: &[u8]) -> Result<(), Refused> {

@@ -2,6 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 
 fn refused(text: &str) -> Option<Refused> {

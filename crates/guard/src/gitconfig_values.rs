@@ -3,8 +3,8 @@
 //! Names and values end up as arguments, as places to connect to and as paths; none of them may be
 //! read as an option, name a program, or lead out of the repository.
 
+use crate::config_location::ConfigLocation;
 use crate::fold::comparable;
-use crate::gitconfig::ConfigLocation;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};

@@ -5,6 +5,7 @@
 //! answer.
 #![forbid(unsafe_code)]
 
+mod config_location;
 mod fold;
 pub mod gitconfig;
 mod gitconfig_values;

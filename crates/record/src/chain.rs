@@ -8,7 +8,7 @@ use crate::digest::Digest;
 use crate::error::RecordError;
 use crate::escape;
 use crate::event::Event;
-use crate::verify::Fault;
+use crate::fault::Fault;
 use serde::{Deserialize, Serialize};
 
 const HASH_OPENS: &str = r#","hash":""#;

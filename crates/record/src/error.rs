@@ -1,8 +1,8 @@
 //! What can go wrong while recording. Finding a forged log is not one of these: see
 //! [`crate::VerifyError`].
 
-use crate::metrics::Malformed;
-use crate::state::State;
+use crate::malformed::Malformed;
+use crate::state::WrongOrder;
 use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -82,8 +82,8 @@ pub enum RecordError {
     #[error("cannot write a record as JSON: {0}")]
     Encode(#[from] serde_json::Error),
 
-    #[error("a sandbox cannot go from {from:?} to {to:?}")]
-    Transition { from: State, to: State },
+    #[error(transparent)]
+    WrongOrder(#[from] WrongOrder),
 }
 
 impl RecordError {

@@ -3,6 +3,7 @@
 //! An event is a fact that was observed; making one has no effect on the sandbox. A field that holds
 //! text from inside is kept as it was and escaped when it is written.
 
+use crate::decision::Decision;
 use crate::digest::Digest;
 use crate::network::{ConnectionClosed, HostDecided, NameQueried, NetworkAttempt};
 use crate::outcome::{Failure, Outcome};
@@ -299,13 +300,6 @@ pub struct EventsSummed {
     pub last_path: Option<String>,
     /// From the first to the last.
     pub duration_ms: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Decision {
-    Allowed,
-    Denied,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

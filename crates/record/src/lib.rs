@@ -6,12 +6,15 @@
 
 mod audit;
 mod chain;
+mod decision;
 mod digest;
 mod error;
 pub mod escape;
 mod event;
+mod fault;
 mod files;
 mod head;
+mod malformed;
 pub mod metrics;
 pub mod network;
 mod network_report;
@@ -28,12 +31,13 @@ mod verify;
 
 pub use audit::{Appended, AuditLog, Recovery};
 pub use chain::Record;
+pub use decision::Decision;
 pub use digest::Digest;
 pub use error::RecordError;
 pub use event::{
-    AccessDecided, Approval, Command, Created, Decision, Destroyed, Entered, EscapeAttempt, Event,
-    EventKind, EventsSummed, Executed, Exited, Indicator, LimitExceeded, LogLevel, PolicyViolation,
-    Run, Severity, SignalForwarded, SyscallBlocked, Validated,
+    AccessDecided, Approval, Command, Created, Destroyed, Entered, EscapeAttempt, Event, EventKind,
+    EventsSummed, Executed, Exited, Indicator, LimitExceeded, LogLevel, PolicyViolation, Run,
+    Severity, SignalForwarded, SyscallBlocked, Validated,
 };
 pub use network_report::{
     DeniedHost, NetworkReport, OtherHosts, QueriesReport, ReachedHost, SuspectedName,
@@ -47,5 +51,5 @@ pub use report::{
 };
 pub use report_file::ReportFile;
 pub use rotation::Rotation;
-pub use state::State;
+pub use state::{State, WrongOrder};
 pub use verify::{Fault, Verified, VerifyError, verify};

@@ -3,7 +3,7 @@
 //! The words of [`Action`] are those that readers of an egress proxy's log know. Names come from inside: they
 //! are kept as they were and escaped when a person sees them.
 
-use crate::event::Decision;
+use crate::decision::Decision;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 

@@ -2,7 +2,6 @@
 //!
 //! It only checks the order; what is done in a state is the session's business.
 
-use crate::error::RecordError;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -22,10 +21,18 @@ pub enum State {
     Cleanup,
 }
 
+/// A state that cannot follow another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a sandbox cannot go from {from:?} to {to:?}")]
+pub struct WrongOrder {
+    pub from: State,
+    pub to: State,
+}
+
 impl State {
     /// The next state, if it may follow this one. Set-up can fail before anything is monitored, so
     /// `Error` is reachable from every state that comes before the end.
-    pub fn advance(self, to: State) -> Result<State, RecordError> {
+    pub fn advance(self, to: State) -> Result<State, WrongOrder> {
         use State::{
             Cleanup, Completed, Created, Error, Initialized, Monitoring, Running, Timeout,
         };
@@ -37,7 +44,7 @@ impl State {
                 | (Monitoring, Completed | Timeout | Error)
                 | (Completed | Timeout | Error, Cleanup)
         );
-        if allowed { Ok(to) } else { Err(RecordError::Transition { from: self, to }) }
+        if allowed { Ok(to) } else { Err(WrongOrder { from: self, to }) }
     }
 }
 

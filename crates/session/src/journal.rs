@@ -41,7 +41,7 @@ impl Journal {
     }
 
     pub(crate) fn advance(&mut self, to: State) -> Result<(), SessionError> {
-        self.state = self.state.advance(to)?;
+        self.state = self.state.advance(to).map_err(RecordError::from)?;
         Ok(())
     }
 

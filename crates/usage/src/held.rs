@@ -11,6 +11,31 @@ use crate::error::UsageError;
 use crate::procfs::{is_closed, is_gone, numbers_in};
 use crate::tree::Tree;
 
+/// Space that is in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Bytes, in whole blocks.
+    pub bytes: u64,
+    /// Files, directories and the like.
+    pub inodes: u64,
+}
+
+impl Held {
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes.saturating_add(other.bytes),
+            inodes: self.inodes.saturating_add(other.inodes),
+        }
+    }
+
+    pub(crate) fn minus(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes.saturating_sub(other.bytes),
+            inodes: self.inodes.saturating_sub(other.inodes),
+        }
+    }
+}
+
 /// More descriptors than one look goes through.
 const MAX_DESCRIPTORS: usize = 1 << 16;
 

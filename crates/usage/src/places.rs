@@ -24,6 +24,7 @@ use palisade_sys::beneath::open_beneath;
 use palisade_sys::{Mode, OFlags, Pid, SysError};
 
 use crate::error::UsageError;
+use crate::held::Held;
 use crate::space::Space;
 use crate::tree::Tree;
 use crate::walk::{Root, Walk};
@@ -51,31 +52,6 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// How long the last one may take.
 const FINISH_BUDGET: Duration = Duration::from_millis(500);
-
-/// Space that is in use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
-    /// Bytes, in whole blocks.
-    pub bytes: u64,
-    /// Files, directories and the like.
-    pub inodes: u64,
-}
-
-impl Held {
-    pub(crate) fn plus(self, other: Self) -> Self {
-        Self {
-            bytes: self.bytes.saturating_add(other.bytes),
-            inodes: self.inodes.saturating_add(other.inodes),
-        }
-    }
-
-    pub(crate) fn minus(self, other: Self) -> Self {
-        Self {
-            bytes: self.bytes.saturating_sub(other.bytes),
-            inodes: self.inodes.saturating_sub(other.inodes),
-        }
-    }
-}
 
 /// Where deleted files may be that were not counted as such: for a report, not for a verdict. Programs
 /// close themselves for good reasons, too.

@@ -4,7 +4,7 @@
 use palisade_sys::SysError;
 
 use crate::error::UsageError;
-use crate::places::Held;
+use crate::held::Held;
 use crate::walk::Root;
 
 /// File systems that take deleted files off their books at once. Others (btrfs, ZFS) do that seconds later, or

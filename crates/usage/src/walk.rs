@@ -14,8 +14,8 @@ use palisade_sys::{Errno, OFlags, SysError};
 use rustix::fs::{AtFlags, Dir, FileType, Statx, StatxAttributes, StatxFlags, StatxTimestamp};
 
 use crate::error::UsageError;
+use crate::held::Held;
 use crate::held::{BLOCK, FileId};
-use crate::places::Held;
 
 /// How much memory directories may take that wait to be listed. Names are the command's choice, and a path
 /// has up to 4 KiB.

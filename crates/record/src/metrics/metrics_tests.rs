@@ -1,8 +1,9 @@
 use super::table::{Shape, TABLE, Unit, Values};
 use super::{Malformed, Metrics, MetricsFile};
+use crate::decision::Decision;
 use crate::event::{
-    AccessDecided, Command, Created, Decision, Destroyed, EscapeAttempt, EventKind, Indicator,
-    LimitExceeded, Run, Severity,
+    AccessDecided, Command, Created, Destroyed, EscapeAttempt, EventKind, Indicator, LimitExceeded,
+    Run, Severity,
 };
 use crate::network::{Action, ConnectionClosed, HostDecided, NameQueried, NetworkAttempt, Via};
 use crate::outcome::Outcome;

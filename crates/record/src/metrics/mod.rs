@@ -7,11 +7,12 @@ mod file;
 mod table;
 mod text;
 
+pub use crate::malformed::Malformed;
 pub use file::MetricsFile;
 use table::{Family, Shape};
-pub use text::Malformed;
 
-use crate::event::{Decision, EventKind};
+use crate::decision::Decision;
+use crate::event::EventKind;
 use crate::report::RunReport;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -5,26 +5,9 @@
 
 use super::table::{Family, Label, Shape, TABLE, Unit, Values};
 use super::{Histogram, Metrics};
+use crate::malformed::{FOOTER, HEADER, Malformed};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-
-/// The first line. Raised when a family changes its meaning.
-const HEADER: &str = "# Palisade metrics, version 1";
-/// The last line, by which a file that was cut short shows. To a scraper both are comments.
-const FOOTER: &str = "# EOF";
-
-/// Why a text is not one of ours.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
-    #[error("it does not begin with `{HEADER}`")]
-    NotOurs,
-    #[error("it does not end with `{FOOTER}`, so a part of it is missing")]
-    CutShort,
-    #[error("line {line}: {what}")]
-    Line { line: usize, what: &'static str },
-    #[error("the buckets of {0} do not add up")]
-    Buckets(&'static str),
-}
 
 impl Metrics {
     /// Everything, with zeros for what never happened: a rate can only be told from a first value on.

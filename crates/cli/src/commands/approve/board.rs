@@ -5,9 +5,10 @@
 
 use super::like::{self, Group};
 use super::pace::{Arrival, Pace, Tempo};
+use super::row::{Identity, Row};
 use super::{answers, matching};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use palisade_ask::{Answer, Question, QuestionId, Scope, Store};
+use palisade_ask::{Answer, QuestionId, Scope, Store};
 use std::time::{Duration, Instant};
 
 /// No word that is an answer is longer.
@@ -18,25 +19,6 @@ const SECRET: &str = "this is a secret: type yes, session, no or never, then Ent
 const LONGEST_SOUGHT: usize = 200;
 /// How long the line below the list keeps what it says.
 const REMEMBERED: Duration = Duration::from_secs(8);
-
-/// One question, and what is known of the session it comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Row {
-    /// As it can be named on a command line.
-    pub(crate) address: String,
-    pub(crate) command: String,
-    pub(crate) project: String,
-    pub(crate) question: Question,
-}
-
-/// Which question, whatever its place in the list is.
-pub(crate) type Identity = (String, QuestionId);
-
-impl Row {
-    pub(crate) fn identity(&self) -> Identity {
-        (self.question.session.clone(), self.question.id)
-    }
-}
 
 /// What is to be done for a key.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 //!
 //! Every text from a question is escaped here, and a secret says so in words as well as in red.
 
-use super::board::{Board, Mode, Pending, Row};
+use super::board::{Board, Mode, Pending};
+use super::row::Row;
 use super::{answers, help, text};
 use jiff::Timestamp;
 use palisade_ask::{Access, FileSubject, Process, Question, Subject};

@@ -1,6 +1,7 @@
 use super::{Moment, Theme, draw};
-use crate::commands::approve::board::{Board, Row};
+use crate::commands::approve::board::Board;
 use crate::commands::approve::pace::Arrival;
+use crate::commands::approve::row::Row;
 use crate::commands::approve::test_support::{SESSION, question, row};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use palisade_ask::{Access, Act, HostSubject, Subject};

@@ -3,7 +3,7 @@
 //! A secret is never among them: each is looked at by itself. What is answered is what was counted when it was
 //! shown, and nothing that was asked since.
 
-use super::board::{Identity, Row};
+use super::row::{Identity, Row};
 use crossterm::event::KeyCode;
 use palisade_ask::{Question, Subject};
 use palisade_record::escape;

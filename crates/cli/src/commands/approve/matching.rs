@@ -1,7 +1,7 @@
 //! Which questions a person is looking for: a text anywhere in what is asked and by which program.
 //! Not in the command line of the session: that often names everything that is asked about.
 
-use super::board::Row;
+use super::row::Row;
 use palisade_ask::Subject;
 
 /// Upper and lower case are the same; an empty text is in everything.

@@ -13,6 +13,7 @@ mod matching;
 mod notice;
 mod once;
 mod pace;
+mod row;
 mod screen;
 pub(crate) mod text;
 mod watch;

@@ -2,10 +2,11 @@
 //!
 //! The terminal is put back on every way out.
 
-use super::board::{Action, Board, Row};
+use super::board::{Action, Board};
 use super::draw::{self, Moment, Theme};
 use super::notice::Notices;
 use super::pace::Arrival;
+use super::row::Row;
 use super::{PATIENCE, Until, address, once};
 use crate::output;
 use anyhow::Context;

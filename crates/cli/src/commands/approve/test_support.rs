@@ -1,6 +1,6 @@
 //! Questions to look at.
 
-use super::board::Row;
+use super::row::Row;
 use jiff::Timestamp;
 use palisade_ask::{Access, Act, Ancestor, FileSubject, Process, Question, QuestionId, Subject};
 use std::path::{Path, PathBuf};

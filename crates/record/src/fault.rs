@@ -1,0 +1,28 @@
+//! What can be wrong with an audit log.
+
+use crate::error::RecordError;
+use std::path::PathBuf;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    #[error("the audit log is missing")]
+    LogMissing,
+    #[error("{} is missing, which its head says was put aside", .0.display())]
+    PartMissing(PathBuf),
+    #[error("the head of the audit log is missing or empty")]
+    HeadMissing,
+    #[error("{0}")]
+    Unreadable(RecordError),
+    #[error("not a sealed record")]
+    Malformed,
+    #[error("the record was changed: its hash is not that of its content")]
+    Edited,
+    #[error("the record does not follow the one before it: records were removed, added or moved")]
+    ChainBroken,
+    #[error("the log ends too early: {missing} of the records its head counts are missing")]
+    TailCut { missing: u64 },
+    #[error("the log goes on after the last record its head knows")]
+    TailAdded,
+    #[error("this is not the last record that the head names: the end of the log was rewritten")]
+    HeadDisagrees,
+}

@@ -6,12 +6,13 @@
 
 use crate::config::Config;
 use crate::engine::Engine;
+use crate::engine::tunnel;
 use crate::error::{EgressError, While as _};
 use crate::events::{Events, SINGLY_A_SECOND_ALONE};
 use crate::limits::Client;
 use crate::serve::raise_descriptor_limit;
 use crate::wire::EgressEvent;
-use crate::{accept, explicit, tunnel, turned_away};
+use crate::{accept, explicit, turned_away};
 use palisade_record::network::Via;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::net::{SocketAddr, TcpListener};

@@ -2,7 +2,7 @@ use super::*;
 use crate::config::{Authority, Checks, Credential, Secret, Upstream};
 use crate::engine::{Cause, Wanted};
 use crate::events::Events;
-use crate::http::test_web::{FINE, ask, local, proxy, web, web_that_knows};
+use crate::http_server::test_web::{FINE, ask, local, proxy, web, web_that_knows};
 use crate::test_support::{attempts, config, host, listen, run};
 use palisade_hosts::Entry;
 use palisade_record::network::{Action, Via};
@@ -44,10 +44,10 @@ fn nobody_gets_to_the_proxy_through_itself() {
 #[test]
 fn an_address_of_this_host_is_known_without_a_packet() {
     let at = |address: [u8; 4]| SocketAddr::from((address, 3128));
-    assert!(crate::dial::is_of_this_host(at([127, 0, 0, 1])));
+    assert!(crate::engine::dial::is_of_this_host(at([127, 0, 0, 1])));
     // Nobody has it, but the whole range is local.
-    assert!(crate::dial::is_of_this_host(at([127, 5, 5, 5])));
-    assert!(!crate::dial::is_of_this_host(at([203, 0, 113, 9])));
+    assert!(crate::engine::dial::is_of_this_host(at([127, 5, 5, 5])));
+    assert!(!crate::engine::dial::is_of_this_host(at([203, 0, 113, 9])));
 }
 
 /// Proves: NET-10 alone, NET-10 reread

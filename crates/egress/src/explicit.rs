@@ -5,13 +5,13 @@
 //! requests must be judged by those of now.
 
 use crate::engine::{Admitted, Cause, Engine, Refused, Wanted};
-use crate::http::answer::{self, Shape};
-use crate::http::connection::{Last, NoHead, Plain, within};
-use crate::http::exchange::{After, exchange};
-use crate::http::follow;
 use crate::http::head::{Authority, Framing, LONGEST_HEAD, RequestHead, Scheme, Target};
 use crate::http::redirect::WebAddress;
-use crate::http::serve::{forwarded, upgraded};
+use crate::http_server::answer::{self, Shape};
+use crate::http_server::connection::{Last, NoHead, Plain, within};
+use crate::http_server::exchange::{After, exchange};
+use crate::http_server::follow;
+use crate::http_server::serve::{forwarded, upgraded};
 use crate::passage;
 use crate::socks::{self, Reply, Request};
 use palisade_hosts::Host;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::config::{Credential, Secret};
-use crate::dns::test_support::Inside;
-use crate::http::test_web::{
+use crate::engine::dns::test_support::Inside;
+use crate::http_server::test_web::{
     FINE, Web, ask, heedless, local, proxy, proxy_of, web, web_that_knows,
 };
 use crate::test_support::{attempts, run};

@@ -1,10 +1,19 @@
 use super::*;
-use crate::config::{Credential, Secret};
-use crate::http::test_web::{FINE, answer_all, local, proxy};
+use crate::config::{Authority, Credential, Secret};
+use crate::engine::certificates::{Inside, MAX_CERTIFICATES, authority, client};
+use crate::http_server::test_web::{FINE, answer_all, local, proxy};
 use crate::test_support::{config, engine, host, listen, run};
+use palisade_hosts::HostPattern;
 use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use std::cell::RefCell;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 use tokio::task::spawn_local;
+use tokio_rustls::TlsConnector;
 
 fn pattern(text: &str) -> HostPattern {
     HostPattern::parse(text).unwrap()
@@ -138,7 +147,7 @@ fn a_secret_is_added_in_tls_that_is_opened() {
         config.authority = Some(own.clone());
         let (mut opened, _outbox) = engine(config);
         trusting_engine(&mut opened, &world);
-        let address = crate::http::test_web::proxy_of(opened).await;
+        let address = crate::http_server::test_web::proxy_of(opened).await;
 
         let target = format!("x.example:{port}");
         let request = "GET / HTTP/1.1\r\nHost: x.example\r\nAuthorization: Bearer placeholder\r\nConnection: close\r\n\r\n";

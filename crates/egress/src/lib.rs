@@ -6,28 +6,26 @@
 #![forbid(unsafe_code)]
 
 mod accept;
-mod admitted;
 pub mod alone;
 mod asks;
 pub mod config;
 mod credentials;
 mod datagrams;
-mod dial;
-pub mod dns;
 pub mod engine;
 pub mod error;
 pub mod events;
 pub mod explicit;
 pub mod http;
+mod http_server;
 pub mod intercept;
 mod limits;
 mod line;
 pub mod lookup;
 mod opening;
-mod own;
 pub mod passage;
 pub mod peek;
 mod pipes;
+mod ports;
 mod publish;
 mod rate;
 mod refused;
@@ -37,11 +35,10 @@ mod socks;
 #[cfg(test)]
 mod test_support;
 mod transparent;
-pub mod tunnel;
 mod turned_away;
-mod upstream;
 pub mod wire;
 
 pub use config::Config;
+pub use engine::{certificates, dns};
 pub use publish::{FILES_A_CONNECTION, Published};
 pub use serve::{EgressStartup, LONGEST_END, serve};

@@ -1,5 +1,5 @@
 use super::*;
-use crate::dns::test_support::{Zone, run};
+use crate::engine::dns::test_support::{Zone, run};
 use hickory_resolver::proto::op::ResponseCode;
 use std::future::poll_fn;
 use std::task::Poll;

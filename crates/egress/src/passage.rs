@@ -3,10 +3,10 @@
 //!
 //! Must never pass on a byte of the client's before it is clear whom it is for.
 
-use crate::engine::{Admitted, Engine};
+use crate::engine::{Admitted, Engine, tell_if_spent, tunnel};
 use crate::peek::{First, ProtocolKind};
-use crate::transparent::{is_usual_for_http, is_usual_for_tls};
-use crate::{http, intercept, tunnel};
+use crate::ports::{is_usual_for_http, is_usual_for_tls};
+use crate::{http_server, intercept};
 use palisade_hosts::Host;
 use std::io;
 use std::rc::Rc;
@@ -41,7 +41,7 @@ pub async fn carry(
     let Ok(kind) = kind else { return };
     match kind {
         ProtocolKind::Http => {
-            http::serve_plain(engine, client, upstream, admitted, first.bytes).await;
+            http_server::serve_plain(engine, client, upstream, admitted, first.bytes).await;
         }
         ProtocolKind::Unclear => carry_meanwhile(&engine, client, upstream, first, &admitted).await,
         kind => match agree(&engine, &admitted, &kind, &first.bytes).await {
@@ -72,7 +72,7 @@ async fn carry_requests(
     let kind = first.decide(&client, engine.head_limit()).await;
     admitted.resume();
     if let Ok(ProtocolKind::Http) = kind {
-        return http::serve_plain(engine, client, upstream, admitted, first.bytes).await;
+        return http_server::serve_plain(engine, client, upstream, admitted, first.bytes).await;
     }
     if kind.is_ok() {
         let reason = "the upstream proxy makes no tunnel to this port".to_owned();
@@ -142,15 +142,6 @@ async fn open(
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         return Ok(first.bytes.split_off(passed));
-    }
-}
-
-/// What ended it may be the limit of bytes, which people hear of.
-pub(crate) fn tell_if_spent(engine: &Engine, admitted: &Admitted, carried: io::Result<()>) {
-    if let Err(error) = carried
-        && error.kind() == io::ErrorKind::QuotaExceeded
-    {
-        engine.spent(admitted);
     }
 }
 

@@ -106,7 +106,7 @@ fn tls_that_is_opened_must_name_the_host_as_well() {
     run(async {
         let opened = |config: &mut Config| {
             let hosts = vec![palisade_hosts::HostPattern::parse("a.example").unwrap()];
-            config.authority = Some(intercept::authority(&hosts).unwrap());
+            config.authority = Some(crate::engine::certificates::authority(&hosts).unwrap());
             config.credentials = vec![crate::config::Credential {
                 name: "TOKEN".to_owned(),
                 hosts: vec![palisade_hosts::Entry::parse("a.example").unwrap()],

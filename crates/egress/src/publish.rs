@@ -6,11 +6,11 @@
 use crate::accept;
 use crate::config::Config;
 use crate::engine::out_of_bytes;
+use crate::engine::tunnel::{self, Insider, Meter};
 use crate::error::{EgressError, While as _};
 use crate::events::Events;
 use crate::limits::Load;
 use crate::line::{Line, line};
-use crate::tunnel::{self, Insider, Meter};
 use crate::wire::EgressEvent;
 use palisade_record::network::{Action, ConnectionClosed, NetworkAttempt, Via};
 use palisade_sys::fdpass::recv_with_fds;

@@ -3,9 +3,10 @@
 //!
 //! Must never take the name of a host from the client: a name is what a synthetic address stands for.
 
-use crate::engine::{Engine, Refused, Wanted};
+use crate::engine::{Engine, Refused, Wanted, dns, tunnel};
 use crate::peek::{First, ProtocolKind};
-use crate::{accept, asks, dns, explicit, http, passage, tunnel, turned_away};
+use crate::ports::is_usual_for_http;
+use crate::{accept, asks, explicit, http_server, passage, turned_away};
 use palisade_hosts::inside::is_ours;
 use palisade_hosts::{Host, INSIDE_V4, INSIDE_V6, PROXY_PORT};
 use palisade_record::network::Via;
@@ -130,18 +131,10 @@ async fn refuse(client: TcpStream, mut first: First, refused: &Refused) {
     let patience = if is_usual_for_http(refused.port) { REQUEST_WITHIN } else { AT_ONCE };
     let kind = timeout(patience, first.decide(&client, None)).await;
     if let Ok(Ok(ProtocolKind::Http)) = kind {
-        http::refuse(client, &first.bytes, refused).await;
+        http_server::refuse(client, &first.bytes, refused).await;
     } else {
         tunnel::reset(client);
     }
-}
-
-pub(crate) fn is_usual_for_http(port: u16) -> bool {
-    matches!(port, 80 | 3000 | 5000 | 8000..=8099 | 8888)
-}
-
-pub(crate) fn is_usual_for_tls(port: u16) -> bool {
-    matches!(port, 443 | 8443)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use super::*;
 use crate::config::{Config, OnUnknown};
-use crate::dns::test_support::{Inside, question};
+use crate::engine::dns::test_support::{Inside, question};
 use crate::test_support::{attempts, config, engine, host, listen, pair, run};
 use crate::wire::{EgressEvent, Holds};
 use hickory_proto::rr::{DNSClass, RecordType};

@@ -2,14 +2,14 @@
 //!
 //! Must never hold up whoever is served: only a few are answered at a time, the others are reset.
 
-use crate::engine::{Cause, Engine, Refused};
-use crate::http::answer::{self, Shape};
-use crate::http::connection::Plain;
+use crate::engine::{Cause, Engine, Refused, tunnel};
 use crate::http::head::{RequestHead, Target};
 use crate::http::redirect::WebAddress;
+use crate::http_server::answer::{self, Shape};
+use crate::http_server::connection::Plain;
 use crate::limits::{Client, Destination};
 use crate::wire::EgressEvent;
-use crate::{explicit, socks, tunnel};
+use crate::{explicit, socks};
 use palisade_record::network::{Action, Via};
 use std::net::IpAddr;
 use std::rc::Rc;

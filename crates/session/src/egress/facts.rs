@@ -2,8 +2,8 @@
 
 use crate::caller::Caller;
 use crate::error::SessionError;
+use palisade_egress::certificates;
 use palisade_egress::config::Authority;
-use palisade_egress::intercept;
 use palisade_hosts::HostPattern;
 use palisade_hosts::registry::Tool;
 use palisade_launch::probe::{self, RealTree};
@@ -40,7 +40,7 @@ pub(crate) fn facts<'c>(
                 let credentials = network.credentials.iter();
                 let entries = credentials.flat_map(|credential| &credential.hosts);
                 let hosts: Vec<HostPattern> = entries.map(|entry| entry.pattern.clone()).collect();
-                let made = intercept::authority(&hosts)?;
+                let made = certificates::authority(&hosts)?;
                 facts.to_mut().authority = Some(made.certificate.clone());
                 authority = Some(made);
             }

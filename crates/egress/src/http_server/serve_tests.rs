@@ -1,8 +1,8 @@
 use super::*;
 use crate::config::{Config, Credential, Secret};
 use crate::engine::Wanted;
-use crate::http::test_web::{FINE, local, web};
-use crate::intercept;
+use crate::engine::certificates;
+use crate::http_server::test_web::{FINE, local, web};
 use crate::test_support::{attempts, engine, host, pair, run};
 use palisade_hosts::{Entry, HostPattern};
 use palisade_record::network::{Action, Via};
@@ -154,7 +154,7 @@ fn where_tls_is_opened_no_secret_goes_out_in_clear() {
         let (answer, seen, _) = served(request, |config| {
             with_credential(config);
             let hosts = [HostPattern::parse("x.example").unwrap()];
-            config.authority = Some(intercept::authority(&hosts).unwrap());
+            config.authority = Some(certificates::authority(&hosts).unwrap());
         })
         .await;
         assert!(answer.ends_with("hello"), "{answer}");

@@ -131,3 +131,12 @@ impl Drop for Admitted {
         }));
     }
 }
+
+/// What ended it may be the limit of bytes, which people hear of.
+pub(crate) fn tell_if_spent(engine: &Engine, admitted: &Admitted, carried: io::Result<()>) {
+    if let Err(error) = carried
+        && error.kind() == io::ErrorKind::QuotaExceeded
+    {
+        engine.spent(admitted);
+    }
+}

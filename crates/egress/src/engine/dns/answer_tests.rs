@@ -1,5 +1,5 @@
 use crate::config::{Checks, OnUnknown, Upstream};
-use crate::dns::test_support::{Inside, Zone, code, config, question, rules, run};
+use crate::engine::dns::test_support::{Inside, Zone, code, config, question, rules, run};
 use hickory_proto::op::ResponseCode::{NXDomain, NoError, Refused, ServFail};
 use hickory_proto::rr::{DNSClass, RecordType};
 use palisade_hosts::Name;

@@ -1,12 +1,12 @@
 //! One request to a server and its answer, which may come before the request is all out.
 
 use super::answer::{self, Shape};
-use super::body::{Body, BodyFault, Frames, From};
 use super::connection::{Broken, Connection, Last, Way, pass_body};
-use super::head::{Framing, LONGEST_HEAD, RequestHead, Version};
-use super::incoming::Incoming;
-use super::response::{self, ResponseFault, ResponseHead};
 use crate::engine::{Admitted, Engine};
+use crate::http::body::{Body, BodyFault, Frames, From};
+use crate::http::head::{Framing, LONGEST_HEAD, RequestHead, Version};
+use crate::http::incoming::Incoming;
+use crate::http::response::{self, ResponseFault, ResponseHead};
 use std::cell::Cell;
 use std::future::pending;
 use std::io;

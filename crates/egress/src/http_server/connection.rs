@@ -1,12 +1,12 @@
 //! Two ends of one connection, and how a head is waited for and a body passed on between two of them.
 
 use super::answer::{self, Shape};
-use super::body::{Body, BodyFault, Frames};
-use super::head::{self, LONGEST_HEAD, Parsed, RequestHead};
-use super::incoming::Incoming;
 use crate::config::Config;
 use crate::engine::Admitted;
-use crate::tunnel;
+use crate::engine::tunnel;
+use crate::http::body::{Body, BodyFault, Frames};
+use crate::http::head::{self, LONGEST_HEAD, Parsed, RequestHead};
+use crate::http::incoming::Incoming;
 use std::future::Future;
 use std::io;
 use std::time::Duration;

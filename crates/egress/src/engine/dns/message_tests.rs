@@ -1,5 +1,5 @@
 use super::*;
-use crate::dns::test_support::question;
+use crate::engine::dns::test_support::question;
 use hickory_proto::rr::rdata::{A, PTR};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;

@@ -3,17 +3,22 @@
 //! A name is looked up after it was allowed, every address it stands for is checked, and those addresses are
 //! what is connected to (NET-4). Must never hand out an address that was not checked.
 
+mod admitted;
+pub mod certificates;
+pub(crate) mod dial;
+pub mod dns;
+mod own;
+pub mod tunnel;
+mod upstream;
+
 use crate::asks::{Answer, Asks};
 use crate::config::{Config, OnUnknown};
-use crate::dns::{Counted, Counting, Known};
 use crate::error::EgressError;
 use crate::events::Events;
 use crate::limits::Load;
 use crate::lookup::{Lookup, LookupError, Pinned, Resolved};
-use crate::own::OwnAddresses;
 use crate::refused::{denied, not_allowed, refusal, said_no};
 use crate::wire::{EgressEvent, Holds};
-use crate::{dial, dns, intercept};
 use palisade_hosts::{Blocked, Host, Name, Rules, Verdict};
 use palisade_record::network::{Action, NameQueried, NetworkAttempt, Via};
 use std::cell::RefCell;
@@ -22,8 +27,11 @@ use std::rc::{Rc, Weak};
 use std::time::Duration;
 use tokio::net::TcpStream;
 
-pub use crate::admitted::{Admitted, out_of_bytes};
 pub use crate::refused::{Cause, Refused, Wanted};
+pub(crate) use admitted::tell_if_spent;
+pub use admitted::{Admitted, out_of_bytes};
+use dns::{Counted, Counting, Known};
+use own::OwnAddresses;
 
 #[derive(Debug)]
 pub struct Engine {
@@ -32,7 +40,7 @@ pub struct Engine {
     /// Reached by [`Engine::look_up`] only.
     lookup: Lookup,
     pub dns: dns::State,
-    pub intercept: intercept::State,
+    pub intercept: certificates::State,
     pub(crate) load: Rc<Load>,
     asks: Asks,
     /// Those of the plan, and what was answered since.
@@ -86,7 +94,7 @@ impl Engine {
             newest,
             lookup: Lookup::new(&config.lookup),
             dns: dns::State::new(&config),
-            intercept: intercept::State::new(&config)?,
+            intercept: certificates::State::new(&config)?,
             load,
             asks: Asks::new(events.clone()),
             rules: RefCell::new(config.rules.clone()),

@@ -3,9 +3,9 @@
 //! Only the `Host` field of the first request is looked at, as a careless proxy would.
 
 use super::answer::{self, Shape};
+use crate::engine::tunnel;
 use crate::engine::{Admitted, Engine};
 use crate::http::head::Authority;
-use crate::tunnel;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::config::Secret;
 use crate::engine::{Cause, Wanted};
-use crate::http::test_web::{FINE, ask, web};
+use crate::http_server::test_web::{FINE, ask, web};
 use crate::test_support::{attempts, config, engine, host, listen, run};
 use palisade_record::network::Via;
 use tokio::task::spawn_local;
@@ -101,7 +101,7 @@ fn a_proxy_that_makes_no_tunnel_is_given_whole_requests_and_nothing_else() {
         .await;
         let mut config = through(web.port);
         config.rules = crate::test_support::config(&["x.example:80"]).rules;
-        let (address, _engine, mut outbox) = crate::http::test_web::proxy(config).await;
+        let (address, _engine, mut outbox) = crate::http_server::test_web::proxy(config).await;
         let inner = "GET /a HTTP/1.1\r\nHost: x.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
         let connect = "CONNECT x.example:80 HTTP/1.1\r\nHost: x.example:80\r\n\r\n";
         for request in [
@@ -147,7 +147,7 @@ fn the_login_of_the_proxy_does_not_come_back() {
         .await;
         let mut config = through(web.port);
         config.rules = crate::test_support::config(&["x.example:80"]).rules;
-        let (address, _engine, _outbox) = crate::http::test_web::proxy(config).await;
+        let (address, _engine, _outbox) = crate::http_server::test_web::proxy(config).await;
         for (method, path, status) in
             [("TRACE", "", 403), ("trace", "", 403), ("TRACK", "", 403), ("GET", "closed", 502)]
         {

@@ -3,7 +3,7 @@
 //! The kernel is asked each time, for a host's addresses come and go while a proxy serves. Must be made before the process
 //! is confined: no such socket can be opened later.
 
-use crate::dial::is_of_this_host;
+use crate::engine::dial::is_of_this_host;
 use palisade_hosts::{Blocked, IpNet};
 use palisade_netlink::{Socket, is_local};
 use std::net::{IpAddr, SocketAddr};

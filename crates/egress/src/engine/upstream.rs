@@ -3,12 +3,12 @@
 //! It is the user's choice and no host from inside, so no rule is about it; what goes through it was judged
 //! before. Names are looked up there, not here.
 
+use super::tunnel;
 use crate::config::Upstream;
-use crate::dns::Counted;
+use crate::engine::dns::Counted;
 use crate::engine::{Admitted, Engine};
 use crate::http::head::{Authority, LONGEST_HEAD};
-use crate::transparent::is_usual_for_http;
-use crate::tunnel;
+use crate::ports::is_usual_for_http;
 use palisade_hosts::Host;
 use std::io;
 use std::net::{IpAddr, SocketAddr};

@@ -4,10 +4,10 @@
 use super::answer::{self, Shape};
 use super::connection::{Connection, Last, Plain, Way, within};
 use super::exchange::{After, Answering, Begun, Failure};
-use super::head::{Framing, RequestHead, Scheme};
-use super::redirect::{MAX_REDIRECTS, WebAddress, leads_to};
 use super::serve::forwarded;
 use crate::engine::{Admitted, Engine, Wanted};
+use crate::http::head::{Framing, RequestHead, Scheme};
+use crate::http::redirect::{MAX_REDIRECTS, WebAddress, leads_to};
 use palisade_record::network::Via;
 use std::cell::Cell;
 use std::rc::Rc;

@@ -3,8 +3,8 @@
 //! The body is JSON and says what would allow the request; `x-sandbox-denied` says the same in one line to
 //! whoever looks at heads only.
 
-use super::head::Fault;
 use crate::engine::{Cause, Refused};
+use crate::http::head::Fault;
 use serde_json::{Value, json};
 
 /// Whether the client reads a body; it does not after `HEAD`.

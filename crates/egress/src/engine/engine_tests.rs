@@ -1,6 +1,6 @@
 use super::*;
 use crate::config::Checks;
-use crate::dns::test_support::Zone;
+use crate::engine::dns::test_support::Zone;
 use crate::events::Outbox;
 use crate::test_support::{attempts, config, engine, host, listen, run};
 use std::io;

@@ -5,25 +5,24 @@
 use super::answer::{self, Shape};
 use super::connection::{Connection, Last, NoHead, Plain, Way};
 use super::exchange::{After, exchange};
-use super::head::{Authority, Framing, RequestHead, Scheme, Target};
 use super::loose;
 use crate::config::Secret;
 use crate::credentials;
-use crate::engine::{Admitted, Engine, Refused};
+use crate::engine::{Admitted, Engine, Refused, tell_if_spent, tunnel};
+use crate::http::head::{Authority, Framing, RequestHead, Scheme, Target};
 use crate::wire::EgressEvent;
-use crate::{passage, tunnel};
 use std::rc::Rc;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 /// Answers a request that may not go where it was sent; `first` was read already.
-pub async fn refuse(client: TcpStream, first: &[u8], refused: &Refused) {
+pub(crate) async fn refuse(client: TcpStream, first: &[u8], refused: &Refused) {
     let shape = if first.starts_with(b"HEAD ") { Shape::HeadOnly } else { Shape::Whole };
     Plain::over(client, Vec::new()).finish(&answer::refused(refused, shape)).await;
 }
 
 /// Serves a connection whose first bytes look like a request. `first` was read already.
-pub async fn serve_plain(
+pub(crate) async fn serve_plain(
     engine: Rc<Engine>,
     client: TcpStream,
     upstream: TcpStream,
@@ -113,7 +112,7 @@ pub(crate) async fn upgraded<CR, CW, SR, SW>(
         tunnel::relay_streams(inside, outside, &first, admitted).await
     };
     // Whichever side fails first ends it, and there is nobody to tell inside.
-    passage::tell_if_spent(engine, admitted, carried.await);
+    tell_if_spent(engine, admitted, carried.await);
 }
 
 /// Whether the request is for the host that this connection was admitted for.

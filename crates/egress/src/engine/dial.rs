@@ -2,9 +2,9 @@
 //!
 //! Must never look a name up: what is dialled is what was pinned.
 
+use super::{tunnel, upstream};
 use crate::engine::{Admitted, Cause, Engine, Refused};
 use crate::refused::refusal;
-use crate::{tunnel, upstream};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;

@@ -1,0 +1,14 @@
+//! Serves HTTP between a client inside and the server it was admitted to: requests and answers are read, judged
+//! and written anew. Nothing here decides where a request may go.
+
+pub(crate) mod answer;
+pub(crate) mod connection;
+pub(crate) mod exchange;
+pub(crate) mod follow;
+pub(crate) mod loose;
+pub(crate) mod serve;
+
+pub(crate) use serve::{refuse, serve_plain};
+
+#[cfg(test)]
+pub(crate) mod test_web;

@@ -86,7 +86,7 @@ impl<T> During<T> for Result<T, SysError> {
     fn during(self, step: &str) -> Result<T, LaunchError> {
         self.map_err(|error| {
             let launch = LaunchError::new(step, error.to_string());
-            match crate::probe::mend::for_call(&error) {
+            match crate::remedy::for_call(&error) {
                 Some(mend) => launch.with_mend(mend),
                 None => launch,
             }

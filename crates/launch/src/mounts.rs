@@ -5,15 +5,18 @@
 //! is created or opened below the new root's descriptor without following links, so nothing a bound
 //! tree contains can send a step elsewhere (CVE-2026-41579, CVE-2025-52881).
 
+mod overlay;
+mod scratch;
+
 use crate::error::{During, LaunchError};
 use crate::idmap::OwnerMaps;
-use crate::overlay::OverlayParts;
-use crate::scratch::Shared;
 use crate::sources::{self, Pieces};
+use overlay::OverlayParts;
 use palisade_plan::model::{Access, Hardening, MountOp, NodeKind, Scratch};
 use palisade_sys::beneath::{create_file_beneath, mkdir_p_beneath, open_beneath, symlink_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
 use palisade_sys::{At as _, CWD, Errno, Mode, OFlags, SysError};
+use scratch::Shared;
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::io::Write as _;

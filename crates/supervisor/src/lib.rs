@@ -21,6 +21,7 @@ pub mod normalize;
 pub mod output;
 mod poll_set;
 mod process;
+mod reading;
 mod relay;
 mod screen;
 pub mod signals;

@@ -6,7 +6,7 @@
 use crate::error::SupervisorError;
 use crate::relay::Typed;
 use crate::screen::Size;
-use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -288,17 +288,6 @@ fn own_description(fd: BorrowedFd<'_>, access: OFlags) -> Result<OwnedFd, Superv
     rustix::fs::open(path, flags, Mode::empty())
         .or_else(|_| rustix::io::fcntl_dupfd_cloexec(fd, 3))
         .map_err(SupervisorError::Terminal)
-}
-
-/// What can be read now, without waiting for it: a plain duplicate blocks as the caller's own descriptor does, and setting
-/// that would change it for the caller, too.
-pub(crate) fn read_now(source: impl AsFd, into: &mut [u8]) -> Result<usize, Errno> {
-    let mut ready = [PollFd::new(&source, PollFlags::IN)];
-    let at_once = Timespec::default();
-    match rustix::event::poll(&mut ready, Some(&at_once))? {
-        0 => Err(Errno::AGAIN),
-        _ => rustix::io::read(&source, into),
-    }
 }
 
 /// The caller's terminal echoes already; twice would be once too often.

@@ -1,6 +1,6 @@
 use super::filters::install_rules;
 use super::*;
-use crate::probe::mend;
+use crate::remedy;
 use palisade_bpf::{
     Answer, Arch, Arg, Condition, Listening, Notice, Refusal, Rule, Test, Width, table,
 };
@@ -161,7 +161,7 @@ fn a_host_that_forbids_user_namespaces_is_told_in_the_words_of_a_run() {
         let users = finding(&report, "user-namespaces");
         assert_eq!(users.health, Health::Missing);
         assert!(users.detail.contains("EPERM"), "{users:?}");
-        let words_of_run = mend::for_call(&SysError::new("clone3", "", Errno::PERM));
+        let words_of_run = remedy::for_call(&SysError::new("clone3", "", Errno::PERM));
         assert_eq!(users.mend, words_of_run);
         assert!(users.mend.as_ref().unwrap().contains("--level 1 --no-userns"), "{users:?}");
         // What needs no namespace is tried all the same, and what needs one points to the cause.

@@ -3,7 +3,6 @@
 
 mod doctor;
 mod limits;
-pub(crate) mod mend;
 mod mountinfo;
 mod nat;
 mod registries;

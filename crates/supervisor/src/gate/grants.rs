@@ -3,8 +3,8 @@
 //! It decides nothing. A call goes on only when everything it needs is in its place; if one part of it can
 //! not be done, the call is refused.
 
+use super::action::Action;
 use super::inquiry::Found;
-use super::state::Action;
 use palisade_broker::{PathAccess, Reply, Wants};
 use palisade_gate::Access;
 use palisade_keeper::{FileKind, KeeperRequest, What};

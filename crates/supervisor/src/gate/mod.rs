@@ -3,6 +3,7 @@
 //! `state` decides what comes next, `grants` what is under way; this file holds the sockets and the terminal
 //! and carries it out. Nothing here waits: it is part of the supervisor's one poll loop.
 
+mod action;
 mod grants;
 mod inquiry;
 mod records;
@@ -15,6 +16,7 @@ use crate::asking::{Asking, People};
 use crate::error::SupervisorError;
 use crate::log_budget::Excess;
 use crate::terminal::HostTerminal;
+use action::Action;
 pub use grants::is_library;
 use palisade_ask::{Decided, Now};
 use palisade_broker::PathAccess;
@@ -23,7 +25,7 @@ use palisade_keeper::{KeeperEvent, KeeperRequest};
 use palisade_launch::{Keeper, Running};
 use palisade_plan::model::Plan;
 use palisade_record::{EventKind, RunReport};
-use state::{Action, GateState};
+use state::GateState;
 use std::collections::{HashSet, VecDeque};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::PathBuf;

@@ -7,6 +7,7 @@
 mod deciding;
 mod outcome;
 
+use super::action::Action;
 use super::grants::{Grants, Standing};
 use super::inquiry::{Found, Inquiry, InquiryStage, Need};
 use super::records::AccessRecords;
@@ -15,7 +16,7 @@ use super::verdict::{Reason, Verdict};
 use crate::asking::Moment;
 use crate::log_budget::Excess;
 use crate::process::{Held, Known};
-use palisade_ask::{Answer, Decided, Lifetime, Now, QuestionId, Queue, Source};
+use palisade_ask::{Answer, Lifetime, Now, QuestionId, Queue, Source};
 use palisade_broker::{PathAccess, Reply, Wants};
 use palisade_gate::{Access, Decider, Rule};
 use palisade_keeper::{Change, FileKind, KeeperEvent, KeeperRequest};
@@ -31,25 +32,6 @@ use std::time::Instant;
 
 /// So many decisions are remembered by path.
 const MAX_REMEMBERED: usize = 4096;
-
-/// What is to be done, in this order.
-#[derive(Debug)]
-pub(super) enum Action {
-    Keeper(KeeperRequest),
-    Broker(Reply, Option<OwnedFd>),
-    /// For the audit log.
-    Record(palisade_record::EventKind),
-    /// People should see this question.
-    Opened(QuestionId),
-    /// More calls wait for this question.
-    Joined(QuestionId),
-    /// Nobody needs to answer it any more.
-    Closed(Box<Decided>),
-    /// Somebody answered for good.
-    Save(Box<Rule>, palisade_ask::Store),
-    /// What was promised cannot be kept.
-    EndRun(String),
-}
 
 /// What was allowed once, and to which process.
 #[derive(Debug)]

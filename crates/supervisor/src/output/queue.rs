@@ -2,7 +2,7 @@
 //! a cap is reached; from there on nobody waits, and only the end is kept.
 
 use super::head_tail::{Cut, HeadTail};
-use crate::terminal::read_now;
+use crate::reading::read_now;
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use std::collections::VecDeque;

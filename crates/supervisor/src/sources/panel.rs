@@ -5,9 +5,9 @@ use crate::answers::Answers;
 use crate::asking::PanelUse;
 use crate::error::SupervisorError;
 use crate::poll_set::Ready;
+use crate::reading::read_now;
 use crate::relay::Settled;
 use crate::supervisor::Supervisor;
-use crate::terminal::read_now;
 use palisade_ask::Subject;
 use std::time::Instant;
 

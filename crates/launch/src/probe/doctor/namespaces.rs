@@ -3,7 +3,7 @@
 
 use super::trial::{Fault, Outcome, trial};
 use super::{Finding, Health, Inside, Subject};
-use crate::probe::mend;
+use crate::remedy;
 use palisade_sys::clone::{CloneFlags, Forked, fork, unshare};
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};
 use palisade_sys::proc::{self, Status};
@@ -61,13 +61,13 @@ pub(super) fn apparmor(users: &Finding, mounts: &Finding) -> Finding {
         without: Health::Missing,
     };
     let works = [users, mounts].iter().all(|finding| finding.health == Health::Works);
-    subject.finding(match (mend::apparmor_restricts(), works) {
+    subject.finding(match (remedy::apparmor_restricts(), works) {
         (false, _) => Ok("no restriction of user namespaces".to_owned()),
         (true, true) => Ok("restricted for others; allowed for this binary".to_owned()),
         (true, false) => {
             let detail = "kernel.apparmor_restrict_unprivileged_userns is 1, and this binary has \
                           no profile that allows it";
-            Err(Fault::new(detail).mended_by(mend::apparmor()))
+            Err(Fault::new(detail).mended_by(remedy::apparmor()))
         }
     })
 }

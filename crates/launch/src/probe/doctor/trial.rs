@@ -1,7 +1,7 @@
 //! A throw-away process that tries one thing, says how it went, and is gone.
 //! Must never outlive the call: it is killed at the limit, with its parent, and in every other case.
 
-use crate::probe::mend;
+use crate::remedy;
 use palisade_sys::SysError;
 use palisade_sys::clone::{CloneFlags, Forked, clone3};
 use palisade_sys::creds::{self, IdKind, MapLine};
@@ -73,7 +73,7 @@ impl Fault {
 
 impl From<SysError> for Fault {
     fn from(error: SysError) -> Self {
-        Self { detail: error.to_string(), mend: mend::for_call(&error) }
+        Self { detail: error.to_string(), mend: remedy::for_call(&error) }
     }
 }
 

@@ -1,7 +1,8 @@
 //! From what the host has to a yes, a no or a question: rules first, then the policy's `onAsk`, then people.
 
-use super::{Action, GateState};
+use super::GateState;
 use crate::asking::{Moment, People};
+use crate::gate::action::Action;
 use crate::gate::grants::Lasting;
 use crate::gate::inquiry::{Found, Inquiry, InquiryStage, Need};
 use crate::gate::verdict::{Reason, Verdict};

@@ -1,6 +1,7 @@
 //! Carrying out what was decided: grants, refusals, and what is recorded of them.
 
-use super::{Action, Fresh, GateState};
+use super::{Fresh, GateState};
+use crate::gate::action::Action;
 use crate::gate::grants::{Lasting, Part, refusal, takes_descriptor};
 use crate::gate::inquiry::{Found, Inquiry};
 use crate::gate::verdict::{Reason, Verdict, asked_access, granted_access, rule_of};

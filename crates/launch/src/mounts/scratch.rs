@@ -3,8 +3,8 @@
 //! Its parts are mounted where they belong; the whole is never to be seen inside. It lives and dies with
 //! the mount namespace.
 
+use super::Builder;
 use crate::error::{During, LaunchError};
-use crate::mounts::Builder;
 use palisade_plan::model::{NodeKind, Scratch};
 use palisade_sys::beneath::{mkdir_p_beneath, open_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttr, MountAttrs, Recursion};

@@ -4,9 +4,9 @@
 //! The upper layer lives and dies with the mount namespace, whatever happens to us. No name of a
 //! layer is ever parsed by the kernel: layers are given by descriptor.
 
+use super::scratch::Shared;
+use super::{Builder, STAGE};
 use crate::error::{During, LaunchError};
-use crate::mounts::{Builder, STAGE};
-use crate::scratch::Shared;
 use palisade_plan::model::{Access, NodeKind};
 use palisade_sys::beneath::{mkdir_p_beneath, mknod_whiteout, open_beneath};
 use palisade_sys::mounts::{self, FsOption, MountAttrs};

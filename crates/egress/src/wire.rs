@@ -1,5 +1,8 @@
 //! What the egress process and the supervisor say to each other: JSON, one message a packet.
 //!
+//! Not the compact format of `palisade-wire`: what is reported are records of the audit log as they stand there, and
+//! the fields that they leave out cannot be left out of a format that does not name its fields.
+//!
 //! The process only reports and asks; who answers is not its concern. A packet that does not parse is an
 //! error, never a guess.
 

@@ -15,8 +15,9 @@ mod patience;
 mod request;
 mod usage;
 
+use clap::CommandFactory as _;
 use clap::error::ErrorKind;
-use line::{Command, Rejected};
+use line::{Cli, Command, Rejected};
 use palisade_session::SessionError;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -61,9 +62,9 @@ fn main() -> ExitCode {
         Command::Audit(audit) => audit.execute(),
         Command::CheckPath(check_path) => check_path.execute(),
         Command::Completions(completions) => completions.execute(),
-        Command::Man(manual) => manual.execute(),
-        Command::Complete(complete) => complete.execute(),
-        Command::Generate(generate) => generate.execute(),
+        Command::Man(manual) => manual.execute(Cli::command()),
+        Command::Complete(complete) => complete.execute(Cli::command()),
+        Command::Generate(generate) => generate.execute(Cli::command()),
     };
     done.unwrap_or_else(|error| {
         output::complain(&error);

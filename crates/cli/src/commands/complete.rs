@@ -3,9 +3,8 @@
 //! The scripts know nothing of options: those come from the one definition of each, and presets and sessions from
 //! where they are. Nothing is changed here, and a mistake in the line is no error: there is just nothing to offer.
 
-use crate::line::Cli;
 use crate::output;
-use clap::{Arg, Args, Command, CommandFactory, ValueEnum};
+use clap::{Arg, Args, Command, ValueEnum};
 use palisade_record::escape;
 use palisade_session::stores::{SavedRule, Stores};
 use palisade_session::{Caller, runs};
@@ -48,8 +47,8 @@ pub(crate) struct Complete {
 }
 
 impl Complete {
-    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
-        let mut root = Cli::command();
+    /// `root` is the whole command line, whose words are offered.
+    pub(crate) fn execute(self, mut root: Command) -> anyhow::Result<ExitCode> {
         root.build();
         output::print(&offer(&root, &self.words).told())?;
         Ok(ExitCode::SUCCESS)

@@ -1,8 +1,7 @@
 //! `sandbox generate`: manual pages from the one definition of every option.
 
-use crate::line::Cli;
 use anyhow::Context;
-use clap::{CommandFactory, Subcommand};
+use clap::{Command, Subcommand};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,17 +13,17 @@ pub(crate) enum Generate {
 }
 
 impl Generate {
-    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+    pub(crate) fn execute(self, root: Command) -> anyhow::Result<ExitCode> {
         match self {
-            Self::Man { directory } => manual(&directory)?,
+            Self::Man { directory } => manual(root, &directory)?,
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn manual(directory: &Path) -> anyhow::Result<()> {
+fn manual(root: Command, directory: &Path) -> anyhow::Result<()> {
     make(directory)?;
-    clap_mangen::generate_to(Cli::command(), directory)
+    clap_mangen::generate_to(root, directory)
         .with_context(|| format!("cannot write manual pages to {}", directory.display()))
 }
 

@@ -1,9 +1,8 @@
 //! `sandbox man`: a manual page, made of the one definition of every option.
 
-use crate::line::Cli;
 use crate::output;
 use anyhow::{Context, bail};
-use clap::{Args, CommandFactory};
+use clap::Args;
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -22,8 +21,8 @@ pub(crate) struct Man {
 
 impl Man {
     /// On a terminal by `man`, elsewhere as it is, for files and other readers.
-    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
-        let page = page(&self.command)?;
+    pub(crate) fn execute(self, root: clap::Command) -> anyhow::Result<ExitCode> {
+        let page = page(root, &self.command)?;
         if io::stdout().is_terminal() && shown(&page).is_ok() {
             return Ok(ExitCode::SUCCESS);
         }
@@ -32,8 +31,7 @@ impl Man {
     }
 }
 
-fn page(names: &[String]) -> anyhow::Result<String> {
-    let mut root = Cli::command();
+fn page(mut root: clap::Command, names: &[String]) -> anyhow::Result<String> {
     root.build();
     let mut command = &root;
     for name in names {
@@ -62,15 +60,26 @@ fn shown(page: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::page;
+    use crate::line::Cli;
+    use clap::CommandFactory as _;
 
     /// Proves: LIFE-3 manual
     #[test]
     fn every_command_has_a_page() {
         let names =
             |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        assert!(page(&[]).unwrap().contains("sandbox"));
-        assert!(page(&names(&["run"])).unwrap().contains(".TH sandbox-run 1"));
-        assert!(page(&names(&["policy", "check"])).unwrap().contains(".TH sandbox-policy-check 1"));
-        assert!(page(&names(&["ls"])).unwrap_err().to_string().contains("no command `sandbox ls`"));
+        assert!(page(Cli::command(), &[]).unwrap().contains("sandbox"));
+        assert!(page(Cli::command(), &names(&["run"])).unwrap().contains(".TH sandbox-run 1"));
+        assert!(
+            page(Cli::command(), &names(&["policy", "check"]))
+                .unwrap()
+                .contains(".TH sandbox-policy-check 1")
+        );
+        assert!(
+            page(Cli::command(), &names(&["ls"]))
+                .unwrap_err()
+                .to_string()
+                .contains("no command `sandbox ls`")
+        );
     }
 }

@@ -468,7 +468,7 @@ fn what_time_and_usage_tell_is_documented_with_options_that_exist() {
         .filter(|word| word.starts_with("--"))
         .collect();
     assert!(options.contains(&"--normalize-time") && options.contains(&"--metrics-file"));
-    let help = World::new().sandbox(["run", "--help"]).run();
+    let help = World::new().sandbox(["run", "--help-all"]).run();
     for option in options {
         assert!(help.out().contains(option), "{option} is not in the help");
     }

@@ -182,7 +182,8 @@ fn the_help_of_every_limit_names_its_key() {
     let limits = command.get_arguments().filter(|it| it.get_help_heading() == Some("Limits"));
     let mut count = 0;
     for option in limits {
-        let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+        let help = option.get_long_help().or(option.get_help());
+        let help = help.map(ToString::to_string).unwrap_or_default();
         let key = help.rsplit_once("[policy: ").and_then(|(_, key)| key.strip_suffix(']'));
         let Some(key) = key else { panic!("{help}") };
         let name = option.get_long().unwrap();

@@ -1,7 +1,7 @@
 //! `sandbox policy import` and `diff`: what another document would mean here, and taking it over.
 
 use super::changes;
-use crate::args::PolicyArgs;
+use crate::args::{HelpArgs, PolicyArgs};
 use crate::output;
 use crate::request::policy_request;
 use clap::{Args, ValueEnum};
@@ -34,14 +34,17 @@ enum Owner {
 }
 
 #[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
 pub(crate) struct Diff {
     /// A policy document, or a settings file of another sandbox
     file: PathBuf,
     #[command(flatten)]
     policy: PolicyArgs,
-    /// Print the changes as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    help: HelpArgs,
 }
 
 impl Import {

@@ -100,12 +100,12 @@ fn a_misspelt_word_is_named_with_what_was_meant_and_the_usage_of_its_command() {
         (&["sandbox", "doctor", "extra"], "unexpected argument `extra`", "sandbox doctor --help"),
         (
             &["sandbox", "rnu", "--", "true"],
-            "`rnu` is no command of sandbox; did you mean `run`?",
+            "`rnu` is not a command of sandbox; did you mean `run`?",
             "sandbox --help",
         ),
         (
             &["sandbox", "rn", "--", "true"],
-            "`rn` is no command of sandbox; did you mean `run`?",
+            "`rn` is not a command of sandbox; did you mean `run`?",
             "sandbox --help",
         ),
         (
@@ -120,7 +120,7 @@ fn a_misspelt_word_is_named_with_what_was_meant_and_the_usage_of_its_command() {
         ),
         (
             &["sandbox", "policy", "chekc"],
-            "`chekc` is no command of sandbox policy; did you mean `check`?",
+            "`chekc` is not a command of sandbox policy; did you mean `check`?",
             "sandbox policy --help",
         ),
         (

@@ -179,7 +179,7 @@ fn too_much(root: &Path, granter: &Granter<'_>) -> Option<String> {
         return Some(reason.to_owned());
     }
     if is_own(root) {
-        return Some("the sandbox has its own there".to_owned());
+        return Some("the sandbox has its own directory there".to_owned());
     }
     let holds = |system: &Path| {
         system.starts_with(root) || (root.starts_with(system) && !is_git_root(root, granter.host))
@@ -190,12 +190,12 @@ fn too_much(root: &Path, granter: &Granter<'_>) -> Option<String> {
 
 fn holds_home(dir: &Path, facts: &HostFacts, host: &Host<'_>) -> Option<&'static str> {
     if host.home().is_some_and(|home| home.starts_with(dir)) {
-        return Some("it is or holds your home directory");
+        return Some("it is or contains your home directory");
     }
     let homes = host.real_homes(&facts.homes);
     let is_home = homes.iter().any(|home| home.starts_with(dir));
     let is_among_homes = dir.parent() == Some(Path::new("/home"));
-    (is_home || is_among_homes).then_some("it is or holds somebody's home directory")
+    (is_home || is_among_homes).then_some("it is or contains a home directory")
 }
 
 fn is_own(dir: &Path) -> bool {

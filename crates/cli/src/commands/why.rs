@@ -150,7 +150,7 @@ fn sources(word: &str, set_by: &[Provenance]) -> Option<String> {
 fn lines(answer: &why::Why) -> Vec<String> {
     let mut lines = vec![format!("{}: {}", answer.path.display(), in_words(&answer.reason))];
     if let Some(real) = answer.real_path.as_ref().filter(|real| **real != answer.path) {
-        lines.push(format!("  it is {} on the host", real.display()));
+        lines.push(format!("  on the host it is {}", real.display()));
     }
     lines.extend(match &answer.reason {
         Reason::Visible { set_by, .. } => sources("granted by", set_by),
@@ -167,9 +167,11 @@ fn in_words(reason: &Reason) -> String {
             let executing = if *executable { "" } else { ", not executable" };
             format!("visible, {writing}{executing}: {grant}")
         }
-        Reason::Own { place } => format!("the run's own: it has its own {}", place.display()),
-        Reason::Absent => "not there: neither inside nor on the host; nobody is asked".to_owned(),
-        Reason::Hidden { because, .. } => format!("hidden, and nobody is asked: {because}"),
+        Reason::Own { place } => format!("private: the run has its own {}", place.display()),
+        Reason::Absent => {
+            "does not exist, neither in the sandbox nor on the host; nothing is asked".to_owned()
+        }
+        Reason::Hidden { because, .. } => format!("hidden, and nothing is asked: {because}"),
         Reason::Rule { effect, rule, store, place, by } => {
             let by = by.as_ref().map(|by| format!(", by {by}")).unwrap_or_default();
             let word = match effect {
@@ -192,17 +194,15 @@ fn in_words(reason: &Reason) -> String {
 fn asked(on_ask: OnAsk, is_secret: bool, timeout_ms: u64) -> String {
     match on_ask {
         OnAsk::Ask => format!(
-            "hidden until somebody says yes: asked at the first touch, denied after {} s or if nobody is there",
+            "hidden until you allow it: you are asked on first use; denied after {} s, or if nobody can be asked",
             timeout_ms / 1000
         ),
         OnAsk::Wait => format!(
-            "hidden until somebody says yes: asked at the first touch, denied after {} s",
+            "hidden until you allow it: you are asked on first use; denied after {} s",
             timeout_ms / 1000
         ),
-        OnAsk::Allow if !is_secret => {
-            "no rule speaks, and onAsk allows it at the first touch".to_owned()
-        }
-        OnAsk::Allow => "no rule names it, and onAsk does not allow secrets".to_owned(),
-        OnAsk::Deny => "no rule speaks, and onAsk denies it".to_owned(),
+        OnAsk::Allow if !is_secret => "no rule matches, and onAsk allows it".to_owned(),
+        OnAsk::Allow => "no rule matches, and onAsk does not allow secrets".to_owned(),
+        OnAsk::Deny => "no rule matches, and onAsk denies it".to_owned(),
     }
 }

@@ -115,8 +115,9 @@ fn k08_a_list_that_a_loader_gets_around_is_called_advice() {
     assert_eq!(output.out(), ran, "{}", output.err());
     let report = output.report.as_ref().unwrap();
     let promises = report["promises"].as_array().unwrap();
-    let listed =
-        promises.iter().find(|promise| promise["what"].as_str().unwrap().ends_with("those listed"));
+    let listed = promises.iter().find(|promise| {
+        promise["what"].as_str().unwrap().ends_with("listed programs are executed")
+    });
     let listed = listed.unwrap();
     assert_eq!(listed["planned"], "advisory", "{listed}");
     let remark = report["relaxations"].to_string();

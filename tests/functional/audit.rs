@@ -153,7 +153,7 @@ fn before_the_first_run_nothing_is_recorded_and_nothing_is_wrong() {
     assert_eq!((code, &sound["records"]), (0, &0.into()), "{sound}");
     let shown = world.sandbox(["audit", "show"]).run();
     shown.assert_code(0);
-    assert_eq!((&*shown.out(), &*shown.err()), ("", "sandbox: no run was recorded yet\n"));
+    assert_eq!((&*shown.out(), &*shown.err()), ("", "sandbox: no run has been recorded yet\n"));
     // A head without its log is a log that was taken away.
     inside(&world, &[], "true").assert_code(0);
     fs::remove_file(log_of(&world)).unwrap();

@@ -70,7 +70,7 @@ fn a_suspicious_call_alerts_once_for_each_name() {
     for number in [NUMBERS.mount, NUMBERS.keyctl, NUMBERS.add_key] {
         let output = calling(&world, &[], 5, number);
         output.assert_code(0);
-        assert!(output.err().contains("5 suspicious system calls refused: "), "{}", output.err());
+        assert!(output.err().contains("5 suspicious system calls denied: "), "{}", output.err());
     }
     let alerts = records(&world, "ESCAPE_ATTEMPT");
     assert_eq!(alerts.len(), 3, "{alerts:?}");
@@ -104,7 +104,7 @@ fn too_many_suspicious_calls_end_the_run() {
         output.assert_code(137);
         assert_eq!(output.out(), "", "it did not get to its end");
         let ended = format!("`syscalls.maxBlocked` is {limit}");
-        assert!(output.err().contains("ended after "), "{}", output.err());
+        assert!(output.err().contains("stopped after "), "{}", output.err());
         assert!(output.err().contains(&ended), "{}", output.err());
 
         let report = output.report.as_ref().unwrap();

@@ -142,7 +142,7 @@ fn a_flood_of_refused_writes_stalls_nobody_and_fills_no_log() {
         .unwrap()
         .iter()
         .filter_map(|note| {
-            note.as_str()?.strip_suffix(" refused calls came too fast to be told apart")
+            note.as_str()?.strip_suffix(" denied calls came too fast to be reported one by one")
         })
         .map(|count| count.parse::<u64>().unwrap())
         .sum();
@@ -222,7 +222,7 @@ fn what_was_refused_is_told_at_the_end_with_the_way_to_allow_it() {
     let script = "echo x > .envrc; echo x >> .git/config; mkdir -p '.vscode\u{1b}[31m' .vscode; echo y > file";
     let output = world.sandbox_run(NO_FLAGS, ["sh", "-c", script]).run();
     let words = output.err();
-    assert!(words.contains("protected writes refused: "), "{words}");
+    assert!(words.contains("protected writes denied: "), "{words}");
     assert!(words.contains("allow with --allow-write .envrc"), "{words}");
     let report = output.report.unwrap();
     let paths: Vec<&str> = report["protectedWrites"]

@@ -40,7 +40,7 @@ fn a_report_that_is_lost_at_the_end_leaves_the_commands_exit_code() {
         let run = ["run", "--report", "reports/r.json", "--", "sh", "-c", script];
         let output = world.sandbox(run).run();
         output.assert_code(code);
-        assert!(output.err().contains("the report is lost"), "{}", output.err());
+        assert!(output.err().contains("the report was not written"), "{}", output.err());
         assert!(output.err().contains("reports/r.json"), "{}", output.err());
     }
 }

@@ -39,7 +39,7 @@ fn a_terminal_that_is_not_to_ask_is_left_alone() {
     let command = copies(&world);
     let tmux = Tmux::new(&world);
     tmux.line(&format!("SANDBOX_ASK_IN=approve sandbox run -- {command}"));
-    tmux.wait_for("answered with `sandbox approve`");
+    tmux.wait_for("answer the questions of this run with `sandbox approve`");
     tmux.wait_until("the title", |_| tmux.title().contains("palisade: a question waits"));
     assert!(!tmux.screen().contains("wants to"), "{}", tmux.screen());
     world.sandbox(["approve", "--yes", "1"]).run().assert_code(0);
@@ -167,14 +167,14 @@ fn a_policy_of_the_user_chooses_the_key_and_one_of_a_project_does_not() {
         let planned = world.sandbox(["plan", "--full", "--", "true"]).run();
         planned.assert_code(0);
         let out = planned.out();
-        let line = out.lines().find(|line| line.contains("puts a question in the terminal aside"));
+        let line = out.lines().find(|line| line.contains("hides a question in the terminal"));
         line.unwrap_or_default().trim().to_owned()
     };
     let world = World::new();
     world.write_in_project(".palisade/policy.yaml", "askKey: ctrl-x\n");
-    assert_eq!(key(&world), "ctrl-g puts a question in the terminal aside");
+    assert_eq!(key(&world), "ctrl-g hides a question in the terminal");
     world.write("home/.config/palisade/policy.yaml", "askKey: ctrl-]\n");
-    assert_eq!(key(&world), "ctrl-] puts a question in the terminal aside");
+    assert_eq!(key(&world), "ctrl-] hides a question in the terminal");
     let file = hidden(&world, "wanted");
     let tmux = Tmux::new(&world);
     tmux.line(&format!("sandbox run -q -- cat {file}"));

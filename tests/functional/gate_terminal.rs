@@ -394,7 +394,7 @@ fn a_secret_is_shown_in_red_and_needs_a_word() {
         think();
     }
     assert!(!tmux.screen().contains("the key"), "{}", tmux.screen());
-    tmux.wait_for("that is no answer here");
+    tmux.wait_for("not an answer here");
     tmux.keys(&["yes"]);
     tmux.wait_for("then Enter: yes");
     tmux.keys(&["Enter"]);

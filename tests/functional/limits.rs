@@ -121,11 +121,7 @@ fn the_report_names_who_held_the_limits() {
 fn a_limit_with_which_nothing_could_start_says_what_is_needed() {
     let world = World::new();
     for (option, value, words) in [
-        (
-            "--memory",
-            "1",
-            "`resources.maxMemory` (1) is too small to start a sandbox with; at least 4m",
-        ),
+        ("--memory", "1", "`resources.maxMemory` (1) is too small to start a sandbox; at least 4m"),
         ("--open-files", "3", "`resources.maxFileDescriptors` (3) is too small"),
     ] {
         let output = world.sandbox_run([option, value], ["touch", "ran"]).run();
@@ -146,8 +142,8 @@ fn more_open_files_than_the_caller_may_have_are_refused_with_both_numbers() {
     let output = host_script(&world, script).run();
     output.assert_code(125);
     assert_eq!(output.out(), "512\n", "{}", output.err());
-    let told = "resources.maxFileDescriptors (--open-files) asks for 513, and this process itself may have \
-                no more than 512";
+    let told = "resources.maxFileDescriptors (--open-files) is 513, which exceeds this process's \
+                own hard limit of 512";
     assert!(output.err().contains(told), "{}", output.err());
 }
 
@@ -172,6 +168,6 @@ fn groups_on_a_read_only_file_system_are_told_as_that() {
 fn a_tool_that_no_policy_knows_is_run_under_the_preset_of_all_and_said_to_be() {
     let flags = ["--tool", "nosuch", "--best-effort-limits", "--waive-limit", "disk"];
     let output = World::new().sandbox_run(flags, ["true"]).run();
-    let told = "no policy says anything of the tool `nosuch`: it gets the preset `tool`";
+    let told = "no policy declares the tool `nosuch`: it gets the preset `tool`";
     assert!(output.err().contains(told), "{}", output.err());
 }

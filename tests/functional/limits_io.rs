@@ -68,7 +68,8 @@ fn what_nobody_can_hold_is_an_error_unless_waived() {
         }
         assert!(!must_be_a_group("io"), "{}", output.err());
         output.assert_code(125);
-        for words in [name, "only a control group holds it", &format!("--waive-limit {name}")] {
+        for words in [name, "only a control group can enforce it", &format!("--waive-limit {name}")]
+        {
             assert!(output.err().contains(words), "no {words} in {}", output.err());
         }
         let waived = world.sandbox_run([option, value, "--waive-limit", name], ["true"]).run();

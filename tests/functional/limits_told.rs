@@ -96,7 +96,7 @@ fn what_is_only_looked_at_has_to_be_accepted_or_waived() {
         assert!(!must_be_a_group(controller), "{}", plain.err());
         let output = refused(&world, &[option, value]);
         let waive = format!("--waive-limit {name}");
-        for words in [name, "no control group can be made", "--best-effort-limits", &waive] {
+        for words in [name, "cannot create a control group", "--best-effort-limits", &waive] {
             assert!(output.err().contains(words), "no {words} in {}", output.err());
         }
         let accepted = python(&world, &[option, value], "");

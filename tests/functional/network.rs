@@ -249,7 +249,7 @@ fn a_look_up_without_a_network_fails_at_once_and_is_told() {
     let output = world.sandbox_run(NO_FLAGS, [PYTHON, "-c", &script("web.example")]).run();
     // Not "try again later", which package managers would.
     assert_eq!(output.out(), "True\nTrue\n", "{}", output.err());
-    let told = "the network is off, and the command made";
+    let told = "the network is off; the command made";
     assert!(output.err().contains(told), "{}", output.err());
     assert!(output.err().contains("to look up a name"), "{}", output.err());
     let own = world.sandbox_run(NO_FLAGS, [PYTHON, "-c", &script("localhost")]).run();

@@ -249,7 +249,7 @@ fn what_nobody_reads_of_a_command_that_has_ended_does_not_outlast_the_time_limit
     assert_eq!(end_of(run), 124);
     drop(unread);
     let report = fs::read_to_string(&report).unwrap();
-    assert!(report.contains("were not taken by their reader"), "{report}");
+    assert!(report.contains("the reader did not take"), "{report}");
 }
 
 /// A terminal that takes nothing (Ctrl-S, a window that hangs), for the command's words and for ours.
@@ -450,7 +450,7 @@ fn who_asked_for_the_end_of_the_command_does_not_wait_for_the_step() {
 fn a_step_of_more_than_an_hour_is_refused() {
     let output = World::new().sandbox_run(["--normalize-time", "61m"], ["true"]).run();
     output.assert_code(125);
-    let told = "--normalize-time: `resources.normalizeTime` (61m) would keep every run waiting";
+    let told = "--normalize-time: `resources.normalizeTime` (61m) would delay every run";
     assert!(output.err().contains(told) && output.err().contains("at most 1h"), "{}", output.err());
 }
 
@@ -468,7 +468,7 @@ fn what_time_and_usage_tell_is_documented_with_options_that_exist() {
         .filter(|word| word.starts_with("--"))
         .collect();
     assert!(options.contains(&"--normalize-time") && options.contains(&"--metrics-file"));
-    let help = World::new().sandbox(["run", "--help"]).run();
+    let help = World::new().sandbox(["run", "--help-all"]).run();
     for option in options {
         assert!(help.out().contains(option), "{option} is not in the help");
     }

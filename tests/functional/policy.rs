@@ -127,7 +127,7 @@ fn a_tool_is_held_to_its_maximum_and_a_person_is_not() {
     let world = World::new();
     let ran = world.project().join("ran");
     let above = inside(&world, &["--tool", "bash", "--memory", "3g"], "touch ran");
-    let words = "--memory: `resources.maxMemory` asks for 3g, above the maximum 2g (preset tool:";
+    let words = "--memory: `resources.maxMemory` is 3g, which exceeds the maximum 2g (preset tool:";
     assert_says(&above, 126, &[words, "ask for 2g or less"]);
     assert!(!ran.exists());
     let shown = world.sandbox(["policy", "show", "--memory", "3g"]).run();
@@ -406,7 +406,7 @@ fn policies_are_carried_over_and_tried_before_they_count() {
     assert!(exported.out().contains("debug: false"), "{}", exported.out());
     let again = world.sandbox(["policy", "import", file]).run();
     again.assert_code(125);
-    assert!(again.err().contains("exists already"), "{}", again.err());
+    assert!(again.err().contains("already exists"), "{}", again.err());
     world.sandbox(["policy", "check"]).run().assert_code(0);
 }
 
@@ -470,5 +470,5 @@ fn tools_have_levels_and_limits_of_their_own() {
     let lowered = world.sandbox(["policy", "show", "--tool", "bash", "--level", "1"]).run();
     assert_says(&lowered, 126, &["bash:"]);
     let above = world.sandbox(["policy", "show", "--tool", "bash", "--timeout", "11m"]).run();
-    assert_says(&above, 126, &["above the maximum 10m"]);
+    assert_says(&above, 126, &["exceeds the maximum 10m"]);
 }

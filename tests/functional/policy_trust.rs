@@ -95,7 +95,7 @@ fn what_is_written_while_learning_is_refused_and_allowed_by_what_was_learnt() {
     let learnt =
         world.sandbox(["learn", "--output"]).arg(&policy).args(["--", "sh", "-c", &script]).run();
     assert_eq!(fs::read_to_string(&file).unwrap(), "before\n");
-    let told = "a write was refused in this run and is allowed by the policy that was learnt";
+    let told = "1 write was denied in this run and is allowed by the learned policy";
     assert!(learnt.err().contains(told), "{}", learnt.err());
     assert!(learnt.err().contains("notes.yaml; read"), "{}", learnt.err());
     let again =

@@ -118,7 +118,7 @@ fn refused_programs_are_told_and_names_that_were_not_found_are_not() {
         assert_eq!(told.as_array().unwrap().len(), 1, "{told}");
         assert_eq!((&told[0]["rule"], &told[0]["count"]), (&rule.into(), &2.into()), "{told}");
         assert!(told[0]["path"].as_str().unwrap().ends_with("/bin/uname"), "{told}");
-        let words = format!("2 executions refused by `{rule}`: ");
+        let words = format!("2 executions denied by `{rule}`: ");
         assert!(output.err().contains(&words), "{}", output.err());
     }
 }
@@ -230,7 +230,7 @@ fn a_list_with_a_loader_is_called_advice_and_a_static_one_enforced() {
     let world = World::new();
     let list = "process: { allowedExecutables: [ls] }\n";
     let output = under(&world, &[], list, &["ls"]);
-    let advice = promise(&output, "those listed");
+    let advice = promise(&output, "listed programs are executed");
     assert_eq!(advice["planned"], "advisory");
     let relaxations = output.report.as_ref().unwrap()["relaxations"].to_string();
     assert!(relaxations.contains("any program can be started by"), "{relaxations}");
@@ -247,7 +247,7 @@ fn a_list_with_a_loader_is_called_advice_and_a_static_one_enforced() {
     let list = format!("process: {{ allowedExecutables: ['{tool}'] }}\n");
     let output = under(&world, &["--ro", &tool], &list, &[&tool]);
     output.assert_code(0);
-    assert_eq!(promise(&output, "those listed")["planned"], "held");
+    assert_eq!(promise(&output, "listed programs are executed")["planned"], "held");
 }
 
 /// Whoever opened the file for it must have let go of it: what is open for writing is not executed.

@@ -38,7 +38,7 @@ fn a_path_is_explained_by_its_grant_its_rule_or_the_question() {
     assert_says(&why(&world, &["/usr/bin/env"]), 0, &["visible, read-only", "system"]);
     assert_says(&why(&world, &["."]), 0, &["visible, writable: project", "preset default:"]);
     assert_says(&why(&world, &["/tmp/x"]), 0, &["the run's own"]);
-    assert_says(&why(&world, &["/nowhere/at/all"]), 1, &["neither inside nor on the host"]);
+    assert_says(&why(&world, &["/nowhere/at/all"]), 1, &["neither in the sandbox nor on the host"]);
     assert_says(&why(&world, &[data]), 2, &["somebody says yes", "denied after 300 s", "/data/**"]);
     let quick = why(&world, &["--on-ask", "wait", "--ask-timeout", "20", data]);
     assert_says(&quick, 2, &["denied after 20 s"]);
@@ -95,7 +95,7 @@ fn answers_are_saved_for_the_user_and_nothing_else_in_the_file_moves() {
         &["allowed by the rule", "policy.yaml:5"],
     );
     let again = world.sandbox(["policy", "save", "--last"]).run();
-    assert_says(&again, 0, &["says all of it already"]);
+    assert_says(&again, 0, &["already contains all of it"]);
 }
 
 /// Proves: POL-4 untrusted-project, POL-5 save
@@ -115,7 +115,7 @@ fn a_project_is_told_to_be_untrusted_and_stays_trusted_once_it_is() {
     assert_says(&why(&world, &[file.to_str().unwrap()]), 0, &["of the project"]);
     answered(&world, "/srv/other");
     let saved = world.sandbox(["policy", "save", "--to", "project"]).run();
-    assert_says(&saved, 0, &["is trusted as it is now"]);
+    assert_says(&saved, 0, &["it stays trusted"]);
     assert_says(&why(&world, &[file.to_str().unwrap()]), 0, &["of the project"]);
 }
 
@@ -137,7 +137,7 @@ fn the_organisations_file_is_roots() {
 fn what_is_saved_is_listed_and_forgotten_by_its_number() {
     let world = World::new();
     let none = world.sandbox(["policy", "rules"]).run();
-    assert_says(&none, 0, &["no rule is saved"]);
+    assert_says(&none, 0, &["no rules are saved"]);
     let mine = "# mine\nfilesystem:\n  rules:\n    - allow: /srv/one\n      by: terminal\n      at: 2026-01-31T12:00:00Z\n    - deny: /srv/two   # never\n";
     let file = world.write("home/.config/palisade/policy.yaml", mine);
     world.write_in_project(".palisade/policy.yaml", "network:\n  allowedHosts: [a.example]\n");
@@ -168,7 +168,7 @@ fn what_is_saved_is_listed_and_forgotten_by_its_number() {
     assert_eq!(gone[0]["what"], "allow /srv/one");
     let left = "# mine\nfilesystem:\n  rules:\n    - deny: /srv/two   # never\n";
     assert_eq!(fs::read_to_string(&file).unwrap(), left);
-    assert_says(&world.sandbox(["policy", "forget", "2"]).run(), 0, &["forgotten: deny /srv/two"]);
+    assert_says(&world.sandbox(["policy", "forget", "2"]).run(), 0, &["removed: deny /srv/two"]);
     // With the last rule the empty sections go too.
     assert_eq!(fs::read_to_string(&file).unwrap(), "# mine\n");
 }
@@ -231,10 +231,10 @@ fn rules_are_forgotten_by_their_words_and_a_doubtful_word_removes_nothing() {
         &gone,
         0,
         &[
-            "forgotten: allow ~/data/x",
-            "forgotten: allow host example.org:443",
-            "forgotten: allow /srv/twice",
-            "forgotten: allow /srv/data/**",
+            "removed: allow ~/data/x",
+            "removed: allow host example.org:443",
+            "removed: allow /srv/twice",
+            "removed: allow /srv/data/**",
         ],
     );
     assert_eq!(gone.out().lines().count(), 4, "{}", gone.out());
@@ -316,12 +316,12 @@ fn why_tells_of_writing_of_protected_names_hosts_and_variables() {
     let startup = world.outside().join(".envrc").display().to_string();
     assert_says(&asked(&["--write", &startup]), 1, &["the name `.envrc` is protected"]);
     let key = world.write("home/.ssh/id_rsa", "x").display().to_string();
-    assert_says(&asked(&["--write", &key]), 1, &["a secret is never written"]);
+    assert_says(&asked(&["--write", &key]), 1, &["secrets are never writable"]);
     for name in ["HEAD", "config", "objects/pack/x"] {
         world.write_in_project(format!(".git/{name}"), "");
     }
     let config = asked(&["--write", ".git/config"]);
-    assert_says(&config, 0, &["allowed: writable: project", "core.hooksPath, are refused"]);
+    assert_says(&config, 0, &["allowed: writable: project", "core.hooksPath, are denied"]);
     assert_says(&asked(&[&data]), 0, &["granted by user, ", "p.yaml:10"]);
     assert!(!asked(&[&data]).out().contains("p.yaml:9"));
     assert_says(&asked(&["--host", "api.example"]), 0, &["granted by user, ", "p.yaml:4"]);
@@ -343,5 +343,5 @@ fn why_tells_of_writing_of_protected_names_hosts_and_variables() {
         (&"denied".into(), &"--env SOME_TOKEN".into())
     );
     assert!(!token.out().contains("hidden-value"), "{}", token.out());
-    assert_says(&why(&world, &["--variable", "PATH"]), 0, &["passed on as it is"]);
+    assert_says(&why(&world, &["--variable", "PATH"]), 0, &["passed on unchanged"]);
 }

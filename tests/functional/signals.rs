@@ -239,7 +239,7 @@ fn who_does_not_end_in_its_grace_time_is_killed() {
         took >= Duration::from_millis(300) && took < patiently(Duration::from_secs(8)),
         "{took:?}"
     );
-    assert!(output.err().contains("did not end when it was asked to"), "{}", output.err());
+    assert!(output.err().contains("did not end when asked to"), "{}", output.err());
 }
 
 /// Signals that fall into the few milliseconds of set-up: whenever they come, the run ends as the

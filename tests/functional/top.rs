@@ -51,10 +51,10 @@ fn nothing_runs_is_said_so() {
     assert_eq!(runs(&world), [Value::Null; 0]);
     let plain = top(&world, &[]);
     plain.assert_code(0);
-    assert_eq!(plain.out(), "nothing of yours runs\n");
+    assert_eq!(plain.out(), "no sandbox of yours is running\n");
     let unknown = top(&world, &["abc"]);
     unknown.assert_code(125);
-    assert!(unknown.err().contains("nothing of yours runs"), "{}", unknown.err());
+    assert!(unknown.err().contains("no sandbox of yours is running"), "{}", unknown.err());
 }
 
 /// Proves: RES-3 live, RES-5 monitoring
@@ -191,7 +191,7 @@ fn the_screen_lists_runs_and_shows_one() {
     tmux.wait_for("sandbox top: 2 runs");
     another.wait().assert_code(1);
     run.wait().assert_code(1);
-    tmux.wait_for("nothing of yours runs");
+    tmux.wait_for("no sandbox of yours is running");
     tmux.keys(&["q"]);
     tmux.expect_status(0);
 }
@@ -207,7 +207,7 @@ fn the_screen_of_one_run_ends_with_it() {
     tmux.wait_for("no limits");
     let begun = Instant::now();
     run.wait().assert_code(1);
-    tmux.wait_for(&format!("run {session} is over"));
+    tmux.wait_for(&format!("run {session} has ended"));
     assert!(begun.elapsed() < patiently(Duration::from_secs(20)));
     tmux.expect_status(0);
 }

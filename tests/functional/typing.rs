@@ -13,7 +13,7 @@ fn a_program_in_place_of_a_command_is_not_run_and_the_line_is_told() {
     let world = World::new();
     let output = world.sandbox(["touch", "made here"]).run();
     output.assert_code(125);
-    let told = "sandbox: `touch` is no command of sandbox; did you mean `sandbox run -- touch 'made here'`?\n";
+    let told = "sandbox: `touch` is not a command of sandbox; did you mean `sandbox run -- touch 'made here'`?\n";
     assert_eq!((&*output.out(), &*output.err()), ("", told));
     assert!(!world.project().join("made here").exists());
 }

@@ -125,7 +125,7 @@ fn what_cannot_be_hidden_for_sure_is_not_granted_for_writing() {
     world.write_in_project("keys/secret", "");
     let refused = inside(&world, &["--rw", ".", "--blacklist", "keys"], "true");
     refused.assert_code(126);
-    assert!(refused.err().contains("keys lies inside the writable"), "{}", refused.err());
+    assert!(refused.err().contains("keys is inside the writable"), "{}", refused.err());
     let script = "ls -A; touch new 2>/dev/null && echo wrote; true";
     let read_only = inside(&world, &["--blacklist", "keys"], script);
     read_only.assert_code(0);

@@ -16,7 +16,7 @@ pub enum CgroupError {
     /// A limit without a file to write it to.
     #[error("{limit} cannot be limited: {why}; {mend}")]
     NoSuchLimit { limit: &'static str, why: String, mend: &'static str },
-    #[error("no control group can be made: {why}")]
+    #[error("cannot create a control group: {why}")]
     Nowhere { why: String },
     /// It would become the name of a directory and of a unit.
     #[error("{name:?} cannot name a control group; use letters, digits and hyphens")]

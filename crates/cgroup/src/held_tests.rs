@@ -314,7 +314,7 @@ fn names_that_lead_elsewhere_are_refused() {
         assert!(matches!(error, CgroupError::Name { .. }), "{name}: {error}");
     }
     let error = Held::create(&group, "a-1").unwrap_err();
-    assert_eq!(error.to_string(), "no control group can be made: a test");
+    assert_eq!(error.to_string(), "cannot create a control group: a test");
 }
 
 /// The namespaces come with the group at one stroke.

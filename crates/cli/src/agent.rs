@@ -44,7 +44,7 @@ pub(crate) fn apply(
     let program = program.unwrap_or_default().to_string_lossy().into_owned();
     let Some(agent) = agents::agent(&program) else {
         let told = format!(
-            "the preset agent does not know `{}`, only {}; name what it needs with --rw, --allow-host and --env",
+            "the preset `agent` does not support `{}`, only {}; grant what it needs with --rw, --allow-host and --env",
             escape::text(&program),
             agents::programs().join(", ")
         );
@@ -70,7 +70,7 @@ fn make_json_files(agent: &Agent, home: &Path) -> anyhow::Result<()> {
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         match made.and_then(|mut file| file.write_all(b"{}\n")) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(error).with_context(|| format!("cannot make {}", path.display()));
+                return Err(error).with_context(|| format!("cannot create {}", path.display()));
             }
             _ => {}
         }

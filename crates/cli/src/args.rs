@@ -1,334 +1,396 @@
 //! The options that shape a policy, shared by `run`, `plan` and `policy show`.
 //!
-//! Words and numbers are kept as typed: the policy crate decides what they mean, so that a flag and
-//! the same value in a file are judged by one parser.
+//! Words and numbers are kept as typed: the policy crate decides what they mean, so that an option and
+//! the same value in a file are checked by one parser.
+//!
+//! An option that most people never need has `hide_short_help`: `--help` leaves it out, and `--help-all`, manual pages
+//! and completions have it. A first paragraph is the text of `--help`; the whole comment is that of `--help-all`.
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use palisade_session::AskIn;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-const ISOLATION: &str = "Isolation";
 const FILES: &str = "Files";
-const PROCESS: &str = "Process and environment";
+const QUESTIONS: &str = "Questions";
 const NETWORK: &str = "Network";
 const LIMITS: &str = "Limits";
-const SOURCES: &str = "Where the policy comes from";
+const PROCESS: &str = "Process and environment";
+const ISOLATION: &str = "Isolation";
+const SOURCES: &str = "Policy";
 const REPORT: &str = "Report";
+const HELP: &str = "Help";
+
+/// The end of a help text: that of `--help`, whose last line names `--help-all`, and that of `--help-all`.
+pub(crate) struct HelpEnd {
+    pub(crate) short: &'static str,
+    pub(crate) all: &'static str,
+}
+
+/// The `HelpEnd` of these words; further ones are for `--help-all` only.
+macro_rules! help_end {
+    ($both:literal $(, $more:literal)?) => {
+        $crate::args::HelpEnd {
+            short: concat!($both, "\n\nUse `--help-all` to see all options."),
+            all: concat!($both $(, $more)?),
+        }
+    };
+}
+pub(crate) use help_end;
 
 /// Every option has a twin in the environment: `--env-mode clean` is `SANDBOX_ENV_MODE=clean`, a
 /// repeatable path option is a list with `:` between (`,` for hosts and ports, `;` for credentials), a switch is
 /// `1` or `0`.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct PolicyArgs {
-    /// Isolation: 0 (none), 1 (process) or 2 (full, the default); also container, bwrap, nsjail
-    #[arg(long, value_name = "LEVEL", help_heading = ISOLATION)]
-    pub(crate) level: Option<String>,
-
-    /// What happens to a path nobody granted: dynamic (hidden; the default) or static (readable outside of
-    /// home directories unless it is a secret or denied)
-    #[arg(long, value_name = "MODE", help_heading = ISOLATION)]
-    pub(crate) mode: Option<String>,
-
-    /// Short for --mode static
-    #[arg(long = "static", help_heading = ISOLATION)]
-    pub(crate) static_mode: bool,
-
-    /// host (same paths as outside; the default) or minimal (system directories, and the project at
-    /// /workspace)
-    #[arg(long, value_name = "VIEW", help_heading = ISOLATION)]
-    pub(crate) view: Option<String>,
-
-    /// What happens when the command uses a path that is not granted: ask (in the terminal or `sandbox approve`; deny if
-    /// nobody can be asked; the default), wait (until somebody answers), deny, or allow (reading; all but secrets)
-    #[arg(long, value_name = "WORD", help_heading = ISOLATION)]
-    pub(crate) on_ask: Option<String>,
-
-    /// How long a question waits for its answer, such as 30s or 10m; then it is denied [default: 5m]
-    #[arg(long, value_name = "TIME", help_heading = ISOLATION)]
-    pub(crate) ask_timeout: Option<String>,
-
-    /// The key that puts a question in the terminal aside and brings it back, such as ctrl-o [default: ctrl-g]
-    #[arg(long, value_name = "KEY", help_heading = ISOLATION)]
-    pub(crate) ask_key: Option<String>,
-
-    /// Do without namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user
-    /// namespaces
-    #[arg(long, help_heading = ISOLATION)]
-    pub(crate) no_userns: bool,
-
-    /// Answer for running at level 0; the reason is recorded
-    #[arg(long, value_name = "REASON", help_heading = ISOLATION)]
-    pub(crate) approve_no_isolation: Option<String>,
+    /// Make a path readable
+    #[arg(long, value_name = "PATH", help_heading = FILES)]
+    pub(crate) ro: Vec<String>,
 
     /// Make a path writable; a missing directory is created
     #[arg(long, value_name = "PATH", help_heading = FILES)]
     pub(crate) rw: Vec<String>,
 
-    /// Make a path readable
-    #[arg(long, value_name = "PATH", help_heading = FILES)]
-    pub(crate) ro: Vec<String>,
-
-    /// Make a path look writable; what is written there is thrown away
+    /// Make a path look writable; changes are discarded when the run ends
     #[arg(long, value_name = "PATH", help_heading = FILES)]
     pub(crate) overlay: Vec<String>,
 
-    /// Hide a path, by every alias
+    /// Hide a path
+    ///
+    /// It is hidden under every name that leads to it, such as links and bind mounts.
     #[arg(long, value_name = "PATH", help_heading = FILES)]
     pub(crate) blacklist: Vec<String>,
 
-    /// Let a protected name be written, such as .vscode or .git/hooks, with everything in it
-    #[arg(long, value_name = "PATH", help_heading = FILES)]
+    /// Allow writing to a protected name, such as .vscode or .git/hooks, and to everything in it
+    #[arg(long, value_name = "PATH", hide_short_help = true, help_heading = FILES)]
     pub(crate) allow_write: Vec<String>,
 
-    /// Let every name be written that the host would run later: hooks, editor and shell settings
-    #[arg(long, help_heading = FILES)]
+    /// Do not protect the files that the host would run later: hooks, editor and shell settings
+    #[arg(long, hide_short_help = true, help_heading = FILES)]
     pub(crate) no_protect_names: bool,
 
-    /// Working directory inside
-    #[arg(long, value_name = "DIR", help_heading = PROCESS)]
-    pub(crate) cwd: Option<String>,
+    /// What to do about a path that is not granted: ask, wait, deny or allow
+    ///
+    /// ask: ask in the terminal or `sandbox approve`; deny if nobody can be asked (default). wait: wait until somebody
+    /// answers. deny: deny without asking. allow: allow reading everything except secrets.
+    #[arg(long, value_name = "MODE", help_heading = QUESTIONS)]
+    pub(crate) on_ask: Option<String>,
 
-    /// Set a variable, or pass the caller's own on even if it looks like a secret
-    #[arg(long, value_name = "NAME[=VALUE]", help_heading = PROCESS)]
-    pub(crate) env: Vec<String>,
+    /// How long a question waits for an answer, such as 30s or 10m; then access is denied [default: 5m]
+    #[arg(long, value_name = "TIME", hide_short_help = true, help_heading = QUESTIONS)]
+    pub(crate) ask_timeout: Option<String>,
 
-    /// inherit (less what looks like a secret; the default), clean or explicit (only what --env
-    /// names)
-    #[arg(long, value_name = "MODE", help_heading = PROCESS)]
-    pub(crate) env_mode: Option<String>,
-
-    /// Host name inside [default: sandbox]
-    #[arg(long, value_name = "NAME", help_heading = PROCESS)]
-    pub(crate) hostname: Option<String>,
-
-    /// Forbid ptrace and process_vm_* among the sandbox's own processes
-    #[arg(long, help_heading = PROCESS)]
-    pub(crate) no_debug: bool,
-
-    /// Shift the monotonic and boot clocks
-    #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, help_heading = PROCESS)]
-    pub(crate) time_offset: Option<String>,
-
-    /// none (own loopback only; the default), proxy (what --allow-host and the policy allow), nat (any host but
-    /// private addresses) or host (the host's own network); all but none are recorded as an approval
-    #[arg(long, value_name = "MODE", help_heading = NETWORK)]
-    pub(crate) network: Option<String>,
-
-    /// Say why the host's network is needed; the reason is recorded
-    #[arg(long, value_name = "REASON", help_heading = NETWORK)]
-    pub(crate) approve_network_host: Option<String>,
+    /// The key that hides a question in the terminal and shows it again, such as ctrl-o [default: ctrl-g]
+    #[arg(long, value_name = "KEY", hide_short_help = true, help_heading = QUESTIONS)]
+    pub(crate) ask_key: Option<String>,
 
     #[command(flatten)]
     pub(crate) egress: EgressArgs,
 
+    /// Network access: none, proxy, nat or host [default: none]
+    ///
+    /// none: only the loopback device of the sandbox (default). proxy: the hosts that --allow-host and the policy allow.
+    /// nat: every host except private addresses. host: the network of the host. All modes but none are recorded as an
+    /// approval.
+    #[arg(long, value_name = "MODE", help_heading = NETWORK)]
+    pub(crate) network: Option<String>,
+
+    /// Why the network of the host is needed; the reason is recorded
+    #[arg(long, value_name = "REASON", hide_short_help = true, help_heading = NETWORK)]
+    pub(crate) approve_network_host: Option<String>,
+
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 
-    /// Read this policy file too, above the user's own
-    #[arg(long, value_name = "FILE", help_heading = SOURCES)]
-    pub(crate) policy: Vec<PathBuf>,
+    /// Set a variable, or pass yours on although its name looks secret
+    #[arg(long, value_name = "NAME[=VALUE]", help_heading = PROCESS)]
+    pub(crate) env: Vec<String>,
 
-    /// Start from a shipped policy; see `sandbox policy presets`
+    /// Which environment variables to pass on: inherit, clean or explicit [default: inherit]
+    ///
+    /// inherit: all of yours except those that look like secrets (default). clean: a minimal set. explicit: only those
+    /// that --env names.
+    #[arg(long, value_name = "MODE", hide_short_help = true, help_heading = PROCESS)]
+    pub(crate) env_mode: Option<String>,
+
+    /// Working directory of the command [default: yours]
+    #[arg(long, value_name = "DIR", hide_short_help = true, help_heading = PROCESS)]
+    pub(crate) cwd: Option<String>,
+
+    /// Host name in the sandbox [default: sandbox]
+    #[arg(long, value_name = "NAME", hide_short_help = true, help_heading = PROCESS)]
+    pub(crate) hostname: Option<String>,
+
+    /// Deny ptrace and process_vm_* between the processes of the sandbox
+    #[arg(long, hide_short_help = true, help_heading = PROCESS)]
+    pub(crate) no_debug: bool,
+
+    /// Shift the monotonic and boot clocks
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        allow_hyphen_values = true,
+        hide_short_help = true,
+        help_heading = PROCESS
+    )]
+    pub(crate) time_offset: Option<String>,
+
+    /// Never ask; only home directories, secrets and denied paths are hidden
+    #[arg(long = "static", help_heading = ISOLATION)]
+    pub(crate) static_mode: bool,
+
+    /// What happens to paths that are not granted: dynamic or static [default: dynamic]
+    ///
+    /// dynamic: hidden, and asked about when the command uses them (default). static: readable, except home
+    /// directories, secrets and denied paths; nothing is asked.
+    #[arg(long, value_name = "MODE", hide_short_help = true, help_heading = ISOLATION)]
+    pub(crate) mode: Option<String>,
+
+    /// Isolation level: 0 (none), 1 (process) or 2 (full; default); also container, bwrap, nsjail
+    #[arg(long, value_name = "LEVEL", hide_short_help = true, help_heading = ISOLATION)]
+    pub(crate) level: Option<String>,
+
+    /// Which file system the command sees: host or minimal [default: host]
+    ///
+    /// host: the same paths as outside (default). minimal: system directories, and the project at /workspace.
+    #[arg(long, value_name = "VIEW", hide_short_help = true, help_heading = ISOLATION)]
+    pub(crate) view: Option<String>,
+
+    /// Use no namespaces: Landlock and seccomp only, at level 1, for hosts that forbid user namespaces
+    #[arg(long, hide_short_help = true, help_heading = ISOLATION)]
+    pub(crate) no_userns: bool,
+
+    /// Approve running at level 0; the reason is recorded
+    #[arg(long, value_name = "REASON", hide_short_help = true, help_heading = ISOLATION)]
+    pub(crate) approve_no_isolation: Option<String>,
+
+    /// Start from a built-in policy; `sandbox policy presets` lists them
     #[arg(long, value_name = "NAME", help_heading = SOURCES)]
     pub(crate) preset: Vec<String>,
 
-    /// Apply the defaults and limits of this declared tool
-    #[arg(long, value_name = "NAME", help_heading = SOURCES)]
+    /// Also read this policy file; it overrides your own
+    #[arg(long, value_name = "FILE", help_heading = SOURCES)]
+    pub(crate) policy: Vec<PathBuf>,
+
+    /// Apply the defaults and limits that the policy declares for this tool
+    #[arg(long, value_name = "NAME", hide_short_help = true, help_heading = SOURCES)]
     pub(crate) tool: Option<String>,
 }
 
 /// What may be reached, and what may come in.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct EgressArgs {
-    /// Short for --network proxy: reach what the policy allows
-    #[arg(long, help_heading = NETWORK)]
-    pub(crate) allow_network: bool,
-
-    /// Let a host be reached, such as api.example, '*.example' (below it), '**.example' (with itself),
-    /// api.example:22,8443 or 203.0.113.0/24; implies --network proxy; repeatable [ports: 80 and 443]
-    /// [policy: network.allowedHosts]
-    #[arg(long, value_name = "HOST[:PORT[,PORT]]", help_heading = NETWORK)]
+    /// Allow a host, such as api.example or '*.example:8443'
+    ///
+    /// '*.example' allows the names below example, '**.example' example itself too, and 203.0.113.0/24 a range of
+    /// addresses. Ports are 80 and 443 unless you name others, as in api.example:22,8443. Implies --network proxy.
+    /// Repeatable. [policy: network.allowedHosts]
+    #[arg(long, value_name = "HOST[:PORT]", help_heading = NETWORK)]
     pub(crate) allow_host: Vec<String>,
 
-    /// Never let a host be reached, whatever is allowed, in the same forms; repeatable [policy:
-    /// network.deniedHosts]
-    #[arg(long, value_name = "HOST[:PORT[,PORT]]", help_heading = NETWORK)]
-    pub(crate) deny_host: Vec<String>,
-
-    /// Let the hosts be reached that tools are set up to use: npm, yarn, pnpm, bun, pip, uv, poetry, cargo, go, maven,
-    /// gradle, gem or git, such as npm,git; implies --network proxy [policy: network.allowedFor]
-    #[arg(long, value_name = "TOOL", help_heading = NETWORK)]
+    /// Allow the hosts that these tools use, such as npm,pip,cargo,git
+    ///
+    /// The hosts come from the settings of the tools: npm, yarn, pnpm, bun, pip, uv, poetry, cargo, go, maven, gradle, gem
+    /// and git. Implies --network proxy.
+    /// [policy: network.allowedFor]
+    #[arg(long, value_name = "TOOL,…", help_heading = NETWORK)]
     pub(crate) allow_for: Vec<String>,
 
-    /// Let allowed names stand for private addresses of this range, such as 10.20.0.0/16; recorded as an approval;
+    /// Deny a host even if another rule allows it; same forms as --allow-host; repeatable [policy:
+    /// network.deniedHosts]
+    #[arg(long, value_name = "HOST[:PORT]", hide_short_help = true, help_heading = NETWORK)]
+    pub(crate) deny_host: Vec<String>,
+
+    /// Allow the hosts that the policy lists; the same as --network proxy
+    #[arg(long, hide_short_help = true, help_heading = NETWORK)]
+    pub(crate) allow_network: bool,
+
+    /// Allow names to resolve to private addresses in this range, such as 10.20.0.0/16; recorded as an approval;
     /// repeatable [policy: network.allowedPrivate]
-    #[arg(long, value_name = "CIDR", help_heading = NETWORK)]
+    #[arg(long, value_name = "CIDR", hide_short_help = true, help_heading = NETWORK)]
     pub(crate) allow_private: Vec<String>,
 
-    /// Let a port of this machine lead to one inside, such as 8080:80 or 0.0.0.0:8080:80; repeatable [address:
-    /// 127.0.0.1] [policy: network.publish]
-    #[arg(long, value_name = "[ADDRESS:]PORT:INNER", help_heading = NETWORK)]
+    /// Forward a port of this machine to a port in the sandbox, such as 8080:80 or 0.0.0.0:8080:80; repeatable
+    /// [default address: 127.0.0.1] [policy: network.publish]
+    #[arg(long, value_name = "[ADDRESS:]PORT:INNER", hide_short_help = true, help_heading = NETWORK)]
     pub(crate) publish: Vec<String>,
 
-    /// Add a secret to requests to a host on the way out; inside, NAME holds a placeholder. Such as
-    /// 'API_TOKEN=env:API_TOKEN,host=api.example' or 'KEY=file:~/.key,host=api.example,header=x-api-key,format={}'; for TLS
-    /// with --intercept; repeatable [policy: network.credentials]
-    #[arg(long, value_name = "NAME=SOURCE,host=HOST", help_heading = NETWORK)]
+    /// Add a secret to requests to a host after they leave the sandbox; in the sandbox, NAME holds a placeholder
+    ///
+    /// Such as 'API_TOKEN=env:API_TOKEN,host=api.example' or
+    /// 'KEY=file:~/.key,host=api.example,header=x-api-key,format={}'. TLS needs --intercept. Repeatable.
+    /// [policy: network.credentials]
+    #[arg(long, value_name = "NAME=SOURCE,host=HOST", hide_short_help = true, help_heading = NETWORK)]
     pub(crate) credential: Vec<String>,
 
-    /// Open TLS to the hosts of credentials, with an authority of the run's own that only the sandbox trusts
-    /// [policy: network.intercept]
-    #[arg(long, help_heading = NETWORK)]
+    /// Decrypt TLS to the hosts that have credentials, with a certificate authority made for this run, which only the
+    /// sandbox trusts [policy: network.intercept]
+    #[arg(long, hide_short_help = true, help_heading = NETWORK)]
     pub(crate) intercept: bool,
 
-    /// Go through this proxy, such as http://proxy.example:3128 [policy: network.upstreamProxy]
-    #[arg(long, value_name = "URL", help_heading = NETWORK)]
+    /// Connect through this proxy, such as http://proxy.example:3128 [policy: network.upstreamProxy]
+    #[arg(long, value_name = "URL", hide_short_help = true, help_heading = NETWORK)]
     pub(crate) upstream_proxy: Option<String>,
 
-    /// Let the proxy follow redirects of plain HTTP itself, each judged anew [policy: network.followRedirects]
-    #[arg(long, help_heading = NETWORK)]
+    /// Let the proxy follow redirects of plain HTTP itself; it checks each one [policy: network.followRedirects]
+    #[arg(long, hide_short_help = true, help_heading = NETWORK)]
     pub(crate) follow_redirects: bool,
 
-    /// Connections at any moment, such as 50 [default: 512] [policy: network.maxConnections]
-    #[arg(long, value_name = "NUMBER", help_heading = NETWORK)]
+    /// Limit open connections, such as 50 [default: 512] [policy: network.maxConnections]
+    #[arg(long, value_name = "NUMBER", hide_short_help = true, help_heading = NETWORK)]
     pub(crate) max_connections: Option<String>,
 
-    /// Bytes sent and received in the whole run, such as 2g [default: no limit] [policy: network.maxBytes]
-    #[arg(long, value_name = "SIZE", help_heading = NETWORK)]
+    /// Limit the bytes sent and received in the whole run, such as 2g [default: no limit] [policy: network.maxBytes]
+    #[arg(long, value_name = "SIZE", hide_short_help = true, help_heading = NETWORK)]
     pub(crate) max_bytes: Option<String>,
 }
 
-/// What the whole run may use, all its processes together. None of these has a default, but for declared
+/// What the whole run may use, all its processes together. None of these has a default, except for declared
 /// tools.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct LimitArgs {
-    /// Memory, such as 512m or 2g; a run that needs more is ended with exit code 137 [default: no
-    /// limit] [policy: resources.maxMemory]
-    #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
-    pub(crate) memory: Option<String>,
-
-    /// Memory above which the run is slowed down and its pages are reclaimed, such as 400m; needs control groups
-    /// of version 2 [default: no limit] [policy: resources.memoryHigh]
-    #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
-    pub(crate) memory_high: Option<String>,
-
-    /// Swap beyond --memory, such as 1g [default: 0] [policy: resources.maxSwap]
-    #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
-    pub(crate) swap: Option<String>,
-
-    /// CPUs' worth of time at once, such as 2 or 0.5; what needs more is slowed down [default: no
-    /// limit] [policy: resources.cpus]
-    #[arg(long, value_name = "NUMBER", help_heading = LIMITS)]
-    pub(crate) cpus: Option<String>,
-
-    /// The only CPUs to run on, by number, such as 0-3,5 [default: all] [policy: resources.cpuSet]
-    #[arg(long, value_name = "CPUS", help_heading = LIMITS)]
-    pub(crate) cpuset: Option<String>,
-
-    /// CPU time, such as 90s or 5m (a bare number is seconds); at its end the run is ended with exit
-    /// code 137 [default: no limit] [policy: resources.maxCPU]
-    #[arg(long, value_name = "TIME", help_heading = LIMITS)]
-    pub(crate) cpu_time: Option<String>,
-
-    /// Processes at any moment, such as 100; no further one is made [default: no limit] [policy:
-    /// process.maxProcesses]
-    #[arg(long, value_name = "NUMBER", help_heading = LIMITS)]
-    pub(crate) pids: Option<String>,
-
-    /// Threads at any moment, those of all processes, such as 400 [default: no limit] [policy:
-    /// resources.maxThreads]
-    #[arg(long, value_name = "NUMBER", help_heading = LIMITS)]
-    pub(crate) threads: Option<String>,
-
-    /// Open files of each process, such as 1024 [default: as outside] [policy:
-    /// resources.maxFileDescriptors]
-    #[arg(long, value_name = "NUMBER", help_heading = LIMITS)]
-    pub(crate) open_files: Option<String>,
-
-    /// Bytes a second read from disks, and as many written, such as 50m [default: no limit] [policy:
-    /// resources.maxIOBandwidth]
-    #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
-    pub(crate) io_bandwidth: Option<String>,
-
-    /// Operations a second of reading from disks, and as many of writing, such as 500 [default: no
-    /// limit] [policy: resources.maxIOPS]
-    #[arg(long, value_name = "NUMBER", help_heading = LIMITS)]
-    pub(crate) iops: Option<String>,
-
-    /// Size of a single file, such as 100m; writing beyond it fails [default: no limit] [policy:
-    /// filesystem.maxFileSize]
-    #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
-    pub(crate) file_size: Option<String>,
-
-    /// Space on disk and in /tmp that the run holds at any moment beyond what was there, such as 2g;
-    /// deleting gives back [default: no limit] [policy: filesystem.maxTotalSize]
-    #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
-    pub(crate) disk: Option<String>,
-
-    /// Files and directories that the run holds at any moment beyond those that were there, such as
-    /// 50000 [default: no limit] [policy: filesystem.maxInodes]
-    #[arg(long, value_name = "NUMBER", help_heading = LIMITS)]
-    pub(crate) inodes: Option<String>,
-
-    /// End the run with exit code 124 after this long, such as 90s or 5m (a bare number is seconds):
-    /// SIGTERM, and after the grace time SIGKILL [default: no limit] [policy: resources.timeout]
+    /// Stop the run after this time, such as 90s or 5m (exit code 124)
+    ///
+    /// A number alone is seconds. The command gets SIGTERM, and SIGKILL after the grace time. [default: no limit]
+    /// [policy: resources.timeout]
     #[arg(long, value_name = "TIME", help_heading = LIMITS)]
     pub(crate) timeout: Option<String>,
 
-    /// How long the command may take to end once it was asked to [default: 10s after a signal, 2s at
-    /// the time limit] [policy: resources.grace]
-    #[arg(long, value_name = "TIME", help_heading = LIMITS)]
-    pub(crate) grace: Option<String>,
-
-    /// Output kept, of each stream, such as 1m: its beginning and its end, and how much was cut
-    /// between [default: all] [policy: resources.maxOutputSize]
+    /// Kill a run that needs more memory, such as 512m or 2g (exit code 137)
+    ///
+    /// [default: no limit] [policy: resources.maxMemory]
     #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
+    pub(crate) memory: Option<String>,
+
+    /// Slow the run down and reclaim its pages above this much memory, such as 400m; needs control groups version 2
+    /// [default: no limit] [policy: resources.memoryHigh]
+    #[arg(long, value_name = "SIZE", hide_short_help = true, help_heading = LIMITS)]
+    pub(crate) memory_high: Option<String>,
+
+    /// Limit swap, in addition to --memory, such as 1g [default: 0] [policy: resources.maxSwap]
+    #[arg(long, value_name = "SIZE", hide_short_help = true, help_heading = LIMITS)]
+    pub(crate) swap: Option<String>,
+
+    /// Limit CPU use to this many CPUs, such as 2 or 0.5; a run that needs more is slowed down [default: no
+    /// limit] [policy: resources.cpus]
+    #[arg(long, value_name = "NUMBER", hide_short_help = true, help_heading = LIMITS)]
+    pub(crate) cpus: Option<String>,
+
+    /// Run on these CPUs only, by number, such as 0-3,5 [default: all] [policy: resources.cpuSet]
+    #[arg(long, value_name = "CPUS", hide_short_help = true, help_heading = LIMITS)]
+    pub(crate) cpuset: Option<String>,
+
+    /// Limit CPU time, such as 90s or 5m (a number alone is seconds); a run that needs more is killed (exit code 137)
+    /// [default: no limit] [policy: resources.maxCPU]
+    #[arg(long, value_name = "TIME", hide_short_help = true, help_heading = LIMITS)]
+    pub(crate) cpu_time: Option<String>,
+
+    /// Limit the number of processes, such as 100; starting another one fails [default: no limit] [policy:
+    /// process.maxProcesses]
+    #[arg(long, value_name = "NUMBER", hide_short_help = true, help_heading = LIMITS)]
+    pub(crate) pids: Option<String>,
+
+    /// Limit the number of threads of all processes together, such as 400 [default: no limit] [policy:
+    /// resources.maxThreads]
+    #[arg(long, value_name = "NUMBER", hide_short_help = true, help_heading = LIMITS)]
+    pub(crate) threads: Option<String>,
+
+    /// Limit the open files of each process, such as 1024 [default: the same as outside] [policy:
+    /// resources.maxFileDescriptors]
+    #[arg(long, value_name = "NUMBER", hide_short_help = true, help_heading = LIMITS)]
+    pub(crate) open_files: Option<String>,
+
+    /// Limit the bytes read from disks per second, and the bytes written, such as 50m [default: no limit] [policy:
+    /// resources.maxIOBandwidth]
+    #[arg(long, value_name = "SIZE", hide_short_help = true, help_heading = LIMITS)]
+    pub(crate) io_bandwidth: Option<String>,
+
+    /// Limit the reads from disks per second, and the writes, such as 500 [default: no limit] [policy:
+    /// resources.maxIOPS]
+    #[arg(long, value_name = "NUMBER", hide_short_help = true, help_heading = LIMITS)]
+    pub(crate) iops: Option<String>,
+
+    /// Limit the size of a single file, such as 100m; writing more fails [default: no limit] [policy:
+    /// filesystem.maxFileSize]
+    #[arg(long, value_name = "SIZE", hide_short_help = true, help_heading = LIMITS)]
+    pub(crate) file_size: Option<String>,
+
+    /// Limit the disk space that the run adds, /tmp included, such as 2g; deleted files no longer count [default: no
+    /// limit] [policy: filesystem.maxTotalSize]
+    #[arg(long, value_name = "SIZE", hide_short_help = true, help_heading = LIMITS)]
+    pub(crate) disk: Option<String>,
+
+    /// Limit the number of files and directories that the run adds, such as 50000 [default: no limit] [policy:
+    /// filesystem.maxInodes]
+    #[arg(long, value_name = "NUMBER", hide_short_help = true, help_heading = LIMITS)]
+    pub(crate) inodes: Option<String>,
+
+    /// Keep this much output of each stream, such as 1m: the beginning and the end, with a note of how much was cut
+    /// [default: all] [policy: resources.maxOutputSize]
+    #[arg(long, value_name = "SIZE", hide_short_help = true, help_heading = LIMITS)]
     pub(crate) max_output: Option<String>,
 
-    /// Accept a limit that is only looked at now and then, where this host has nothing firmer; the
-    /// report says for which [policy: resources.bestEffort]
-    #[arg(long, help_heading = LIMITS)]
+    /// How long the command may take to end after it was asked to [default: 10s after a signal, 2s at
+    /// the time limit] [policy: resources.grace]
+    #[arg(long, value_name = "TIME", hide_short_help = true, help_heading = LIMITS)]
+    pub(crate) grace: Option<String>,
+
+    /// Accept limits that are only polled, where this host cannot enforce them strictly; the report names them
+    /// [policy: resources.bestEffort]
+    #[arg(long, hide_short_help = true, help_heading = LIMITS)]
     pub(crate) best_effort_limits: bool,
 
-    /// Run even if nothing here can hold this limit, named as its option is, such as memory or
-    /// io-bandwidth; recorded in the report; repeatable [policy: resources.waived]
-    #[arg(long, value_name = "NAME", help_heading = LIMITS)]
+    /// Run even if this host cannot enforce this limit, named like its option, such as memory or io-bandwidth;
+    /// recorded in the report; repeatable [policy: resources.waived]
+    #[arg(long, value_name = "NAME", hide_short_help = true, help_heading = LIMITS)]
     pub(crate) waive_limit: Vec<String>,
 
-    /// Let the run end, and be reported to end, only at whole multiples of this, such as 500ms or 5s,
-    /// so that its duration tells less [default: off] [policy: resources.normalizeTime]
-    #[arg(long, value_name = "STEP", help_heading = LIMITS)]
+    /// Round the duration of the run, and what is reported of it, up to a multiple of this, such as 500ms or 5s, so
+    /// that it reveals less [default: off] [policy: resources.normalizeTime]
+    #[arg(long, value_name = "STEP", hide_short_help = true, help_heading = LIMITS)]
     pub(crate) normalize_time: Option<String>,
 }
 
-/// What `run` tells of itself, and where it asks.
+/// What `run` reports, and where it asks.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ReportArgs {
-    /// Write the run report to this file, as JSON
+    /// Write a JSON report of the run to this file
     #[arg(long, value_name = "FILE", help_heading = REPORT)]
     pub(crate) report: Option<PathBuf>,
 
-    /// Add this run to the counters in this file, in Prometheus text format; it is made if missing, and
-    /// many runs may share it
-    #[arg(long, value_name = "FILE", help_heading = REPORT)]
-    pub(crate) metrics_file: Option<PathBuf>,
-
-    /// Print the run report to standard error at the end, as one line of JSON
-    #[arg(long, help_heading = REPORT)]
+    /// Print the JSON report to standard error at the end, on one line
+    #[arg(long, hide_short_help = true, help_heading = REPORT)]
     pub(crate) json: bool,
 
-    /// Say nothing but errors
-    #[arg(long, short, help_heading = REPORT)]
+    /// Add this run to the counters in this file, in Prometheus text format; runs may share the file
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = REPORT)]
+    pub(crate) metrics_file: Option<PathBuf>,
+
+    /// Print errors only
+    #[arg(long, short, hide_short_help = true, help_heading = REPORT)]
     pub(crate) quiet: bool,
 
-    /// Where you are asked: terminal (a panel over this one; the default), approve (only in `sandbox approve`),
-    /// tmux (opens `sandbox approve` in a popup or pane) or none (nobody is asked)
-    #[arg(long, value_name = "WHERE", help_heading = ISOLATION)]
+    /// Where you are asked [default: terminal]
+    ///
+    /// terminal: in a panel over this terminal (default). approve: only in `sandbox approve`. tmux: `sandbox approve` is
+    /// opened in a popup or pane. none: nobody is asked.
+    #[arg(long, value_name = "WHERE", hide_short_help = true, help_heading = QUESTIONS)]
     pub(crate) ask_in: Option<AskInWord>,
 }
 
-/// Where a person is asked, as it is typed.
+/// The two lists of options. Commands that flatten it say `disable_help_flag`.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct HelpArgs {
+    /// Show the most used options
+    #[arg(long, short, action = ArgAction::HelpShort, help_heading = HELP)]
+    help: Option<bool>,
+
+    /// Show all options
+    #[arg(long, action = ArgAction::HelpLong, help_heading = HELP)]
+    help_all: Option<bool>,
+}
+
+/// Where a person is asked, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AskInWord {
     Terminal,
@@ -349,7 +411,7 @@ impl From<AskInWord> for AskIn {
 }
 
 impl ReportArgs {
-    /// These, and where they say nothing, those.
+    /// These options, completed by the inherited ones.
     pub(crate) fn or(self, inherited: Self) -> Self {
         Self {
             report: self.report.or(inherited.report),
@@ -361,10 +423,10 @@ impl ReportArgs {
     }
 }
 
-/// A command line of its own, taken literally.
+/// The command line to run, taken literally.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CommandArgs {
-    /// The command and its arguments; put `--` before it, and nothing in it is read as an option
+    /// The command and its arguments, after `--`
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
 }

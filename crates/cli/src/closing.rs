@@ -85,8 +85,7 @@ fn way_to_allow(touched: &TouchedPath) -> String {
     match touched {
         TouchedPath { is_secret: true, .. } => "a secret".to_owned(),
         TouchedPath { by, .. } if by == RENAME => {
-            "its directory cannot be made writable as a whole, so nothing in it is renamed"
-                .to_owned()
+            "a rename needs the whole directory writable, which is not possible here".to_owned()
         }
         TouchedPath { path, access, .. } if access == "write" => {
             format!("allow writing with --rw {path}")
@@ -109,7 +108,7 @@ fn of_variables(names: &[String]) -> Option<String> {
     let count = u64::try_from(names.len()).unwrap_or(u64::MAX);
     let were = if count == 1 { "was" } else { "were" };
     Some(format!(
-        "{} {were} not passed on, by a name like a secret's: {}; pass one on with --env {first}",
+        "{} with a secret-like name {were} not passed on: {}; pass one on with --env {first}",
         counted(count, "variable"),
         listed(names.iter().cloned())
     ))
@@ -117,7 +116,7 @@ fn of_variables(names: &[String]) -> Option<String> {
 
 /// Limits that nothing on this host holds, and that somebody was ready to go without.
 fn of_waived(report: &RunReport) -> Option<String> {
-    const BY: &str = "given up by --waive-limit ";
+    const BY: &str = "waived with --waive-limit ";
     let names: Vec<String> = report
         .relaxations
         .iter()
@@ -139,7 +138,7 @@ fn of_offline(report: &RunReport, lists_hosts: bool) -> Option<String> {
     }
     let mut tried = Vec::new();
     if unreachable > 0 {
-        tried.push(format!("{} to reach an address outside", counted(unreachable, "attempt")));
+        tried.push(format!("{} to reach an outside address", counted(unreachable, "attempt")));
     }
     if unanswered > 0 {
         tried.push(format!(
@@ -153,7 +152,7 @@ fn of_offline(report: &RunReport, lists_hosts: bool) -> Option<String> {
         }
         false => "allow hosts with --allow-host HOST",
     };
-    Some(format!("the network is off, and the command made {}; {way}", tried.join(" and ")))
+    Some(format!("the network is off; the command made {}; {way}", tried.join(" and ")))
 }
 
 /// What was answered for good, with where it stands and how to take it back; of many, how many there are.
@@ -167,10 +166,10 @@ fn of_saved(answers: &[SavedAnswer]) -> Vec<String> {
             let undo = saved[0].words.as_deref().map_or(RULES.to_owned(), forget);
             let counts = saved.iter().find_map(|answer| answer.counts_with.as_ref());
             let counts = counts
-                .map(|option| format!("; hosts count in runs with {option}"))
+                .map(|option| format!("; hosts apply to runs with {option}"))
                 .unwrap_or_default();
             vec![format!(
-                "{count} answers saved for good: {named}; `{RULES}` lists them{counts}; undo one with {undo}"
+                "{count} answers saved permanently: {named}; `{RULES}` lists them{counts}; undo one with {undo}"
             )]
         }
     };
@@ -187,10 +186,10 @@ fn of_saved(answers: &[SavedAnswer]) -> Vec<String> {
 fn of_answer(answer: &SavedAnswer) -> String {
     let SavedAnswer { what, file, line, words, counts_with, .. } = answer;
     let line = line.map(|line| format!(":{line}")).unwrap_or_default();
-    let counts = counts_with.as_ref().map(|option| format!(", counts in runs with {option}"));
+    let counts = counts_with.as_ref().map(|option| format!(", applies to runs with {option}"));
     let counts = counts.unwrap_or_default();
     let undo = words.as_deref().map_or(RULES.to_owned(), forget);
-    format!("saved for good: {what} ({file}{line}){counts}; undo with {undo}")
+    format!("saved permanently: {what} ({file}{line}){counts}; undo with {undo}")
 }
 
 /// The command that removes a rule, to be copied.
@@ -203,7 +202,7 @@ fn of_unasked(report: &RunReport) -> Option<String> {
     let UnaskedQuestions { count, limit } = report.unasked_questions?;
     let were = if count == 1 { "was" } else { "were" };
     Some(format!(
-        "{} {were} denied without asking: {limit} were open already; answer them (sandbox approve), or allow what the \
+        "{} {were} denied without asking: {limit} questions were already open; answer them (sandbox approve), or allow what the \
          command needs beforehand (--ro, --allow-host)",
         counted(count, "question")
     ))
@@ -268,7 +267,7 @@ fn of_writes(writes: &[ProtectedWrite], cwd: &Path) -> Option<String> {
     let named = writes.iter().map(|write| format!("{} ({})", shown(&write.path, cwd), write.why));
     let total = writes.iter().map(|write| write.count).sum();
     Some(format!(
-        "{} refused: {}; allow with --allow-write {first}",
+        "{} denied: {}; allow with --allow-write {first}",
         counted(total, "protected write"),
         listed(named)
     ))
@@ -280,7 +279,7 @@ fn of_executions(executions: &[RefusedExecution]) -> Vec<String> {
         let by_it: Vec<_> = executions.iter().filter(|refused| refused.rule == rule).collect();
         let total = by_it.iter().map(|refused| refused.count).sum();
         let named = listed(by_it.iter().map(|refused| refused.path.clone()));
-        format!("{} refused by `{rule}`: {named}", counted(total, "execution"))
+        format!("{} denied by `{rule}`: {named}", counted(total, "execution"))
     });
     told.collect()
 }
@@ -318,7 +317,7 @@ fn of_network(network: &NetworkReport, session: &str) -> Vec<String> {
     }
     if network.datagrams_rejected > 0 {
         told.push(format!(
-            "{} rejected: only TCP and look-ups of names have a way out",
+            "{} rejected: only TCP and DNS queries are forwarded",
             counted(network.datagrams_rejected, "datagram")
         ));
     }
@@ -352,7 +351,7 @@ fn of_forks(report: &RunReport) -> Option<String> {
     let total = forks.iter().map(|call| call.count).sum();
     let programs: BTreeSet<String> = forks.iter().map(|call| call.executable.clone()).collect();
     let programs = listed(programs.into_iter());
-    Some(format!("{} refused by `{RULE}`: {programs}", counted(total, "fork")))
+    Some(format!("{} denied by `{RULE}`: {programs}", counted(total, "fork")))
 }
 
 fn of_calls(report: &RunReport) -> Option<String> {
@@ -365,11 +364,11 @@ fn of_calls(report: &RunReport) -> Option<String> {
     let total = calls.iter().map(|call| call.count).sum();
     Some(match report.ended_by_blocked_calls {
         Some(limit) => format!(
-            "ended after {} ({names}); `syscalls.maxBlocked` is {limit}",
+            "stopped after {} ({names}); `syscalls.maxBlocked` is {limit}",
             counted(total, "suspicious system call")
         ),
         None => format!(
-            "{} refused: {names}; ordinary programs do not need it (sandbox explain-syscall {})",
+            "{} denied: {names}; ordinary programs do not need it (sandbox explain-syscall {})",
             counted(total, "suspicious system call"),
             first.name
         ),
@@ -395,11 +394,11 @@ fn of_exhausted(limit: &LimitReport, unit: Unit, exhausted: &str) -> Option<Stri
     let is_counted = reached.usage.is_some() || reached.times.is_some();
     let what = match is_counted {
         true => exhausted,
-        false => "what the run uses could not be counted any longer (see the report)",
+        false => "resource use could no longer be measured (see the report)",
     };
-    let ended = if reached.ended_the_run { "; everything inside was ended" } else { "" };
+    let ended = if reached.ended_the_run { "; all processes were killed" } else { "" };
     Some(format!(
-        "{what}: the limit is {}, held by {holder}{ended}; raise it with --{name}",
+        "{what}: the limit is {}, enforced by {holder}{ended}; raise it with --{name}",
         unit.show(*value)
     ))
 }
@@ -412,7 +411,7 @@ fn of_passed_limits(report: &RunReport) -> Option<String> {
         let unit = Limited::named(name)?.unit();
         let [used, value] = [used, *value].map(|value| unit.show(value));
         Some(format!(
-            "the limit --{name} of {value} was passed ({used}), and {holder} saw it too late"
+            "the run exceeded the limit --{name} of {value} ({used}); {holder} noticed it too late"
         ))
     })
 }

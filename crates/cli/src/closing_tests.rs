@@ -47,13 +47,13 @@ fn refused_writes_are_named_with_the_way_to_allow_them() {
     report.protected_writes.push(refused("/p/.envrc", ".envrc", 1));
     assert_eq!(
         said(&report),
-        ["1 protected write refused: .envrc (run on entering); allow with --allow-write .envrc"]
+        ["1 protected write denied: .envrc (run on entering); allow with --allow-write .envrc"]
     );
     for name in ["b", "c", "d"] {
         report.protected_writes.push(refused(&format!("/elsewhere/{name}"), ".envrc", 2));
     }
     let line = &said(&report)[0];
-    assert!(line.starts_with("7 protected writes refused: .envrc (run"), "{line}");
+    assert!(line.starts_with("7 protected writes denied: .envrc (run"), "{line}");
     assert!(line.contains("/elsewhere/c (run on entering) and 1 more; allow with"), "{line}");
 }
 
@@ -126,7 +126,7 @@ fn a_refused_request_is_named_with_the_program_that_made_it() {
     assert_eq!(
         said(&report),
         [
-            "1 suspicious system call refused: ioctl TIOCSTI, which types into a terminal, by /bin/sh; ordinary programs do \
+            "1 suspicious system call denied: ioctl TIOCSTI, which types into a terminal, by /bin/sh; ordinary programs do \
           not need it (sandbox explain-syscall ioctl)"
         ]
     );
@@ -190,10 +190,10 @@ fn refused_programs_and_processes_are_told_with_the_key_that_refused_them() {
         executable: "/bin/sh".into(),
         count: 2,
     });
-    assert_eq!(said(&report), ["2 executions refused by `process.allowExec`: /bin/ls"]);
+    assert_eq!(said(&report), ["2 executions denied by `process.allowExec`: /bin/ls"]);
     let fork = Some("process.allowFork".to_owned());
     report.blocked_calls.push(BlockedCalls { rule: fork, ..blocked("clone", 3, false) });
-    assert_eq!(said(&report)[0], "3 forks refused by `process.allowFork`: /bin/sh");
+    assert_eq!(said(&report)[0], "3 forks denied by `process.allowFork`: /bin/sh");
 }
 
 /// Proves: SYS-2 repeated
@@ -205,7 +205,7 @@ fn the_end_of_a_run_that_tried_too_much_is_told() {
     assert_eq!(
         said(&report),
         [
-            "100 suspicious system calls refused: mount by /bin/sh, bpf by /bin/sh; ordinary programs do not need it \
+            "100 suspicious system calls denied: mount by /bin/sh, bpf by /bin/sh; ordinary programs do not need it \
           (sandbox explain-syscall mount)"
         ]
     );
@@ -213,7 +213,7 @@ fn the_end_of_a_run_that_tried_too_much_is_told() {
     assert_eq!(
         said(&report),
         [
-            "ended after 100 suspicious system calls (mount by /bin/sh, bpf by /bin/sh); `syscalls.maxBlocked` is 100"
+            "stopped after 100 suspicious system calls (mount by /bin/sh, bpf by /bin/sh); `syscalls.maxBlocked` is 100"
         ]
     );
 }
@@ -255,7 +255,7 @@ fn denied_hosts_are_named_with_the_way_to_allow_them() {
             "3 hosts were denied: a.example:8443 (allow with --allow-host a.example:8443), \
              b.example (allow with --allow-host b.example), c.example:443 (it is private)",
             "1 host was not found: d.example:443 (the name does not exist)",
-            "2 datagrams rejected: only TCP and look-ups of names have a way out",
+            "2 datagrams rejected: only TCP and DNS queries are forwarded",
         ]
     );
 }
@@ -312,7 +312,7 @@ fn what_was_answered_for_good_is_told_with_its_line_and_the_way_back() {
     assert_eq!(
         said(&report),
         [
-            "saved for good: allow /srv/x (/h/policy.yaml:3); undo with sandbox policy forget /srv/x",
+            "saved permanently: allow /srv/x (/h/policy.yaml:3); undo with sandbox policy forget /srv/x",
             "an answer was not saved: no room"
         ]
     );
@@ -333,7 +333,7 @@ fn a_host_that_is_saved_says_which_runs_it_counts_in() {
     assert_eq!(
         said(&report),
         [
-            "saved for good: allow host a.example:443 (/h/policy.yaml:3), counts in runs with --network proxy; \
+            "saved permanently: allow host a.example:443 (/h/policy.yaml:3), applies to runs with --network proxy; \
           undo with sandbox policy forget a.example:443"
         ]
     );
@@ -353,7 +353,7 @@ fn many_answers_for_good_take_one_line() {
     report.saved_answers = (1..=39).map(saved).collect();
     assert_eq!(
         said(&report),
-        ["39 answers saved for good: allow /srv/1, allow /srv/2, allow /srv/3 and 36 more; \
+        ["39 answers saved permanently: allow /srv/1, allow /srv/2, allow /srv/3 and 36 more; \
           `sandbox policy rules` lists them; undo one with sandbox policy forget /srv/1"]
     );
     report.saved_answers.truncate(3);
@@ -370,8 +370,8 @@ fn what_was_lost_is_told_with_the_option_that_changes_it() {
     assert_eq!(
         said(&report),
         [
-            "1 variable was not passed on, by a name like a secret's: A_TOKEN; pass one on with --env A_TOKEN",
-            "the network is off, and the command made 2 attempts to reach an address outside and \
+            "1 variable with a secret-like name was not passed on: A_TOKEN; pass one on with --env A_TOKEN",
+            "the network is off; the command made 2 attempts to reach an outside address and \
              1 attempt to look up a name or to send a datagram; allow hosts with --allow-host HOST"
         ]
     );

@@ -64,7 +64,7 @@ pub(crate) fn ask(caller: &Caller, request: &mut PolicyRequest, command: &[OsStr
         return;
     }
     output::question(&format!(
-        "`{}` looks as if it needs the network; let it reach what the policy allows? [y/N] ",
+        "`{}` seems to need the network; allow the hosts that the policy lists? [y/N] ",
         escape::text(&word)
     ));
     // What was typed before the question was there is no answer to it.

@@ -200,7 +200,7 @@ fn variable(
 ) -> anyhow::Result<(String, String)> {
     if let Some((name, value)) = setting.split_once('=') {
         if name.is_empty() {
-            bail!("--env {setting}: there is no name before the `=`; write NAME=VALUE");
+            bail!("--env {setting}: the name before `=` is missing; write NAME=VALUE");
         }
         return Ok((name.to_owned(), value.to_owned()));
     }
@@ -217,7 +217,7 @@ fn refuse_contradictions(args: &PolicyArgs, written: Written) -> anyhow::Result<
     network::refuse_contradictions(args, written)?;
     if args.no_protect_names && !args.allow_write.is_empty() {
         bail!(
-            "{} protects nothing, so {} has nothing to open; leave one of them out",
+            "{} turns protection off, so {} has no effect; remove one of them",
             written.name("no-protect-names"),
             written.name("allow-write")
         );
@@ -239,7 +239,7 @@ fn refuse_contradictions(args: &PolicyArgs, written: Written) -> anyhow::Result<
         && process_level
     {
         bail!(
-            "{}: {needs} namespace of LEVEL_2, which {} 1 has not; leave one of them out",
+            "{}: {needs} namespace of LEVEL_2, which {} 1 does not have; remove one of them",
             written.name(option),
             written.name("level")
         );
@@ -264,7 +264,7 @@ fn refuse_contradictions(args: &PolicyArgs, written: Written) -> anyhow::Result<
     ];
     match shapes_walls.into_iter().find(|(_, given)| *given) {
         Some((option, _)) if nothing_isolated => bail!(
-            "{} 0 isolates nothing, so {} cannot be kept; leave one of them out",
+            "{} 0 isolates nothing, so {} cannot be enforced; remove one of them",
             written.name("level"),
             written.name(option)
         ),

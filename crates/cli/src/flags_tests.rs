@@ -46,17 +46,16 @@ fn contradictions_name_both_options() {
     );
     assert_eq!(
         complaint(&["--no-protect-names", "--allow-write", ".vscode"]),
-        "--no-protect-names protects nothing, so --allow-write has nothing to open; leave one \
-         of them out"
+        "--no-protect-names turns protection off, so --allow-write has no effect; remove one of them"
     );
     assert_eq!(
         complaint(&["--level", "0", "--rw", "/data"]),
-        "--level 0 isolates nothing, so --rw cannot be kept; leave one of them out"
+        "--level 0 isolates nothing, so --rw cannot be enforced; remove one of them"
     );
     assert_eq!(
         complaint(&["--level", "1", "--hostname", "x"]),
-        "--hostname: a host name needs the UTS namespace of LEVEL_2, which --level 1 has not; \
-         leave one of them out"
+        "--hostname: a host name needs the UTS namespace of LEVEL_2, which --level 1 does not have; \
+         remove one of them"
     );
 }
 
@@ -163,12 +162,9 @@ fn a_limit_that_makes_no_sense_is_refused_by_the_name_of_its_option() {
         (&["--pids=-1"], "--pids: `process.maxProcesses` must be a whole number, not `-1`"),
         (&["--cpus", "0"], "--cpus: `resources.cpus` must be a number of CPUs above zero"),
         (&["--cpuset", "3-1"], "--cpuset: `resources.cpuSet` must be numbers of CPUs"),
-        (&["--swap", "1g"], "--swap: `resources.maxSwap` counts beyond `resources.maxMemory`"),
+        (&["--swap", "1g"], "--swap: `resources.maxSwap` is added to `resources.maxMemory`"),
         (&["--waive-limit", "memroy"], "(nearest: memory), not `memroy`"),
-        (
-            &["--cpus", "3", "--cpuset", "0-1"],
-            "--cpus: `resources.cpus` (3) is more than there are",
-        ),
+        (&["--cpus", "3", "--cpuset", "0-1"], "--cpus: `resources.cpus` (3) exceeds the CPUs"),
     ] {
         let complaint = merged(line).unwrap_err();
         assert!(complaint.contains(words), "{complaint}");
@@ -182,7 +178,8 @@ fn the_help_of_every_limit_names_its_key() {
     let limits = command.get_arguments().filter(|it| it.get_help_heading() == Some("Limits"));
     let mut count = 0;
     for option in limits {
-        let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+        let help = option.get_long_help().or(option.get_help());
+        let help = help.map(ToString::to_string).unwrap_or_default();
         let key = help.rsplit_once("[policy: ").and_then(|(_, key)| key.strip_suffix(']'));
         let Some(key) = key else { panic!("{help}") };
         let name = option.get_long().unwrap();
@@ -235,6 +232,6 @@ fn a_variable_may_be_set_or_passed_on() {
     );
     assert_eq!(
         complaint(&["--env", "=x"]),
-        "--env =x: there is no name before the `=`; write NAME=VALUE"
+        "--env =x: the name before `=` is missing; write NAME=VALUE"
     );
 }

@@ -17,18 +17,18 @@ use std::path::Path;
 
 const EXAMPLES: &str = "\
 Examples:
-  sandbox run -- npm test                    the project is writable, secrets are not there
-  sandbox -- npm test                        the same
-  sandbox run --preset agent -- claude       a coding agent, with its settings, login and API
-  sandbox run --static -- make               nobody is asked; all but homes and secrets readable
+  sandbox run -- npm test                       the project is writable; secrets are hidden
+  sandbox -- npm test                           the same
+  sandbox run --preset agent -- claude          a coding agent with its settings, login and API
+  sandbox run --static -- make                  never ask; only homes and secrets are hidden
   sandbox run --ro ~/data --timeout 5m -- ./train.sh
-  sandbox run --allow-for cargo -- cargo fetch   only the registry that cargo is set up to use
+  sandbox run --allow-for cargo -- cargo fetch  only the registry that cargo is configured to use
   sandbox run --allow-host api.example -- ./client
-  sandbox plan -- npm test                   what would be done, in ten lines; --full for all of it
-  sandbox doctor                             what this host can do, and how to fix what it cannot
+  sandbox plan -- npm test                      show what `run` would do
+  sandbox doctor                                check this host
 
-Exit codes of `run`: the command's own; 124 time limit, 125 sandbox failed, 126 refused by policy or
-not executable, 127 not found, 128+N ended by signal N.";
+Exit codes of `run`: the command's own; 124 time limit, 125 sandbox failed, 126 denied by policy or
+not executable, 127 not found, 128+N killed by signal N.";
 
 /// Run untrusted commands in a sandbox.
 #[derive(Debug, Parser)]
@@ -42,33 +42,33 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a command in a sandbox
     Run(run::Run),
-    /// Run a command that may read what it asks for, and write the policy it needs; writes are refused and recorded
+    /// Run a command and write the policy that it needs
     Learn(learn::Learn),
-    /// Show what `run` would do with the same options, without doing it
+    /// Show what `run` would do with the same options
     Plan(plan::Plan),
-    /// Try what this host can do, and say how to fix what it cannot
+    /// Check what this host supports and how to fix what is missing
     Doctor(doctor::Doctor),
-    /// Say what a system call is answered inside, by which rule and why
+    /// Explain whether a system call is allowed
     ExplainSyscall(explain_syscall::ExplainSyscall),
-    /// Say what decides about a path inside, and where that was said
+    /// Explain why a path, host or variable is allowed, hidden or denied
     Why(why::Why),
-    /// Show, check, trust, import and export policies, and save answers to them
+    /// Show, check, edit and share policies
     #[command(subcommand)]
     Policy(policy::Policy),
-    /// Serve the egress proxy alone, for containers that have no other way out
+    /// Run the filtering proxy on its own, for containers
     Proxy(proxy::Proxy),
-    /// Answer what running sessions ask
+    /// Answer the questions of running sandboxes
     Approve(approve::Approve),
-    /// Show what running sandboxes use
+    /// Show the resource use of running sandboxes
     Top(top::Top),
-    /// Show what a run tries to reach, and what becomes of it
+    /// Show the network connections of a run
     Net(net::Net),
-    /// Check and read the audit log
+    /// Verify and read the audit log
     #[command(subcommand)]
     Audit(audit::Audit),
-    /// Say whether a path stays below a directory and reaches nothing that is denied
+    /// Check that a path stays below a directory and reaches nothing that is denied
     CheckPath(check_path::CheckPath),
-    /// Print the completion script of a shell
+    /// Print a shell completion script
     Completions(complete::Completions),
     /// Show a manual page
     Man(manual::Man),

@@ -100,12 +100,12 @@ fn a_misspelt_word_is_named_with_what_was_meant_and_the_usage_of_its_command() {
         (&["sandbox", "doctor", "extra"], "unexpected argument `extra`", "sandbox doctor --help"),
         (
             &["sandbox", "rnu", "--", "true"],
-            "`rnu` is no command of sandbox; did you mean `run`?",
+            "`rnu` is not a command of sandbox; did you mean `run`?",
             "sandbox --help",
         ),
         (
             &["sandbox", "rn", "--", "true"],
-            "`rn` is no command of sandbox; did you mean `run`?",
+            "`rn` is not a command of sandbox; did you mean `run`?",
             "sandbox --help",
         ),
         (
@@ -120,7 +120,7 @@ fn a_misspelt_word_is_named_with_what_was_meant_and_the_usage_of_its_command() {
         ),
         (
             &["sandbox", "policy", "chekc"],
-            "`chekc` is no command of sandbox policy; did you mean `check`?",
+            "`chekc` is not a command of sandbox policy; did you mean `check`?",
             "sandbox policy --help",
         ),
         (
@@ -171,5 +171,54 @@ fn one_command_alone_is_read_as_by_all() {
             source.contains(&format!("\"{name}\" => Command::")),
             "{name} is built with all others"
         );
+    }
+}
+
+/// The options in this help text of a command.
+fn listed(command: &str, option: &str) -> Vec<String> {
+    let words = format!("sandbox {command} {option}");
+    let words: Vec<&str> = words.split(' ').collect();
+    let Err(Rejected::Usage { error, .. }) = parse(&line(&words)) else {
+        panic!("{words:?} is no help");
+    };
+    assert_eq!(error.kind(), clap::error::ErrorKind::DisplayHelp, "{words:?}");
+    let text = error.to_string();
+    let last = text.trim_end().lines().last().unwrap();
+    assert!(option == "--help-all" || last.contains("--help-all"), "{words:?}: {last}");
+    // A wrapped line that begins with an option is further in.
+    let options = text.lines().filter_map(|line| {
+        let (before, name) = line.split_at_checked(6)?;
+        let is_option = before.trim().is_empty() || before.ends_with(", ");
+        name.strip_prefix("--").filter(|_| is_option)?.split([' ', '=']).next()
+    });
+    options.filter(|name| !name.starts_with("help")).map(str::to_owned).collect()
+}
+
+/// Proves: LIFE-3 run
+#[test]
+#[rustfmt::skip] // Lists of words.
+fn help_shows_the_options_most_people_need_and_help_all_every_one() {
+    let most_used = [
+        "ro", "rw", "overlay", "blacklist", "on-ask", "allow-host", "allow-for", "network",
+        "timeout", "memory", "env", "static", "preset", "policy", "report",
+    ];
+    assert_eq!(listed("run", "--help"), most_used);
+    assert_eq!(listed("run", "-h"), most_used);
+    let definitions = Cli::command();
+    for words in [
+        "run", "learn", "plan", "why", "explain-syscall", "policy show", "policy export", "policy diff",
+    ] {
+        let mut command = &definitions;
+        for word in words.split(' ') {
+            command = command.find_subcommand(word).unwrap();
+        }
+        let defined = command.get_arguments().filter_map(|it| it.get_long());
+        let mut defined: Vec<&str> = defined.filter(|name| !name.starts_with("help")).collect();
+        defined.sort_unstable();
+        let mut all = listed(words, "--help-all");
+        all.sort_unstable();
+        assert_eq!(all, defined, "{words}");
+        let short = listed(words, "--help");
+        assert!(short.len() < 25 && short.len() < all.len(), "{words}: {short:?}");
     }
 }

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         Err(Rejected::Usage { error, line }) => return usage(&error, &line),
         Err(Rejected::ProgramForCommand { word, meant }) => {
             output::complain(&anyhow::anyhow!(
-                "`{word}` is no command of sandbox; did you mean `{meant}`?"
+                "`{word}` is not a command of sandbox; did you mean `{meant}`?"
             ));
             return ExitCode::from(OWN_FAILURE);
         }

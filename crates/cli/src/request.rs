@@ -44,16 +44,16 @@ fn refuse_idle_approvals(
     let policy = &loaded.merged.policy;
     if args.approve_no_isolation.is_some() && policy.isolation_level != Level::None {
         bail!(
-            "{} contradicts `isolationLevel`, which is not LEVEL_0; ask for that with {}, or leave \
-             the approval out",
+            "{} contradicts `isolationLevel`, which is not LEVEL_0; set that with {}, or remove \
+             the approval",
             written.name("approve-no-isolation"),
             written.name("level"),
         );
     }
     if args.approve_network_host.is_some() && policy.network.mode != NetworkMode::Host {
         bail!(
-            "{} contradicts `network.mode`, which is not host; ask for that with {}, or leave the \
-             approval out",
+            "{} contradicts `network.mode`, which is not host; set that with {}, or remove the \
+             approval",
             written.name("approve-network-host"),
             written.name("network"),
         );

@@ -72,7 +72,7 @@ fn wrong(error: &clap::Error, name: &str, known: &Known<'_>) -> String {
             let word = context(error, ContextKind::InvalidSubcommand);
             let meant = nearest(&word, names.iter().copied());
             let meant = meant.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            format!("`{word}` is no command of {name}{meant}")
+            format!("`{word}` is not a command of {name}{meant}")
         }
         ErrorKind::InvalidValue if value.is_empty() => format!("{argument} needs a value"),
         ErrorKind::InvalidValue => {
@@ -82,7 +82,7 @@ fn wrong(error: &clap::Error, name: &str, known: &Known<'_>) -> String {
         }
         ErrorKind::ValueValidation => {
             let why = std::error::Error::source(error).map(ToString::to_string);
-            let why = why.unwrap_or_else(|| "it is not valid".to_owned());
+            let why = why.unwrap_or_else(|| "it is invalid".to_owned());
             let typed = if option.starts_with('-') { format!("{option} {value}") } else { value };
             format!("{typed}: {}", escape::text(&why))
         }
@@ -90,7 +90,7 @@ fn wrong(error: &clap::Error, name: &str, known: &Known<'_>) -> String {
         ErrorKind::ArgumentConflict => {
             let other = context(error, ContextKind::PriorArg);
             match other == argument {
-                true => format!("{argument} can be given once only"),
+                true => format!("{argument} can be given only once"),
                 false => format!("{argument} cannot be used with {other}"),
             }
         }

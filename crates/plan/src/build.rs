@@ -399,7 +399,7 @@ fn notes(policy: &Policy, facts: &HostFacts, home: Option<&Path>, kept: &Kept) -
     let has_private_home =
         home.is_some_and(|home| matches!(mount_at(confinement, home), Some(MountOp::Tmpfs { .. })));
     let isolated = !matches!(confinement, Confinement::None);
-    note(!isolated, Weight::Important, "LEVEL_0: nothing stands between the command and the host");
+    note(!isolated, Weight::Important, "LEVEL_0: the command is not isolated from the host");
     note(
         isolated && policy.mode == Mode::Dynamic && kept.gate.is_none(),
         Weight::OfMode,
@@ -409,13 +409,13 @@ fn notes(policy: &Policy, facts: &HostFacts, home: Option<&Path>, kept: &Kept) -
     note(
         has_private_home,
         Weight::Routine,
-        "what is written to the home directory outside a grant is private to the run and thrown away",
+        "files written to the home directory outside a grant are private to the run and discarded",
     );
     note(
         isolated && policy.mode == Mode::Static && policy.view == View::Host,
         Weight::Routine,
-        "mode static: of home directories only what is granted in yours is in the view, and of /var what is \
-         listed; name more with --ro",
+        "mode static: home directories are hidden except what is granted in yours, and /var except what is \
+         listed; add paths with --ro",
     );
     let filesystem = &policy.filesystem;
     let names_trees =
@@ -423,18 +423,18 @@ fn notes(policy: &Policy, facts: &HostFacts, home: Option<&Path>, kept: &Kept) -
     note(
         isolated && names_trees && filesystem.hide_secrets,
         Weight::Routine,
-        "what --ro and --overlay name is shown with the .env files in it",
+        "paths named by --ro and --overlay are visible with the .env files in them",
     );
     note(
         isolated && policy.network.mode == NetworkMode::Host,
         Weight::Important,
-        "the command uses the host's network, loopback and abstract sockets included",
+        "the command uses the host's network, including loopback and abstract sockets",
     );
     note(
         matches!(confinement, Confinement::NoNamespaces),
         Weight::Important,
-        "no namespaces: /tmp, /dev/shm and the list of processes are the host's, and programs can \
-         make no UNIX sockets",
+        "no namespaces: /tmp, /dev/shm and the list of processes are the host's, and programs \
+         cannot create UNIX sockets",
     );
     note(
         matches!(confinement, Confinement::NoNamespaces) && kept.guard.is_none(),
@@ -444,7 +444,7 @@ fn notes(policy: &Policy, facts: &HostFacts, home: Option<&Path>, kept: &Kept) -
     note(
         isolated && facts.landlock_abi == 0,
         Weight::Important,
-        "no Landlock on this host: the second floor below the mount view is missing",
+        "no Landlock on this host: only the mount view restricts access to files",
     );
     notes
 }

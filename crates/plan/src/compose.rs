@@ -147,7 +147,7 @@ impl Composer<'_> {
             return match (asked, already_private && grant.kind != GrantKind::ReadOnly) {
                 (true, true) => {
                     self.note(format!(
-                        "{area} is private to the sandbox: writable, and thrown away"
+                        "{area} is private to the sandbox: writable, and discarded at the end"
                     ));
                     Ok(false)
                 }
@@ -219,7 +219,7 @@ impl Composer<'_> {
                 None => self.bind(source, target, grant.node, grant),
                 Some(denied) => {
                     self.note(format!(
-                        "{} ({}) is read-only: {} lies inside it and stays hidden",
+                        "{} ({}) is read-only: {} is inside it and stays hidden",
                         target.display(),
                         grant.why(),
                         denied.display()
@@ -283,7 +283,7 @@ impl Composer<'_> {
         }
         for path in not_yet_there {
             self.note(format!(
-                "{} is denied and does not exist; made later inside the writable {}, it will show",
+                "{} is denied but does not exist; if it is created later inside the writable {}, it will be visible",
                 path.display(),
                 grant.source.display()
             ));
@@ -395,7 +395,7 @@ impl Composer<'_> {
         if can_overlay {
             if within > 0 {
                 self.note(format!(
-                    "what is mounted on the host below {} is not in the view: name it with --ro",
+                    "mounts on the host below {} are not visible: add them with --ro",
                     source.display()
                 ));
             }
@@ -409,7 +409,7 @@ impl Composer<'_> {
             return Err(PlanError::TooManyMounts { what, path, denied, children });
         }
         self.note(format!(
-            "{} is left empty: {} is hidden in it, and its {children} other entries are too many to mount \
+            "{} is left empty: {} in it is hidden, and its {children} other entries are too many to mount \
              one by one; name what you need with --ro",
             target.display(),
             denied.display()

@@ -110,7 +110,7 @@ fn static_mode_shows_the_host_in_large_pieces_and_of_homes_what_is_granted() {
     );
     assert_eq!(access(&plan, "/home/u/project/src"), Some(Access::ReadWrite));
     let note =
-        "/people is not in the view: home directories lie in it; name what you need with --ro";
+        "/people is not in the view: it contains home directories; name what you need with --ro";
     assert!(
         plan.explanation.notes.iter().any(|told| told.text == note),
         "{:?}",
@@ -131,7 +131,7 @@ fn dotenv_files_outside_the_project_are_hidden_unless_their_directory_is_named()
     }
     let named = plan(&showing(&["~/src"]), &user(), &tree).unwrap();
     assert!(shows(&named, "/home/u/src/site/.env"));
-    let note = "what --ro and --overlay name is shown with the .env files in it";
+    let note = "paths named by --ro and --overlay are visible with the .env files in them";
     assert!(
         named.explanation.notes.iter().any(|told| told.text == note),
         "{:?}",

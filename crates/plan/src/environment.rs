@@ -71,7 +71,7 @@ impl Environment {
         let names = self.removed.join(", ");
         let secrets = (!names.is_empty()).then(|| {
             format!(
-                "not passed on, by names that look like secrets: {names}; --env NAME passes one on"
+                "not passed on because the names look like secrets: {names}; pass one on with --env NAME"
             )
         });
         secrets.into_iter().chain(self.misleading.notes()).collect()

@@ -13,11 +13,13 @@ pub enum PlanError {
     UnsetVariable { text: String, variable: String },
     #[error("`{text}` names another user's home directory; write the path out")]
     OtherHome { text: String },
-    #[error("{what} {path}: no such file or directory (ENOENT); what exists of it is {parent}")]
+    #[error(
+        "{what} {path}: no such file or directory (ENOENT); the nearest existing directory is {parent}"
+    )]
     Missing { what: &'static str, path: PathBuf, parent: PathBuf },
     #[error(
-        "{path} is to be kept from writing (readOnlyPaths, denyWrite) and does not exist, so the \
-         command could make it; make it first, or take it out of the policy"
+        "{path} must stay read-only (readOnlyPaths, denyWrite) but does not exist, so the command \
+         could create it; create it first, or remove it from the policy"
     )]
     CouldBeMade { path: PathBuf },
     #[error("{what} {path} is not a directory (ENOTDIR); name a directory")]
@@ -25,32 +27,32 @@ pub enum PlanError {
     #[error("{what} {path} is a socket, pipe or device; only files and directories can be shown")]
     NotAFile { what: &'static str, path: PathBuf },
     #[error(
-        "{denied} lies inside the writable {path} ({what}): a mask there can be undone by a rename \
-         on the host; use --ro or --overlay for it"
+        "{denied} is inside the writable {path} ({what}), where a rename on the host would uncover \
+         it; use --ro or --overlay for {path}"
     )]
     DeniedInsideWritable { what: &'static str, path: PathBuf, denied: PathBuf },
     #[error(
-        "{what} {path}: {denied} stays hidden in it, and its {children} other entries are too many to mount \
+        "{what} {path}: {denied} in it must stay hidden, and its {children} other entries are too many to mount \
          one by one; name the directories you need, or use --overlay {path}"
     )]
     TooManyMounts { what: &'static str, path: PathBuf, denied: PathBuf, children: usize },
     #[error("{what} {path} is denied by {denied}; deny or grant it, not both")]
     Contradiction { what: &'static str, path: PathBuf, denied: PathBuf },
-    #[error("{path} is asked for as {first} and as {second}; choose one")]
+    #[error("{path} is requested as {first} and as {second}; choose one")]
     GrantedTwice { path: PathBuf, first: &'static str, second: &'static str },
     #[error(
-        "{what} leads to {path} by the link {link}, which a command inside could have made; name \
-         {path} itself if it is meant"
+        "{what} leads to {path} by the link {link}, which a command in a sandbox could have made; \
+         if you mean {path}, name it directly"
     )]
     PlantedLink { what: &'static str, link: PathBuf, path: PathBuf },
     #[error(
-        "{what} {path}: the policy of this run was read from there, and it cannot be written in the same run; \
-         name another policy, or leave the grant out"
+        "{what} {path}: the policy of this run was read from there, so the run must not write to it; \
+         use another policy, or remove the grant"
     )]
     OwnPolicy { what: &'static str, path: PathBuf },
-    #[error("{what} {path} is where palisade keeps its own records; it is never in a view")]
+    #[error("{what} {path} holds palisade's own records; it is never visible in a sandbox")]
     OwnPath { what: &'static str, path: PathBuf },
-    #[error("{what} {path}: {area} is always the sandbox's own; name what you need below it")]
+    #[error("{what} {path}: {area} is always private to the sandbox; name a path below it")]
     OwnArea { what: &'static str, path: PathBuf, area: &'static str },
     #[error(
         "working directory {path} is not in the sandbox's view; grant it with --ro or --rw, or choose \
@@ -62,11 +64,11 @@ pub enum PlanError {
     #[error("{what}: nothing is asked in this run; questions need {needs}")]
     NothingIsAsked { what: &'static str, needs: &'static str },
     #[error(
-        "{what} has no effect at LEVEL_0, which isolates nothing; take it out or raise the level"
+        "{what} has no effect at LEVEL_0, which isolates nothing; remove it or raise the level"
     )]
     NoIsolation { what: &'static str },
     #[error(
-        "network mode nat needs a program that forwards, and none is here; install pasta (Debian package \
+        "network mode nat needs a forwarding program, and none is installed; install pasta (Debian package \
          passt) or slirp4netns (package slirp4netns), or use --network proxy"
     )]
     NoNatHelper,
@@ -74,14 +76,13 @@ pub enum PlanError {
     NeedsNamespaces { what: &'static str, mend: &'static str },
     #[error(
         "this kernel has no Landlock, and without user namespaces nothing else can restrict files; \
-         `sandbox doctor` tells how to get either"
+         `sandbox doctor` shows how to get either"
     )]
     NoLandlock,
     #[error(
-        "there is no Landlock here (not in this kernel; inside another sandbox: not possible), and without \
-         it names that the host would run later (git hooks, \
-         editor and shell settings) cannot be protected in what is writable; take that risk with \
-         --no-protect-names, or see `sandbox doctor`"
+        "Landlock is not available here (missing in the kernel, or used inside another sandbox), and without it \
+         files that the host would run later (git hooks, editor and shell settings) cannot be protected in \
+         writable directories; accept that risk with --no-protect-names, or see `sandbox doctor`"
     )]
     NamesUnprotected,
     #[error(
@@ -89,23 +90,21 @@ pub enum PlanError {
          host; start as an ordinary user, or map more ids into this container"
     )]
     NoSpareId { ranges: String },
-    #[error(
-        "{path} is not among `process.allowedExecutables`; add it there, or start one of those"
-    )]
+    #[error("{path} is not among `process.allowedExecutables`; add it there, or run one of those")]
     NotAllowed { path: PathBuf },
     #[error(
-        "this kernel has no Landlock, and nothing else can tell executables apart; take \
-         `process.allowedExecutables` out, or see `sandbox doctor`"
+        "this kernel has no Landlock, and nothing else can tell executables apart; remove \
+         `process.allowedExecutables`, or see `sandbox doctor`"
     )]
     ExecutablesUnheld,
     #[error(
-        "{} ({}) cannot be enforced strictly here, only by {} (past it: {}): {why}; accept that with \
-         --best-effort-limits, or go without it with --waive-limit {}",
+        "{} ({}) cannot be enforced strictly here, only by {} (overshoot: {}): {why}; accept that with \
+         --best-effort-limits, or run without the limit with --waive-limit {}",
         .what.key(), .what.name(), .holder.name(), .overshoot, .what.name()
     )]
     LimitSampled { what: Limited, holder: Holder, overshoot: &'static str, why: String },
     #[error(
-        "nothing here can enforce {} ({}): {why}; take it out, or go without it with --waive-limit {}",
+        "this host cannot enforce {} ({}): {why}; remove it, or run without the limit with --waive-limit {}",
         .what.key(), .what.name(), .what.name()
     )]
     LimitUnheld { what: Limited, why: String },
@@ -178,6 +177,6 @@ fn ways_out(sampled: &[Limited], unheld: &[Limited]) -> String {
     };
     let all = sampled.iter().chain(unheld);
     let waived: Vec<String> = all.map(|limit| format!("--waive-limit {}", limit.name())).collect();
-    let waive = format!("go without with {}", waived.join(" "));
+    let waive = format!("run without with {}", waived.join(" "));
     accept.into_iter().chain([waive]).collect::<Vec<_>>().join(", or ")
 }

@@ -39,7 +39,7 @@ pub(crate) fn choose(list: &[String], ground: &Ground<'_>) -> Result<Chosen, Pla
         match ground.named(text)? {
             Some(found) => search.add_listed(found),
             None => search.notes.push(format!(
-                "allowedExecutables: `{text}` is not in the sandbox's view, and so nothing is allowed by it"
+                "allowedExecutables: `{text}` is not visible in the sandbox, so this entry allows nothing"
             )),
         }
     }
@@ -247,7 +247,7 @@ impl Executables {
         let ways = [
             (of(DetourKind::Loader), "any program can be started by"),
             (of(DetourKind::Interpreter), "any script can be run by"),
-            (of(DetourKind::Writable), "from inside anything can be written to"),
+            (of(DetourKind::Writable), "any program can be written to"),
         ];
         let told: Vec<String> = ways
             .into_iter()

@@ -186,7 +186,7 @@ impl<'a> Granter<'a> {
     fn why_not_whole(&self, path: &Path, holds_homes: bool) -> Option<&'static str> {
         let is_below = |mount: &&HostMount| mount.mount_point.starts_with(path);
         if holds_homes {
-            Some("home directories lie in it")
+            Some("it contains home directories")
         } else if self.facts.mounts.iter().filter(is_below).nth(MAX_MOUNTS_BELOW).is_some() {
             Some("too much is mounted below it")
         } else {
@@ -264,7 +264,7 @@ impl<'a> Granter<'a> {
                         return Err(PlanError::CouldBeMade { path });
                     }
                     asked.notes.push(format!(
-                        "{} is to be readable (readOnlyPaths) and does not exist",
+                        "{} should be readable (readOnlyPaths) but does not exist",
                         path.display()
                     ));
                 }

@@ -59,7 +59,7 @@ pub(crate) fn choose(
         match grounds.inside(&path) {
             Some(inside) => opened.push(inside),
             None => notes.push(format!(
-                "--allow-write {} opens nothing: it is in no writable directory of the host",
+                "--allow-write {} has no effect: it is not in a writable directory of the host",
                 path.display()
             )),
         }

@@ -169,7 +169,7 @@ fn an_opened_path_is_open_where_it_is_inside() {
         plan.explanation
             .notes
             .iter()
-            .any(|note| note.text.contains("/srv/data/.envrc opens nothing"))
+            .any(|note| note.text.contains("/srv/data/.envrc has no effect"))
     );
     assert!(!refuses(guard, "/home/u/project/.vscode/settings.json"));
     assert!(refuses(guard, "/home/u/project/.envrc"));

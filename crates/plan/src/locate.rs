@@ -68,12 +68,12 @@ pub(crate) fn is_git_root(dir: &Path, host: &Host<'_>) -> bool {
 
 pub(crate) fn holds_home(dir: &Path, facts: &HostFacts, host: &Host<'_>) -> Option<&'static str> {
     if host.home().is_some_and(|home| home.starts_with(dir)) {
-        return Some("it is or holds your home directory");
+        return Some("it is or contains your home directory");
     }
     let homes = host.real_homes(&facts.homes);
     let is_home = homes.iter().any(|home| home.starts_with(dir));
     let is_among_homes = dir.parent() == Some(Path::new("/home"));
-    (is_home || is_among_homes).then_some("it is or holds somebody's home directory")
+    (is_home || is_among_homes).then_some("it is or contains a home directory")
 }
 
 pub(crate) fn is_own(dir: &Path) -> bool {

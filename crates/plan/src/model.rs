@@ -179,7 +179,7 @@ pub struct Command {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum Confinement {
-    /// LEVEL_0: nothing stands between the command and the host.
+    /// LEVEL_0: the command is not isolated from the host.
     None,
     /// Landlock and seccomp alone, for hosts without user namespaces.
     NoNamespaces,

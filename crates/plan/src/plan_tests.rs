@@ -344,7 +344,7 @@ fn the_text_shows_what_ends_a_run_with_and_without_a_time_limit() {
     policy.resources.grace = Some(1_500);
     let text = |policy: &Policy| plan(policy, &user(), &developer()).unwrap().to_string();
     let without = text(&policy);
-    assert!(without.contains("suspicious system calls: 7, then the run is ended"), "{without}");
+    assert!(without.contains("suspicious system calls: 7, then the run is stopped"), "{without}");
     assert!(without.contains("to end after a signal: 1500 ms"), "{without}");
     assert!(!without.contains("timeout"), "{without}");
     policy.resources.timeout = Some(5_000);
@@ -365,7 +365,7 @@ fn that_refused_calls_are_told_is_promised_with_what_ends_the_run() {
     assert_eq!(told.remark, None);
     let mut unlimited = policy();
     unlimited.syscalls.max_blocked = None;
-    assert!(promise(&unlimited).remark.unwrap().contains("no number of them ends the run"));
+    assert!(promise(&unlimited).remark.unwrap().contains("no number of them stops the run"));
     let mut none = policy();
     none.isolation_level = Level::None;
     assert_eq!(promise(&none).strength, Strength::Absent);
@@ -455,15 +455,13 @@ fn the_rest_of_the_home_directory_is_the_runs_own() {
     let home = |plan: &Plan| op_at(plan, "/home/u").cloned();
     let dynamic = plan(&policy(), &user(), &developer()).unwrap();
     assert!(matches!(home(&dynamic), Some(MountOp::Tmpfs { mode: 0o700, .. })));
-    assert!(dynamic.explanation.notes.iter().any(|note| note.text.contains("thrown away")));
+    assert!(dynamic.explanation.notes.iter().any(|note| note.text.contains("discarded")));
 
     let mut fixed = policy();
     fixed.mode = Mode::Static;
     let fixed = plan(&fixed, &user(), &developer()).unwrap();
     assert!(matches!(home(&fixed), Some(MountOp::Tmpfs { mode: 0o700, .. })));
-    assert!(
-        fixed.explanation.notes.iter().any(|note| note.text.starts_with("mode static: of home"))
-    );
+    assert!(fixed.explanation.notes.iter().any(|note| note.text.starts_with("mode static: home")));
 }
 
 /// Proves: ESC-2 stops

@@ -28,7 +28,7 @@ pub(crate) fn refuse(grants: Vec<Grant>, notes: &mut Vec<String>) -> Result<Vec<
                 });
             }
             Some(link) => notes.push(format!(
-                "{} ({}) is not granted for the link {}, which can be made inside: name it with --ro \
+                "{} ({}) is not granted through the link {}, which a command in a sandbox can create: add it with --ro \
                  or --rw if it is meant",
                 grant.source.display(),
                 grant.why(),

@@ -90,7 +90,7 @@ fn too_much(root: &Path, granter: &Granter<'_>) -> Option<String> {
         return Some(reason.to_owned());
     }
     if is_own(root) {
-        return Some("the sandbox has its own there".to_owned());
+        return Some("the sandbox has its own directory there".to_owned());
     }
     let holds = |system: &Path| {
         system.starts_with(root) || (root.starts_with(system) && !is_git_root(root, granter.host))

@@ -27,7 +27,7 @@ pub(crate) fn of(plan: &Plan, policy: &Policy) -> Vec<Promise> {
     promises.extend(programs(plan, policy));
     if !plan.sandbox.self_check.is_empty() {
         promises.push(
-            Promise::new("ESC-2", "the walls are tried from inside before the command starts")
+            Promise::new("ESC-2", "the sandbox is tested from inside before the command starts")
                 .held(&[Layer::SelfCheck]),
         );
     }
@@ -40,7 +40,7 @@ fn limit(limit: &Limit) -> Promise {
     let promise = Promise::new(id, what).held(limit.holder.layers());
     match limit.grip {
         Grip::Hard => promise,
-        Grip::Sampled => promise.advisory(&format!("looked at now and then; {}", limit.overshoot)),
+        Grip::Sampled => promise.advisory(&format!("polled; overshoot: {}", limit.overshoot)),
     }
 }
 
@@ -48,7 +48,7 @@ fn limit(limit: &Limit) -> Promise {
 pub(crate) fn waived(limits: &[Limited]) -> impl Iterator<Item = Promise> {
     limits.iter().map(|what| {
         let (id, promised) = what.promise();
-        let remark = format!("given up by --waive-limit {}", what.name());
+        let remark = format!("waived with --waive-limit {}", what.name());
         Promise::new(id, promised).absent(&remark)
     })
 }
@@ -61,26 +61,25 @@ fn secrets_held(mounts: &[MountOp]) -> &'static [Layer] {
     }
 }
 
-const HIDDEN: &str = "what is not granted cannot be read";
-const WRITES: &str = "nothing is written but where it was granted";
-const SECRETS: &str = "secrets are hidden at every place";
-const OWN_ROOT: &str = "own root, nothing propagates in or out, all removed at the end";
-const OVERLAY: &str = "writes to overlays are thrown away";
-const NAMES: &str = "what the host would run later by itself cannot be written";
+const HIDDEN: &str = "paths that are not granted cannot be read";
+const WRITES: &str = "only granted paths can be written";
+const SECRETS: &str = "secrets are hidden under every path";
+const OWN_ROOT: &str = "own root; mounts do not propagate in or out; removed at the end";
+const OVERLAY: &str = "writes to overlays are discarded";
+const NAMES: &str = "files that the host would run later cannot be written";
 const OWN_KERNEL_FILES: &str = "own /proc, /dev, /tmp, /run";
-const PIDS: &str = "host processes are invisible, everything dies at the end";
+const PIDS: &str = "host processes are invisible; all processes end with the run";
 const UTS_IPC: &str = "own host name and IPC";
-const DEBUG: &str = "tracing reaches the sandbox's own processes only, the supervisor not at all";
+const DEBUG: &str = "only processes of the sandbox can be traced, never the supervisor";
 const PRIVILEGE: &str = "no capabilities, no way to gain any, not root on the host";
-const SYSCALLS: &str = "dangerous system calls are refused";
-const ATTEMPTS: &str = "refused system calls are told, and many suspicious ones end the run";
-const ASKED: &str = "a person is asked about paths nobody granted";
-const COVERED: &str = "asked about whichever call names the path first";
-const NO_RACE: &str = "a path changed while it is asked about gains nothing: the view holds";
-const NETWORK: &str = "no way out to the network";
-const BY_RULES: &str = "no way out to the network but by the rules";
-const SPECIAL: &str =
-    "private and special addresses are not reached, whatever name stands for them";
+const SYSCALLS: &str = "dangerous system calls are denied";
+const ATTEMPTS: &str = "denied system calls are reported; many suspicious ones stop the run";
+const ASKED: &str = "you are asked about paths that are not granted";
+const COVERED: &str = "every system call that names a path can trigger the question";
+const NO_RACE: &str = "changing a path during a question gains nothing";
+const NETWORK: &str = "no network access";
+const BY_RULES: &str = "no network access except by the rules";
+const SPECIAL: &str = "private and special addresses cannot be reached under any name";
 const LOOPBACK: &str = "own loopback, ports never collide with the host's";
 const TERMINAL: &str = "the caller's terminal and descriptors stay out of reach";
 
@@ -144,8 +143,8 @@ fn gate(plan: &Plan) -> Vec<Promise> {
     };
     let unasked = match gate.on_ask {
         OnAsk::Ask | OnAsk::Wait => None,
-        OnAsk::Deny => Some("nobody is asked: what would be asked is denied (--on-ask deny)"),
-        OnAsk::Allow => Some("nobody is asked: what would be asked is granted (--on-ask allow)"),
+        OnAsk::Deny => Some("nothing is asked: what would be asked is denied (--on-ask deny)"),
+        OnAsk::Allow => Some("nothing is asked: what would be asked is granted (--on-ask allow)"),
     };
     let programs = "programs are not asked about: the policy says which may start";
     vec![
@@ -169,13 +168,13 @@ fn names(plan: &Plan, policy: &Policy) -> Option<Promise> {
         (None, true) => {
             promise.held(nothing_writable).remark(Some("nothing of the host is writable"))
         }
-        (None, false) => promise.absent("given up by --no-protect-names"),
+        (None, false) => promise.absent("turned off by --no-protect-names"),
     })
 }
 
 fn attempts(plan: &Plan) -> Option<Promise> {
     let seccomp = plan.sandbox.seccomp.as_ref()?;
-    let unlimited = seccomp.max_blocked.is_none().then_some("no number of them ends the run");
+    let unlimited = seccomp.max_blocked.is_none().then_some("no number of them stops the run");
     Some(Promise::new("SYS-2", ATTEMPTS).held(&[Layer::Seccomp]).remark(unlimited))
 }
 
@@ -183,26 +182,25 @@ fn attempts(plan: &Plan) -> Option<Promise> {
 fn programs(plan: &Plan, policy: &Policy) -> Vec<Promise> {
     let mut promises = Vec::new();
     if !policy.process.allow_fork {
-        promises.push(
-            Promise::new("PROC-2", "no further process is made, only threads")
-                .held(&[Layer::Seccomp]),
-        );
+        promises
+            .push(Promise::new("PROC-2", "no new processes, only threads").held(&[Layer::Seccomp]));
     }
     if !policy.process.allow_exec {
         promises.push(
-            Promise::new("PROC-2", "no program is executed but the command itself")
+            Promise::new("PROC-2", "only the command itself is executed")
                 .held(&[Layer::Seccomp])
-                .remark(Some("what a program loads or interprets by itself is not held")),
+                .remark(Some("code that a program loads or interprets itself is not restricted")),
         );
     }
     let executables =
         plan.sandbox.landlock.as_ref().and_then(|landlock| landlock.executables.as_ref());
     promises.extend(executables.map(|executables| {
-        let listed = Promise::new("PROC-2", "no program is executed but those listed")
+        let listed = Promise::new("PROC-2", "only the listed programs are executed")
             .held(&[Layer::Landlock, Layer::Seccomp]);
         match executables.detours_told() {
             Some(detours) => listed.advisory(&detours),
-            None => listed.remark(Some("what a program loads or interprets by itself is not held")),
+            None => listed
+                .remark(Some("code that a program loads or interprets itself is not restricted")),
         }
     }));
     promises
@@ -233,7 +231,7 @@ fn network(plan: &Plan) -> Vec<Promise> {
         ],
     };
     if !plan.sandbox.publish.is_empty() {
-        let published = "only published ports lead in";
+        let published = "only published ports accept connections";
         promises.push(Promise::new("NET-9", published).held(&[Layer::NetNamespace]));
     }
     promises
@@ -243,14 +241,14 @@ fn proxied(proxy: &ProxyPlan, on_ask: OnAsk) -> Vec<Promise> {
     // What a name stands for is then looked up elsewhere.
     let by_upstream = |promise: Promise| match proxy.upstream {
         Some(_) => {
-            promise.advisory("names are looked up by the upstream proxy: it judges addresses")
+            promise.advisory("the upstream proxy resolves names and decides about addresses")
         }
         None => promise,
     };
     let unknown = match (proxy.on_unknown, on_ask) {
         (OnUnknown::Deny, _) => "a host that no rule names is denied",
         (OnUnknown::Ask, OnAsk::Allow) => {
-            "a host that no rule names is allowed, and nobody is asked (--on-ask allow)"
+            "a host that no rule names is allowed without asking (--on-ask allow)"
         }
         (OnUnknown::Ask, _) => "a host that no rule names is asked about",
     };
@@ -259,18 +257,18 @@ fn proxied(proxy: &ProxyPlan, on_ask: OnAsk) -> Vec<Promise> {
             .held(&[Layer::EgressRules, Layer::NetNamespace]),
         by_upstream(Promise::new("NET-3", SPECIAL).held(&[Layer::AddressCheck])),
         by_upstream(
-            Promise::new("NET-4", "a name is looked up once, checked, and connected to as checked")
+            Promise::new("NET-4", "a name is resolved once, and only the checked address is used")
                 .held(&[Layer::AddressCheck]),
         ),
-        Promise::new("NET-4", "what TLS and HTTP call the host is what the rules judged")
+        Promise::new("NET-4", "the host named in TLS and HTTP is the one that the rules checked")
             .held(&[Layer::NamesAgree, Layer::StrictHttp]),
         Promise::new("NET-5", "programs that ignore proxy variables obey the same rules")
             .held(&[Layer::NetNamespace, Layer::PacketRules]),
-        Promise::new("NET-6", "only allowed names are looked up, at a limited rate")
+        Promise::new("NET-6", "only allowed names are resolved, at a limited rate")
             .held(&[Layer::EgressRules, Layer::BoundedConnections]),
-        Promise::new("NET-7", "connections are limited, and every attempt is told")
+        Promise::new("NET-7", "connections are limited, and every attempt is reported")
             .held(&[Layer::BoundedConnections]),
-        Promise::new("NET-8", "nothing is opened that nobody allowed")
+        Promise::new("NET-8", "nothing is opened without approval")
             .held(&[Layer::EgressRules])
             .remark(Some(unknown)),
     ]

@@ -204,7 +204,7 @@ fn network(plan: &Plan, page: &mut Page) {
     }
     for Publish { address, port, inner } in &plan.sandbox.publish {
         page.line(format_args!(
-            "published: {}, leads to {inner} inside",
+            "published: {}, forwarded to {inner} in the sandbox",
             SocketAddr::new(*address, *port)
         ));
     }
@@ -234,7 +234,7 @@ fn proxied(proxy: &ProxyPlan, page: &mut Page) {
     let bytes = proxy.bytes.map_or(String::new(), |most| format!(", {}", units::show_size(most)));
     let (connections, queries) = (proxy.connections, proxy.queries_a_second);
     page.line(format_args!(
-        "at most {connections} connections, {queries} look-ups a second{bytes}"
+        "at most {connections} connections, {queries} DNS queries per second{bytes}"
     ));
 }
 
@@ -244,7 +244,7 @@ fn limits(plan: &Plan, page: &mut Page) {
         let (name, value) = (limit.what.name(), limit.shown());
         let (holder, grip) = (limit.holder.name(), limit.grip.name());
         let overshoot = &limit.overshoot;
-        page.line(format_args!("{name:12}  {value:>14}  {holder}, {grip}; past it: {overshoot}"));
+        page.line(format_args!("{name:12}  {value:>14}  {holder}, {grip}; overshoot: {overshoot}"));
     }
     if plan.sandbox.rlimits.iter().any(|limit| limit.resource == Resource::Core) {
         page.section("  no core files");
@@ -254,7 +254,7 @@ fn limits(plan: &Plan, page: &mut Page) {
         page.line(format_args!("to end after the timeout: {after_timeout_ms} ms"));
     }
     if let Some(most) = plan.sandbox.seccomp.as_ref().and_then(|seccomp| seccomp.max_blocked) {
-        page.line(format_args!("suspicious system calls: {most}, then the run is ended"));
+        page.line(format_args!("suspicious system calls: {most}, then the run is stopped"));
     }
     page.line(format_args!("to end after a signal: {after_signal_ms} ms"));
 }
@@ -325,14 +325,16 @@ fn gate(plan: &Plan, page: &mut Page) {
     match gate.on_ask {
         OnAsk::Ask | OnAsk::Wait => {
             let seconds = gate.ask_timeout_ms / 1000;
-            page.line(format_args!("about {what} missing inside; no answer in {seconds} s denies"));
             page.line(format_args!(
-                "{} puts a question in the terminal aside",
+                "about {what} that are not granted; denied after {seconds} s without an answer"
+            ));
+            page.line(format_args!(
+                "{} hides a question in the terminal",
                 plan.supervision.ask_key
             ));
         }
-        OnAsk::Deny => page.line(format_args!("none asked: {what} missing inside are denied")),
-        OnAsk::Allow => page.line(format_args!("none asked: {what} missing inside are granted")),
+        OnAsk::Deny => page.line(format_args!("none: {what} that are not granted are denied")),
+        OnAsk::Allow => page.line(format_args!("none: {what} that are not granted are allowed")),
     }
     let (never, secrets) = (gate.never.len(), gate.secrets.len());
     page.line(format_args!(

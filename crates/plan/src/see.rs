@@ -288,7 +288,7 @@ fn deny(
             if !is_asked(grants, &path) {
                 denied.add_secret(&path, facts, host);
                 notes.push(format!(
-                    "{} holds what looks like a credential and is hidden; --ro shows it",
+                    "{} seems to contain a credential and is hidden; show it with --ro",
                     path.display()
                 ));
             }

@@ -57,7 +57,7 @@ fn project(plan: &Plan) -> String {
         }
         Some(op) => at(root, op.target(), "readable"),
         None if inside(plan).is_none() => "no mounts of its own; see --full".to_owned(),
-        None => "not granted as a whole; see --full".to_owned(),
+        None => "only parts are granted; see --full".to_owned(),
     };
     format!("{} ({}), {access}", root.display(), plan.explanation.project.found_by)
 }
@@ -173,7 +173,7 @@ fn proxied(proxy: &ProxyPlan) -> String {
 
 fn questions(plan: &Plan) -> String {
     let Some(gate) = &plan.sandbox.gate else {
-        return "none; what is not granted is absent".to_owned();
+        return "none; what is not granted is hidden".to_owned();
     };
     match gate.on_ask {
         OnAsk::Ask | OnAsk::Wait => {
@@ -181,7 +181,7 @@ fn questions(plan: &Plan) -> String {
             format!("about what is not granted; denied after {seconds} s without an answer")
         }
         OnAsk::Deny => "none; what is not granted is denied".to_owned(),
-        OnAsk::Allow => "none; what is not granted and no secret is allowed".to_owned(),
+        OnAsk::Allow => "none; what is not granted is allowed, except secrets".to_owned(),
     }
 }
 
@@ -214,7 +214,7 @@ fn promises(plan: &Plan) -> String {
         1 => "; 1 note".to_owned(),
         count => format!("; {count} notes"),
     };
-    format!("{text}{notes}; all of it: sandbox plan --full")
+    format!("{text}{notes}; details: sandbox plan --full")
 }
 
 fn some(names: &[String]) -> String {

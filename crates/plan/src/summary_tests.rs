@@ -21,7 +21,7 @@ fn a_plan_is_told_in_ten_lines() {
     network    none
     questions  about what is not granted; denied after 300 s without an answer
     limits     none
-    promises   19 enforced, 1 advisory (PROC-8); all of it: sandbox plan --full
+    promises   19 enforced, 1 advisory (PROC-8); details: sandbox plan --full
     ");
 }
 
@@ -40,5 +40,5 @@ fn what_was_chosen_shows_in_its_line() {
     assert!(chosen.contains("limits     timeout 90s"), "{chosen}");
     assert!(chosen.contains("questions  none; what is not granted is denied"), "{chosen}");
     let fixed = summary(|policy| policy.mode = Mode::Static);
-    assert!(fixed.contains("questions  none; what is not granted is absent"), "{fixed}");
+    assert!(fixed.contains("questions  none; what is not granted is hidden"), "{fixed}");
 }

@@ -33,7 +33,7 @@ pub(crate) fn within_document(settings: &Settings) -> Vec<Diagnostic> {
         found.push(contradiction(
             settings,
             "process.allowedEnvVars",
-            "`process.allowedEnvVars` only means something with `process.envMode: explicit`",
+            "`process.allowedEnvVars` has no effect without `process.envMode: explicit`",
             "set that mode, or remove the list",
         ));
     }
@@ -41,8 +41,8 @@ pub(crate) fn within_document(settings: &Settings) -> Vec<Diagnostic> {
         found.push(contradiction(
             settings,
             "syscalls.syscalls",
-            "`syscalls.syscalls` does not say whether it allows or denies",
-            "put `mode: WHITELIST` or `mode: BLACKLIST` beside it",
+            "`syscalls.syscalls` does not specify whether it allows or denies",
+            "add `mode: WHITELIST` or `mode: BLACKLIST`",
         ));
     }
     limits_beyond_each_other(settings, &mut found);
@@ -56,7 +56,7 @@ pub(crate) fn in_the_end(settings: &Settings) -> Vec<Diagnostic> {
         found.push(contradiction(
             settings,
             "resources.maxSwap",
-            "`resources.maxSwap` counts beyond `resources.maxMemory`, which is not set",
+            "`resources.maxSwap` is added to `resources.maxMemory`, which is not set",
             "set that too (`--memory`), or remove it",
         ));
     }
@@ -73,8 +73,8 @@ fn across_layers(settings: &Settings) -> Vec<Diagnostic> {
         found.push(contradiction(
             settings,
             "process.userNamespace",
-            "LEVEL_2 stands on a user namespace, and `process.userNamespace` is false",
-            "ask for `isolationLevel: LEVEL_1` (`--level 1`) with it",
+            "LEVEL_2 needs a user namespace, but `process.userNamespace` is false",
+            "use `isolationLevel: LEVEL_1` (`--level 1`) with it",
         ));
     }
     for path in ["process.uid", "process.gid", "process.timeOffset"] {
@@ -84,7 +84,7 @@ fn across_layers(settings: &Settings) -> Vec<Diagnostic> {
             found.push(contradiction(
                 settings,
                 path,
-                &format!("`{path}` needs namespaces, which this level has not"),
+                &format!("`{path}` needs namespaces, which this level does not have"),
                 "remove it, or raise `isolationLevel`",
             ));
         }
@@ -110,7 +110,7 @@ fn out_of_range(settings: &Settings, found: &mut Vec<Diagnostic>) {
     for (path, least) in LEAST {
         if let Some(asked) = number(settings, path).filter(|asked| *asked < least) {
             let (asked, least) = (shown(path, asked), shown(path, least));
-            let message = format!("`{path}` ({asked}) is too small to start a sandbox with");
+            let message = format!("`{path}` ({asked}) is too small to start a sandbox");
             found.push(contradiction(
                 settings,
                 path,
@@ -122,12 +122,12 @@ fn out_of_range(settings: &Settings, found: &mut Vec<Diagnostic>) {
     for (path, most) in MAX_VALUES {
         if let Some(asked) = number(settings, path).filter(|asked| *asked > most) {
             let (asked, most) = (shown(path, asked), shown(path, most));
-            let message = format!("`{path}` ({asked}) would keep every run waiting for so long");
+            let message = format!("`{path}` ({asked}) would delay every run by that much");
             found.push(contradiction(
                 settings,
                 path,
                 &message,
-                &format!("at most {most} is taken"),
+                &format!("at most {most} is allowed"),
             ));
         }
     }
@@ -152,11 +152,11 @@ fn limits_beyond_each_other(settings: &Settings, found: &mut Vec<Diagnostic>) {
         && milli > cpus.len() as u64 * 1000
     {
         let message = format!(
-            "`resources.cpus` ({}) is more than there are in `resources.cpuSet` ({})",
+            "`resources.cpus` ({}) exceeds the CPUs in `resources.cpuSet` ({})",
             units::show_cpus(milli),
             units::show_cpu_set(cpus)
         );
-        let mend = "ask for fewer, or name more CPUs";
+        let mend = "use fewer, or add CPUs to the set";
         found.push(contradiction(settings, "resources.cpus", &message, mend));
     }
 }
@@ -171,7 +171,7 @@ fn same_path_twice(settings: &Settings, found: &mut Vec<Diagnostic>) {
                 found.push(contradiction(
                     settings,
                     second,
-                    &format!("`{path}` stands in both `{first}` and `{second}`"),
+                    &format!("`{path}` is in both `{first}` and `{second}`"),
                     "keep one of the two",
                 ));
             }

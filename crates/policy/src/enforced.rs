@@ -22,7 +22,7 @@ struct Unenforced {
 const UNENFORCED: &[Unenforced] = &[
     Unenforced {
         key: "filesystem.rules", asked: |p| p.mode == Mode::Static && p.filesystem.rules.iter().any(|rule| rule.effect == Effect::Deny),
-        why: "in static mode nothing is asked, and what a rule denies would be readable", instead: "use `mode: dynamic`, or `deniedPaths`",
+        why: "static mode asks nothing, and what a rule denies would be readable", instead: "use `mode: dynamic`, or `deniedPaths`",
     },
     Unenforced {
         key: "process.uid", asked: |p| p.process.uid.is_some(),

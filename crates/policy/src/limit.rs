@@ -111,45 +111,45 @@ impl Limited {
     const fn row(self) -> Row {
         match self {
             Self::Memory => row("memory", "resources.maxMemory", Unit::Bytes, "RES-1", "memory is limited",
-                "Memory of the whole run, in bytes; a run that needs more is ended.")
+                "Memory of the whole run, in bytes; a run that needs more is killed.")
                 .exhausted("out of memory").measured_by(UsageField::Memory),
-            Self::MemoryHigh => row("memory-high", "resources.memoryHigh", Unit::Bytes, "RES-1", "the run is slowed down before its memory is used up",
-                "Memory above which the run is slowed down and its pages are reclaimed, in bytes; nothing is ended for it."),
+            Self::MemoryHigh => row("memory-high", "resources.memoryHigh", Unit::Bytes, "RES-1", "the run is slowed down before it reaches the memory limit",
+                "Memory above which the run is slowed down and its pages are reclaimed, in bytes; nothing is killed."),
             Self::Swap => row("swap", "resources.maxSwap", Unit::Bytes, "RES-1", "swap is limited",
-                "Swap beyond maxMemory, in bytes; none unless it is stated."),
+                "Swap in addition to maxMemory, in bytes; none by default."),
             Self::Cpus => row("cpus", "resources.cpus", Unit::MilliCpus, "RES-1", "the share of the CPUs is limited",
-                "CPUs' worth of time that all processes together may use at once, fractions allowed."),
+                "CPUs that all processes together may use, fractions allowed."),
             Self::CpuSet => row("cpuset", "resources.cpuSet", Unit::CpuCount, "RES-2", "only the named CPUs are used",
                 "The only CPUs the run may use, by number, such as 0-3,5."),
             Self::CpuTime => row("cpu-time", "resources.maxCPU", Unit::Milliseconds, "RES-2", "CPU time is limited",
                 "CPU time of all processes together, in milliseconds.")
                 .exhausted("out of CPU time").measured_by(UsageField::CpuTime),
             Self::Processes => row("pids", "process.maxProcesses", Unit::Count, "PROC-2", "the number of processes is limited",
-                "Processes at any moment.")
+                "Number of processes.")
                 .exhausted(NO_MORE_PROCESSES).measured_by(UsageField::Threads),
             Self::Threads => row("threads", "resources.maxThreads", Unit::Count, "RES-2", "the number of threads is limited",
-                "Threads at any moment.")
+                "Number of threads.")
                 .exhausted(NO_MORE_PROCESSES).measured_by(UsageField::Threads),
             Self::OpenFiles => row("open-files", "resources.maxFileDescriptors", Unit::Count, "RES-2", "open files are limited",
                 "Open files of one process."),
             Self::FileSize => row("file-size", "filesystem.maxFileSize", Unit::Bytes, "FS-6", "the size of a file is limited",
                 "Largest single file, in bytes."),
-            Self::Disk => row("disk", "filesystem.maxTotalSize", Unit::Bytes, "FS-6", "the space held is limited",
-                "Space held at any moment, in bytes.")
+            Self::Disk => row("disk", "filesystem.maxTotalSize", Unit::Bytes, "FS-6", "disk space is limited",
+                "Disk space that the run adds, in bytes.")
                 .exhausted(NO_ROOM),
             Self::Inodes => row("inodes", "filesystem.maxInodes", Unit::Count, "FS-6", "the number of files is limited",
-                "Files and directories held at any moment.")
+                "Files and directories that the run adds.")
                 .exhausted(NO_ROOM),
             Self::IoBandwidth => row("io-bandwidth", "resources.maxIOBandwidth", Unit::BytesPerSecond, "RES-1", "bytes read and written in a second are limited",
-                "Bytes a second, read and written."),
+                "Bytes per second, read and written."),
             Self::IoOperations => row("iops", "resources.maxIOPS", Unit::OperationsPerSecond, "RES-1", "reads and writes in a second are limited",
-                "I/O operations a second."),
+                "I/O operations per second."),
             Self::WallTime => row("timeout", "resources.timeout", Unit::Milliseconds, "RES-2", "the run ends in time",
                 "Wall time, in milliseconds (exit 124).")
                 .measured_by(UsageField::Age),
             Self::Output => row("max-output", "resources.maxOutputSize", Unit::Bytes, "RES-2", "output is cut to its beginning and its end",
                 "Bytes of output kept, of each stream.")
-                .exhausted("not all output was passed on"),
+                .exhausted("output was cut"),
         }
     }
 

@@ -83,7 +83,7 @@ impl TryFrom<String> for AskKey {
     fn try_from(word: String) -> Result<Self, String> {
         match word.strip_prefix("ctrl-").map(str::as_bytes) {
             Some([letter @ (b'a'..=b'z' | b']')]) => Ok(Self(*letter)),
-            _ => Err(format!("{word} is no key such as ctrl-g")),
+            _ => Err(format!("{word} is not a key such as ctrl-g")),
         }
     }
 }

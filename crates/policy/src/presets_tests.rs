@@ -138,10 +138,11 @@ fn holds(subject: &Subject, preset: Option<&str>, rows: &[Row]) {
         let full = with(subject, preset, Some((key, most))).unwrap();
         assert_eq!(shown(&full, key), *most, "{subject:?} {key}");
         let error = with(subject, preset, Some((key, above))).unwrap_err();
-        let expected =
-            format!("--asked: `{key}` asks for {above}, above the maximum {most} (preset {from}:");
+        let expected = format!(
+            "--asked: `{key}` is {above}, which exceeds the maximum {most} (preset {from}:"
+        );
         assert!(error.starts_with(&expected), "{error}");
-        assert!(error.ends_with(&format!("ask for {most} or less")), "{error}");
+        assert!(error.ends_with(&format!("use {most} or less")), "{error}");
     }
 }
 
@@ -216,8 +217,8 @@ fn no_tool_gets_around_its_memory_limit_by_swap() {
         let plain = with(&subject, preset, None).unwrap();
         assert_eq!(plain.policy.resources.max_swap, None, "which is none, beside a memory limit");
         let error = with(&subject, preset, Some(("resources.maxSwap", "1m"))).unwrap_err();
-        let expected = format!("asks for 1m, above the maximum 0 (preset {from}:");
-        assert!(error.contains(&expected) && error.ends_with("; leave it out"), "{error}");
+        let expected = format!("is 1m, which exceeds the maximum 0 (preset {from}:");
+        assert!(error.contains(&expected) && error.ends_with("; remove it"), "{error}");
     }
 }
 

@@ -33,21 +33,15 @@ pub struct Saved {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SaveError {
-    #[error("{file} has mistakes, and is not touched: {}", first_of(.problems))]
+    #[error("{file} has errors and was not changed: {}", first_of(.problems))]
     Mistaken { file: String, problems: Vec<Diagnostic> },
-    #[error(
-        "{file} is another program's file; make a policy of it first with `sandbox policy import`"
-    )]
+    #[error("{file} belongs to another program; convert it first with `sandbox policy import`")]
     Foreign { file: String },
     #[error("{} cannot be written in a policy file (not UTF-8, or the root itself)", .path.display())]
     NotText { path: PathBuf },
-    #[error(
-        "{file} is written in a way that no rule can be added to by itself; add it by hand: {rule}"
-    )]
+    #[error("{file} cannot be changed automatically; add this rule by hand: {rule}")]
     CanNotEdit { file: String, rule: String },
-    #[error(
-        "{file} is written in a way that nothing can be removed from by itself; remove line {line} by hand"
-    )]
+    #[error("{file} cannot be changed automatically; remove line {line} by hand")]
     CanNotRemove { file: String, line: usize },
 }
 

@@ -50,7 +50,7 @@ fn document_key(name: &str) -> Json {
         "version" => json!({ "const": 1, "description": "Version of this format." }),
         "description" => json!({ "type": "string", "description": "One line for people." }),
         "preset" => json!({
-            "description": "Shipped policies to start from, in order.",
+            "description": "Built-in policies to start from, in order.",
             "oneOf": [preset, { "type": "array", "items": preset }],
         }),
         "locks" => {
@@ -70,7 +70,7 @@ fn document_key(name: &str) -> Json {
         }),
         _ => object(
             &section("", &|key| key.order.has_maximum()),
-            "The most that may be asked for. Organisation layer and presets only.",
+            "Maximum values. Organisation layer and presets only.",
         ),
     }
 }
@@ -108,11 +108,11 @@ const ALLOW_NETWORK: Key = Key {
 
 fn section_about(name: &str) -> &'static str {
     match name {
-        "filesystem" => "Which paths are there, and how much may be written.",
+        "filesystem" => "Which paths are visible, and how much may be written.",
         "process" => "Processes, executables, environment, identity.",
         "network" => "What may be reached.",
         "resources" => {
-            "Limits on time, memory, CPU, I/O and output, and how firmly they have to be held."
+            "Limits on time, memory, CPU, I/O and output, and how strictly they are enforced."
         }
         _ => "Which system calls pass the filter.",
     }

@@ -227,7 +227,7 @@ pub(crate) struct IncompleteSettings(String);
 
 impl fmt::Display for IncompleteSettings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "the layers do not make a full policy: {}", self.0)
+        write!(out, "the layers do not add up to a complete policy: {}", self.0)
     }
 }
 

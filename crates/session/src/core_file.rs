@@ -44,7 +44,7 @@ fn missing(cwd: &Path, guarded: &[PathBuf], signal: i32, pattern: &[u8]) -> Opti
     }
     guarded.iter().find(|tree| cwd.starts_with(tree))?;
     Some(format!(
-        "ended by {name}; no core file can be written in {}, where the sandbox performs every write itself: \
+        "killed by {name}; no core file can be written in {}, where the sandbox performs every write itself: \
          run the command in a directory of its own (cd /dev/shm) and copy the file, or without the sandbox",
         cwd.display()
     ))

@@ -33,17 +33,17 @@ pub enum SessionError {
     NotRegular { path: PathBuf },
 
     #[error(
-        "the policy in {} is a link to {}; a project's policy must lie in the project itself",
+        "the policy in {} is a link to {}; a project's policy must be inside the project",
         directory.display(),
         target.display()
     )]
     LinkedPolicy { directory: PathBuf, target: PathBuf },
 
-    #[error("{} is a link that leads nowhere; remove it, or restore the policy that it led to", path.display())]
+    #[error("{} is a broken link; remove it, or restore its target", path.display())]
     DanglingPolicy { path: PathBuf },
 
     #[error(
-        "{} is there already, and commands in a sandbox could have written it; read it, then run \
+        "{} already exists, and a command in a sandbox could have written it; read it, then run \
          `sandbox policy trust {}`, or remove it, or choose another file with --output",
         path.display(), path.display()
     )]
@@ -61,10 +61,10 @@ pub enum SessionError {
     )]
     Ambiguous { first: PathBuf, second: PathBuf },
 
-    #[error("{} exists already; merge the two by hand, or move it away", path.display())]
+    #[error("{} already exists; merge the two by hand, or move it away", path.display())]
     AlreadyThere { path: PathBuf },
 
-    #[error("the trust store {} cannot be read: {source}; mend or remove it", path.display())]
+    #[error("the trust store {} cannot be read: {source}; fix or remove it", path.display())]
     TrustStore { path: PathBuf, source: serde_json::Error },
 
     #[error(transparent)]
@@ -84,10 +84,10 @@ pub enum SessionError {
     )]
     SeveralRulesNamed { name: String, rules: String },
 
-    #[error("{} is the organisation's and only root writes there; run the same with sudo", path.display())]
+    #[error("{} belongs to the organisation and only root can write it; run the same command with sudo", path.display())]
     NeedsRoot { path: PathBuf },
 
-    #[error("`{text}` is not a host: {why}; write a name or an address, with a port if need be")]
+    #[error("`{text}` is not a host: {why}; write a name or an address, with a port if needed")]
     NotAHost { text: String, why: String },
 
     #[error("session {session} has recorded no answers")]
@@ -99,7 +99,7 @@ pub enum SessionError {
     #[error("the answers in {} cannot be read: {source}", path.display())]
     Answers { path: PathBuf, source: serde_json::Error },
 
-    #[error("the policy is not sound: {}", list(.0))]
+    #[error("the policy is invalid: {}", list(.0))]
     Policy(Vec<Diagnostic>),
 
     #[error(transparent)]
@@ -114,7 +114,7 @@ pub enum SessionError {
     #[error(transparent)]
     Launch(#[from] LaunchError),
 
-    #[error("{0}; nothing runs unrecorded")]
+    #[error("{0}; no command runs without an audit log")]
     Record(#[from] RecordError),
 
     #[error(transparent)]
@@ -124,7 +124,7 @@ pub enum SessionError {
     #[error("there is no layer `{name}` to switch off")]
     NoSuchLayer { name: String },
 
-    #[error("the secret of the credential {name} cannot be had: {why}")]
+    #[error("cannot read the secret for credential {name}: {why}")]
     Credential { name: String, why: String },
 
     #[error("`network.upstreamProxy` is not in the form http://[USER:PASSWORD@]HOST:PORT")]
@@ -137,7 +137,7 @@ pub enum SessionError {
     Listen { address: std::net::SocketAddr, source: io::Error },
 
     #[error(
-        "`network.intercept` is for runs: nobody trusts an authority of a proxy that runs alone"
+        "`network.intercept` works in `sandbox run` only: no program trusts the authority of a stand-alone proxy"
     )]
     NoInterception,
 
@@ -145,8 +145,8 @@ pub enum SessionError {
     Egress(#[from] palisade_egress::error::EgressError),
 
     #[error(
-        "{} (--{}) asks for {asked}, and this process itself may have no more than {most}; ask for less, or \
-         raise that where you start from (`ulimit -H`, prlimit(1))",
+        "{} (--{}) is {asked}, which exceeds this process's own hard limit of {most}; lower it, or \
+         raise the hard limit first (`ulimit -H`, prlimit(1))",
         .what.key(), .what.name()
     )]
     BeyondOwnLimit { what: Limited, asked: u64, most: u64 },
@@ -218,7 +218,7 @@ fn mend(error: &io::Error) -> &'static str {
     }
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            "; allow it to this user (owner and mode of the file and the directories above it), or \
+            "; give this user access (owner and mode of the file and of the directories above it), or \
              move the file away"
         }
         io::ErrorKind::InvalidData => "; save it as UTF-8",
@@ -242,7 +242,10 @@ mod tests {
             let source = io::Error::from_raw_os_error(errno);
             SessionError::io("open", Path::new("/p"), source).to_string()
         };
-        assert!(told(13).starts_with("cannot open /p: Permission denied (EACCES); allow it"));
+        assert!(
+            told(13)
+                .starts_with("cannot open /p: Permission denied (EACCES); give this user access")
+        );
         assert_eq!(told(5), "cannot open /p: Input/output error (EIO)");
     }
 }

@@ -307,7 +307,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
 
     let stores = Stores::new(caller);
     if request.ask_in == AskIn::Approve && plan.sandbox.gate.is_some() {
-        tell("questions of this run are answered with `sandbox approve` in another terminal");
+        tell("answer the questions of this run with `sandbox approve` in another terminal");
     }
     let start = StartRequest {
         plan,
@@ -383,7 +383,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     }
     // What somebody answered can be answered again; a run that went well did not fail for it.
     if let Err(error) = answers::write(&caller.places, &report.session_id, &answered) {
-        report.notes.push(format!("the answers of this session were not kept: {error}"));
+        report.notes.push(format!("the answers of this session were not saved: {error}"));
     }
     Ok(())
 }
@@ -464,7 +464,7 @@ fn conclude(report: &mut RunReport, plan: &Plan, ended: &ExitState, times: Times
     report.signal = signal;
     report.signals_forwarded = ended.forwarded.clone();
     if ended.forwarded_beyond > 0 {
-        report.notes.push(format!("{} more signals were passed on", ended.forwarded_beyond));
+        report.notes.push(format!("{} more signals were forwarded", ended.forwarded_beyond));
     }
     report.notes.extend(ended.output.told());
     let mut usage = ended.tally.usage(micros(times.setup), micros(times.wall));

@@ -202,14 +202,14 @@ impl Asked<'_> {
                     return Some(self.visible(why, false, *exec, keys_of(why)));
                 }
                 let key = &["filesystem.overlayPaths"];
-                Some(self.visible("an overlay: what is written is thrown away", true, true, key))
+                Some(self.visible("an overlay: changes are discarded", true, true, key))
             }
             MountOp::Dir { .. } | MountOp::Symlink { .. } | MountOp::Frame { .. } => None,
             MountOp::Tmpfs { target, .. } if self.is_ground(target) => None,
             MountOp::Copy { is_filtered, .. } => {
                 let grant = match is_filtered {
                     true => "a copy of the settings without their credentials",
-                    false => "a copy: what is written to it is thrown away",
+                    false => "a copy: changes are discarded",
                 };
                 Some(self.visible(grant, true, false, &["filesystem.toolchains"]))
             }
@@ -249,7 +249,8 @@ impl Asked<'_> {
         let asks_for_programs = process.allow_exec && process.allowed_executables.is_empty();
         if self.access == Access::Execute && !asks_for_programs {
             let keys = &["process.allowExec", "process.allowedExecutables"];
-            return self.hidden("nobody is asked about programs where the policy lists them", keys);
+            return self
+                .hidden("the policy lists the programs that may run, so nothing is asked", keys);
         }
         let rules = gate_rules(&self.policy.merged.policy, self.caller);
         let mut decider = Decider::new(rules, 0);

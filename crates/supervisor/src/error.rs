@@ -23,7 +23,7 @@ pub enum SupervisorError {
     #[error(transparent)]
     System(#[from] SysError),
 
-    #[error("{0}; nothing runs unrecorded")]
+    #[error("{0}; no command runs without an audit log")]
     Record(#[from] RecordError),
 
     #[error("the terminal: {}", io_error_text(&(*.0).into()))]
@@ -32,35 +32,33 @@ pub enum SupervisorError {
     #[error("cannot open the approvals socket in {}: {}", directory.display(), io_error_text(source))]
     ApprovalSocket { directory: PathBuf, source: io::Error },
 
-    #[error("{0}; so its limits could not be enforced any longer, and the run was ended")]
+    #[error("{0}; limits could no longer be enforced, so the run was stopped")]
     Usage(#[from] UsageError),
 
-    #[error("{0}; so its limits could not be enforced any longer, and the run was ended")]
+    #[error("{0}; limits could no longer be enforced, so the run was stopped")]
     Group(#[from] CgroupError),
 
     /// A run without one of its helpers is not the run that was planned.
     #[error("{0}")]
     HelperDied(Death),
 
-    #[error("the broker could not go on: {0}")]
+    #[error("the broker failed: {0}")]
     BrokerFailed(String),
 
-    #[error("the gate could not go on: {0}")]
+    #[error("the gate failed: {0}")]
     GateFailed(String),
 
-    #[error("the egress process could not go on: {0}")]
+    #[error("the egress process failed: {0}")]
     EgressFailed(String),
 
-    #[error("the time limit was over before the command could start")]
+    #[error("time limit reached before the command could start")]
     TimedOut,
 
     /// Pid 1 tells of the start, and the kernel may end it for what the command holds.
-    #[error(
-        "the memory limit ended the sandbox before it could tell that the command started; ask for more (--memory)"
-    )]
+    #[error("memory limit reached before the command could start; raise it with --memory")]
     OutOfMemory,
 
-    #[error("ended by {name} before the command could start")]
+    #[error("stopped by {name} before the command could start")]
     Cancelled { number: i32, name: String },
 }
 

@@ -149,11 +149,11 @@ impl Incidents {
         report.ended_by_blocked_calls = self.limit.filter(|_| self.is_too_many());
         if self.protected_beyond > 0 {
             let more = self.protected_beyond;
-            report.notes.push(format!("{more} more protected writes were refused"));
+            report.notes.push(format!("{more} more protected writes were denied"));
         }
         if self.executions_beyond > 0 {
             let more = self.executions_beyond;
-            report.notes.push(format!("{more} more programs were refused"));
+            report.notes.push(format!("{more} more programs were denied"));
         }
         for tree in self.busy {
             report.notes.push(format!(
@@ -163,7 +163,9 @@ impl Incidents {
         }
         if self.lost > 0 {
             let lost = self.lost;
-            report.notes.push(format!("{lost} refused calls came too fast to be told apart"));
+            report
+                .notes
+                .push(format!("{lost} denied calls came too fast to be reported one by one"));
         }
         report.blocked_calls = self.blocked;
         report.protected_writes = self.protected;

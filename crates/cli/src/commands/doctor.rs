@@ -34,7 +34,7 @@ fn text(report: &Report) -> String {
     text.push_str(if report.ready() {
         "`sandbox run` works here\n"
     } else {
-        "`sandbox run` does not work here until what is missing is mended\n"
+        "`sandbox run` does not work here until you fix what is missing\n"
     });
     text
 }
@@ -51,7 +51,7 @@ fn lines(finding: &Finding, paint: Paint) -> String {
         text.push_str(&format!("        needed for: {}\n", finding.needed_for));
     }
     if let Some(mend) = &finding.mend {
-        text.push_str(&format!("        mend: {mend}\n"));
+        text.push_str(&format!("        fix: {mend}\n"));
     }
     text
 }

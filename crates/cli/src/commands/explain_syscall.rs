@@ -1,7 +1,7 @@
 //! `sandbox explain-syscall`: what the filter of a run answers to a system call, by which rule and
 //! why. It asks the filter that the plan holds, and must never have an opinion of its own.
 
-use crate::args::PolicyArgs;
+use crate::args::{HelpArgs, HelpEnd, PolicyArgs, help_end};
 use crate::output;
 use crate::request::policy_request;
 use clap::{Args, ValueEnum};
@@ -13,33 +13,43 @@ use serde::Serialize;
 use serde_json::json;
 use std::process::ExitCode;
 
-const EXIT_CODES: &str = "\
-Exit codes: 0 allowed, 1 refused, 2 decided for each call, by its arguments or by the broker;
-125 if there is no answer, as for a name that no system call has.";
+const HELP_END: HelpEnd = help_end!(
+    "\
+Examples:
+  sandbox explain-syscall mount
+  sandbox explain-syscall --network host socket
+  sandbox explain-syscall --list
+
+Exit codes: 0 allowed, 1 denied, 2 decided for each call, by its arguments or by the broker;
+125 sandbox failed, or there is no such system call."
+);
 
 const DECIDED_FOR_EACH_CALL: u8 = 2;
 
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = HELP_END.short, after_long_help = HELP_END.all, disable_help_flag = true)]
 pub(crate) struct ExplainSyscall {
     #[command(flatten)]
     policy: PolicyArgs,
 
-    /// Ask for a program of this architecture [default: this machine's]
+    /// Architecture of the program [default: this machine's]
     #[arg(long, value_enum, value_name = "ARCH")]
     arch: Option<ArchName>,
 
-    /// Print it as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 
-    /// Print all groups of calls instead
+    /// List all groups of system calls
     #[arg(long, conflicts_with = "syscall")]
     list: bool,
 
     /// The system call, by name or number
     #[arg(value_name = "NAME|NUMBER", required_unless_present = "list")]
     syscall: Option<String>,
+
+    #[command(flatten)]
+    help: HelpArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -1,7 +1,7 @@
-//! `sandbox learn`: runs a command with everything granted that it reads, secrets excepted, and writes the
-//! policy it would have needed. What it wants to write is recorded and refused.
+//! `sandbox learn`: runs a command, allows everything that it reads except secrets, and writes the policy it needs.
+//! Writes are recorded and denied.
 
-use crate::args::{CommandArgs, PolicyArgs, ReportArgs};
+use crate::args::{CommandArgs, HelpArgs, HelpEnd, PolicyArgs, ReportArgs, help_end};
 use crate::commands::policy::changes::{self, Line};
 use crate::commands::run::perform;
 use crate::output;
@@ -13,21 +13,24 @@ use palisade_session::{Caller, die_like, learn};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const DETAILS: &str = "\
-The command runs as with `sandbox run`, but what it reads or runs outside its view is granted instead of asked about. \
-What it wants to write there is recorded and refused (\"Read-only file system\"), so a command that has to write may \
-fail: run it again with the policy that was learnt. Secrets are refused. What was granted or wanted is then written as \
-rules, grouped into directories. Read them before you use them:
+const HELP_END: HelpEnd = help_end!(
+    "\
+Everything that the command reads or runs is allowed, except secrets. Writes outside the sandbox's own files are denied \
+(\"Read-only file system\") and recorded. When the command ends, the rules it needs are written to a policy file. Read \
+the rules before you use them:
 
   sandbox learn -- make
-  sandbox run --policy FILE -- make
+  sandbox run --policy FILE -- make",
+    "
 
-The file is the project's own in ~/.config/palisade/learned, where no command in a sandbox can write. What it has \
-already is shown and kept, with its comments, and the new rules are added. A file in the project is added to only if \
-it is trusted. The exit code is the command's own.";
+A command that needs to write may fail: run it again with the learned policy. Rules are grouped into directories. The \
+default file belongs to the project and is in ~/.config/palisade/learned, where no command in a sandbox can write. \
+Existing rules and comments in it are kept and shown; new rules are added. A file in the project is changed only if you \
+trust it. The exit code is the command's own."
+);
 
 #[derive(Args, Debug)]
-#[command(after_help = DETAILS)]
+#[command(after_help = HELP_END.short, after_long_help = HELP_END.all, disable_help_flag = true)]
 pub(crate) struct Learn {
     #[command(flatten)]
     policy: PolicyArgs,
@@ -41,12 +44,15 @@ pub(crate) struct Learn {
 
     #[command(flatten)]
     command: CommandArgs,
+
+    #[command(flatten)]
+    help: HelpArgs,
 }
 
 impl Learn {
     pub(crate) fn execute(mut self) -> anyhow::Result<ExitCode> {
         if self.policy.on_ask.is_some() {
-            bail!("--on-ask: learn answers every question itself; leave it out");
+            bail!("--on-ask: learn answers every question itself; remove this option");
         }
         self.policy.on_ask = Some("allow".to_owned());
         let caller = Caller::here()?;
@@ -70,21 +76,21 @@ fn write(
     let learnt = learn::add(caller, request, report, path, before)?;
     let secrets = report.denied_paths.iter().filter(|denied| denied.is_secret);
     for secret in secrets {
-        output::note(&format!("not learnt, a secret: {}", secret.path));
+        output::note(&format!("not learned, a secret: {}", secret.path));
     }
     for name in &report.removed_variables {
-        output::note(&format!("not learnt, a variable with a name like a secret's: {name}"));
+        output::note(&format!("not learned, the variable {name}: its name looks like a secret's"));
     }
     if learnt.added.is_empty() {
-        output::note("nothing to add: what the command touched is in its view or in the file");
+        output::note("nothing to add: the command used only what it can already use");
         return Ok(());
     }
     learn::write(path, &learnt.text)?;
     if before.is_empty() {
         learnt.added.iter().for_each(|added| output::note(added));
     } else {
-        // All of it: what was there comes to count with what was learnt.
-        output::note(&format!("{} as it is now, with what was there before:", path.display()));
+        // The whole file: the rules that it had before take effect too.
+        output::note(&format!("{} now, including what was in it before:", path.display()));
         for Line { sign, text } in changes::in_text(before, &learnt.text, None) {
             output::note(&format!("{sign} {text}"));
         }
@@ -100,11 +106,9 @@ fn write(
     ));
     let refused = match learnt.writable {
         0 => return Ok(()),
-        1 => "a write was refused in this run and is allowed".to_owned(),
-        count => format!("writes to {count} paths were refused in this run and are allowed"),
+        1 => "1 write was denied in this run and is allowed".to_owned(),
+        count => format!("writes to {count} paths were denied in this run and are allowed"),
     };
-    output::note(&format!(
-        "{refused} by the policy that was learnt: run the command again with it"
-    ));
+    output::note(&format!("{refused} by the learned policy: run the command again with it"));
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! `sandbox plan`: what `run` would do with the same options, in ten lines, whole, or as JSON.
+//! `sandbox plan`: what `run` would do with the same options, as a summary, in full, or as JSON.
 
 use crate::agent::{self, Purpose};
-use crate::args::{CommandArgs, PolicyArgs};
+use crate::args::{CommandArgs, HelpArgs, HelpEnd, PolicyArgs, help_end};
 use crate::output;
 use crate::request::policy_request;
 use clap::Args;
@@ -9,7 +9,16 @@ use palisade_session::run::{RunRequest, new_session_id, plan};
 use palisade_session::{AskIn, Caller};
 use std::process::ExitCode;
 
+const HELP_END: HelpEnd = help_end!(
+    "\
+Examples:
+  sandbox plan -- npm test
+  sandbox plan --full -- npm test
+  sandbox plan --json --allow-host api.example -- ./client"
+);
+
 #[derive(Args, Debug)]
+#[command(after_help = HELP_END.short, after_long_help = HELP_END.all, disable_help_flag = true)]
 pub(crate) struct Plan {
     #[command(flatten)]
     policy: PolicyArgs,
@@ -24,6 +33,9 @@ pub(crate) struct Plan {
 
     #[command(flatten)]
     command: CommandArgs,
+
+    #[command(flatten)]
+    help: HelpArgs,
 }
 
 impl Plan {

@@ -73,8 +73,8 @@ fn line(heard: &Heard<'_>) -> String {
         Heard::Happened(EventKind::ConnectionClosed(closed)) => ended(closed),
         Heard::Happened(kind) => format!("{kind:?}"),
         Heard::Note(text) => text.clone(),
-        Heard::Reread => "the rules were read anew".to_owned(),
-        Heard::NotReread(error) => format!("the rules stay as they were: {error}"),
+        Heard::Reread => "the rules were reloaded".to_owned(),
+        Heard::NotReread(error) => format!("the rules were not reloaded: {error}"),
     }
 }
 

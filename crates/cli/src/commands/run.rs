@@ -3,7 +3,7 @@
 //! Standard output belongs to the command alone; whatever we say goes to standard error.
 
 use crate::agent::{self, Purpose};
-use crate::args::{CommandArgs, PolicyArgs, ReportArgs};
+use crate::args::{CommandArgs, HelpArgs, HelpEnd, PolicyArgs, ReportArgs, help_end};
 use crate::closing::{self, SavedPolicy, SavedRules};
 use crate::early;
 use crate::environment;
@@ -11,6 +11,7 @@ use crate::output;
 use crate::request;
 use anyhow::bail;
 use clap::Args;
+use palisade_policy::limit::Limited;
 use palisade_record::metrics::MetricsFile;
 use palisade_record::{Outcome, ReportFile, RunReport};
 use palisade_session::config::{self, PolicyRequest};
@@ -22,16 +23,23 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-const EXAMPLES: &str = "\
+const HELP_END: HelpEnd = help_end!(
+    "\
 Examples:
-  sandbox run -- bash                       a shell; the project is writable, ~/.ssh is not there
-  sandbox run --ro ~/data -- ./analyse      one more directory, readable
-  sandbox run --overlay ~/.config -- app    may write its settings, which are thrown away
-  sandbox run --blacklist keys -- ./agent   hidden, though it is in the project
-  sandbox run --report r.json -- make       how it went and what held each promise";
+  sandbox run -- npm test                          the project is writable; ~/.ssh is hidden
+  sandbox run --ro ~/data --timeout 5m -- ./train  one more directory, and a time limit
+  sandbox run --allow-for npm -- npm install       only the registry that npm is configured to use",
+    "
+  sandbox run --overlay ~/.config -- app           it can change its settings; changes are discarded
+  sandbox run --blacklist keys -- ./agent          hidden, although it is in the project
+  sandbox run --report r.json -- make              what happened, and what enforced each promise
+
+The exit code is the command's own; 124 time limit, 125 sandbox failed, 126 denied by policy or not
+executable, 127 not found, 128+N killed by signal N."
+);
 
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = HELP_END.short, after_long_help = HELP_END.all, disable_help_flag = true)]
 pub(crate) struct Run {
     #[command(flatten)]
     policy: PolicyArgs,
@@ -41,6 +49,9 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     pub(crate) command: CommandArgs,
+
+    #[command(flatten)]
+    help: HelpArgs,
 }
 
 impl Run {
@@ -104,10 +115,10 @@ pub(crate) fn perform(
     match finished.error {
         Some(error) => output::complain(&error.into()),
         None if finished.report.outcome == Outcome::Timeout => {
-            tell("the time limit is over; everything inside was ended");
+            tell(&time_limit_reached(&finished.report));
         }
         None if outlasted_its_grace(&finished.report) => {
-            tell("the command did not end when it was asked to; everything inside was killed");
+            tell("the command did not end when asked to; all processes were killed");
         }
         None => {}
     }
@@ -116,7 +127,7 @@ pub(crate) fn perform(
         && let Err(error) = file.write(&finished.report)
     {
         output::complain(&anyhow::anyhow!(
-            "{error}; the report is lost, and exit code {exit_code} is the run's own"
+            "{error}; the report was not written; exit code {exit_code} is the command's"
         ));
     }
     if let Some(file) = metrics_file
@@ -128,6 +139,13 @@ pub(crate) fn perform(
         eprintln!("{}", one_line(&finished.report)?);
     }
     Ok(Done { request, report: finished.report, exit_code: ExitCode::from(exit_code) })
+}
+
+fn time_limit_reached(report: &RunReport) -> String {
+    let limit = Limited::WallTime;
+    let reached = report.limits.iter().find(|it| it.name == limit.name());
+    let value = reached.map(|it| format!(" ({})", limit.unit().show(it.value))).unwrap_or_default();
+    format!("time limit{value} reached; all processes were killed")
 }
 
 /// Whether the policy lists hosts that the network could be opened to.
@@ -159,7 +177,7 @@ fn ask_in(told: &ReportArgs) -> anyhow::Result<AskIn> {
     let ask_in = told.ask_in.map(AskIn::from).unwrap_or_default();
     if ask_in == AskIn::Tmux && std::env::var_os("TMUX").is_none_or(|tmux| tmux.is_empty()) {
         bail!(
-            "--ask-in tmux: this is no window of tmux ($TMUX is not set); start it in one, or use --ask-in approve"
+            "--ask-in tmux: not in a tmux window ($TMUX is not set); start tmux first, or use --ask-in approve"
         );
     }
     Ok(ask_in)
@@ -173,7 +191,7 @@ fn outlasted_its_grace(report: &RunReport) -> bool {
 
 fn prepare(path: &Path) -> anyhow::Result<ReportFile> {
     if path == Path::new("-") {
-        bail!("--report -: standard output is the command's; name a file, or use --json");
+        bail!("--report -: standard output belongs to the command; name a file, or use --json");
     }
     Ok(ReportFile::prepare(path)?)
 }

@@ -1,6 +1,6 @@
 //! `sandbox why`: what decides about a path, a host or a variable in a run with the same options.
 
-use crate::args::PolicyArgs;
+use crate::args::{HelpArgs, HelpEnd, PolicyArgs, help_end};
 use crate::output;
 use crate::request::policy_request;
 use clap::Args;
@@ -12,10 +12,11 @@ use palisade_session::why::{self, Answer, OtherSubject, Outcome, Reason};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const DETAILS: &str = "\
-Says whether a command would find the path, could write it, could reach the host or would get the variable, and what \
-decides that: a grant of the view, a rule and the file and line it stands in, the list of secrets or protected names, or \
-the answer to a question. Nothing is started and nobody is asked.
+const HELP_END: HelpEnd = help_end!(
+    "\
+Shows whether a command could read or write a path, reach a host or get a variable, and what decides it: a grant, a rule \
+with its file and line, the list of secrets or protected names, or a question to you. Nothing is started and nobody is \
+asked.
 
 Examples:
   sandbox why ~/data/file
@@ -23,39 +24,43 @@ Examples:
   sandbox why --host api.example:443
   sandbox why --variable GITHUB_TOKEN
 
-Exit codes: 0 yes, 1 no, 2 somebody would be asked, 125 sandbox failed.";
+Exit codes: 0 yes, 1 no, 2 you would be asked, 125 sandbox failed."
+);
 
 const ASKED: u8 = 2;
 
 #[derive(Args, Debug)]
-#[command(after_help = DETAILS)]
+#[command(after_help = HELP_END.short, after_long_help = HELP_END.all, disable_help_flag = true)]
 pub(crate) struct Why {
     #[command(flatten)]
     policy: PolicyArgs,
 
-    /// Ask for executing, not only for reading
+    /// Explain executing the path, not only reading it
     #[arg(long)]
     execute: bool,
 
-    /// Print it as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 
-    /// Ask for writing: also names that are protected
+    /// Explain writing to the path, including protected names
     #[arg(long, conflicts_with = "execute")]
     write: bool,
 
-    /// Ask about a host, NAME or NAME:PORT (443 if left out)
+    /// Explain a host, NAME or NAME:PORT [default port: 443]
     #[arg(long, value_name = "HOST", conflicts_with_all = ["execute", "write"])]
     host: Option<String>,
 
-    /// Ask about a variable of the environment
+    /// Explain an environment variable
     #[arg(id = "variable", long = "variable", value_name = "NAME", conflicts_with_all = ["execute", "write", "host"])]
     variable: Option<String>,
 
-    /// A path of the host
+    /// The path, as on the host
     #[arg(required_unless_present_any = ["host", "variable"], conflicts_with_all = ["host", "variable"])]
     path: Option<PathBuf>,
+
+    #[command(flatten)]
+    help: HelpArgs,
 }
 
 impl Why {
@@ -145,7 +150,7 @@ fn sources(word: &str, set_by: &[Provenance]) -> Option<String> {
 fn lines(answer: &why::Why) -> Vec<String> {
     let mut lines = vec![format!("{}: {}", answer.path.display(), in_words(&answer.reason))];
     if let Some(real) = answer.real_path.as_ref().filter(|real| **real != answer.path) {
-        lines.push(format!("  it is {} on the host", real.display()));
+        lines.push(format!("  on the host it is {}", real.display()));
     }
     lines.extend(match &answer.reason {
         Reason::Visible { set_by, .. } => sources("granted by", set_by),
@@ -162,9 +167,11 @@ fn in_words(reason: &Reason) -> String {
             let executing = if *executable { "" } else { ", not executable" };
             format!("visible, {writing}{executing}: {grant}")
         }
-        Reason::Own { place } => format!("the run's own: it has its own {}", place.display()),
-        Reason::Absent => "not there: neither inside nor on the host; nobody is asked".to_owned(),
-        Reason::Hidden { because, .. } => format!("hidden, and nobody is asked: {because}"),
+        Reason::Own { place } => format!("private: the run has its own {}", place.display()),
+        Reason::Absent => {
+            "does not exist, neither in the sandbox nor on the host; nothing is asked".to_owned()
+        }
+        Reason::Hidden { because, .. } => format!("hidden, and nothing is asked: {because}"),
         Reason::Rule { effect, rule, store, place, by } => {
             let by = by.as_ref().map(|by| format!(", by {by}")).unwrap_or_default();
             let word = match effect {
@@ -187,17 +194,15 @@ fn in_words(reason: &Reason) -> String {
 fn asked(on_ask: OnAsk, is_secret: bool, timeout_ms: u64) -> String {
     match on_ask {
         OnAsk::Ask => format!(
-            "hidden until somebody says yes: asked at the first touch, denied after {} s or if nobody is there",
+            "hidden until you allow it: you are asked on first use; denied after {} s, or if nobody can be asked",
             timeout_ms / 1000
         ),
         OnAsk::Wait => format!(
-            "hidden until somebody says yes: asked at the first touch, denied after {} s",
+            "hidden until you allow it: you are asked on first use; denied after {} s",
             timeout_ms / 1000
         ),
-        OnAsk::Allow if !is_secret => {
-            "no rule speaks, and onAsk allows it at the first touch".to_owned()
-        }
-        OnAsk::Allow => "no rule names it, and onAsk does not allow secrets".to_owned(),
-        OnAsk::Deny => "no rule speaks, and onAsk denies it".to_owned(),
+        OnAsk::Allow if !is_secret => "no rule matches, and onAsk allows it".to_owned(),
+        OnAsk::Allow => "no rule matches, and onAsk does not allow secrets".to_owned(),
+        OnAsk::Deny => "no rule matches, and onAsk denies it".to_owned(),
     }
 }

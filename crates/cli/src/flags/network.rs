@@ -43,7 +43,7 @@ pub(super) fn values(
         };
         if credential["hosts"] == json!([]) {
             let name = &credential["name"];
-            bail!("{option}: {name} names no host that it is for; the form is {CREDENTIAL_FORM}");
+            bail!("{option}: {name} has no host; write it as {CREDENTIAL_FORM}");
         }
         given.push(("credential", "network.credentials", json!([credential])));
     }
@@ -58,8 +58,8 @@ pub(super) fn values(
     let connections = egress.max_connections.as_deref().map(count);
     if connections == Some(json!(0)) {
         bail!(
-            "{} 0 would refuse every connection; give a number above zero, or close the network \
-             with --network none",
+            "{} 0 would deny every connection; use a number above zero, or turn the network \
+             off with --network none",
             written.name("max-connections")
         );
     }
@@ -141,7 +141,7 @@ pub(super) fn refuse_contradictions(args: &PolicyArgs, written: Written) -> anyh
     let given = of_proxy.into_iter().find(|(_, is_given)| *is_given);
     match (mode, given) {
         ("none" | "nat" | "host", Some((option, _))) => bail!(
-            "{} is for --network proxy, and {} {mode} is something else; leave one of them out",
+            "{} needs --network proxy, but {} is {mode}; remove one of them",
             written.name(option),
             written.name("network"),
         ),

@@ -128,18 +128,18 @@ fn options_that_leave_each_other_nothing_to_do_are_refused() {
     for (line, says) in [
         (
             &["--network", "none", "--allow-host", "a.example"][..],
-            "--allow-host is for --network proxy",
+            "--allow-host needs --network proxy",
         ),
         (&["--network", "nat", "--allow-network"], "--network nat is something else"),
         (&["--credential", "T=env:X,host=a.example"], "the network mode is none; name hosts"),
         (&["--max-bytes", "1m"], "the network mode is none"),
-        (&["--network", "host", "--max-bytes", "1m"], "--max-bytes is for --network proxy"),
+        (&["--network", "host", "--max-bytes", "1m"], "--max-bytes needs --network proxy"),
         (&["--level", "0", "--allow-host", "a.example"], "--level 0 isolates nothing"),
         (&["--level", "0", "--publish", "80:80"], "--level 0 isolates nothing"),
         (&["--allow-network", "--intercept"], "add one (`--credential`)"),
         (&["--level", "1", "--no-userns", "--allow-network"], "needs a network namespace"),
         (&["--publish", "80:80,127.0.0.1:80:81"], "published twice"),
-        (&["--allow-network", "--max-connections", "0"], "would refuse every connection"),
+        (&["--allow-network", "--max-connections", "0"], "would deny every connection"),
         (&["--network", "host", "--publish", "80:80"], "`network.publish`"),
     ] {
         let error = merged(&Subject::Run, line).unwrap_err();

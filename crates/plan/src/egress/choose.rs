@@ -97,7 +97,7 @@ fn proxy(
         (Mode::Dynamic, OnAsk::Ask | OnAsk::Wait | OnAsk::Allow) => OnUnknown::Ask,
     };
     if allowed.is_empty() && on_unknown == OnUnknown::Deny {
-        note("no host is allowed, so none can be reached; --allow-host names one".to_owned());
+        note("no host is allowed, so none can be reached; allow one with --allow-host".to_owned());
     }
     let ports = match &network.allowed_ports {
         None => Vec::new(),
@@ -116,7 +116,7 @@ fn proxy(
         && let Some(name) = PROXY_VARIABLES.into_iter().find(|name| is_set(name, facts))
     {
         let text = format!(
-            "the proxy that {name} names is not used; --upstream-proxy URL sends everything through one"
+            "the proxy in {name} is not used; use --upstream-proxy URL to connect through one"
         );
         notes.push(Note::new(Weight::Important, text));
     }
@@ -140,9 +140,10 @@ fn proxy(
 fn unreachable(entry: &Entry, rules: &Rules) -> Option<String> {
     let range = entry.pattern.range()?;
     let blocked = rules.check_address(range.addr()).err()?;
-    blocked.range.contains(&range).then(|| {
-        format!("{entry} is among the allowed hosts and cannot be reached: it is {blocked}")
-    })
+    blocked
+        .range
+        .contains(&range)
+        .then(|| format!("{entry} is an allowed host but cannot be reached: it is {blocked}"))
 }
 
 /// The hosts that a tool is set up to use.

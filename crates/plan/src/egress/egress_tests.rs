@@ -75,7 +75,7 @@ fn the_proxy_is_what_names_and_variables_lead_to() {
         assert_eq!(variable(&plan, name), Some("http://198.18.0.1:3128"), "{name}");
     }
     assert!(variable(&plan, "no_proxy").is_some_and(|list| list.contains("127.0.0.1")));
-    assert!(noted(&plan, "the proxy that HTTP_PROXY names is not used; --upstream-proxy URL"));
+    assert!(noted(&plan, "the proxy in HTTP_PROXY is not used; use --upstream-proxy URL"));
     assert!(is_allowed(&plan, "api.example", 443) && is_allowed(&plan, "ssh.example", 22));
     assert!(!is_allowed(&plan, "api.example", 22) && !is_allowed(&plan, "ssh.example", 443));
 }
@@ -103,7 +103,7 @@ fn name_servers_stand_where_the_link_leads() {
     let there = plan(&proxied(), &user(), &tree).unwrap();
     assert_eq!(content(&there, place), Some("nameserver 198.18.0.1\n"));
     let nowhere = plan(&proxied(), &user(), &FakeTree::new()).unwrap();
-    assert!(noted(&nowhere, "no place for /etc/resolv.conf"));
+    assert!(noted(&nowhere, "cannot provide /etc/resolv.conf"));
 }
 
 /// Proves: NET-8 asked
@@ -147,9 +147,9 @@ fn what_is_allowed_in_vain_is_told() {
     policy.network.allowed_hosts = hosts.map(entry).to_vec();
     policy.network.allowed_private = vec!["10.2.0.0/16".parse().unwrap()];
     let plan = plan(&policy, &user(), &tree()).unwrap();
-    assert!(noted(&plan, "127.0.0.1:8080 is among the allowed hosts and cannot be reached"));
+    assert!(noted(&plan, "127.0.0.1:8080 is an allowed host but cannot be reached"));
     assert!(noted(&plan, "it is loopback (127.0.0.0/8)"));
-    assert!(noted(&plan, "10.1.0.0/16 is among the allowed hosts and cannot be reached"));
+    assert!(noted(&plan, "10.1.0.0/16 is an allowed host but cannot be reached"));
     for reachable in ["10.2.0.1", "203.0.113.9", "0.0.0.0/0"] {
         assert!(!noted(&plan, &format!("{reachable} is among")), "{reachable}");
     }
@@ -301,7 +301,7 @@ fn ports_are_published_in_every_mode_with_a_network_of_its_own() {
     let none = plan(&policy, &user(), &tree()).unwrap();
     let localhost = IpAddr::from([127, 0, 0, 1]);
     assert_eq!(none.sandbox.publish, [Publish { address: localhost, port: 8080, inner: 80 }]);
-    assert!(none.to_string().contains("published: 127.0.0.1:8080, leads to 80 inside"));
+    assert!(none.to_string().contains("published: 127.0.0.1:8080, forwarded to 80 in the sandbox"));
     policy.process.user_namespace = false;
     policy.isolation_level = Level::Process;
     let error = plan(&policy, &user(), &tree()).unwrap_err();
@@ -330,7 +330,7 @@ fn the_plan_shows_what_may_be_reached() {
         "  denied: *.bad.example",
         "  ports: 22 80 443",
         "  other hosts: asked about",
-        "  at most 512 connections, 100 look-ups a second",
+        "  at most 512 connections, 100 DNS queries per second",
         "  NET-3   enforced  only hosts and ports that rules allow are reached [egress-rules, net-namespace]",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");

@@ -44,9 +44,8 @@ pub(crate) fn add_name_files(naming: &Naming<'_>, host: &Host<'_>, view: &mut Co
         && !put(view, host, RESOLV_CONF, content)
         && naming.egress.is_some()
     {
-        view.notes.push(format!(
-            "there is no place for {RESOLV_CONF}, so names are not found by all programs"
-        ));
+        view.notes
+            .push(format!("cannot provide {RESOLV_CONF}, so some programs cannot resolve names"));
     }
     if let Some(content) = hosts(naming, host, view)
         && !is_denied(HOSTS, naming, host)

@@ -53,11 +53,11 @@ impl Misleading {
         };
         let dropped = note(
             &self.dropped,
-            "not passed on, since what they name is not in the sandbox; --env NAME passes one on",
+            "not passed on because what they name is not in the sandbox; pass one on with --env NAME",
         );
         let redirected = note(
             &self.redirected,
-            "/tmp inside, since what they name is not in the sandbox; --rw PATH puts it there",
+            "/tmp in the sandbox because what they name is not there; add it with --rw PATH",
         );
         dropped.into_iter().chain(redirected)
     }

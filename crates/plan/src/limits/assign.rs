@@ -151,7 +151,10 @@ impl Work<'_> {
                     self.held(Limited::MemoryHigh, high, Holder::CgroupV2, Grip::Hard)?;
                 }
                 _ => {
-                    self.unheld(Limited::MemoryHigh, "only a control group of version 2 holds it")?;
+                    self.unheld(
+                        Limited::MemoryHigh,
+                        "only control groups version 2 can enforce it",
+                    )?;
                 }
             }
         }
@@ -171,7 +174,7 @@ impl Work<'_> {
             self.settings.swap = Some(swap);
             return self.held(Limited::Swap, swap, group, Grip::Hard).map(drop);
         }
-        self.unheld(Limited::Swap, "the kernel counts no swap for a group (swapaccount=0)")
+        self.unheld(Limited::Swap, "the kernel does not account swap per group (swapaccount=0)")
     }
 
     fn cpus(&mut self) -> Result<(), PlanError> {
@@ -296,7 +299,7 @@ impl Work<'_> {
         ] {
             let Some(most) = most else { continue };
             let Some(group) = self.group_for(Controller::Io) else {
-                self.unheld(what, "only a control group holds it")?;
+                self.unheld(what, "only a control group can enforce it")?;
                 continue;
             };
             // The old hierarchy charges what is written back to nobody.
@@ -354,9 +357,11 @@ impl Work<'_> {
 
     fn why_no_group(&self) -> String {
         match &self.facts.cgroups {
-            CgroupHome::Nowhere { why } => format!("no control group can be made: {why}"),
+            CgroupHome::Nowhere { why } => format!("cannot create a control group: {why}"),
             CgroupHome::V1 { .. } => "this host has control groups of version 1".to_owned(),
-            CgroupHome::V2 { .. } => "the control group here lacks the controller".to_owned(),
+            CgroupHome::V2 { .. } => {
+                "the controller is not available in this control group".to_owned()
+            }
         }
     }
 }
@@ -377,10 +382,10 @@ impl Assigned {
             let refused = match room {
                 Room::Everywhere => Some(PlanError::LimitUnheld {
                     what,
-                    why: "at LEVEL_0 the command writes wherever its user may".to_owned(),
+                    why: "at LEVEL_0 the command can write wherever its user can".to_owned(),
                 }),
                 _ if grip == Grip::Sampled && !policy.resources.best_effort => {
-                    let why = format!("{} on the host can be written", room.told());
+                    let why = format!("{} on the host is writable", room.told());
                     let overshoot = measured(what, holder, grip);
                     Some(PlanError::LimitSampled { what, holder, overshoot, why })
                 }

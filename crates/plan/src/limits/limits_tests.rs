@@ -250,7 +250,7 @@ fn limits_that_want_a_control_group_are_refused_in_one_line() {
     assert_eq!(told.lines().count(), 1);
     let (before, after) = told.split_once(" cannot be enforced strictly here: ").unwrap();
     assert_eq!(before, "memory, cpu-time, iops");
-    let ways = "; accept polling of memory, cpu-time with --best-effort-limits, or go without with \
+    let ways = "; accept polling of memory, cpu-time with --best-effort-limits, or run without with \
                 --waive-limit memory --waive-limit cpu-time --waive-limit iops";
     assert!(after.ends_with(ways), "{told}");
 }

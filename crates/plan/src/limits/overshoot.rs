@@ -15,12 +15,12 @@ pub(super) fn measured(what: Limited, holder: Holder, grip: Grip) -> &'static st
     match (what, holder, grip) {
         (_, Holder::Rlimit | Holder::Tmpfs | Holder::Relay, _) => NONE,
         (Limited::MemoryHigh, ..) => "slowed down, not stopped",
-        (Limited::WallTime, ..) => "the grace time, then a few milliseconds",
+        (Limited::WallTime, ..) => "the grace time and a few milliseconds",
         (Limited::CpuTime, Holder::CgroupV2 | Holder::CgroupV1, _) => {
-            "30 ms past 500 ms in most runs; 871 ms at worst, on an overloaded machine"
+            "30 ms at a limit of 500 ms in most runs; 871 ms at worst, on an overloaded machine"
         }
         (Limited::CpuTime, ..) => {
-            "34 ms past 500 ms; children whose parents ignore their end are not counted"
+            "34 ms at a limit of 500 ms; children whose parents ignore SIGCHLD are not counted"
         }
         (Limited::Cpus, Holder::Affinity, Grip::Sampled) => "rounded up to whole CPUs",
         (Limited::IoBandwidth | Limited::IoOperations, Holder::CgroupV1, _) => {
@@ -28,11 +28,13 @@ pub(super) fn measured(what: Limited, holder: Holder, grip: Grip) -> &'static st
         }
         (Limited::IoBandwidth | Limited::IoOperations, ..) => "bursts of 100 ms",
         (Limited::Cpus, Holder::CgroupV2 | Holder::CgroupV1, _) => "bursts of 100 ms",
-        (Limited::Memory, Holder::Watchdog, _) => "376 MiB past 64 MiB, filled by 2 CPUs",
-        (Limited::Disk, Holder::Watchdog, _) => "534 MiB past 64 MiB, written by 2 CPUs",
-        (Limited::Inodes, Holder::Watchdog, _) => "2505 files past 1000, made by 2 CPUs",
+        (Limited::Memory, Holder::Watchdog, _) => "about 376 MiB at a limit of 64 MiB, with 2 CPUs",
+        (Limited::Disk, Holder::Watchdog, _) => "about 534 MiB at a limit of 64 MiB, with 2 CPUs",
+        (Limited::Inodes, Holder::Watchdog, _) => {
+            "about 2505 files at a limit of 1000, with 2 CPUs"
+        }
         (Limited::Processes | Limited::Threads, Holder::Watchdog, _) => {
-            "what is started between two looks"
+            "processes started between two polls"
         }
         _ => NONE,
     }

@@ -56,7 +56,7 @@ pub(crate) fn collect(
                 Filtered::Without { text, left_out } if copies == Copies::Carried => {
                     denied.add_secret(&path, facts, host);
                     notes.push(format!(
-                        "{} is carried in without its credentials ({}); --ro shows it whole",
+                        "{} is copied in without its credentials ({}); show all of it with --ro",
                         path.display(),
                         left_out.join(", ")
                     ));
@@ -65,7 +65,7 @@ pub(crate) fn collect(
                 Filtered::Without { .. } | Filtered::Unclear => {
                     denied.add_secret(&path, facts, host);
                     notes.push(format!(
-                        "{} may hold a credential and is hidden; --ro shows it",
+                        "{} may contain a credential and is hidden; show it with --ro",
                         path.display()
                     ));
                     continue;

@@ -81,8 +81,9 @@ pub(super) fn in_the_end(settings: &Settings, found: &mut Vec<Diagnostic>) {
         level == Some("LEVEL_0") || boolean(settings, "process.userNamespace") == Some(false);
     let mode = word(settings, MODE).unwrap_or_default();
     if without && matches!(mode, "proxy" | "nat") {
-        let message =
-            format!("`network.mode: {mode}` needs a network namespace, which this level has not");
+        let message = format!(
+            "`network.mode: {mode}` needs a network namespace, which this level does not have"
+        );
         let mend = "use `none` or `host`, or a level with namespaces (`--level 2`)";
         found.push(contradiction(settings, MODE, &message, mend));
     }
@@ -90,7 +91,7 @@ pub(super) fn in_the_end(settings: &Settings, found: &mut Vec<Diagnostic>) {
         found.push(contradiction(
             settings,
             "network.publish",
-            "`network.publish` leads into a network namespace, which this level has not",
+            "`network.publish` leads into a network namespace, which this level does not have",
             "remove it, or use a level with namespaces (`--level 2`)",
         ));
     }
@@ -106,7 +107,7 @@ fn typed_for_nothing(settings: &Settings, found: &mut Vec<Diagnostic>) {
         let option = settings.get(*path).map(|setting| &setting.origin.file);
         if option.is_some_and(|option| option.starts_with("--")) {
             let message = format!("`{path}` is for the proxy, and the network mode is none");
-            let mend = "name hosts with `--allow-host`, or leave it out";
+            let mend = "allow hosts with `--allow-host`, or remove it";
             found.push(contradiction(settings, path, &message, mend));
         }
     }

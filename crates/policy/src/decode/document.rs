@@ -237,7 +237,7 @@ fn decode_locks(decoder: &mut Decoder, node: &Node) -> Vec<Named> {
         if keys::find(&lock.name).is_some() || keys::is_section(&lock.name) {
             continue;
         }
-        let message = format!("`locks` names `{}`, which is no key", lock.name);
+        let message = format!("`locks` names `{}`, which is not a key", lock.name);
         let mut problem = Diagnostic::new(Problem::UnknownName, &lock.origin, "locks", message);
         problem.suggestion =
             nearest(&lock.name, keys::KEYS.iter().map(|key| key.path)).map(str::to_owned);

@@ -103,22 +103,16 @@ resources:
 ";
     let complaints = complaints(text);
     for (line, words) in [
-        (
-            2,
-            "`resources.maxMemory` (4095k) is too small to start a sandbox with; at least 4m is needed",
-        ),
-        (
-            3,
-            "`resources.memoryHigh` (1) is too small to start a sandbox with; at least 4m is needed",
-        ),
+        (2, "`resources.maxMemory` (4095k) is too small to start a sandbox; at least 4m is needed"),
+        (3, "`resources.memoryHigh` (1) is too small to start a sandbox; at least 4m is needed"),
         (
             4,
-            "`resources.maxFileDescriptors` (15) is too small to start a sandbox with; at least 16 is \
+            "`resources.maxFileDescriptors` (15) is too small to start a sandbox; at least 16 is \
              needed",
         ),
         (
             5,
-            "`resources.normalizeTime` (3600001ms) would keep every run waiting for so long; at most 1h is \
+            "`resources.normalizeTime` (3600001ms) would delay every run by that much; at most 1h is \
              taken",
         ),
     ] {
@@ -171,10 +165,8 @@ resources:
     );
     assert_eq!(
         complaints("resources:\n  cpus: 2.5\n  cpuSet: 0,1\n"),
-        [
-            "policy.yaml:2:3: `resources.cpus` (2.5) is more than there are in `resources.cpuSet` (0-1); \
-          ask for fewer, or name more CPUs"
-        ]
+        ["policy.yaml:2:3: `resources.cpus` (2.5) exceeds the CPUs in `resources.cpuSet` (0-1); \
+          use fewer, or add CPUs to the set"]
     );
     assert!(yaml("resources: { maxMemory: 1g, memoryHigh: 1g, cpus: 2, cpuSet: 0-1 }").is_ok());
 }

@@ -31,7 +31,7 @@ pub(super) fn load(node: &Node, file: &str) -> Result<Loaded, Vec<Diagnostic>> {
         for section in foreign.fields(top.node(), &top.path, SECTIONS) {
             if section.name() == "images" {
                 if !foreign.any_fields(section.node(), &section.path).is_empty() {
-                    foreign.refuse(&section, "runs do not stand on container images yet");
+                    foreign.refuse(&section, "container images are not supported yet");
                 }
                 continue;
             }

@@ -185,7 +185,8 @@ fn ports(foreign: &mut Foreign, section: &Field<'_>, settings: &mut Settings) {
             });
             match ends {
                 None => {
-                    foreign.warn(field, format!("`{range}` is no range of ports such as 1-1023"));
+                    foreign
+                        .warn(field, format!("`{range}` is not a range of ports such as 1-1023"));
                 }
                 Some(ends) => {
                     for port in allowed_ports.iter().filter(|port| ends.contains(port)) {
@@ -206,10 +207,10 @@ fn paths(foreign: &mut Foreign, field: &Field<'_>, settings: &mut Settings) {
         if SYSTEM.contains(&path.as_str()) {
             foreign.warn(
                 field,
-                format!("`{path}` stays readable, or nothing would run; it is not writable"),
+                format!("`{path}` stays readable, because programs need it; it is not writable"),
             );
         } else if path.chars().nth(1) == Some(':') {
-            foreign.warn(field, format!("`{path}` is no path of this system"));
+            foreign.warn(field, format!("`{path}` is not a path on this system"));
         } else if path.contains('*') {
             foreign.set(field, "filesystem.hideSecrets", Value::Bool(true), settings);
             foreign.warn(

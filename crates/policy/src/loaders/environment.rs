@@ -85,14 +85,14 @@ fn translate(variable: &str, name: &str, value: &str) -> Translated {
     let flag = |key: &str, value: Json| Translated::Flag(Flag::new(variable, key, value));
     let refused = |why: &str| {
         let message = format!("`{variable}` is not enforced in this version: {why}");
-        let mend = "unset it to run without";
+        let mend = "unset it to run without it";
         Translated::Refused(complaint(Problem::NotEnforced, variable, message, mend))
     };
     match name {
         "SANDBOX_MODE" if GATE_MODES.contains(&value) => flag("mode", value.into()),
         "SANDBOX_MODE" => flag("isolationLevel", value.into()),
-        "SANDBOX_ROOT" => refused("runs have no session directory yet"),
-        "SANDBOX_TTL_SECONDS" => refused("runs have no session directory yet"),
+        "SANDBOX_ROOT" => refused("session directories are not supported yet"),
+        "SANDBOX_TTL_SECONDS" => refused("session directories are not supported yet"),
         "SANDBOX_NETWORK" => match value {
             "disabled" => flag("network.mode", "none".into()),
             "enabled" => flag("network.mode", "proxy".into()),

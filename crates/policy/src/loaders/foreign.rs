@@ -177,7 +177,7 @@ impl Foreign {
         let origin = self.decoder.origin(field.entry.at);
         let message = format!("`{}` is not enforced in this version: {why}", field.path);
         let refusal = Diagnostic::new(Problem::NotEnforced, &origin, &field.path, message);
-        self.refused.push(refusal.suggest("remove it to run without"));
+        self.refused.push(refusal.suggest("remove it to run without it"));
     }
 }
 

@@ -164,7 +164,7 @@ execution_policy:
         "no linker here",
         "ends in a blank",
         "`/usr/bin` stays readable",
-        "`C:/Windows` is no path",
+        "`C:/Windows` is not a path",
     ] {
         assert!(warns(&loaded, words), "{words}: {:?}", loaded.warnings);
     }

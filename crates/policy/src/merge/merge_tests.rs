@@ -47,8 +47,8 @@ fn a_tool_that_nobody_knows_by_its_name_gets_the_preset_of_all_and_a_note_says_s
         let merged = merge(&Subject::Tool(tool.into()), layers).unwrap();
         merged.notes.iter().map(ToString::to_string).collect()
     };
-    let told = "tools: no policy says anything of the tool `web_fech`: it gets the preset `tool`; is \
-                `web_fetch` meant?";
+    let told = "tools: no policy declares the tool `web_fech`: it gets the preset `tool`; did you \
+                mean `web_fetch`?";
     assert_eq!(noted("web_fech", Vec::new()), [told]);
     assert_eq!(noted("deploy", Vec::new()).len(), 1);
     assert!(noted("web_fetch", Vec::new()).is_empty());
@@ -313,8 +313,8 @@ fn asking_above_the_maximum_is_an_error() {
     assert_eq!(problems[0].problem, Problem::AboveMaximum);
     assert_eq!(
         problems[0].to_string(),
-        "user.yaml:2:3: `resources.timeout` asks for 11m, above the maximum 10m (preset tool:22); \
-         ask for 10m or less"
+        "user.yaml:2:3: `resources.timeout` is 11m, which exceeds the maximum 10m (preset tool:22); \
+         use 10m or less"
     );
     assert!(merge(&tool, vec![layer(User, "resources: { timeout: 10m }")]).is_ok());
     let raised = "maximum: { resources: { timeout: 30m } }";
@@ -346,8 +346,8 @@ fn every_limit_can_have_a_maximum_and_swap_stays_off_below_its_own() {
     let above = user("resources:\n  maxMemory: 4g\n  maxSwap: 2g\n").unwrap_err();
     assert_eq!(
         above[0].to_string(),
-        "user.yaml:3:3: `resources.maxSwap` asks for 2g, above the maximum 1g (organisation.yaml:1); \
-         ask for 1g or less"
+        "user.yaml:3:3: `resources.maxSwap` is 2g, which exceeds the maximum 1g (organisation.yaml:1); \
+         use 1g or less"
     );
     let no_maximum = ["cpuSet: '0'", "normalizeTime: 1s", "bestEffort: true", "waived: [cpus]"];
     for text in no_maximum {
@@ -389,7 +389,7 @@ fn swap_needs_a_memory_limit_from_some_layer() {
     let alone = run(vec![layer(User, swap)]).unwrap_err();
     assert_eq!(
         alone[0].to_string(),
-        "user.yaml:2:3: `resources.maxSwap` counts beyond `resources.maxMemory`, which is not set; \
+        "user.yaml:2:3: `resources.maxSwap` is added to `resources.maxMemory`, which is not set; \
          set that too (`--memory`), or remove it"
     );
     assert_eq!(alone[0].problem, Problem::Contradiction);

@@ -74,7 +74,7 @@ fn level(asked: &Asked<'_>, settings: &Settings) -> Outcome {
             settings,
             LEVEL,
             message,
-            "have `isolationLevel: LEVEL_0` allowed there, for this tool",
+            "ask the organisation to allow `isolationLevel: LEVEL_0` for this tool",
         );
     }
     match of_tool {
@@ -82,13 +82,13 @@ fn level(asked: &Asked<'_>, settings: &Settings) -> Outcome {
         Some(what) => {
             let message =
                 format!("lowering this tool's isolation level needs the approval `{what}`");
-            refused(settings, LEVEL, &message, "give it under `approvals`, with a reason")
+            refused(settings, LEVEL, &message, "add it to `approvals`, with a reason")
         }
         None if none_at_all && !given("no-isolation") => refused(
             settings,
             LEVEL,
             "LEVEL_0 is no isolation at all and needs the approval `no-isolation`",
-            "pass `--approve-no-isolation REASON`",
+            "use `--approve-no-isolation REASON`",
         ),
         None => Ok(None),
     }
@@ -119,7 +119,7 @@ fn network(asked: &Asked<'_>, settings: &Settings) -> Outcome {
         }));
     }
     let message = format!("`network.mode: {mode}` needs the approval `{what}`");
-    refused(settings, NETWORK, &message, "give it under `approvals`, with a reason")
+    refused(settings, NETWORK, &message, "add it to `approvals`, with a reason")
 }
 
 /// Private addresses are an organisation's own machines, with what trusts its network.
@@ -135,7 +135,7 @@ fn private(asked: &Asked<'_>, settings: &Settings) -> Outcome {
         return Ok(None);
     }
     let message = format!("`{PRIVATE}` needs the approval `{WHAT}`");
-    refused(settings, PRIVATE, &message, "give it under `approvals`, with a reason")
+    refused(settings, PRIVATE, &message, "add it to `approvals`, with a reason")
 }
 
 fn loosened(path: &str, asked: &Asked<'_>, settings: &Settings) -> bool {

@@ -277,7 +277,9 @@ impl<'a> Stack<'a> {
                 lock.unwrap_or_default()
             );
             let problem = Diagnostic::new(Problem::Locked, origin, key.path, message);
-            self.problems.push(problem.suggest("remove it here, or have the lock changed there"));
+            self.problems.push(
+                problem.suggest("remove it here, or ask the organisation to change the lock"),
+            );
             return false;
         }
         true
@@ -340,14 +342,14 @@ impl<'a> Stack<'a> {
             if step == Some(Direction::Loosens) {
                 let most = maximum.value.show(key.kind);
                 let message = format!(
-                    "`{path}` asks for {}, above the maximum {most} ({})",
+                    "`{path}` is {}, which exceeds the maximum {most} ({})",
                     asked.value.show(key.kind),
                     maximum.origin
                 );
                 let problem = Diagnostic::new(Problem::AboveMaximum, &asked.origin, path, message);
                 let mend = match maximum.value {
-                    Value::Number(0) => "leave it out".to_owned(),
-                    _ => format!("ask for {most} or less"),
+                    Value::Number(0) => "remove it".to_owned(),
+                    _ => format!("use {most} or less"),
                 };
                 self.problems.push(problem.suggest(mend));
             }
@@ -366,8 +368,10 @@ impl<'a> Stack<'a> {
                 ("a project cannot approve on its user's behalf".to_owned(), "remove `approvals`")
             }
             _ => {
-                let message =
-                    format!("`{key}` in the {} layer; only the organisation's has it", kind.name());
+                let message = format!(
+                    "`{key}` in the {} layer; only the organisation's file can set it",
+                    kind.name()
+                );
                 (message, "remove it, or move it to the organisation's file")
             }
         };
@@ -403,14 +407,12 @@ impl<'a> Stack<'a> {
         if !self.says_nothing_of_tool {
             return;
         }
-        let message = format!(
-            "no policy says anything of the tool `{name}`: it gets the preset `{}`",
-            presets::TOOL
-        );
+        let message =
+            format!("no policy declares the tool `{name}`: it gets the preset `{}`", presets::TOOL);
         let origin = Origin { file: "tools".into(), line: 0, column: 0 };
         let note = Diagnostic::new(Problem::Questionable, &origin, "tools", message);
         self.notes.push(match nearest(name, presets::NAMED_TOOLS) {
-            Some(known) => note.suggest(format!("is `{known}` meant?")),
+            Some(known) => note.suggest(format!("did you mean `{known}`?")),
             None => note,
         });
     }

@@ -7,8 +7,8 @@ use crate::settings::Value;
 /// Keys that make people wait, or that only a person who knows the machine can set.
 const IGNORED: [(&str, &str); 4] = [
     ("resources.normalizeTime", "it makes every run wait"),
-    ("resources.grace", "it decides how long an interrupted command goes on"),
-    ("resources.cpuSet", "which CPUs there are differs from machine to machine"),
+    ("resources.grace", "it decides how long an interrupted command keeps running"),
+    ("resources.cpuSet", "CPU numbers differ between machines"),
     ("filesystem.project", "without the project no command starts in it"),
 ];
 
@@ -48,7 +48,7 @@ pub(crate) fn refusal(path: &str, value: &Value) -> Option<String> {
     }
     let Value::Number(number) = value else { return None };
     let (_, least) = LEAST.iter().find(|(key, _)| *key == path)?;
-    (number < least).then(|| "so little would break every run".to_owned())
+    (number < least).then(|| "a value this small would break every run".to_owned())
 }
 
 #[cfg(test)]

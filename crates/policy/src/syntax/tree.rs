@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
                     let (event, at) = self.next()?;
                     found = Some(self.node(event, at, 0)?);
                 }
-                _ => return refused(at, "a second document; a policy file holds one"),
+                _ => return refused(at, "there is a second document; a policy file has one"),
             }
         }
         Ok(found.unwrap_or(Node { tree: Tree::Null, at: Position { line: 1, column: 1 } }))

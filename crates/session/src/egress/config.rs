@@ -57,7 +57,7 @@ pub(crate) fn bound(config: &mut Config, files: u64) -> Option<String> {
     }
     config.limits.connections = fits;
     Some(format!(
-        "at most {fits} connections at once instead of {asked} (--max-connections): this process may open {files} files; \
+        "at most {fits} connections instead of {asked} (--max-connections): this process can open only {files} files; \
          raise that where you start from (ulimit -Hn), or ask for fewer"
     ))
 }
@@ -120,7 +120,7 @@ fn credential(plan: &CredentialPlan, facts: &HostFacts) -> Result<Credential, Se
     let secret = secret.map_err(failed)?;
     let is_header = |c: char| c.is_ascii_graphic() || c == ' ';
     if secret.is_empty() || !secret.chars().all(is_header) {
-        let why = "it is empty, or holds what no header can: put the token alone there";
+        let why = "it is empty, or not valid in a header; it must contain the token only";
         return Err(failed(why.to_owned()));
     }
     Ok(Credential {
@@ -134,7 +134,7 @@ fn credential(plan: &CredentialPlan, facts: &HostFacts) -> Result<Credential, Se
 fn of_variable(variable: &str, facts: &HostFacts) -> Result<String, String> {
     match facts.env.get(OsStr::new(variable)) {
         Some(value) => value.clone().into_string().map_err(|_| format!("{variable} is not UTF-8")),
-        None => Err(format!("{variable} is not set; set it, or leave the credential out")),
+        None => Err(format!("{variable} is not set; set it, or remove the credential")),
     }
 }
 
@@ -152,7 +152,7 @@ fn of_file(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     file.take(LONGEST_SECRET + 1).read_to_string(&mut text).map_err(|error| wrong(&error))?;
     if text.len() as u64 > LONGEST_SECRET {
-        return Err(wrong(&format!("longer than {LONGEST_SECRET} bytes, which is no token")));
+        return Err(wrong(&format!("longer than {LONGEST_SECRET} bytes, so it is not a token")));
     }
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }

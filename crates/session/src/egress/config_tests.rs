@@ -38,11 +38,11 @@ fn what_cannot_be_had_stops_the_run_and_says_what_to_do() {
     fs::write(&long, "x".repeat(20_000)).unwrap();
     for (source, told) in [
         (CredentialSource::Env("MISSING".to_owned()), "MISSING is not set"),
-        (CredentialSource::Env("FORGED".to_owned()), "holds what no header can"),
+        (CredentialSource::Env("FORGED".to_owned()), "not valid in a header"),
         (CredentialSource::Env("EMPTY".to_owned()), "it is empty"),
         (CredentialSource::File(directory.join("none")), "No such file"),
         (CredentialSource::File(directory), "not a regular file"),
-        (CredentialSource::File(long), "no token"),
+        (CredentialSource::File(long), "not a token"),
     ] {
         let error = credential(&planned(source), &corner.caller.facts).unwrap_err().to_string();
         assert!(error.contains("TOKEN") && error.contains(told), "{error}");

@@ -115,11 +115,11 @@ pub fn writing(
                 .allow_with(rw)
         }
         Reason::Own { place } => {
-            let because = format!("the run has its own {}; it is discarded", place.display());
+            let because = format!("the run has its own {}, discarded at the end", place.display());
             Answer::new(named, Decision::Allowed, because)
         }
         Reason::Absent => {
-            let because = "nothing is there, and nothing around it is granted for writing";
+            let because = "it does not exist, and no directory above it is writable";
             Answer::new(named, Decision::Denied, because).allow_with(rw)
         }
         Reason::Hidden { because, set_by } => {
@@ -133,7 +133,7 @@ pub fn writing(
             Answer::new(named, decision, format!("the rule `{rule}` {word} it ({place})"))
         }
         Reason::Asked { secret: true, .. } => {
-            Answer::new(named, Decision::Denied, "a secret is never written")
+            Answer::new(named, Decision::Denied, "secrets are never writable")
         }
         Reason::Asked { on_ask, .. } => asked_to_write(&plan, &shown, named, on_ask),
     };
@@ -145,7 +145,7 @@ fn asked_to_write(plan: &Plan, path: &Path, named: String, on_ask: OnAsk) -> Ans
     let rw = format!("--rw {}", escape::shell_word(&named));
     let protected = plan.sandbox.guard.as_ref().zip(plan.sandbox.gate.as_ref());
     if let Some(name) = protected.and_then(|(guard, gate)| guard.keeps_from_grant(gate, path)) {
-        let because = format!("the name `{name}` is protected, so nobody is asked");
+        let because = format!("the name `{name}` is protected, so nothing is asked");
         return Answer::new(named, Decision::Denied, because).allow_with(rw);
     }
     let foreseen = protected.map(|(guard, gate)| foresee_granted_write(guard, gate, path));
@@ -156,11 +156,11 @@ fn asked_to_write(plan: &Plan, path: &Path, named: String, on_ask: OnAsk) -> Ans
     }
     match on_ask {
         OnAsk::Ask | OnAsk::Wait => {
-            let because = "nothing grants it for writing; somebody is asked, if anybody is there";
+            let because = "it is not writable; you are asked, if anybody can be asked";
             Answer::new(named, Decision::Asked, because).allow_with(rw)
         }
         OnAsk::Deny | OnAsk::Allow => {
-            let because = "nothing grants it for writing, and nobody is asked";
+            let because = "it is not writable, and nothing is asked";
             Answer::new(named, Decision::Denied, because).allow_with(rw)
         }
     }
@@ -168,10 +168,10 @@ fn asked_to_write(plan: &Plan, path: &Path, named: String, on_ask: OnAsk) -> Ans
 
 /// Of the settings of git the file may hold some and not others (`crates/guard/src/gitconfig.rs`).
 const GIT_CONFIG: &str =
-    "; settings that make git run a program, such as core.fsmonitor or core.hooksPath, are refused";
+    "; settings that make git run a program, such as core.fsmonitor or core.hooksPath, are denied";
 
 /// So may a path file of Python (`crates/guard/src/path_file.rs`).
-const PATH_FILE: &str = "; new lines that Python would run are refused";
+const PATH_FILE: &str = "; new lines that Python would run are denied";
 
 /// What makes a place writable.
 struct Granted<'a> {
@@ -221,8 +221,8 @@ impl Asked<'_> {
 
 fn made_in_private_home(named: String) -> Answer {
     let because = format!(
-        "nothing is there on the host, so it is made in the private home and discarded at the end of the run; \
-         nobody is asked; keep it with --rw {} once it exists outside",
+        "it does not exist on the host, so it is created in the private home and discarded at the end of the run; \
+         nothing is asked; keep it with --rw {} once it exists outside",
         escape::shell_word(&named)
     );
     Answer::new(named, Decision::Allowed, because)
@@ -299,11 +299,9 @@ pub fn host(caller: &Caller, request: &PolicyRequest, text: &str) -> Result<Answ
                         _ => "no rule names it",
                     };
                     let answer = match (proxy.on_unknown, plan.supervision.on_ask) {
-                        (OnUnknown::Ask, OnAsk::Ask | OnAsk::Wait) => Answer::new(
-                            subject,
-                            Decision::Asked,
-                            format!("{what}; somebody is asked"),
-                        ),
+                        (OnUnknown::Ask, OnAsk::Ask | OnAsk::Wait) => {
+                            Answer::new(subject, Decision::Asked, format!("{what}; you are asked"))
+                        }
                         (OnUnknown::Ask, OnAsk::Allow) => Answer::new(
                             subject,
                             Decision::Allowed,
@@ -323,7 +321,7 @@ pub fn host(caller: &Caller, request: &PolicyRequest, text: &str) -> Result<Answ
         (NetworkMode::None, _) => match rule_in_proxy_mode(caller, &policy, (&parsed, port)) {
             Some(rule) => {
                 let because = format!(
-                    "the network is off; the policy allows `{rule}` where the network mode is proxy"
+                    "the network is off; the policy allows `{rule}` if the network mode is proxy"
                 );
                 let mut set_by = said_by(&policy, "network.allowedHosts", |entry| entry == rule);
                 set_by.extend(mode);
@@ -385,7 +383,7 @@ pub fn variable(
                 }
                 EnvMode::Inherit | EnvMode::Clean => of("process.envMode"),
             };
-            Answer::new(name, Decision::Allowed, "passed on as it is").by(set_by)
+            Answer::new(name, Decision::Allowed, "passed on unchanged").by(set_by)
         }
         (Some(_), _) => Answer::new(name, Decision::Allowed, "the sandbox sets it itself"),
         (None, None) => Answer::new(name, Decision::Denied, "it is not set outside either"),
@@ -394,9 +392,9 @@ pub fn variable(
                 EnvMode::Explicit => ("it is not among `allowedEnvVars`", of("process.envMode")),
                 EnvMode::Clean => ("`envMode` is clean", of("process.envMode")),
                 EnvMode::Inherit if palisade_plan::is_secret_variable(key) => {
-                    ("its name looks like that of a secret", Vec::new())
+                    ("its name looks like a secret's", Vec::new())
                 }
-                EnvMode::Inherit => ("it names something that is not there inside", Vec::new()),
+                EnvMode::Inherit => ("it names something that is not in the sandbox", Vec::new()),
             };
             Answer::new(name, Decision::Denied, because)
                 .by(set_by)

@@ -132,7 +132,7 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
                 whole(
                     "allow until this run ends",
                     "allow it with everything below it until this run ends",
-                    "allow to write everything in the directory until this run ends",
+                    "allow writing everything in the directory until this run ends",
                 ),
                 allow(Scope::File, Lifetime::Session),
             ),
@@ -144,9 +144,9 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
                 "",
                 "always",
                 whole(
-                    "allow, and save that",
-                    "allow it with everything below it, and save that",
-                    "allow to write everything in the directory, and save that",
+                    "allow and save",
+                    "allow it with everything below it and save",
+                    "allow writing everything in the directory and save",
                 ),
                 allow(Scope::File, always),
             ),
@@ -159,13 +159,13 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
                 "dir",
                 match is_read_only {
                     _ if is_written => {
-                        "allow to write everything in the directory until this run ends"
+                        "allow writing everything in the directory until this run ends"
                     }
                     true => {
-                        "allow to read the directory until this run ends, not to run what is in it"
+                        "allow reading the directory until this run ends, not running what is in it"
                     }
                     false => {
-                        "allow to read the directory, and run what is in it, until this run ends"
+                        "allow reading the directory and running what is in it until this run ends"
                     }
                 },
                 allow(Scope::Directory, Lifetime::Session),
@@ -173,13 +173,7 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
             has_directory,
         ),
         (
-            choice(
-                'D',
-                "",
-                "dir always",
-                "the same, and save that",
-                allow(Scope::Directory, always),
-            ),
+            choice('D', "", "dir always", "the same and save", allow(Scope::Directory, always)),
             has_directory,
         ),
         (
@@ -197,13 +191,13 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
                 'c',
                 "",
                 "private copy",
-                "let it change a copy of its own, which is gone when the run ends",
+                "let it change a private copy, discarded when the run ends",
                 allow(Scope::PrivateCopy, Lifetime::Session),
             ),
             may_be_copied,
         ),
         (choice('n', "no", "no", "deny until this run ends", deny(Lifetime::Session)), true),
-        (choice('x', "never", "never", "deny, and save that", deny(always)), true),
+        (choice('x', "never", "never", "deny and save", deny(always)), true),
     ]
     .into_iter()
     .filter(|(_, is_offered)| *is_offered)
@@ -380,8 +374,8 @@ fn answers(rows: &mut Rows, panel: &Panel, question: &Question, styles: Styles) 
         Note::TooFast => {
             Some("key ignored: it came too soon or too fast; wait a moment".to_owned())
         }
-        Note::Pasted => Some("pasted text is no answer".to_owned()),
-        Note::Unknown => Some("that is no answer here".to_owned()),
+        Note::Pasted => Some("pasted text is not an answer".to_owned()),
+        Note::Unknown => Some("not an answer here".to_owned()),
         Note::AloneOnly => Some("press Enter once more".to_owned()),
     };
     if let Some(note) = note {

@@ -104,7 +104,7 @@ impl<'p> EgressControl<'p> {
                 EgressMessage::EgressEvent(event) => event,
                 EgressMessage::Nothing => return Ok(()),
                 EgressMessage::Garbled => {
-                    let why = "a message that does not parse".to_owned();
+                    let why = "an invalid message".to_owned();
                     return Err(SupervisorError::EgressFailed(why));
                 }
                 EgressMessage::Gone => {

@@ -134,10 +134,13 @@ impl Tally {
             };
             denied.reason = Some(match file_of(&rule) {
                 Some(file) => {
-                    format!("denied by `{rule}` in {}; to allow it, take that out", file.display())
+                    format!(
+                        "denied by `{rule}` in {}; to allow it, remove that rule",
+                        file.display()
+                    )
                 }
                 None => format!(
-                    "denied by `{rule}`; to allow it, take that out where `sandbox policy show` has \
+                    "denied by `{rule}`; to allow it, remove that where `sandbox policy show` has \
                      network.deniedHosts from"
                 ),
             });

@@ -133,11 +133,12 @@ fn what_a_rule_denies_is_told_with_the_rule_and_its_file_and_no_flag() {
         let found = denied.iter().find(|host| host.place() == place).unwrap();
         (found.reason.as_deref().unwrap_or_default(), found.allow.as_deref())
     };
-    let saved = "denied by `never.example:443` in /home/u/policy.yaml; to allow it, take that out";
+    let saved =
+        "denied by `never.example:443` in /home/u/policy.yaml; to allow it, remove that rule";
     assert_eq!(event("never.example:443"), (saved, None));
     let flag = Some("--allow-host today.example");
     assert_eq!(event("today.example:443"), ("denied by a rule", flag));
-    let older = "denied by `old.example:443` in /home/u/policy.yaml; to allow it, take that out";
+    let older = "denied by `old.example:443` in /home/u/policy.yaml; to allow it, remove that rule";
     assert_eq!(event("old.example:443"), (older, None));
     let (elsewhere, none) = event("flag.example:443");
     assert!(elsewhere.contains("`sandbox policy show`") && none.is_none(), "{elsewhere}");

@@ -35,7 +35,7 @@ const OOM_FOLLOWS: Duration = Duration::from_millis(5);
 /// A write that does not fit leaves less room than this.
 const LEFT_WHEN_FULL: u64 = 64 * 1024;
 
-const HIDDEN: &str = "processes of the run cannot be seen (is /proc mounted with hidepid?), so what they use cannot be told";
+const HIDDEN: &str = "processes of the run cannot be seen (is /proc mounted with hidepid?), so their resource use is unknown";
 
 /// A limit that was exceeded, and what was used then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -110,7 +110,7 @@ impl Delivered {
         lost.map(|Lost { stream, errno }| {
             let name = stream.name();
             let errno = errno_name(*errno);
-            format!("{name} could not be written ({errno}), and what the command wrote is lost")
+            format!("{name} could not be written ({errno}); the output of the command is lost")
         })
     }
 }
@@ -243,7 +243,7 @@ impl Outputs {
             delivered.lost.extend(pipe.lost.map(|errno| Lost { stream, errno }));
             if pipe.sink.is_some() && !pipe.queue.is_empty() {
                 let owed = pipe.queue.owed();
-                let note = format!("{owed} bytes of {name} were not taken by their reader");
+                let note = format!("the reader did not take {owed} bytes of {name}");
                 delivered.notes.push(note);
             }
             let cut = pipe.queue.cut();

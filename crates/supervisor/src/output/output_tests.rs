@@ -196,5 +196,5 @@ fn what_its_reader_did_not_take_is_told() {
     while pipe.turn() > 0 {}
     assert!(pipe.outputs.owes_output() && !pipe.outputs.is_finished());
     let notes = pipe.outputs.end().notes;
-    assert!(notes[0].contains("were not taken by their reader"), "{notes:?}");
+    assert!(notes[0].contains("the reader did not take"), "{notes:?}");
 }

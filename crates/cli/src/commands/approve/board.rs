@@ -186,10 +186,10 @@ impl Board {
         self.pace.changed();
     }
 
-    /// A pasted text is no answer, whatever letters it has.
+    /// A pasted text is not an answer, whatever letters it has.
     pub(crate) fn pasted(&mut self, now: Instant) {
         self.pace.key(Arrival::WithOthers, now);
-        self.say("pasted text is no answer".to_owned(), now);
+        self.say("pasted text is not an answer".to_owned(), now);
     }
 
     /// Takes what is open now in these sessions. The selection stays with its question; if that is gone, it goes to
@@ -479,7 +479,7 @@ impl Board {
                 self.say("no directory is offered with this question".to_owned(), now);
             }
             _ if answer.scope() == Some(Scope::PrivateCopy) && !may_be_copied => {
-                self.say("it changes nothing: there is nothing to keep a copy of".to_owned(), now);
+                self.say("nothing is changed, so there is nothing to copy".to_owned(), now);
             }
             _ if answers::is_permanent(answer) => {
                 self.mode = Mode::Confirm(Pending::Answer { identity, answer });

@@ -112,7 +112,7 @@ fn title(board: &Board, list_height: usize) -> String {
         number => format!("{number} {one}s"),
     };
     match (board.sessions(), board.count()) {
-        (0, _) => " sandbox approve: nobody asks".to_owned(),
+        (0, _) => " sandbox approve: no questions".to_owned(),
         (sessions, 0) => {
             format!(" sandbox approve: {}, no question", count(sessions, "session"))
         }
@@ -234,7 +234,7 @@ fn detail(row: &Row, theme: Theme, width: usize, now: Timestamp) -> Vec<Line<'st
     let plain = Style::new();
     let granted = if question.is_secret { theme.secret() } else { plain };
     if question.is_secret {
-        sheet.add("", "THIS IS A SECRET: whoever reads it can act in your name", granted);
+        sheet.add("", "THIS IS A SECRET: anyone who reads it can act in your name", granted);
     }
     let (verb, what) = wanted(&question.subject);
     sheet.add(&verb, &what, granted.add_modifier(Modifier::BOLD));

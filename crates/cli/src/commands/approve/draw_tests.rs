@@ -154,7 +154,7 @@ fn a_wide_terminal_shows_more() {
 fn nothing_to_show_is_said() {
     let mut board = Board::new();
     insta::assert_snapshot!(drawn(&mut terminal(60, 9), &mut board, COLOURED), @r#"
-    " sandbox approve: nobody asks                               "
+    " sandbox approve: no questions                               "
     " What a `sandbox run` asks for will show up here.           "
     "────────────────────────────────────────────────────────────"
     "                                                            "

@@ -5,7 +5,7 @@ const KEYS: [(&str, &str); 19] = [
     ("s", "allow until the session ends"),
     ("a", "allow always: a rule in your policy; needs Enter"),
     ("d, D, e", "allow the directory: for the session, always (Enter); e: with programs"),
-    ("c", "keep a private copy: what it changes is gone when the run ends"),
+    ("c", "keep a private copy: changes are discarded when the run ends"),
     ("n", "deny until the session ends"),
     ("x", "deny always: a rule in your policy; needs Enter"),
     ("a secret", "type yes, session, no or never, then Enter"),
@@ -19,7 +19,7 @@ const KEYS: [(&str, &str); 19] = [
     ("w, W", "save the answers as your rules, as the project's; needs Enter"),
     ("q, Ctrl-C", "quit; questions stay open"),
     ("", ""),
-    ("", "A question without an answer is denied when its time is over."),
+    ("", "A question that nobody answers is denied when its time is up."),
 ];
 
 pub(crate) fn lines(height: usize) -> Vec<String> {

@@ -193,7 +193,7 @@ impl Approve {
         }
         if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
             bail!(
-                "this is no terminal; use --json to list questions, and --yes ID or --no ID to \
+                "standard input is not a terminal; use --json to list questions, and --yes ID or --no ID to \
                  answer them"
             );
         }

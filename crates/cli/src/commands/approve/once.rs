@@ -61,7 +61,7 @@ pub(crate) fn answer(
     if is_taken {
         return Ok(ExitCode::SUCCESS);
     }
-    output::note("the session does not answer; whether it took the answer is not known");
+    output::note("the session does not answer; the answer may not have arrived");
     Ok(ExitCode::FAILURE)
 }
 
@@ -131,9 +131,9 @@ pub(crate) fn decision(audit: &Audit) -> String {
     };
     let by = match audit.source.as_str() {
         "terminal" => ", in its own terminal",
-        "timeout" => ", as nobody answered in time",
+        "timeout" => ", because nobody answered in time",
         "on_ask" => ", by the policy",
-        "nobody" => ", as nobody was there to ask",
+        "nobody" => ", because nobody could be asked",
         _ => "",
     };
     format!("{decision} {what}{lifetime}{by}")

@@ -41,12 +41,12 @@ pub(crate) fn show(
     // Before the screen is taken: what is wrong from the start is said where it stays.
     let known = sessions.refresh_fully(PATIENCE)?;
     let ending = EndSignals::take()?;
-    let mut terminal = ratatui::try_init().context("the terminal cannot be used")?;
-    // A pasted text is no answer, and who comes back to the window has not read it yet. A terminal without either goes without.
+    let mut terminal = ratatui::try_init().context("cannot use the terminal")?;
+    // A pasted text is not an answer, and who comes back to the window has not read it yet. A terminal without either goes without.
     let _ = execute!(io::stdout(), EnableBracketedPaste, EnableFocusChange);
     let shown = Screen::new(sessions, notices, ending, until).run(&mut terminal, &known);
     let _ = execute!(io::stdout(), DisableFocusChange, DisableBracketedPaste);
-    let restored = ratatui::try_restore().context("the terminal cannot be put back");
+    let restored = ratatui::try_restore().context("cannot restore the terminal");
     let code = shown?;
     // Who was told to end may have lost its terminal as well.
     if code == ExitCode::SUCCESS {
@@ -214,7 +214,8 @@ impl<'a> Screen<'a> {
             names.next().filter(|_| names.next().is_none())
         };
         let Some(session) = session.or(only).map(str::to_owned) else {
-            let several = "several sessions are open: wait for a question of the one to save";
+            let several =
+                "several sessions are open: wait for a question of the one that you want to save";
             return self.board.say(several.to_owned(), now);
         };
         if let Err(error) = self.sessions.save(&session, store) {
@@ -238,7 +239,7 @@ impl<'a> Screen<'a> {
                     self.board.say(format!("session {session}: {error}"), now);
                 }
                 Change::Withdrawn { session, id } => {
-                    let told = format!("question {id}: nobody waits for it any more");
+                    let told = format!("question {id}: no call waits for it any more");
                     self.board.say_of(session, told, now);
                 }
                 Change::Done { session, command } if command == "cmd.policy.save" => {

@@ -101,7 +101,7 @@ fn nothing_recorded(places: &Places) -> bool {
 
 fn show(places: &Places, session: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
     if session.is_none() && nothing_recorded(places) {
-        output::note("no run was recorded yet");
+        output::note("no run has been recorded yet");
         return Ok(ExitCode::SUCCESS);
     }
     let (zone, paint) = (TimeZone::system(), Paint::for_stdout());

@@ -140,7 +140,7 @@ fn find(named: Option<&str>, places: &Places) -> anyhow::Result<String> {
         }
         return match recorded(&log)?.into_iter().next_back() {
             Some(newest) => Ok(newest),
-            None => bail!("no run was recorded yet"),
+            None => bail!("no run has been recorded yet"),
         };
     };
     match &choose(named, running.iter())[..] {

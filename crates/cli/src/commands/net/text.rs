@@ -40,7 +40,7 @@ pub(super) fn sums(view: &View, paint: Paint) -> String {
     }
     text.push('\n');
     if view.hosts.is_empty() {
-        text.push_str("nothing was tried\n");
+        text.push_str("no connection was attempted\n");
     } else {
         text += &table(&view.hosts, paint);
     }

@@ -186,7 +186,7 @@ fn nothing_tried_is_said_so() {
     view.network = "none".to_owned();
     assert_eq!(
         text::page(&view, Paint::none()),
-        "run s (running), network none\nnothing was tried\n"
+        "run s (running), network none\nno connection was attempted\n"
     );
 }
 

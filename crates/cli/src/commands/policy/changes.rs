@@ -23,7 +23,7 @@ pub(super) fn show(before: &Merged, after: &Merged, as_json: bool) -> anyhow::Re
 }
 
 pub(super) fn refusal(complaint: &Diagnostic) -> String {
-    format!("would be refused: {}\n", escape::text(&complaint.to_string()))
+    format!("would be rejected: {}\n", escape::text(&complaint.to_string()))
 }
 
 pub(super) fn lines(changes: &[Change]) -> String {

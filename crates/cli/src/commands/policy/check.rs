@@ -42,7 +42,7 @@ impl Check {
             let mut lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
             lines.extend(warnings.iter().map(|warning| format!("warning: {warning}")));
             if problems.is_empty() {
-                lines.push("the policy is sound".to_owned());
+                lines.push("the policy is valid".to_owned());
             }
             output::print_lines(lines)?;
         }

@@ -51,7 +51,10 @@ impl Init {
         let schema_text = serde_json::to_string_pretty(&schema())?;
         config::write(&directory.join(SCHEMA), &schema_text)?;
         config::write(&policy, STARTER)?;
-        output::print_lines([format!("{} is written; it changes nothing yet", policy.display())])?;
+        output::print_lines([format!(
+            "created {}; it changes nothing until you edit it",
+            policy.display()
+        )])?;
         Ok(ExitCode::SUCCESS)
     }
 }

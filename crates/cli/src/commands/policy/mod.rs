@@ -1,4 +1,4 @@
-//! `sandbox policy`: read, check, trust, carry over. Nothing here runs a command.
+//! `sandbox policy`: read, check, trust, import and export. Nothing here runs a command.
 
 pub(crate) mod changes;
 mod check;
@@ -8,7 +8,7 @@ mod save;
 mod transfer;
 mod trust;
 
-use crate::args::PolicyArgs;
+use crate::args::{HelpArgs, PolicyArgs};
 use crate::output;
 use crate::request::policy_request;
 use clap::{Subcommand, ValueEnum};
@@ -19,44 +19,51 @@ use std::process::ExitCode;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Policy {
-    /// Print the policy that all layers make together, and where each value comes from
+    /// Print the merged policy and where each value comes from
+    #[command(disable_help_flag = true)]
     Show {
         #[command(flatten)]
         policy: PolicyArgs,
-        /// Print it as JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        help: HelpArgs,
     },
-    /// Check policy files, or all layers in their usual places; ends with 1 if something is wrong
+    /// Check policy files, by default all that apply here; exit code 1 if something is wrong
     Check(check::Check),
-    /// Write a policy file to start from, which editors can check and complete
+    /// Write a policy file to start from
     Init(init::Init),
     /// Print the JSON Schema of a policy document
     Schema,
-    /// List the shipped policies
+    /// List the built-in policies
     Presets {
-        /// Print them as JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Let a policy file in a project loosen what it asks to, as long as its content stays the same
+    /// Trust a project's policy file, so that it can allow more; a change of the file ends the trust
     Trust(trust::Trust),
-    /// Print the merged policy as one document
+    /// Print the merged policy as one policy file
+    #[command(disable_help_flag = true)]
     Export {
         #[command(flatten)]
         policy: PolicyArgs,
+        /// Format of the document
         #[arg(long, value_enum, default_value_t = DocumentFormat::Yaml)]
         format: DocumentFormat,
+        #[command(flatten)]
+        help: HelpArgs,
     },
-    /// Convert a policy of any known kind into a document of ours, and put it in place
+    /// Import a policy of another sandbox
     Import(transfer::Import),
-    /// Save what was answered in a session to a policy file, for good
+    /// Save the answers given in a session to a policy file
     Save(save::Save),
-    /// List what was answered for good, and every other rule, path and host in the policy files
+    /// List saved answers and all other rules, paths and hosts in your policy files
     Rules(rules::Rules),
-    /// Remove some of them from their files, by path, host or number
+    /// Remove rules from your policy files, by path, host or number
     Forget(rules::Forget),
-    /// Show what a policy file would change, without using it
+    /// Show what a policy file would change
     Diff(transfer::Diff),
 }
 
@@ -69,13 +76,13 @@ pub(crate) enum DocumentFormat {
 impl Policy {
     pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
         match self {
-            Self::Show { policy, json } => show(&policy, json)?,
+            Self::Show { policy, json, .. } => show(&policy, json)?,
             Self::Check(check) => return check.execute(),
             Self::Init(init) => return init.execute(),
             Self::Schema => output::print_json(&schema())?,
             Self::Presets { json } => list_presets(json)?,
             Self::Trust(trust) => trust.execute()?,
-            Self::Export { policy, format } => export(&policy, format)?,
+            Self::Export { policy, format, .. } => export(&policy, format)?,
             Self::Import(import) => return import.execute(),
             Self::Save(save) => save.execute()?,
             Self::Rules(rules) => rules.execute()?,

@@ -40,7 +40,7 @@ impl Rules {
             return output::print_json(&rules);
         }
         if rules.is_empty() {
-            return output::print("no rule is saved");
+            return output::print("no rules are saved");
         }
         let width = rules.len().to_string().len();
         let lines = rules.iter().map(|rule| format!("{:>width$}  {}", rule.number, line(rule)));
@@ -54,7 +54,7 @@ impl Forget {
         if self.json {
             return output::print_json(&forgotten);
         }
-        output::print_lines(forgotten.iter().map(|rule| format!("forgotten: {}", line(rule))))
+        output::print_lines(forgotten.iter().map(|rule| format!("removed: {}", line(rule))))
     }
 }
 
@@ -64,6 +64,6 @@ fn line(rule: &SavedRule) -> String {
     let at = entry.at.map(|at| format!(", {}", at.strftime("%Y-%m-%d %H:%M"))).unwrap_or_default();
     let by = entry.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
     let by = if at.is_empty() && !by.is_empty() { format!(",{by}") } else { by };
-    let counts = if *counts { "" } else { ", not trusted: does not count" };
+    let counts = if *counts { "" } else { ", not trusted: ignored" };
     format!("{}  ({layer}, {}:{}{at}{by}{counts})", entry.what, file.display(), entry.line)
 }

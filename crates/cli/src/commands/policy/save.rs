@@ -77,7 +77,7 @@ impl Save {
 fn tell(change: &Change, is_dry: bool) -> anyhow::Result<()> {
     let shown = escape::text(&change.path.to_string_lossy()).into_owned();
     if change.added.is_empty() {
-        return output::print(&format!("{shown} says all of it already"));
+        return output::print(&format!("{shown} already contains all of it"));
     }
     let lines = changes::in_text(&change.before, &change.after, Some(AROUND));
     output::print(&changes::painted(&lines, Paint::for_stdout()))?;
@@ -86,9 +86,9 @@ fn tell(change: &Change, is_dry: bool) -> anyhow::Result<()> {
     }
     let trust = match change.standing {
         Standing::Counts => "",
-        Standing::TrustRenewed => "; it was trusted, and is trusted as it is now",
+        Standing::TrustRenewed => "; it stays trusted",
         Standing::NotTrusted => {
-            "; it is not trusted, so only its denials count: read it, then run `sandbox policy trust`"
+            "; it is not trusted, so only its denials apply: read it, then run `sandbox policy trust`"
         }
     };
     output::print(&format!("written to {shown}{trust}"))

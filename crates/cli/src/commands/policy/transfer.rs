@@ -1,7 +1,7 @@
 //! `sandbox policy import` and `diff`: what another document would mean here, and taking it over.
 
 use super::changes;
-use crate::args::PolicyArgs;
+use crate::args::{HelpArgs, PolicyArgs};
 use crate::output;
 use crate::request::policy_request;
 use clap::{Args, ValueEnum};
@@ -34,14 +34,17 @@ enum Owner {
 }
 
 #[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
 pub(crate) struct Diff {
     /// A policy document, or a settings file of another sandbox
     file: PathBuf,
     #[command(flatten)]
     policy: PolicyArgs,
-    /// Print the changes as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    help: HelpArgs,
 }
 
 impl Import {
@@ -74,11 +77,11 @@ impl Import {
         }
         if let Some(address) = loaded.listen {
             output::note(&format!(
-                "lost in the conversion: `listenAddr`; `sandbox proxy --listen {address}` says it instead"
+                "lost in the conversion: `listenAddr`; use `sandbox proxy --listen {address}` instead"
             ));
         }
         for complaint in &refused {
-            output::note(&format!("kept, and refused when it is used: {complaint}"));
+            output::note(&format!("kept, but not usable: {complaint}"));
         }
         let is_whole = lost.is_empty() && loaded.listen.is_none() && refused.is_empty();
         if self.dry_run {
@@ -86,7 +89,7 @@ impl Import {
         }
         if !is_whole && !self.force {
             let shown = source.path.display();
-            output::note(&format!("nothing was written: mend {shown}, or pass --force"));
+            output::note(&format!("nothing was written: fix {shown}, or use --force"));
             return Ok(ExitCode::FAILURE);
         }
         let after = config::load_supposing(&caller, &request, Some(&supposing))?;

@@ -46,18 +46,18 @@ impl Trust {
                 bail!("{shown} was not trusted");
             }
             store.save(&caller.places)?;
-            return output::print_lines([format!("{shown} is not trusted any more")]);
+            return output::print_lines([format!("{shown} is no longer trusted")]);
         }
         if store.is_trusted(&file.path, &file.text) {
-            return output::print_lines([format!("{shown} is trusted already, as it is now")]);
+            return output::print_lines([format!("{shown} is already trusted")]);
         }
         output::print(&trusted.what_it_does(&caller)?)?;
         if !self.yes && !confirmed(&file)? {
-            bail!("{shown} stays untrusted");
+            bail!("{shown} is still not trusted");
         }
         // What was shown is what is trusted: the file may have changed while the question stood.
         if trusted.read(&caller).map_or(true, |now| now.text != file.text) {
-            bail!("{shown} changed meanwhile; look again");
+            bail!("{shown} changed in the meantime; read it again");
         }
         store.trust(&file.path, &file.text);
         store.save(&caller.places)?;
@@ -87,7 +87,7 @@ impl Trusted {
             return Ok(Self::Project(PolicyRequest::default()));
         }
         if !config::could_be_written(caller, &path) {
-            bail!("{} needs no trust: no run can write it", path.display());
+            bail!("{} needs no trust: no sandbox can write to it", path.display());
         }
         // The user's own is read anyway.
         let is_own = path.starts_with(&caller.places.user);
@@ -100,7 +100,7 @@ impl Trusted {
             Self::File(path, _) => Ok(config::read(path)?),
             Self::Project(request) => match config::project_document(caller, request)? {
                 Some(file) => Ok(file),
-                None => bail!("this project has no policy of its own (.palisade/policy.yaml)"),
+                None => bail!("this project has no policy file (.palisade/policy.yaml)"),
             },
         }
     }
@@ -123,7 +123,7 @@ impl Trusted {
         };
         let changes = changes::lines(&diff(&before.merged, &after.merged));
         Ok(if changes.is_empty() {
-            "trusting it changes nothing now: it only tightens\n".to_owned()
+            "trusting it changes nothing: it only tightens the policy\n".to_owned()
         } else {
             format!("trusting it would change:\n{changes}")
         })
@@ -132,7 +132,7 @@ impl Trusted {
 
 fn confirmed(file: &DocumentFile) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() {
-        bail!("nobody to ask: standard input is not a terminal; pass --yes");
+        bail!("cannot ask: standard input is not a terminal; use --yes");
     }
     let path = file.path.to_string_lossy();
     output::question(&format!("trust {}? [y/N] ", escape::text(&path)));

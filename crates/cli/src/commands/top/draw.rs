@@ -81,7 +81,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, rows: &[Row], shown: &Shown, coloured:
 fn list(rows: &[Row], shown: &Shown, height: u16, coloured: bool) -> Vec<Line<'static>> {
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let count = match rows.len() {
-        0 => "nothing of yours runs".to_owned(),
+        0 => "no sandbox of yours is running".to_owned(),
         1 => "1 run".to_owned(),
         count => format!("{count} runs"),
     };

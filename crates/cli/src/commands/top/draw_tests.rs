@@ -51,7 +51,7 @@ fn a_run_that_ends_leaves_the_list_where_it_can_be_seen() {
     assert_eq!(drawn(&rows[..1], &shown, (60, 8))[0], " sandbox top: 1 run");
     shown.settle(&[]);
     let lines = drawn(&[], &shown, (60, 8));
-    assert_eq!(lines[0], " sandbox top: nothing of yours runs");
+    assert_eq!(lines[0], " sandbox top: no sandbox of yours is running");
 }
 
 #[test]

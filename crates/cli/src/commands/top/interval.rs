@@ -27,7 +27,7 @@ impl FromStr for Interval {
             "ms" => 0.001,
             "" | "s" => 1.0,
             "m" => 60.0,
-            _ => bail!("`{unit}` is no unit of time: use ms, s or m"),
+            _ => bail!("`{unit}` is not a unit of time: use ms, s or m"),
         };
         let duration = number
             .parse::<f64>()

@@ -121,21 +121,21 @@ fn find(named: &str, running: &[Announced]) -> anyhow::Result<String> {
     };
     match running.iter().filter(fits).collect::<Vec<_>>()[..] {
         [run] => Ok(run.session.clone()),
-        [] if running.is_empty() => bail!("no run `{named}`: nothing of yours runs"),
+        [] if running.is_empty() => bail!("no run `{named}`: no sandbox of yours is running"),
         [] => bail!("no run `{named}`; these run: {}", all(&mut running.iter())),
         ref several => {
-            bail!("`{named}` could be {}", all(&mut several.iter().copied()))
+            bail!("`{named}` is ambiguous: {}", all(&mut several.iter().copied()))
         }
     }
 }
 
 fn plain(board: &Board) -> String {
     match (&board.wanted, board.rows()) {
-        (Wanted::One(session), []) => format!("run {session} is over\n"),
+        (Wanted::One(session), []) => format!("run {session} has ended\n"),
         (Wanted::One(_), [row, ..]) => {
             text::details(row).iter().map(|line| format!("{line}\n")).collect()
         }
-        (Wanted::All, []) => "nothing of yours runs\n".to_owned(),
+        (Wanted::All, []) => "no sandbox of yours is running\n".to_owned(),
         (Wanted::All, rows) => {
             let table = text::table(rows);
             table.iter().map(|line| format!("{}\n", line.text.trim_end())).collect()

@@ -19,11 +19,11 @@ const LOOK_AGAIN: Duration = Duration::from_millis(250);
 pub(super) fn show(mut board: Board, interval: Duration) -> anyhow::Result<ExitCode> {
     // Before the screen is taken: what is wrong from the start is said where it stays.
     board.refresh()?;
-    let mut terminal = ratatui::try_init().context("the terminal cannot be used")?;
+    let mut terminal = ratatui::try_init().context("cannot use the terminal")?;
     let shown = run(&mut board, interval, &mut terminal);
-    ratatui::try_restore().context("the terminal cannot be put back")?;
+    ratatui::try_restore().context("cannot restore the terminal")?;
     if let Some(session) = shown? {
-        output::print(&format!("run {session} is over\n"))?;
+        output::print(&format!("run {session} has ended\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

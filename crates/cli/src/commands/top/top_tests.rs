@@ -26,5 +26,5 @@ fn a_run_is_named_by_either_end_of_its_session() {
         assert!(error.contains("these run: 0199-aaaa-1111 (make)"), "{error}");
     }
     let error = find("x", &[]).unwrap_err().to_string();
-    assert_eq!(error, "no run `x`: nothing of yours runs");
+    assert_eq!(error, "no run `x`: no sandbox of yours is running");
 }

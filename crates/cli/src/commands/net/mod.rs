@@ -146,13 +146,13 @@ fn find(named: Option<&str>, places: &Places) -> anyhow::Result<String> {
     match &choose(named, running.iter())[..] {
         [one] => return Ok((*one).clone()),
         [] => {}
-        several => bail!("`{}` could be {}", escape::text(named), listed(several)),
+        several => bail!("`{}` is ambiguous: {}", escape::text(named), listed(several)),
     }
     let known = recorded(&log)?;
     match &choose(named, known.iter())[..] {
         [one] => Ok((*one).clone()),
         [] => bail!("no record of a run `{}` in {}", escape::text(named), log.display()),
-        several => bail!("`{}` could be {}", escape::text(named), listed(several)),
+        several => bail!("`{}` is ambiguous: {}", escape::text(named), listed(several)),
     }
 }
 

@@ -70,7 +70,7 @@ fn a_plan_says_what_is_set_for_an_agent_and_makes_nothing() {
         ),
         ("opencode", &["OPENCODE_DISABLE_AUTOUPDATE=1", "~/.local/share/opencode", "models.dev"]),
         ("aider", &["AIDER_CHECK_UPDATE=false", "~/.aider", "api.deepseek.com"]),
-        ("unheard-of", &["does not know `unheard-of`", "others are asked about"]),
+        ("unheard-of", &["does not support `unheard-of`", "others are asked about"]),
     ] {
         let told = plan(program);
         for part in parts {

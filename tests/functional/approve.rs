@@ -216,7 +216,7 @@ fn the_list_in_another_terminal_answers_with_one_key() {
     let tmux = Tmux::new(&world);
     tmux.resize(60, 30);
     tmux.line("sandbox approve --no-notify");
-    tmux.wait_until("an empty list", |_| tmux.visible().contains("nobody asks"));
+    tmux.wait_until("an empty list", |_| tmux.visible().contains("no questions"));
     let run = waiting_run(&world, &["cat", &file, &secret]);
     tmux.wait_until("a question", |_| tmux.visible().contains("1 question in 1 session"));
     let shown = tmux.visible();
@@ -244,7 +244,7 @@ fn a_key_in_the_list_saves_what_was_answered() {
     let (first, second) = (hidden_file(&world, "first"), hidden_file(&world, "second"));
     let tmux = Tmux::new(&world);
     tmux.line("sandbox approve --no-notify");
-    tmux.wait_until("an empty list", |_| tmux.visible().contains("nobody asks"));
+    tmux.wait_until("an empty list", |_| tmux.visible().contains("no questions"));
     let run = waiting_run(&world, &["cat", &first, &second]);
     press_until(&tmux, "s", &format!("allowed for the session: {}", tail_of(&first)));
     tmux.wait_until("the next question", |_| tmux.visible().contains("w save"));
@@ -272,7 +272,7 @@ fn who_is_told_to_end_puts_the_terminal_back() {
         // Not by the shell at the prompt, which would put the terminal back by itself.
         let own = "echo $$ > approve.pid; exec sandbox approve --no-notify";
         tmux.line(&format!("sh -c 'sh -c \"$0\"; echo ended $?; stty -a' '{own}'"));
-        tmux.wait_until("the list", |_| tmux.visible().contains("nobody asks"));
+        tmux.wait_until("the list", |_| tmux.visible().contains("no questions"));
         assert!(!tmux.visible().contains("written before"), "it has a screen of its own");
         let pid = std::fs::read_to_string(world.project().join("approve.pid")).unwrap();
         let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
@@ -371,7 +371,7 @@ fn press_until(tmux: &Tmux<'_>, key: &str, shown: &str) {
     let end = Instant::now() + patiently(PATIENCE);
     while !words.iter().all(|word| tmux.visible().contains(word)) {
         assert!(Instant::now() < end, "`{shown}` never came:\n{}", tmux.visible());
-        if !tmux.visible().contains("nobody asks") {
+        if !tmux.visible().contains("no questions") {
             tmux.keys(&[key]);
         }
         let looked = Instant::now();

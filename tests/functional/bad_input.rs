@@ -191,6 +191,6 @@ fn a_sandbox_inside_a_sandbox_is_refused_with_a_reason() {
         .run();
     output.assert_code(125);
     assert!(output.err().contains("sandbox: "), "{}", output.err());
-    assert!(output.err().contains("inside another sandbox: not possible"), "{}", output.err());
+    assert!(output.err().contains("not possible inside another sandbox"), "{}", output.err());
     assert!(!world.project().join("ran").exists());
 }

@@ -45,7 +45,7 @@ fn what_leads_out_is_refused_and_one_refusal_decides() {
     for path in ["..", "../outside", "file/../../../outside", "/etc/passwd", &outside, ""] {
         let output = check(&world, &[], &["file", path]);
         output.assert_code(1);
-        assert!(output.out().contains(&format!("refused {path}: ")), "{}", output.out());
+        assert!(output.out().contains(&format!("denied {path}: ")), "{}", output.out());
         assert!(output.out().contains("allowed file -> "), "{}", output.out());
     }
 }

@@ -64,7 +64,7 @@ fn variables_that_name_what_is_not_inside_are_not_passed_on() {
     assert_ne!(bare.code(), 0, "node starts without what it is to load, so nothing was shown");
 
     let plan = world.sandbox(["plan", "--full", "--", "true"]).env("TMPDIR", &outside).run();
-    assert!(plan.out().contains("TMPDIR: /tmp inside"), "{}", plan.out());
+    assert!(plan.out().contains("TMPDIR: /tmp in the sandbox"), "{}", plan.out());
 }
 
 /// Proves: PROC-8 clean

@@ -26,15 +26,15 @@ fn a_call_is_explained_with_its_number_rule_and_reason() {
     assert_says(
         &x86_64("mount"),
         1,
-        &["number 165", "refused with EPERM, logged as suspicious", "group mounts", "is the wall"],
+        &["number 165", "denied with EPERM, logged as suspicious", "group mounts", "is the wall"],
     );
-    assert_says(&x86_64("clone3"), 1, &["refused with ENOSYS, not logged", "lie in memory"]);
+    assert_says(&x86_64("clone3"), 1, &["denied with ENOSYS, not logged", "lie in memory"]);
     assert_says(
         &x86_64("ioctl"),
         2,
         &[
             "depends on its arguments",
-            "if the request (argument 1) is TIOCSTI: refused with EPERM, logged as suspicious",
+            "if the request (argument 1) is TIOCSTI: denied with EPERM, logged as suspicious",
             "otherwise: allowed",
         ],
     );
@@ -111,7 +111,7 @@ fn a_policy_that_lists_executables_is_explained_too() {
 fn the_explanation_is_what_happens() {
     let world = World::new();
     let explained = explain(&world, &["unshare"]);
-    assert_says(&explained, 2, &["otherwise: refused with EPERM"]);
+    assert_says(&explained, 2, &["otherwise: denied with EPERM"]);
     let tried = inside(&world, &[], "unshare --user true");
     assert_ne!(tried.code(), 0);
     assert!(tried.err().contains("Operation not permitted"), "{}", tried.err());
@@ -131,7 +131,7 @@ fn programs_get_json_and_people_a_list() {
     assert_eq!(mount["rules"][0]["answer"]["refuse"]["notice"], "suspicious");
 
     let list = explain(&world, &["--list"]);
-    assert_says(&list, 0, &["mounts: the mount view is the wall", "  refused: mount umount2"]);
+    assert_says(&list, 0, &["mounts: the mount view is the wall", "  denied: mount umount2"]);
     let list = explain(&world, &["--list", "--json"]);
     let calls: Vec<Value> = serde_json::from_slice(&list.stdout).unwrap();
     assert!(calls.len() > 300, "{}", calls.len());

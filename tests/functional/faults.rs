@@ -264,7 +264,11 @@ fn a_question_that_finds_no_room_is_told_at_the_end_and_in_the_log() {
     let command = ["/usr/bin/python3", "-c", MANY_QUESTIONS, directory.to_str().unwrap()];
     let output = world.sandbox_run(["--on-ask", "wait"], command).run();
     assert!(output.out().contains("refused"), "{}{}", output.out(), output.err());
-    assert!(output.err().contains("denied without asking: 256 were open"), "{}", output.err());
+    assert!(
+        output.err().contains("denied without asking: 256 questions were already open"),
+        "{}",
+        output.err()
+    );
     assert!(report_of(&output)["unaskedQuestions"]["count"].as_u64().unwrap() > 0);
     let log = fs::read_to_string(state(&world).join("audit.jsonl")).unwrap();
     assert!(log.contains("too-many-questions"));

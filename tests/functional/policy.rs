@@ -128,7 +128,7 @@ fn a_tool_is_held_to_its_maximum_and_a_person_is_not() {
     let ran = world.project().join("ran");
     let above = inside(&world, &["--tool", "bash", "--memory", "3g"], "touch ran");
     let words = "--memory: `resources.maxMemory` is 3g, which exceeds the maximum 2g (preset tool:";
-    assert_says(&above, 126, &[words, "ask for 2g or less"]);
+    assert_says(&above, 126, &[words, "use 2g or less"]);
     assert!(!ran.exists());
     let shown = world.sandbox(["policy", "show", "--memory", "3g"]).run();
     shown.assert_code(0);
@@ -306,14 +306,14 @@ fn files_of_other_programs_are_known_by_their_shape() {
         (
             "tools.json",
             r#"{"sandbox":{"bash":{"defaultNetwork":"none","resources":{"memory":"1g"}}}}"#,
-            "sound",
+            "valid",
         ),
         (
             "proxy.json",
             r#"{"allowlist":{"hosts":["a.example"],"ports":[443]},"blocklist":{"hosts":[]}}"#,
-            "sound",
+            "valid",
         ),
-        ("cargo.yaml", "sandbox_config:\n  security:\n    audit_logging: true\n", "sound"),
+        ("cargo.yaml", "sandbox_config:\n  security:\n    audit_logging: true\n", "valid"),
     ] {
         let file = world.write(name, text);
         let check = world.sandbox(["policy", "check", file.to_str().unwrap()]).run();

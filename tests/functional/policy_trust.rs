@@ -128,7 +128,7 @@ fn what_is_learnt_is_written_outside_the_project_and_planted_rules_are_not_kept(
     assert!(first.err().contains("written to"), "{}", first.err());
     // What was there is shown with what comes to it.
     let second = learn(&[], &two);
-    assert!(second.err().contains("what was there before"), "{}", second.err());
+    assert!(second.err().contains("including what was in it before"), "{}", second.err());
     assert!(second.err().contains("data/one") && second.err().contains("+ "), "{}", second.err());
     // A file that a command could have written is not added to.
     let planted = "isolationLevel: LEVEL_0\n";

@@ -49,7 +49,7 @@ fn where_fork_is_forbidden_threads_still_start() {
         let output = under(&world, level, NO_FORK, &["/usr/bin/python3", "-c", program]);
         output.assert_code(0);
         assert_eq!(output.out(), "a thread ran\nfork: 1\n", "{level:?}");
-        let promise = promise(&output, "no further process");
+        let promise = promise(&output, "no new processes");
         assert_eq!(
             (&promise["planned"], &promise["layers"][0]),
             (&"held".into(), &"seccomp".into())
@@ -143,7 +143,7 @@ fn refused_processes_are_told() {
     let output = under(&world, &[], NO_FORK, &["sh", "-c", "/bin/echo one; echo no"]);
     let report = output.report.as_ref().unwrap();
     assert_eq!(report["blockedCalls"][0]["rule"], "process.allowFork", "{report}");
-    assert!(output.err().contains("refused by `process.allowFork`: "), "{}", output.err());
+    assert!(output.err().contains("denied by `process.allowFork`: "), "{}", output.err());
 }
 
 /// A file in memory could be executed, and no list has it.

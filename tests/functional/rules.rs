@@ -37,9 +37,13 @@ fn a_path_is_explained_by_its_grant_its_rule_or_the_question() {
     let data = data.to_str().unwrap();
     assert_says(&why(&world, &["/usr/bin/env"]), 0, &["visible, read-only", "system"]);
     assert_says(&why(&world, &["."]), 0, &["visible, writable: project", "preset default:"]);
-    assert_says(&why(&world, &["/tmp/x"]), 0, &["the run's own"]);
+    assert_says(&why(&world, &["/tmp/x"]), 0, &["private: the run has its own"]);
     assert_says(&why(&world, &["/nowhere/at/all"]), 1, &["neither in the sandbox nor on the host"]);
-    assert_says(&why(&world, &[data]), 2, &["somebody says yes", "denied after 300 s", "/data/**"]);
+    assert_says(
+        &why(&world, &[data]),
+        2,
+        &["until you allow it", "denied after 300 s", "/data/**"],
+    );
     let quick = why(&world, &["--on-ask", "wait", "--ask-timeout", "20", data]);
     assert_says(&quick, 2, &["denied after 20 s"]);
     assert_says(&why(&world, &["--on-ask", "deny", data]), 1, &["onAsk denies it"]);
@@ -267,7 +271,7 @@ fn why_and_a_run_agree_about_hooks_and_new_files_of_the_home_directory() {
     assert_says(&why(&world, &["--write", &other]), 1, &["an answer does not change that"]);
 
     let new = world.home().join("newfile");
-    let words = ["discarded at the end of the run", "nobody is asked", "keep it with --rw"];
+    let words = ["discarded at the end of the run", "nothing is asked", "keep it with --rw"];
     assert_says(&why(&world, &["--write", new.to_str().unwrap()]), 0, &words);
     let deep = world.home().join("new/dir/file");
     assert_says(&why(&world, &["--write", deep.to_str().unwrap()]), 0, &words);
@@ -278,7 +282,7 @@ fn why_and_a_run_agree_about_hooks_and_new_files_of_the_home_directory() {
     // What the host has and the view has not is a question still.
     world.write("home/data/file", "x");
     let beside = world.home().join("data/new").display().to_string();
-    assert_says(&why(&world, &["--write", &beside]), 2, &["somebody is asked"]);
+    assert_says(&why(&world, &["--write", &beside]), 2, &["you are asked"]);
 }
 
 /// Proves: GATE-4 why
@@ -310,9 +314,9 @@ fn why_tells_of_writing_of_protected_names_hosts_and_variables() {
     );
     // What nothing grants is a question, but for what is never written.
     let outside = world.write("outside/notes", "x").display().to_string();
-    assert_says(&asked(&["--write", &outside]), 2, &["somebody is asked", "allow with --rw"]);
+    assert_says(&asked(&["--write", &outside]), 2, &["you are asked", "allow with --rw"]);
     let new = world.outside().join("new").display().to_string();
-    assert_says(&asked(&["--write", &new]), 2, &["somebody is asked"]);
+    assert_says(&asked(&["--write", &new]), 2, &["you are asked"]);
     let startup = world.outside().join(".envrc").display().to_string();
     assert_says(&asked(&["--write", &startup]), 1, &["the name `.envrc` is protected"]);
     let key = world.write("home/.ssh/id_rsa", "x").display().to_string();

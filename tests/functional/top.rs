@@ -127,7 +127,7 @@ fn one_run_is_named_by_either_end_and_told_in_full() {
     // Both began within the same hours, and so do their names.
     let ambiguous = top(&world, &[&session[..4]]);
     ambiguous.assert_code(125);
-    assert!(ambiguous.err().contains("could be"), "{}", ambiguous.err());
+    assert!(ambiguous.err().contains("is ambiguous"), "{}", ambiguous.err());
     let table = top(&world, &[]);
     assert!(table.out().starts_with("SESSION "), "{}", table.out());
     assert!(table.out().contains(tail), "{}", table.out());

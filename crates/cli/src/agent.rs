@@ -193,6 +193,6 @@ mod tests {
         assert_eq!(command, ["claude"]);
         let (policy, _, told) = applied("agent", &["claud"], &[], &[]);
         assert!(policy.rw.is_empty() && policy.egress.allow_host.is_empty());
-        assert!(told.unwrap().contains("does not know `claud`, only claude, codex"));
+        assert!(told.unwrap().contains("does not support `claud`, only claude, codex"));
     }
 }

@@ -1,5 +1,4 @@
-//! What a person should know at the end of a run about what was refused in it. From the report alone; whoever prints it
-//! escapes it.
+//! What a person should know at the end of a run about what was refused in it. It reads only the report; the caller escapes what it prints.
 
 use palisade_policy::limit::{Limited, Unit};
 use palisade_record::network::Action;
@@ -27,7 +26,7 @@ pub(crate) struct SavedPolicy {
 const BY_RULE: &str = "rule: ";
 /// How it names a rename that would need too much.
 const RENAME: &str = "directory";
-/// So many paths and calls are named; the report has them all.
+/// How many paths and calls are named; the report has them all.
 const MAX_NAMED: usize = 3;
 /// Hosts that have a line each; `sandbox net` has them all.
 const MAX_HOSTS: usize = 20;
@@ -155,7 +154,7 @@ fn of_offline(report: &RunReport, lists_hosts: bool) -> Option<String> {
     Some(format!("the network is off; the command made {}; {way}", tried.join(" and ")))
 }
 
-/// What was answered for good, with where it stands and how to take it back; of many, how many there are.
+/// Permanent answers, with where each is saved and how to undo it; of many, only their number.
 fn of_saved(answers: &[SavedAnswer]) -> Vec<String> {
     let (saved, failed): (Vec<&SavedAnswer>, Vec<&SavedAnswer>) =
         answers.iter().partition(|answer| answer.error.is_none());
@@ -197,7 +196,7 @@ fn forget(words: &str) -> String {
     format!("sandbox policy forget {}", escape::shell_word(words))
 }
 
-/// Nobody was asked, so nobody knows of them otherwise.
+/// These were never asked, so this line is the only place that mentions them.
 fn of_unasked(report: &RunReport) -> Option<String> {
     let UnaskedQuestions { count, limit } = report.unasked_questions?;
     let were = if count == 1 { "was" } else { "were" };

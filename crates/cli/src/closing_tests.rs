@@ -291,7 +291,8 @@ fn questions_that_found_no_room_are_counted_with_what_to_do() {
     report.unasked_questions = Some(UnaskedQuestions { count: 3, limit: 256 });
     let told = said(&report);
     assert!(
-        told[0].starts_with("3 questions were denied without asking: 256 were open"),
+        told[0]
+            .starts_with("3 questions were denied without asking: 256 questions were already open"),
         "{told:?}"
     );
     assert!(told[0].contains("sandbox approve") && told[0].contains("--ro"), "{told:?}");

@@ -9,11 +9,11 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// So long a reader may take nothing.
+/// How long a reader may take nothing.
 const UNREAD: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 const NOT_AT_ALL: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// Whoever did not read one line is not waited for again.
+/// A reader that did not read one line is not waited for again.
 static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 
 /// What is not taken is lost; standard error may be closed, and there is nowhere else to say so.

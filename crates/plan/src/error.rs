@@ -80,7 +80,7 @@ pub enum PlanError {
     )]
     NoLandlock,
     #[error(
-        "Landlock is not available here (missing in the kernel, or used inside another sandbox), and without it \
+        "Landlock is not available here (missing in this kernel, or not possible inside another sandbox), and without it \
          files that the host would run later (git hooks, editor and shell settings) cannot be protected in \
          writable directories; accept that risk with --no-protect-names, or see `sandbox doctor`"
     )]

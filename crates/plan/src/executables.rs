@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// As `execvp` without a `PATH`, and as the launcher.
 const DEFAULT_PATH: &str = "/usr/bin:/bin";
-/// So many files of a listed directory are looked into for what they need.
+/// How many files of a listed directory are examined for what they need.
 const MAX_LOOKED_INTO: usize = 10_000;
 
 /// Where names mean something.

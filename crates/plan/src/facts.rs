@@ -118,13 +118,13 @@ pub trait HostTree {
     fn read_link(&self, path: &Path) -> Option<PathBuf>;
     /// Names and kinds, unsorted.
     fn children(&self, path: &Path) -> Vec<(OsString, EntryKind)>;
-    /// The first so many of them: what a start costs must not grow with a directory.
+    /// At most this many of them: what a start costs must not grow with a directory.
     fn first_children(&self, path: &Path, most: usize) -> Vec<(OsString, EntryKind)> {
         self.children(path).into_iter().take(most).collect()
     }
     /// The first few KiB of a small text file (a `.git` file, a `gitdir` back pointer).
     fn read_small(&self, path: &Path) -> Option<String>;
-    /// So many bytes of a file from `offset` on, fewer at its end.
+    /// This many bytes of a file from `offset` on, fewer at its end.
     fn read_part(&self, path: &Path, offset: u64, length: usize) -> Option<Vec<u8>>;
     /// Whether two names are one file's (hard links).
     fn is_same_file(&self, one: &Path, other: &Path) -> bool;

@@ -1,6 +1,6 @@
 //! A worktree or submodule: `.git` is a file that points at a directory elsewhere.
 //!
-//! That file is in the project, so whoever wrote the project wrote it. What it points at is granted
+//! That file is in the project, so the project's author wrote it. What it points at is granted
 //! only if it points back, and so that a commit works and no hook or configuration can be planted.
 
 use crate::facts::EntryKind;

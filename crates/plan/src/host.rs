@@ -19,7 +19,7 @@ pub(crate) const MAX_LINKS: usize = 40;
 const LISTED_DEPTH: usize = 2;
 /// Names of a directory that are gone through for the links in it.
 const MAX_NAMES: usize = 1024;
-/// So many home directories in one place are looked up by name.
+/// How many home directories in one place are looked up by name.
 const FEW_HOMES: usize = 4;
 
 /// All names of a directory, and of those below it that were looked into.

@@ -9,11 +9,11 @@ use palisade_policy::model::{NetworkMode, OnAsk};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// So many of a list are named.
+/// How many of a list are named.
 const NAMED: usize = 4;
 
 impl Plan {
-    /// Ten lines, each with its subject in front. Whoever prints them escapes what is in them.
+    /// Ten lines, each with its subject in front. The caller escapes them.
     pub fn summary(&self) -> Vec<String> {
         let lines = [
             ("command", command(self)),

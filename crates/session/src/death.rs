@@ -11,7 +11,7 @@ use palisade_sys::proc::{
 };
 use rustix::process::DumpableBehavior;
 
-/// Does not return if the command ended of a signal. Whoever sees the status has 128 and its number in a shell, as before.
+/// Does not return if the command ended of a signal. A shell shows the status as 128 plus its number, as before.
 pub fn die_like(report: &RunReport) {
     let Some(signal) = fatal(report) else { return };
     // A core would be ours, and the command's was written already if somebody wanted it.

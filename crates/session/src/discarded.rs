@@ -18,10 +18,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// So many names are looked at, and for so long: nobody waits at the end of a run.
+/// How many names are looked at, and for how long: the end of a run must not be delayed.
 const MAX_NAMES: u64 = 100_000;
 const LONGEST_LOOK: Duration = Duration::from_millis(250);
-/// So many paths are listed.
+/// How many paths are listed.
 const MAX_LISTED: usize = 100;
 
 /// What is no work of the command's.

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const SUFFIX: &str = ".json";
-/// So many a run looks at when it ends, to sweep: enough that files never pile up.
+/// How many a run looks at when it ends, to clean up: enough that files never pile up.
 const SWEPT_AT_THE_END: usize = 8;
 const LARGEST_FILE: u64 = 64 << 10;
 /// Shorter runs are not announced.
@@ -100,7 +100,7 @@ pub struct Announcement {
 
 impl Drop for Announcement {
     fn drop(&mut self) {
-        // Whoever comes next sweeps what could not be removed.
+        // The next run cleans up what could not be removed.
         let _ = fs::remove_file(&self.path);
         for entry in fs::read_dir(&self.directory).into_iter().flatten().take(SWEPT_AT_THE_END) {
             let _ = entry.map(|entry| look(&entry));

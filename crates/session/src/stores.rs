@@ -1,4 +1,4 @@
-//! Where an answer for good is kept: the policy files of the user, the project and the organisation.
+//! Where permanent answers are kept: the policy files of the user, the project and the organisation.
 //!
 //! Only adds rules and hosts to a file, and only if every layer together is still a sound policy then: an answer
 //! must never be the reason why the next run does not start.

@@ -1,4 +1,4 @@
-//! What people answered in a session, and where answers for good are kept.
+//! The answers of a session, and where permanent answers are kept.
 
 use jiff::Timestamp;
 use palisade_ask::Store;
@@ -38,7 +38,7 @@ impl From<Vec<Rule>> for Answers {
     }
 }
 
-/// Keeps answers for good. The supervisor does not know in which files.
+/// Keeps permanent answers. The supervisor does not know in which files.
 pub trait AnswerStore: Debug {
     /// The error is for people.
     fn save(&self, answers: &Answers, store: Store) -> Result<(), String>;

@@ -9,7 +9,7 @@ use crate::supervisor::{Killed, Supervisor, ends};
 use rustix::event::PollFlags;
 use std::time::{Duration, Instant};
 
-/// So long the reader of an output may take nothing, when it was we who ended the run.
+/// How long the reader of an output may take nothing, when we ended the run.
 const UNREAD: Duration = Duration::from_secs(2);
 
 const SIGNALS: usize = 0;

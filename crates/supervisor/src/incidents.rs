@@ -15,10 +15,10 @@ use palisade_record::{
 use palisade_sys::{Errno, errno_name};
 use std::time::{Duration, Instant};
 
-/// The details of so many of each kind are logged, at first or after a quiet time, and of one more after each `REFILL`.
+/// The details of this many of each kind are logged, at first or after a quiet time, and of one more after each `REFILL`.
 const MAX_LOGGED: u64 = 200;
 const REFILL: Duration = Duration::from_millis(500);
-/// So many different paths are told apart.
+/// How many different paths are counted separately.
 const MAX_PATHS: usize = 200;
 /// The key under which files in memory are refused: they could be executed, and are on no list.
 const LISTED_PROGRAMS: &str = "process.allowedExecutables";
@@ -26,7 +26,7 @@ const PROGRAM_IN_MEMORY: &str = "a file in memory";
 
 #[derive(Debug)]
 pub struct Incidents {
-    /// So many suspicious attempts end the run.
+    /// This many suspicious attempts stop the run.
     limit: Option<u64>,
     /// They know which policy key refuses a call.
     rules: Option<Profile>,

@@ -7,7 +7,7 @@ use palisade_record::{Decision, EventKind, EventsSummed};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// A sum is recorded so long after its first event.
+/// How long after its first event a sum is recorded.
 const SUM_AFTER: Duration = Duration::from_secs(1);
 /// Each time later, up to this, for as long as the flood goes on.
 const SUM_AFTER_AT_MOST: Duration = Duration::from_secs(60);
@@ -69,7 +69,7 @@ pub(crate) struct LogBudget {
 }
 
 impl LogBudget {
-    /// So many events at once, and one more after each `refill`.
+    /// This many events at once, and one more after each `refill`.
     pub(crate) fn new(burst: u64, refill: Duration, excess: Excess) -> Self {
         Self {
             burst,

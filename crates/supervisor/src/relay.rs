@@ -2,7 +2,7 @@
 //!
 //! Buffers are bounded: a side that does not read slows the other one down, and nothing is dropped but what a
 //! policy caps. A question is put between two sequences of the output. While it is shown, output is held back, up to [`HELD`]
-//! bytes; then the pty is no longer read, so that whoever writes more waits. All of it is shown afterwards.
+//! bytes; then the pty is no longer read, so that a process that writes more waits. All of it is shown afterwards.
 
 use crate::output::{Buffer, Capped, Filled, OutputQueue, Stream, Style};
 use crate::poll_set::{PollSet, Ready};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// Output that is held back while a question is shown; who writes more waits.
 const HELD: usize = 1024 * 1024;
 const CAPACITY: usize = 16 * 1024;
-/// So long a question waits for the end of a sequence that the inside has begun to write, and for so much of it.
+/// How long a question waits for the end of a sequence that the command has begun to write, and for how much of it.
 const TIME_TO_FINISH: Duration = Duration::from_millis(200);
 const BYTES_TO_FINISH: usize = 64 * 1024;
 

@@ -27,7 +27,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// So many signals are recorded one by one; whoever sends more is counted.
+/// How many signals are recorded one by one; more are only counted.
 const MAX_RECORDED: usize = 200;
 
 /// Why the supervisor itself ended the sandbox.

@@ -46,7 +46,7 @@ struct Cover {
     unwritten: Vec<u8>,
 }
 
-/// So long a terminal that takes nothing is waited for, to leave it as it was.
+/// How long a terminal that takes nothing is waited for, to restore it.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl HostTerminal {

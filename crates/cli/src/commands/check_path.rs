@@ -10,24 +10,23 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const DETAILS: &str = "\
-Says of each PATH whether it stays below the root once every link on the way is followed, and \
-whether what it leads to is denied. Nothing is created or opened for reading. A path that does \
-not exist yet is judged by the nearest directory that does.
+Checks that each PATH stays below the root after every link in it is followed, and that it does \
+not lead to something that is denied. Nothing is created or opened for reading. For a path that \
+does not exist yet, the nearest existing directory is checked.
 
-Denied is what a path names, also through links, hard links and second mounts, with everything \
-below. With `*` or `?` (in one name) or `**` (any number of directories) it is a pattern of \
-names. Upper and lower case differ.
+--deny PATH denies the path with everything below it, also through links, hard links and other \
+mounts. With `*` or `?` (in one name) or `**` (any number of directories) it is a pattern. Upper \
+and lower case differ.
 
-The answer is true of the moment it was given. A program that uses the path while others can \
-change the tree should call the library, which hands back an open descriptor of what was \
-checked.
+The answer is true at the moment it is given. A program that uses the path while others can \
+change the tree should call the library, which returns an open descriptor of what was checked.
 
 Examples:
   sandbox check-path --root . src/main.rs
   sandbox check-path --root ~/project --deny .env --deny '**/*.pem' -- \"$path\" || exit
   sandbox check-path --root /srv/data --json a b
 
-Exit codes: 0 all allowed, 1 one refused, 125 sandbox failed.";
+Exit codes: 0 all allowed, 1 at least one denied, 125 sandbox failed.";
 
 #[derive(Args, Debug)]
 #[command(after_help = DETAILS)]
@@ -38,7 +37,7 @@ pub(crate) struct CheckPath {
     /// What must not be reached: a path, relative to the root or absolute, or a pattern (repeatable)
     #[arg(long, value_name = "PATH")]
     deny: Vec<PathBuf>,
-    /// Print the answers as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
     /// Paths to check, relative to the root, or absolute and inside it
@@ -78,7 +77,7 @@ fn line(path: &Path, answer: &Result<CheckedPath, Refusal>, paint: Paint) -> Str
         ),
         Err(refusal) => format!(
             "{} {}: {}\n",
-            paint.with(Style::Red, "refused"),
+            paint.with(Style::Red, "denied"),
             shown(path),
             escape::text(&refusal.to_string())
         ),

@@ -187,7 +187,7 @@ fn presets() -> Vec<(String, String)> {
     all.map(|preset| (preset.name.to_owned(), preset.description())).collect()
 }
 
-/// Those that run. Their command lines come from whoever started them.
+/// Those that run. Their command lines come from their callers.
 fn sessions() -> Vec<(String, String)> {
     let Ok(running) = Caller::here().map(|caller| runs::list(&caller.places)) else {
         return Vec::new();

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 #[derive(Args, Debug)]
 pub(crate) struct Doctor {
-    /// Print the findings as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }

@@ -133,7 +133,7 @@ impl Asked {
                 "arch": arch, "number": number, "verdict": Verdict::Refused,
             }))?,
             Self::Unknown(number) => output::print(&format!(
-                "{number} on {}: refused with ENOSYS, not logged\n  newer than the tables: programs \
+                "{number} on {}: denied with ENOSYS, not logged\n  newer than the tables: programs \
                  fall back, as on an older kernel\n",
                 arch_name(arch),
             ))?,
@@ -175,7 +175,7 @@ fn lines(explanation: &Explanation, arch: Arch, set_by: &[SetBy]) -> Vec<String>
     };
     let verdict = match (verdict, &rules[..]) {
         (_, [only]) => in_words(only.answer),
-        (Verdict::Refused, _) => "refused".to_owned(),
+        (Verdict::Refused, _) => "denied".to_owned(),
         (Verdict::Allowed, _) => "allowed".to_owned(),
         (Verdict::Brokered, _) => "performed by the broker".to_owned(),
         (Verdict::ByArgument, _) => "depends on its arguments".to_owned(),
@@ -201,7 +201,7 @@ fn in_words(answer: Answer) -> String {
     match answer {
         Answer::Allow => "allowed".to_owned(),
         Answer::Broker => "performed by the broker, if it may be".to_owned(),
-        Answer::KillProcess => "ends the process".to_owned(),
+        Answer::KillProcess => "kills the process".to_owned(),
         Answer::Refuse(refusal) => {
             let Refusal { errno, notice } = refusal;
             let errno = refusal.errno_name().map_or_else(|| errno.to_string(), str::to_owned);
@@ -210,7 +210,7 @@ fn in_words(answer: Answer) -> String {
                 Notice::Logged => "logged",
                 Notice::Suspicious => "logged as suspicious",
             };
-            format!("refused with {errno}, {told}")
+            format!("denied with {errno}, {told}")
         }
     }
 }
@@ -229,7 +229,7 @@ fn list(profile: &Profile, as_json: bool) -> anyhow::Result<()> {
             let names: Vec<&str> = alike.iter().map(|explained| explained.name).collect();
             let verdict = match alike[0].verdict {
                 Verdict::Allowed => "allowed",
-                Verdict::Refused => "refused",
+                Verdict::Refused => "denied",
                 Verdict::Brokered => "by the broker",
                 Verdict::ByArgument => "by argument",
             };

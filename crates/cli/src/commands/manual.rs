@@ -14,7 +14,7 @@ Examples:
   sandbox man policy check
   sandbox man run > sandbox-run.1")]
 pub(crate) struct Man {
-    /// The command whose page it is, such as `run` or `policy check` [default: that of sandbox itself]
+    /// The command, such as `run` or `policy check` [default: sandbox itself]
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
 }

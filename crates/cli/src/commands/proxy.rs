@@ -13,11 +13,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const ABOUT: &str = "\
-Speaks CONNECT, HTTP/1.1 with whole URLs, and SOCKS 5, and leads only where its rules allow: the hosts and ports of \
-the file's `network` section, or of an `allowlist` and `blocklist`. Private, loopback and metadata addresses are \
-never reached, whatever a name stands for. Every attempt is a line here and a record in the audit log.
+Supports CONNECT, HTTP/1.1 with absolute URLs, and SOCKS 5, and connects only to what its rules allow: the hosts and \
+ports of the file's `network` section, or of an `allowlist` and `blocklist`. Private, loopback and metadata addresses \
+are never reached, under any name. Every attempt is printed here and recorded in the audit log.
 
-SIGHUP reads the file anew (a bad one changes nothing), SIGTERM ends it.
+SIGHUP reloads the file (an invalid one changes nothing), SIGTERM stops the proxy.
 
 Example:
   sandbox proxy --config proxy.json --listen 0.0.0.0:3128";
@@ -25,13 +25,13 @@ Example:
 #[derive(Debug, Args)]
 #[command(after_long_help = ABOUT)]
 pub(crate) struct Proxy {
-    /// The rules, in any form that a policy is loaded from
+    /// The rules: a policy file, in any supported format
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Where to listen; otherwise what the file's `listenAddr` says, or 127.0.0.1:3128
+    /// Where to listen [default: `listenAddr` in the file, or 127.0.0.1:3128]
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
-    /// Tell events as JSON, one object a line
+    /// Print events as JSON, one object per line
     #[arg(long)]
     json: bool,
 }

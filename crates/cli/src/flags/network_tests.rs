@@ -102,7 +102,7 @@ fn a_credential_is_read_part_by_part() {
     }
     let no_host = merged(&Subject::Run, &["--allow-network", "--credential", "T=env:X"]);
     let no_host = no_host.unwrap_err();
-    assert!(no_host.contains("\"T\" names no host"), "{no_host}");
+    assert!(no_host.contains("\"T\" has no host"), "{no_host}");
     assert!(no_host.contains("such as TOKEN=env:API_TOKEN,host=api.example"), "{no_host}");
     let secret = ["--allow-network", "--credential", "T=hunter2,host=a.example"];
     let secret = merged(&Subject::Run, &secret).unwrap_err();
@@ -130,8 +130,8 @@ fn options_that_leave_each_other_nothing_to_do_are_refused() {
             &["--network", "none", "--allow-host", "a.example"][..],
             "--allow-host needs --network proxy",
         ),
-        (&["--network", "nat", "--allow-network"], "--network nat is something else"),
-        (&["--credential", "T=env:X,host=a.example"], "the network mode is none; name hosts"),
+        (&["--network", "nat", "--allow-network"], "but --network is nat"),
+        (&["--credential", "T=env:X,host=a.example"], "the network mode is none; allow hosts"),
         (&["--max-bytes", "1m"], "the network mode is none"),
         (&["--network", "host", "--max-bytes", "1m"], "--max-bytes needs --network proxy"),
         (&["--level", "0", "--allow-host", "a.example"], "--level 0 isolates nothing"),

@@ -113,7 +113,7 @@ resources:
         (
             5,
             "`resources.normalizeTime` (3600001ms) would delay every run by that much; at most 1h is \
-             taken",
+             allowed",
         ),
     ] {
         let place = format!("policy.yaml:{line}:");

@@ -13,7 +13,7 @@ use palisade_record::escape;
 use std::borrow::Cow;
 use std::path::Path;
 
-/// So many rules are named where an argument fits none or several.
+/// How many rules are named where an argument matches none or several.
 const MAX_CANDIDATES: usize = 5;
 
 impl Stores {
@@ -48,7 +48,7 @@ impl Stores {
         layer: Store,
         mut rules: Vec<&SavedRule>,
     ) -> Result<Change, SessionError> {
-        // Whoever may not write there is told before anything is tried.
+        // A user who may not write there is told before anything is tried.
         let directory = self.directory(layer)?;
         let Some(file) = self.file_of(layer)? else {
             return Err(SessionError::NoSuchPolicy { path: directory });

@@ -166,7 +166,7 @@ impl ApprovalSocket {
 
 impl Drop for ApprovalSocket {
     fn drop(&mut self) {
-        // What cannot be removed is found dead by whoever looks for sessions next.
+        // A socket that cannot be removed is found dead by the next client.
         let _ =
             rustix::fs::unlinkat(&self.directory, self.name.as_str(), rustix::fs::AtFlags::empty());
     }

@@ -1,6 +1,6 @@
 //! Where a run asks people: one queue, one socket, one panel in the terminal, for the gate and for the way out alike.
 //!
-//! It decides nothing. What was answered is handed to whoever asked, which carries it out. Nothing here waits: it is
+//! It decides nothing. The answer goes to the part that asked, which carries it out. Nothing here waits: it is
 //! part of the supervisor's one poll loop.
 
 mod approval_socket;
@@ -208,7 +208,7 @@ impl Asking {
         }
     }
 
-    /// Hears and answers whoever asks through the socket.
+    /// Serves the clients of the socket.
     pub(crate) fn handle(&mut self, ready: &Ready) {
         let Some(approval_socket) = &mut self.approval_socket else { return };
         let received = approval_socket.handle(ready, &self.queue);
@@ -232,7 +232,7 @@ impl Asking {
         }
     }
 
-    /// Whether questions are open and whoever could answer them is gone: with `onAsk: ask` they are then denied, as if
+    /// Whether questions are open and everybody who could answer them is gone: with `onAsk: ask` they are then denied, as if
     /// nobody had been there from the start.
     fn is_deserted(&mut self, terminal: Option<&HostTerminal>, now: Instant) -> bool {
         if self.queue.is_empty() || self.setting.on_ask != OnAsk::Ask {
@@ -398,7 +398,7 @@ impl Asking {
             let opened =
                 self.window.look(Asker { session, runtime }, is_new, approver, Instant::now());
             if let Err(error) = opened {
-                // Whoever sits here would wait for a window that does not come.
+                // The person here would wait for a window that does not come.
                 self.notes.push(format!("tmux: {error}; questions were asked in the terminal"));
                 self.setting.ask_in = AskIn::Terminal;
                 self.untold.extend(self.queue.open().map(|question| question.id));

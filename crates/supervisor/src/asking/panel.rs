@@ -10,10 +10,10 @@ use palisade_ask::{Answer, Question, QuestionId};
 use palisade_plan::model::Hardening;
 use std::time::{Duration, Instant};
 
-/// A key is an answer if nothing was typed for so long before it, and the question was there meanwhile.
+/// A key is an answer if nothing was typed for this long before it, while the question was shown.
 /// Long enough to read a screen.
 pub(super) const ASIDE: Duration = Duration::from_secs(10);
-/// Who is typing is faster.
+/// A person who types is faster.
 pub(super) const PAUSE: Duration = Duration::from_millis(600);
 
 /// Ctrl-C.

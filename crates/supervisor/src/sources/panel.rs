@@ -1,4 +1,4 @@
-//! Questions in the terminal, and answers on their way to whoever asked.
+//! Questions in the terminal, and answers on their way to the part that asked.
 
 use super::EventSource;
 use crate::answers::Answers;
@@ -40,7 +40,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A client wants what was answered for the session kept for good.
+    /// A client wants the session's answers saved permanently.
     fn save_answers(&mut self) {
         for wish in self.asking.take_saves() {
             let rules = self.gate.as_ref().map(|gate| gate.answered().to_vec());

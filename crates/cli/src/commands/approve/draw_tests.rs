@@ -87,8 +87,8 @@ fn sixty_columns_are_enough() {
     " 1c9e0a55:2  SECRET read    /home/eve/.ssh/id_ed25519  4:50 "
     " 1c9e0a55:3  run     /opt/tools/bin/generate           4:50 "
     "────────────────────────────────────────────────────────────"
-    "             THIS IS A SECRET: whoever reads it can act in  "
-    "             your name                                      "
+    "             THIS IS A SECRET: anyone who reads it can act  "
+    "             in your name                                   "
     " read        /home/eve/.ssh/id_ed25519                      "
     " why asked   nothing allows or denies it                    "
     " wanted by   /usr/bin/cc (process 4242), by openat          "
@@ -154,7 +154,7 @@ fn a_wide_terminal_shows_more() {
 fn nothing_to_show_is_said() {
     let mut board = Board::new();
     insta::assert_snapshot!(drawn(&mut terminal(60, 9), &mut board, COLOURED), @r#"
-    " sandbox approve: no questions                               "
+    " sandbox approve: no questions                              "
     " What a `sandbox run` asks for will show up here.           "
     "────────────────────────────────────────────────────────────"
     "                                                            "

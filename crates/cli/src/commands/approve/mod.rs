@@ -1,6 +1,6 @@
 //! `sandbox approve`: what sessions wait for, and how a person or a script answers.
 //!
-//! It only answers. Whatever it shows may have been written by whoever wants a yes, so everything is
+//! It only answers. What it shows may have been written by the program that asks, so everything is
 //! escaped, and no answer is ever given for a question that was not the one looked at.
 
 mod address;
@@ -40,23 +40,24 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const NAME: &str = "sandbox approve";
 
 const DETAILS: &str = "\
-Shows the questions of all your running sessions and answers them: the calls that wait go on at \
-once, or fail with EACCES; connections to hosts that no rule names are made, or refused. Sessions may come and go meanwhile. The first answer counts, whether \
-it is given here, in the session's own terminal or by another client (docs/protocol.md). While \
-this is open, sessions that have nobody else to ask wait for an answer.
+Shows the questions of all your running sandboxes and lets you answer them. After your answer the \
+waiting calls continue, or fail with EACCES; connections to hosts that no rule names are made, or \
+denied. The first answer counts, whether you give it here, in the sandbox's own terminal or with \
+another client (docs/protocol.md). While this is open, sandboxes that cannot ask elsewhere wait for \
+an answer.
 
 A question is named by the last characters of its session's name and a number, as shown: \
-1c9e0a55:3. The number alone will do while a single session asks and the question is not about a \
-secret. What holds always is written to a policy file. A secret is allowed only with --secret, and \
+1c9e0a55:3. The number is enough if only one session asks and the question is not about a \
+secret. Permanent answers are written to a policy file. A secret is allowed only with --secret, and \
 never by directory.
 
 In the list, keys answer the selected question, and the lines at the bottom name them; ? explains \
-them all, / looks for a word, and = answers all questions that have the directory, the program or the \
-host in common, after it has said how many there are. Permanent answers (a, D, x) need Enter, and a \
+them all, / searches, and = answers all questions about the same directory, program or host, after it \
+has shown how many there are. Permanent answers (a, D, x) need Enter, and a \
 secret needs a typed word: yes, session, no or never, then Enter. A key that comes too soon after \
-another or after the list has changed answers nothing, and the list says so. w, then \
-Enter, saves what was answered for the session as rules of yours, W as rules of the project; \
-`sandbox policy save` does the same when the session is over.
+another key or a change of the list is ignored, and the list says so. w, then \
+Enter, saves the answers of the session as your rules, W as rules of the project; \
+`sandbox policy save` does the same after the session has ended.
 
 Examples:
   sandbox approve
@@ -66,7 +67,7 @@ Examples:
   sandbox approve --yes 1c9e0a55:5 --secret
   sandbox approve --no 4 --always
 
-Exit codes: 0 done (with --json also if nothing is open), 1 the answer was not taken, 125 sandbox \
+Exit codes: 0 done (with --json also if nothing is open), 1 the answer was not accepted, 125 sandbox \
 failed.";
 
 #[derive(Args, Debug)]
@@ -76,16 +77,16 @@ pub(crate) struct Approve {
     #[arg(long, conflicts_with_all = ["yes", "no"])]
     json: bool,
 
-    /// With --json: print what happens, one JSON object a line, until interrupted; meanwhile
-    /// sessions wait for an answer
+    /// With --json: print events, one JSON object per line, until interrupted; meanwhile
+    /// sandboxes wait for an answer
     #[arg(long, requires = "json")]
     watch: bool,
 
-    /// Allow what this question asks for; once, if nothing else is said
+    /// Allow what this question asks for [default: once]
     #[arg(long, value_name = "ID", conflicts_with = "no")]
     yes: Option<Address>,
 
-    /// Deny what this question asks for; for the session, if nothing else is said
+    /// Deny what this question asks for [default: for the session]
     #[arg(long, value_name = "ID")]
     no: Option<Address>,
 
@@ -97,7 +98,7 @@ pub(crate) struct Approve {
     #[arg(long, group = "lifetime", conflicts_with = "json")]
     session: bool,
 
-    /// Answer for good
+    /// Answer permanently
     #[arg(long, group = "lifetime", conflicts_with = "json")]
     always: bool,
 
@@ -105,19 +106,19 @@ pub(crate) struct Approve {
     #[arg(long, requires = "yes", conflicts_with = "no")]
     directory: bool,
 
-    /// With --directory: to run the programs and load the libraries in it as well
+    /// With --directory: also allow running the programs and loading the libraries in it
     #[arg(long, requires = "directory")]
     run: bool,
 
-    /// Let it change a copy of its own, which is gone when the run ends
+    /// Let it change a private copy, which is discarded when the run ends
     #[arg(long, requires = "yes", conflicts_with_all = ["no", "directory", "once", "always", "secret"])]
     private_copy: bool,
 
-    /// Allow it though it is a secret
+    /// Allow it although it is a secret
     #[arg(long, requires = "yes", conflicts_with_all = ["no", "directory"])]
     secret: bool,
 
-    /// Where an answer for good is kept [default: user]
+    /// Where a permanent answer is saved [default: user]
     #[arg(long, value_name = "STORE", requires = "always")]
     store: Option<StoreWord>,
 
@@ -129,7 +130,7 @@ pub(crate) struct Approve {
     #[arg(long = "only-session", value_name = "SESSION", conflicts_with = "json")]
     only_session: Option<String>,
 
-    /// End when no question is open any more
+    /// Exit when no question is open any more
     #[arg(long, conflicts_with_all = ["json", "yes", "no"])]
     until_answered: bool,
 

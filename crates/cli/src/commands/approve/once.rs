@@ -87,7 +87,7 @@ fn meant(
     Ok((found.session.to_owned(), found.id))
 }
 
-/// Until a session says something, or for so long.
+/// Waits until a session sends something, at most this long.
 pub(crate) fn wait(sessions: &Sessions, longest: Duration) -> Result<(), rustix::io::Errno> {
     let mut polled: Vec<PollFd<'_>> = sessions
         .descriptors()

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Who is typing is faster, and reading takes longer.
+/// A person who types is faster, and reading takes longer.
 pub(crate) const PAUSE: Duration = Duration::from_millis(600);
 
 /// Keys that were read at once.

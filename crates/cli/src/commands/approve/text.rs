@@ -13,7 +13,7 @@ fn width_of(c: char) -> usize {
     width(c.encode_utf8(&mut [0; 4]))
 }
 
-/// Lines of at most so many columns. Cut anywhere: a path has no words.
+/// Lines of at most this many columns. Cut anywhere: a path has no words.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(2);
     let mut lines = Vec::new();

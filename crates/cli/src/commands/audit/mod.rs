@@ -17,18 +17,18 @@ const WHOLE_NAME: usize = 36;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Audit {
-    /// Check every record against the one before it, and the last one against the head
+    /// Verify the chain of records, up to the stored head
     Verify {
-        /// Print the result as JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Print the records of one run, or of all, a line each in local time
+    /// Print the records of one run, or of all, one per line, in local time
     Show {
-        /// The run's id, as in its report, or the beginning or the end of it
+        /// The run's id, or its beginning or end [default: all runs]
         #[arg(value_name = "SESSION")]
         session: Option<String>,
-        /// Print the records as they are in the log, one JSON object a line
+        /// Print the records as in the log, one JSON object per line
         #[arg(long)]
         json: bool,
     },

@@ -21,18 +21,17 @@ use std::time::Duration;
 use view::View;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(150);
-/// A run that nobody announces and that says nothing for so long was killed.
+/// A run that is not registered and silent for this many seconds was killed.
 const SILENT: i64 = 3;
 
 const DETAILS: &str = "\
-Shows each host that was reached or denied, with open connections, bytes and the option that would \
-allow it; the names that were looked up; and what happened last. A run is named by the beginning or \
-the end of its session's name, as far as it takes to tell it from the others; without one it is the \
-newest. With --follow every attempt is printed as it happens, until the run is over, and then the \
-sums.
+Shows each host that was reached or denied, with open connections, bytes and the option that \
+allows it; the names that were resolved; and the latest events. Name a run by the beginning or the \
+end of its session's name; the default is the newest run. With --follow every attempt is printed as \
+it happens, until the run ends, and then the totals.
 
-Bytes are counted when a connection is over. What comes too fast to be told one by one is told in \
-sums. In the network mode host nothing is seen, and nothing is shown.
+Bytes are counted when a connection ends. Events that come too fast are printed as totals. In \
+network mode host nothing is recorded, so nothing is shown.
 
 Examples:
   sandbox net
@@ -44,15 +43,15 @@ Exit codes: 0 done, 125 there is no such run, or sandbox failed.";
 #[derive(Args, Debug)]
 #[command(after_help = DETAILS)]
 pub(crate) struct Net {
-    /// The run; the newest if it is left out
+    /// The run [default: the newest]
     #[arg(value_name = "SESSION")]
     session: Option<String>,
 
-    /// Print every attempt as it happens, until the run is over
+    /// Print every attempt as it happens, until the run ends
     #[arg(long, short)]
     follow: bool,
 
-    /// Print one JSON document; with --follow, one record of the audit log a line
+    /// Print one JSON document; with --follow, one record of the audit log per line
     #[arg(long)]
     json: bool,
 }
@@ -146,13 +145,13 @@ fn find(named: Option<&str>, places: &Places) -> anyhow::Result<String> {
     match &choose(named, running.iter())[..] {
         [one] => return Ok((*one).clone()),
         [] => {}
-        several => bail!("`{}` could be {}", escape::text(named), listed(several)),
+        several => bail!("`{}` is ambiguous: {}", escape::text(named), listed(several)),
     }
     let known = recorded(&log)?;
     match &choose(named, known.iter())[..] {
         [one] => Ok((*one).clone()),
         [] => bail!("no record of a run `{}` in {}", escape::text(named), log.display()),
-        several => bail!("`{}` could be {}", escape::text(named), listed(several)),
+        several => bail!("`{}` is ambiguous: {}", escape::text(named), listed(several)),
     }
 }
 

@@ -6,9 +6,9 @@ use palisade_record::{Decision, Event, EventKind};
 use serde::Serialize;
 use std::collections::{BTreeSet, VecDeque};
 
-/// So many things that happened are remembered.
+/// How many events are remembered.
 const MAX_REMEMBERED: usize = 100;
-/// So many hosts are told apart.
+/// How many hosts are counted separately.
 const MAX_HOSTS: usize = 2000;
 /// And of those that are only refused, fewer: they must not take the place of what was reached.
 const MAX_REFUSED: usize = 1500;
@@ -218,7 +218,7 @@ impl View {
         (if queried.is_ordinary() { Mark::Plain } else { Mark::Bad }, "name", text)
     }
 
-    /// Its sums, or those of the others if it is new and there are so many already.
+    /// Its sums, or those of the others if it is new and the limit is reached.
     fn host(&mut self, host: &str, port: Option<u16>, most: usize) -> &mut HostSums {
         let hosts = &mut self.hosts;
         let has_room = hosts.len() < most || position(hosts, host, port).is_some();

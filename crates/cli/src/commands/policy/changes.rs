@@ -57,7 +57,7 @@ pub(crate) struct Line<'t> {
     pub(crate) text: &'t str,
 }
 
-/// How a text that was changed in one place differs, with so many lines around it, or all of them.
+/// How a text that was changed in one place differs, with this many lines around it, or all of them.
 pub(crate) fn in_text<'t>(before: &'t str, after: &'t str, around: Option<usize>) -> Vec<Line<'t>> {
     let around = around.unwrap_or(usize::MAX);
     let before: Vec<&str> = before.lines().collect();

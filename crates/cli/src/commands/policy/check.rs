@@ -12,9 +12,9 @@ use std::process::ExitCode;
 
 #[derive(Args, Debug)]
 pub(crate) struct Check {
-    /// Files to check, each by itself; without any, the layers of this directory and user
+    /// Files to check, each on its own [default: all that apply here]
     files: Vec<PathBuf>,
-    /// Print the findings as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }

@@ -15,10 +15,10 @@ const SCHEMA: &str = "policy.schema.json";
 
 const STARTER: &str = "\
 # yaml-language-server: $schema=./policy.schema.json
-# What `sandbox run` allows here. Every key: `sandbox policy schema`; what holds now: `sandbox policy show`.
+# What `sandbox run` allows here. Every key: `sandbox policy schema`; current values: `sandbox policy show`.
 version: 1
 
-# preset: agent                      # start from a shipped policy; `sandbox policy presets` lists them
+# preset: agent                      # start from a built-in policy; `sandbox policy presets` lists them
 
 # filesystem:
 #   readOnlyPaths: [~/data]          # may be read
@@ -28,7 +28,7 @@ version: 1
 # network:
 #   mode: proxy                      # none (the default), proxy, nat or host
 #   allowedHosts: [api.example]
-#   allowedFor: [npm, git]           # what these tools are set up to use
+#   allowedFor: [npm, git]           # hosts that these tools are configured to use
 
 # resources:
 #   timeout: 10m

@@ -1,4 +1,4 @@
-//! `sandbox policy rules` and `forget`: what was decided for good, and how to take it back.
+//! `sandbox policy rules` and `forget`: permanent rules, and how to remove them.
 
 use crate::output;
 use clap::Args;
@@ -7,15 +7,15 @@ use palisade_session::stores::{SavedRule, Stores};
 
 #[derive(Args, Debug)]
 pub(crate) struct Rules {
-    /// Print them as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 const DETAILS: &str = "\
-A path or a host is written as `sandbox policy rules` shows it; `~/` stands for the home directory. Numbers mean the list \
-as it is before anything is removed. If one of the arguments fits no rule, or more than one, nothing is removed. \
-Everything else in the files stays as it is.
+Write a path or host as `sandbox policy rules` shows it; `~/` is the home directory. Numbers refer to the list before \
+anything is removed. If an argument matches no rule, or more than one, nothing is removed. Everything else in the files \
+stays unchanged.
 
 Examples:
   sandbox policy forget ~/data/x
@@ -28,7 +28,7 @@ pub(crate) struct Forget {
     /// Rules to remove: each a path, a host, or a number in `sandbox policy rules`
     #[arg(id = "rules", value_name = "RULE", required = true)]
     names: Vec<String>,
-    /// Print what was removed as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }

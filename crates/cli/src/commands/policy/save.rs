@@ -10,8 +10,8 @@ use palisade_session::answers;
 use palisade_session::stores::{Change, Standing, Stores};
 
 const DETAILS: &str = "\
-Rules are added behind those that are there; comments, order and everything else in the file stay \
-as they are. What it cannot add to safely it does not touch, and prints what to add by hand.
+Rules are added after the existing ones; comments, order and everything else in the file stay \
+unchanged. A file that cannot be changed safely is left alone, and what to add by hand is printed.
 
 Examples:
   sandbox policy save                        answers of the last session, for this user
@@ -27,13 +27,13 @@ pub(crate) struct Save {
     /// The session whose answers are saved
     #[arg(long, value_name = "ID", conflicts_with = "last")]
     session: Option<String>,
-    /// The last session that has answers; the default
+    /// Use the last session that has answers (default)
     #[arg(long)]
     last: bool,
-    /// Whose policy they become
+    /// Whose policy to save them to
     #[arg(long, value_enum, default_value_t = Owner::User)]
     to: Owner,
-    /// Show what would be added, and write nothing
+    /// Show what would be added; write nothing
     #[arg(long)]
     dry_run: bool,
 }

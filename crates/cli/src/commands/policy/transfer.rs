@@ -16,13 +16,13 @@ use std::process::ExitCode;
 pub(crate) struct Import {
     /// A policy document, or a settings file of another sandbox
     file: PathBuf,
-    /// Whose policy it becomes
+    /// Whose policy to save it to
     #[arg(long, value_enum, default_value_t = Owner::User)]
     to: Owner,
-    /// Show the converted document and what it would change, and write nothing
+    /// Show the converted document and what it would change; write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Write it even if something in it is lost on the way, or is refused when it is used
+    /// Write it even if parts cannot be converted or used
     #[arg(long)]
     force: bool,
 }

@@ -15,9 +15,9 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Trust {
-    /// A project's directory, or a policy file in one; the project you are in if left out
+    /// A project's directory, or a policy file in it [default: the current project]
     project: Option<PathBuf>,
-    /// Trust it no longer
+    /// Stop trusting it
     #[arg(long, conflicts_with = "yes")]
     revoke: bool,
     /// List what is trusted
@@ -26,7 +26,7 @@ pub(crate) struct Trust {
     /// Do not ask; for scripts
     #[arg(long, short)]
     yes: bool,
-    /// With --list: print it as JSON
+    /// With --list: print JSON
     #[arg(long, requires = "list")]
     json: bool,
 }

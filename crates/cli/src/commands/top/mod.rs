@@ -1,6 +1,6 @@
 //! `sandbox top`: what this user's runs use, while they run (RES-3).
 //!
-//! It only looks. Command lines were written by whoever started the runs, and are escaped.
+//! It only looks. Command lines come from the runs' callers, and are escaped.
 
 mod board;
 mod draw;
@@ -26,14 +26,13 @@ use std::time::Duration;
 const GLANCE: Duration = Duration::from_millis(250);
 
 const DETAILS: &str = "\
-Shows your own runs, also to root: those whose supervisor has the same user and the same runtime \
-directory. A run is named by the beginning or the end of its session's name, as far as it takes to \
-tell it from the others. In a terminal the screen is refreshed until q is pressed; elsewhere the \
-runs are printed once.
+Shows your own runs, even to root: those whose supervisor has the same user and the same runtime \
+directory. Name a run by the beginning or the end of its session's name. In a terminal the screen is \
+refreshed until you press q; elsewhere the runs are printed once.
 
 CPU is in percent of one processor. Memory, where the run has a control group, is what the kernel \
 counts against the limit, with cached pages of files; otherwise it is the sum over its processes, \
-and the peak is the highest sum seen since this was started. A limit that is used to 80 % or more \
+and the peak is the highest sum since this command started. A limit that is used to 80 % or more \
 is marked.
 
 Examples:
@@ -55,8 +54,8 @@ pub(crate) struct Top {
     #[arg(long)]
     json: bool,
 
-    /// With --json: print one document a line at every interval, until interrupted or until the run
-    /// that was named is over
+    /// With --json: print one document per line at every interval, until interrupted or until the
+    /// named run ends
     #[arg(long, requires = "json")]
     watch: bool,
 

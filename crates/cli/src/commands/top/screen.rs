@@ -84,7 +84,7 @@ fn press(shown: &mut Shown, key: KeyEvent) -> Pressed {
     Pressed::GoOn
 }
 
-/// Waits for a key, so long at most.
+/// Waits for a key, at most this long.
 fn is_terminal_gone_after(patience: Duration) -> Result<bool, rustix::io::Errno> {
     let stdin = io::stdin();
     let mut polled = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];

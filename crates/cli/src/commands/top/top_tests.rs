@@ -20,7 +20,7 @@ fn a_run_is_named_by_either_end_of_its_session() {
         assert_eq!(find(named, &runs).unwrap(), "0199-bbbb-2222", "{named}");
     }
     let error = find("0199", &runs).unwrap_err().to_string();
-    assert!(error.starts_with("`0199` could be 0199-aaaa-1111 (make), 0199-bbbb"), "{error}");
+    assert!(error.starts_with("`0199` is ambiguous: 0199-aaaa-1111 (make), 0199-bbbb"), "{error}");
     for unknown in ["", "bbbb", "x"] {
         let error = find(unknown, &runs).unwrap_err().to_string();
         assert!(error.contains("these run: 0199-aaaa-1111 (make)"), "{error}");

@@ -31,6 +31,12 @@ def act(what, path):
         os.rename("own", path)
     elif what == "run": return os.spawnv(os.P_WAIT, path, [path])
     elif what == "truncate": os.truncate(path, 2)
+    elif what == "chmod": os.chmod(path, 0o750)
+    elif what == "chown": os.chown(path, os.getuid(), -1)
+    elif what == "utime": os.utime(path, (86400, 86400))
+    elif what == "xattr": os.setxattr(path, "user.palisade", b"set")
+    elif what == "no-xattr": os.removexattr(path, "user.palisade")
+    elif what == "stat": return oct(os.stat(path).st_mode & 0o777)
     elif what == "reopen":
         held = os.open(path, os.O_RDONLY)
         os.close(os.open(f"/proc/self/fd/{held}", os.O_WRONLY))

@@ -157,8 +157,11 @@ impl Gate {
 
     /// A call found no directory to make something in: whether the host has it.
     pub(crate) fn unseen_parent(&mut self, caller: &Caller, call: Call) -> Option<Unseen> {
-        // What is removed is the link itself.
-        let follow = !matches!(call, Call::Remove { .. });
+        // What is removed or changed may be the link itself.
+        let follow = match wants_of(call) {
+            Wants::Remove | Wants::Change => call.follows_target(),
+            _ => true,
+        };
         let mut look = PathCall::looking(call.target()?, follow, Wants::Write);
         if self.glance(caller, &mut look) != Glance::Missing {
             return None;
@@ -193,6 +196,10 @@ fn wants_of(call: Call) -> Wants {
         Call::Rename { flags, .. } if flags == NO_REPLACE => Wants::Make,
         Call::Rename { .. } | Call::Link { .. } => Wants::MoveInto,
         Call::Remove { .. } => Wants::Remove,
+        Call::ChangeMode { .. }
+        | Call::ChangeOwner { .. }
+        | Call::ChangeTimes { .. }
+        | Call::ChangeAttribute { .. } => Wants::Change,
         call if call.only_makes() => Wants::Make,
         _ => Wants::Write,
     }
@@ -279,12 +286,11 @@ impl BrokerServer<'_> {
                 gate.unseen_parent(caller, call)
             }
             Done::Answer(Response::Fail(Errno::ROFS)) => {
+                // Both names of a rename or a link are on one mount, or it would be EXDEV.
                 let (path, wants) = match call {
-                    // Both names are on one mount, or it would be EXDEV.
                     Call::Rename { from, .. } => (Some(from), Wants::Rename),
-                    call if call.only_makes() => (call.target(), Wants::Make),
-                    Call::Remove { .. } => (call.target(), Wants::Remove),
-                    call => (call.target(), Wants::Write),
+                    Call::Link { to, .. } => (Some(to), Wants::Make),
+                    call => (call.target(), wants_of(call)),
                 };
                 let follow = call.follows_target();
                 let place = path.and_then(|path| self.executor.place_of(caller, path, follow));
@@ -421,12 +427,16 @@ impl BrokerServer<'_> {
         match reply {
             Reply::Absent { .. } => {
                 let (path, typed) = waiting.paths;
-                let known = match waiting.wants.is_change() {
-                    true => &mut gate.unchangeable,
-                    false => &mut gate.absent,
+                let known = match waiting.wants {
+                    wants if wants.may_make() => Some(&mut gate.unchangeable),
+                    // That it cannot be removed does not say that it cannot be made.
+                    wants if wants.is_change() => None,
+                    _ => Some(&mut gate.absent),
                 };
-                for path in typed.into_iter().chain([path]) {
-                    known.learn(path, waiting.follow);
+                if let Some(known) = known {
+                    for path in typed.into_iter().chain([path]) {
+                        known.learn(path, waiting.follow);
+                    }
                 }
                 self.go_on(helpers, &waiting.notification, waiting.then);
             }

@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod absent;
+mod attributes;
 mod call;
 mod caller;
 mod config_calls;

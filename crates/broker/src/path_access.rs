@@ -62,6 +62,8 @@ pub enum Wants {
     /// To give it another name in the directory it is in.
     Rename,
     Remove,
+    /// To change its mode, owner, times or extended attributes.
+    Change,
     /// To move or link something from another mount there, which fails whatever is granted (EXDEV).
     MoveInto,
 }
@@ -75,6 +77,7 @@ impl Wants {
             | Self::Replace
             | Self::Rename
             | Self::Remove
+            | Self::Change
             | Self::MoveInto => true,
             Self::Open { .. } | Self::Look | Self::Enter | Self::Execute | Self::Source => false,
         }

@@ -107,7 +107,8 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
     let may_be_once = file.is_none_or(FileSubject::may_be_once);
     let may_last = file.is_none_or(FileSubject::may_last);
     // What only looks into a directory is granted all of it.
-    let is_tree = file.is_some_and(|file| file.is_directory && file.act != Act::Remove);
+    let is_tree = file.is_some_and(FileSubject::is_tree);
+    let is_metadata = file.is_some_and(|file| file.act == Act::Change);
     let is_entry = file.is_some_and(|file| file.entry.is_some());
     let whole = |plain, tree, writable| match is_tree {
         true if is_entry => writable,
@@ -130,7 +131,11 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
                 "session",
                 "session",
                 whole(
-                    "allow until this run ends",
+                    if is_metadata {
+                        "allow until this run ends, and to write it, too"
+                    } else {
+                        "allow until this run ends"
+                    },
                     "allow it with everything below it until this run ends",
                     "allow to write everything in the directory until this run ends",
                 ),
@@ -144,7 +149,11 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
                 "",
                 "always",
                 whole(
-                    "allow, and save that",
+                    if is_metadata {
+                        "allow, and to write it, too, and save that"
+                    } else {
+                        "allow, and save that"
+                    },
                     "allow it with everything below it, and save that",
                     "allow to write everything in the directory, and save that",
                 ),
@@ -331,7 +340,7 @@ fn full(panel: &Panel, question: &Question, others: usize, page: Page, styles: S
     for also in file.map(|file| file.also.as_slice()).unwrap_or_default() {
         rows.add(styles.base, &format!(" with {}", cut(&shown(also), room.each_other)));
     }
-    if let Some(file) = file.filter(|file| file.is_directory && file.act != Act::Remove) {
+    if let Some(file) = file.filter(|file| file.is_tree()) {
         let given = if file.may_be_once() { "for longer than once: " } else { "" };
         rows.begin(styles.faint, &format!("  {given}all of "));
         rows.add(styles.base, &cut(&format!("{}/**", shown(&file.path)), room.each_other));

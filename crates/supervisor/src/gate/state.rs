@@ -157,6 +157,7 @@ impl<'p> GateState<'p> {
         let (path, follow) = (request.path.clone(), request.follow);
         let change = match request.wants {
             Wants::Rename | Wants::Remove => Change::Name,
+            Wants::Change => Change::Attributes,
             wants if wants.is_change() => Change::Content,
             _ => Change::Nothing,
         };

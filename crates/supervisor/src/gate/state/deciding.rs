@@ -204,7 +204,7 @@ impl GateState<'_> {
         let may_be_copied = self.may_be_copied(token);
         let directory = match act {
             _ if is_secret => None,
-            Act::Remove => self.writable_parent(&found),
+            Act::Remove | Act::Change => self.writable_parent(&found),
             _ if access == Access::Write => None,
             _ => self.offer(&found, now),
         };
@@ -291,6 +291,7 @@ impl GateState<'_> {
         let is_on_way = || self.shown.iter().any(|shown| shown.starts_with(&found.path));
         match inquiry.act() {
             Act::Write | Act::Remove => true,
+            Act::Change => found.kind == FileKind::File,
             Act::Create => {
                 !self.is_visible(&found.path, Access::Read)
                     && (self.is_in_private_home(&found.path) || !is_on_way())

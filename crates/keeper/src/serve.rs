@@ -156,6 +156,9 @@ impl KeeperServer {
             return Err(refused(&seen.path, Errno::ACCESS));
         }
         self.inside.check_place(&seen.path)?;
+        if rights.write {
+            self.host.still_has(seen)?;
+        }
         if seen.kind == FileKind::Directory && !survey::is_harmless(&seen.file) {
             return Ok(None);
         }
@@ -198,6 +201,7 @@ impl KeeperServer {
         if !matches!(found.kind, FileKind::File | FileKind::Directory) {
             return Err(refused(&found.path, Errno::ACCESS));
         }
+        self.host.still_has(found)?;
         take(&mut self.identity, found, Rights { exec: false, write: true })
     }
 

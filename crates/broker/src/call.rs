@@ -115,7 +115,8 @@ impl Call {
             Self::MakeDirectory { .. }
             | Self::MakeNode { .. }
             | Self::SymbolicLink { .. }
-            | Self::Link { .. } => true,
+            | Self::Link { .. }
+            | Self::Bind { .. } => true,
             _ => false,
         }
     }

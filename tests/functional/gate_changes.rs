@@ -83,6 +83,7 @@ fn a_rename_is_allowed_with_its_directory_and_never_in_one_that_holds_secrets() 
     let question = client.question();
     expect_act(&question, "rename", &work);
     assert_eq!(question["entry"], file.as_str());
+    assert_eq!(question["newPath"], format!("{file}.renamed"));
     let once = json!({"type": "cmd.approve", "id": question["id"], "lifetime": "once"});
     assert_eq!(client.command(once)["code"], "not_offered");
     client.allow(&question, "session");

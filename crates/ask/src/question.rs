@@ -148,6 +148,8 @@ pub struct FileSubject {
     /// What is to be made or renamed in the directory that `path` is; a yes for longer than once makes that directory
     /// writable.
     pub entry: Option<PathBuf>,
+    /// What a rename would call it, as the caller wrote it by then: to show, never to decide by.
+    pub new_path: Option<PathBuf>,
     /// Whether a copy of the run's own can stand for what would be changed.
     pub may_be_copied: bool,
     /// What is granted with it because it could not run without: interpreter, loader.

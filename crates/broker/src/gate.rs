@@ -354,6 +354,19 @@ impl BrokerServer<'_> {
         true
     }
 
+    /// What a rename would call something, as far as that can be said before it is done.
+    fn new_path(&self, caller: &Caller, call: Call, old: &[u8]) -> Option<Vec<u8>> {
+        let Call::Rename { from, to, .. } = call else { return None };
+        if !is_in_one_directory(caller, from, to) {
+            let place = self.executor.place_of(caller, to, false)?;
+            return Some(place.path.into_os_string().into_vec());
+        }
+        let written = caller.path(to.address).ok()?;
+        let name = Path::new(OsStr::from_bytes(&written)).file_name()?;
+        let new = Path::new(OsStr::from_bytes(old)).parent()?.join(name);
+        Some(new.into_os_string().into_vec())
+    }
+
     pub(crate) fn wait_for_answer(
         &mut self,
         notification: &Notification,
@@ -361,6 +374,12 @@ impl BrokerServer<'_> {
         unseen: Unseen,
         then: Then,
     ) {
+        let new_path = match (then, unseen.wants) {
+            (Then::Broker(call) | Then::BrokerAsksTarget(call), Wants::Rename) => {
+                self.new_path(caller, call, &unseen.missing.path).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        };
         let Some(gate) = self.gate.as_mut().filter(|gate| !gate.pending.is_full()) else {
             return self.respond(notification.id, Response::Fail(Errno::ACCESS));
         };
@@ -371,6 +390,7 @@ impl BrokerServer<'_> {
             wants,
             path: path.clone(),
             existing,
+            new_path,
             follow,
             pid: number_of(caller.thread),
             executable: caller.program(),

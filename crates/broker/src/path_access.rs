@@ -28,6 +28,9 @@ pub struct PathAccess {
     pub path: Vec<u8>,
     /// How many bytes of the path lead to a directory that is there inside; 0 where that is not known.
     pub existing: usize,
+    /// What a rename would call it, for people to read: the caller may write something else meanwhile. Empty for all others.
+    #[serde(with = "Truncated::<MAX_FIELD>")]
+    pub new_path: Vec<u8>,
     /// Whether a link in the last place is followed.
     pub follow: bool,
     /// The thread, on the host.

@@ -337,6 +337,10 @@ fn full(panel: &Panel, question: &Question, others: usize, page: Page, styles: S
         false => rows.add(styles.strong, &what),
     }
     let file = question.subject.file();
+    if let Some(new) = file.and_then(|file| file.new_path.as_deref()) {
+        rows.add(styles.base, " to ");
+        rows.add(styles.strong, &cut(&shown(new), room.each_other));
+    }
     for also in file.map(|file| file.also.as_slice()).unwrap_or_default() {
         rows.add(styles.base, &format!(" with {}", cut(&shown(also), room.each_other)));
     }
@@ -471,7 +475,10 @@ impl Room {
         // Besides the keys: the title, what else waits, other keys and a note, on a narrow page in two rows.
         let rows = page.rows.saturating_sub(keys.div_ceil(columns) + 7);
         let others = file.map_or(0, |file| {
-            file.also.len() + usize::from(file.directory.is_some()) + usize::from(file.is_directory)
+            file.also.len()
+                + usize::from(file.new_path.is_some())
+                + usize::from(file.directory.is_some())
+                + usize::from(file.is_directory)
         });
         let half = rows.div_ceil(2) * columns;
         // Each may end in the middle of a row.
@@ -512,7 +519,11 @@ fn cut(text: &str, room: usize) -> String {
 
 /// The question where nobody can be asked here: one line, for `sandbox approve`.
 pub(super) fn notice(question: &Question) -> String {
-    let (verb, what) = wanted(&question.subject);
+    let (verb, mut what) = wanted(&question.subject);
+    if let Some(new) = question.subject.file().and_then(|file| file.new_path.as_deref()) {
+        what.push_str(" to ");
+        what.push_str(&shown(new));
+    }
     format!("waiting: {} wants to {verb} {what}; answer with `sandbox approve`", program(question))
 }
 

@@ -14,6 +14,7 @@ pub(crate) fn question(path: &str) -> Question {
             is_directory: false,
             act: Act::Read,
             entry: None,
+            new_path: None,
             may_be_copied: false,
             also: Vec::new(),
             directory: Some("/opt/sdk".into()),
@@ -220,4 +221,19 @@ fn what_the_command_wrote_last_stands_above_the_panel() {
 
 fn size(number: u16) -> std::num::NonZeroU16 {
     std::num::NonZeroU16::new(number).unwrap()
+}
+
+/// Proves: GATE-10 rename
+#[test]
+fn a_rename_is_shown_with_both_names() {
+    let mut question = question("/opt/work");
+    if let Some(file) = question.subject.file_mut() {
+        file.act = Act::Rename;
+        file.access = Access::Write;
+        file.is_directory = true;
+        file.entry = Some("/opt/work/here".into());
+        file.new_path = Some("/opt/work/there".into());
+    }
+    let told = notice(&question);
+    assert!(told.contains("wants to rename /opt/work/here to /opt/work/there;"), "{told}");
 }

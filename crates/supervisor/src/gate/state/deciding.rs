@@ -224,6 +224,8 @@ impl GateState<'_> {
                     act,
                     is_directory: found.kind == FileKind::Directory,
                     entry: entry.clone(),
+                    new_path: (act == Act::Rename && !request.new_path.is_empty())
+                        .then(|| PathBuf::from(OsStr::from_bytes(&request.new_path))),
                     may_be_copied,
                     also: also.clone(),
                     directory: directory.clone(),

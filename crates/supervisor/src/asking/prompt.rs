@@ -4,6 +4,7 @@
 
 use super::Backdrop;
 use super::panel::{Note, Panel, State};
+use crate::screen::Behind;
 use palisade_ask::{Access, Act, Answer, FileSubject, Lifetime, Question, Scope, Store, Subject};
 use palisade_record::escape;
 use rustix::termios::Winsize;
@@ -56,8 +57,8 @@ pub(super) struct Page {
     pub(super) columns: usize,
     pub(super) rows: usize,
     pub(super) colour: Colour,
-    /// Whether what is behind moves up, so that its last rows can be read above the panel.
-    pub(super) lifts: bool,
+    /// What is behind may move up, so that its last rows can be read above the panel.
+    pub(super) behind: Behind,
 }
 
 impl Page {
@@ -71,7 +72,7 @@ impl Page {
                 Backdrop::Known => Colour::of_environment(),
                 Backdrop::AsItIs => Colour::No,
             },
-            lifts: false,
+            behind: Behind::Stays,
         }
     }
 }
@@ -301,8 +302,9 @@ pub(super) fn picture(panel: &Panel, question: &Question, others: usize, page: P
     }
     let first = page.rows.saturating_sub(rows.len()) + 1;
     let mut text = BEGIN.to_owned();
-    if page.lifts {
-        let _ = write!(text, "\x1b[{};1H{}", page.rows, "\n".repeat(rows.len()));
+    if let Behind::MovesUp { free_rows } = page.behind {
+        let needed = rows.len().saturating_sub(free_rows);
+        let _ = write!(text, "\x1b[{};1H{}", page.rows, "\n".repeat(needed));
     }
     for (index, row) in rows.iter().enumerate() {
         // Writing to a String has no way to fail.

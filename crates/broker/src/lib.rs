@@ -46,6 +46,7 @@ mod perform;
 mod place;
 mod program;
 mod python;
+mod read_only;
 mod remote;
 mod removing;
 mod replacing;

@@ -287,3 +287,43 @@ fn a_client_in_another_language_denies_and_allows_a_directory() {
     assert_eq!(output.out(), "content of b/second\ncontent of b/third\n");
     assert_eq!(output.err().matches("Permission denied").count(), 1, "{}", output.err());
 }
+
+/// Reads, lets a helper read, waits for an answer about something else, and reads again; then after a while.
+const ONE_USE: &str = r"
+import os, subprocess, sys, time
+path, other = sys.argv[1:3]
+os.stat(path)
+open(path).read()
+os.access(path, os.R_OK)
+subprocess.run(['cat', path], check=True)
+os.stat(other)
+open(path).read()
+time.sleep(6)
+try: open(path)
+except PermissionError: print('asked again', flush=True)
+";
+
+/// A person answers for a use, not for a system call: neither what the program does for it, nor the helpers it starts, nor the
+/// time that it waits for another answer makes that a second one. Another process, and a later time, do.
+///
+/// Proves: GATE-4 once, GATE-4 one-use
+#[test]
+fn a_yes_for_once_is_for_one_use_of_a_file() {
+    let world = World::new();
+    let (file, other) = (hidden(&world, "notes"), hidden(&world, "other"));
+    world.write_in_project("use.py", ONE_USE);
+    let script = format!("python3 use.py {file} {other}; cat {file}");
+    let run = asking(&world, &[], &["sh", "-c", &script]).spawn();
+    let mut client = Client::connect(&world);
+    let question = client.question_about(&file);
+    client.allow(&question, "once");
+    let question = client.question_about(&other);
+    std::thread::sleep(std::time::Duration::from_secs(6));
+    client.allow(&question, "once");
+    for _ in ["a later time", "another process"] {
+        let question = client.question_about(&file);
+        client.deny(&question, "once");
+    }
+    let output = run.wait();
+    assert_eq!(output.out(), "content of notes\nasked again\n", "{}", output.err());
+}

@@ -83,6 +83,7 @@ fn a_rename_is_allowed_with_its_directory_and_never_in_one_that_holds_secrets() 
     let question = client.question();
     expect_act(&question, "rename", &work);
     assert_eq!(question["entry"], file.as_str());
+    assert_eq!(question["newPath"], format!("{file}.renamed"));
     let once = json!({"type": "cmd.approve", "id": question["id"], "lifetime": "once"});
     assert_eq!(client.command(once)["code"], "not_offered");
     client.allow(&question, "session");
@@ -458,4 +459,69 @@ fn a_tree_is_removed_with_one_answer_for_its_directory() {
     assert_eq!(output.out(), "remove done\n".repeat(3), "{}", output.err());
     assert!(fs::read_dir(&tree).unwrap().next().is_none());
     assert!(Path::new(&beside).exists());
+}
+
+/// Proves: GATE-10 asks-for-writing, GATE-10 once
+#[test]
+fn a_socket_is_made_in_a_hidden_directory_after_a_question() {
+    for lifetime in ["once", "session"] {
+        let world = World::new();
+        hidden(&world, "work/here");
+        let path = world.outside().join("work/s").to_str().unwrap().to_owned();
+        let run = acts(&world, &[], &["bind", &path]);
+        let mut client = Client::connect(&world);
+        let question = client.question();
+        expect_act(&question, "create", world.outside().join("work").to_str().unwrap());
+        assert_eq!(question["entry"], path.as_str());
+        client.allow(&question, lifetime);
+        let output = run.wait();
+        assert_eq!(output.out(), "bind done\n", "{}", output.err());
+        let kind = fs::symlink_metadata(&path).unwrap().file_type();
+        assert!(std::os::unix::fs::FileTypeExt::is_socket(&kind));
+    }
+}
+
+/// A hard link never crosses mounts: that is said at once. Beside the file it is a question about the directory, and a symbolic
+/// link is one wherever it is made.
+///
+/// Proves: GATE-10 asks-for-writing, GATE-10 not-asked
+#[test]
+fn links_into_a_hidden_directory_are_asked_about_as_something_to_create() {
+    let world = World::new();
+    let file = hidden(&world, "work/here");
+    let work = world.outside().join("work").to_str().unwrap().to_owned();
+    let inside = format!("{work}/new");
+    let words = ["link-in", &inside, "symlink-in", &work, "link", &file];
+    let run = acts(&world, &[], &words);
+    let mut client = Client::connect(&world);
+    let question = client.question();
+    expect(&question, "read", &work);
+    client.allow(&question, "session");
+    let question = client.question();
+    expect_act(&question, "create", &work);
+    assert_eq!(question["entry"], format!("{work}/link"));
+    client.allow(&question, "session");
+    let output = run.wait();
+    let expected = "link-in EXDEV\nsymlink-in done\nlink done\n";
+    assert_eq!(output.out(), expected, "{}", output.err());
+    assert_eq!(fs::read_link(format!("{work}/link")).unwrap(), Path::new("anywhere"));
+    assert_eq!(content(format!("{file}.linked")), "content of work/here\n");
+}
+
+/// Proves: GATE-10 asks-for-writing
+#[test]
+fn a_hard_link_beside_a_hidden_file_is_asked_about_and_made() {
+    let world = World::new();
+    let file = hidden(&world, "work/here");
+    let run = acts(&world, &[], &["link", &file]);
+    let mut client = Client::connect(&world);
+    let question = client.question();
+    expect(&question, "read", &file);
+    client.allow(&question, "session");
+    let question = client.question();
+    expect_act(&question, "create", world.outside().join("work").to_str().unwrap());
+    client.allow(&question, "session");
+    let output = run.wait();
+    assert_eq!(output.out(), "link done\n", "{}", output.err());
+    assert_eq!(content(format!("{file}.linked")), "content of work/here\n");
 }

@@ -115,3 +115,25 @@ fn a_question_does_not_wait_for_an_approver_that_quit() {
     assert_eq!(denied[0]["path"], file.as_str());
     assert!(denied[0]["by"].as_str().unwrap().contains("nobody"), "{denied:?}");
 }
+
+/// What the view has read-only and a grant would make writable is told once, and only of a command that failed.
+///
+/// Proves: GATE-10 read-only-told
+#[test]
+fn a_write_where_only_the_view_forbids_it_is_told_with_the_option_that_grants_it() {
+    let world = World::new();
+    world.write("home/.local/bin/tool", "#!/bin/sh\n");
+    let bin = world.home().join(".local/bin");
+    let told = format!("{0} (allow writing with --rw {0})", bin.display());
+    let script = "touch ~/.local/bin/new ~/.local/bin/other";
+    let failed = world.sandbox_run(["--on-ask", "deny"], ["sh", "-c", script]).run();
+    assert_eq!(failed.err().matches(&told).count(), 1, "{}", failed.err());
+    let cache = "mkdir ~/.local/bin/__pycache__; touch /usr/bin/new";
+    let cached = world.sandbox_run(["--on-ask", "deny"], ["sh", "-c", cache]).run();
+    assert!(!cached.err().contains("allow writing"), "{}", cached.err());
+    let went_on = format!("{script}; true");
+    let went_on = world.sandbox_run(["--on-ask", "deny"], ["sh", "-c", &went_on]).run();
+    assert!(!went_on.err().contains("allow writing"), "{}", went_on.err());
+    let granted = world.sandbox_run(["--rw", bin.to_str().unwrap()], ["sh", "-c", script]).run();
+    granted.assert_code(0);
+}

@@ -31,6 +31,22 @@ def act(what, path):
         os.rename("own", path)
     elif what == "run": return os.spawnv(os.P_WAIT, path, [path])
     elif what == "truncate": os.truncate(path, 2)
+    elif what == "bind":
+        import socket
+        socket.socket(socket.AF_UNIX).bind(path)
+    elif what == "link-in":
+        with open("own", "w") as file: file.write("linked\n")
+        os.link("own", path)
+    elif what == "link": os.link(path, path + ".linked")
+    elif what == "symlink-in":
+        held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        os.symlink("anywhere", "link", dir_fd=held)
+    elif what == "chmod": os.chmod(path, 0o750)
+    elif what == "chown": os.chown(path, os.getuid(), -1)
+    elif what == "utime": os.utime(path, (86400, 86400))
+    elif what == "xattr": os.setxattr(path, "user.palisade", b"set")
+    elif what == "no-xattr": os.removexattr(path, "user.palisade")
+    elif what == "stat": return oct(os.stat(path).st_mode & 0o777)
     elif what == "reopen":
         held = os.open(path, os.O_RDONLY)
         os.close(os.open(f"/proc/self/fd/{held}", os.O_WRONLY))
@@ -235,4 +251,28 @@ fn an_answer_for_good_is_a_rule_for_writing_and_a_rule_for_reading_is_none() {
     let output = unattended(&world, &["append", &file, "read", &file]);
     assert!(output.out().starts_with("append EROFS\nread content"), "{}", output.out());
     assert_eq!(content(&file), "content of notes\nmore\nmore\n");
+}
+
+/// Proves: GATE-10 shown-is-written
+#[test]
+fn a_file_that_vanishes_while_it_is_asked_about_is_not_written_in_vain() {
+    for lifetime in ["once", "session"] {
+        let world = World::new();
+        let (removed, replaced) = (hidden(&world, "removed"), hidden(&world, "replaced"));
+        let run = acts(&world, &[], &["append", &removed, "append", &replaced]);
+        let mut client = Client::connect(&world);
+        let question = client.question();
+        expect(&question, "write", &removed);
+        fs::remove_file(&removed).unwrap();
+        client.allow(&question, lifetime);
+        let question = client.question();
+        expect(&question, "write", &replaced);
+        fs::write(world.outside().join("other"), "other\n").unwrap();
+        fs::rename(world.outside().join("other"), &replaced).unwrap();
+        client.allow(&question, lifetime);
+        let output = run.wait();
+        assert_eq!(output.out(), "append EACCES\nappend EACCES\n", "{}", output.err());
+        assert!(!Path::new(&removed).exists());
+        assert_eq!(content(&replaced), "other\n");
+    }
 }

@@ -41,6 +41,7 @@ mod flat_start;
 mod gate;
 mod gate_answers;
 mod gate_ask_in;
+mod gate_attributes;
 mod gate_calls;
 mod gate_changes;
 mod gate_failure;

@@ -81,6 +81,8 @@ pub enum Act {
     /// To give it another name in the directory that the question is about.
     Rename,
     Remove,
+    /// Its mode, owner, times or extended attributes.
+    Change,
 }
 
 impl Act {
@@ -97,6 +99,7 @@ impl Act {
             Self::Replace => "replace",
             Self::Rename => "rename",
             Self::Remove => "remove",
+            Self::Change => "change",
         }
     }
 }
@@ -145,6 +148,8 @@ pub struct FileSubject {
     /// What is to be made or renamed in the directory that `path` is; a yes for longer than once makes that directory
     /// writable.
     pub entry: Option<PathBuf>,
+    /// What a rename would call it, as the caller wrote it by then: to show, never to decide by.
+    pub new_path: Option<PathBuf>,
     /// Whether a copy of the run's own can stand for what would be changed.
     pub may_be_copied: bool,
     /// What is granted with it because it could not run without: interpreter, loader.
@@ -159,9 +164,19 @@ impl FileSubject {
         self.act != Act::Rename
     }
 
-    /// Whether it may be allowed for longer. What is removed is removed once.
+    /// Whether it may be allowed for longer. What is removed is removed once; to change a directory's mode takes nothing of
+    /// what is in it.
     pub fn may_last(&self) -> bool {
-        self.act != Act::Remove
+        match self.act {
+            Act::Remove => false,
+            Act::Change => !self.is_directory,
+            _ => true,
+        }
+    }
+
+    /// Whether a yes for longer than once is for everything below it, too.
+    pub fn is_tree(&self) -> bool {
+        self.is_directory && self.may_last()
     }
 
     /// What a person reads that the call is about.

@@ -238,6 +238,7 @@ impl Question {
                     && mine.access == theirs.access
                     && mine.is_directory == theirs.is_directory
                     && mine.entry == theirs.entry
+                    && mine.new_path == theirs.new_path
                     && (mine.access != Access::Write || mine.act == theirs.act)
                     && mine.also == theirs.also
             }

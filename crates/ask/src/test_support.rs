@@ -25,6 +25,7 @@ pub(crate) fn file(path: &str, directory: Option<&str>) -> FileSubject {
         is_directory: false,
         act: Act::Read,
         entry: None,
+        new_path: None,
         may_be_copied: false,
         also: Vec::new(),
         directory: directory.map(PathBuf::from),

@@ -27,7 +27,7 @@ const SWITCHES: [(&str, &str); 14] = [
     ("deny-anonymous-programs", "DenyAnonymousPrograms"),
     ("guard-writes", "GuardWrites"),
     ("gate-paths", "GatePaths"),
-    ("ask-removals", "AskRemovals"),
+    ("ask-changes", "AskChanges"),
     ("guard-exec", "GuardExec"),
     ("watch-exec", "WatchExec"),
 ];

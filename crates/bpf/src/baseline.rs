@@ -84,7 +84,7 @@ impl BaselineOptions {
             Switch::GuardWrites => self.guard_writes,
             Switch::GatePaths => self.gate_paths,
             // Without the broker's writing a yes could not be carried out.
-            Switch::AskRemovals => self.gate_paths && self.guard_writes,
+            Switch::AskChanges => self.gate_paths && self.guard_writes,
             Switch::GuardExec => self.guard_exec,
             Switch::WatchExec => self.watch_exec,
         }

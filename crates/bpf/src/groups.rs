@@ -47,7 +47,7 @@ pub enum Switch {
     DenyAnonymousPrograms,
     GuardWrites,
     GatePaths,
-    AskRemovals,
+    AskChanges,
     GuardExec,
     WatchExec,
 }

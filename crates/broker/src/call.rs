@@ -41,7 +41,33 @@ pub(crate) enum Call {
     ChangeModeOf { file: i32, mode: u32 },
     ChangeOwner { path: PathArg, owner: [u32; 2], flags: u32 },
     ChangeOwnerOf { file: i32, owner: [u32; 2] },
+    ChangeTimes { path: PathArg, times: TimesArg, flags: u32 },
+    ChangeAttribute { path: PathArg, attribute: AttributeArg, flags: u32 },
     Umask,
+}
+
+/// Where the new times of a file are, none for now, and how they are written there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TimesArg {
+    pub(crate) address: u64,
+    pub(crate) format: TimesFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimesFormat {
+    /// `struct utimbuf`.
+    Seconds,
+    /// `struct timeval[2]`.
+    Microseconds,
+    /// `struct timespec[2]`.
+    Nanoseconds,
+}
+
+/// What becomes of an extended attribute, by the address of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AttributeArg {
+    Set { name: u64, value: u64, size: u64, flags: u32 },
+    Remove { name: u64 },
 }
 
 impl Call {
@@ -56,6 +82,8 @@ impl Call {
             | Self::Truncate { path, .. }
             | Self::ChangeMode { path, .. }
             | Self::ChangeOwner { path, .. }
+            | Self::ChangeTimes { path, .. }
+            | Self::ChangeAttribute { path, .. }
             | Self::Rename { to: path, .. }
             | Self::Link { to: path, .. } => Some(path),
             Self::Bind { .. }
@@ -70,9 +98,10 @@ impl Call {
         const STAYS: u32 = OFlags::NOFOLLOW.bits() | OFlags::EXCL.bits();
         match self {
             Self::Open { flags, .. } => flags & STAYS == 0,
-            Self::ChangeMode { flags, .. } | Self::ChangeOwner { flags, .. } => {
-                flags & AtFlags::SYMLINK_NOFOLLOW.bits() == 0
-            }
+            Self::ChangeMode { flags, .. }
+            | Self::ChangeOwner { flags, .. }
+            | Self::ChangeTimes { flags, .. }
+            | Self::ChangeAttribute { flags, .. } => flags & AtFlags::SYMLINK_NOFOLLOW.bits() == 0,
             Self::Truncate { .. } => true,
             _ => false,
         }
@@ -86,7 +115,8 @@ impl Call {
             Self::MakeDirectory { .. }
             | Self::MakeNode { .. }
             | Self::SymbolicLink { .. }
-            | Self::Link { .. } => true,
+            | Self::Link { .. }
+            | Self::Bind { .. } => true,
             _ => false,
         }
     }
@@ -130,12 +160,20 @@ enum CallKind {
     ChangeOwnerOfLink,
     ChangeOwnerOf,
     ChangeOwnerAt,
+    ChangeTimes(TimesFormat),
+    ChangeTimesAt,
+    ChangeTimesAtWith,
+    SetAttribute { flags: u32 },
+    RemoveAttribute { flags: u32 },
     Umask,
     Exec,
     ExecAt,
 }
 
-const KINDS: [(&str, CallKind); 30] = [
+/// `AT_SYMLINK_NOFOLLOW`.
+const STAYS: u32 = AtFlags::SYMLINK_NOFOLLOW.bits();
+
+const KINDS: [(&str, CallKind); 38] = [
     ("open", CallKind::Open),
     ("openat", CallKind::OpenAt),
     ("creat", CallKind::Create),
@@ -163,6 +201,14 @@ const KINDS: [(&str, CallKind); 30] = [
     ("lchown", CallKind::ChangeOwnerOfLink),
     ("fchown", CallKind::ChangeOwnerOf),
     ("fchownat", CallKind::ChangeOwnerAt),
+    ("utime", CallKind::ChangeTimes(TimesFormat::Seconds)),
+    ("utimes", CallKind::ChangeTimes(TimesFormat::Microseconds)),
+    ("futimesat", CallKind::ChangeTimesAt),
+    ("utimensat", CallKind::ChangeTimesAtWith),
+    ("setxattr", CallKind::SetAttribute { flags: 0 }),
+    ("lsetxattr", CallKind::SetAttribute { flags: STAYS }),
+    ("removexattr", CallKind::RemoveAttribute { flags: 0 }),
+    ("lremovexattr", CallKind::RemoveAttribute { flags: STAYS }),
     ("umask", CallKind::Umask),
     ("execve", CallKind::Exec),
     ("execveat", CallKind::ExecAt),
@@ -226,14 +272,34 @@ impl Calls {
             }
             CallKind::ChangeOwner => Call::ChangeOwner { path: here(0), owner: owner(1), flags: 0 },
             CallKind::ChangeOwnerOfLink => {
-                let flags = AtFlags::SYMLINK_NOFOLLOW.bits();
-                Call::ChangeOwner { path: here(0), owner: owner(1), flags }
+                Call::ChangeOwner { path: here(0), owner: owner(1), flags: STAYS }
             }
             CallKind::ChangeOwnerOf => {
                 Call::ChangeOwnerOf { file: int(args[0]).cast_signed(), owner: owner(1) }
             }
             CallKind::ChangeOwnerAt => {
                 Call::ChangeOwner { path: at(0), owner: owner(2), flags: int(args[4]) }
+            }
+            CallKind::ChangeTimes(format) => {
+                let times = TimesArg { address: args[1], format: *format };
+                Call::ChangeTimes { path: here(0), times, flags: 0 }
+            }
+            CallKind::ChangeTimesAt => {
+                let times = TimesArg { address: args[2], format: TimesFormat::Microseconds };
+                Call::ChangeTimes { path: at(0), times, flags: 0 }
+            }
+            CallKind::ChangeTimesAtWith => {
+                let times = TimesArg { address: args[2], format: TimesFormat::Nanoseconds };
+                Call::ChangeTimes { path: at(0), times, flags: int(args[3]) }
+            }
+            CallKind::SetAttribute { flags } => {
+                let (name, value, size) = (args[1], args[2], args[3]);
+                let attribute = AttributeArg::Set { name, value, size, flags: int(args[4]) };
+                Call::ChangeAttribute { path: here(0), attribute, flags: *flags }
+            }
+            CallKind::RemoveAttribute { flags } => {
+                let attribute = AttributeArg::Remove { name: args[1] };
+                Call::ChangeAttribute { path: here(0), attribute, flags: *flags }
             }
             CallKind::Umask => Call::Umask,
             CallKind::Exec => return Some(Asked::Exec(here(0))),

@@ -6,7 +6,7 @@
 //! these calls write nothing, and where there is a gate Landlock handles no reading, so it is never the one to answer.
 
 use crate::absent::Absent;
-use crate::call::{Call, PathArg};
+use crate::call::{CWD, Call, PathArg};
 use crate::caller::Caller;
 use crate::executing;
 use crate::glance::{Glance, PathText};
@@ -22,6 +22,7 @@ use crate::remote::Remote;
 use crate::replacing::stands_on_a_mount_of_its_own;
 use crate::serve::{BrokerServer, hand_out, name_of, number_of};
 use crate::slow::Helpers;
+use crate::socket;
 use palisade_bpf::{Arch, table};
 use palisade_plan::model;
 use palisade_sys::Errno;
@@ -29,10 +30,10 @@ use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::proc::{self, PollFd, PollFlags};
 use palisade_wire::{Received, WireError, WireMessage as _};
 use rustix::fs::{AtFlags, RenameFlags, accessat};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const NO_REPLACE: u32 = RenameFlags::NOREPLACE.bits();
 
@@ -47,6 +48,7 @@ pub(crate) struct Gate {
     /// The same for what would be changed: that a file is not there says nothing of the directory it is to be made in.
     unchangeable: Absent,
     pending: PendingCalls,
+    private_home: Option<PathBuf>,
     /// Whether somebody may be asked about what is not granted.
     asks: bool,
 }
@@ -76,6 +78,7 @@ impl Gate {
             absent: Absent::default(),
             unchangeable: Absent::default(),
             pending: PendingCalls::new(listener, proc),
+            private_home: gate.private_home.clone(),
             asks: gate.asks_people(),
         }
     }
@@ -137,9 +140,9 @@ impl Gate {
     }
 
     /// A call would make this name in scaffolding of ours: whether the host has something there.
-    pub(crate) fn unseen_name(&self, place: &ResolvedParent, call: Call) -> Option<Unseen> {
+    fn unseen_name(&self, caller: &Caller, place: &ResolvedParent, call: Call) -> Option<Unseen> {
         let missing = self.grounds.told(place.parent.as_fd(), place.name.as_bytes())?;
-        self.to_write(missing, wants_of(call), call.follows_target())
+        self.to_write(missing, wants_of(caller, call), call.follows_target())
     }
 
     /// A call failed because what it would change was granted for reading: whether it may be asked about.
@@ -157,15 +160,33 @@ impl Gate {
 
     /// A call found no directory to make something in: whether the host has it.
     pub(crate) fn unseen_parent(&mut self, caller: &Caller, call: Call) -> Option<Unseen> {
-        // What is removed is the link itself.
-        let follow = !matches!(call, Call::Remove { .. });
-        let mut look = PathCall::looking(call.target()?, follow, Wants::Write);
-        if self.glance(caller, &mut look) != Glance::Missing {
-            return None;
-        }
-        let base = || caller.directory(look.path.dir);
-        let missing = self.grounds.missing(base, self.text.bytes(), follow)?;
-        self.to_write(missing, wants_of(call), follow)
+        // What is removed or changed may be the link itself.
+        let follow = match wants_of(caller, call) {
+            Wants::Remove | Wants::Change => call.follows_target(),
+            _ => true,
+        };
+        let missing = match call {
+            Call::Bind { address, length, .. } => {
+                let path = socket::path_in(caller, address, length).ok()??;
+                self.grounds.missing(|| caller.directory(CWD), &path, follow)?
+            }
+            call => {
+                let mut look = PathCall::looking(call.target()?, follow, Wants::Write);
+                if self.glance(caller, &mut look) != Glance::Missing {
+                    return None;
+                }
+                let base = || caller.directory(look.path.dir);
+                self.grounds.missing(base, self.text.bytes(), follow)?
+            }
+        };
+        self.to_write(missing, wants_of(caller, call), follow)
+    }
+
+    /// Whether a hard link would have to cross mounts, which no yes can help. In the private home its directory may yet be made.
+    fn is_link_across_mounts(&self, call: Call, unseen: &Unseen) -> bool {
+        let path = Path::new(OsStr::from_bytes(&unseen.missing.path));
+        let is_private = self.private_home.as_ref().is_some_and(|home| path.starts_with(home));
+        matches!(call, Call::Link { .. }) && unseen.wants == Wants::MoveInto && !is_private
     }
 
     fn to_write(&self, missing: Missing, wants: Wants, follow: bool) -> Option<Unseen> {
@@ -186,13 +207,19 @@ fn is_in_one_directory(caller: &Caller, from: PathArg, to: PathArg) -> bool {
     old.is_some() && old == new && (is_whole || from.dir == to.dir)
 }
 
-/// What a call wants of a name that is not there inside.
-fn wants_of(call: Call) -> Wants {
+/// What a call wants of its target.
+fn wants_of(caller: &Caller, call: Call) -> Wants {
     match call {
+        // On one mount, if that directory is granted.
+        Call::Link { from, to, .. } if is_in_one_directory(caller, from, to) => Wants::Make,
         Call::Rename { flags: 0, .. } => Wants::Replace,
         Call::Rename { flags, .. } if flags == NO_REPLACE => Wants::Make,
         Call::Rename { .. } | Call::Link { .. } => Wants::MoveInto,
         Call::Remove { .. } => Wants::Remove,
+        Call::ChangeMode { .. }
+        | Call::ChangeOwner { .. }
+        | Call::ChangeTimes { .. }
+        | Call::ChangeAttribute { .. } => Wants::Change,
         call if call.only_makes() => Wants::Make,
         _ => Wants::Write,
     }
@@ -259,7 +286,7 @@ impl BrokerServer<'_> {
         };
         let source = PathCall::looking(from, follow, wants);
         let Some(unseen) = gate.unseen(caller, source) else { return false };
-        self.wait_for_answer(notification, caller, unseen, Then::Broker(call));
+        self.wait_for_answer(notification, caller, unseen, Then::BrokerAsksTarget(call));
         true
     }
 
@@ -274,20 +301,30 @@ impl BrokerServer<'_> {
     ) -> bool {
         let Some(gate) = &mut self.gate else { return false };
         let unseen = match done {
-            Done::Unseen(place) => gate.unseen_name(place, call),
+            Done::Unseen(place) => gate.unseen_name(caller, place, call),
             Done::Answer(Response::Continue | Response::Fail(Errno::NOENT)) => {
-                gate.unseen_parent(caller, call)
+                let unseen = gate.unseen_parent(caller, call);
+                if unseen.as_ref().is_some_and(|unseen| gate.is_link_across_mounts(call, unseen)) {
+                    // The caller copies instead, and that is asked about.
+                    self.respond(notification.id, Response::Fail(Errno::XDEV));
+                    return true;
+                }
+                unseen
             }
             Done::Answer(Response::Fail(Errno::ROFS)) => {
+                // Both names of a rename or a link are on one mount, or it would be EXDEV.
                 let (path, wants) = match call {
-                    // Both names are on one mount, or it would be EXDEV.
                     Call::Rename { from, .. } => (Some(from), Wants::Rename),
-                    call if call.only_makes() => (call.target(), Wants::Make),
-                    Call::Remove { .. } => (call.target(), Wants::Remove),
-                    call => (call.target(), Wants::Write),
+                    Call::Link { to, .. } => (Some(to), Wants::Make),
+                    call => (call.target(), wants_of(caller, call)),
                 };
                 let follow = call.follows_target();
-                let place = path.and_then(|path| self.executor.place_of(caller, path, follow));
+                let place = match call {
+                    Call::Bind { address, length, .. } => {
+                        self.executor.socket_place(caller, address, length)
+                    }
+                    _ => path.and_then(|path| self.executor.place_of(caller, path, follow)),
+                };
                 place.and_then(|place| gate.unwritable(&place, wants))
             }
             // What was granted by itself stands on a mount of its own.
@@ -317,6 +354,19 @@ impl BrokerServer<'_> {
         true
     }
 
+    /// What a rename would call something, as far as that can be said before it is done.
+    fn new_path(&self, caller: &Caller, call: Call, old: &[u8]) -> Option<Vec<u8>> {
+        let Call::Rename { from, to, .. } = call else { return None };
+        if !is_in_one_directory(caller, from, to) {
+            let place = self.executor.place_of(caller, to, false)?;
+            return Some(place.path.into_os_string().into_vec());
+        }
+        let written = caller.path(to.address).ok()?;
+        let name = Path::new(OsStr::from_bytes(&written)).file_name()?;
+        let new = Path::new(OsStr::from_bytes(old)).parent()?.join(name);
+        Some(new.into_os_string().into_vec())
+    }
+
     pub(crate) fn wait_for_answer(
         &mut self,
         notification: &Notification,
@@ -324,6 +374,12 @@ impl BrokerServer<'_> {
         unseen: Unseen,
         then: Then,
     ) {
+        let new_path = match (then, unseen.wants) {
+            (Then::Broker(call) | Then::BrokerAsksTarget(call), Wants::Rename) => {
+                self.new_path(caller, call, &unseen.missing.path).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        };
         let Some(gate) = self.gate.as_mut().filter(|gate| !gate.pending.is_full()) else {
             return self.respond(notification.id, Response::Fail(Errno::ACCESS));
         };
@@ -334,6 +390,7 @@ impl BrokerServer<'_> {
             wants,
             path: path.clone(),
             existing,
+            new_path,
             follow,
             pid: number_of(caller.thread),
             executable: caller.program(),
@@ -421,12 +478,16 @@ impl BrokerServer<'_> {
         match reply {
             Reply::Absent { .. } => {
                 let (path, typed) = waiting.paths;
-                let known = match waiting.wants.is_change() {
-                    true => &mut gate.unchangeable,
-                    false => &mut gate.absent,
+                let known = match waiting.wants {
+                    wants if wants.may_make() => Some(&mut gate.unchangeable),
+                    // That it cannot be removed does not say that it cannot be made.
+                    wants if wants.is_change() => None,
+                    _ => Some(&mut gate.absent),
                 };
-                for path in typed.into_iter().chain([path]) {
-                    known.learn(path, waiting.follow);
+                if let Some(known) = known {
+                    for path in typed.into_iter().chain([path]) {
+                        known.learn(path, waiting.follow);
+                    }
                 }
                 self.go_on(helpers, &waiting.notification, waiting.then);
             }
@@ -478,11 +539,17 @@ impl BrokerServer<'_> {
             (Then::Broker(call), Some(caller)) => {
                 self.perform_now(helpers, notification, &caller, call);
             }
+            (Then::BrokerAsksTarget(call), Some(caller)) => {
+                self.perform(helpers, notification, &caller, call);
+            }
             (Then::Read(reading), Some(caller)) => self.open_for(notification, &caller, reading),
             (Then::TestWriting(call), Some(caller)) => {
                 self.respond(notification.id, self.test_writing(&caller, call));
             }
-            (Then::Broker(_) | Then::Read(_) | Then::TestWriting(_), None) => {
+            (
+                Then::Broker(_) | Then::BrokerAsksTarget(_) | Then::Read(_) | Then::TestWriting(_),
+                None,
+            ) => {
                 self.respond(notification.id, Response::Fail(Errno::ACCESS));
             }
             (Then::Kernel, _) => self.respond(notification.id, Response::Continue),

@@ -85,6 +85,9 @@ impl CallExecutor {
             Call::MakeNode { mode, device, .. } if is_directory => {
                 self.make_node_in(caller, &lent.place()?, mode, device)
             }
+            Call::Bind { socket, .. } if is_directory => {
+                self.bind_unseen(caller, socket, &lent.place()?)
+            }
             // From elsewhere; within one directory a rename is never allowed once.
             Call::Rename { from, flags, .. } if is_directory => {
                 let old = self.place_of(caller, from, false).ok_or(Errno::XDEV)?;
@@ -109,6 +112,12 @@ impl CallExecutor {
                 }
                 rustix::fs::ftruncate(&file, length)?;
                 Ok(done())
+            }
+            Call::ChangeMode { mode, .. } => self.change(caller, &lent.file, mode),
+            Call::ChangeOwner { owner, .. } => self.give(caller, &lent.file, &lent.path, owner),
+            Call::ChangeTimes { times, .. } => self.change_times(caller, &lent.file, times),
+            Call::ChangeAttribute { attribute, .. } => {
+                self.change_attribute(caller, &lent.file, attribute)
             }
             _ => Err(Errno::ACCESS.into()),
         }

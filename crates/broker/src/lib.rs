@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod absent;
+mod attributes;
 mod call;
 mod caller;
 mod config_calls;
@@ -45,6 +46,7 @@ mod perform;
 mod place;
 mod program;
 mod python;
+mod read_only;
 mod remote;
 mod removing;
 mod replacing;

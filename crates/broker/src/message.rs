@@ -27,6 +27,11 @@ pub enum Message {
     /// Whether git configuration is being written whose content is yet to be judged: until then the broker is not to be
     /// ended.
     Staging { is_open: bool },
+    /// A write failed because the view has this directory read-only; on the host, the command could write there.
+    ReadOnly {
+        #[serde(with = "Truncated::<MAX_FIELD>")]
+        directory: Vec<u8>,
+    },
     /// A call in this tree failed with EBUSY: another run that shares the tree does not finish one of its own.
     Busy {
         #[serde(with = "Truncated::<MAX_FIELD>")]
@@ -91,8 +96,8 @@ pub struct NotExecuted {
 }
 
 impl WireMessage for Message {
-    /// Two paths and a few words, each at its limit.
-    const MAX_BYTES: usize = 12 * 1024;
+    /// Three paths and a few words, each at its limit.
+    const MAX_BYTES: usize = 14 * 1024;
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Modes with the set-group-id bit. On a directory it says whose group new files get, and many tools set it; on a file it
 //! lends its group to everybody who runs it, and is refused (F14). The filter cannot tell the two apart. Here the object is held
-//! by a descriptor, looked at, and changed by that same descriptor.
+//! by a descriptor, looked at, and changed by that same descriptor. Other modes are left to the kernel, unless they are asked about.
 
 use crate::call::PathArg;
 use crate::caller::Caller;
@@ -18,6 +18,9 @@ impl CallExecutor {
         mode: u32,
         flags: u32,
     ) -> Result<Done, Stop> {
+        if mode & Mode::SGID.bits() == 0 {
+            return self.changed_by_kernel(caller, path, flags);
+        }
         let file = self.named_object(caller, path, flags)?;
         self.change(caller, &file, mode)
     }
@@ -32,10 +35,10 @@ impl CallExecutor {
         self.change(caller, &file, mode)
     }
 
-    fn change(&self, caller: &Caller, file: &OwnedFd, mode: u32) -> Result<Done, Stop> {
+    pub(crate) fn change(&self, caller: &Caller, file: &OwnedFd, mode: u32) -> Result<Done, Stop> {
         let mode = Mode::from_raw_mode(mode & 0o7777);
         let is_directory = FileType::from_raw_mode(fstat(file)?.st_mode) == FileType::Directory;
-        if !is_directory || mode.contains(Mode::SUID) {
+        if mode.contains(Mode::SUID) || (mode.contains(Mode::SGID) && !is_directory) {
             return Ok(Done::Refused(Errno::PERM));
         }
         caller.confirm()?;

@@ -12,7 +12,7 @@ use crate::startup::{Duties, Identity};
 use palisade_sys::Errno;
 use rustix::fs::{AtFlags, Gid, Uid, chownat};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const ROOT: u32 = 0;
 /// `(uid_t) -1`: as it is.
@@ -42,8 +42,12 @@ impl CallExecutor {
         owner: [u32; 2],
         flags: u32,
     ) -> Result<Done, Stop> {
+        if self.root_owner.is_none() || !owner.contains(&ROOT) {
+            return self.changed_by_kernel(caller, path, flags);
+        }
         let file = self.named_object(caller, path, flags)?;
-        self.give(caller, &file, owner)
+        let path = self.map.path_of(file.as_fd())?;
+        self.give(caller, &file, &path, owner)
     }
 
     pub(crate) fn change_owner_of(
@@ -53,23 +57,32 @@ impl CallExecutor {
         owner: [u32; 2],
     ) -> Result<Done, Stop> {
         let file = open_object(caller, number)?;
-        self.give(caller, &file, owner)
+        let path = self.map.path_of(file.as_fd())?;
+        self.give(caller, &file, &path, owner)
     }
 
-    fn give(&self, caller: &Caller, file: &OwnedFd, [uid, gid]: [u32; 2]) -> Result<Done, Stop> {
-        let root = self.root_owner.as_ref().ok_or(Errno::INVAL)?;
-        let path = self.map.path_of(file.as_fd())?;
-        if root.trees_of_others.iter().any(|tree| path.starts_with(tree)) {
+    /// `path` is where the file stands, as the sandbox sees it.
+    pub(crate) fn give(
+        &self,
+        caller: &Caller,
+        file: &OwnedFd,
+        path: &Path,
+        [uid, gid]: [u32; 2],
+    ) -> Result<Done, Stop> {
+        let root = self.root_owner.as_ref();
+        let is_of_others =
+            |root: &RootOwner| root.trees_of_others.iter().any(|tree| path.starts_with(tree));
+        if [uid, gid].contains(&ROOT) && root.is_some_and(is_of_others) {
             // Root is another one than its owner there.
             return Err(Errno::PERM.into());
         }
-        let meant = |id, own| match id {
-            ROOT => Some(own),
+        let meant = |id, own: Option<u32>| match id {
+            ROOT => Some(own.unwrap_or(ROOT)),
             UNCHANGED => None,
             id => Some(id),
         };
-        let uid = meant(uid, root.uid).map(Uid::from_raw);
-        let gid = meant(gid, root.gid).map(Gid::from_raw);
+        let uid = meant(uid, root.map(|root| root.uid)).map(Uid::from_raw);
+        let gid = meant(gid, root.map(|root| root.gid)).map(Gid::from_raw);
         caller.confirm()?;
         chownat(file, "", uid, gid, AtFlags::EMPTY_PATH)?;
         Ok(done())

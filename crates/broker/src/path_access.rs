@@ -28,6 +28,9 @@ pub struct PathAccess {
     pub path: Vec<u8>,
     /// How many bytes of the path lead to a directory that is there inside; 0 where that is not known.
     pub existing: usize,
+    /// What a rename would call it, for people to read: the caller may write something else meanwhile. Empty for all others.
+    #[serde(with = "Truncated::<MAX_FIELD>")]
+    pub new_path: Vec<u8>,
     /// Whether a link in the last place is followed.
     pub follow: bool,
     /// The thread, on the host.
@@ -62,6 +65,8 @@ pub enum Wants {
     /// To give it another name in the directory it is in.
     Rename,
     Remove,
+    /// To change its mode, owner, times or extended attributes.
+    Change,
     /// To move or link something from another mount there, which fails whatever is granted (EXDEV).
     MoveInto,
 }
@@ -75,6 +80,7 @@ impl Wants {
             | Self::Replace
             | Self::Rename
             | Self::Remove
+            | Self::Change
             | Self::MoveInto => true,
             Self::Open { .. } | Self::Look | Self::Enter | Self::Execute | Self::Source => false,
         }

@@ -11,6 +11,7 @@ fn the_longest_path_is_told_whole_whatever_comes_with_it() {
         wants: Wants::Open { directory: true, path_only: false },
         path: vec![0xff; LONGEST_PATH],
         existing: LONGEST_PATH,
+        new_path: Vec::new(),
         follow: true,
         pid: 77,
         executable: vec![b'e'; 1 << 16],

@@ -51,6 +51,8 @@ pub(crate) struct Waiting {
 pub(crate) enum Then {
     Kernel,
     Broker(Call),
+    /// What it gives another name may be seen; where to may still be a question.
+    BrokerAsksTarget(Call),
     Read(Reading),
     TestWriting(PathCall),
 }

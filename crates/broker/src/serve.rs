@@ -14,8 +14,10 @@ use palisade_sys::Errno;
 use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::proc::{self, PollFd, PollFlags};
 use palisade_wire::WireError;
+use std::collections::HashSet;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long a message may wait for room.
@@ -37,6 +39,8 @@ pub(crate) struct BrokerServer<'p> {
     pub(crate) gate: Option<Gate>,
     pub(crate) executor: CallExecutor,
     pub(crate) events: EventSender,
+    /// Directories that were told of as read-only.
+    pub(crate) read_only: HashSet<PathBuf>,
     pub(crate) host_proc: &'static OwnedFd,
     /// Closed by the command's own exec.
     pub(crate) handshake: OwnedFd,
@@ -142,6 +146,7 @@ impl BrokerServer<'_> {
         if self.waits_for_target(notification, caller, call, &done) {
             return;
         }
+        self.tell_of_read_only(caller, call, &done);
         match done {
             Done::Unseen(_) => self.perform_now(helpers, notification, caller, call),
             done => self.finish(helpers, notification, caller, call, done),

@@ -30,44 +30,84 @@ impl CallExecutor {
         address: u64,
         length: u64,
     ) -> Result<Done, Stop> {
-        let Some(length) = usize::try_from(length.min(LONGEST)).ok().filter(|len| *len > FAMILY)
-        else {
-            // Nothing that names a file.
-            return Err(Stop::Continue);
-        };
-        let bytes = caller.bytes(address, length)?;
-        let family = u16::from_ne_bytes([bytes[0], bytes[1]]);
-        let path = bytes[FAMILY..].split(|byte| *byte == 0).next().unwrap_or_default();
-        if u32::from(family) != u32::from(rustix::net::AddressFamily::UNIX.as_raw())
-            || path.is_empty()
-        {
-            // Another family, or a name that is not in the file system. If it were one by the time the kernel reads it,
-            // Landlock would refuse.
-            return Err(Stop::Continue);
-        }
-        let place = match self.place(Start::Caller(caller, CWD), path) {
+        // Another family, or a name that is not in the file system. If it were one by the time the kernel reads it,
+        // Landlock would refuse.
+        let path = path_in(caller, address, length)?.ok_or(Stop::Continue)?;
+        let place = match self.place(Start::Caller(caller, CWD), &path) {
             Err(Stop::Fail(Errno::EXIST)) => return Err(Errno::ADDRINUSE.into()),
             place => place?,
         };
-        let allowed = match self.judged_new(&place, Coming::Written) {
+        let cwd = caller.directory(CWD)?;
+        self.bind_in(caller, socket, &place, |socket| bind_as_written(socket, &place, &cwd, &path))
+    }
+
+    /// Where the socket would be, if that is where calls are performed.
+    pub(crate) fn socket_place(
+        &self,
+        caller: &Caller,
+        address: u64,
+        length: u64,
+    ) -> Option<ResolvedParent> {
+        let path = path_in(caller, address, length).ok()??;
+        self.place(Start::Caller(caller, CWD), &path).ok()
+    }
+
+    /// By its last name, in a directory that is shown nowhere.
+    pub(crate) fn bind_unseen(
+        &mut self,
+        caller: &Caller,
+        socket: i32,
+        place: &ResolvedParent,
+    ) -> Result<Done, Stop> {
+        self.bind_in(caller, socket, place, |socket| bind_by_name(socket, place))
+    }
+
+    fn bind_in(
+        &mut self,
+        caller: &Caller,
+        socket: i32,
+        place: &ResolvedParent,
+        bind: impl FnOnce(&OwnedFd) -> Result<(), Errno>,
+    ) -> Result<Done, Stop> {
+        let allowed = match self.judged_new(place, Coming::Written) {
             // bind(2) has a word of its own for it.
             Err(Stop::Fail(Errno::EXIST)) => return Err(Errno::ADDRINUSE.into()),
             judged => judged?,
         };
         if allowed == Allowed::AsJudgedContent {
-            return Err(Stop::Denied(place.path, git::config_denied()));
+            return Err(Stop::Denied(place.path.clone(), git::config_denied()));
         }
         let socket = caller.take(socket)?;
-        let cwd = caller.directory(CWD)?;
         self.take_umask(caller)?;
         caller.confirm()?;
-        let bound = bind_as_written(&socket, &place, &cwd, path);
+        let bound = bind(&socket);
         // Nothing else here depends on the working directory.
         let _ = rustix::process::chdir("/");
         bound?;
-        self.note(&place, allowed);
-        Ok(Done::Socket(place.path))
+        self.note(place, allowed);
+        Ok(Done::Socket(place.path.clone()))
     }
+}
+
+/// The path in an address; none if it names no file.
+pub(crate) fn path_in(
+    caller: &Caller,
+    address: u64,
+    length: u64,
+) -> Result<Option<Vec<u8>>, Errno> {
+    let Some(length) = usize::try_from(length.min(LONGEST)).ok().filter(|len| *len > FAMILY) else {
+        return Ok(None);
+    };
+    let bytes = caller.bytes(address, length)?;
+    let family = u16::from_ne_bytes([bytes[0], bytes[1]]);
+    let path = bytes[FAMILY..].split(|byte| *byte == 0).next().unwrap_or_default();
+    let is_unix = u32::from(family) == u32::from(rustix::net::AddressFamily::UNIX.as_raw());
+    Ok((is_unix && !path.is_empty()).then(|| path.to_vec()))
+}
+
+fn bind_by_name(socket: &OwnedFd, place: &ResolvedParent) -> Result<(), Errno> {
+    rustix::process::fchdir(&place.parent)?;
+    bind(socket, &SocketAddrUnix::new(&*place.name_as_written())?)
 }
 
 /// bind(2) knows no directory descriptors, and the name it is given is what getsockname(2) and `/proc/net/unix` tell:
@@ -85,14 +125,10 @@ fn bind_as_written(
     } else {
         SocketAddrUnix::new(place.path.as_path())
     };
-    let address = match address {
-        Err(Errno::NAMETOOLONG) => {
-            rustix::process::fchdir(&place.parent)?;
-            SocketAddrUnix::new(&*place.name_as_written())?
-        }
-        address => address?,
-    };
-    bind(socket, &address)
+    match address {
+        Err(Errno::NAMETOOLONG) => bind_by_name(socket, place),
+        address => bind(socket, &address?),
+    }
 }
 
 /// Whether every name on the way is that of a directory. Those in a tree, and those that a tree stands in, are made

@@ -202,6 +202,7 @@ fn server<'p>(
         },
         events,
         host_proc,
+        read_only: std::collections::HashSet::new(),
         handshake,
     }
 }

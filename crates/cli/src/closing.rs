@@ -42,6 +42,7 @@ pub(crate) fn words(report: &RunReport, cwd: &Path, saved: &SavedPolicy) -> Vec<
     [denied, unasked, discarded, writes, of_forks(report), of_calls(report), of_limits(report)]
         .into_iter()
         .flatten()
+        .chain(of_read_only(report))
         .chain(of_variables(&report.removed_variables))
         .chain(of_waived(report))
         .chain(of_offline(report, saved.lists_hosts))
@@ -99,6 +100,22 @@ fn by_rule(place: &str, rules: &SavedRules) -> String {
         Some(words) => format!("the rule at {place}; undo with {}", forget(words)),
         None => format!("the rule at {place}"),
     }
+}
+
+/// Where the command tried to write, and could have on the host. Programs try that all the time and go on; only a command that
+/// failed may have failed for it.
+fn of_read_only(report: &RunReport) -> Option<String> {
+    let directories = &report.read_only_directories;
+    if report.exit_code == 0 || directories.is_empty() {
+        return None;
+    }
+    let count = u64::try_from(directories.len()).unwrap_or(u64::MAX);
+    let are = if count == 1 { "directory is" } else { "directories are" };
+    let named = directories.iter().map(|path| format!("{path} (allow writing with --rw {path})"));
+    Some(format!(
+        "{count} {are} read-only in the sandbox, and the command tried to write: {}",
+        listed(named)
+    ))
 }
 
 /// What the command may have looked for in its environment.

@@ -56,6 +56,14 @@ impl Identity {
         done
     }
 
+    /// As the keeper's own user namespace numbers it.
+    pub(crate) fn command_uid(&self) -> u32 {
+        match self {
+            Self::OrdinaryUser => rustix::process::geteuid().as_raw(),
+            Self::Root(root) => root.command.uid,
+        }
+    }
+
     /// Shows the owner of a tree that was taken as the command.
     pub(crate) fn take_owner(&mut self, mount: &OwnedFd, path: &Path, owner: Owner) -> Result<()> {
         let Self::Root(root) = self else { return Ok(()) };

@@ -113,6 +113,15 @@ impl Host {
         above.filter_map(|path| self.directory(path).ok()).any(|directory| is_git(&directory))
     }
 
+    /// An error if what was found is no longer what its path leads to: a person may take minutes to answer, and what is
+    /// written to a file that was removed or replaced meanwhile would be lost.
+    pub(crate) fn still_has(&self, seen: &Seen) -> Result<()> {
+        match seen.path.file_name() {
+            Some(_) => self.directory_of(seen).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
     /// The directory that something was found in, if it still is there.
     pub(crate) fn directory_of(&self, seen: &Seen) -> Result<Seen> {
         let gone = || SysError::new("openat2", seen.path.display().to_string(), Errno::NOENT);

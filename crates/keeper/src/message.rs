@@ -49,6 +49,8 @@ pub enum Change {
     Content,
     /// The name, in the directory that it is in.
     Name,
+    /// Mode, owner, times, extended attributes: its owner may, whatever its mode says.
+    Attributes,
 }
 
 /// What to show.

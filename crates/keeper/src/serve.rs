@@ -59,6 +59,7 @@ impl KeeperServer {
                             Change::Nothing => None,
                             Change::Content => self.unwritable(token),
                             Change::Name => self.unremovable(token),
+                            Change::Attributes => self.unchangeable(token),
                         };
                         KeeperEvent::Found(Found { unwritable, ..found })
                     }
@@ -155,6 +156,9 @@ impl KeeperServer {
             return Err(refused(&seen.path, Errno::ACCESS));
         }
         self.inside.check_place(&seen.path)?;
+        if rights.write {
+            self.host.still_has(seen)?;
+        }
         if seen.kind == FileKind::Directory && !survey::is_harmless(&seen.file) {
             return Ok(None);
         }
@@ -197,6 +201,7 @@ impl KeeperServer {
         if !matches!(found.kind, FileKind::File | FileKind::Directory) {
             return Err(refused(&found.path, Errno::ACCESS));
         }
+        self.host.still_has(found)?;
         take(&mut self.identity, found, Rights { exec: false, write: true })
     }
 
@@ -224,6 +229,19 @@ impl KeeperServer {
         let tried = directory
             .and_then(|directory| may_write(&mut self.identity, &self.own_files, &directory));
         tried.err().map(|error| number(error.errno))
+    }
+
+    /// The same of a call that changes the mode, the owner or the times: that takes the owner, or who may write.
+    fn unchangeable(&mut self, token: u64) -> Option<u16> {
+        let refused = self.unwritable(token)?;
+        let found = held(&self.held, token).ok()?;
+        if self.host.is_in_git_directory(found) {
+            return Some(refused);
+        }
+        let is_owner = take(&mut self.identity, found, Rights { exec: false, write: true })
+            .and_then(|mount| rustix::fs::fstat(&mount).call("fstat"))
+            .is_ok_and(|stat| stat.st_uid == self.identity.command_uid());
+        (!is_owner).then_some(refused)
     }
 
     /// Gives the sandbox something of its own to change.

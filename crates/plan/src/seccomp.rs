@@ -62,7 +62,7 @@ pub fn key_of(switch: Switch) -> Option<&'static str> {
         Switch::DenyFork => Some("process.allowFork"),
         Switch::PinCpus => Some("resources.cpus"),
         Switch::DenyAnonymousPrograms | Switch::WatchExec => Some("process.allowedExecutables"),
-        Switch::GatePaths | Switch::AskRemovals => Some("mode"),
+        Switch::GatePaths | Switch::AskChanges => Some("mode"),
         Switch::GuardWrites => Some("filesystem.protectNames"),
         Switch::GuardExec => Some("process.allowExec"),
     }

@@ -86,6 +86,9 @@ pub struct RunReport {
     /// Sockets left in directories of the host: a program there that connects talks to the sandbox.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sockets_made: Vec<String>,
+    /// Directories that the command could write on the host and not inside, and tried to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read_only_directories: Vec<String>,
     pub approvals: Vec<Approval>,
     pub versions: Versions,
 }
@@ -124,6 +127,7 @@ impl RunReport {
             discarded_files: None,
             network: None,
             sockets_made: Vec::new(),
+            read_only_directories: Vec::new(),
             approvals: Vec::new(),
             versions,
         }

@@ -45,6 +45,7 @@ pub struct Incidents {
     /// Refused executions beyond those in the list.
     executions_beyond: u64,
     sockets: Vec<String>,
+    read_only: Vec<String>,
     busy: Vec<String>,
     lost: u64,
 }
@@ -78,6 +79,7 @@ impl Incidents {
             executions: Vec::new(),
             executions_beyond: 0,
             sockets: Vec::new(),
+            read_only: Vec::new(),
             busy: Vec::new(),
             lost: 0,
         }
@@ -122,6 +124,12 @@ impl Incidents {
             Message::Socket { path, .. } => {
                 if self.sockets.len() < MAX_PATHS {
                     self.sockets.push(text(&path));
+                }
+            }
+            Message::ReadOnly { directory } => {
+                let directory = text(&directory);
+                if self.read_only.len() < MAX_PATHS && !self.read_only.contains(&directory) {
+                    self.read_only.push(directory);
                 }
             }
             Message::Busy { tree } => {
@@ -171,6 +179,7 @@ impl Incidents {
         report.protected_writes = self.protected;
         report.refused_executions = self.executions;
         report.sockets_made = self.sockets;
+        report.read_only_directories = self.read_only;
     }
 
     pub(crate) fn is_too_many(&self) -> bool {

@@ -88,6 +88,20 @@ pub(crate) fn process_of(thread: u32) -> u32 {
     number(&status(thread), "Tgid:").unwrap_or(thread)
 }
 
+/// Whether a process is `ancestor` or was started by it, directly or by others that still run. One whose parent ended belongs
+/// to pid 1 from then on.
+pub(crate) fn is_within(ancestor: u32, process: u32) -> bool {
+    let mut next = Some(process);
+    for _ in 0..=MAX_ANCESTORS {
+        match next {
+            Some(pid) if pid == ancestor => return true,
+            Some(pid) if pid > 1 => next = number(&status(pid), "PPid:"),
+            _ => return false,
+        }
+    }
+    false
+}
+
 /// proc_pid_stat(5), read from its end: the name may hold anything, also a closing parenthesis.
 #[derive(Clone, Copy, Debug)]
 struct Stat<'s> {

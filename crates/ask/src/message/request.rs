@@ -57,6 +57,9 @@ pub struct FsRequest {
     /// What is to be made or renamed in the directory that `path` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
+    /// What a rename would call it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_path: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_be_copied: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -151,6 +154,7 @@ impl FsRequest {
             reason: question.reason.clone(),
             act: file.act,
             entry: file.entry.as_deref().map(text),
+            new_path: file.new_path.as_deref().map(text),
             may_be_copied: file.may_be_copied,
             also: file.also.iter().map(|path| text(path)).collect(),
             directory: question.offered().map(|path| text(path)),
@@ -175,6 +179,7 @@ impl From<FsRequest> for Question {
             is_directory: wire.is_directory,
             act: wire.act,
             entry: wire.entry.map(PathBuf::from),
+            new_path: wire.new_path.map(PathBuf::from),
             may_be_copied: wire.may_be_copied,
             also: wire.also.into_iter().map(PathBuf::from).collect(),
             directory: wire.directory.map(|text| path(text, wire.directory_bytes)),

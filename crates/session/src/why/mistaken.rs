@@ -24,6 +24,20 @@ pub fn other_subject(caller: &Caller, path: &Path) -> Option<OtherSubject> {
     host_in(text).map(|host| OtherSubject::Host(host.to_owned()))
 }
 
+/// What files of a project end in. Some of these are domains, too; a file that is yet to be made is asked about more often.
+const FILE_ENDINGS: [&str; 44] = [
+    "bak", "bash", "c", "cc", "cfg", "cnf", "conf", "cpp", "css", "csv", "diff", "env", "go", "h",
+    "hpp", "html", "ini", "java", "jpg", "js", "json", "jsx", "key", "lock", "log", "lua", "md",
+    "patch", "pdf", "pem", "php", "png", "py", "rb", "rs", "sh", "sql", "svg", "toml", "ts", "tsx",
+    "txt", "yaml", "yml",
+];
+
+/// `notes.txt`, but not `notes.example.txt`, which nobody can tell from a host.
+fn is_file_name(text: &str) -> bool {
+    let ending = text.rsplit_once('.').filter(|(stem, _)| !stem.contains('.'));
+    ending.is_some_and(|(_, ending)| FILE_ENDINGS.contains(&&*ending.to_ascii_lowercase()))
+}
+
 /// The host of a URL, or a word that is one: a name with a dot, or an address.
 fn host_in(text: &str) -> Option<&str> {
     if let Some((_, rest)) = text.split_once("://") {
@@ -33,7 +47,7 @@ fn host_in(text: &str) -> Option<&str> {
     let is_host = |text: &str| Host::parse(text).is_ok();
     let name = text.rsplit_once(':').map_or(text, |(name, _)| name);
     let is_dotted = name.contains('.') && !name.starts_with('.') && !name.ends_with('.');
-    let is_name = is_dotted && is_host(name);
+    let is_name = is_dotted && is_host(name) && !is_file_name(text);
     let is_address = text.contains("::") && is_host(text);
     (!text.contains('/') && (is_name || is_address)).then_some(text)
 }
@@ -53,7 +67,18 @@ mod tests {
         ] {
             assert_eq!(host_in(text), Some(host), "{text}");
         }
-        for path in ["src/main.rs", ".envrc", "Makefile", "..", "./a.b", "https://", "a b.c"] {
+        for path in [
+            "notes.txt",
+            "main.rs",
+            "README.md",
+            "src/main.rs",
+            ".envrc",
+            "Makefile",
+            "..",
+            "./a.b",
+            "https://",
+            "a b.c",
+        ] {
             assert_eq!(host_in(path), None, "{path}");
         }
     }

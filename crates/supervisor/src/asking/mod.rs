@@ -15,6 +15,7 @@ pub(crate) use panel::{Arming, INTERRUPT};
 
 use crate::poll_set::{PollSet, Ready};
 use crate::relay::Relay;
+use crate::screen::Behind;
 use crate::terminal::HostTerminal;
 use approval_socket::{ApprovalSocket, approver_is_there};
 use palisade_ask::server::{Introduction, Received, Wish};
@@ -137,10 +138,9 @@ pub struct Asking {
     queue: Queue,
     approval_socket: Option<ApprovalSocket>,
     panel: Option<Panel>,
-    /// What is drawn behind the panel.
-    behind: Vec<u8>,
-    /// Whether that is a copy, whose last rows go above the panel.
-    is_copy_behind: bool,
+    /// To draw again what is behind the panel, and whether that moves.
+    again: Vec<u8>,
+    behind: Behind,
     /// Questions that nobody was told of.
     untold: VecDeque<QuestionId>,
     /// Answers that nobody has carried out.
@@ -165,8 +165,8 @@ impl Asking {
             setting,
             approval_socket: None,
             panel: None,
-            behind: Vec::new(),
-            is_copy_behind: false,
+            again: Vec::new(),
+            behind: Behind::Stays,
             untold: VecDeque::new(),
             decided: VecDeque::new(),
             saves: Vec::new(),
@@ -351,7 +351,7 @@ impl Asking {
         if let Some(panel) = self.panel.as_mut().filter(|_| terminal.is_covered()) {
             let around = relay.surroundings();
             terminal.cover_again(around.after);
-            (self.behind, self.is_copy_behind) = (around.again, around.is_copy);
+            (self.again, self.behind) = (around.again, around.behind);
             panel.moved();
         }
     }
@@ -449,16 +449,16 @@ impl Asking {
             return self.put_in_title(terminal, relay);
         }
         let page = Page::of_terminal(terminal.size_for_pty(), backdrop);
-        let picture = |lifts| prompt::picture(panel, question, others, Page { lifts, ..page });
+        let picture = |behind| prompt::picture(panel, question, others, Page { behind, ..page });
         if !terminal.is_covered() {
             let around = relay.hold();
             let before = if backdrop == Backdrop::Known { &around.before[..] } else { b"" };
-            let first = [before, picture(around.is_copy).as_bytes()].concat();
-            (self.behind, self.is_copy_behind) = (around.again, around.is_copy);
+            let first = [before, picture(around.behind).as_bytes()].concat();
+            (self.again, self.behind) = (around.again, around.behind);
             terminal.cover(&first, around.after);
             panel.is_drawn();
         } else if panel.is_stale() && terminal.is_up_to_date() {
-            let again = [&self.behind[..], picture(self.is_copy_behind).as_bytes()].concat();
+            let again = [&self.again[..], picture(self.behind).as_bytes()].concat();
             terminal.draw(&again);
             panel.is_drawn();
         }

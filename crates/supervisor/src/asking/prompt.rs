@@ -4,6 +4,7 @@
 
 use super::Backdrop;
 use super::panel::{Note, Panel, State};
+use crate::screen::Behind;
 use palisade_ask::{Access, Act, Answer, FileSubject, Lifetime, Question, Scope, Store, Subject};
 use palisade_record::escape;
 use rustix::termios::Winsize;
@@ -56,8 +57,8 @@ pub(super) struct Page {
     pub(super) columns: usize,
     pub(super) rows: usize,
     pub(super) colour: Colour,
-    /// Whether what is behind moves up, so that its last rows can be read above the panel.
-    pub(super) lifts: bool,
+    /// What is behind may move up, so that its last rows can be read above the panel.
+    pub(super) behind: Behind,
 }
 
 impl Page {
@@ -71,7 +72,7 @@ impl Page {
                 Backdrop::Known => Colour::of_environment(),
                 Backdrop::AsItIs => Colour::No,
             },
-            lifts: false,
+            behind: Behind::Stays,
         }
     }
 }
@@ -107,7 +108,8 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
     let may_be_once = file.is_none_or(FileSubject::may_be_once);
     let may_last = file.is_none_or(FileSubject::may_last);
     // What only looks into a directory is granted all of it.
-    let is_tree = file.is_some_and(|file| file.is_directory && file.act != Act::Remove);
+    let is_tree = file.is_some_and(FileSubject::is_tree);
+    let is_metadata = file.is_some_and(|file| file.act == Act::Change);
     let is_entry = file.is_some_and(|file| file.entry.is_some());
     let whole = |plain, tree, writable| match is_tree {
         true if is_entry => writable,
@@ -130,7 +132,11 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
                 "session",
                 "session",
                 whole(
-                    "allow until this run ends",
+                    if is_metadata {
+                        "allow until this run ends, and to write it, too"
+                    } else {
+                        "allow until this run ends"
+                    },
                     "allow it with everything below it until this run ends",
                     "allow writing everything in the directory until this run ends",
                 ),
@@ -144,7 +150,7 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
                 "",
                 "always",
                 whole(
-                    "allow and save",
+                    if is_metadata { "allow this and writing, and save" } else { "allow and save" },
                     "allow it with everything below it and save",
                     "allow writing everything in the directory and save",
                 ),
@@ -286,8 +292,9 @@ pub(super) fn picture(panel: &Panel, question: &Question, others: usize, page: P
     }
     let first = page.rows.saturating_sub(rows.len()) + 1;
     let mut text = BEGIN.to_owned();
-    if page.lifts {
-        let _ = write!(text, "\x1b[{};1H{}", page.rows, "\n".repeat(rows.len()));
+    if let Behind::MovesUp { free_rows } = page.behind {
+        let needed = rows.len().saturating_sub(free_rows);
+        let _ = write!(text, "\x1b[{};1H{}", page.rows, "\n".repeat(needed));
     }
     for (index, row) in rows.iter().enumerate() {
         // Writing to a String has no way to fail.
@@ -322,10 +329,14 @@ fn full(panel: &Panel, question: &Question, others: usize, page: Page, styles: S
         false => rows.add(styles.strong, &what),
     }
     let file = question.subject.file();
+    if let Some(new) = file.and_then(|file| file.new_path.as_deref()) {
+        rows.add(styles.base, " to ");
+        rows.add(styles.strong, &cut(&shown(new), room.each_other));
+    }
     for also in file.map(|file| file.also.as_slice()).unwrap_or_default() {
         rows.add(styles.base, &format!(" with {}", cut(&shown(also), room.each_other)));
     }
-    if let Some(file) = file.filter(|file| file.is_directory && file.act != Act::Remove) {
+    if let Some(file) = file.filter(|file| file.is_tree()) {
         let given = if file.may_be_once() { "for longer than once: " } else { "" };
         rows.begin(styles.faint, &format!("  {given}all of "));
         rows.add(styles.base, &cut(&format!("{}/**", shown(&file.path)), room.each_other));
@@ -456,7 +467,10 @@ impl Room {
         // Besides the keys: the title, what else waits, other keys and a note, on a narrow page in two rows.
         let rows = page.rows.saturating_sub(keys.div_ceil(columns) + 7);
         let others = file.map_or(0, |file| {
-            file.also.len() + usize::from(file.directory.is_some()) + usize::from(file.is_directory)
+            file.also.len()
+                + usize::from(file.new_path.is_some())
+                + usize::from(file.directory.is_some())
+                + usize::from(file.is_directory)
         });
         let half = rows.div_ceil(2) * columns;
         // Each may end in the middle of a row.
@@ -497,7 +511,11 @@ fn cut(text: &str, room: usize) -> String {
 
 /// The question where nobody can be asked here: one line, for `sandbox approve`.
 pub(super) fn notice(question: &Question) -> String {
-    let (verb, what) = wanted(&question.subject);
+    let (verb, mut what) = wanted(&question.subject);
+    if let Some(new) = question.subject.file().and_then(|file| file.new_path.as_deref()) {
+        what.push_str(" to ");
+        what.push_str(&shown(new));
+    }
     format!("waiting: {} wants to {verb} {what}; answer with `sandbox approve`", program(question))
 }
 

@@ -14,6 +14,7 @@ pub(crate) fn question(path: &str) -> Question {
             is_directory: false,
             act: Act::Read,
             entry: None,
+            new_path: None,
             may_be_copied: false,
             also: Vec::new(),
             directory: Some("/opt/sdk".into()),
@@ -42,7 +43,7 @@ pub(crate) fn secret() -> Question {
 }
 
 fn page(colour: Colour) -> Page {
-    Page { columns: 80, rows: 24, colour, lifts: false }
+    Page { columns: 80, rows: 24, colour, behind: Behind::Stays }
 }
 
 fn panel(question: &Question) -> Panel {
@@ -172,7 +173,7 @@ fn of_the_longest_path_the_end_and_the_keys_are_on_the_screen() {
         file.directory = file.path.parent().map(PathBuf::from);
         file.also = vec![file.path.clone(), file.path.clone()];
         for (columns, height) in [(80, 14), (80, 24), (79, 25), (133, 40), (40, 24), (200, 60)] {
-            let page = Page { columns, rows: height, colour: Colour::No, lifts: false };
+            let page = Page { columns, rows: height, colour: Colour::No, behind: Behind::Stays };
             let shown = rows(&question, 12, page);
             assert!(shown[0].starts_with(" sandbox: a question"), "{columns}x{height}: {shown:#?}");
             let text = shown.concat();
@@ -186,7 +187,7 @@ fn of_the_longest_path_the_end_and_the_keys_are_on_the_screen() {
 /// Proves: GATE-11 panel
 #[test]
 fn a_tiny_terminal_has_one_row() {
-    let tiny = Page { columns: 20, rows: 5, colour: Colour::No, lifts: false };
+    let tiny = Page { columns: 20, rows: 5, colour: Colour::No, behind: Behind::Stays };
     assert_eq!(rows(&question("/opt/sdk/a.h"), 3, tiny), ["ysadDenx? read /a.h"]);
     assert_eq!(rows(&secret(), 0, tiny), ["yes/no? read d25519"]);
 }
@@ -211,7 +212,7 @@ fn what_the_command_wrote_last_stands_above_the_panel() {
     let question = question("/opt/sdk/a.h");
     let mut terminal = vt100::Parser::new(size(24), size(80), 0);
     (1..=24).for_each(|line| terminal.process(format!("\x1b[{line};1Hline {line}").as_bytes()));
-    let lifting = Page { lifts: true, ..page(Colour::No) };
+    let lifting = Page { behind: Behind::MovesUp { free_rows: 0 }, ..page(Colour::No) };
     terminal.process(picture(&panel(&question), &question, 0, lifting).as_bytes());
     let shown: Vec<String> = terminal.screen().rows(0, 80).collect();
     let title = shown.iter().position(|row| row.contains("sandbox: a question")).unwrap();
@@ -220,4 +221,42 @@ fn what_the_command_wrote_last_stands_above_the_panel() {
 
 fn size(number: u16) -> std::num::NonZeroU16 {
     std::num::NonZeroU16::new(number).unwrap()
+}
+
+/// Proves: GATE-10 rename
+#[test]
+fn a_rename_is_shown_with_both_names() {
+    let mut question = question("/opt/work");
+    if let Some(file) = question.subject.file_mut() {
+        file.act = Act::Rename;
+        file.access = Access::Write;
+        file.is_directory = true;
+        file.entry = Some("/opt/work/here".into());
+        file.new_path = Some("/opt/work/there".into());
+    }
+    let told = notice(&question);
+    assert!(told.contains("wants to rename /opt/work/here to /opt/work/there;"), "{told}");
+}
+
+/// After `clear` there is room below: nothing has to move.
+///
+/// Proves: GATE-11 panel
+#[test]
+fn what_stands_above_free_rows_stays_in_its_place() {
+    let question = question("/opt/sdk/a.h");
+    for lines in [3, 22] {
+        let mut terminal = vt100::Parser::new(size(24), size(80), 0);
+        let mut screen = crate::screen::Screen::new((24, 80));
+        screen.watch(b"before\r\n\x1b[H\x1b[2J");
+        (1..=lines).for_each(|line| screen.watch(format!("line {line}\r\n").as_bytes()));
+        let around = screen.surroundings();
+        terminal.process(&around.before);
+        let page = Page { behind: around.behind, ..page(Colour::No) };
+        let rows = full(&panel(&question), &question, 0, page, Styles::of(Colour::No)).rows.len();
+        terminal.process(picture(&panel(&question), &question, 0, page).as_bytes());
+        let shown: Vec<String> = terminal.screen().rows(0, 80).collect();
+        // The cursor's own row is used, too.
+        let moved = (lines + 1 + rows).saturating_sub(24);
+        assert_eq!(shown[0].trim_end(), format!("line {}", moved + 1), "{shown:#?}");
+    }
 }

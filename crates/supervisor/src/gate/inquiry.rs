@@ -129,6 +129,7 @@ impl Inquiry {
         match (self.looks, first.wants) {
             (0, Wants::Write | Wants::Replace) => found.kind == FileKind::File,
             (0, Wants::Remove) => true,
+            (0, Wants::Change) => matches!(found.kind, FileKind::File | FileKind::Directory),
             (1, wants) => wants != Wants::MoveInto && found.kind == FileKind::Directory,
             _ => false,
         }
@@ -163,6 +164,7 @@ impl Inquiry {
         match self.wants() {
             Some(Wants::Rename) if is_changed => Act::Rename,
             Some(Wants::Remove) if is_changed => Act::Remove,
+            Some(Wants::Change) if is_changed => Act::Change,
             Some(_) if is_changed && self.looks > 0 => Act::Create,
             Some(Wants::Replace) if is_changed => Act::Replace,
             Some(_) if is_changed => Act::Write,

@@ -33,10 +33,14 @@ use std::time::Instant;
 /// So many decisions are remembered by path.
 const MAX_REMEMBERED: usize = 4096;
 
-/// What was allowed once, and to which process.
+/// What was allowed once, and to which process. People answer for one use of a file, and a program makes many calls for it:
+/// it looks, follows links, opens, looks again, and starts helpers that do the same. So it holds for that process while it
+/// runs the same program, and for those it starts, until they have used a short time of their own.
 #[derive(Debug)]
 struct Fresh {
     to: Held,
+    /// What the process ran when it asked.
+    executable: Vec<u8>,
     path: PathBuf,
     access: Access,
     until: Instant,
@@ -52,8 +56,8 @@ pub(super) struct GateState<'p> {
     top: u32,
     decider: Decider,
     inquiries: HashMap<u64, Inquiry>,
-    /// Who waits for an answer, by touch.
-    callers: HashMap<u64, Known>,
+    /// Who waits for an answer, by touch, and with which program.
+    callers: HashMap<u64, (Known, Vec<u8>)>,
     /// The directory that is offered instead of something in this one, if any.
     offers: HashMap<PathBuf, Option<PathBuf>>,
     /// Tokens of what an inquiry needs besides, and whose they are.
@@ -69,7 +73,7 @@ pub(super) struct GateState<'p> {
     pub(super) shown: HashSet<PathBuf>,
     /// Where a link of a secret name led, which the plan did not know: a secret under its own name from then on.
     behind_secrets: HashSet<PathBuf>,
-    /// What was allowed once, to whom, a moment ago: a program looks at a file before it opens it.
+    /// What was allowed once, to whom, a moment ago.
     fresh: Vec<Fresh>,
     /// What people answered for the session.
     pub(super) answered: Vec<Rule>,
@@ -139,6 +143,7 @@ impl<'p> GateState<'p> {
         let (path, follow) = (request.path.clone(), request.follow);
         let change = match request.wants {
             Wants::Rename | Wants::Remove => Change::Name,
+            Wants::Change => Change::Attributes,
             wants if wants.is_change() => Change::Content,
             _ => Change::Nothing,
         };

@@ -34,6 +34,7 @@ fn request(id: u64, path: &str, wants: Wants) -> PathAccess {
         wants,
         path: path.into(),
         existing: 0,
+        new_path: Vec::new(),
         follow: true,
         pid: u32::MAX,
         executable: b"/usr/bin/cat".to_vec(),

@@ -14,7 +14,7 @@ mod scan;
 
 pub(crate) use model::Size;
 
-use model::Model;
+use model::{Drawn, Model};
 use modes::Modes;
 use scan::Scanner;
 
@@ -43,8 +43,17 @@ pub(crate) struct Surroundings {
     pub(crate) again: Vec<u8>,
     /// After it: everything as it was.
     pub(crate) after: Vec<u8>,
-    /// Whether what is drawn behind it is a copy, which may be moved: the terminal itself keeps the main screen.
-    pub(crate) is_copy: bool,
+    pub(crate) behind: Behind,
+}
+
+/// What becomes of what the terminal showed while a question covers a part of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Behind {
+    #[default]
+    Stays,
+    /// It is a copy, since the terminal itself keeps the main screen, and moves up as far as the question needs more than the
+    /// rows that are free below it.
+    MovesUp { free_rows: usize },
 }
 
 impl Screen {
@@ -80,7 +89,7 @@ impl Screen {
     /// What to write before and after a question that takes the whole terminal.
     pub(crate) fn surroundings(&mut self) -> Surroundings {
         let modes = &self.modes;
-        let mut around = Surroundings { is_copy: !modes.is_alternate(), ..Surroundings::default() };
+        let mut around = Surroundings::default();
         Modes::interrupt(&mut around.before);
         // The cursor is kept before margins go, which moves it home.
         if !modes.is_alternate() {
@@ -88,6 +97,10 @@ impl Screen {
         }
         modes.reset_for_question(&mut around.before);
         let drawn = self.model.drawn(self.size);
+        if !modes.is_alternate() {
+            let free_rows = drawn.as_ref().map_or(0, Drawn::free_rows);
+            around.behind = Behind::MovesUp { free_rows };
+        }
         around.again.extend_from_slice(RESET);
         around.again.extend_from_slice(CLEAR);
         if let Some(drawn) = &drawn {

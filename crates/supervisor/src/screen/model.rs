@@ -52,6 +52,16 @@ impl Drawn<'_> {
         drawn
     }
 
+    /// Rows at the bottom with nothing in them, below the cursor.
+    pub(super) fn free_rows(&self) -> usize {
+        let screen = self.0.parser.screen();
+        let (rows, columns) = screen.size();
+        let (cursor, _) = screen.cursor_position();
+        let free = screen.rows(0, columns.get()).collect::<Vec<_>>().into_iter().rev();
+        let blank = free.take_while(|row| row.trim_end().is_empty()).count();
+        blank.min(usize::from(rows.get().saturating_sub(cursor + 1)))
+    }
+
     /// The cursor, in rows that are counted from `first`.
     pub(super) fn cursor(&self, first: u16) -> Vec<u8> {
         let mut drawn = Vec::new();

@@ -238,12 +238,15 @@ fn detail(row: &Row, theme: Theme, width: usize, now: Timestamp) -> Vec<Line<'st
     }
     let (verb, what) = wanted(&question.subject);
     sheet.add(&verb, &what, granted.add_modifier(Modifier::BOLD));
+    if let Some(new) = file.and_then(|file| file.new_path.as_deref()) {
+        sheet.add("to", &path(new), plain.add_modifier(Modifier::BOLD));
+    }
     match file {
         Some(file) if file.entry.is_some() => {
             let all = format!("for longer than once: all of {}/** writable", path(&file.path));
             sheet.add("", &all, plain);
         }
-        Some(file) if file.is_directory => {
+        Some(file) if file.is_tree() => {
             sheet.add("", "a directory, with everything below it", plain);
         }
         _ => {}

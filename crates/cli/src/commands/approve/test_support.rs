@@ -20,6 +20,7 @@ pub(super) fn question(id: u64, path: &str) -> Question {
             is_directory: false,
             act: Act::Read,
             entry: None,
+            new_path: None,
             may_be_copied: false,
             also: Vec::new(),
             directory: Path::new(path).parent().map(PathBuf::from),

@@ -1,12 +1,12 @@
 //! From what the host has to a yes, a no or a question: rules first, then the policy's `onAsk`, then people.
 
-use super::GateState;
+use super::{Fresh, GateState};
 use crate::asking::{Moment, People};
 use crate::gate::action::Action;
 use crate::gate::grants::Lasting;
 use crate::gate::inquiry::{Found, Inquiry, InquiryStage, Need};
 use crate::gate::verdict::{Reason, Verdict};
-use crate::process::{Held, Known, describe, process_of};
+use crate::process::{Known, describe, is_within, process_of};
 use palisade_ask::{Act, Asked, FileSubject, NewQuestion, Now, Subject};
 use palisade_broker::{PathAccess, Reply};
 use palisade_gate::{Access, Decision, Pattern, Surroundings, offer};
@@ -126,14 +126,14 @@ impl GateState<'_> {
         }
         let Some(inquiry) = self.inquiries.get(&token) else { return };
         let wanted: Vec<PathBuf> = inquiry.paths().map(Path::to_owned).collect();
-        self.fresh.retain(|fresh| fresh.until > now.monotonic);
         let is_fresh = |request: &PathAccess| {
             let mut given = self
                 .fresh
                 .iter()
+                .filter(|fresh| fresh.until > now.monotonic)
                 .filter(|fresh| fresh.path == path && fresh.access.includes(access));
             // Asks the kernel, and mostly nothing was given.
-            given.any(|fresh| self.is_same(&fresh.to, process_of(request.pid)))
+            given.any(|fresh| self.is_same_use(fresh, request))
         };
         if inquiry.requests.iter().all(is_fresh) {
             return self.grant(token, What::Found, access, Lasting::Once);
@@ -205,7 +205,7 @@ impl GateState<'_> {
         let may_be_copied = self.may_be_copied(token);
         let directory = match act {
             _ if is_secret => None,
-            Act::Remove => self.writable_parent(&found),
+            Act::Remove | Act::Change => self.writable_parent(&found),
             _ if access == Access::Write => None,
             _ => self.offer(&found, now),
         };
@@ -225,6 +225,8 @@ impl GateState<'_> {
                     act,
                     is_directory: found.kind == FileKind::Directory,
                     entry: entry.clone(),
+                    new_path: (act == Act::Rename && !request.new_path.is_empty())
+                        .then(|| PathBuf::from(OsStr::from_bytes(&request.new_path))),
                     may_be_copied,
                     also: also.clone(),
                     directory: directory.clone(),
@@ -234,7 +236,7 @@ impl GateState<'_> {
                 is_secret,
                 patience: Some(Duration::from_millis(self.gate.ask_timeout_ms)),
             };
-            self.callers.insert(request.id, caller);
+            self.callers.insert(request.id, (caller, request.executable.clone()));
             match at.queue.ask(new, now) {
                 Asked::New(id) => self.actions.push_back(Action::Opened(id)),
                 Asked::Joined(id) => self.actions.push_back(Action::Joined(id)),
@@ -292,6 +294,7 @@ impl GateState<'_> {
         let is_on_way = || self.shown.iter().any(|shown| shown.starts_with(&found.path));
         match inquiry.act() {
             Act::Write | Act::Remove => true,
+            Act::Change => found.kind == FileKind::File,
             Act::Create => {
                 !self.is_visible(&found.path, Access::Read)
                     && (self.is_in_private_home(&found.path) || !is_on_way())
@@ -311,9 +314,17 @@ impl GateState<'_> {
         first.is_some_and(|request| self.gate.is_probe(Path::new(OsStr::from_bytes(&request.path))))
     }
 
-    /// Whether a process of this number is the one that was allowed.
-    fn is_same(&self, allowed: &Held, pid: u32) -> bool {
-        allowed.pid == pid && (allowed.lives() || !self.gate.known_callers)
+    /// Whether a call belongs to the use that was allowed once: by the same process with the same program, or by one that it
+    /// started.
+    fn is_same_use(&self, allowed: &Fresh, request: &PathAccess) -> bool {
+        let pid = process_of(request.pid);
+        let is_same = match allowed.to.pid == pid {
+            // Who was allowed to run something becomes another program by that, and reads it as a script.
+            true => allowed.access == Access::Execute || allowed.executable == request.executable,
+            false => is_within(allowed.to.pid, pid),
+        };
+        // Asked last: while it lives, its number is nobody else's.
+        is_same && (allowed.to.lives() || !self.gate.known_callers)
     }
 
     pub(super) fn why(&self, is_secret: bool, request: &PathAccess, found: &Found) -> String {

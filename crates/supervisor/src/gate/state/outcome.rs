@@ -5,7 +5,7 @@ use crate::gate::action::Action;
 use crate::gate::grants::{Lasting, Part, refusal, takes_descriptor};
 use crate::gate::inquiry::{Found, Inquiry};
 use crate::gate::verdict::{Reason, Verdict, asked_access, granted_access, rule_of};
-use crate::process::{Held, Known};
+use crate::process::{Held, Known, is_within};
 use palisade_ask::{Act, Decided, Lifetime, Now, Scope, Source, Subject};
 use palisade_broker::{PathAccess, Reply, Wants};
 use palisade_gate::Access;
@@ -17,8 +17,8 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What was allowed once is not asked again for the next call of the same process.
-const STILL_FRESH: Duration = Duration::from_secs(1);
+/// How long what was allowed once is not asked about again. The time that a program waits for other answers does not count.
+const STILL_FRESH: Duration = Duration::from_secs(5);
 /// Each holds a descriptor; whoever finds no room is asked about again.
 const MAX_FRESH: usize = 128;
 
@@ -51,17 +51,22 @@ impl GateState<'_> {
             }
         }
         let waiting = decided.question.requests.iter();
-        let callers: Vec<Known> =
+        let callers: Vec<(Known, Vec<u8>)> =
             waiting.filter_map(|request| self.callers.remove(request)).collect();
         let access = asked_access(file.access);
+        let waited = decided.at.duration_since(decided.question.asked_at).unsigned_abs();
+        self.keep_fresh(&callers, waited, now);
         // Writing once is for one call.
         if lasting == Lasting::Once && decided.answer.is_allowed() && access != Access::Write {
             let until = now.monotonic + STILL_FRESH;
-            let fresh = |to| Fresh { to, path: file.path.clone(), access, until };
+            let fresh = |(known, executable): (Known, Vec<u8>)| {
+                let to = Held::of(&known)?;
+                Some(Fresh { to, executable, path: file.path.clone(), access, until })
+            };
             // Who has ended makes no more calls, and is not to be held.
             self.fresh.retain(|fresh| fresh.until > now.monotonic && fresh.to.lives());
             let room = MAX_FRESH.saturating_sub(self.fresh.len());
-            self.fresh.extend(callers.iter().filter_map(Held::of).take(room).map(fresh));
+            self.fresh.extend(callers.into_iter().filter_map(fresh).take(room));
         }
         let verdict = Verdict::answered(&decided);
         let mut tokens: Vec<u64> = self
@@ -91,6 +96,18 @@ impl GateState<'_> {
             }
         }
         self.actions.push_back(Action::Closed(Box::new(decided)));
+    }
+
+    /// Who waited for an answer could not use what it was allowed before.
+    fn keep_fresh(&mut self, waiting: &[(Known, Vec<u8>)], waited: Duration, now: Now) {
+        let latest = now.monotonic + STILL_FRESH;
+        for fresh in &mut self.fresh {
+            let mut waiting = waiting.iter().map(|(known, _)| known.pid);
+            let was_fresh = fresh.until + waited > now.monotonic;
+            if was_fresh && waiting.any(|pid| is_within(fresh.to.pid, pid)) {
+                fresh.until = (fresh.until + waited).min(latest);
+            }
+        }
     }
 
     /// Carries out a yes: for this access, whatever was asked for.

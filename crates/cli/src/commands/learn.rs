@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 const HELP_END: HelpEnd = help_end!(
     "\
-Everything that the command reads or runs is allowed, except secrets. Writes outside the sandbox's own files are denied \
+Everything that the command reads or runs is allowed, except secrets. Writes to paths that are not granted are denied \
 (\"Read-only file system\") and recorded. When the command ends, the rules it needs are written to a policy file. Read \
 the rules before you use them:
 

@@ -230,7 +230,7 @@ fn drop_privileges(plan: &Plan) -> Result<(), LaunchError> {
         }
     }
     #[cfg(feature = "layers-off")]
-    if !plan.hardening.drop_capabilities {
+    if !plan.sandbox.hardening.drop_capabilities {
         crate::layers_off::keep_capabilities()?;
     }
     if plan.sandbox.hardening.no_new_privs {

@@ -63,7 +63,15 @@ fn a_plan_says_what_is_set_for_an_agent_and_makes_nothing() {
     };
     for (program, parts) in [
         ("claude", &["IS_SANDBOX=1", "~/.claude", "api.anthropic.com"][..]),
-        ("codex", &["codex --sandbox=danger-full-access ", "~/.codex", "api.openai.com"]),
+        (
+            "codex",
+            &[
+                "codex --sandbox=danger-full-access ",
+                "--config=features.plugins=false",
+                "~/.codex",
+                "api.openai.com",
+            ],
+        ),
         (
             "gemini",
             &["GEMINI_SANDBOX=false", "SANDBOX=", "~/.gemini", "generativelanguage.googleapis.com"],
@@ -78,6 +86,18 @@ fn a_plan_says_what_is_set_for_an_agent_and_makes_nothing() {
         }
     }
     assert!(!world.home().join(".claude.json").exists() && !world.home().join(".claude").exists());
+}
+
+/// Proves: AGENT-1 by-name
+#[test]
+fn a_setting_that_was_typed_replaces_its_own_and_no_other() {
+    let world = World::new();
+    let words = ["plan", "--preset", "agent", "--", "codex", "--config=features.plugins=true"];
+    let output = world.sandbox(words).run();
+    output.assert_code(0);
+    let told = format!("{}{}", output.out(), output.err());
+    assert!(!told.contains("features.plugins=false"), "{told}");
+    assert!(told.contains("check_for_update_on_startup=false"), "{told}");
 }
 
 /// Proves: AGENT-1 by-name

@@ -10,6 +10,7 @@ use crate::call::{CWD, Call, PathArg};
 use crate::caller::Caller;
 use crate::executing;
 use crate::glance::{Glance, PathText};
+use crate::ground::Ground;
 use crate::lent::Lent;
 use crate::message::Message;
 use crate::missing::{Grounds, Missing};
@@ -146,8 +147,8 @@ impl Gate {
     }
 
     /// A call failed because what it would change was granted for reading: whether it may be asked about.
-    fn unwritable(&self, place: &ResolvedParent, wants: Wants) -> Option<Unseen> {
-        if !self.grounds.is_granted(place) {
+    fn unwritable(&self, ground: &Ground, place: &ResolvedParent, wants: Wants) -> Option<Unseen> {
+        if !ground.is_granted(place) {
             return None;
         }
         // So that the directory itself is looked for, too.
@@ -246,11 +247,11 @@ impl BrokerServer<'_> {
     /// Answers access(2) about something that was granted for reading: its mount says EROFS, and a program such as rm or an
     /// editor would believe that and not try to write, which is what somebody would be asked about.
     fn test_writing(&self, caller: &Caller, call: PathCall) -> Response {
-        let Some(gate) = self.gate.as_ref().filter(|gate| gate.asks) else {
+        if !self.gate.as_ref().is_some_and(|gate| gate.asks) {
             return Response::Continue;
-        };
+        }
         let place = self.executor.place_of(caller, call.path, call.follow);
-        let place = place.filter(|place| gate.grounds.is_granted(place));
+        let place = place.filter(|place| self.executor.map.ground.is_granted(place));
         let (Some(place), Some(mode)) = (place, call.tests_writing) else {
             return Response::Continue;
         };
@@ -300,6 +301,7 @@ impl BrokerServer<'_> {
         done: &Done,
     ) -> bool {
         let Some(gate) = &mut self.gate else { return false };
+        let ground = &self.executor.map.ground;
         let unseen = match done {
             Done::Unseen(place) => gate.unseen_name(caller, place, call),
             Done::Answer(Response::Continue | Response::Fail(Errno::NOENT)) => {
@@ -325,7 +327,7 @@ impl BrokerServer<'_> {
                     }
                     _ => path.and_then(|path| self.executor.place_of(caller, path, follow)),
                 };
-                place.and_then(|place| gate.unwritable(&place, wants))
+                place.and_then(|place| gate.unwritable(ground, &place, wants))
             }
             // What was granted by itself stands on a mount of its own.
             Done::Answer(Response::Fail(Errno::BUSY)) => {
@@ -339,10 +341,10 @@ impl BrokerServer<'_> {
                     _ => None,
                 };
                 match source.filter(stands_on_a_mount_of_its_own) {
-                    Some(source) => gate.unwritable(&source, Wants::Rename),
+                    Some(source) => gate.unwritable(ground, &source, Wants::Rename),
                     None => wants.and_then(|wants| {
                         let place = self.executor.place_of(caller, call.target()?, false)?;
-                        gate.unwritable(&place, wants)
+                        gate.unwritable(ground, &place, wants)
                     }),
                 }
             }

@@ -3,7 +3,6 @@
 //! Our own scaffolding (the root, a private home directory, frames) is where ungranted paths end. In every
 //! other mount, what is missing is missing on the host as well, and there is nothing to ask.
 
-use crate::place::ResolvedParent;
 use crate::{DIRECTORY, NO_MODE};
 use palisade_plan::model::Gate;
 use palisade_sys::{Errno, OFlags, mounts, proc};
@@ -158,19 +157,6 @@ impl Grounds {
         let path = path.into_os_string().into_vec();
         let is_told = path.len() < crate::path_access::LONGEST_PATH && !self.is_never(&path);
         is_told.then_some(Missing { path, existing })
-    }
-
-    /// Whether what stands in a place, or the directory it would be made in, was granted while the run went on.
-    pub(crate) fn is_granted(&self, place: &ResolvedParent) -> bool {
-        let above = self.tops.iter().filter(|(top, _)| place.path.starts_with(top));
-        let is_ground =
-            above.max_by_key(|(top, _)| top.as_os_str().len()).is_some_and(|(_, is)| *is);
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mount = match openat(&place.parent, &place.name, flags, NO_MODE) {
-            Ok(there) => mounts::mount_id(there),
-            Err(_) => mounts::mount_id(&place.parent),
-        };
-        is_ground && mount.is_ok_and(|mount| !self.mounts.contains(&mount))
     }
 
     fn is_never(&self, path: &[u8]) -> bool {

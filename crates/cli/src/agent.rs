@@ -107,7 +107,12 @@ fn add(
 
 /// The arguments that were put in: not those whose option was typed.
 fn insert(agent: &Agent, command: &mut Vec<OsString>) -> Vec<&'static str> {
-    let option = |argument: &str| argument.split('=').next().unwrap_or_default().to_owned();
+    // Of `--config=KEY=VALUE` the key belongs to it: another one may be typed.
+    let option = |argument: &str| match argument.splitn(3, '=').collect::<Vec<_>>()[..] {
+        [name, key, _] => format!("{name}={key}"),
+        [name, ..] => name.to_owned(),
+        [] => String::new(),
+    };
     let is_typed = |argument: &&&str| {
         let mut typed = command[1..].iter().map(|word| option(&word.to_string_lossy()));
         let name = option(argument);

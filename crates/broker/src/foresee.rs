@@ -3,8 +3,9 @@
 //! It asks the judge that answers in a run, about what is on the host now. It must never have an opinion of its own.
 
 use crate::ground::{Ground, Standing};
-use crate::judge::{Allowed, Coming, Denied, Foreseen, Judge};
+use crate::judge::{Foreseen, Judge};
 use crate::place::{GRANTS, ResolvedParent};
+use crate::verdict::{Allowed, Coming, Denied};
 use crate::{DIRECTORY, NO_MODE};
 use palisade_guard::Matcher;
 use palisade_plan::model::{Gate, Guard};

@@ -8,8 +8,8 @@
 //! A directory that is about to become one is judged first, whatever part of it comes last.
 
 use crate::NO_MODE;
-use crate::judge::Denied;
 use crate::python;
+use crate::verdict::Denied;
 use palisade_guard::gitconfig;
 use palisade_sys::{Errno, Mode, OFlags};
 use rustix::fs::{

@@ -3,6 +3,7 @@
 //!
 //! Nothing is given here: the kernel resolves the path anew, and the mount view decides what it finds.
 
+use crate::below::is_below;
 use crate::call::{CWD, PathArg};
 use crate::caller::Caller;
 use crate::own_path;
@@ -151,10 +152,6 @@ impl Prefix {
         }
         Some(&self.text[..self.length])
     }
-}
-
-pub(crate) fn is_below(path: &[u8], top: &[u8]) -> bool {
-    path.strip_prefix(top).is_some_and(|rest| rest.first().is_none_or(|next| *next == b'/'))
 }
 
 #[cfg(test)]

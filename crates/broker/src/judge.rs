@@ -8,8 +8,9 @@
 use crate::git::{self, Part};
 use crate::place::ResolvedParent;
 use crate::python;
+use crate::verdict::{Allowed, Coming, Denied};
 use crate::{DIRECTORY, NO_MODE};
-use palisade_guard::{Below, Hit, Matcher, NamePattern, gitconfig};
+use palisade_guard::{Below, Matcher, NamePattern, gitconfig};
 use palisade_plan::model::Limited;
 use palisade_sys::OFlags;
 use rustix::fs::{AtFlags, Dir, FileType, openat, readlinkat, statat};
@@ -22,45 +23,6 @@ use std::path::{Path, PathBuf};
 
 /// More directories than this a run does not make in sane use; from then on they count as old ones.
 const MAX_NEWBORN: usize = 1_000_000;
-
-/// Why something may not stand where it was to come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Denied {
-    pub(crate) rule: String,
-    pub(crate) why: String,
-}
-
-/// What is about to appear in a place, or to be written there.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Coming<'a> {
-    /// A new directory.
-    Directory,
-    /// A file, socket or pipe, new or old.
-    Written,
-    /// A second name of something.
-    Link,
-    /// A new symbolic link.
-    SymbolicLink,
-    /// A directory from elsewhere, with all that is in it.
-    MovedDirectory(BorrowedFd<'a>),
-    /// Something else from elsewhere.
-    Moved,
-    /// A symbolic link from elsewhere.
-    MovedLink,
-}
-
-/// How the call goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Allowed {
-    Plainly,
-    /// A directory: afterwards, remember that it was not there before the run.
-    AsNewborn,
-    /// Afterwards, the directory around it counts as one that was there before.
-    AsOldRepository,
-    /// Configuration of git and path files of Python: only as a copy that is judged by its content; what is written in
-    /// place, by a staging file.
-    AsJudgedContent,
-}
 
 #[derive(Debug)]
 pub(crate) struct Judge {
@@ -345,12 +307,6 @@ impl Judge {
             Some((tree, below)) => Cow::Owned(tree.on_host.join(below)),
             None => Cow::Borrowed(path),
         }
-    }
-}
-
-impl Denied {
-    fn by(hit: Hit<'_>) -> Self {
-        Self { rule: hit.name.to_owned(), why: hit.why.to_owned() }
     }
 }
 

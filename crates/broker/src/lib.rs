@@ -16,54 +16,47 @@
 
 mod absent;
 mod attributes;
+mod below;
 mod call;
 mod caller;
-mod config_calls;
 mod deep;
-mod descriptor;
+mod duties;
 mod executing;
 mod foresee;
-mod gate;
 mod git;
 mod glance;
 mod ground;
+mod hand_out;
 mod judge;
-mod lent;
 mod lock;
 mod message;
 mod missing;
-mod modes;
-mod moving;
-mod object;
-mod openat2;
-mod opening;
+mod numbered;
 mod own_path;
-mod owners;
 mod path_access;
 mod path_call;
-mod pending;
 mod perform;
 mod place;
 mod program;
 mod python;
 mod read_only;
 mod remote;
-mod removing;
 mod replacing;
 mod serve;
 mod signals;
 mod slow;
-mod socket;
 mod staging;
 mod startup;
 #[cfg(test)]
 mod test_sandbox;
+mod verdict;
 
+pub use duties::{Duties, Identity};
 pub use foresee::{WriteVerdict, foresee_granted_write, foresee_write};
 pub use lock::{PRESENCE, TreeLock, TreeLocks};
 pub use message::{Blocked, Message, NotExecuted, Protected};
 pub use path_access::{PathAccess, Reply, Trigger, Wants};
-pub use startup::{BrokerStartup, Duties, Identity, run_broker};
+pub use startup::{BrokerStartup, run_broker};
 
 use palisade_sys::{Mode, OFlags};
 

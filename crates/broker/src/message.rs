@@ -3,12 +3,9 @@
 //! But for a [`PathAccess`] no answer is awaited, and a supervisor that reads slowly costs the sandbox nothing but
 //! the details of its later attempts.
 
-use crate::path_access::PathAccess;
+use crate::path_access::{MAX_FIELD, PathAccess};
 use palisade_wire::{Truncated, WireMessage};
 use serde::{Deserialize, Serialize};
-
-/// A path that is only shown; a longer one is an attempt to make the message fail.
-pub(crate) const MAX_FIELD: usize = 2048;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {

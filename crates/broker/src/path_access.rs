@@ -2,7 +2,6 @@
 //! is told to do. The seam of the gate: whatever notices a first touch speaks these two types, and
 //! everything behind them is the same.
 
-use crate::message::MAX_FIELD;
 use palisade_sys::Errno;
 use palisade_wire::{Raw, Truncated, WireMessage};
 use serde::{Deserialize, Serialize};
@@ -10,6 +9,9 @@ use std::ffi::OsStr;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+
+/// A path that is only shown; a longer one is an attempt to make the message fail.
+pub(crate) const MAX_FIELD: usize = 2048;
 
 /// The most a path can have in a touch; what is longer no system call takes either (`PATH_MAX`).
 pub(crate) const LONGEST_PATH: usize = 4096;

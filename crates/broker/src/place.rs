@@ -8,11 +8,11 @@
 //! thread may make that directory in between, and then Landlock would refuse with EACCES what two threads that make the
 //! same tree may do.
 
+use crate::below::is_below;
 use crate::caller::Caller;
 use crate::deep::path_beyond_limit;
-use crate::descriptor::{numbered_descriptor, own_descriptor};
-use crate::glance::is_below;
 use crate::ground::{Ground, Standing};
+use crate::numbered::{numbered_descriptor, own_descriptor};
 use crate::{DIRECTORY, NO_MODE, own_path};
 use palisade_sys::{Errno, OFlags, mounts};
 use rustix::fs::{

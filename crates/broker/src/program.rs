@@ -6,7 +6,7 @@
 use crate::NO_MODE;
 use crate::call::PathArg;
 use crate::caller::Caller;
-use crate::descriptor::own_descriptor;
+use crate::numbered::own_descriptor;
 use crate::place::Map;
 use palisade_plan::model::Executables;
 use palisade_sys::{Errno, OFlags};

@@ -4,7 +4,7 @@
 //! themselves. Packages can be installed; a path file changes only by a copy that was read and judged, as configuration of git
 //! does. Never looks for environments: the path that is written tells.
 
-use crate::judge::{Allowed, Coming, Denied};
+use crate::verdict::{Allowed, Coming, Denied};
 use crate::{DIRECTORY, NO_MODE, git};
 use palisade_guard::path_file;
 use palisade_sys::OFlags;

@@ -4,8 +4,8 @@
 //! It need not be looked there: what is missing in a mount of the host's is missing on the host, and there is nothing to
 //! ask. A path is known by its text; one that leads there through a link elsewhere is looked for all the same.
 
+use crate::below::is_below;
 use crate::caller::Caller;
-use crate::glance::is_below;
 use crate::{NO_MODE, call::CWD};
 use palisade_sys::OFlags;
 use rustix::fs::{openat, readlinkat};

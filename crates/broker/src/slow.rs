@@ -2,8 +2,8 @@
 //! broker's, so that a caller who waits keeps nobody else waiting (F15).
 
 use crate::NO_MODE;
+use crate::hand_out::hand_out;
 use crate::place::ResolvedParent;
-use crate::serve::hand_out;
 use palisade_sys::clone::{Forked, fork};
 use palisade_sys::notify::{Listener, Response};
 use palisade_sys::proc::{self, sig};

@@ -9,8 +9,8 @@
 //! What stands in place meanwhile is what was judged last. Content that is refused is not committed, and told.
 
 use crate::git::{self, Attributes, Config};
-use crate::judge::Denied;
 use crate::slow;
+use crate::verdict::Denied;
 use crate::{DIRECTORY, NO_MODE};
 use palisade_guard::gitconfig;
 use palisade_sys::lease::has_writers;

@@ -6,55 +6,24 @@
 //! dies, the listener goes with it, and every call that would have come here fails with `ENOSYS`.
 
 use crate::caller::Umasks;
-use crate::gate;
+use crate::duties::{Duties, Identity};
 use crate::ground::Ground;
 use crate::judge::Judge;
 use crate::lock::{Locks, TreeLocks};
 use crate::message::Message;
-use crate::owners::RootOwner;
 use crate::perform::CallExecutor;
+use crate::perform::owners::RootOwner;
 use crate::place::Map;
+use crate::serve::gate;
 use crate::serve::{BrokerServer, EventSender, serve};
 use crate::staging::StagedConfigs;
 use crate::{DIRECTORY, NO_MODE};
-use palisade_bpf::FilterSpec;
 use palisade_guard::{Grounds, Matcher};
-use palisade_plan::model::{Executables, Gate, Guard};
 use palisade_sys::fdpass::{recv_from_process, recv_with_fds};
 use palisade_sys::notify::Listener;
 use palisade_sys::proc;
 use palisade_sys::{At as _, Errno, Mode, Pid, SysError, creds, other};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
-
-/// What the broker is to do.
-#[derive(Clone, Debug)]
-pub struct Duties<'p> {
-    /// None: only refused calls are told.
-    pub guard: Option<&'p Guard>,
-    /// The programs that Landlock lets start. None: no exec that is notified may go on.
-    pub executables: Option<&'p Executables>,
-    /// None: nothing is asked about.
-    pub gate: Option<&'p Gate>,
-    /// The command's filter, as a description.
-    pub filter: &'p FilterSpec,
-    pub identity: Identity,
-    /// Whether Landlock handles truncation in this run.
-    pub landlock_truncates: bool,
-    /// Trees of the host whose files are not root's there, as the sandbox has them.
-    pub trees_of_others: Vec<PathBuf>,
-}
-
-/// Who the command is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Identity {
-    /// The caller, in the caller's namespaces.
-    Caller,
-    /// The caller, in a user namespace that maps only it.
-    CallerMapped,
-    /// Another one, given by root.
-    Given { uid: u32, gid: u32 },
-}
 
 #[derive(Debug)]
 pub struct BrokerStartup<'p> {

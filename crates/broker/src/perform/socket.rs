@@ -7,9 +7,9 @@
 use crate::call::CWD;
 use crate::caller::Caller;
 use crate::git;
-use crate::judge::{Allowed, Coming};
 use crate::perform::{CallExecutor, Done, Stop};
 use crate::place::{ResolvedParent, Start};
+use crate::verdict::{Allowed, Coming};
 use crate::{DIRECTORY, NO_MODE};
 use palisade_sys::Errno;
 use rustix::fs::{ResolveFlags, fstat, openat2};

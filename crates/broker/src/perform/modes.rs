@@ -4,7 +4,7 @@
 
 use crate::call::PathArg;
 use crate::caller::Caller;
-use crate::object::open_object;
+use crate::perform::object::open_object;
 use crate::perform::{CallExecutor, Done, Stop, done};
 use palisade_sys::{Errno, Mode};
 use rustix::fs::{AtFlags, FileType, chmodat, fstat};

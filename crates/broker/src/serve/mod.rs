@@ -1,13 +1,19 @@
 //! The loop: receive a call, find out what the filter meant by it, answer.
 
+mod config_calls;
+pub(crate) mod gate;
+mod openat2;
+mod pending;
+
 use crate::call::{Asked, Call, Calls, PathArg};
 use crate::caller::Caller;
-use crate::gate::Gate;
-use crate::judge::Denied;
+use crate::hand_out::hand_out;
 use crate::message::{Blocked, Message, NotExecuted, Protected};
 use crate::perform::{CallExecutor, Done};
 use crate::program::{self, Meant};
+use crate::serve::gate::Gate;
 use crate::slow::Helpers;
+use crate::verdict::Denied;
 use palisade_bpf::{Answer, Arch, FilterSpec, Notice, SeccompData, table};
 use palisade_plan::model::Executables;
 use palisade_sys::Errno;
@@ -15,7 +21,7 @@ use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::proc::{self, PollFd, PollFlags};
 use palisade_wire::WireError;
 use std::collections::HashSet;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -334,19 +340,6 @@ impl EventSender {
             sent => sent.is_ok(),
         }
     }
-}
-
-/// Our own copy is closed before the caller goes on: it would keep a program from being executed (ETXTBSY), a lock held
-/// after its owner let go (flock(2)), and a watcher from hearing of the end (`IN_CLOSE_WRITE`).
-pub(crate) fn hand_out(
-    listener: &Listener,
-    id: u64,
-    file: OwnedFd,
-    close_on_exec: bool,
-) -> Result<(), Errno> {
-    let number = listener.give(id, file.as_fd(), close_on_exec)?;
-    drop(file);
-    listener.respond(id, Response::Value(number))
 }
 
 pub(crate) fn name_of(notification: &Notification) -> String {

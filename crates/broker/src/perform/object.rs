@@ -3,7 +3,7 @@
 
 use crate::call::PathArg;
 use crate::caller::Caller;
-use crate::descriptor::numbered_descriptor;
+use crate::numbered::numbered_descriptor;
 use crate::perform::{CallExecutor, Stop};
 use crate::place::Start;
 use palisade_sys::{Errno, OFlags};

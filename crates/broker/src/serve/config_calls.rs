@@ -4,7 +4,7 @@
 use crate::caller::Caller;
 use crate::git;
 use crate::ground::Standing;
-use crate::judge::{Denied, setting};
+use crate::judge::setting;
 use crate::lock::Company;
 use crate::message::{Message, Protected};
 use crate::perform::{CallExecutor, Done, Stop, done};
@@ -13,6 +13,7 @@ use crate::serve::{BrokerServer, number_of};
 use crate::slow;
 use crate::staging::Writer;
 use crate::startup::no_callers_remain;
+use crate::verdict::Denied;
 use palisade_sys::{Errno, Mode, OFlags};
 use rustix::fs::{FileType, fstat, openat};
 use std::os::fd::{AsFd as _, OwnedFd};

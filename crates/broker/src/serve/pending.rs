@@ -5,9 +5,9 @@
 
 use crate::call::Call;
 use crate::message::Message;
-use crate::openat2::Reading;
 use crate::path_access::{PathAccess, Wants};
 use crate::path_call::PathCall;
+use crate::serve::openat2::Reading;
 use crate::signals::Signals;
 use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::{Errno, OFlags, Pid, proc};

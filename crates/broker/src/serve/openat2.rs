@@ -4,14 +4,17 @@
 //! What is out of the ordinary answers `ENOSYS`, as on a kernel that has no such call: writing, `O_PATH` (no such descriptor can
 //! be handed over), what is no file or directory, and file systems where the caller is somebody else than we are.
 
+use super::gate::Unseen;
+use super::pending::Then;
 use crate::NO_MODE;
+use crate::below::is_below;
 use crate::call::{CWD, PathArg};
 use crate::caller::Caller;
-use crate::glance::{Glance, OWN, is_below};
+use crate::glance::{Glance, OWN};
+use crate::hand_out::hand_out;
 use crate::path_call::{PathCall, opening};
-use crate::serve::{BrokerServer, hand_out};
+use crate::serve::BrokerServer;
 use crate::slow::SETTABLE;
-use crate::{gate::Unseen, pending::Then};
 use palisade_sys::notify::{Notification, Response};
 use palisade_sys::{Errno, OFlags, mounts};
 use rustix::fs::{FileType, ResolveFlags, fcntl_setfl, fstat, openat, openat2};

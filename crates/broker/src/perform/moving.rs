@@ -2,13 +2,14 @@
 
 use crate::call::{CWD, PathArg};
 use crate::caller::Caller;
-use crate::descriptor::numbered_descriptor;
 use crate::git;
-use crate::judge::{Allowed, Coming, is_among_modules, is_git_directory, setting};
+use crate::judge::{is_among_modules, is_git_directory, setting};
 use crate::lock::Company;
+use crate::numbered::numbered_descriptor;
 use crate::perform::{CallExecutor, Done, Stop, done, nothing_is_made, ours};
 use crate::place::{Found, ResolvedParent, Start};
 use crate::replacing::{Movable, TO_WRITE, stands_on_a_mount_of_its_own};
+use crate::verdict::{Allowed, Coming};
 use crate::{DIRECTORY, NO_MODE};
 use palisade_sys::{Errno, Mode, OFlags};
 use rustix::fs::{AtFlags, FileType, RenameFlags, linkat, openat, renameat_with, statat};

@@ -5,16 +5,27 @@
 //! else is performed here, or gets the errno that was seen here: between our look and the kernel's another thread may
 //! have made the missing directory, and Landlock would refuse what the caller may do.
 
+pub(crate) mod descriptor;
+pub(crate) mod lent;
+mod modes;
+pub(crate) mod moving;
+mod object;
+mod opening;
+pub(crate) mod owners;
+mod removing;
+pub(crate) mod socket;
+
 use crate::call::{Call, PathArg};
 use crate::caller::{Caller, Umasks};
-use crate::descriptor::numbered_descriptor;
 use crate::git;
-use crate::judge::{Allowed, Coming, Denied, Judge};
+use crate::judge::Judge;
 use crate::lock::{Company, LockError, Locks, Needed};
-use crate::owners::RootOwner;
+use crate::numbered::numbered_descriptor;
+use crate::perform::owners::RootOwner;
 use crate::place::{Found, Map, ResolvedParent, Start};
 use crate::slow;
 use crate::staging::StagedConfigs;
+use crate::verdict::{Allowed, Coming, Denied};
 use palisade_sys::notify::Response;
 use palisade_sys::{Errno, Mode};
 use rustix::fs::{FileType, mkdirat, mknodat, symlinkat};

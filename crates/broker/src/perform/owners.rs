@@ -6,9 +6,9 @@
 
 use crate::call::PathArg;
 use crate::caller::Caller;
-use crate::object::open_object;
+use crate::duties::{Duties, Identity};
+use crate::perform::object::open_object;
 use crate::perform::{CallExecutor, Done, Stop, done};
-use crate::startup::{Duties, Identity};
 use palisade_sys::Errno;
 use rustix::fs::{AtFlags, Gid, Uid, chownat};
 use std::os::fd::{AsFd as _, OwnedFd};

@@ -1,4 +1,5 @@
 use super::*;
+use crate::numbered::own_descriptor;
 
 #[test]
 fn descriptors_are_known_by_every_usual_name() {

@@ -1,0 +1,34 @@
+//! What a broker has to do, and who it is.
+
+use palisade_bpf::FilterSpec;
+use palisade_plan::model::{Executables, Gate, Guard};
+use std::path::PathBuf;
+
+/// What the broker is to do.
+#[derive(Clone, Debug)]
+pub struct Duties<'p> {
+    /// None: only refused calls are told.
+    pub guard: Option<&'p Guard>,
+    /// The programs that Landlock lets start. None: no exec that is notified may go on.
+    pub executables: Option<&'p Executables>,
+    /// None: nothing is asked about.
+    pub gate: Option<&'p Gate>,
+    /// The command's filter, as a description.
+    pub filter: &'p FilterSpec,
+    pub identity: Identity,
+    /// Whether Landlock handles truncation in this run.
+    pub landlock_truncates: bool,
+    /// Trees of the host whose files are not root's there, as the sandbox has them.
+    pub trees_of_others: Vec<PathBuf>,
+}
+
+/// Who the command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// The caller, in the caller's namespaces.
+    Caller,
+    /// The caller, in a user namespace that maps only it.
+    CallerMapped,
+    /// Another one, given by root.
+    Given { uid: u32, gid: u32 },
+}

@@ -8,6 +8,7 @@
 //! A directory that is about to become one is judged first, whatever part of it comes last.
 
 use crate::NO_MODE;
+use crate::exists::exists;
 use crate::python;
 use crate::verdict::Denied;
 use palisade_guard::gitconfig;
@@ -110,10 +111,6 @@ pub(crate) fn is_git_directory(dir: BorrowedFd<'_>, coming: Option<Marker>) -> b
     };
     (has(Marker::Objects) && has(Marker::Refs))
         || (has(Marker::Head) && has(Marker::CommonDirectory))
-}
-
-pub(crate) fn exists(dir: BorrowedFd<'_>, name: impl rustix::path::Arg) -> bool {
-    statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
 /// A hook git would run by this name.

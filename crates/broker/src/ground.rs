@@ -1,12 +1,11 @@
 //! Where calls are performed and where they are judged as well, by paths as the sandbox has them: the
 //! longest mount that a path is below decides.
 
-use crate::place::ResolvedParent;
 use crate::{DIRECTORY, NO_MODE};
 use palisade_plan::model::{Gate, Guard};
-use palisade_sys::{OFlags, mounts};
+use palisade_sys::mounts;
 use std::cell::OnceCell;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
@@ -73,14 +72,6 @@ impl Ground {
 }
 
 impl Ground {
-    /// Whether what stands in a place, or the directory it would be made in, was granted while the run went on.
-    pub(crate) fn is_granted(&self, place: &ResolvedParent) -> bool {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let there = rustix::fs::openat(&place.parent, &place.name, flags, NO_MODE);
-        let held = there.as_ref().map_or(place.parent.as_fd(), AsFd::as_fd);
-        self.is_grant(&place.path, held)
-    }
-
     /// Whether a directory where nothing of the plan is mounted belongs to something that was granted since: another mount
     /// stands on our scaffolding there.
     pub(crate) fn is_grant(&self, path: &Path, directory: BorrowedFd<'_>) -> bool {

@@ -5,6 +5,7 @@
 //! still holds when the call is performed: within a sandbox nobody else can move anything. Removing is not
 //! asked about: it plants nothing.
 
+use crate::exists::exists;
 use crate::git::{self, Part};
 use crate::place::ResolvedParent;
 use crate::python;
@@ -258,7 +259,7 @@ impl Judge {
             self.matcher.judge(tree, &path, &mut |_| true).is_none()
         };
         let mut free_hooks = self.hooks.iter().filter(is_free);
-        if free_hooks.any(|hooks| git::exists(around, hooks.as_path())) {
+        if free_hooks.any(|hooks| exists(around, hooks.as_path())) {
             return Err(git::hook_denied());
         }
         if self.is_newborn(around)
@@ -334,7 +335,7 @@ fn is_in_hooks(place: &ResolvedParent, coming: Coming<'_>, tree: &Path, hooks: &
         let rest: PathBuf = hooks.iter().skip(below.iter().count()).collect();
         let counts = match coming {
             _ if rest.as_os_str().is_empty() => true,
-            Coming::MovedDirectory(source) => git::exists(source, rest.as_path()),
+            Coming::MovedDirectory(source) => exists(source, rest.as_path()),
             Coming::SymbolicLink | Coming::MovedLink => true,
             _ => false,
         };
@@ -412,7 +413,7 @@ fn is_there(dir: BorrowedFd<'_>, below: &Below<'_>) -> bool {
         return true;
     }
     match &below.name {
-        NamePattern::Exact(name) => git::exists(dir, below.dir.join(OsStr::from_bytes(name))),
+        NamePattern::Exact(name) => exists(dir, below.dir.join(OsStr::from_bytes(name))),
         NamePattern::Around(..) => {
             let path = if below.dir.as_os_str().is_empty() { Path::new(".") } else { &below.dir };
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

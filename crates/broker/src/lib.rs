@@ -22,6 +22,7 @@ mod caller;
 mod deep;
 mod duties;
 mod executing;
+mod exists;
 mod foresee;
 mod git;
 mod glance;

@@ -282,6 +282,14 @@ fn enters_proc(base: Option<BorrowedFd<'_>>, path: &[u8]) -> bool {
 }
 
 impl ResolvedParent {
+    /// Whether what stands here, or the directory it would be made in, was granted while the run went on.
+    pub(crate) fn was_granted(&self, ground: &Ground) -> bool {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let there = openat(&self.parent, &self.name, flags, NO_MODE);
+        let held = there.as_ref().map_or(self.parent.as_fd(), AsFd::as_fd);
+        ground.is_grant(&self.path, held)
+    }
+
     /// What the link says, if it is one.
     pub(crate) fn link_target(&self) -> Option<Vec<u8>> {
         let target = readlinkat(&self.parent, &self.name, Vec::new()).ok()?;

@@ -4,8 +4,9 @@
 //! themselves. Packages can be installed; a path file changes only by a copy that was read and judged, as configuration of git
 //! does. Never looks for environments: the path that is written tells.
 
+use crate::exists::exists;
 use crate::verdict::{Allowed, Coming, Denied};
-use crate::{DIRECTORY, NO_MODE, git};
+use crate::{DIRECTORY, NO_MODE};
 use palisade_guard::path_file;
 use palisade_sys::OFlags;
 use rustix::fs::{Dir, openat};
@@ -122,7 +123,7 @@ fn holds_path_file(dir: BorrowedFd<'_>, rest: Rest) -> bool {
                         versions > MAX_VERSIONS || below(name, Rest::InPackages)
                     }
                     Rest::InVersions | Rest::InPackages => false,
-                    Rest::Here => is_path_file(name) && git::exists(dir, name),
+                    Rest::Here => is_path_file(name) && exists(dir, name),
                 }
             })
         }

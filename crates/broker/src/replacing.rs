@@ -3,9 +3,10 @@
 //!
 //! Everything that can fail is tried before the first byte is written: what was there is not lost to a full disk.
 
+use crate::NO_MODE;
 use crate::caller::Caller;
+use crate::exists::exists;
 use crate::place::ResolvedParent;
-use crate::{NO_MODE, git};
 use palisade_sys::{Errno, Mode, OFlags, mounts};
 use rustix::fs::{
     AtFlags, FallocateFlags, FileType, RenameFlags, StatVfsMountFlags, fallocate, fchmod, fstat,
@@ -29,7 +30,7 @@ pub(crate) struct Movable {
 
 impl Movable {
     pub(crate) fn open(place: ResolvedParent, caller: &Caller) -> Result<Self, Errno> {
-        if !git::exists(place.parent.as_fd(), &place.name) {
+        if !exists(place.parent.as_fd(), &place.name) {
             return Err(Errno::NOENT);
         }
         if fstatvfs(&place.parent)?.f_flag.contains(StatVfsMountFlags::RDONLY) {

@@ -6,6 +6,7 @@
 //! dies, the listener goes with it, and every call that would have come here fails with `ENOSYS`.
 
 use crate::caller::Umasks;
+use crate::caller::no_callers_remain;
 use crate::duties::{Duties, Identity};
 use crate::ground::Ground;
 use crate::judge::Judge;
@@ -75,12 +76,6 @@ pub fn run_broker(startup: BrokerStartup<'_>) -> ! {
 fn fail(events: &mut EventSender, why: String) -> ! {
     events.tell(&Message::Failed(why));
     proc::exit_now(1)
-}
-
-/// Everybody has ended, maybe before we came. Nobody waits for us but the supervisor, and the sandbox's
-/// mounts stay for as long as we do.
-pub(crate) fn no_callers_remain() -> ! {
-    proc::exit_now(0)
 }
 
 /// Into the sandbox as soon as the command says so, as the command, with as little as possible. Gives a

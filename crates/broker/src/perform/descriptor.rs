@@ -78,7 +78,9 @@ impl CallExecutor {
             Some(old) => self.may_be_written(&old)?,
             // A file without a name, of which nobody but the caller knows.
             None if fstat(&file)?.st_nlink == 0 => {}
-            None if git::exists(new.parent.as_fd(), &new.name) => return Err(Errno::EXIST.into()),
+            None if crate::exists::exists(new.parent.as_fd(), &new.name) => {
+                return Err(Errno::EXIST.into());
+            }
             // Not of a tree, or by a name that is gone and cannot be judged: Landlock lets nothing be linked into a tree
             // from outside, and neither do we.
             None => return Err(Errno::XDEV.into()),

@@ -219,7 +219,7 @@ impl CallExecutor {
         }
         if matches!(kind, FileType::CharacterDevice | FileType::BlockDevice) && !is_whiteout {
             // Nobody inside has CAP_MKNOD, and we do not try whether we have.
-            let exists = git::exists(place.parent.as_fd(), &place.name);
+            let exists = crate::exists::exists(place.parent.as_fd(), &place.name);
             return Err(if exists { Errno::EXIST } else { Errno::PERM }.into());
         }
         self.take_umask(caller)?;
@@ -344,7 +344,7 @@ impl CallExecutor {
         self.hold(place.tree.as_deref(), company)?;
         if self.asks_first
             && place.tree.is_none()
-            && !git::exists(place.parent.as_fd(), &place.name)
+            && !crate::exists::exists(place.parent.as_fd(), &place.name)
         {
             return Err(Stop::Unseen(Box::new(place.duplicate()?)));
         }
@@ -360,7 +360,7 @@ impl CallExecutor {
         coming: Coming<'_>,
     ) -> Result<Allowed, Stop> {
         match self.judged(place, coming) {
-            Err(Stop::Denied(..)) if git::exists(place.parent.as_fd(), &place.name) => {
+            Err(Stop::Denied(..)) if crate::exists::exists(place.parent.as_fd(), &place.name) => {
                 Err(Errno::EXIST.into())
             }
             judged => judged,
@@ -430,5 +430,9 @@ pub(crate) fn ours(found: Found) -> Result<ResolvedParent, Stop> {
 
 /// With a slash behind its name nothing but a directory is made (filename_create()).
 pub(crate) fn nothing_is_made(place: &ResolvedParent) -> Errno {
-    if git::exists(place.parent.as_fd(), &place.name) { Errno::EXIST } else { Errno::NOENT }
+    if crate::exists::exists(place.parent.as_fd(), &place.name) {
+        Errno::EXIST
+    } else {
+        Errno::NOENT
+    }
 }

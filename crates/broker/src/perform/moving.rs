@@ -66,7 +66,8 @@ impl CallExecutor {
                 // rename(2): two names of one file stay as they are.
                 return Ok(done());
             }
-            if flags.contains(RenameFlags::NOREPLACE) && git::exists(new.parent.as_fd(), &new.name)
+            if flags.contains(RenameFlags::NOREPLACE)
+                && crate::exists::exists(new.parent.as_fd(), &new.name)
             {
                 return Err(Errno::EXIST.into());
             }
@@ -176,7 +177,7 @@ impl CallExecutor {
         match found {
             // By a link with a slash behind what it leads to.
             Found::Ours(place) if place.is_directory_meant => directory(),
-            Found::Ours(place) if git::exists(place.parent.as_fd(), &place.name) => {
+            Found::Ours(place) if crate::exists::exists(place.parent.as_fd(), &place.name) => {
                 Ok(Source::ResolvedParent(place))
             }
             Found::Ours(_) => Err(Errno::NOENT),
@@ -228,7 +229,7 @@ enum Source {
 /// What stands in the way of a rename, whatever it is about, in the order of do_renameat2(): nothing is judged that
 /// would not happen.
 fn would_fail(old: &ResolvedParent, new: &ResolvedParent, flags: RenameFlags) -> Result<(), Errno> {
-    let exists = |place: &ResolvedParent| git::exists(place.parent.as_fd(), &place.name);
+    let exists = |place: &ResolvedParent| crate::exists::exists(place.parent.as_fd(), &place.name);
     let exchanges = flags.contains(RenameFlags::EXCHANGE);
     if !exists(old) || (exchanges && !exists(new)) {
         return Err(Errno::NOENT);

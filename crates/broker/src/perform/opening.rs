@@ -3,7 +3,6 @@
 use crate::NO_MODE;
 use crate::call::PathArg;
 use crate::caller::Caller;
-use crate::git;
 use crate::ground::Standing;
 use crate::perform::{CallExecutor, Done, Stop, ours};
 use crate::place::{Found, ResolvedParent, Start};
@@ -133,7 +132,7 @@ fn never_a_file(place: &ResolvedParent, flags: OFlags) -> Errno {
 
 /// Where the kernel would not have opened it anyway, that is the answer.
 fn denied_or(place: &ResolvedParent, flags: OFlags, path: PathBuf, denied: Denied) -> Stop {
-    let exists = git::exists(place.parent.as_fd(), &place.name);
+    let exists = crate::exists::exists(place.parent.as_fd(), &place.name);
     if exists && flags.contains(OFlags::CREATE | OFlags::EXCL) {
         Errno::EXIST.into()
     } else if !exists && !flags.contains(OFlags::CREATE) {

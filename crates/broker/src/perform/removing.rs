@@ -3,7 +3,6 @@
 
 use crate::call::PathArg;
 use crate::caller::Caller;
-use crate::git;
 use crate::perform::{CallExecutor, Done, Stop, done, ours};
 use crate::place::{ResolvedParent, Start};
 use crate::replacing::stands_on_a_mount_of_its_own;
@@ -38,7 +37,7 @@ impl CallExecutor {
         match place.tree {
             Some(_) if !place.is_granted() => return Err(Stop::Continue),
             Some(_) => {}
-            None if !git::exists(place.parent.as_fd(), &place.name) => {
+            None if !crate::exists::exists(place.parent.as_fd(), &place.name) => {
                 return Err(match self.asks_first {
                     true => Stop::Unseen(Box::new(place)),
                     false => Errno::NOENT.into(),

@@ -2,6 +2,7 @@
 //! when those are closed.
 
 use crate::caller::Caller;
+use crate::caller::no_callers_remain;
 use crate::git;
 use crate::ground::Standing;
 use crate::judge::setting;
@@ -12,7 +13,6 @@ use crate::place::ResolvedParent;
 use crate::serve::{BrokerServer, number_of};
 use crate::slow;
 use crate::staging::Writer;
-use crate::startup::no_callers_remain;
 use crate::verdict::Denied;
 use palisade_sys::{Errno, Mode, OFlags};
 use rustix::fs::{FileType, fstat, openat};
@@ -77,7 +77,7 @@ impl CallExecutor {
         new: &ResolvedParent,
     ) -> Result<Done, Stop> {
         self.hold(new.tree.as_deref(), Company::Alone)?;
-        if git::exists(new.parent.as_fd(), &new.name) {
+        if crate::exists::exists(new.parent.as_fd(), &new.name) {
             return Err(Errno::EXIST.into());
         }
         caller.confirm()?;

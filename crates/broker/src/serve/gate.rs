@@ -149,7 +149,7 @@ impl Gate {
 
     /// A call failed because what it would change was granted for reading: whether it may be asked about.
     fn unwritable(&self, ground: &Ground, place: &ResolvedParent, wants: Wants) -> Option<Unseen> {
-        if !ground.is_granted(place) {
+        if !place.was_granted(ground) {
             return None;
         }
         // So that the directory itself is looked for, too.
@@ -252,7 +252,7 @@ impl BrokerServer<'_> {
             return Response::Continue;
         }
         let place = self.executor.place_of(caller, call.path, call.follow);
-        let place = place.filter(|place| self.executor.map.ground.is_granted(place));
+        let place = place.filter(|place| place.was_granted(&self.executor.map.ground));
         let (Some(place), Some(mode)) = (place, call.tests_writing) else {
             return Response::Continue;
         };

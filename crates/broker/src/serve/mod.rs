@@ -4,6 +4,7 @@ mod config_calls;
 pub(crate) mod gate;
 mod openat2;
 mod pending;
+mod reading;
 
 use crate::call::{Asked, Call, Calls, PathArg};
 use crate::caller::Caller;

@@ -3,11 +3,11 @@
 //!
 //! Whoever waits here keeps nobody else waiting. What cannot be sent yet is kept; nothing is kept without bounds.
 
+use super::reading::Reading;
 use crate::call::Call;
 use crate::message::Message;
 use crate::path_access::{PathAccess, Wants};
 use crate::path_call::PathCall;
-use crate::serve::openat2::Reading;
 use crate::signals::Signals;
 use palisade_sys::notify::{Listener, Notification, Response};
 use palisade_sys::{Errno, OFlags, Pid, proc};

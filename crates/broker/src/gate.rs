@@ -502,6 +502,10 @@ impl BrokerServer<'_> {
                 gate.absent.forget();
                 gate.unchangeable.forget();
                 gate.pending.watch(&self.events.supervisor, request, waiting.thread);
+                if matches!(waiting.wants, Wants::Open { .. } | Wants::Enter) {
+                    let shown = Path::new(OsStr::from_bytes(&waiting.paths.0));
+                    self.executor.map.remember_shown(shown);
+                }
                 self.go_on(helpers, &waiting.notification, waiting.then);
             }
             // Nobody waits for it.

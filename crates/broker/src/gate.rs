@@ -335,11 +335,8 @@ impl BrokerServer<'_> {
                     Call::Rename { from, .. } => self.executor.place_of(caller, from, false),
                     _ => None,
                 };
-                let wants = match call {
-                    Call::Remove { .. } => Some(Wants::Remove),
-                    Call::Rename { flags: 0, .. } => Some(Wants::Replace),
-                    _ => None,
-                };
+                let wants = Some(wants_of(caller, call))
+                    .filter(|wants| matches!(wants, Wants::Remove | Wants::Replace));
                 match source.filter(stands_on_a_mount_of_its_own) {
                     Some(source) => gate.unwritable(ground, &source, Wants::Rename),
                     None => wants.and_then(|wants| {

@@ -525,3 +525,29 @@ fn a_hard_link_beside_a_hidden_file_is_asked_about_and_made() {
     assert_eq!(output.out(), "link done\n", "{}", output.err());
     assert_eq!(content(format!("{file}.linked")), "content of work/here\n");
 }
+
+/// Who opened a directory that was allowed once holds it on a mount that is attached nowhere by then. What it makes there is asked
+/// about by the path that the directory has.
+///
+/// Proves: GATE-10 asks-for-writing, GATE-10 once
+#[test]
+fn a_link_is_made_in_a_directory_that_was_opened_once() {
+    for lifetime in ["once", "session"] {
+        let world = World::new();
+        hidden(&world, "work/here");
+        let work = world.outside().join("work").to_str().unwrap().to_owned();
+        let run = acts(&world, &[], &["symlink-in", &work]);
+        let mut client = Client::connect(&world);
+        let question = client.question();
+        expect(&question, "read", &work);
+        client.allow(&question, "once");
+        let question = client.question();
+        expect_act(&question, "create", &work);
+        assert_eq!(question["entry"], format!("{work}/link"));
+        client.allow(&question, lifetime);
+        let output = run.wait();
+        assert_eq!(output.out(), "symlink-in done\n", "{lifetime}: {}", output.err());
+        assert!(!output.err().contains("--rw / "), "{}", output.err());
+        assert_eq!(fs::read_link(format!("{work}/link")).unwrap(), Path::new("anywhere"));
+    }
+}

@@ -20,7 +20,7 @@ use rustix::fs::{
     statat,
 };
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -28,6 +28,8 @@ use std::path::{Path, PathBuf};
 
 /// As many as the kernel follows.
 const MAX_LINKS: usize = 40;
+/// Directories that are remembered by what they were shown as.
+const MAX_SHOWN: usize = 256;
 /// The tree that everything granted while a run goes on is judged in: names count from the root on.
 pub(crate) const GRANTS: &str = "/";
 /// `PROC_SUPER_MAGIC`.
@@ -77,13 +79,15 @@ pub(crate) struct Map {
     pub(crate) proc: &'static OwnedFd,
     /// In it, where our own descriptors tell their paths: asked for every call, and half as dear as by way of `self`.
     pub(crate) own_descriptors: OwnedFd,
+    /// Directories that were shown for one call, by device and inode.
+    shown_once: HashMap<(u64, u64), PathBuf>,
 }
 
 impl Map {
     /// Only for the process that makes it.
     pub(crate) fn new(ground: Ground, proc: &'static OwnedFd) -> Result<Self, Errno> {
         let own_descriptors = openat(proc, "self/fd", DIRECTORY, NO_MODE)?;
-        Ok(Self { ground, proc, own_descriptors })
+        Ok(Self { ground, proc, own_descriptors, shown_once: HashMap::new() })
     }
 
     /// Resolves everything but the last name.
@@ -114,7 +118,38 @@ impl Map {
         let Ok(tree) = self.tree_of(&path, parent.as_fd()) else { return Ok(Found::Elsewhere) };
         let name = OsStr::from_bytes(name).to_owned();
         let place = ResolvedParent { parent, name, path, tree, is_directory_meant };
-        Ok(Found::Ours(if place.is_granted() { place.on_top() } else { place }))
+        Ok(if place.is_granted() { self.on_top(place) } else { Found::Ours(place) })
+    }
+
+    /// A directory is shown for one call, by this path: who keeps it open stands on a mount that is attached nowhere later,
+    /// where no path is told of it.
+    pub(crate) fn remember_shown(&mut self, path: &Path) {
+        let held = openat(CWD, path, DIRECTORY, NO_MODE).and_then(|directory| inode_of(&directory));
+        let Ok(held) = held else { return };
+        if self.shown_once.len() >= MAX_SHOWN {
+            self.shown_once.clear();
+        }
+        self.shown_once.insert(held, path.to_owned());
+    }
+
+    /// On the mount that covers it by now: who stands in a directory since before it could be written still stands on the mount
+    /// of then. Elsewhere if nobody knows where that is.
+    fn on_top(&self, place: ResolvedParent) -> Found {
+        let is_read_only = fstatvfs(&place.parent)
+            .is_ok_and(|seen| seen.f_flag.contains(StatVfsMountFlags::RDONLY));
+        let Some(held) = inode_of(&place.parent).ok().filter(|_| is_read_only) else {
+            return Found::Ours(place);
+        };
+        let shown = self.shown_once.get(&held);
+        let directory = shown.map_or_else(|| place.directory().to_owned(), Clone::clone);
+        let now = openat(CWD, &directory, DIRECTORY, NO_MODE).ok();
+        let now = now.filter(|now| inode_of(now) == Ok(held));
+        let path = directory.join(&place.name);
+        match now {
+            Some(parent) => Found::Ours(ResolvedParent { parent, path, ..place }),
+            None if shown.is_some() => Found::Ours(ResolvedParent { path, ..place }),
+            None => Found::Elsewhere,
+        }
     }
 
     /// The tree that a name in this directory is judged in; none where nothing is judged.
@@ -281,6 +316,10 @@ fn enters_proc(base: Option<BorrowedFd<'_>>, path: &[u8]) -> bool {
     }
 }
 
+fn inode_of(directory: &OwnedFd) -> Result<(u64, u64), Errno> {
+    fstat(directory).map(|it| (it.st_dev, it.st_ino))
+}
+
 impl ResolvedParent {
     /// Whether what stands here, or the directory it would be made in, was granted while the run went on.
     pub(crate) fn was_granted(&self, ground: &Ground) -> bool {
@@ -318,19 +357,6 @@ impl ResolvedParent {
     /// Whether it is in what was granted while the run goes on.
     pub(crate) fn is_granted(&self) -> bool {
         self.tree.as_deref() == Some(Path::new(GRANTS))
-    }
-
-    /// On the mount that covers it by now: who stands in a directory since before it could be written still stands on the mount
-    /// of then.
-    fn on_top(self) -> Self {
-        let is_read_only = fstatvfs(&self.parent)
-            .is_ok_and(|seen| seen.f_flag.contains(StatVfsMountFlags::RDONLY));
-        let now = is_read_only.then(|| openat(CWD, self.directory(), DIRECTORY, NO_MODE).ok());
-        let inode = |directory: &OwnedFd| fstat(directory).ok().map(|it| (it.st_dev, it.st_ino));
-        match now.flatten() {
-            Some(parent) if inode(&parent) == inode(&self.parent) => Self { parent, ..self },
-            _ => self,
-        }
     }
 
     pub(crate) fn duplicate(&self) -> Result<Self, Errno> {

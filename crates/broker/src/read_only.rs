@@ -1,6 +1,7 @@
 //! Writes that fail because a part of the view is read-only, where a grant would help: told once for each directory, so that a
 //! person learns at the end which option grants it. The kernel answers them; nothing is decided here.
 
+use crate::NO_MODE;
 use crate::call::{Call, PathArg};
 use crate::caller::Caller;
 use crate::message::Message;
@@ -9,7 +10,7 @@ use crate::place::Start;
 use crate::serve::BrokerServer;
 use palisade_sys::notify::Response;
 use palisade_sys::{Errno, OFlags};
-use rustix::fs::{Access, AtFlags, FileType, accessat, fstat};
+use rustix::fs::{Access, AtFlags, CWD, FileType, accessat, fstat, openat};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -67,7 +68,14 @@ impl CallExecutor {
     fn held_read_only(&self, file: &OwnedFd) -> Option<PathBuf> {
         let own = format!("self/fd/{}", file.as_raw_fd());
         let tried = accessat(self.map.proc, own, Access::WRITE_OK, AtFlags::EACCESS);
-        (tried == Err(Errno::ROFS)).then(|| self.map.path_of(file.as_fd()).ok()).flatten()
+        if tried != Err(Errno::ROFS) {
+            return None;
+        }
+        // What is held on a mount that is attached nowhere has no path.
+        let path = self.map.path_of(file.as_fd()).ok()?;
+        let there = openat(CWD, &path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, NO_MODE);
+        let inode = |file: &OwnedFd| fstat(file).map(|it| (it.st_dev, it.st_ino));
+        (inode(&there.ok()?) == inode(file)).then_some(path)
     }
 }
 

@@ -336,11 +336,8 @@ impl BrokerServer<'_> {
                     Call::Rename { from, .. } => self.executor.place_of(caller, from, false),
                     _ => None,
                 };
-                let wants = match call {
-                    Call::Remove { .. } => Some(Wants::Remove),
-                    Call::Rename { flags: 0, .. } => Some(Wants::Replace),
-                    _ => None,
-                };
+                let wants = Some(wants_of(caller, call))
+                    .filter(|wants| matches!(wants, Wants::Remove | Wants::Replace));
                 match source.filter(stands_on_a_mount_of_its_own) {
                     Some(source) => gate.unwritable(ground, &source, Wants::Rename),
                     None => wants.and_then(|wants| {
@@ -503,6 +500,10 @@ impl BrokerServer<'_> {
                 gate.absent.forget();
                 gate.unchangeable.forget();
                 gate.pending.watch(&self.events.supervisor, request, waiting.thread);
+                if matches!(waiting.wants, Wants::Open { .. } | Wants::Enter) {
+                    let shown = Path::new(OsStr::from_bytes(&waiting.paths.0));
+                    self.executor.map.remember_shown(shown);
+                }
                 self.go_on(helpers, &waiting.notification, waiting.then);
             }
             // Nobody waits for it.

@@ -20,7 +20,7 @@ pub fn without(mut plan: Plan, facts: &HostFacts, tree: &dyn HostTree, layers: &
     for layer in in_order {
         if layer == Layer::MountView {
             // There is nothing left to ask about.
-            if let Some(gate) = &mut plan.gate {
+            if let Some(gate) = &mut plan.sandbox.gate {
                 gate.grounds.clear();
             }
             show_whole_host(&mut plan, tree, layers);
@@ -35,45 +35,45 @@ pub fn without(mut plan: Plan, facts: &HostFacts, tree: &dyn HostTree, layers: &
 
 fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer) {
     match layer {
-        Layer::Capabilities => plan.hardening.drop_capabilities = false,
-        Layer::NoNewPrivs => plan.hardening.no_new_privs = false,
-        Layer::UndumpableInit => plan.hardening.init_undumpable = false,
-        Layer::ClosedDescriptors => plan.hardening.close_descriptors = false,
-        Layer::OwnSession => plan.hardening.own_session = false,
-        Layer::MountFlags => plan.hardening.mount_flags = false,
+        Layer::Capabilities => plan.sandbox.hardening.drop_capabilities = false,
+        Layer::NoNewPrivs => plan.sandbox.hardening.no_new_privs = false,
+        Layer::UndumpableInit => plan.sandbox.hardening.init_undumpable = false,
+        Layer::ClosedDescriptors => plan.sandbox.hardening.close_descriptors = false,
+        Layer::OwnSession => plan.sandbox.hardening.own_session = false,
+        Layer::MountFlags => plan.sandbox.hardening.mount_flags = false,
         Layer::Seccomp => {
-            plan.seccomp = None;
-            plan.gate = None;
+            plan.sandbox.seccomp = None;
+            plan.sandbox.gate = None;
         }
         Layer::Landlock => {
-            let landlock = plan.landlock.take();
+            let landlock = plan.sandbox.landlock.take();
             if landlock.is_some_and(|landlock| landlock.executables.is_some()) {
                 // The broker sees them only to tell of what Landlock refuses.
                 let_through(plan, &|syscall, execs| execs.contains(&syscall));
             }
         }
         Layer::Guard => unguard(plan),
-        Layer::SelfCheck => plan.self_check.clear(),
+        Layer::SelfCheck => plan.sandbox.self_check.clear(),
         Layer::Rlimits => {
-            plan.rlimits.clear();
-            plan.affinity = None;
+            plan.sandbox.rlimits.clear();
+            plan.sandbox.affinity = None;
         }
-        Layer::Cgroup => plan.group = None,
+        Layer::Cgroup => plan.sandbox.group = None,
         Layer::SizedFiles => give_room(plan),
-        Layer::Watchdog => plan.watch = Watch::default(),
-        Layer::OutputCap => plan.max_output = None,
-        Layer::Timer => plan.timeout_ms = None,
-        Layer::EscapedText => plan.hardening.escaped_text = false,
-        Layer::AuditBudgets => plan.hardening.audit_budgets = false,
-        Layer::KnownTerminal => plan.hardening.known_terminal = false,
-        Layer::ArmedKeys => plan.hardening.armed_keys = false,
+        Layer::Watchdog => plan.supervision.watch = Watch::default(),
+        Layer::OutputCap => plan.supervision.max_output = None,
+        Layer::Timer => plan.supervision.timeout_ms = None,
+        Layer::EscapedText => plan.sandbox.hardening.escaped_text = false,
+        Layer::AuditBudgets => plan.sandbox.hardening.audit_budgets = false,
+        Layer::KnownTerminal => plan.sandbox.hardening.known_terminal = false,
+        Layer::ArmedKeys => plan.sandbox.hardening.armed_keys = false,
         Layer::KnownCallers | Layer::BoundedQuestions => {
-            if let Some(gate) = &mut plan.gate {
+            if let Some(gate) = &mut plan.sandbox.gate {
                 answer_anybody(gate, layer);
             }
         }
         Layer::EnvScrub => give_back_environment(plan, facts),
-        Layer::PacketRules => match &mut plan.egress {
+        Layer::PacketRules => match &mut plan.sandbox.egress {
             Some(Egress::Proxy(proxy)) => proxy.packet_rules = false,
             Some(Egress::Nat(nat)) => nat.packet_rules = false,
             None => {}
@@ -83,7 +83,7 @@ fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer) {
         | Layer::NamesAgree
         | Layer::StrictHttp
         | Layer::BoundedConnections => {
-            if let Some(Egress::Proxy(proxy)) = &mut plan.egress {
+            if let Some(Egress::Proxy(proxy)) = &mut plan.sandbox.egress {
                 leave_unchecked(&mut proxy.checks, layer);
             }
         }
@@ -99,7 +99,7 @@ fn take_out(plan: &mut Plan, facts: &HostFacts, layer: Layer) {
         | Layer::Identity => {
             forget_queues(plan, layer);
             forget_way_out(plan, layer);
-            if let Confinement::Namespaces(inside) = &mut plan.confinement {
+            if let Confinement::Namespaces(inside) = &mut plan.sandbox.confinement {
                 take_out_of_namespaces(inside, layer);
             }
         }
@@ -127,8 +127,8 @@ fn answer_anybody(gate: &mut Gate, layer: Layer) {
 
 /// File systems as large as the kernel makes them by itself.
 fn give_room(plan: &mut Plan) {
-    plan.scratch = None;
-    let Confinement::Namespaces(inside) = &mut plan.confinement else { return };
+    plan.sandbox.scratch = None;
+    let Confinement::Namespaces(inside) = &mut plan.sandbox.confinement else { return };
     for op in &mut inside.mounts {
         if let MountOp::Tmpfs { size, .. } = op {
             *size = None;
@@ -138,8 +138,8 @@ fn give_room(plan: &mut Plan) {
 
 /// As if nobody had asked for it: the command writes by itself again.
 fn unguard(plan: &mut Plan) {
-    plan.guard = None;
-    if let Some(landlock) = &mut plan.landlock {
+    plan.sandbox.guard = None;
+    if let Some(landlock) = &mut plan.sandbox.landlock {
         landlock.writable.append(&mut landlock.guarded);
     }
     let_through(plan, &|syscall, execs| !execs.contains(&syscall));
@@ -147,7 +147,7 @@ fn unguard(plan: &mut Plan) {
 
 /// No broker for the calls that `wanted` picks by their numbers and those of exec.
 fn let_through(plan: &mut Plan, wanted: &dyn Fn(u32, &[u32]) -> bool) {
-    let Some(seccomp) = &mut plan.seccomp else { return };
+    let Some(seccomp) = &mut plan.sandbox.seccomp else { return };
     let explained = ["execve", "execveat"].map(|name| seccomp.rules.explain(name));
     let execs: Vec<u32> = explained.into_iter().flatten().filter_map(|call| call.number).collect();
     let mut rules = seccomp.filter.rules().to_vec();
@@ -204,7 +204,7 @@ fn take_out_of_namespaces(inside: &mut Namespaced, layer: Layer) {
 
 /// Of every file that is carried in, what the host has at that place.
 fn carry_whole_settings(plan: &mut Plan, tree: &dyn HostTree) {
-    let Confinement::Namespaces(inside) = &mut plan.confinement else { return };
+    let Confinement::Namespaces(inside) = &mut plan.sandbox.confinement else { return };
     for op in &mut inside.mounts {
         if let MountOp::Copy { source, content, .. } = op
             && let Some(text) = tree.read_small(source)
@@ -217,8 +217,8 @@ fn carry_whole_settings(plan: &mut Plan, tree: &dyn HostTree) {
 /// The host's whole tree, each directory at its top as one mount that follows the host's, with the
 /// sandbox's own `/proc` and `/dev`, and the writable grants where the rest is read-only.
 fn show_whole_host(plan: &mut Plan, tree: &dyn HostTree, all: &[Layer]) {
-    plan.hardening.private_mounts = false;
-    let Confinement::Namespaces(inside) = &mut plan.confinement else { return };
+    plan.sandbox.hardening.private_mounts = false;
+    let Confinement::Namespaces(inside) = &mut plan.sandbox.confinement else { return };
     let all_writable = all.contains(&Layer::ReadOnlyMounts);
     let access = if all_writable { Access::ReadWrite } else { Access::ReadOnly };
     let is_own = |path: &Path| path.starts_with("/proc") || path.starts_with("/dev");
@@ -245,7 +245,9 @@ fn show_whole_host(plan: &mut Plan, tree: &dyn HostTree, all: &[Layer]) {
 
 /// Without our own `/dev`, or an IPC namespace, there may be no place for message queues.
 fn forget_queues(plan: &mut Plan, layer: Layer) {
-    if let (Some(landlock), Layer::MinimalDev | Layer::IpcNamespace) = (&mut plan.landlock, layer) {
+    if let (Some(landlock), Layer::MinimalDev | Layer::IpcNamespace) =
+        (&mut plan.sandbox.landlock, layer)
+    {
         landlock.writable.retain(|path| path != Path::new("/dev/mqueue"));
     }
 }
@@ -255,13 +257,13 @@ fn forget_way_out(plan: &mut Plan, layer: Layer) {
     if layer != Layer::NetNamespace {
         return;
     }
-    plan.egress = None;
-    plan.publish.clear();
+    plan.sandbox.egress = None;
+    plan.sandbox.publish.clear();
     let is_about_names = |op: &MountOp| {
         let names = ["/etc/resolv.conf", "/etc/hosts"];
         matches!(op, MountOp::File { target, .. } if names.iter().any(|name| target == Path::new(name)))
     };
-    if let Confinement::Namespaces(inside) = &mut plan.confinement {
+    if let Confinement::Namespaces(inside) = &mut plan.sandbox.confinement {
         inside.mounts.retain(|op| !is_about_names(op));
     }
 }

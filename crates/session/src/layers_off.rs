@@ -24,7 +24,7 @@ pub(crate) fn apply(plan: Plan, facts: &HostFacts) -> Result<Plan, SessionError>
         })
         .collect::<Result<Vec<Layer>, SessionError>>()?;
     let plan = palisade_plan::layers_off::without(plan, facts, &RealTree, &layers);
-    let as_it_is = !plan.hardening.escaped_text;
+    let as_it_is = !plan.sandbox.hardening.escaped_text;
     palisade_record::escape::AS_IT_IS.store(as_it_is, std::sync::atomic::Ordering::Relaxed);
     Ok(plan)
 }

@@ -18,6 +18,7 @@ mod egress_nat;
 mod egress_tls;
 mod executables;
 mod files;
+mod further_commands;
 mod gate;
 mod gate_people;
 mod gate_processes;

@@ -50,23 +50,23 @@ fn f21_a_mount_made_inside_does_not_show_on_the_host() {
 /// What must be off for the command to change the mounts it was given.
 ///
 /// Landlock refuses every change of mounts to whoever it restricts.
-const TO_CHANGE_MOUNTS: &[&str] = &["seccomp", "capabilities", "landlock"];
+pub(crate) const TO_CHANGE_MOUNTS: &[&str] = &["seccomp", "capabilities", "landlock"];
 
-fn put_policy(world: &World) {
+pub(crate) fn put_policy(world: &World) {
     world.write_in_project(".palisade/policy.yaml", "# original\n");
 }
 
-fn policy_was_written(world: &World, _: &Output) -> bool {
+pub(crate) fn policy_was_written(world: &World, _: &Output) -> bool {
     let policy = world.project().join(".palisade/policy.yaml");
     !fs::read_to_string(policy).unwrap().contains(ORIGINAL)
 }
 
-fn sealed(world: &World, probe: &str) -> Vec<String> {
+pub(crate) fn sealed(world: &World, probe: &str) -> Vec<String> {
     let sealed = world.project().join(".palisade").display().to_string();
     strings(&[&world.probe(), "with-seal", &sealed, probe, ".palisade", ".palisade/policy.yaml"])
 }
 
-fn attempt(world: &World, probe: &str) -> Vec<String> {
+pub(crate) fn attempt(world: &World, probe: &str) -> Vec<String> {
     strings(&[&world.probe(), probe, ".palisade", ".palisade/policy.yaml"])
 }
 

@@ -38,6 +38,7 @@ mod explain_syscall;
 mod faults;
 mod first_run;
 mod flat_start;
+mod further_commands;
 mod gate;
 mod gate_answers;
 mod gate_ask_in;

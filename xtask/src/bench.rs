@@ -14,7 +14,9 @@ use serde::Serialize;
 
 use crate::measure::{self, Contender, Surroundings, Times, ratio};
 use crate::setup::{self, TestUser};
-use crate::{bench_egress, bench_gate, bench_limits, bench_trees, dist, programs, stage};
+use crate::{
+    bench_commands, bench_egress, bench_gate, bench_limits, bench_trees, dist, programs, stage,
+};
 
 const TRUE: &str = "/bin/true";
 const BARE: &str = "bare";
@@ -47,6 +49,8 @@ pub(crate) struct BenchArguments {
 enum Subject {
     /// Starting `/bin/true`, and the supervisor's peak memory.
     Start,
+    /// A further command in a running sandbox, beside a bare fork and exec.
+    Commands,
     /// Opening files, and programs that write many: inside, bare and in bubblewrap.
     Files,
     /// What the gate costs: calls on what may be seen, whole programs, questions and decisions.
@@ -64,6 +68,10 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
     let probe = match arguments.subject {
         Subject::Files => Some(programs::build_binary("palisade-probe", &["--release"])?),
         Subject::Start => None,
+        Subject::Commands => {
+            let rounds = arguments.rounds.unwrap_or(200);
+            return bench_commands::commands(&sandbox, place.path(), arguments.json, rounds);
+        }
         Subject::Gate => {
             let rounds = arguments.rounds.unwrap_or(10);
             return bench_gate::gate(&sandbox, place.path(), arguments.json, rounds);

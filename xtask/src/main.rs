@@ -4,6 +4,7 @@
 
 mod attacks;
 mod bench;
+mod bench_commands;
 mod bench_egress;
 mod bench_gate;
 mod bench_limits;

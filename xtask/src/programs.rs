@@ -15,6 +15,7 @@ pub(crate) struct Programs {
     pub(crate) sandbox_layers_off: PathBuf,
     pub(crate) probe: PathBuf,
     pub(crate) netlab: PathBuf,
+    pub(crate) client: PathBuf,
     pub(crate) tests: Vec<TestExecutable>,
 }
 
@@ -54,7 +55,8 @@ pub(crate) fn build_for(target: Option<&str>, build: Build) -> Result<Programs> 
     };
     let probe = keep(&build_binary("palisade-probe", &[])?, "palisade-probe")?;
     let netlab = keep(&build_binary("palisade-netlab", &[])?, "palisade-netlab")?;
-    Ok(Programs { sandbox, sandbox_layers_off, probe, netlab, tests: build_tests(target)? })
+    let client = keep(&build_binary("palisade-client", &[])?, "palisade-client")?;
+    Ok(Programs { sandbox, sandbox_layers_off, probe, netlab, client, tests: build_tests(target)? })
 }
 
 /// Builds one binary and returns where cargo left it.

@@ -23,6 +23,7 @@ pub(crate) struct StagedFiles {
     pub(crate) sandbox_layers_off: PathBuf,
     pub(crate) probe: PathBuf,
     pub(crate) netlab: PathBuf,
+    pub(crate) client: PathBuf,
     pub(crate) tests: Vec<TestExecutable>,
     pub(crate) toolchain: PathBuf,
 }
@@ -42,6 +43,7 @@ impl StagedFiles {
             sandbox_layers_off: place(&programs.sandbox_layers_off)?,
             probe: place(&programs.probe)?,
             netlab: place(&programs.netlab)?,
+            client: place(&programs.client)?,
             toolchain: reachable_toolchain(directory.path())?,
             tests,
             directory: directory.path().to_owned(),
@@ -57,6 +59,7 @@ impl StagedFiles {
             sandbox_layers_off: directory.join("sandbox-layers-off"),
             probe: directory.join("palisade-probe"),
             netlab: directory.join("palisade-netlab"),
+            client: directory.join("palisade-client"),
             toolchain: directory.join("toolchain"),
             tests: tests
                 .iter()

@@ -199,6 +199,7 @@ impl Runner<'_> {
             .env("PALISADE_BIN_LAYERS_OFF", &self.stage.sandbox_layers_off)
             .env("PALISADE_PROBE", &self.stage.probe)
             .env("PALISADE_NETLAB", &self.stage.netlab)
+            .env("PALISADE_CLIENT", &self.stage.client)
             .env("PALISADE_TOOLCHAIN", &self.stage.toolchain)
             // A changed snapshot is a failed test here, never a new file.
             .env("INSTA_UPDATE", "no");

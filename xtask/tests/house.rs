@@ -60,6 +60,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "palisade-record",
             "palisade-sys",
             "palisade-usage",
+            "palisade-wire",
         ],
     ),
     (
@@ -104,7 +105,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("palisade-sys", &[]),
     ("palisade-usage", &["palisade-sys"]),
     ("palisade-wire", &["palisade-sys"]),
-    ("palisade-testkit", &["palisade-sys"]),
+    ("palisade-testkit", &["palisade-launch", "palisade-supervisor", "palisade-sys"]),
     ("xtask", &[]),
 ];
 

@@ -27,6 +27,12 @@ pub struct Birth<'a> {
 pub struct ToJoin<'a>(Vec<BorrowedFd<'a>>);
 
 impl<'a> Entry<'a> {
+    /// Open for writing: a single-threaded process that writes `0` to each is in. The permission that counts is that of
+    /// who opened them, which is us.
+    pub fn members(self) -> Vec<BorrowedFd<'a>> {
+        self.members
+    }
+
     /// Forks into new namespaces. The child must call [`ToJoin::join`] before it does anything else.
     pub fn clone3(self, flags: CloneFlags) -> Result<Birth<'a>, SysError> {
         if let Some(directory) = self.directory {

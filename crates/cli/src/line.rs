@@ -6,7 +6,7 @@
 
 use crate::commands::{
     approve, audit, check_path, complete, doctor, explain_syscall, generate, learn, manual, net,
-    plan, policy, proxy, run, top, why,
+    plan, policy, proxy, run, supervise, top, why,
 };
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
@@ -72,6 +72,9 @@ pub(crate) enum Command {
     Completions(complete::Completions),
     /// Show a manual page
     Man(manual::Man),
+    /// Run one sandbox for a client of the control interface
+    #[command(hide = true)]
+    Supervise(supervise::Supervise),
     /// The words that fit next, for the completion scripts
     #[command(hide = true)]
     Complete(complete::Complete),
@@ -143,6 +146,7 @@ fn alone(name: &str, line: &[OsString]) -> Option<Command> {
         "approve" => Command::Approve(arguments(line)?),
         "top" => Command::Top(arguments(line)?),
         "net" => Command::Net(arguments(line)?),
+        "supervise" => Command::Supervise(arguments(line)?),
         "check-path" => Command::CheckPath(arguments(line)?),
         "policy" => Command::Policy(subcommand(line)?),
         "audit" => Command::Audit(subcommand(line)?),

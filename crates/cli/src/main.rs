@@ -18,6 +18,7 @@ mod usage;
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 use line::{Cli, Command, Rejected};
+use palisade_launch::SpawnerStage;
 use palisade_session::SessionError;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -37,7 +38,11 @@ compile_error!(
 const OWN_FAILURE: u8 = 125;
 
 fn main() -> ExitCode {
-    let command = match line::parse(&std::env::args_os().collect::<Vec<_>>()) {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if let Some(spawner) = SpawnerStage::of_words(&words) {
+        spawner.run();
+    }
+    let command = match line::parse(&words) {
         Ok(command) => command,
         Err(Rejected::Usage { error, line }) => return usage(&error, &line),
         Err(Rejected::ProgramForCommand { word, meant }) => {
@@ -61,6 +66,7 @@ fn main() -> ExitCode {
         Command::Net(net) => net.execute(),
         Command::Audit(audit) => audit.execute(),
         Command::CheckPath(check_path) => check_path.execute(),
+        Command::Supervise(supervise) => supervise.execute(),
         Command::Completions(completions) => completions.execute(),
         Command::Man(manual) => manual.execute(Cli::command()),
         Command::Complete(complete) => complete.execute(Cli::command()),

@@ -41,6 +41,8 @@ pub(crate) struct Start<'a> {
     pub(crate) report: OwnedFd,
     /// To the broker; closes by itself as well.
     pub(crate) handshake: Option<BorrowedFd<'a>>,
+    /// To the spawner, where commands come from it.
+    pub(crate) spawner: Option<BorrowedFd<'a>>,
     pub(crate) umask: Mode,
     /// The host's `/proc/sys/net`, until it is used.
     pub(crate) network_settings: RefCell<Option<OwnedFd>>,
@@ -66,6 +68,12 @@ fn attempt(start: &Start<'_>) -> Result<Infallible, LaunchError> {
         wait_for_pid_1(start, ToCommand::RootChanged);
         detach_old_root()?;
         tell_pid_1(start, &FromCommand::OldRootGone, &[])?;
+    }
+    if let Some(spawner) = start.spawner {
+        // Commands come from the spawner, which comes in by us. We have done our part.
+        wait_for_pid_1(start, ToCommand::Go);
+        admit_spawner(spawner)?;
+        proc::exit_now(0);
     }
     // Privileges before Landlock: securebits need a capability, and Landlock needs no_new_privs.
     drop_privileges(plan)?;
@@ -128,6 +136,17 @@ fn send(start: &Start<'_>, message: FromInit) {
 fn call_broker(start: &Start<'_>) -> Result<(), LaunchError> {
     let Some(handshake) = start.handshake else { return Ok(()) };
     rustix::io::write(handshake, b"?").call("write").during("calling the broker").map(drop)
+}
+
+/// Says that the sandbox can be entered by this process, and waits until it was.
+fn admit_spawner(spawner: BorrowedFd<'_>) -> Result<(), LaunchError> {
+    const STEP: &str = "waiting for the spawner";
+    rustix::io::write(spawner, b"?").call("write").during(STEP)?;
+    match rustix::io::read(spawner, &mut [0_u8; 1]) {
+        Ok(1) => Ok(()),
+        // It says itself why.
+        _ => Err(LaunchError::new(STEP, "the spawner is gone")),
+    }
 }
 
 /// Gives the listener to the broker. Our own copy goes with exec, so one that has to be fetched from us has
@@ -219,14 +238,9 @@ fn limit(plan: &Plan) -> Result<(), LaunchError> {
 fn drop_privileges(plan: &Plan) -> Result<(), LaunchError> {
     const STEP: &str = "dropping privileges";
     if plan.sandbox.hardening.drop_capabilities {
-        if matches!(plan.sandbox.confinement, Confinement::Namespaces(_)) {
-            creds::lock_securebits().during(STEP)?;
-            creds::drop_all_capabilities().during(STEP)?;
-        }
-        let held = creds::capability_sets().during(STEP)?;
-        if held.effective | held.permitted | held.inheritable != 0 {
-            return Err(LaunchError::new(STEP, "capabilities are left")
-                .with_mend("start as an ordinary user, or with user namespaces"));
+        match plan.sandbox.confinement {
+            Confinement::Namespaces(_) => drop_capabilities_inside()?,
+            Confinement::NoNamespaces | Confinement::None => check_that_no_capability_is_left()?,
         }
     }
     #[cfg(feature = "layers-off")]
@@ -235,6 +249,24 @@ fn drop_privileges(plan: &Plan) -> Result<(), LaunchError> {
     }
     if plan.sandbox.hardening.no_new_privs {
         creds::set_no_new_privs().during(STEP)?;
+    }
+    Ok(())
+}
+
+/// In the sandbox's user namespace, for good.
+pub(crate) fn drop_capabilities_inside() -> Result<(), LaunchError> {
+    const STEP: &str = "dropping privileges";
+    creds::lock_securebits().during(STEP)?;
+    creds::drop_all_capabilities().during(STEP)?;
+    check_that_no_capability_is_left()
+}
+
+fn check_that_no_capability_is_left() -> Result<(), LaunchError> {
+    const STEP: &str = "dropping privileges";
+    let held = creds::capability_sets().during(STEP)?;
+    if held.effective | held.permitted | held.inheritable != 0 {
+        return Err(LaunchError::new(STEP, "capabilities are left")
+            .with_mend("start as an ordinary user, or with user namespaces"));
     }
     Ok(())
 }

@@ -35,6 +35,8 @@ pub enum HelperKind {
     Egress,
     PublishedPorts,
     Nat,
+    /// Starts further commands.
+    Spawner,
     /// Pid 1, or what stands in for it where there is no pid namespace. Not forked here.
     Init,
 }
@@ -48,6 +50,7 @@ impl HelperKind {
             Self::Egress => c"sandbox-egress",
             Self::PublishedPorts => c"sandbox-ports",
             Self::Nat => c"sandbox-nat",
+            Self::Spawner => c"sandbox-spawner",
             Self::Init => c"sandbox",
         }
     }
@@ -62,6 +65,7 @@ impl HelperKind {
                 ("the process for published ports", "with it the way in (--publish)")
             }
             Self::Nat => ("the NAT helper", "with it the way out"),
+            Self::Spawner => ("the spawner", "without it no command can be started"),
             Self::Init => ("the sandbox's pid 1", "with it everything inside"),
         }
     }
@@ -70,7 +74,8 @@ impl HelperKind {
     /// process is gone whose calls could arrive, and the keeper when it cannot enter a sandbox that has ended.
     fn may_leave_with(self, code: i32) -> bool {
         match self {
-            Self::Broker => code == 0,
+            // The spawner does when the launch failed before it came in.
+            Self::Broker | Self::Spawner => code == 0,
             Self::Keeper => true,
             Self::Egress | Self::PublishedPorts | Self::Nat | Self::Init => false,
         }

@@ -37,6 +37,15 @@ impl Inherited {
         Self { open_files, ignores_file_size }
     }
 
+    /// The caller's own limit.
+    pub(crate) fn open_files(&self) -> Limit {
+        self.open_files
+    }
+
+    pub(crate) fn ignores_file_size(&self) -> bool {
+        self.ignores_file_size
+    }
+
     /// In the process that becomes the command.
     pub(crate) fn give_back(&self) -> Result<(), SysError> {
         if !self.ignores_file_size {

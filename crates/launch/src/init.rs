@@ -33,7 +33,7 @@ pub(crate) struct Init {
 
 /// Who is to be ended with the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Household {
+pub(crate) enum Household {
     /// Everybody in our pid namespace.
     Namespace,
     /// Our descendants, who share the host's pids.
@@ -45,6 +45,28 @@ impl Household {
         match &plan.sandbox.confinement {
             Confinement::Namespaces(inside) if inside.namespaces.pid => Self::Namespace,
             _ => Self::Descendants,
+        }
+    }
+
+    /// Kills and collects everybody else, so that what they used is counted and nobody is left.
+    pub(crate) fn end(self) {
+        loop {
+            match self {
+                Self::Namespace => {
+                    if proc::kill_all(sig::SIGKILL).is_err() {
+                        return;
+                    }
+                }
+                Self::Descendants => {
+                    for pid in children() {
+                        let _ = proc::kill(pid, sig::SIGKILL);
+                    }
+                }
+            }
+            // Each death may hand us an orphan to kill in the next round.
+            if proc::wait_any(WaitFlags::NONE).is_err() {
+                return;
+            }
         }
     }
 }
@@ -99,14 +121,14 @@ impl Init {
     pub(crate) fn run(mut self, control: &OwnedFd) -> ! {
         loop {
             if self.wait_for_news(control).is_err() {
-                self.end_everybody();
+                self.household.end();
                 proc::exit_now(125);
             }
             self.hear_command(control);
             if let Some(ending) = self.reap(control) {
                 // Its last words may have come with its death.
                 self.hear_command(control);
-                self.end_everybody();
+                self.household.end();
                 tell(control, &FromInit::Exited(ending));
                 proc::exit_now(0);
             }
@@ -194,28 +216,6 @@ impl Init {
             }
         }
         None
-    }
-
-    /// Kills and collects everybody else, so that what they used is counted and nobody is left.
-    fn end_everybody(&self) {
-        loop {
-            match self.household {
-                Household::Namespace => {
-                    if proc::kill_all(sig::SIGKILL).is_err() {
-                        return;
-                    }
-                }
-                Household::Descendants => {
-                    for pid in children() {
-                        let _ = proc::kill(pid, sig::SIGKILL);
-                    }
-                }
-            }
-            // Each death may hand us an orphan to kill in the next round.
-            if proc::wait_any(WaitFlags::NONE).is_err() {
-                return;
-            }
-        }
     }
 }
 

@@ -5,6 +5,7 @@ use crate::error::{During, LaunchError};
 use crate::helper::{Helper, HelperKind, confine};
 use crate::idmap;
 use crate::parent::{Running, host_owner};
+use crate::spawner::Spawner;
 use palisade_bpf::keeper_spec;
 use palisade_keeper::{
     Identity, KeeperEvent, KeeperRequest, KeeperStartup, Layout, Root, run_keeper,
@@ -88,6 +89,11 @@ impl Keeper {
 
 /// The sandbox's user and mount namespaces, by way of the command: pid 1 is closed to inspection.
 fn namespaces(running: &Running) -> Result<[OwnedFd; 2], LaunchError> {
+    if let Some(inside) = running.spawner().and_then(Spawner::namespaces) {
+        return inside.map_err(|error| {
+            LaunchError::new(STEP, palisade_sys::io_error_text(&error).to_string())
+        });
+    }
     let command = running.command();
     let Some(pid) = command else {
         return Err(LaunchError::new(STEP, "the command has ended"));

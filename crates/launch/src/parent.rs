@@ -17,12 +17,14 @@ use crate::network::InsideNetwork;
 use crate::selfcheck::Targets;
 use crate::setup::{self, Launch};
 use crate::sources;
+use crate::spawner::Spawner;
 use crate::streams::{Chosen, OutputPipe, Streams};
 use palisade_broker::{Reply, TreeLocks, Trigger};
 use palisade_cgroup::{Birth, Held};
 use palisade_egress::Published;
 use palisade_plan::model::{
-    Confinement, Egress, Identity, Mapping, Namespaced, Namespaces, NatHelper, Owner, Plan, Probe,
+    Confinement, Egress, Identity, Lifetime, Mapping, Namespaced, Namespaces, NatHelper, Owner,
+    Plan, Probe,
 };
 use palisade_sys::clone::{CloneFlags, Forked, clone3};
 use palisade_sys::creds::{self, IdKind, MapLine, write_map};
@@ -36,6 +38,9 @@ use std::time::Duration;
 
 /// How long pid 1's stand-in may take to end everybody, where no namespace does.
 pub const TO_END_EVERYBODY: Duration = Duration::from_secs(2);
+
+/// How often to look for children that the spawner left us, while the sandbox ends.
+const ORPHAN_CHECK: Duration = Duration::from_millis(2);
 
 /// A run under way.
 #[derive(Debug)]
@@ -51,6 +56,8 @@ pub struct Running {
     listener: Option<OwnedFd>,
     helpers: Helpers,
     broker: Option<Broker>,
+    /// Where commands come from, in a sandbox that outlives them.
+    spawner: Option<Spawner>,
     group: Option<Held>,
     network: Option<InsideNetwork>,
     /// Ports of the host that lead in, until somebody takes the network.
@@ -94,7 +101,11 @@ pub fn launch(
         supervisor: rustix::process::getpid(),
         port: listener.as_ref().map(|(_, port)| *port),
     };
-    let mut chosen = Chosen::choose(streams)?;
+    let mut chosen = match plan.sandbox.lifetime {
+        Lifetime::OneCommand => Chosen::choose(streams)?,
+        // Each command brings its own.
+        Lifetime::UntilEnded => Chosen::none(),
+    };
     let outputs = match plan.supervision.max_output {
         Some(_) => chosen.put_pipes_between()?,
         None => Vec::new(),
@@ -114,8 +125,8 @@ pub fn launch(
     }
     let pid_namespace = clone_flags(plan).contains(CloneFlags::NEWPID);
     let strangers = children_of_ours();
-    if !pid_namespace {
-        // If pid 1's stand-in dies, its orphans come to us.
+    if !pid_namespace || plan.sandbox.lifetime == Lifetime::UntilEnded {
+        // If pid 1's stand-in or the spawner dies, its orphans come to us.
         creds::set_child_subreaper().during("adopting what pid 1's stand-in may leave")?;
     }
     // Before there is a child: our own group can be divided only while we are alone in it.
@@ -135,6 +146,23 @@ pub fn launch(
             (Some(broker), Some(handshake))
         }
         _ => (None, None),
+    };
+    let root_owner = match &plan.sandbox.confinement {
+        Confinement::Namespaces(inside) if inside.identity.mapping == Mapping::ByRoot => {
+            Some(host_owner(&inside.identity))
+        }
+        _ => None,
+    };
+    let (spawner, handshake, spawner_end) = match Spawner::start(
+        &helpers,
+        plan,
+        (inherited, targets, root_owner),
+        group.as_ref(),
+        handshake.as_ref().map(AsFd::as_fd),
+    )? {
+        // The handshake is the spawner's from now on.
+        Some((spawner, setup)) => (Some(spawner), None, Some(setup)),
+        None => (None, handshake, None),
     };
     const CREATING: &str = "creating the sandbox's namespaces";
     let (forked, to_join) = match &group {
@@ -160,6 +188,7 @@ pub fn launch(
                 inherited,
                 prepared,
                 handshake,
+                spawner: spawner_end,
             })
         }
         Forked::Parent { pid, pidfd } => {
@@ -174,6 +203,7 @@ pub fn launch(
                 listener: listener.map(|(listener, _)| listener),
                 helpers,
                 broker,
+                spawner,
                 group,
                 network: None,
                 published,
@@ -223,6 +253,11 @@ impl Running {
         &self.helpers
     }
 
+    /// Who starts further commands; none where the sandbox ends with its command.
+    pub fn spawner(&self) -> Option<&Spawner> {
+        self.spawner.as_ref()
+    }
+
     /// What the broker says, without waiting.
     pub fn news(&self) -> Result<BrokerEvent, LaunchError> {
         self.broker.as_ref().map_or(Ok(BrokerEvent::None), Broker::receive)
@@ -243,6 +278,7 @@ impl Running {
     pub fn dismiss_helpers(&self) {
         self.broker.as_ref().map(Broker::dismiss);
         self.nat.as_ref().map(Nat::dismiss);
+        self.spawner.as_ref().map(Spawner::dismiss);
     }
 
     /// The control group, if the plan has one.
@@ -362,9 +398,14 @@ impl Running {
         }
     }
 
-    /// Ends what a stand-in for pid 1 left behind when it was killed: by then it is ours.
+    /// Asks pid 1 of a sandbox that outlives its commands to end everything inside, and to say so.
+    pub fn end(&self) -> Result<(), LaunchError> {
+        self.tell(ToInit::End)
+    }
+
+    /// Ends what a stand-in for pid 1, or the spawner, left behind: by then it is ours.
     fn end_orphans(&self) {
-        if self.pid_namespace {
+        if self.pid_namespace && self.spawner.is_none() {
             return;
         }
         let known: Vec<Pid> = self.strangers.iter().copied().chain(self.helpers.pids()).collect();
@@ -384,6 +425,10 @@ impl Running {
 
     /// Waits for the end and tells what the run used.
     pub fn wait(&mut self) -> Result<Usage, LaunchError> {
+        // While a child of the spawner is not collected, the kernel keeps pid 1 from ending (pid_namespaces(7)).
+        while self.spawner.is_some() && !self.ends_within(ORPHAN_CHECK)? {
+            self.end_orphans();
+        }
         let reaped = proc::wait_pid_rusage(self.pid).during("waiting for the sandbox")?;
         self.reaped = true;
         if matches!(reaped.status, Status::Signaled { .. }) {
@@ -429,6 +474,12 @@ impl Drop for Running {
             if !self.pid_namespace {
                 let _ = self.ends_within(TO_END_EVERYBODY);
                 let _ = self.kill();
+            }
+            if self.spawner.is_some() {
+                let _ = self.helpers.collect();
+                while matches!(self.ends_within(ORPHAN_CHECK), Ok(false)) {
+                    self.end_orphans();
+                }
             }
             let _ = proc::wait_pid_rusage(self.pid);
             self.end_orphans();

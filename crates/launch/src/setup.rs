@@ -6,6 +6,7 @@ use crate::command;
 use crate::control::{FromCommand, FromInit, ToCommand, ToInit};
 use crate::error::{During, LaunchError};
 use crate::home;
+use crate::idle_init::IdleInit;
 use crate::inherited::Inherited;
 use crate::init::{self, Init};
 use crate::mounts::{self, Builder};
@@ -14,7 +15,9 @@ use crate::selfcheck::Targets;
 use crate::sources::Pieces;
 use crate::streams::Chosen;
 use palisade_cgroup::ToJoin;
-use palisade_plan::model::{Confinement, Egress, Identity, Mapping, MountOp, Namespaced, Plan};
+use palisade_plan::model::{
+    Confinement, Egress, Identity, Lifetime, Mapping, MountOp, Namespaced, Plan,
+};
 use palisade_sys::clone::{CloneFlags, Forked, fork, unshare};
 use palisade_sys::creds::{self, IdKind, MapLine};
 use palisade_sys::fdpass::socketpair;
@@ -41,6 +44,8 @@ pub(crate) struct Launch<'plan> {
     pub(crate) prepared: Option<Pieces>,
     /// To the broker, for the command.
     pub(crate) handshake: Option<OwnedFd>,
+    /// To the spawner, where commands come from it.
+    pub(crate) spawner: Option<OwnedFd>,
     /// Control groups that the child has yet to enter.
     pub(crate) to_join: Option<ToJoin<'plan>>,
 }
@@ -48,7 +53,8 @@ pub(crate) struct Launch<'plan> {
 /// Sets everything up and stays as pid 1.
 pub(crate) fn child(mut launch: Launch<'_>) -> ! {
     match set_up(&mut launch) {
-        Ok(init) => init.run(&launch.control),
+        Ok(PidOne::WithCommand(init)) => init.run(&launch.control),
+        Ok(PidOne::UntilEnded(init)) => init.run(&launch.control),
         Err(error) => {
             init::tell(&launch.control, &FromInit::Failed(error));
             proc::exit_now(125)
@@ -56,7 +62,13 @@ pub(crate) fn child(mut launch: Launch<'_>) -> ! {
     }
 }
 
-fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
+/// What pid 1 is to be, once it has set everything up.
+enum PidOne {
+    WithCommand(Init),
+    UntilEnded(IdleInit),
+}
+
+fn set_up(launch: &mut Launch<'_>) -> Result<PidOne, LaunchError> {
     let plan = launch.plan;
     // 0. Before anything is used that a limit counts.
     launch
@@ -138,7 +150,12 @@ fn set_up(launch: &mut Launch<'_>) -> Result<Init, LaunchError> {
     }
     say(&report, ToCommand::Go)?;
     init::settle(plan)?;
-    Ok(Init::new(plan, pid, report, terminal, signals))
+    Ok(match plan.sandbox.lifetime {
+        Lifetime::OneCommand => {
+            PidOne::WithCommand(Init::new(plan, pid, report, terminal, signals))
+        }
+        Lifetime::UntilEnded => PidOne::UntilEnded(IdleInit::new(report, signals)),
+    })
 }
 
 /// The process that becomes the command, seen from pid 1.
@@ -167,6 +184,7 @@ fn start_command(
                 inherited: launch.inherited,
                 report: command_report,
                 handshake: launch.handshake.as_ref().map(AsFd::as_fd),
+                spawner: launch.spawner.as_ref().map(AsFd::as_fd),
                 umask,
                 network_settings: RefCell::new(network_settings),
             })

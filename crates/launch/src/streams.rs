@@ -67,6 +67,11 @@ impl Chosen {
         Ok(Self { streams, pipes: Vec::new() })
     }
 
+    /// For a process that is no command.
+    pub(crate) fn none() -> Self {
+        Self { streams: [Stream::AsItIs; 3], pipes: Vec::new() }
+    }
+
     /// Lets the outputs that are no terminals go through pipes of ours.
     pub(crate) fn put_pipes_between(&mut self) -> Result<Vec<OutputPipe>, LaunchError> {
         let mut outer = Vec::new();
@@ -163,6 +168,11 @@ pub(crate) fn release() -> Result<(), LaunchError> {
         // A policy may leave out /dev; then the three numbers are simply free.
         Err(_) => palisade_sys::proc::close_range(0, 2).during(STEP),
     }
+}
+
+/// Whether a stream that somebody gave for a command may reach it.
+pub fn check_stream(fd: BorrowedFd<'_>) -> Result<(), LaunchError> {
+    choose(fd, false).map(drop)
 }
 
 /// A descriptor that a terminal or a directory stands behind is more than a stream: through

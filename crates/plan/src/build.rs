@@ -8,8 +8,9 @@ use crate::guard::{Guarded, Mounted};
 use crate::host::Host;
 use crate::limits::{self, Assigned};
 use crate::model::{
-    Command, Confinement, Egress, Explanation, Gate, Guard, Hardening, Identity, Landlock, Located,
-    MountOp, Namespaced, Note, OnUnknown, Plan, SandboxPlan, Seccomp, Supervision, Weight,
+    Command, Confinement, Egress, Explanation, Gate, Guard, Hardening, Identity, Landlock,
+    Lifetime, Located, MountOp, Namespaced, Note, OnUnknown, Plan, SandboxPlan, Seccomp,
+    Supervision, Weight,
 };
 use crate::reach::Reach;
 use crate::request::Request;
@@ -326,6 +327,7 @@ fn finish(
         },
         command,
         sandbox: SandboxPlan {
+            lifetime: Lifetime::default(),
             network: policy.network.mode,
             create_dirs: seen.create_dirs,
             confinement: kept.confinement,

@@ -9,6 +9,8 @@ use thiserror::Error;
 pub enum PlanError {
     #[error("no command given; write it after `--`, as in: sandbox run -- COMMAND")]
     NoCommand,
+    #[error("this sandbox cannot run further commands: {why}; {mend}")]
+    NoFurtherCommands { why: String, mend: &'static str },
     #[error("`{text}` uses {variable}, which is not set; write the path out")]
     UnsetVariable { text: String, variable: String },
     #[error("`{text}` names another user's home directory; write the path out")]
@@ -145,6 +147,7 @@ impl PlanError {
             | Self::NoRoomLeft { .. }
             | Self::NoIsolation { .. } => true,
             Self::NoCommand
+            | Self::NoFurtherCommands { .. }
             | Self::UnsetVariable { .. }
             | Self::OtherHome { .. }
             | Self::Missing { .. }

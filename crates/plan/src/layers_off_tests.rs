@@ -65,13 +65,13 @@ fn without_the_guard_the_command_writes_by_itself() {
         |layers: &[Layer]| without(plan(&policy, &user(), &tree).unwrap(), &user(), &tree, layers);
     let whole = off(&[]);
     let asks = |plan: &Plan| {
-        let rules = plan.seccomp.as_ref().unwrap().filter.rules();
+        let rules = plan.sandbox.seccomp.as_ref().unwrap().filter.rules();
         rules.iter().any(|rule| rule.answer == Answer::Broker)
     };
     assert!(whole.guard.is_some() && asks(&whole));
     let plan = off(&[Layer::Guard]);
-    assert!(plan.guard.is_none() && !asks(&plan));
-    let landlock = plan.landlock.unwrap();
+    assert!(plan.sandbox.guard.is_none() && !asks(&plan));
+    let landlock = plan.sandbox.landlock.unwrap();
     assert!(landlock.guarded.is_empty());
     assert!(landlock.writable.contains(&"/home/u/project".into()));
 }

@@ -29,6 +29,7 @@ pub mod layer;
 #[cfg(feature = "layers-off")]
 pub mod layers_off;
 mod leftovers;
+mod lifetime;
 pub mod limit;
 mod limits;
 mod lists;

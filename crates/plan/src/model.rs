@@ -47,6 +47,9 @@ pub struct Plan {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SandboxPlan {
+    /// Whether commands come one after another, or one comes and ends it.
+    #[serde(skip_serializing_if = "Lifetime::is_one_command")]
+    pub lifetime: Lifetime,
     pub network: NetworkMode,
     /// Missing directories that were granted for writing: made before the launch, as the caller.
     #[serde(serialize_with = "crate::text::paths", skip_serializing_if = "Vec::is_empty")]
@@ -84,6 +87,23 @@ pub struct SandboxPlan {
     pub self_check: Vec<Probe>,
     /// Small switches of the launcher, each a layer of its own.
     pub hardening: Hardening,
+}
+
+/// For how long a sandbox stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lifetime {
+    /// As long as the command it was made for.
+    #[default]
+    OneCommand,
+    /// Until its supervisor ends it. Every command comes from the spawner; see [`crate::lifetime`].
+    UntilEnded,
+}
+
+impl Lifetime {
+    fn is_one_command(&self) -> bool {
+        *self == Self::OneCommand
+    }
 }
 
 /// What the supervisor does while commands run: whom it asks, what it limits, when it ends them.

@@ -27,6 +27,7 @@ mod reporting;
 pub mod run;
 pub mod runs;
 pub mod stores;
+pub mod supervise;
 mod tree_locks;
 mod trust;
 pub mod why;

@@ -22,7 +22,7 @@ use palisade_gate::Rule;
 use palisade_launch::probe::{RealTree, limit_facts};
 use palisade_launch::{Checked, Inherited};
 use palisade_plan::limit::Limited;
-use palisade_plan::model::{Confinement, Plan, Weight};
+use palisade_plan::model::{Confinement, Lifetime, Plan, Weight};
 use palisade_policy::model::Policy;
 use palisade_policy::{Diagnostic, LayerKind, Problem};
 use palisade_record::metrics::Metrics;
@@ -37,6 +37,7 @@ use palisade_supervisor::normalize;
 use palisade_supervisor::signals::Signals;
 use palisade_supervisor::{ExitState, Observers, StartRequest, Supervisor, SupervisorError};
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -155,14 +156,25 @@ pub fn new_session_id() -> String {
 /// Plans, runs and watches the command to its end. The calling process must have one thread only; its
 /// signals, its terminal and its standard streams are the run's from here on. `tell` hears what a
 /// person should know before the command starts.
-pub fn run(mut caller: Caller, request: &RunRequest, tell: &mut dyn FnMut(&str)) -> Finished {
+pub fn run(caller: Caller, request: &RunRequest, tell: &mut dyn FnMut(&str)) -> Finished {
+    run_until(caller, request, None, tell)
+}
+
+/// The same for a sandbox that outlives its commands, where there is a client to start them.
+pub(crate) fn run_until(
+    mut caller: Caller,
+    request: &RunRequest,
+    control: Option<OwnedFd>,
+    tell: &mut dyn FnMut(&str),
+) -> Finished {
     let clock = Instant::now();
     let inherited = Inherited::take();
     let session = new_session_id();
     let mut report = RunReport::begin(&session, &request.command, reporting::versions());
     let mut metrics = Metrics::default();
     let began = Began { clock, inherited };
-    let error = attempt(&mut caller, request, &began, (&mut report, &mut metrics), tell).err();
+    let asked = (request, control);
+    let error = attempt(&mut caller, asked, &began, (&mut report, &mut metrics), tell).err();
     if let Some(error) = &error {
         report.exit_code = i32::from(error.exit_code());
         report.outcome = match (error, error.kind()) {
@@ -192,14 +204,16 @@ struct Began {
 
 fn attempt(
     caller: &mut Caller,
-    request: &RunRequest,
+    (request, control): (&RunRequest, Option<OwnedFd>),
     began: &Began,
     (report, metrics): (&mut RunReport, &mut Metrics),
     tell: &mut dyn FnMut(&str),
 ) -> Result<(), SessionError> {
     let mut journal = Journal::open(&caller.places, &report.session_id)?;
-    let outcome = prepare(caller, request, report, tell).and_then(|prepared| {
-        carry_out(prepared, Scene { caller, request, journal: &mut journal, began, report, tell })
+    let lifetime = if control.is_some() { Lifetime::UntilEnded } else { Lifetime::OneCommand };
+    let outcome = prepare(caller, (request, lifetime), report, tell).and_then(|prepared| {
+        let journal = &mut journal;
+        carry_out(prepared, Scene { caller, request, control, journal, began, report, tell })
     });
     let recorded = match &outcome {
         Ok(()) => Ok(()),
@@ -223,7 +237,7 @@ struct Prepared {
 
 fn prepare(
     caller: &mut Caller,
-    request: &RunRequest,
+    (request, lifetime): (&RunRequest, Lifetime),
     report: &mut RunReport,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Prepared, SessionError> {
@@ -249,6 +263,10 @@ fn prepare(
     }
     #[cfg(feature = "layers-off")]
     let plan = crate::layers_off::apply(plan, &caller.facts)?;
+    let plan = match lifetime {
+        Lifetime::OneCommand => plan,
+        Lifetime::UntilEnded => plan.until_ended()?,
+    };
     reporting::planned(report, &plan);
     for directory in &plan.sandbox.create_dirs {
         create_without_following(directory)
@@ -272,6 +290,8 @@ fn create_without_following(directory: &Path) -> std::io::Result<()> {
 struct Scene<'a> {
     caller: &'a Caller,
     request: &'a RunRequest,
+    /// Who starts commands, in a sandbox that outlives them.
+    control: Option<OwnedFd>,
     journal: &'a mut Journal,
     began: &'a Began,
     report: &'a mut RunReport,
@@ -281,7 +301,7 @@ struct Scene<'a> {
 fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
     let Prepared { plan, rules, authority } = prepared;
     let plan = &plan;
-    let Scene { caller, request, journal, began, report, tell } = scene;
+    let Scene { caller, request, control, journal, began, report, tell } = scene;
     let Began { clock, inherited } = *began;
     let located = palisade_plan::locate_project(&caller.facts, &RealTree);
     if let Some(note) = familiar::introduce(&caller.places, &located, &caller.facts.cwd) {
@@ -321,6 +341,7 @@ fn carry_out(prepared: Prepared, scene: Scene<'_>) -> Result<(), SessionError> {
         ask_in: request.ask_in,
         rules,
         stores: Rc::new(stores.clone()),
+        control,
     };
     let mut supervisor = palisade_supervisor::start(start, signals, || {
         let mut config = egress::config(plan, &caller.facts, authority)?;

@@ -6,6 +6,7 @@ use palisade_record::{ErrorKind, RecordError};
 use palisade_sys::proc::sig::SIGKILL;
 use palisade_sys::{Errno, SysError, io_error_text};
 use palisade_usage::UsageError;
+use palisade_wire::WireError;
 use std::io;
 use std::path::PathBuf;
 
@@ -50,6 +51,9 @@ pub enum SupervisorError {
 
     #[error("the egress process failed: {0}")]
     EgressFailed(String),
+
+    #[error("the control connection: {0}")]
+    Control(#[from] WireError),
 
     #[error("time limit reached before the command could start")]
     TimedOut,

@@ -8,6 +8,7 @@
 pub mod answers;
 pub mod asking;
 pub mod conclusion;
+pub mod control;
 mod deadlines;
 mod draining;
 pub mod egress;

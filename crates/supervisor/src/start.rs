@@ -2,6 +2,7 @@
 
 use crate::answers::SharedStore;
 use crate::asking::{Arming, AskIn, Asking, Backdrop, Setting};
+use crate::control::commands::Commands;
 use crate::deadlines::Deadlines;
 use crate::egress::EgressControl;
 use crate::error::SupervisorError;
@@ -18,6 +19,7 @@ use palisade_egress::config::Config;
 use palisade_gate::Rule;
 use palisade_launch::{Inherited, Streams};
 use palisade_plan::model::Plan;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -43,6 +45,8 @@ pub struct StartRequest<'p> {
     /// For the gate.
     pub rules: Vec<Rule>,
     pub stores: SharedStore,
+    /// The client's socket, for a sandbox that outlives its commands.
+    pub control: Option<OwnedFd>,
 }
 
 /// Launches the sandbox. `egress` reads secrets, so it is called when pid 1 and the broker have been forked: they hold
@@ -53,7 +57,17 @@ pub fn start<'p, E: From<SupervisorError>>(
     egress: impl FnOnce() -> Result<Option<Config>, E>,
 ) -> Result<Supervisor<'p>, E> {
     let StartRequest { plan, inherited, locks, stores, .. } = request;
-    let terminal = HostTerminal::of_caller()?;
+    let commands = match request.control {
+        Some(control) => {
+            Some(Commands::new(plan, &request.session, control).map_err(SupervisorError::from)?)
+        }
+        None => None,
+    };
+    // Each command has a terminal of its own, or none.
+    let terminal = match commands {
+        Some(_) => None,
+        None => HostTerminal::of_caller()?,
+    };
     let streams = Streams { pty: terminal.as_ref().map(HostTerminal::size_for_pty) };
     let limits = Limits::prepare(plan)?;
     let deadlines = Deadlines::of(plan, Instant::now());
@@ -80,7 +94,7 @@ pub fn start<'p, E: From<SupervisorError>>(
     });
     let gate = Gate::of(plan, request.rules, request.home, SharedStore::clone(&stores));
     let egress = EgressControl::of(plan, egress, SharedStore::clone(&stores));
-    let endpoints = Endpoints { asking, stores, gate, egress };
+    let endpoints = Endpoints { asking, stores, gate, egress, commands };
     let displayed = Displayed { terminal, outputs, limit: plan.supervision.max_output };
     let incidents = Incidents::new(plan.sandbox.seccomp.as_ref(), Excess::of(plan));
     let clock = Clock { deadlines, limits };

@@ -5,6 +5,7 @@
 
 use crate::answers::SharedStore;
 use crate::asking::Asking;
+use crate::control::commands::Commands;
 use crate::deadlines::Deadlines;
 use crate::egress::{EgressControl, EgressSummary};
 use crate::error::SupervisorError;
@@ -17,7 +18,8 @@ use crate::signals::{self, Signals, Wish};
 use crate::sources::{self, DEATH_OF_INIT};
 use crate::terminal::HostTerminal;
 use palisade_launch::{
-    Checked, ExitCause, FromInit, Group, PrivateHome, Running, TO_END_EVERYBODY, Watched,
+    Checked, ExitCause, FromInit, Group, LaunchError, PrivateHome, Running, TO_END_EVERYBODY,
+    Watched,
 };
 use palisade_plan::limit::Limited;
 use palisade_record::{EventKind, RecordError, SignalForwarded, UnaskedQuestions};
@@ -109,6 +111,8 @@ pub(crate) struct Endpoints<'p> {
     pub(crate) stores: SharedStore,
     pub(crate) gate: Option<Gate<'p>>,
     pub(crate) egress: Option<EgressControl<'p>>,
+    /// None where the sandbox ends with its command.
+    pub(crate) commands: Option<Commands>,
 }
 
 /// A running sandbox and everything outside that it needs.
@@ -144,6 +148,10 @@ pub struct Supervisor<'p> {
     pub(crate) started: bool,
     /// Whether the terminal went while a question stood in it: nothing more is typed there.
     pub(crate) is_hung_up: bool,
+    /// In a sandbox that outlives them.
+    pub(crate) commands: Option<Commands>,
+    /// Whether pid 1 was told to end everything.
+    pub(crate) is_ending: bool,
     /// Whose end is waited for.
     pub(crate) serving: Vec<Watched>,
     /// What pid 1 said last.
@@ -168,7 +176,7 @@ impl<'p> Supervisor<'p> {
         incidents: Incidents,
         doors: Endpoints<'p>,
     ) -> Self {
-        let Endpoints { asking, stores, gate, egress } = doors;
+        let Endpoints { asking, stores, gate, egress, commands } = doors;
         let Displayed { terminal, outputs, limit } = shown;
         let Clock { deadlines, limits } = clock;
         let typed = terminal.as_ref().map_or(Typed::Keys, HostTerminal::typed);
@@ -195,6 +203,8 @@ impl<'p> Supervisor<'p> {
             unlogged: Vec::new(),
             started: false,
             is_hung_up: false,
+            commands,
+            is_ending: false,
             serving: Vec::new(),
             turn: Turn::Nothing,
         }
@@ -218,30 +228,51 @@ impl<'p> Supervisor<'p> {
                     return Err(self.why_not_started());
                 }
                 Turn::Message(FromInit::Started) => {
-                    self.started = true;
-                    self.limits.started(&self.running);
-                    for signal in std::mem::take(&mut self.held_back) {
-                        self.pass_on(signal)?;
-                    }
-                    if self.incidents.is_too_many() {
-                        self.kill(Killed::Suspicious)?;
-                    }
+                    self.begin()?;
                     return Ok(checked);
                 }
-                Turn::Message(FromInit::Failed(error)) => {
-                    if self.ran_out_of_memory() {
-                        return Err(SupervisorError::OutOfMemory);
-                    }
-                    let death = self.died_while_starting()?;
-                    return Err(death.map_or_else(|| error.into(), SupervisorError::HelperDied));
-                }
+                Turn::Message(FromInit::Failed(error)) => return Err(self.launch_failed(error)?),
                 Turn::Message(FromInit::Stopped(_) | FromInit::Exited(_)) | Turn::Gone => {
                     return Err(self.why_not_started());
                 }
                 Turn::Message(FromInit::PrivateHome { .. } | FromInit::NetworkCounters)
                 | Turn::Nothing => {}
             }
+            match self.commands.as_mut().and_then(Commands::take_launched) {
+                None => {}
+                Some(Ok(_)) if self.killed.is_some() => return Err(self.why_not_started()),
+                Some(Ok(checked)) => {
+                    self.begin()?;
+                    return Ok(checked);
+                }
+                Some(Err(error)) => return Err(self.launch_failed(error)?),
+            }
         }
+    }
+
+    /// Commands run from here on, or can be started.
+    fn begin(&mut self) -> Result<(), SupervisorError> {
+        self.started = true;
+        self.limits.started(&self.running);
+        for signal in std::mem::take(&mut self.held_back) {
+            self.pass_on(signal)?;
+        }
+        if self.incidents.is_too_many() {
+            self.kill(Killed::Suspicious)?;
+        }
+        match self.commands.as_mut().map(Commands::announce) {
+            Some(outcome) => self.follow(outcome),
+            None => Ok(()),
+        }
+    }
+
+    /// Why, in the words of who knows most.
+    fn launch_failed(&mut self, error: LaunchError) -> Result<SupervisorError, SupervisorError> {
+        if self.ran_out_of_memory() {
+            return Ok(SupervisorError::OutOfMemory);
+        }
+        let death = self.died_while_starting()?;
+        Ok(death.map_or_else(|| error.into(), SupervisorError::HelperDied))
     }
 
     fn why_not_started(&mut self) -> SupervisorError {
@@ -390,6 +421,9 @@ impl<'p> Supervisor<'p> {
             Wish::End(signal) => {
                 self.note(signal, true);
                 self.deadlines.asked(Instant::now());
+                if self.commands.is_some() && self.started {
+                    return self.end_sandbox();
+                }
                 self.pass_on(signal)
             }
             Wish::EndAtOnce(signal) => {
@@ -409,6 +443,10 @@ impl<'p> Supervisor<'p> {
         // Before its exec our own code would get it.
         if !self.started {
             self.held_back.push(signal);
+            return Ok(());
+        }
+        if self.commands.is_some() {
+            self.signal_commands(signal);
             return Ok(());
         }
         if signal == Signal::TSTP {

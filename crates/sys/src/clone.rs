@@ -82,12 +82,16 @@ pub fn clone3_into(flags: CloneFlags, cgroup: impl AsFd) -> Result<Forked> {
 type Returned = std::result::Result<libc::c_long, Errno>;
 
 fn fork_alone(call: impl FnOnce(&mut libc::c_int) -> Returned) -> Result<Forked> {
-    let failed = |why: &str, errno| SysError::new("clone3", why, errno);
     if !is_single_threaded()? {
-        return Err(failed("in a process with several threads", Errno::INVAL));
+        return Err(SysError::new("clone3", "in a process with several threads", Errno::INVAL));
     }
+    forked(call)
+}
+
+/// Only for callers that know to be alone in their process.
+fn forked(call: impl FnOnce(&mut libc::c_int) -> Returned) -> Result<Forked> {
     let mut pidfd: libc::c_int = -1;
-    let raw = call(&mut pidfd).map_err(|errno| failed("", errno))?;
+    let raw = call(&mut pidfd).map_err(|errno| SysError::new("clone3", "", errno))?;
     let Some(pid) = i32::try_from(raw).ok().and_then(Pid::from_raw) else {
         return Ok(Forked::Child);
     };
@@ -132,6 +136,25 @@ fn clone(flags: CloneFlags, pidfd: &mut libc::c_int) -> Returned {
     check(unsafe {
         libc::syscall(libc::SYS_clone, flags, 0_usize, &raw mut *pidfd, 0_usize, 0_usize)
     })
+}
+
+/// Says that this process had one thread when it was asked. Who keeps one must never start a second.
+#[derive(Debug)]
+pub struct SingleThreaded(());
+
+impl SingleThreaded {
+    pub fn check() -> Result<Self> {
+        if is_single_threaded()? {
+            return Ok(Self(()));
+        }
+        Err(SysError::new("clone", "in a process with several threads", Errno::INVAL))
+    }
+}
+
+/// A plain fork by clone(2) that yields a pidfd, for processes under a filter which refuses clone3(2) and the calls by
+/// which threads are counted.
+pub fn fork_by_clone(_alone: &SingleThreaded) -> Result<Forked> {
+    forked(|pidfd| clone(CloneFlags::NONE, pidfd))
 }
 
 /// A plain fork of a single-threaded process.

@@ -3,6 +3,7 @@
 
 #![expect(unsafe_code, reason = "execve, kill of realtime signals and close_range need libc")]
 
+mod at_exec;
 mod command_line;
 mod jobs;
 mod rlimit;
@@ -19,6 +20,7 @@ use rustix::process::Pid;
 
 use crate::error::{At, Result, check, last_errno};
 
+pub use at_exec::{keep_over_exec, take_inherited};
 pub use command_line::replace_command_line;
 pub use jobs::{JobId, foreground_group, kill_own_group, own_group, session_of};
 pub use rlimit::{Limit, Resource, get_rlimit, run_only_on, set_rlimit, usable_cpus};

@@ -23,6 +23,12 @@ pub(crate) fn probe() -> PathBuf {
     locate("PALISADE_PROBE", "palisade-probe")
 }
 
+/// The program that runs a command as a further one of a sandbox.
+#[must_use]
+pub fn client() -> PathBuf {
+    locate("PALISADE_CLIENT", "palisade-client")
+}
+
 /// The program that makes a small internet in a namespace.
 pub(crate) fn netlab() -> PathBuf {
     locate("PALISADE_NETLAB", "palisade-netlab")

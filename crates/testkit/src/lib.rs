@@ -14,16 +14,19 @@ mod patience;
 mod processors;
 mod proof;
 pub mod raw;
+mod session;
 mod world;
 
 pub use attack::Attack;
-pub use binaries::{rust_toolchain, sandbox as sandbox_program};
+pub use binaries::{client as client_program, rust_toolchain, sandbox as sandbox_program};
 pub use demonstration::Demonstration;
 pub use descendants::Descendants;
 pub use invocation::{Invocation, Output, Running};
 pub use lab::{Lab, Part};
+pub use palisade_supervisor::control;
 pub use patience::{patiently, tries};
 pub use processors::pin;
+pub use session::{Session, is_alive, memory_holds};
 pub use world::World;
 
 use std::fmt::Display;

@@ -161,6 +161,7 @@ fn build(stage: &Path, is_short: bool) -> Result<()> {
     }
     link_or_copy_into(&programs.probe, stage)?;
     link_or_copy_into(&programs.netlab, stage)?;
+    link_or_copy_into(&programs.client, stage)?;
     // Optimised, because everything takes many times longer under emulation; and as it ships.
     println!("building the static binaries");
     let sandbox = |built: &Path, name: &str| {

@@ -14,5 +14,6 @@ pub(crate) mod plan;
 pub(crate) mod policy;
 pub(crate) mod proxy;
 pub(crate) mod run;
+pub(crate) mod supervise;
 pub(crate) mod top;
 pub(crate) mod why;

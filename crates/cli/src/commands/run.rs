@@ -63,6 +63,27 @@ impl Run {
     }
 }
 
+/// What is asked for a sandbox that outlives its commands.
+pub(crate) struct Session {
+    pub(crate) caller: Caller,
+    pub(crate) request: RunRequest,
+    pub(crate) report_file: Option<ReportFile>,
+    pub(crate) quiet: bool,
+}
+
+impl Run {
+    /// Nobody sits at a terminal who could be asked something early.
+    pub(crate) fn into_session(self, caller: Caller) -> anyhow::Result<Session> {
+        #[cfg(feature = "layers-off")]
+        warn_of_test_build();
+        let told = self.report.or(environment::options(&caller.facts.env)?);
+        let policy = request::policy_request(&caller, &self.policy)?;
+        let report_file = told.report.as_deref().map(prepare).transpose()?;
+        let request = RunRequest { command: self.command.command, policy, ask_in: ask_in(&told)? };
+        Ok(Session { caller, request, report_file, quiet: told.quiet })
+    }
+}
+
 /// A run that is over, with everything said that is to be said.
 pub(crate) struct Done {
     pub(crate) request: RunRequest,

@@ -5,6 +5,7 @@
 mod approvals;
 mod broker;
 mod captured_output;
+mod control;
 mod deadlines;
 mod egress;
 mod gate;
@@ -15,6 +16,7 @@ mod limits;
 mod panel;
 mod registration;
 mod signals;
+mod spawner;
 mod terminal;
 
 pub(crate) use helpers::DEATH_OF_INIT;
@@ -46,7 +48,7 @@ pub(crate) trait EventSource: Sync {
 
 /// In the order in which they handle what came in one turn: output before what ends it, answers before what waits for
 /// them, pid 1 last.
-const SOURCES: [&dyn EventSource; 14] = [
+const SOURCES: [&dyn EventSource; 16] = [
     &deadlines::Deadlines,
     &incidents::Sums,
     &captured_output::CapturedOutput,
@@ -59,6 +61,8 @@ const SOURCES: [&dyn EventSource; 14] = [
     &gate::Keeper,
     &egress::Egress,
     &panel::Panel,
+    &control::Control,
+    &spawner::Spawner,
     &helpers::Helpers,
     &init::Init,
 ];

@@ -1,0 +1,67 @@
+//! `sandbox supervise`: one sandbox for a client that speaks the control interface.
+//!
+//! Hidden: it is for programs. Standard output is not used; what a person should know goes to standard error, and what the
+//! client should know goes to the client.
+
+use crate::commands::run::{Run, Session};
+use crate::line::{self, Command, Rejected};
+use anyhow::bail;
+use clap::Args;
+use palisade_session::Caller;
+use palisade_session::supervise::ControlSocket;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// What reports and logs call it: there is no first command.
+const NAME: &str = "sandbox-session";
+
+#[derive(Args, Debug)]
+pub(crate) struct Supervise {
+    /// The number of the descriptor that the client is connected to
+    #[arg(long, value_name = "N")]
+    control_fd: i32,
+}
+
+impl Supervise {
+    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+        let control = ControlSocket::take(self.control_fd)?;
+        let options = control.accept()?;
+        let outcome = Caller::here().map_err(anyhow::Error::from).and_then(|caller| {
+            let Session { caller, request, report_file, quiet } =
+                parse(options)?.into_session(caller)?;
+            let mut tell = |note: &str| {
+                if !quiet {
+                    crate::output::note(note);
+                }
+            };
+            let finished = control.supervise(caller, &request, &mut tell)?;
+            if let Some(file) = report_file {
+                file.write(&finished.report)?;
+            }
+            Ok(finished)
+        });
+        let (code, error) = match &outcome {
+            Ok(finished) => {
+                (finished.report.exit_code, finished.error.as_ref().map(ToString::to_string))
+            }
+            Err(error) => (i32::from(crate::OWN_FAILURE), Some(format!("{error:#}"))),
+        };
+        control.tell_end(code, error);
+        let finished = outcome?;
+        match finished.error {
+            Some(error) => Err(error.into()),
+            None => Ok(ExitCode::from(u8::try_from(code).unwrap_or(crate::OWN_FAILURE))),
+        }
+    }
+}
+
+/// The same options as those of `run`, read by the same definitions.
+fn parse(options: Vec<OsString>) -> anyhow::Result<Run> {
+    let words = ["sandbox", "run"].map(OsString::from).into_iter();
+    let words: Vec<_> = words.chain(options).chain(["--", NAME].map(OsString::from)).collect();
+    match line::parse(&words) {
+        Ok(Command::Run(run)) if run.command.command == [NAME] => Ok(run),
+        Err(Rejected::Usage { error, .. }) => bail!("{error}"),
+        Ok(_) | Err(Rejected::ProgramForCommand { .. }) => bail!("a command is among the options"),
+    }
+}

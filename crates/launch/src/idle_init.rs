@@ -1,0 +1,82 @@
+//! Pid 1 of a sandbox that outlives its commands: it collects orphans, and ends everything when the supervisor says so or
+//! is gone. The commands are the spawner's children, not its own.
+//!
+//! It lives under the same filter as any pid 1 of ours (`init.rs`), and knows no command.
+
+use crate::control::{ExitCause, FromCommand, FromInit, ToInit};
+use crate::error::LaunchError;
+use crate::init::{Household, tell};
+use palisade_sys::proc::{self, PollFd, PollFlags, WaitFlags};
+use palisade_wire::{Received, WireError, WireMessage as _};
+use std::os::fd::OwnedFd;
+
+#[derive(Debug)]
+pub(crate) struct IdleInit {
+    /// From the process that made the namespaces, until it ends.
+    report: Option<OwnedFd>,
+    signals: OwnedFd,
+}
+
+impl IdleInit {
+    pub(crate) fn new(report: OwnedFd, signals: OwnedFd) -> Self {
+        Self { report: Some(report), signals }
+    }
+
+    /// Until the supervisor says so, or is gone.
+    pub(crate) fn run(mut self, control: &OwnedFd) -> ! {
+        loop {
+            match self.turn(control) {
+                Ok(true) => {}
+                ended => {
+                    Household::Namespace.end();
+                    if ended.is_ok() {
+                        tell(control, &FromInit::Exited(ExitCause::Code(0)));
+                    }
+                    proc::exit_now(0)
+                }
+            }
+        }
+    }
+
+    /// Whether to go on. An error if the supervisor is gone, or no longer makes sense.
+    fn turn(&mut self, control: &OwnedFd) -> Result<bool, WireError> {
+        let mut watched =
+            vec![PollFd::new(control, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
+        watched.extend(self.report.as_ref().map(|report| PollFd::new(report, PollFlags::IN)));
+        proc::poll(&mut watched, None).map_err(WireError::System)?;
+        let is_told = !watched[0].revents().is_empty();
+        let is_reported = watched.get(2).is_some_and(|report| !report.revents().is_empty());
+        while let Ok(Some(_)) = proc::read_signalfd(&self.signals) {}
+        while let Ok(Some(_)) = proc::wait_any(WaitFlags::NOHANG) {}
+        if is_reported {
+            self.hear_maker(control);
+        }
+        if !is_told {
+            return Ok(true);
+        }
+        let Received { message, .. } =
+            palisade_wire::receive::<ToInit>(control, &mut [0; ToInit::MAX_BYTES])?;
+        // Signals are for commands, which are not ours.
+        Ok(message != ToInit::End)
+    }
+
+    /// It ends without a word when the spawner has come in by it.
+    fn hear_maker(&mut self, control: &OwnedFd) {
+        let Some(report) = self.report.take() else { return };
+        let mut buffer = [0; FromCommand::MAX_BYTES];
+        let told = palisade_wire::receive(&report, &mut buffer).map(|received| received.message);
+        let failure = match told {
+            Err(WireError::Closed) => return,
+            Ok(FromCommand::PassOn(message @ FromInit::Failed(_))) => message,
+            Ok(_) => FromInit::Failed(LaunchError::new(
+                "listening to the process that sets the sandbox up",
+                "a step was reported twice",
+            )),
+            Err(error) => FromInit::Failed(LaunchError::new(
+                "listening to the process that sets the sandbox up",
+                error.to_string(),
+            )),
+        };
+        tell(control, &failure);
+    }
+}

@@ -1,0 +1,111 @@
+//! From the spawner's fork to the exec of a command. The walls stand already; what is left is what each command has for
+//! itself: streams, session, limits, umask, working directory.
+//!
+//! From its second step on others inside can look into this process. Must never have anything but the command's own
+//! by then.
+
+use super::config::{LimitedResource, SpawnerConfig};
+use super::message::{CommandStart, StartFailure};
+use crate::error::{During, LaunchError};
+use crate::exec;
+use crate::init::close_all_but;
+use palisade_plan::model::Command;
+use palisade_sys::proc::{self, Limit, Resource, sig};
+use palisade_sys::{At as _, Mode, creds, tty};
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
+
+/// Its standard input, output and error.
+pub(super) type Streams = [OwnedFd; 3];
+
+/// Ends in exec, or in a report to the spawner why not.
+pub(super) fn become_command(
+    config: &SpawnerConfig,
+    start: &CommandStart,
+    streams: &Streams,
+    groups: &[BorrowedFd<'_>],
+    report: &OwnedFd,
+) -> ! {
+    let Err(error) = attempt(config, start, streams, groups, report);
+    // Were it not to fit, the spawner gets what it cannot decode, and never nothing: it takes that for an exec.
+    let packet = palisade_wire::encode(&StartFailure(error)).unwrap_or(vec![u8::MAX]);
+    let _ = rustix::io::write(report, &packet);
+    proc::exit_now(125)
+}
+
+fn attempt(
+    config: &SpawnerConfig,
+    start: &CommandStart,
+    streams: &Streams,
+    groups: &[BorrowedFd<'_>],
+    report: &OwnedFd,
+) -> Result<Infallible, LaunchError> {
+    // 1. Into the control group, before anything is used that a limit counts, and by descriptors that go next.
+    for group in groups {
+        rustix::io::write(group, b"0").call("write").during("entering the control group")?;
+    }
+    connect(streams)?;
+    if config.hardening.close_descriptors {
+        close_all_but(vec![report.as_raw_fd()])?;
+    }
+    // 2. The broker has to look into who calls it, and so has everybody else.
+    creds::set_dumpable(true).during("opening the command's process to the broker")?;
+    // 3. A session, and a terminal if it was given one.
+    if config.hardening.own_session {
+        proc::setsid().during("making the command's session")?;
+        if start.has_terminal {
+            tty::set_controlling_tty(rustix::stdio::stdin()).during("taking the terminal")?;
+        }
+    }
+    // 4. Signals as a program expects them. Rust's runtime ignores SIGPIPE, and exec(2) would leave it so.
+    proc::reset_action(sig::SIGPIPE);
+    if !config.ignores_file_size {
+        proc::reset_action(sig::SIGXFSZ);
+    }
+    proc::unblock_all().during("unblocking signals")?;
+    // 5. Limits: the caller's, the sandbox's, the request's.
+    limit(config, start)?;
+    // 6. As the command itself would: a directory it may not enter is no working directory.
+    // The filter hands it to the broker, so not if there is nothing to change.
+    if start.umask != config.umask {
+        rustix::process::umask(Mode::from_raw_mode(start.umask & 0o777));
+    }
+    rustix::process::chdir(&start.cwd)
+        .at("chdir", &start.cwd)
+        .during("entering the working directory")?;
+    let command = command_of(start);
+    let (argv, env) = exec::c_strings(&command)?;
+    Err(exec::exec(&command, None, &argv, &env))
+}
+
+fn connect(streams: &Streams) -> Result<(), LaunchError> {
+    let [stdin, stdout, stderr] = streams;
+    rustix::stdio::dup2_stdin(stdin)
+        .and_then(|()| rustix::stdio::dup2_stdout(stdout))
+        .and_then(|()| rustix::stdio::dup2_stderr(stderr))
+        .call("dup2")
+        .during("connecting the command's streams")
+}
+
+fn limit(config: &SpawnerConfig, start: &CommandStart) -> Result<(), LaunchError> {
+    const STEP: &str = "setting a limit";
+    let (soft, hard) = config.open_files;
+    proc::set_rlimit(Resource::Nofile, Limit { soft, hard }).during(STEP)?;
+    let set = |(resource, value): &(LimitedResource, u64)| {
+        let limit = Limit { soft: Some(*value), hard: Some(*value) };
+        proc::set_rlimit((*resource).into(), limit).during(STEP)
+    };
+    config.rlimits.iter().try_for_each(set)?;
+    start.rlimits.iter().try_for_each(set)
+}
+
+fn command_of(start: &CommandStart) -> Command {
+    let text = |bytes: &Vec<u8>| OsString::from_vec(bytes.clone());
+    Command {
+        argv: start.argv.iter().map(text).collect(),
+        cwd: start.cwd.clone(),
+        env: start.env.iter().map(|(name, value)| (text(name), text(value))).collect(),
+    }
+}

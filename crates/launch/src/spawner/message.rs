@@ -1,0 +1,80 @@
+//! What the supervisor and the spawner say to each other, over a SEQPACKET socket that no command ever holds.
+
+use super::config::LimitedResource;
+use crate::control::{Checked, ExitCause};
+use crate::error::LaunchError;
+use palisade_wire::{Raw, WireMessage};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The number of a command in its sandbox, given by the supervisor and never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CommandId(pub u64);
+
+/// A command to start. Its three streams come as descriptors.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandStart {
+    pub id: CommandId,
+    pub argv: Vec<Vec<u8>>,
+    /// Names and values.
+    pub env: Vec<(Vec<u8>, Vec<u8>)>,
+    #[serde(with = "Raw")]
+    pub cwd: PathBuf,
+    pub umask: u32,
+    /// Below those of the sandbox; what is above one of them is an error of the start.
+    pub rlimits: Vec<(LimitedResource, u64)>,
+    /// Whether its standard input is a terminal for it to control.
+    pub has_terminal: bool,
+}
+
+/// From the supervisor to the spawner.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum SpawnerRequest {
+    Start(CommandStart),
+    /// To the process group that the command leads; nobody there is no error.
+    Signal {
+        command: CommandId,
+        signal: i32,
+    },
+}
+
+/// From the spawner to the supervisor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SpawnerEvent {
+    /// The walls stand and were checked from behind them. Comes with the namespaces of users and mounts, and the
+    /// directory of terminals where the view has one.
+    Ready(Checked),
+    /// There will be no spawner.
+    Failed(LaunchError),
+    /// Its exec succeeded.
+    Started {
+        command: CommandId,
+        pid: u32,
+    },
+    /// Nothing of it ran.
+    NotStarted {
+        command: CommandId,
+        error: LaunchError,
+    },
+    Exited {
+        command: CommandId,
+        cause: ExitCause,
+    },
+}
+
+impl WireMessage for SpawnerRequest {
+    /// What the default send buffer of a socket has room for (`net.core.wmem_default`).
+    const MAX_BYTES: usize = 160 * 1024;
+}
+
+impl WireMessage for SpawnerEvent {
+    const MAX_BYTES: usize = 16 * 1024;
+}
+
+/// From a process that becomes a command to the spawner: why it could not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct StartFailure(pub(super) LaunchError);
+
+impl WireMessage for StartFailure {
+    const MAX_BYTES: usize = 16 * 1024;
+}

@@ -1,0 +1,191 @@
+//! Starts further commands in a running sandbox: a helper that the supervisor starts outside the sandbox's pid namespace,
+//! which enters all its namespaces once, puts up all walls once, and forks every command from there.
+//!
+//! It is executed anew (`/proc/self/exe`, no environment): its forks can be looked into from inside until their own exec,
+//! and so nothing of the caller may be in their memory. It has no number inside; nobody there can signal, trace or limit it.
+//! Must never start a command before the walls stand, and never hand one a descriptor but its three streams.
+
+mod child;
+mod config;
+mod message;
+mod process;
+mod serve;
+mod stage;
+
+pub use config::LimitedResource;
+pub use message::{CommandId, CommandStart, SpawnerEvent};
+
+use message::SpawnerRequest;
+pub use stage::SpawnerStage;
+
+use crate::error::{During, LaunchError};
+use crate::helper::{Helper, HelperKind, Helpers};
+use crate::inherited::Inherited;
+use crate::selfcheck::Targets;
+use config::{STEP, SpawnerConfig};
+use palisade_cgroup::Held;
+use palisade_plan::model::{Lifetime, Owner, Plan};
+use palisade_sys::fdpass::{reveal_senders, socketpair};
+use palisade_sys::{At as _, tty};
+use palisade_wire::{Received, WireError, WireMessage as _};
+use rustix::fs::{Gid, MemfdFlags, SealFlags, Uid};
+use rustix::termios::Winsize;
+use std::cell::RefCell;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::time::Duration;
+
+/// It takes microseconds for each request.
+const LONGEST_SEND: Duration = Duration::from_secs(5);
+
+/// What the sandbox looks like from inside the spawner.
+#[derive(Debug)]
+struct Inside {
+    user_namespace: OwnedFd,
+    mount_namespace: OwnedFd,
+    terminals: Option<OwnedFd>,
+}
+
+/// The running spawner, seen from the supervisor.
+#[derive(Debug)]
+pub struct Spawner {
+    helper: Helper,
+    control: OwnedFd,
+    inside: RefCell<Option<Inside>>,
+    /// Who has a terminal, where root gave the command its id.
+    owner: Option<Owner>,
+}
+
+impl Spawner {
+    /// Forks and executes it; it waits for the process that sets the sandbox up, and gets `broker` for the handshake
+    /// with the broker. None where the sandbox ends with its command. Gives the other end for that process too.
+    pub(crate) fn start(
+        helpers: &Helpers,
+        plan: &Plan,
+        (inherited, targets, owner): (&Inherited, Targets, Option<Owner>),
+        group: Option<&Held>,
+        broker: Option<BorrowedFd<'_>>,
+    ) -> Result<Option<(Self, OwnedFd)>, LaunchError> {
+        if plan.sandbox.lifetime == Lifetime::OneCommand {
+            return Ok(None);
+        }
+        let supervisor = rustix::process::getpid();
+        let config = SpawnerConfig::of(plan, inherited, targets, supervisor)?;
+        let config = in_a_file(&palisade_wire::encode(&config).during(STEP)?)?;
+        let (control, control_of_spawner) = socketpair().during(STEP)?;
+        let sending = rustix::net::sockopt::Timeout::Send;
+        rustix::net::sockopt::set_socket_timeout(&control, sending, Some(LONGEST_SEND))
+            .call("setsockopt")
+            .during(STEP)?;
+        let (setup, setup_of_spawner) = socketpair().during(STEP)?;
+        reveal_senders(&setup_of_spawner).during(STEP)?;
+        let groups = group.map(|group| group.entry().members()).unwrap_or_default();
+        let stage = SpawnerStage {
+            config: config.as_raw_fd(),
+            control: control_of_spawner.as_raw_fd(),
+            setup: setup_of_spawner.as_raw_fd(),
+            broker: broker.map(|broker| broker.as_raw_fd()),
+            groups: groups.iter().map(AsRawFd::as_raw_fd).collect(),
+        };
+        let helper = helpers.start(HelperKind::Spawner, STEP, stage.descriptors(), |_| {
+            // Returns only if it failed, and then the helper's end tells of it.
+            stage.execute();
+        })?;
+        let spawner = Self { helper, control, inside: RefCell::new(None), owner };
+        Ok(Some((spawner, setup)))
+    }
+
+    /// Readable when there is an event, or the spawner is gone. None once that is known.
+    pub fn control(&self) -> Option<BorrowedFd<'_>> {
+        self.helper.is_serving().then(|| self.control.as_fd())
+    }
+
+    /// Starts a command; [`SpawnerEvent::Started`] or [`SpawnerEvent::NotStarted`] follows.
+    pub fn start_command(
+        &self,
+        start: CommandStart,
+        streams: [BorrowedFd<'_>; 3],
+    ) -> Result<(), WireError> {
+        palisade_wire::send(&self.control, &SpawnerRequest::Start(start), &streams)
+    }
+
+    pub fn signal(&self, command: CommandId, signal: i32) -> Result<(), WireError> {
+        palisade_wire::send(&self.control, &SpawnerRequest::Signal { command, signal }, &[])
+    }
+
+    /// The next event, without waiting for one.
+    pub fn receive(&self) -> Result<Option<SpawnerEvent>, LaunchError> {
+        const STEP: &str = "listening to the spawner";
+        let mut buffer = [0; SpawnerEvent::MAX_BYTES];
+        match palisade_wire::try_receive(&self.control, &mut buffer) {
+            Ok(None) => Ok(None),
+            Ok(Some(Received { message, descriptors })) => {
+                if matches!(message, SpawnerEvent::Ready(_)) {
+                    let mut descriptors = descriptors.into_iter();
+                    let (Some(user_namespace), Some(mount_namespace)) =
+                        (descriptors.next(), descriptors.next())
+                    else {
+                        return Err(LaunchError::new(STEP, "it came without its namespaces"));
+                    };
+                    let terminals = descriptors.next();
+                    let inside = Inside { user_namespace, mount_namespace, terminals };
+                    self.inside.replace(Some(inside));
+                }
+                Ok(Some(message))
+            }
+            Err(WireError::Closed) => {
+                // Whether it left in order or died is for the register to know.
+                self.helper.has_closed();
+                Ok(None)
+            }
+            Err(error) => Err(error).during(STEP),
+        }
+    }
+
+    /// A terminal of the sandbox's own devpts, its master and its slave. A slave of the host's would be "not a tty"
+    /// inside.
+    pub fn open_terminal(&self, size: Winsize) -> Result<(OwnedFd, OwnedFd), LaunchError> {
+        const STEP: &str = "opening a terminal inside";
+        let inside = self.inside.borrow();
+        let terminals = inside.as_ref().and_then(|inside| inside.terminals.as_ref());
+        let terminals =
+            terminals.ok_or_else(|| LaunchError::new(STEP, "the sandbox has no /dev/pts"))?;
+        let master = tty::open_ptmx_in(terminals, Path::new("ptmx")).during(STEP)?;
+        let slave = tty::open_slave(&master).during(STEP)?;
+        if let Some(owner) = self.owner {
+            // It is the opener's, who is root here and nobody inside.
+            let (uid, gid) = (Uid::from_raw(owner.uid), Gid::from_raw(owner.gid));
+            rustix::fs::fchown(&slave, Some(uid), Some(gid)).call("fchown").during(STEP)?;
+        }
+        tty::set_window_size(&slave, size).during(STEP)?;
+        Ok((master, slave))
+    }
+
+    /// Of users and of mounts, for who enters the sandbox later.
+    pub(crate) fn namespaces(&self) -> Option<std::io::Result<[OwnedFd; 2]>> {
+        let inside = self.inside.borrow();
+        let inside = inside.as_ref()?;
+        let user = inside.user_namespace.try_clone();
+        Some(user.and_then(|user| Ok([user, inside.mount_namespace.try_clone()?])))
+    }
+
+    /// Tells it to leave, without waiting. Its children are the kernel's to end, with pid 1.
+    pub(crate) fn dismiss(&self) {
+        self.helper.dismiss();
+    }
+}
+
+/// A message of any length, for a program to read when it starts.
+fn in_a_file(message: &[u8]) -> Result<OwnedFd, LaunchError> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = rustix::fs::memfd_create(c"spawner", flags).call("memfd_create").during(STEP)?;
+    let mut written = 0;
+    while written < message.len() {
+        let at = u64::try_from(written).unwrap_or(u64::MAX);
+        written +=
+            rustix::io::pwrite(&file, &message[written..], at).call("pwrite").during(STEP)?;
+    }
+    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(&file, seals).call("fcntl F_ADD_SEALS").during(STEP)?;
+    Ok(file)
+}

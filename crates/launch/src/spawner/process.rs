@@ -1,0 +1,240 @@
+//! The spawner's own process: into the sandbox, the walls, then one command after another.
+//!
+//! The order is that of a command's own last steps (`command.rs`), and argued at each step where it differs. Must never
+//! make a call that needs a path once the filter is in force: the broker cannot look into an undumpable process of the
+//! host's, and refuses what it cannot judge.
+
+use super::config::{Given, NamespaceSet, STEP, SpawnerConfig};
+use super::message::SpawnerEvent;
+use super::serve::Server;
+use crate::command::drop_capabilities_inside;
+use crate::control::Checked;
+use crate::error::{During, LaunchError};
+use crate::filter;
+use crate::landlock;
+use crate::selfcheck::{self, Moment, Observation, Targets};
+use palisade_bpf::Insn;
+use palisade_plan::model::Probe;
+use palisade_sys::clone::{Forked, SingleThreaded, fork_by_clone};
+use palisade_sys::fdpass::{recv_from_process, socketpair};
+use palisade_sys::proc::{self, sig};
+use palisade_sys::{At as _, Errno, Mode, OFlags, Pid, creds, other};
+use palisade_wire::{Received, WireMessage};
+use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
+use serde::{Deserialize, Serialize};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::path::Path;
+use std::time::Instant;
+
+/// What the supervisor gets of the inside.
+struct Opened {
+    user_namespace: OwnedFd,
+    mount_namespace: OwnedFd,
+    terminals: Option<OwnedFd>,
+}
+
+pub(super) fn run(given: Given) -> ! {
+    // For what goes wrong before there is a server.
+    let Ok(control) = given.control.try_clone() else { proc::exit_now(1) };
+    match set_up(given) {
+        Ok(Some(server)) => {
+            drop(control);
+            server.serve()
+        }
+        // The launch failed, and who failed has said why.
+        Ok(None) => proc::exit_now(0),
+        Err(error) => {
+            // If the supervisor is gone, so are we soon.
+            let _ = palisade_wire::send(control, &SpawnerEvent::Failed(error), &[]);
+            // What was told says more than a code that looks like a death.
+            proc::exit_now(0)
+        }
+    }
+}
+
+fn set_up(given: Given) -> Result<Option<Server>, LaunchError> {
+    let Given { mut config, control, setup, broker, groups } = given;
+    // For people only.
+    let _ = proc::set_name(c"sandbox-spawner");
+    let supervisor = Pid::from_raw(config.supervisor)
+        .ok_or_else(|| LaunchError::new(STEP, "it has no supervisor"))?;
+    let alone = SingleThreaded::check().during(STEP)?;
+    // 1. Into all namespaces, as soon as the process that made them says so, and as who the command is.
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let host_proc =
+        rustix::fs::open("/proc", flags, Mode::empty()).call("open /proc").during(STEP)?;
+    if !enter(config.namespaces, &setup)? {
+        return Ok(None);
+    }
+    drop(setup);
+    if let Some((uid, gid)) = config.given_ids {
+        // Groups first: one of root's would still open files that are root's group's.
+        creds::setgroups_empty().during(STEP)?;
+        creds::setresgid(gid).during(STEP)?;
+        creds::setresuid(uid).during(STEP)?;
+    }
+    // Changing credentials cleared it.
+    creds::end_with_parent(supervisor).during(STEP)?;
+    // It also closed us to the broker, which enters the sandbox by us. Nobody inside has a number for us.
+    creds::set_dumpable(true).during(STEP)?;
+    rustix::process::chdir("/").call("chdir").during(STEP)?;
+    let opened = open_inside(&host_proc)?;
+    drop(host_proc);
+    // 2. Privileges before Landlock: securebits need a capability, and Landlock needs no_new_privs.
+    drop_privileges(&config)?;
+    if let Some(broker) = &broker {
+        rustix::io::write(broker, b"?").call("write").during("calling the broker")?;
+    }
+    proc::block_signals(&[sig::SIGCHLD]).during(STEP)?;
+    let signals = proc::signalfd(&[sig::SIGCHLD]).during(STEP)?;
+    // 3. Landlock, once: every command is in the same domain, and may signal and trace the others.
+    if let Some(rules) = config.landlock.take() {
+        landlock::restrict(&rules.into())?;
+    }
+    // 4. The self-check, by processes inside the pid namespace, where we are not.
+    let probes: Vec<Probe> = config.probes.drain(..).map(Into::into).collect();
+    let targets = Targets { supervisor, port: config.port };
+    let mut checked = Checked::default();
+    check(&alone, &probes, (Moment::BeforeFilter, targets), &mut checked)?;
+    if let Some(cpus) = &config.affinity {
+        // Before the filter, which keeps it.
+        proc::run_only_on(cpus).during("setting the CPUs to run on")?;
+    }
+    // 5. The filter, and its listener to the broker.
+    if let Some(program) = config.filter.take() {
+        let program = program.into_iter().map(|(code, jt, jf, k)| Insn { code, jt, jf, k });
+        let listener = filter::install_with_listener(&program.collect::<Vec<_>>())?;
+        hand_over(broker.as_ref(), &listener)?;
+    }
+    drop(broker);
+    if config.hardening.undumpable {
+        creds::set_dumpable(false).during("closing the spawner to inspection")?;
+    }
+    check(&alone, &probes, (Moment::AfterFilter, targets), &mut checked)?;
+    let mut inside = vec![opened.user_namespace.as_fd(), opened.mount_namespace.as_fd()];
+    inside.extend(opened.terminals.as_ref().map(|terminals| terminals.as_fd()));
+    palisade_wire::send(&control, &SpawnerEvent::Ready(checked), &inside).during(STEP)?;
+    Ok(Some(Server::new(config, control, groups, signals, alone)))
+}
+
+/// By the process that has made them, which waits for that and then ends. False if it has ended before.
+fn enter(namespaces: NamespaceSet, setup: &OwnedFd) -> Result<bool, LaunchError> {
+    const STEP: &str = "entering the sandbox's namespaces";
+    let (_, sender) = recv_from_process(setup, &mut [0]).during(STEP)?;
+    let Some(maker) = sender else { return Ok(false) };
+    let maker = match other::pidfd_of(maker) {
+        Err(error) if error.errno == Errno::SRCH => return Ok(false),
+        maker => maker.during(STEP)?,
+    };
+    let NamespaceSet { mount, pid, net, uts, ipc, cgroup, time } = namespaces;
+    let mut flags = ThreadNameSpaceType::USER;
+    for (is_own, flag) in [
+        (mount, ThreadNameSpaceType::MOUNT),
+        // That of our children: our own stays that of the host.
+        (pid, ThreadNameSpaceType::PROCESS_ID),
+        (net, ThreadNameSpaceType::NETWORK),
+        (uts, ThreadNameSpaceType::HOST_NAME_AND_NIS_DOMAIN_NAME),
+        (ipc, ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION),
+        (cgroup, ThreadNameSpaceType::CONTROL_GROUP),
+        (time, ThreadNameSpaceType::TIME),
+    ] {
+        if is_own {
+            flags |= flag;
+        }
+    }
+    // All by one call (setns(2) with a pidfd, 5.8): the user namespace first, for the rights over the others.
+    move_into_thread_name_spaces(maker.as_fd(), flags).call("setns").during(STEP)?;
+    rustix::io::write(setup, b"!").call("write").during(STEP)?;
+    Ok(true)
+}
+
+/// By the host's `/proc`: in the sandbox's own we are nobody.
+fn open_inside(host_proc: &OwnedFd) -> Result<Opened, LaunchError> {
+    let open = |name: &str| {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        rustix::fs::openat(host_proc, name, flags, Mode::empty())
+            .at("open", Path::new(name))
+            .during(STEP)
+    };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(Opened {
+        user_namespace: open("self/ns/user")?,
+        mount_namespace: open("self/ns/mnt")?,
+        // A view without it has no terminals.
+        terminals: rustix::fs::open("/dev/pts", flags, Mode::empty()).ok(),
+    })
+}
+
+fn drop_privileges(config: &SpawnerConfig) -> Result<(), LaunchError> {
+    if config.hardening.drop_capabilities {
+        drop_capabilities_inside()?;
+    }
+    #[cfg(feature = "layers-off")]
+    if !config.hardening.drop_capabilities {
+        crate::layers_off::keep_capabilities()?;
+    }
+    if config.hardening.no_new_privs {
+        creds::set_no_new_privs().during("dropping privileges")?;
+    }
+    Ok(())
+}
+
+/// The broker takes it from us, and says so: until then we have to stay open to it.
+fn hand_over(broker: Option<&OwnedFd>, listener: &OwnedFd) -> Result<(), LaunchError> {
+    let gone =
+        || LaunchError::new("handing the filter's listener to the broker", "the broker is gone");
+    let broker = broker.ok_or_else(gone)?;
+    rustix::io::write(broker, &listener.as_raw_fd().to_ne_bytes()).map_err(|_| gone())?;
+    match rustix::io::read(broker, &mut [0_u8; 1]) {
+        Ok(1) => Ok(()),
+        _ => Err(gone()),
+    }
+}
+
+/// What a process that made the self-check's attempts has seen.
+#[derive(Debug, Serialize, Deserialize)]
+enum CheckResult {
+    Passed(Vec<Observation>),
+    Failed(LaunchError),
+}
+
+impl WireMessage for CheckResult {
+    const MAX_BYTES: usize = 16 * 1024;
+}
+
+/// Makes the attempts of this moment in a process such as every command is.
+fn check(
+    alone: &SingleThreaded,
+    probes: &[Probe],
+    (moment, targets): (Moment, Targets),
+    checked: &mut Checked,
+) -> Result<(), LaunchError> {
+    const STEP: &str = "checking the walls from inside";
+    let begun = Instant::now();
+    let (ours, theirs) = socketpair().during(STEP)?;
+    match fork_by_clone(alone).during(STEP)? {
+        Forked::Child => {
+            drop(ours);
+            // The broker looks into who makes a call that the filter hands to it.
+            let result = creds::set_dumpable(true)
+                .during(STEP)
+                .and_then(|()| selfcheck::run(probes, moment, targets))
+                .map_or_else(CheckResult::Failed, CheckResult::Passed);
+            let sent = palisade_wire::send(&theirs, &result, &[]);
+            proc::exit_now(i32::from(sent.is_err()))
+        }
+        Forked::Parent { pid, .. } => {
+            drop(theirs);
+            let received = palisade_wire::receive(&ours, &mut [0; CheckResult::MAX_BYTES]);
+            proc::wait_pid_rusage(pid).during(STEP)?;
+            match received.during(STEP)? {
+                Received { message: CheckResult::Passed(observations), .. } => {
+                    checked.observations.extend(observations);
+                }
+                Received { message: CheckResult::Failed(error), .. } => return Err(error),
+            }
+        }
+    }
+    checked.took += begun.elapsed();
+    Ok(())
+}

@@ -1,0 +1,186 @@
+//! The spawner behind its walls: one process forked for each command, its end collected and told.
+
+use super::child::{self, Streams};
+use super::config::SpawnerConfig;
+use super::message::{CommandId, CommandStart, SpawnerEvent, SpawnerRequest, StartFailure};
+use crate::control::ExitCause;
+use crate::error::LaunchError;
+use palisade_sys::clone::{Forked, SingleThreaded, fork_by_clone};
+use palisade_sys::fdpass::socketpair;
+use palisade_sys::proc::{self, PollFd, PollFlags, Status, WaitFlags};
+use palisade_sys::{Pid, SysError};
+use palisade_wire::{Received, WireError, WireMessage as _};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+const STEP: &str = "starting the command";
+
+/// A command that was forked and not collected yet.
+#[derive(Debug)]
+struct Forkling {
+    command: CommandId,
+    pid: Pid,
+    /// Open until its exec, or the reason why there was none.
+    report: Option<OwnedFd>,
+}
+
+#[derive(Debug)]
+pub(super) struct Server {
+    config: SpawnerConfig,
+    control: OwnedFd,
+    groups: Vec<OwnedFd>,
+    signals: OwnedFd,
+    alone: SingleThreaded,
+    running: Vec<Forkling>,
+    buffer: Vec<u8>,
+}
+
+impl Server {
+    pub(super) fn new(
+        config: SpawnerConfig,
+        control: OwnedFd,
+        groups: Vec<OwnedFd>,
+        signals: OwnedFd,
+        alone: SingleThreaded,
+    ) -> Self {
+        let buffer = vec![0; SpawnerRequest::MAX_BYTES];
+        Self { config, control, groups, signals, alone, running: Vec::new(), buffer }
+    }
+
+    /// Until the supervisor is gone, or no longer makes sense.
+    pub(super) fn serve(mut self) -> ! {
+        loop {
+            if self.turn().is_err() {
+                proc::exit_now(0);
+            }
+        }
+    }
+
+    fn turn(&mut self) -> Result<(), WireError> {
+        let control = PollFd::new(&self.control, PollFlags::IN);
+        let mut watched = vec![control, PollFd::new(&self.signals, PollFlags::IN)];
+        let reports = self.running.iter().filter_map(|command| command.report.as_ref());
+        watched.extend(reports.map(|report| PollFd::new(report, PollFlags::IN)));
+        proc::poll(&mut watched, None).map_err(WireError::System)?;
+        let is_asked = !watched[0].revents().is_empty();
+        self.hear_commands()?;
+        self.reap()?;
+        if is_asked { self.obey() } else { Ok(()) }
+    }
+
+    fn obey(&mut self) -> Result<(), WireError> {
+        let Received { message, descriptors } =
+            palisade_wire::receive(&self.control, &mut self.buffer)?;
+        match message {
+            SpawnerRequest::Signal { command, signal } => {
+                if let Some(known) = self.running.iter().find(|known| known.command == command) {
+                    // It is not collected, so the number is still its own. It may lead no group yet.
+                    if proc::kill_group(known.pid, signal).is_err() {
+                        let _ = proc::kill(known.pid, signal);
+                    }
+                }
+                Ok(())
+            }
+            SpawnerRequest::Start(start) => {
+                let command = start.id;
+                match self.start(&start, descriptors) {
+                    Ok(forked) => {
+                        self.running.push(forked);
+                        Ok(())
+                    }
+                    Err(error) => self.tell(&SpawnerEvent::NotStarted { command, error }),
+                }
+            }
+        }
+    }
+
+    fn start(
+        &self,
+        start: &CommandStart,
+        descriptors: Vec<OwnedFd>,
+    ) -> Result<Forkling, LaunchError> {
+        let failed = |error: SysError| LaunchError::new(STEP, error.to_string());
+        let streams: Streams = descriptors
+            .try_into()
+            .map_err(|_| LaunchError::new(STEP, "it came without its three streams"))?;
+        let (report, report_of_child) = socketpair().map_err(failed)?;
+        match fork_by_clone(&self.alone).map_err(failed)? {
+            Forked::Child => {
+                let groups: Vec<BorrowedFd<'_>> =
+                    self.groups.iter().map(|group| group.as_fd()).collect();
+                child::become_command(&self.config, start, &streams, &groups, &report_of_child)
+            }
+            Forked::Parent { pid, .. } => {
+                Ok(Forkling { command: start.id, pid, report: Some(report) })
+            }
+        }
+    }
+
+    /// A report that closed tells of an exec that succeeded.
+    fn hear_commands(&mut self) -> Result<(), WireError> {
+        let mut events = Vec::new();
+        for known in &mut self.running {
+            let Some(report) = &known.report else { continue };
+            events.extend(first_words(known.command, known.pid, report));
+            if events.last().is_some_and(|event| is_about(event, known.command)) {
+                known.report = None;
+            }
+        }
+        events.iter().try_for_each(|event| self.tell(event))
+    }
+
+    /// Collects the dead: while one is not, the kernel keeps the sandbox's pid 1 from ending.
+    fn reap(&mut self) -> Result<(), WireError> {
+        while let Ok(Some(_)) = proc::read_signalfd(&self.signals) {}
+        while let Ok(Some(reaped)) = proc::wait_any(WaitFlags::NOHANG) {
+            let cause = match reaped.status {
+                Status::Exited(code) => ExitCause::Code(code),
+                Status::Signaled { signal, .. } => ExitCause::Signal(signal),
+                Status::Stopped(_) | Status::Continued => continue,
+            };
+            // Its last words may have come with its death.
+            self.hear_commands()?;
+            let Some(index) = self.running.iter().position(|known| known.pid == reaped.pid) else {
+                continue;
+            };
+            let known = self.running.swap_remove(index);
+            self.tell(&SpawnerEvent::Exited { command: known.command, cause })?;
+        }
+        Ok(())
+    }
+
+    fn tell(&self, event: &SpawnerEvent) -> Result<(), WireError> {
+        palisade_wire::send(&self.control, event, &[])
+    }
+}
+
+fn is_about(event: &SpawnerEvent, id: CommandId) -> bool {
+    match event {
+        SpawnerEvent::Started { command, .. } | SpawnerEvent::NotStarted { command, .. } => {
+            *command == id
+        }
+        _ => false,
+    }
+}
+
+/// What a process said before its exec, or by it; none if neither came yet.
+fn first_words(command: CommandId, pid: Pid, report: &OwnedFd) -> Option<SpawnerEvent> {
+    let mut watched = [PollFd::new(report, PollFlags::IN)];
+    if !matches!(proc::poll(&mut watched, Some(Duration::ZERO)), Ok(1)) {
+        return None;
+    }
+    let mut buffer = [0; StartFailure::MAX_BYTES];
+    let not_started = |error| Some(SpawnerEvent::NotStarted { command, error });
+    match palisade_wire::receive::<StartFailure>(report, &mut buffer) {
+        Err(WireError::Closed) => {
+            let pid = pid.as_raw_nonzero().get().unsigned_abs();
+            Some(SpawnerEvent::Started { command, pid })
+        }
+        Ok(Received { message: StartFailure(error), .. }) => not_started(error),
+        // Others inside can trace it until its exec, and make it say anything: then it is none of ours.
+        Err(error) => {
+            let _ = proc::kill(pid, proc::sig::SIGKILL);
+            not_started(LaunchError::new(STEP, error.to_string()))
+        }
+    }
+}

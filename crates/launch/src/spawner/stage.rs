@@ -1,0 +1,105 @@
+//! The spawner as a program: how it is executed, and how it finds what it was given. `main` recognises it by its words
+//! before anything else, so that nothing of a command line or an environment is read in it.
+
+use super::config::{Given, STEP, SpawnerConfig};
+use super::process;
+use crate::error::{During, LaunchError};
+use palisade_sys::At as _;
+use palisade_sys::proc::{self, take_inherited};
+use palisade_wire::WireMessage as _;
+use std::ffi::{CString, OsString};
+use std::os::fd::RawFd;
+
+/// The word after the program's name. No command of `sandbox` has it.
+const WORD: &str = "palisade-spawner";
+
+/// The numbers under which the spawner finds what it needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpawnerStage {
+    pub(super) config: RawFd,
+    pub(super) control: RawFd,
+    pub(super) setup: RawFd,
+    pub(super) broker: Option<RawFd>,
+    /// To enter each control group by.
+    pub(super) groups: Vec<RawFd>,
+}
+
+impl SpawnerStage {
+    /// Whether the process that has these words is to be a spawner.
+    pub fn of_words(words: &[OsString]) -> Option<Self> {
+        let (first, numbers) = words.get(1..)?.split_first()?;
+        if first != WORD {
+            return None;
+        }
+        let numbers = numbers.iter().map(|word| word.to_str()?.parse::<RawFd>().ok());
+        let numbers = numbers.collect::<Option<Vec<_>>>()?;
+        let [config, control, setup, broker, groups @ ..] = numbers.as_slice() else { return None };
+        let broker = (*broker >= 0).then_some(*broker);
+        Some(Self {
+            config: *config,
+            control: *control,
+            setup: *setup,
+            broker,
+            groups: groups.to_vec(),
+        })
+    }
+
+    fn words(&self) -> Vec<CString> {
+        let numbers = self.descriptors_or_none().into_iter().map(|number| number.to_string());
+        let words = ["sandbox".to_owned(), WORD.to_owned()].into_iter().chain(numbers);
+        words.filter_map(|word| CString::new(word).ok()).collect()
+    }
+
+    fn descriptors_or_none(&self) -> Vec<RawFd> {
+        let first = [self.config, self.control, self.setup, self.broker.unwrap_or(-1)];
+        first.into_iter().chain(self.groups.iter().copied()).collect()
+    }
+
+    pub(super) fn descriptors(&self) -> Vec<RawFd> {
+        self.descriptors_or_none().into_iter().filter(|number| *number >= 0).collect()
+    }
+
+    /// In the forked helper, where nothing else is open. The environment stays behind.
+    pub(super) fn execute(&self) {
+        for number in self.descriptors() {
+            if proc::keep_over_exec(number).is_err() {
+                return;
+            }
+        }
+        proc::exec(c"/proc/self/exe", &self.words(), &[]);
+    }
+
+    /// Is the spawner until the supervisor is gone.
+    pub fn run(self) -> ! {
+        match self.take() {
+            Ok(given) => process::run(given),
+            // Somebody typed it: there is nobody to tell.
+            Err(_) => proc::exit_now(1),
+        }
+    }
+
+    fn take(&self) -> Result<Given, LaunchError> {
+        let take = |number: RawFd| take_inherited(number).during(STEP);
+        let file = take(self.config)?;
+        let mut message = vec![0; SpawnerConfig::MAX_BYTES];
+        let mut length = 0;
+        loop {
+            let read = rustix::io::read(&file, &mut message[length..]).call("read").during(STEP)?;
+            if read == 0 {
+                break;
+            }
+            length += read;
+        }
+        Ok(Given {
+            config: palisade_wire::decode(&message[..length]).during(STEP)?,
+            control: take(self.control)?,
+            setup: take(self.setup)?,
+            broker: self.broker.map(take).transpose()?,
+            groups: self.groups.iter().map(|number| take(*number)).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "stage_tests.rs"]
+mod tests;

@@ -1,0 +1,87 @@
+//! Whether a sandbox can run further commands, decided before anything is started.
+//!
+//! Every command of such a sandbox is started by a spawner that stands behind the same walls as the command. So the
+//! filter has to allow what starting a command takes, and what is limited has to be limited for each of them. Must never
+//! loosen a wall to make that work: a plan that cannot have further commands is refused.
+
+use crate::error::PlanError;
+use crate::model::{Confinement, Lifetime, Plan};
+use palisade_bpf::{Answer, Arch, FilterSpec, SeccompData, table};
+
+/// clone(2): what the spawner's fork asks for, `CLONE_PIDFD` and `SIGCHLD`.
+const FORK_FLAGS: u64 = 0x1000 | 17;
+
+/// The calls that the spawner makes after the filter is in force, with the arguments that a filter looks at.
+const SPAWNER_CALLS: [(&str, [u64; 6]); 15] = [
+    ("clone", [FORK_FLAGS, 0, 0, 0, 0, 0]),
+    ("wait4", [0; 6]),
+    ("kill", [0; 6]),
+    ("recvmsg", [0; 6]),
+    ("sendmsg", [0; 6]),
+    ("socketpair", [1, 5, 0, 0, 0, 0]),
+    ("read", [0; 6]),
+    ("write", [0; 6]),
+    ("close", [0; 6]),
+    ("close_range", [0; 6]),
+    ("dup3", [0; 6]),
+    ("setsid", [0; 6]),
+    ("prctl", [0; 6]),
+    ("prlimit64", [0; 6]),
+    ("rt_sigprocmask", [0; 6]),
+];
+
+impl Plan {
+    /// The same sandbox, to be kept until its supervisor ends it.
+    pub fn until_ended(mut self) -> Result<Self, PlanError> {
+        let refused = |why: String, mend| Err(PlanError::NoFurtherCommands { why, mend });
+        match &self.sandbox.confinement {
+            Confinement::Namespaces(inside) if inside.namespaces.pid && inside.namespaces.mount => {
+            }
+            _ => {
+                return refused(
+                    "without a pid namespace of its own a command could kill the process that starts the others"
+                        .to_owned(),
+                    "use isolation level 2 with user namespaces",
+                );
+            }
+        }
+        if self.supervision.max_output.is_some() {
+            return refused(
+                "a limit on output covers only the streams of one command".to_owned(),
+                "leave out --max-output, and limit what you read from each command",
+            );
+        }
+        // Polling follows one command: its processes, and through it the file systems of the run's own.
+        let watch = &self.supervision.watch;
+        if watch.needs_processes() || watch.disk.is_some() || watch.inodes.is_some() {
+            return refused(
+                "a limit is enforced by polling, which follows one command".to_owned(),
+                "use a host with a delegated control group, or waive the limit",
+            );
+        }
+        if let Some(seccomp) = &self.sandbox.seccomp
+            && let Some(call) = refused_call(&seccomp.filter)
+        {
+            return refused(
+                format!("the system call filter refuses {call}, which starting a command needs"),
+                "allow it in the policy",
+            );
+        }
+        self.sandbox.lifetime = Lifetime::UntilEnded;
+        Ok(self)
+    }
+}
+
+fn refused_call(filter: &FilterSpec) -> Option<&'static str> {
+    let arch = Arch::native();
+    let is_allowed = |name: &str, args: [u64; 6]| {
+        let Some(nr) = table::number(arch, name) else { return false };
+        let call = SeccompData { nr, arch: arch.audit_value(), instruction_pointer: 0, args };
+        filter.answer(&call) == Answer::Allow
+    };
+    SPAWNER_CALLS.into_iter().find(|(name, args)| !is_allowed(name, *args)).map(|(name, _)| name)
+}
+
+#[cfg(test)]
+#[path = "lifetime_tests.rs"]
+mod tests;

@@ -1,0 +1,100 @@
+//! The other side of the control interface, for programs that have sandboxes and for tests. It waits for what it asks for;
+//! events that come meanwhile are kept for [`Client::next_event`].
+
+use super::interface::{CreateSandbox, Event, FromSupervisor, Request, Response, VERSION};
+use palisade_sys::fdpass::socketpair;
+use palisade_wire::{Received, WireError, WireMessage as _};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+
+/// A supervisor process and the connection to it. Dropped, it ends the sandbox.
+#[derive(Debug)]
+pub struct Client {
+    socket: OwnedFd,
+    events: VecDeque<Event>,
+}
+
+impl Client {
+    /// Starts a supervisor with `command`, which is a `sandbox` without arguments, and makes its sandbox. The process is
+    /// the caller's to wait for.
+    pub fn start(
+        mut command: Command,
+        options: Vec<Vec<u8>>,
+    ) -> io::Result<(Self, Child, Response)> {
+        let (socket, theirs) = socketpair().map_err(|error| io::Error::from(error.errno))?;
+        command.args(["supervise", "--control-fd", "0"]);
+        let child = command.stdin(Stdio::from(theirs)).spawn()?;
+        // The command holds a copy of their end.
+        drop(command);
+        let mut client = Self::new(socket);
+        let response = match client.begin(&Request::Hello { version: VERSION })? {
+            Response::Hello { .. } => client.begin(&Request::Create(CreateSandbox { options }))?,
+            refused => refused,
+        };
+        Ok((client, child, response))
+    }
+
+    /// A request on the way to a sandbox. Why there is none is told by the last event.
+    fn begin(&mut self, request: &Request) -> io::Result<Response> {
+        match self.ask(request, &[]) {
+            Ok((response, _)) => Ok(response),
+            Err(error) => Err(match self.events.pop_back() {
+                Some(Event::Ended { error: Some(why), .. }) => io::Error::other(why),
+                _ => io::Error::other(error),
+            }),
+        }
+    }
+
+    pub fn new(socket: OwnedFd) -> Self {
+        Self { socket, events: VecDeque::new() }
+    }
+
+    /// Sends a request and waits for its response, with the descriptor that came with it.
+    pub fn ask(
+        &mut self,
+        request: &Request,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<(Response, Option<OwnedFd>), WireError> {
+        palisade_wire::send(&self.socket, request, descriptors)?;
+        loop {
+            match self.receive()? {
+                (FromSupervisor::Response(response), descriptor) => {
+                    return Ok((response, descriptor));
+                }
+                (FromSupervisor::Event(event), _) => {
+                    let is_last = matches!(event, Event::Ended { .. });
+                    self.events.push_back(event);
+                    if is_last {
+                        return Err(WireError::Closed);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for the next event.
+    pub fn next_event(&mut self) -> Result<Event, WireError> {
+        if let Some(event) = self.events.pop_front() {
+            return Ok(event);
+        }
+        loop {
+            if let (FromSupervisor::Event(event), _) = self.receive()? {
+                return Ok(event);
+            }
+        }
+    }
+
+    /// To be polled for events.
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn receive(&self) -> Result<(FromSupervisor, Option<OwnedFd>), WireError> {
+        let mut buffer = [0; FromSupervisor::MAX_BYTES];
+        let Received { message, mut descriptors } =
+            palisade_wire::receive(&self.socket, &mut buffer)?;
+        Ok((message, descriptors.pop()))
+    }
+}

@@ -1,0 +1,37 @@
+use super::*;
+use palisade_wire::{decode, encode};
+
+#[test]
+fn requests_arrive_as_they_were_sent() {
+    let start = StartCommand {
+        argv: vec![b"sh".into(), b"\xff".into()],
+        environment: Environment::Exactly(vec![(b"A".into(), b"\xfe".into())]),
+        cwd: Some("/tmp".into()),
+        umask: Some(0o22),
+        rlimits: vec![(LimitedResource::OpenFiles, 10)],
+        streams: CommandStreams::Terminal(TerminalSize { rows: 24, columns: 80 }),
+    };
+    for request in [
+        Request::Hello { version: VERSION },
+        Request::StartCommand(start.clone()),
+        Request::StartCommand(StartCommand { cwd: None, ..start }),
+        Request::Signal { command: CommandId(3), signal: 9 },
+        Request::Status,
+        Request::End,
+    ] {
+        assert_eq!(decode::<Request>(&encode(&request).unwrap()).unwrap(), request);
+    }
+}
+
+/// Every answer fits, however long its text and however many commands there are.
+#[test]
+fn the_largest_answers_fit() {
+    let status = CommandStatus { command: CommandId(u64::MAX), pid: Some(u32::MAX) };
+    let commands = vec![status; MAX_COMMANDS];
+    encode(&FromSupervisor::Response(Response::Status { commands })).unwrap();
+    let message = "x".repeat(100_000);
+    let refusal = Refusal { kind: RefusalKind::Failed, message: message.clone() };
+    encode(&FromSupervisor::Response(Response::Refused(refusal))).unwrap();
+    let event = Event::CommandFailed { command: CommandId(1), exit_code: 127, message };
+    encode(&FromSupervisor::Event(event)).unwrap();
+}

@@ -1,0 +1,206 @@
+//! A sandbox that outlives its commands, for tests: `sandbox supervise` as a process, and a client of it.
+
+use std::fs;
+use std::io::{Read as _, Seek as _};
+use std::os::fd::AsFd as _;
+use std::process::Child;
+
+use palisade_launch::{CommandId, ExitCause};
+use palisade_supervisor::control::client::Client;
+use palisade_supervisor::control::interface::{
+    CommandStreams, Environment, Event, Request, Response, StartCommand,
+};
+
+use crate::world::World;
+use crate::{binaries, must};
+
+/// A running sandbox. Dropped, it ends.
+#[derive(Debug)]
+pub struct Session {
+    pub client: Client,
+    supervisor: Child,
+}
+
+impl Session {
+    #[must_use]
+    pub fn start(world: &World, options: &[&str]) -> Self {
+        Self::start_with(world, options, &[])
+    }
+
+    /// With more variables in the caller's environment.
+    #[must_use]
+    pub fn start_with(world: &World, options: &[&str], variables: &[(&str, &str)]) -> Self {
+        match Self::try_start(world, options, variables) {
+            Ok(session) => session,
+            Err(why) => panic!("no sandbox: {why}"),
+        }
+    }
+
+    /// Or why there is none.
+    pub fn try_start(
+        world: &World,
+        options: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Result<Self, String> {
+        let mut command = world.host_command(binaries::sandbox().as_os_str());
+        command.envs(variables.iter().copied());
+        let options = ["--quiet"].iter().chain(options);
+        let options = options.map(|option| option.as_bytes().to_vec()).collect();
+        let (client, mut supervisor, response) =
+            Client::start(command, options).map_err(|error| error.to_string())?;
+        match response {
+            Response::Created { .. } => Ok(Self { client, supervisor }),
+            other => {
+                let _ = supervisor.wait();
+                Err(format!("{other:?}"))
+            }
+        }
+    }
+
+    /// Of the supervisor.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.supervisor.id()
+    }
+
+    /// The child of the supervisor with this name.
+    #[must_use]
+    pub fn helper(&self, name: &str) -> u32 {
+        let is_it = |pid: &u32| {
+            let comm = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            comm.trim_end() == name
+        };
+        match children(self.pid()).into_iter().find(is_it) {
+            Some(pid) => pid,
+            None => panic!("no {name}"),
+        }
+    }
+
+    /// On the host: pid 1 and the commands with all their descendants.
+    #[must_use]
+    pub fn processes_inside(&self) -> Vec<u32> {
+        let mut found = Vec::new();
+        let mut next = vec![self.helper("sandbox-spawner"), self.helper("sandbox")];
+        while let Some(pid) = next.pop() {
+            let below = children(pid);
+            found.extend(&below);
+            next.extend(below);
+        }
+        found.push(self.helper("sandbox"));
+        found
+    }
+
+    /// A request for a command with these words, and descriptors for its streams.
+    #[must_use]
+    pub fn request<W: AsRef<str>>(words: &[W]) -> StartCommand {
+        StartCommand {
+            argv: words.iter().map(|word| word.as_ref().as_bytes().to_vec()).collect(),
+            environment: Environment::Extended(Vec::new()),
+            cwd: None,
+            umask: None,
+            rlimits: Vec::new(),
+            streams: CommandStreams::Descriptors,
+        }
+    }
+
+    /// Starts a command that reads nothing and writes to this file.
+    pub fn start_command(&mut self, start: StartCommand, output: &fs::File) -> CommandId {
+        let null = must(fs::File::open("/dev/null"), "no /dev/null");
+        let streams = [null.as_fd(), output.as_fd(), output.as_fd()];
+        match self.client.ask(&Request::StartCommand(start), &streams) {
+            Ok((Response::Starting { command }, _)) => command,
+            other => panic!("not started: {other:?}"),
+        }
+    }
+
+    /// Waits for the end of this command.
+    pub fn end_of(&mut self, command: CommandId) -> Event {
+        loop {
+            match self.client.next_event() {
+                Ok(Event::CommandStarted { .. }) => {}
+                Ok(event @ (Event::CommandExited { .. } | Event::CommandFailed { .. })) => {
+                    let (Event::CommandExited { command: ended, .. }
+                    | Event::CommandFailed { command: ended, .. }) = event
+                    else {
+                        continue;
+                    };
+                    if ended == command {
+                        return event;
+                    }
+                }
+                other => panic!("the sandbox ended: {other:?}"),
+            }
+        }
+    }
+
+    /// What a command wrote, and how it ended.
+    pub fn run(&mut self, start: StartCommand) -> (String, Event) {
+        let mut file = must(tempfile::tempfile(), "no temporary file");
+        let command = self.start_command(start, &file);
+        let event = self.end_of(command);
+        let mut text = String::new();
+        must(file.rewind(), "cannot read what was written");
+        must(file.read_to_string(&mut text), "cannot read what was written");
+        (text, event)
+    }
+
+    /// What a command with these words wrote.
+    pub fn output_of<W: AsRef<str>>(&mut self, words: &[W]) -> String {
+        self.run(Self::request(words)).0
+    }
+
+    /// The code that a command with these words ended with.
+    pub fn code_of<W: AsRef<str>>(&mut self, words: &[W]) -> Option<i32> {
+        match self.run(Self::request(words)).1 {
+            Event::CommandExited { cause: ExitCause::Code(code), .. } => Some(code),
+            _ => None,
+        }
+    }
+
+    /// Waits for the supervisor's end, and says its code.
+    pub fn wait(&mut self) -> Option<i32> {
+        must(self.supervisor.wait(), "the supervisor").code()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // It ends everything inside, if there still is something.
+        let _ = self.client.ask(&Request::End, &[]);
+        let _ = self.supervisor.wait();
+    }
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// Whether there is a process of this number that has not ended.
+#[must_use]
+pub fn is_alive(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|rest| !rest.starts_with(" Z")))
+}
+
+/// Whether these bytes are anywhere in what a process can read of its own memory.
+#[must_use]
+pub fn memory_holds(pid: u32, bytes: &[u8]) -> bool {
+    use std::os::unix::fs::FileExt as _;
+    let maps = must(fs::read_to_string(format!("/proc/{pid}/maps")), "cannot read its maps");
+    let memory = must(fs::File::open(format!("/proc/{pid}/mem")), "cannot open its memory");
+    maps.lines().any(|line| {
+        let mut words = line.split_whitespace();
+        let (Some(range), Some(rights)) = (words.next(), words.next()) else { return false };
+        let Some((first, last)) = range.split_once('-') else { return false };
+        let parse = |text| u64::from_str_radix(text, 16).unwrap_or(0);
+        let (first, last) = (parse(first), parse(last));
+        // Files are nobody's secret, and a program's own are large.
+        if !rights.starts_with("rw") {
+            return false;
+        }
+        let mut content = vec![0; usize::try_from(last - first).unwrap_or(0)];
+        let read = memory.read_at(&mut content, first).unwrap_or(0);
+        content[..read].windows(bytes.len()).any(|window| window == bytes)
+    })
+}

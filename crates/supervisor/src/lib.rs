@@ -26,7 +26,6 @@ mod reading;
 mod relay;
 mod screen;
 pub mod signals;
-mod sources;
 mod start;
 mod supervisor;
 mod terminal;

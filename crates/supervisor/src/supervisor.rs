@@ -3,6 +3,8 @@
 //! One poll loop, no threads. It never runs anything of the command's and never waits on it without
 //! also listening for signals.
 
+mod sources;
+
 use crate::answers::SharedStore;
 use crate::asking::Asking;
 use crate::control::commands::Commands;
@@ -15,7 +17,6 @@ use crate::limits::{Limits, Tally};
 use crate::output::{Delivered, Outputs};
 use crate::relay::{Ends, Relay, Typed};
 use crate::signals::{self, Signals, Wish};
-use crate::sources::{self, DEATH_OF_INIT};
 use crate::terminal::HostTerminal;
 use palisade_launch::{
     Checked, ExitCause, FromInit, Group, LaunchError, PrivateHome, Running, TO_END_EVERYBODY,
@@ -24,6 +25,7 @@ use palisade_launch::{
 use palisade_plan::limit::Limited;
 use palisade_record::{EventKind, RecordError, SignalForwarded, UnaskedQuestions};
 use rustix::process::Signal;
+use sources::DEATH_OF_INIT;
 use std::fmt::Debug;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;

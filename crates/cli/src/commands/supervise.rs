@@ -4,8 +4,6 @@
 //! client should know goes to the client.
 
 use crate::commands::run::{Run, Session};
-use crate::line::{self, Command, Rejected};
-use anyhow::bail;
 use clap::Args;
 use palisade_session::Caller;
 use palisade_session::supervise::ControlSocket;
@@ -23,12 +21,16 @@ pub(crate) struct Supervise {
 }
 
 impl Supervise {
-    pub(crate) fn execute(self) -> anyhow::Result<ExitCode> {
+    /// `read_options` reads the options that the client gives, as those of `run` with this command.
+    pub(crate) fn execute(
+        self,
+        read_options: impl Fn(Vec<OsString>, &str) -> anyhow::Result<Run>,
+    ) -> anyhow::Result<ExitCode> {
         let control = ControlSocket::take(self.control_fd)?;
         let options = control.accept()?;
         let outcome = Caller::here().map_err(anyhow::Error::from).and_then(|caller| {
             let Session { caller, request, report_file, quiet } =
-                parse(options)?.into_session(caller)?;
+                read_options(options, NAME)?.into_session(caller)?;
             let mut tell = |note: &str| {
                 if !quiet {
                     crate::output::note(note);
@@ -52,16 +54,5 @@ impl Supervise {
             Some(error) => Err(error.into()),
             None => Ok(ExitCode::from(u8::try_from(code).unwrap_or(crate::OWN_FAILURE))),
         }
-    }
-}
-
-/// The same options as those of `run`, read by the same definitions.
-fn parse(options: Vec<OsString>) -> anyhow::Result<Run> {
-    let words = ["sandbox", "run"].map(OsString::from).into_iter();
-    let words: Vec<_> = words.chain(options).chain(["--", NAME].map(OsString::from)).collect();
-    match line::parse(&words) {
-        Ok(Command::Run(run)) if run.command.command == [NAME] => Ok(run),
-        Err(Rejected::Usage { error, .. }) => bail!("{error}"),
-        Ok(_) | Err(Rejected::ProgramForCommand { .. }) => bail!("a command is among the options"),
     }
 }

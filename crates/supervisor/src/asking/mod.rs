@@ -4,6 +4,7 @@
 //! part of the supervisor's one poll loop.
 
 mod approval_socket;
+mod choice;
 mod chord;
 mod panel;
 mod prompt;

@@ -4,8 +4,8 @@
 //! was typing for the command must not grant anything. What holds for runs to come needs Enter; to let a secret be read
 //! needs a whole word and Enter.
 
+use super::choice::{Choice, choices};
 use super::chord::Chord;
-use super::prompt::{Choice, choices};
 use palisade_ask::{Answer, Question, QuestionId};
 use palisade_plan::model::Hardening;
 use std::time::{Duration, Instant};

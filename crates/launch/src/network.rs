@@ -1,7 +1,7 @@
 //! The sandbox's network, made inside: links, packet rules, and the listeners of the way out.
 //!
 //! Nothing here leads out by itself. The listeners are handed to the supervisor, whose egress process serves them
-//! from outside: a socket keeps the namespace it was made in. See ARCHITECTURE.md, "The way out".
+//! from outside: a socket keeps the namespace it was made in. See docs/design.md, "Network access (egress)".
 
 use crate::error::{During, LaunchError};
 use palisade_egress::Published;

@@ -6,11 +6,12 @@
 
 use libfuzzer_sys::fuzz_target;
 use palisade_broker::{Message, Reply};
-use palisade_keeper::{KeeperRequest, KeeperEvent};
+use palisade_keeper::{KeeperEvent, KeeperRequest};
 use palisade_launch::control::{FromCommand, FromInit, ToCommand, ToInit};
+use palisade_session::supervise::interface::{FromSupervisor, Request};
 use palisade_wire::{WireMessage, decode, encode};
 
-const TYPES: [fn(&[u8]); 8] = [
+const TYPES: [fn(&[u8]); 10] = [
     check::<FromInit>,
     check::<ToInit>,
     check::<FromCommand>,
@@ -19,6 +20,8 @@ const TYPES: [fn(&[u8]); 8] = [
     check::<Reply>,
     check::<KeeperRequest>,
     check::<KeeperEvent>,
+    check::<Request>,
+    check::<FromSupervisor>,
 ];
 
 fuzz_target!(|data: &[u8]| {

@@ -187,6 +187,24 @@ fn a_command_can_have_a_terminal_of_its_own() {
     assert!(text_of(&session.end_of(command)).contains("Code(4)"));
 }
 
+/// Its forks can be traced before their own exec: with the caller's session they would have its terminal and its process group.
+///
+/// Proves: PROC-5 supervisor-signals
+#[test]
+fn the_spawner_has_a_session_of_its_own() {
+    let world = World::new();
+    let session = Session::start(&world, &[]);
+    let spawner = session.helper("sandbox-spawner");
+    let stat = fs::read_to_string(format!("/proc/{spawner}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    let own = spawner.to_string();
+    assert_eq!(
+        (fields[2], fields[3], fields[4]),
+        (&*own, &*own, "0"),
+        "group, session and terminal"
+    );
+}
+
 /// Proves: LIFE-4 helper-death
 #[test]
 fn a_spawner_that_is_killed_fails_the_run() {

@@ -327,3 +327,44 @@ fn a_yes_for_once_is_for_one_use_of_a_file() {
     let output = run.wait();
     assert_eq!(output.out(), "content of notes\nasked again\n", "{}", output.err());
 }
+
+/// What is no part of the use that was allowed: a process that ran before, the content of a directory that was entered, and what
+/// another program starts that took the process over.
+const OTHER_USES: &str = r"
+import os, subprocess, sys, time
+path, directory = sys.argv[1:3]
+early = subprocess.Popen(['sh', '-c', 'read line; exec cat ' + path], stdin=subprocess.PIPE)
+time.sleep(0.1)
+open(path).read()
+early.communicate(b'\n')
+os.chdir(directory)
+try: print(os.listdir(directory), flush=True)
+except PermissionError: print('not listed', flush=True)
+open(path).read()
+os.execvp('sh', ['sh', '-c', 'cat ' + path + '; true'])
+";
+
+/// Proves: GATE-4 one-use
+#[test]
+fn a_yes_for_once_is_for_no_other_use() {
+    let world = World::new();
+    let file = hidden(&world, "notes");
+    let inner = hidden(&world, "directory/inner");
+    let directory = inner.trim_end_matches("/inner").to_owned();
+    world.write_in_project("other.py", OTHER_USES);
+    let run = asking(&world, &[], &["python3", "other.py", &file, &directory]).spawn();
+    let mut client = Client::connect(&world);
+    let question = client.question_about(&file);
+    client.allow(&question, "once");
+    let question = client.question_about(&file);
+    client.deny(&question, "once");
+    let question = client.question_about(&directory);
+    client.allow(&question, "once");
+    let question = client.question_about(&directory);
+    client.deny(&question, "once");
+    let question = client.question_about(&file);
+    client.deny(&question, "once");
+    let output = run.wait();
+    assert_eq!(output.out(), "not listed\n", "{}", output.err());
+    assert_eq!(output.err().matches("cat: ").count(), 2, "{}", output.err());
+}

@@ -133,7 +133,7 @@ fn the_organisations_file_is_roots() {
     answered(&world, "/srv/other");
     let saved = world.sandbox(["policy", "save", "--to", "organisation"]).run();
     saved.assert_code(125);
-    assert!(saved.err().contains("only root writes there"), "{}", saved.err());
+    assert!(saved.err().contains("only root can write it"), "{}", saved.err());
 }
 
 /// Proves: POL-5 rules, POL-5 forget

@@ -182,10 +182,12 @@ mod tests {
     fn an_inner_sandbox_is_told_to_stay_off_unless_somebody_says_otherwise() {
         let (_, command, told) = applied("agent", &["codex", "exec", "hi"], &[], &[]);
         let update = "--config=check_for_update_on_startup=false";
-        assert_eq!(command, ["codex", "--sandbox=danger-full-access", update, "exec", "hi"]);
+        let plugins = "--config=features.plugins=false";
+        let sandbox = "--sandbox=danger-full-access";
+        assert_eq!(command, ["codex", sandbox, update, plugins, "exec", "hi"]);
         assert!(told.unwrap().contains("set --sandbox=danger-full-access"));
         let (_, command, _) = applied("agent", &["codex", "--sandbox", "read-only"], &[], &[]);
-        assert_eq!(command, ["codex", update, "--sandbox", "read-only"]);
+        assert_eq!(command, ["codex", update, plugins, "--sandbox", "read-only"]);
         let (policy, _, _) = applied("agent", &["gemini"], &["GEMINI_SANDBOX=docker"], &[]);
         assert_eq!(policy.env, ["GEMINI_SANDBOX=docker", "SANDBOX="]);
     }

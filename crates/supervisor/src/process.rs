@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
 
 /// Ancestors shown; a deeper tree says no more.
 const MAX_ANCESTORS: usize = 8;
@@ -59,6 +60,23 @@ impl Known {
     fn is(&self, other: &Self) -> bool {
         self.started.is_some() && self == other
     }
+}
+
+/// Which file a process runs: device and inode. None where it is gone or may not be looked at.
+pub(crate) fn program_of(pid: u32) -> Option<(u64, u64)> {
+    let program = std::fs::metadata(format!("/proc/{pid}/exe")).ok()?;
+    Some((program.dev(), program.ino()))
+}
+
+/// The clock that starts of processes are told by, in its hundredths of a second (proc_pid_stat(5), field 22).
+pub(crate) fn ticks_since_boot() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    u64::try_from(now.tv_sec * 100 + now.tv_nsec / 10_000_000).unwrap_or_default()
+}
+
+/// Whether a process was started at this time or later.
+pub(crate) fn was_started_since(pid: u32, ticks: u64) -> bool {
+    Known::of_process(pid).started.is_some_and(|started| started >= ticks)
 }
 
 /// A process by a descriptor. A start is told in hundredths of a second, in which a number can be given anew; while

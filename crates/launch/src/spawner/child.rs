@@ -1,7 +1,7 @@
 //! From the spawner's fork to the exec of a command. The walls stand already; what is left is what each command has for
 //! itself: streams, session, limits, umask, working directory.
 //!
-//! From its second step on others inside can look into this process. Must never have anything but the command's own
+//! From its fifth step on others inside can look into this process. Must never have anything but the command's own
 //! by then.
 
 use super::config::{LimitedResource, SpawnerConfig};
@@ -50,23 +50,24 @@ fn attempt(
     if config.hardening.close_descriptors {
         close_all_but(vec![report.as_raw_fd()])?;
     }
-    // 2. The broker has to look into who calls it, and so has everybody else.
-    creds::set_dumpable(true).during("opening the command's process to the broker")?;
-    // 3. A session, and a terminal if it was given one.
+    // 2. A session, and a terminal if it was given one.
     if config.hardening.own_session {
         proc::setsid().during("making the command's session")?;
         if start.has_terminal {
             tty::set_controlling_tty(rustix::stdio::stdin()).during("taking the terminal")?;
         }
     }
-    // 4. Signals as a program expects them. Rust's runtime ignores SIGPIPE, and exec(2) would leave it so.
+    // 3. Signals as a program expects them. Rust's runtime ignores SIGPIPE, and exec(2) would leave it so.
     proc::reset_action(sig::SIGPIPE);
     if !config.ignores_file_size {
         proc::reset_action(sig::SIGXFSZ);
     }
     proc::unblock_all().during("unblocking signals")?;
-    // 5. Limits: the caller's, the sandbox's, the request's.
+    // 4. Limits: the caller's, the sandbox's, the request's.
     limit(config, start)?;
+    // 5. The broker has to look into who calls it, and so has everybody else: whoever traces it from here on has a
+    // process in the command's own session and under its own limits, and no more than the command it becomes.
+    creds::set_dumpable(true).during("opening the command's process to the broker")?;
     // 6. As the command itself would: a directory it may not enter is no working directory.
     // The filter hands it to the broker, so not if there is nothing to change.
     if start.umask != config.umask {

@@ -282,7 +282,12 @@ impl SpawnerConfig {
                 .sandbox
                 .rlimits
                 .iter()
-                .map(|limit| (limit.resource.into(), limit.value))
+                .map(|given| {
+                    // What is above our own could not be set.
+                    let most =
+                        (given.resource == Resource::OpenFiles).then_some(limit.hard).flatten();
+                    (given.resource.into(), most.map_or(given.value, |most| given.value.min(most)))
+                })
                 .collect(),
             affinity: plan.sandbox.affinity.clone(),
             open_files: (limit.soft, limit.hard),

@@ -27,6 +27,16 @@ pub struct CommandStart {
     pub has_terminal: bool,
 }
 
+impl CommandStart {
+    /// Overwrites what may be a secret of this command.
+    pub(super) fn wipe(&mut self) {
+        let values = self.env.iter_mut().map(|(_, value)| value);
+        for bytes in self.argv.iter_mut().chain(values) {
+            bytes.fill(0);
+        }
+    }
+}
+
 /// From the supervisor to the spawner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum SpawnerRequest {

@@ -59,6 +59,8 @@ fn set_up(given: Given) -> Result<Option<Server>, LaunchError> {
     let supervisor = Pid::from_raw(config.supervisor)
         .ok_or_else(|| LaunchError::new(STEP, "it has no supervisor"))?;
     let alone = SingleThreaded::check().during(STEP)?;
+    // A fork must never have the host's session: its terminal could be opened, and its process group signalled.
+    proc::setsid().during(STEP)?;
     // 1. Into all namespaces, as soon as the process that made them says so, and as who the command is.
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let host_proc =

@@ -15,6 +15,9 @@ use std::time::Duration;
 
 const STEP: &str = "starting the command";
 
+/// Commands can make children of ours (`CLONE_PARENT`), as many as they like: requests must not wait for all of them.
+const REAPED_A_TURN: usize = 64;
+
 /// A command that was forked and not collected yet.
 #[derive(Debug)]
 struct Forkling {
@@ -32,6 +35,8 @@ pub(super) struct Server {
     signals: OwnedFd,
     alone: SingleThreaded,
     running: Vec<Forkling>,
+    /// Whether some were left to be collected in the next turn.
+    has_more_dead: bool,
     buffer: Vec<u8>,
 }
 
@@ -44,14 +49,26 @@ impl Server {
         alone: SingleThreaded,
     ) -> Self {
         let buffer = vec![0; SpawnerRequest::MAX_BYTES];
-        Self { config, control, groups, signals, alone, running: Vec::new(), buffer }
+        Self {
+            config,
+            control,
+            groups,
+            signals,
+            alone,
+            running: Vec::new(),
+            has_more_dead: false,
+            buffer,
+        }
     }
 
     /// Until the supervisor is gone, or no longer makes sense.
     pub(super) fn serve(mut self) -> ! {
         loop {
-            if self.turn().is_err() {
-                proc::exit_now(0);
+            match self.turn() {
+                Ok(()) => {}
+                Err(WireError::Closed) => proc::exit_now(0),
+                // Nobody could start or end a command any more: the run has failed.
+                Err(_) => proc::exit_now(1),
             }
         }
     }
@@ -61,11 +78,14 @@ impl Server {
         let mut watched = vec![control, PollFd::new(&self.signals, PollFlags::IN)];
         let reports = self.running.iter().filter_map(|command| command.report.as_ref());
         watched.extend(reports.map(|report| PollFd::new(report, PollFlags::IN)));
-        proc::poll(&mut watched, None).map_err(WireError::System)?;
+        let patience = self.has_more_dead.then_some(Duration::ZERO);
+        proc::poll(&mut watched, patience).map_err(WireError::System)?;
         let is_asked = !watched[0].revents().is_empty();
+        if is_asked {
+            self.obey()?;
+        }
         self.hear_commands()?;
-        self.reap()?;
-        if is_asked { self.obey() } else { Ok(()) }
+        self.reap()
     }
 
     fn obey(&mut self) -> Result<(), WireError> {
@@ -81,9 +101,13 @@ impl Server {
                 }
                 Ok(())
             }
-            SpawnerRequest::Start(start) => {
+            SpawnerRequest::Start(mut start) => {
                 let command = start.id;
-                match self.start(&start, descriptors) {
+                let started = self.start(&start, descriptors);
+                // Later forks can be read from inside: no command's environment may be in them.
+                start.wipe();
+                self.buffer.fill(0);
+                match started {
                     Ok(forked) => {
                         self.running.push(forked);
                         Ok(())
@@ -132,7 +156,12 @@ impl Server {
     /// Collects the dead: while one is not, the kernel keeps the sandbox's pid 1 from ending.
     fn reap(&mut self) -> Result<(), WireError> {
         while let Ok(Some(_)) = proc::read_signalfd(&self.signals) {}
-        while let Ok(Some(reaped)) = proc::wait_any(WaitFlags::NOHANG) {
+        self.has_more_dead = true;
+        for _ in 0..REAPED_A_TURN {
+            let Ok(Some(reaped)) = proc::wait_any(WaitFlags::NOHANG) else {
+                self.has_more_dead = false;
+                return Ok(());
+            };
             let cause = match reaped.status {
                 Status::Exited(code) => ExitCause::Code(code),
                 Status::Signaled { signal, .. } => ExitCause::Signal(signal),
@@ -176,8 +205,12 @@ fn first_words(command: CommandId, pid: Pid, report: &OwnedFd) -> Option<Spawner
             let pid = pid.as_raw_nonzero().get().unsigned_abs();
             Some(SpawnerEvent::Started { command, pid })
         }
-        Ok(Received { message: StartFailure(error), .. }) => not_started(error),
-        // Others inside can trace it until its exec, and make it say anything: then it is none of ours.
+        // Others inside can trace it until its exec, and make it say anything: whatever it is, it must not run on as a
+        // command that nobody knows.
+        Ok(Received { message: StartFailure(error), .. }) => {
+            let _ = proc::kill(pid, proc::sig::SIGKILL);
+            not_started(error)
+        }
         Err(error) => {
             let _ = proc::kill(pid, proc::sig::SIGKILL);
             not_started(LaunchError::new(STEP, error.to_string()))

@@ -41,16 +41,16 @@ pub(super) fn choices(question: &Question) -> impl Iterator<Item = Choice> {
         true => tree,
         false => plain,
     };
+    // Programs look at a file before they open it, and are asked about it once.
+    let is_look = file.is_some_and(|file| file.act == Act::See && !file.is_directory);
+    let once = if is_look { "allow this use of it, with reading" } else { "allow this time" };
     let is_secret = question.is_secret;
     let allow = |scope, lifetime| Answer::Allow { scope, lifetime };
     let deny = |lifetime| Answer::Deny { lifetime };
     let always = Lifetime::Always(Store::User);
     let choice = |key, typed, word, meaning, answer| Choice { key, typed, word, meaning, answer };
     [
-        (
-            choice('y', "yes", "once", "allow this time", allow(Scope::File, Lifetime::Once)),
-            may_be_once,
-        ),
+        (choice('y', "yes", "once", once, allow(Scope::File, Lifetime::Once)), may_be_once),
         (
             choice(
                 's',

@@ -35,15 +35,22 @@ const MAX_REMEMBERED: usize = 4096;
 
 /// What was allowed once, and to which process. People answer for one use of a file, and a program makes many calls for it:
 /// it looks, follows links, opens, looks again, and starts helpers that do the same. So it holds for that process while it
-/// runs the same program, and for those it starts, until they have used a short time of their own.
+/// runs the same program, and for those it starts from then on, for a short time.
 #[derive(Debug)]
 struct Fresh {
     to: Held,
-    /// What the process ran when it asked.
-    executable: Vec<u8>,
+    /// What the process ran when it was answered.
+    program: Option<(u64, u64)>,
     path: PathBuf,
     access: Access,
+    /// Whether only that a directory is there was shown, and nothing of what is in it.
+    is_name_only: bool,
+    granted_at: Instant,
+    /// The same by the clock of [`crate::process::ticks_since_boot`].
+    granted_ticks: u64,
     until: Instant,
+    /// Until when waiting for other answers was taken into account.
+    counted_until: Instant,
 }
 
 #[derive(Debug)]
@@ -57,7 +64,7 @@ pub(super) struct GateState<'p> {
     decider: Decider,
     inquiries: HashMap<u64, Inquiry>,
     /// Who waits for an answer, by touch, and with which program.
-    callers: HashMap<u64, (Known, Vec<u8>)>,
+    callers: HashMap<u64, Known>,
     /// The directory that is offered instead of something in this one, if any.
     offers: HashMap<PathBuf, Option<PathBuf>>,
     /// Tokens of what an inquiry needs besides, and whose they are.

@@ -6,9 +6,9 @@ use crate::gate::action::Action;
 use crate::gate::grants::Lasting;
 use crate::gate::inquiry::{Found, Inquiry, InquiryStage, Need};
 use crate::gate::verdict::{Reason, Verdict};
-use crate::process::{Known, describe, is_within, process_of};
+use crate::process::{Known, describe, is_within, process_of, program_of, was_started_since};
 use palisade_ask::{Act, Asked, FileSubject, NewQuestion, Now, Subject};
-use palisade_broker::{PathAccess, Reply};
+use palisade_broker::{PathAccess, Reply, Wants};
 use palisade_gate::{Access, Decision, Pattern, Surroundings, offer};
 use palisade_keeper::{Change, FileKind, KeeperRequest, What};
 use palisade_plan::model::Nature;
@@ -135,7 +135,11 @@ impl GateState<'_> {
             // Asks the kernel, and mostly nothing was given.
             given.any(|fresh| self.is_same_use(fresh, request))
         };
-        if inquiry.requests.iter().all(is_fresh) {
+        let is_fresh = inquiry.requests.iter().all(is_fresh);
+        let mut is_denied =
+            |path| matches!(self.decider.decide(path, access, now.wall), Decision::Denied(_));
+        // What was denied since is denied.
+        if is_fresh && !wanted.iter().any(|path| is_denied(path)) {
             return self.grant(token, What::Found, access, Lasting::Once);
         }
         let mut allowed = None;
@@ -236,7 +240,7 @@ impl GateState<'_> {
                 is_secret,
                 patience: Some(Duration::from_millis(self.gate.ask_timeout_ms)),
             };
-            self.callers.insert(request.id, (caller, request.executable.clone()));
+            self.callers.insert(request.id, caller);
             match at.queue.ask(new, now) {
                 Asked::New(id) => self.actions.push_back(Action::Opened(id)),
                 Asked::Joined(id) => self.actions.push_back(Action::Joined(id)),
@@ -315,13 +319,22 @@ impl GateState<'_> {
     }
 
     /// Whether a call belongs to the use that was allowed once: by the same process with the same program, or by one that it
-    /// started.
+    /// started since.
     fn is_same_use(&self, allowed: &Fresh, request: &PathAccess) -> bool {
         let pid = process_of(request.pid);
+        if allowed.is_name_only && !matches!(request.wants, Wants::Look | Wants::Enter) {
+            return false;
+        }
+        let runs_the_same =
+            allowed.program.is_some() && allowed.program == program_of(allowed.to.pid);
         let is_same = match allowed.to.pid == pid {
             // Who was allowed to run something becomes another program by that, and reads it as a script.
-            true => allowed.access == Access::Execute || allowed.executable == request.executable,
-            false => is_within(allowed.to.pid, pid),
+            true => allowed.access == Access::Execute || runs_the_same,
+            false => {
+                runs_the_same
+                    && is_within(allowed.to.pid, pid)
+                    && was_started_since(pid, allowed.granted_ticks)
+            }
         };
         // Asked last: while it lives, its number is nobody else's.
         is_same && (allowed.to.lives() || !self.gate.known_callers)

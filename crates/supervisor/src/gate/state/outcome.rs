@@ -5,7 +5,7 @@ use crate::gate::action::Action;
 use crate::gate::grants::{Lasting, Part, refusal, takes_descriptor};
 use crate::gate::inquiry::{Found, Inquiry};
 use crate::gate::verdict::{Reason, Verdict, asked_access, granted_access, rule_of};
-use crate::process::{Held, Known, is_within};
+use crate::process::{Held, Known, program_of, ticks_since_boot};
 use palisade_ask::{Act, Decided, Lifetime, Now, Scope, Source, Subject};
 use palisade_broker::{PathAccess, Reply, Wants};
 use palisade_gate::Access;
@@ -19,6 +19,8 @@ use std::time::Duration;
 
 /// How long what was allowed once is not asked about again. The time that a program waits for other answers does not count.
 const STILL_FRESH: Duration = Duration::from_secs(5);
+/// With that time.
+const LONGEST_USE: Duration = Duration::from_mins(1);
 /// Each holds a descriptor; whoever finds no room is asked about again.
 const MAX_FRESH: usize = 128;
 
@@ -51,17 +53,28 @@ impl GateState<'_> {
             }
         }
         let waiting = decided.question.requests.iter();
-        let callers: Vec<(Known, Vec<u8>)> =
+        let callers: Vec<Known> =
             waiting.filter_map(|request| self.callers.remove(request)).collect();
         let access = asked_access(file.access);
         let waited = decided.at.duration_since(decided.question.asked_at).unsigned_abs();
         self.keep_fresh(&callers, waited, now);
+        let is_name_only = matches!(file.act, Act::See | Act::Enter) && file.is_directory;
         // Writing once is for one call.
         if lasting == Lasting::Once && decided.answer.is_allowed() && access != Access::Write {
-            let until = now.monotonic + STILL_FRESH;
-            let fresh = |(known, executable): (Known, Vec<u8>)| {
+            let granted_ticks = ticks_since_boot();
+            let fresh = |known: Known| {
                 let to = Held::of(&known)?;
-                Some(Fresh { to, executable, path: file.path.clone(), access, until })
+                Some(Fresh {
+                    program: program_of(to.pid),
+                    to,
+                    path: file.path.clone(),
+                    access,
+                    is_name_only,
+                    granted_at: now.monotonic,
+                    granted_ticks,
+                    until: now.monotonic + STILL_FRESH,
+                    counted_until: now.monotonic,
+                })
             };
             // Who has ended makes no more calls, and is not to be held.
             self.fresh.retain(|fresh| fresh.until > now.monotonic && fresh.to.lives());
@@ -98,16 +111,21 @@ impl GateState<'_> {
         self.actions.push_back(Action::Closed(Box::new(decided)));
     }
 
-    /// Who waited for an answer could not use what it was allowed before.
-    fn keep_fresh(&mut self, waiting: &[(Known, Vec<u8>)], waited: Duration, now: Now) {
-        let latest = now.monotonic + STILL_FRESH;
+    /// The process that waited for an answer could not use what it was allowed before. What it waited before that was
+    /// allowed does not count, nor does any time twice, and nothing that is over begins anew.
+    fn keep_fresh(&mut self, waiting: &[Known], waited: Duration, now: Now) {
+        let now = now.monotonic;
+        let asked_at = now.checked_sub(waited).unwrap_or(now);
         for fresh in &mut self.fresh {
-            let mut waiting = waiting.iter().map(|(known, _)| known.pid);
-            let was_fresh = fresh.until + waited > now.monotonic;
-            if was_fresh && waiting.any(|pid| is_within(fresh.to.pid, pid)) {
-                fresh.until = (fresh.until + waited).min(latest);
+            let from = asked_at.max(fresh.counted_until);
+            let has_waited = waiting.iter().any(|known| known.pid == fresh.to.pid);
+            if has_waited && fresh.until > from {
+                let latest = (now + STILL_FRESH).min(fresh.granted_at + LONGEST_USE);
+                fresh.until = (fresh.until + now.saturating_duration_since(from)).min(latest);
+                fresh.counted_until = now;
             }
         }
+        self.fresh.retain(|fresh| fresh.until > now);
     }
 
     /// Carries out a yes: for this access, whatever was asked for.

@@ -6,6 +6,7 @@ use crate::error::SupervisorError;
 use crate::poll_set::{PollSet, Ready};
 use crate::supervisor::Supervisor;
 use rustix::process::Signal;
+use std::time::Instant;
 
 pub(super) struct Control;
 
@@ -47,6 +48,8 @@ impl Supervisor<'_> {
         if std::mem::replace(&mut self.is_ending, true) {
             return Ok(());
         }
+        // Who does not end in time is killed with everything inside.
+        self.deadlines.asked(Instant::now());
         Ok(self.running.end()?)
     }
 

@@ -585,16 +585,16 @@ fn what_could_not_be_shown_is_asked_about_again() {
 }
 
 #[path = "state_home_tests.rs"]
-mod hub_home_tests;
+mod state_home_tests;
 
 #[path = "state_program_tests.rs"]
-mod hub_program_tests;
+mod state_program_tests;
 
 #[path = "state_link_tests.rs"]
-mod hub_link_tests;
+mod state_link_tests;
 
 #[path = "state_directory_tests.rs"]
-mod hub_directory_tests;
+mod state_directory_tests;
 
 #[path = "state_change_tests.rs"]
-mod hub_change_tests;
+mod state_change_tests;

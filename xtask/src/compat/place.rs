@@ -66,7 +66,9 @@ impl<'a> WorkerDirectories<'a> {
             directory.disable_cleanup(true);
             eprintln!("kept: {}", directory.path().display());
         }
-        Ok(Self { directory, needs, machine_home })
+        let directories = Self { directory, needs, machine_home };
+        directories.give(directories.directory.path())?;
+        Ok(directories)
     }
 
     /// A new place.
@@ -83,7 +85,7 @@ impl<'a> WorkerDirectories<'a> {
             source: project.join("source"),
             records: project.join("records"),
             home: match self.needs.suite.home {
-                Home::Own => own,
+                Home::Own => own.clone(),
                 Home::Machine => self.machine_home.clone(),
             },
             project,
@@ -98,7 +100,8 @@ impl<'a> WorkerDirectories<'a> {
         fs::create_dir_all(&programs)?;
         // One program under two names, and the package of the server would start it.
         symlink("/usr/bin/redis-check-rdb", programs.join("redis-server"))?;
-        self.give(self.directory.path())?;
+        // Only its own: tests of the other workers may be running by now.
+        self.give(&own)?;
         Ok(place)
     }
 

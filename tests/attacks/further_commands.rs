@@ -7,8 +7,9 @@ use palisade_testkit::control::interface::{Event, Request};
 use palisade_testkit::{Attack, Demonstration, Session, World, client_program};
 
 use crate::files::TO_WRITE_OUTSIDE;
-use crate::host::{PID_FILE, allows_tracing, probe, probe_at_pid_1, probe_at_stand_in, strings};
+use crate::host::{PID_FILE, probe, strings};
 use crate::mounts;
+use crate::processes::{HOLD_UP, TAKE_OVER, hold_up_of_pid_1, take_over_of_pid_1};
 
 const UNTOUCHED: &str = "untouched";
 
@@ -21,18 +22,22 @@ fn canary_was_written(world: &World) -> bool {
     fs::read_to_string(world.outside().join("canary")).is_ok_and(|text| text != UNTOUCHED)
 }
 
-/// Proves: FS-3 own-root
-#[test]
-fn p18_a_further_command_writes_nothing_outside() {
-    Attack::new("P18", "write outside of the project by a further command")
-        .proves(&["FS-3 own-root"])
-        .held_by(TO_WRITE_OUTSIDE)
+fn write_to_the_canary(name: &str) -> Attack {
+    Attack::new("P18", name)
         .surroundings(further)
         .prepare(|world| {
             world.write("outside/canary", UNTOUCHED);
         })
         .command(|world| vec![world.probe(), "write".into(), "../../outside/canary".into()])
         .succeeded(|world, _| canary_was_written(world))
+}
+
+/// Proves: FS-3 own-root
+#[test]
+fn p18_a_further_command_writes_nothing_outside() {
+    write_to_the_canary("write outside of the project by a further command")
+        .proves(&["FS-3 own-root"])
+        .held_by(TO_WRITE_OUTSIDE)
         .check();
 }
 
@@ -41,17 +46,13 @@ fn p18_a_further_command_writes_nothing_outside() {
 /// Proves: FS-1 read-only
 #[test]
 fn p18_a_further_command_does_not_write_what_it_may_read() {
-    Attack::new("P18", "write into a directory that was granted for reading, by a further command")
-        .proves(&["FS-1 read-only"])
-        .held_by(&["read-only-mounts", "landlock"])
-        .surroundings(further)
-        .prepare(|world| {
-            world.write("outside/canary", UNTOUCHED);
-        })
-        .flags(|world| vec!["--ro".into(), world.outside().display().to_string()])
-        .command(|world| vec![world.probe(), "write".into(), "../../outside/canary".into()])
-        .succeeded(|world, _| canary_was_written(world))
-        .check();
+    write_to_the_canary(
+        "write into a directory that was granted for reading, by a further command",
+    )
+    .proves(&["FS-1 read-only"])
+    .held_by(&["read-only-mounts", "landlock"])
+    .flags(|world| vec!["--ro".into(), world.outside().display().to_string()])
+    .check();
 }
 
 /// Proves: SYS-1 io-uring
@@ -87,16 +88,9 @@ fn p18_a_further_command_changes_no_mount() {
 /// Proves: PROC-5 supervisor
 #[test]
 fn p18_a_further_command_does_not_take_pid_1_over() {
-    for way in ["trace", "write-memory", "steal-descriptor"] {
-        Attack::new("P18", format!("take over pid 1 by a further command: {way}"))
-            .needs("a kernel that lets a process trace another, as without Yama", allows_tracing())
-            .proves(&["PROC-5 supervisor"])
-            .held_by(&["undumpable-init", "landlock"])
+    for way in TAKE_OVER {
+        take_over_of_pid_1("P18", "take over pid 1 by a further command", way)
             .surroundings(further)
-            .command(move |world| probe_at_pid_1(world, &[way, "1"]))
-            .bare_command(move |world| probe_at_stand_in(world, &[way, PID_FILE]))
-            .succeeded(|_, output| output.out().starts_with("done"))
-            .contained(|_, output| output.out().starts_with("refused 1 "))
             .check();
     }
 }
@@ -104,15 +98,9 @@ fn p18_a_further_command_does_not_take_pid_1_over() {
 /// Proves: PROC-5 pid-1
 #[test]
 fn p18_a_further_command_does_not_hold_pid_1_up() {
-    for way in ["limit", "slow-down", "pin"] {
-        Attack::new("P18", format!("hold pid 1 up by a further command: {way}"))
-            .proves(&["PROC-5 pid-1"])
-            .held_by(&["seccomp"])
+    for way in HOLD_UP {
+        hold_up_of_pid_1("P18", "hold pid 1 up by a further command", way)
             .surroundings(further)
-            .command(move |world| probe_at_pid_1(world, &[way, "1"]))
-            .bare_command(move |world| probe_at_stand_in(world, &[way, PID_FILE]))
-            .succeeded(|_, output| output.out().starts_with("done"))
-            .contained(|_, output| output.out().starts_with("refused 1 "))
             .check();
     }
 }

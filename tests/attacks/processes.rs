@@ -19,21 +19,33 @@ const ROOT_IS_NOT_OFFERED_IT: &str =
 /// Yama would forbid it to everybody, sandbox or not.
 const NO_YAMA: &str = "a kernel that lets a process trace another, as without Yama";
 
-const TAKE_OVER: [&str; 3] = ["trace", "write-memory", "steal-descriptor"];
+pub(crate) const TAKE_OVER: [&str; 3] = ["trace", "write-memory", "steal-descriptor"];
+pub(crate) const HOLD_UP: [&str; 3] = ["limit", "slow-down", "pin"];
+
+pub(crate) fn take_over_of_pid_1(id: &'static str, name: &str, way: &'static str) -> Attack {
+    at_pid_1(id, name, way)
+        .needs(NO_YAMA, allows_tracing())
+        .proves(&["PROC-5 supervisor"])
+        .held_by(&["undumpable-init", "landlock"])
+}
+
+pub(crate) fn hold_up_of_pid_1(id: &'static str, name: &str, way: &'static str) -> Attack {
+    at_pid_1(id, name, way).proves(&["PROC-5 pid-1"]).held_by(&["seccomp"])
+}
+
+fn at_pid_1(id: &'static str, name: &str, way: &'static str) -> Attack {
+    Attack::new(id, format!("{name}: {way}"))
+        .command(move |world| probe_at_pid_1(world, &[way, "1"]))
+        .bare_command(move |world| probe_at_stand_in(world, &[way, PID_FILE]))
+        .succeeded(|_, output| output.out().starts_with("done"))
+        .contained(|_, output| output.out().starts_with("refused 1 "))
+}
 
 /// Proves: PROC-5 supervisor
 #[test]
 fn p07_pid_1_cannot_be_taken_over() {
     for way in TAKE_OVER {
-        Attack::new("P07", format!("take over the sandbox's own pid 1: {way}"))
-            .needs(NO_YAMA, allows_tracing())
-            .proves(&["PROC-5 supervisor"])
-            .held_by(&["undumpable-init", "landlock"])
-            .command(move |world| probe_at_pid_1(world, &[way, "1"]))
-            .bare_command(move |world| probe_at_stand_in(world, &[way, PID_FILE]))
-            .succeeded(|_, output| output.out().starts_with("done"))
-            .contained(|_, output| output.out().starts_with("refused 1 "))
-            .check();
+        take_over_of_pid_1("P07", "take over the sandbox's own pid 1", way).check();
     }
 }
 
@@ -42,15 +54,8 @@ fn p07_pid_1_cannot_be_taken_over() {
 /// Proves: PROC-5 pid-1
 #[test]
 fn p07_pid_1_is_not_held_up() {
-    for way in ["limit", "slow-down", "pin"] {
-        Attack::new("P07", format!("hold the sandbox's own pid 1 up: {way}"))
-            .proves(&["PROC-5 pid-1"])
-            .held_by(&["seccomp"])
-            .command(move |world| probe_at_pid_1(world, &[way, "1"]))
-            .bare_command(move |world| probe_at_stand_in(world, &[way, PID_FILE]))
-            .succeeded(|_, output| output.out().starts_with("done"))
-            .contained(|_, output| output.out().starts_with("refused 1 "))
-            .check();
+    for way in HOLD_UP {
+        hold_up_of_pid_1("P07", "hold the sandbox's own pid 1 up", way).check();
     }
 }
 

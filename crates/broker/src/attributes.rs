@@ -5,6 +5,7 @@
 use crate::NO_MODE;
 use crate::call::{AttributeArg, PathArg, TimesArg, TimesFormat};
 use crate::caller::Caller;
+use crate::numbered::name_of_own;
 use crate::perform::{CallExecutor, Done, Stop, done};
 use crate::place::ResolvedParent;
 use palisade_sys::{Errno, OFlags};
@@ -13,7 +14,7 @@ use rustix::fs::{
     fsetxattr, fstatvfs, openat, utimensat,
 };
 use std::ffi::OsStr;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 
 /// `XATTR_NAME_MAX` and `XATTR_SIZE_MAX`.
@@ -48,7 +49,7 @@ impl CallExecutor {
     ) -> Result<Done, Stop> {
         let times = times.read(caller)?;
         caller.confirm()?;
-        utimensat(self.map.proc, own_name(file), &times, AtFlags::empty())?;
+        utimensat(self.map.proc, name_of_own(file), &times, AtFlags::empty())?;
         Ok(done())
     }
 
@@ -67,7 +68,7 @@ impl CallExecutor {
         let name = OsStr::from_bytes(&name);
         let open = || {
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-            openat(self.map.proc, own_name(file), flags, NO_MODE)
+            openat(self.map.proc, name_of_own(file), flags, NO_MODE)
         };
         match attribute {
             AttributeArg::Set { value, size, flags, .. } => {
@@ -127,8 +128,4 @@ fn is_on_read_only_mount(place: &ResolvedParent) -> bool {
     let found = openat(&place.parent, &place.name, flags, NO_MODE);
     let mount = found.and_then(|found| fstatvfs(&found));
     mount.is_ok_and(|mount| mount.f_flag.contains(StatVfsMountFlags::RDONLY))
-}
-
-fn own_name(file: &OwnedFd) -> String {
-    format!("self/fd/{}", file.as_raw_fd())
 }

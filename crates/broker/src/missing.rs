@@ -3,6 +3,7 @@
 //! Our own scaffolding (the root, a private home directory, frames) is where ungranted paths end. In every
 //! other mount, what is missing is missing on the host as well, and there is nothing to ask.
 
+use crate::numbered::name_of_own;
 use crate::{DIRECTORY, NO_MODE};
 use palisade_plan::model::Gate;
 use palisade_sys::{Errno, OFlags, mounts, proc};
@@ -10,7 +11,7 @@ use rustix::fs::{
     FileType, ResolveFlags, StatVfsMountFlags, fstat, fstatvfs, openat, openat2, readlinkat,
 };
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -165,7 +166,7 @@ impl Grounds {
     }
 
     pub(crate) fn path_of(&self, fd: impl AsFd) -> Option<PathBuf> {
-        let own = format!("self/fd/{}", fd.as_fd().as_raw_fd());
+        let own = name_of_own(&fd.as_fd());
         let path = readlinkat(self.proc, own, Vec::new()).ok()?;
         Some(PathBuf::from(OsString::from_vec(path.into_bytes())))
     }

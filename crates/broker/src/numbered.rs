@@ -1,6 +1,7 @@
 //! Paths that name one of the caller's own descriptors: `/proc/self/fd/3`, `/dev/stdout`.
 
 use crate::caller::Caller;
+use std::os::fd::AsRawFd;
 
 const OWN_DIRECTORIES: [&[u8]; 3] = [b"/proc/self/fd/", b"/proc/thread-self/fd/", b"/dev/fd/"];
 const STREAMS: [&[u8]; 3] = [b"/dev/stdin", b"/dev/stdout", b"/dev/stderr"];
@@ -34,4 +35,9 @@ pub(crate) fn numbered_descriptor(path: &[u8], caller: &Caller) -> Option<i32> {
         caller.numbers_inside().contains(&who).then_some(found)
     };
     own_descriptor(path).or_else(by_number)
+}
+
+/// One of our own descriptors as a name below `/proc`, for calls that take a path only.
+pub(crate) fn name_of_own(file: &impl AsRawFd) -> String {
+    format!("self/fd/{}", file.as_raw_fd())
 }

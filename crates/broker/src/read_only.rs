@@ -5,6 +5,7 @@ use crate::NO_MODE;
 use crate::call::{Call, PathArg};
 use crate::caller::Caller;
 use crate::message::Message;
+use crate::numbered::name_of_own;
 use crate::perform::{CallExecutor, Done};
 use crate::place::Start;
 use crate::serve::BrokerServer;
@@ -12,7 +13,7 @@ use palisade_sys::notify::Response;
 use palisade_sys::{Errno, OFlags};
 use rustix::fs::{Access, AtFlags, CWD, FileType, accessat, fstat, openat};
 use std::ffi::OsStr;
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
@@ -66,7 +67,7 @@ impl CallExecutor {
 
     /// The path of something that only its mount keeps from being written: the kernel looks at owner and mode before.
     fn held_read_only(&self, file: &OwnedFd) -> Option<PathBuf> {
-        let own = format!("self/fd/{}", file.as_raw_fd());
+        let own = name_of_own(file);
         let tried = accessat(self.map.proc, own, Access::WRITE_OK, AtFlags::EACCESS);
         if tried != Err(Errno::ROFS) {
             return None;

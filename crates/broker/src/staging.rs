@@ -9,6 +9,7 @@
 //! What stands in place meanwhile is what was judged last. Content that is refused is not committed, and told.
 
 use crate::git::{self, Attributes, Config};
+use crate::numbered::name_of_own;
 use crate::slow;
 use crate::verdict::Denied;
 use crate::{DIRECTORY, NO_MODE};
@@ -18,7 +19,7 @@ use palisade_sys::{Errno, Mode, OFlags};
 use rustix::fs::{AtFlags, Stat, fstat, inotify, openat, statat, unlinkat};
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 /// As many repositories have their configuration open at a time; each takes three descriptors of ours.
 const MAX_STAGED: usize = 64;
@@ -141,7 +142,7 @@ impl StagedConfigs {
         let events = self.events.insert(events);
         // inotify_add_watch(2) knows no directory descriptors. Nothing else here depends on the working directory.
         rustix::process::fchdir(proc)?;
-        let path = format!("self/fd/{}", file.as_raw_fd());
+        let path = name_of_own(file);
         let watch = inotify::add_watch(events, path, inotify::WatchFlags::CLOSE_WRITE);
         let _ = rustix::process::chdir("/");
         watch
@@ -248,7 +249,7 @@ fn pinned(dir: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
 
 /// The same file once more, as another open file.
 fn reopened(proc: &OwnedFd, file: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let path = format!("self/fd/{}", file.as_raw_fd());
+    let path = name_of_own(file);
     openat(proc, path, flags | OFlags::CLOEXEC, NO_MODE)
 }
 

@@ -1,6 +1,7 @@
 use super::*;
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 use std::sync::Mutex;

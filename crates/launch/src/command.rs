@@ -156,17 +156,28 @@ fn hand_over(
     filter: &FilterSpec,
     listener: &OwnedFd,
 ) -> Result<(), LaunchError> {
-    const STEP: &str = "handing the filter's listener to the broker";
-    let gone = || LaunchError::new(STEP, "the broker is gone");
-    let handshake = start.handshake.ok_or_else(gone)?;
+    let handshake = start.handshake.ok_or_else(broker_is_gone)?;
     if may_send(filter, handshake) {
-        return send_with_fds(handshake, b"!", &[listener.as_fd()]).map_err(|_| gone());
+        return send_with_fds(handshake, b"!", &[listener.as_fd()]).map_err(|_| broker_is_gone());
     }
-    rustix::io::write(handshake, &listener.as_raw_fd().to_ne_bytes()).map_err(|_| gone())?;
+    hand_over_by_number(handshake, listener)
+}
+
+/// The broker fetches the listener from us, and says so: until then we have to stay open to it.
+pub(crate) fn hand_over_by_number(
+    handshake: BorrowedFd<'_>,
+    listener: &OwnedFd,
+) -> Result<(), LaunchError> {
+    rustix::io::write(handshake, &listener.as_raw_fd().to_ne_bytes())
+        .map_err(|_| broker_is_gone())?;
     match rustix::io::read(handshake, &mut [0_u8; 1]) {
         Ok(1) => Ok(()),
-        _ => Err(gone()),
+        _ => Err(broker_is_gone()),
     }
+}
+
+pub(crate) fn broker_is_gone() -> LaunchError {
+    LaunchError::new("handing the filter's listener to the broker", "the broker is gone")
 }
 
 /// Whether the filter that we are under by now lets us send a descriptor.

@@ -140,6 +140,14 @@ pub fn poll(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<usize> 
     }
 }
 
+/// The umask of this process. It can only be read by changing it, so the process must be alone in its memory: no thread
+/// may make a file meanwhile.
+pub fn current_umask() -> u32 {
+    let umask = rustix::process::umask(rustix::fs::Mode::empty());
+    rustix::process::umask(umask);
+    umask.bits()
+}
+
 #[cfg(test)]
 #[path = "proc_tests.rs"]
 mod tests;

@@ -4,11 +4,12 @@
 
 use crate::call::PathArg;
 use crate::caller::Caller;
+use crate::numbered::name_of_own;
 use crate::perform::object::open_object;
 use crate::perform::{CallExecutor, Done, Stop, done};
 use palisade_sys::{Errno, Mode};
 use rustix::fs::{AtFlags, FileType, chmodat, fstat};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 
 impl CallExecutor {
     pub(crate) fn change_mode(
@@ -43,7 +44,7 @@ impl CallExecutor {
         }
         caller.confirm()?;
         // By our own descriptor, which may be one for its path only.
-        let own = format!("self/fd/{}", file.as_raw_fd());
+        let own = name_of_own(file);
         chmodat(self.map.proc, own, mode, AtFlags::empty())?;
         Ok(done())
     }

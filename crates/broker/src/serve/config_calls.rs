@@ -49,10 +49,10 @@ impl CallExecutor {
             return Err(Stop::Denied(place.path.clone(), git::config_denied()));
         }
         if flags & OFlags::RWMODE != OFlags::RDONLY {
-            return self.sandbox(caller, place, flags).map(Done::File);
+            return self.stage(caller, place, flags).map(Done::File);
         }
         if flags.contains(OFlags::TRUNC) {
-            self.sandbox(caller, place, OFlags::WRONLY | OFlags::TRUNC)?;
+            self.stage(caller, place, OFlags::WRONLY | OFlags::TRUNC)?;
         }
         rustix::fs::fcntl_setfl(&present, flags & slow::SETTABLE)?;
         Ok(Done::File(present))
@@ -64,7 +64,7 @@ impl CallExecutor {
         place: &ResolvedParent,
         length: u64,
     ) -> Result<Done, Stop> {
-        let file = self.sandbox(caller, place, OFlags::WRONLY)?;
+        let file = self.stage(caller, place, OFlags::WRONLY)?;
         rustix::fs::ftruncate(&file, length)?;
         Ok(done())
     }
@@ -90,7 +90,7 @@ impl CallExecutor {
         Ok(done())
     }
 
-    fn sandbox(
+    fn stage(
         &mut self,
         caller: &Caller,
         place: &ResolvedParent,

@@ -3,13 +3,14 @@
 use crate::NO_MODE;
 use crate::call::{CWD, PathArg};
 use crate::caller::Caller;
+use crate::numbered::name_of_own;
 use crate::path_call::{PathCall, opening};
 use crate::slow::SETTABLE;
 use palisade_sys::notify::Notification;
 use palisade_sys::{Errno, OFlags, mounts};
 use rustix::fs::{FileType, ResolveFlags, fcntl_setfl, fstat, openat, openat2};
 use std::ffi::OsStr;
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
 /// `struct open_how` as it was first (openat2(2)), and the largest that the kernel looks at.
@@ -93,7 +94,7 @@ impl Reading {
     }
 
     fn reopen(&self, caller: &Caller, pinned: &OwnedFd) -> Result<OwnedFd, Errno> {
-        let own = format!("self/fd/{}", pinned.as_raw_fd());
+        let own = name_of_own(pinned);
         let flags = self.flags.difference(OFlags::NOFOLLOW) | OFlags::CLOEXEC | OFlags::NOCTTY;
         match openat(caller.proc, own, flags | OFlags::NONBLOCK, NO_MODE) {
             // Somebody has a lease on it; the caller may wait for that, and we may not.

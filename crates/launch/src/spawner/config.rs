@@ -293,17 +293,10 @@ impl SpawnerConfig {
             open_files: (limit.soft, limit.hard),
             ignores_file_size: inherited.ignores_file_size(),
             probes: plan.sandbox.self_check.iter().map(Into::into).collect(),
-            umask: current_umask(),
+            umask: palisade_sys::proc::current_umask(),
             port: targets.port,
         })
     }
-}
-
-/// It can only be read by changing it; the supervisor is alone in its process.
-fn current_umask() -> u32 {
-    let umask = rustix::process::umask(palisade_sys::Mode::empty());
-    rustix::process::umask(umask);
-    umask.bits()
 }
 
 /// The caller's limit, and below what the supervisor has by now: see [`DESCRIPTORS_LEFT_FOR_US`].

@@ -7,7 +7,7 @@
 use super::config::{Given, NamespaceSet, STEP, SpawnerConfig};
 use super::message::SpawnerEvent;
 use super::serve::Server;
-use crate::command::drop_capabilities_inside;
+use crate::command::{broker_is_gone, drop_capabilities_inside, hand_over_by_number};
 use crate::control::Checked;
 use crate::error::{During, LaunchError};
 use crate::filter;
@@ -22,7 +22,7 @@ use palisade_sys::{At as _, Errno, Mode, OFlags, Pid, creds, other};
 use palisade_wire::{Received, WireMessage};
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 use serde::{Deserialize, Serialize};
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 use std::time::Instant;
 
@@ -106,7 +106,8 @@ fn set_up(given: Given) -> Result<Option<Server>, LaunchError> {
     if let Some(program) = config.filter.take() {
         let program = program.into_iter().map(|(code, jt, jf, k)| Insn { code, jt, jf, k });
         let listener = filter::install_with_listener(&program.collect::<Vec<_>>())?;
-        hand_over(broker.as_ref(), &listener)?;
+        let broker = broker.as_ref().ok_or_else(broker_is_gone)?;
+        hand_over_by_number(broker.as_fd(), &listener)?;
     }
     drop(broker);
     if config.hardening.undumpable {
@@ -179,18 +180,6 @@ fn drop_privileges(config: &SpawnerConfig) -> Result<(), LaunchError> {
         creds::set_no_new_privs().during("dropping privileges")?;
     }
     Ok(())
-}
-
-/// The broker takes it from us, and says so: until then we have to stay open to it.
-fn hand_over(broker: Option<&OwnedFd>, listener: &OwnedFd) -> Result<(), LaunchError> {
-    let gone =
-        || LaunchError::new("handing the filter's listener to the broker", "the broker is gone");
-    let broker = broker.ok_or_else(gone)?;
-    rustix::io::write(broker, &listener.as_raw_fd().to_ne_bytes()).map_err(|_| gone())?;
-    match rustix::io::read(broker, &mut [0_u8; 1]) {
-        Ok(1) => Ok(()),
-        _ => Err(gone()),
-    }
 }
 
 /// What a process that made the self-check's attempts has seen.

@@ -199,21 +199,16 @@ fn first_words(command: CommandId, pid: Pid, report: &OwnedFd) -> Option<Spawner
         return None;
     }
     let mut buffer = [0; StartFailure::MAX_BYTES];
-    let not_started = |error| Some(SpawnerEvent::NotStarted { command, error });
-    match palisade_wire::receive::<StartFailure>(report, &mut buffer) {
+    let error = match palisade_wire::receive::<StartFailure>(report, &mut buffer) {
         Err(WireError::Closed) => {
             let pid = pid.as_raw_nonzero().get().unsigned_abs();
-            Some(SpawnerEvent::Started { command, pid })
+            return Some(SpawnerEvent::Started { command, pid });
         }
-        // Others inside can trace it until its exec, and make it say anything: whatever it is, it must not run on as a
-        // command that nobody knows.
-        Ok(Received { message: StartFailure(error), .. }) => {
-            let _ = proc::kill(pid, proc::sig::SIGKILL);
-            not_started(error)
-        }
-        Err(error) => {
-            let _ = proc::kill(pid, proc::sig::SIGKILL);
-            not_started(LaunchError::new(STEP, error.to_string()))
-        }
-    }
+        Ok(Received { message: StartFailure(error), .. }) => error,
+        Err(error) => LaunchError::new(STEP, error.to_string()),
+    };
+    // Others inside can trace it until its exec, and make it say anything: whatever it is, it must not run on as a command
+    // that nobody knows.
+    let _ = proc::kill(pid, proc::sig::SIGKILL);
+    Some(SpawnerEvent::NotStarted { command, error })
 }

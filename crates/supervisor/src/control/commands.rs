@@ -60,7 +60,7 @@ impl Commands {
         Ok(Self {
             session: session.to_owned(),
             defaults: plan.command.clone(),
-            umask: current_umask(),
+            umask: palisade_sys::proc::current_umask(),
             connection: Some(Connection::new(control)?),
             running: BTreeMap::new(),
             next_id: 1,
@@ -298,11 +298,4 @@ fn unknown(command: CommandId) -> Response {
 
 fn winsize(size: TerminalSize) -> Winsize {
     Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 }
-}
-
-/// It can only be read by changing it; we are alone in the process.
-fn current_umask() -> u32 {
-    let umask = rustix::process::umask(rustix::fs::Mode::empty());
-    rustix::process::umask(umask);
-    umask.bits()
 }

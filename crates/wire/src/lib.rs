@@ -17,5 +17,5 @@ pub use codec::{WireMessage, decode, encode};
 pub use errno::{AsErrno, ErrnoField};
 pub use error::WireError;
 pub use raw::{Raw, RawField};
-pub use socket::{Received, receive, send, try_receive, try_send};
+pub use socket::{Received, receive, receive_secret, send, try_receive, try_send};
 pub use truncated::{Truncatable, Truncated};

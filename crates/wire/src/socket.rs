@@ -43,6 +43,20 @@ pub fn receive<T: WireMessage>(
     unpack(received, buffer)
 }
 
+/// As [`receive`], for a message that may hold secrets: nothing of it stays in `buffer`.
+pub fn receive_secret<T: WireMessage>(
+    socket: impl AsFd,
+    buffer: &mut [u8],
+) -> Result<Received<T>, WireError> {
+    let buffer = limited::<T>(buffer);
+    let received = recv_with_fds(socket, buffer);
+    let used = received.as_ref().map_or(buffer.len(), |(length, _)| *length);
+    let message = unpack(received, buffer);
+    // No more than was written: in a process that forks, each page that is touched is a page to copy.
+    buffer[..used].fill(0);
+    message
+}
+
 /// The next message, if one is there now.
 pub fn try_receive<T: WireMessage>(
     socket: impl AsFd,

@@ -79,3 +79,19 @@ fn a_sender_that_must_not_wait_learns_that_there_is_no_room() {
     assert_eq!(full, Some(WireError::NoRoom));
     receive::<Note>(&right, &mut [0; Note::MAX_BYTES]).unwrap();
 }
+
+#[test]
+fn a_secret_leaves_nothing_in_the_buffer() {
+    let (left, right) = socketpair().unwrap();
+    let mut buffer = [0; Note::MAX_BYTES];
+    let message = Note::Text("hunter2".into());
+    send(&left, &message, &[]).unwrap();
+    assert_eq!(receive_secret::<Note>(&right, &mut buffer).unwrap().message, message);
+    assert_eq!(buffer, [0; Note::MAX_BYTES]);
+    // Also what cannot be decoded, or was too long to be read as a whole.
+    for packet in [&[0xff; 9][..], &[0xff; Note::MAX_BYTES + 1]] {
+        try_send(&left, packet).unwrap();
+        receive_secret::<Note>(&right, &mut buffer).unwrap_err();
+        assert_eq!(buffer, [0; Note::MAX_BYTES]);
+    }
+}

@@ -90,7 +90,7 @@ impl Server {
 
     fn obey(&mut self) -> Result<(), WireError> {
         let Received { message, descriptors } =
-            palisade_wire::receive(&self.control, &mut self.buffer)?;
+            palisade_wire::receive_secret(&self.control, &mut self.buffer)?;
         match message {
             SpawnerRequest::Signal { command, signal } => {
                 if let Some(known) = self.running.iter().find(|known| known.command == command) {
@@ -106,7 +106,6 @@ impl Server {
                 let started = self.start(&start, descriptors);
                 // Later forks can be read from inside: no command's environment may be in them.
                 start.wipe();
-                self.buffer.fill(0);
                 match started {
                     Ok(forked) => {
                         self.running.push(forked);

@@ -26,7 +26,7 @@ const GOAL_OF_A_CONNECTION: f64 = 300.0;
 const GOAL_OF_IDLE_TUNNELS: f64 = 64.0;
 const IDLE_TUNNELS: u32 = 2000;
 /// A transfer that hangs is no measurement.
-const LONGEST_SECONDS: &str = "60";
+const MAX_TRANSFER_SECONDS: &str = "60";
 
 /// The median time of a new connection with one byte there and back, in µs.
 const CONNECT: &str = "import socket, sys, time\n\
@@ -132,7 +132,7 @@ impl Ways<'_> {
 
     /// What it prints.
     fn run(&self, words: &[OsString]) -> Result<String> {
-        let bounded = ["timeout", LONGEST_SECONDS].map(OsString::from);
+        let bounded = ["timeout", MAX_TRANSFER_SECONDS].map(OsString::from);
         let words = &[&bounded, words].concat();
         let mut command = self.network.command(words, self.surroundings)?;
         let output = command.stdin(Stdio::null()).output().context("cannot start nsenter")?;

@@ -19,7 +19,7 @@ use crate::measure::{Surroundings, Times};
 /// Of which the first makes the keeper and the socket, and is not counted.
 const QUESTIONS: usize = 101;
 /// Far more than the first question takes.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Serialize)]
 pub(crate) struct Question {
@@ -115,10 +115,10 @@ fn answer_all(run: &mut Child, sockets: &Path, lifetime: &str) -> Result<Vec<Dur
 
 /// The socket appears with the first question.
 fn connect(run: &mut Child, sockets: &Path) -> Result<UnixStream> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while Instant::now() < deadline {
         if let Some(stream) = find_socket(sockets).and_then(|path| UnixStream::connect(path).ok()) {
-            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_read_timeout(Some(TIMEOUT))?;
             return Ok(stream);
         }
         if let Some(status) = run.try_wait()? {

@@ -5,7 +5,7 @@
 
 use crate::json;
 use crate::lines::Lines;
-use crate::message::{Command, Event, LONGEST_EVENT, PROTOCOL};
+use crate::message::{Command, Event, MAX_EVENT_BYTES, PROTOCOL};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long a session may take for a few bytes.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 const CHUNK: usize = 64 * 1024;
 /// Bytes read before others have their turn.
 const MAX_AT_ONCE: usize = 1024 * 1024;
@@ -85,7 +85,12 @@ impl Client {
     }
 
     pub fn new(stream: UnixStream) -> Self {
-        Self { stream, lines: Lines::new(LONGEST_EVENT), events: VecDeque::new(), is_at_end: false }
+        Self {
+            stream,
+            lines: Lines::new(MAX_EVENT_BYTES),
+            events: VecDeque::new(),
+            is_at_end: false,
+        }
     }
 
     /// Sends a command. Commands are short, and a session that takes none for seconds hangs.
@@ -93,7 +98,7 @@ impl Client {
         let line =
             json::to_line(command).map_err(|error| ClientError::Garbled(error.to_string()))?;
         let mut rest = line.as_bytes();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + SEND_TIMEOUT;
         while !rest.is_empty() {
             let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
             match rustix::net::send(&self.stream, rest, flags) {

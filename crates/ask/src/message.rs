@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 pub const PROTOCOL: u32 = 1;
 
 /// The longest line a server accepts. Commands are short.
-pub const LONGEST_COMMAND: usize = 16 * 1024;
+pub const MAX_COMMAND_BYTES: usize = 16 * 1024;
 
 /// The longest line a client accepts: a question on which thousands of calls wait, with paths of
 /// which every byte had to be escaped.
-pub const LONGEST_EVENT: usize = 2 * 1024 * 1024;
+pub const MAX_EVENT_BYTES: usize = 2 * 1024 * 1024;
 
 /// What a server tells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use crate::answer::{Answer, AnswerError, Source, Store};
 use crate::json;
 use crate::lines::Lines;
 use crate::message::{
-    Audit, Command, Event, Hello, LONGEST_COMMAND, PROTOCOL, Refused, Reply, Request,
+    Audit, Command, Event, Hello, MAX_COMMAND_BYTES, PROTOCOL, Refused, Reply, Request,
 };
 use crate::question::QuestionId;
 use crate::queue::{Decided, Queue};
@@ -20,7 +20,7 @@ pub const MAX_CONNECTIONS: usize = 32;
 const ENOUGH_OUTPUT: usize = 64 * 1024;
 /// Beyond this the client is not reading.
 const MAX_OUTPUT: usize = 1024 * 1024;
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_BYTES: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(u64);
@@ -97,7 +97,7 @@ impl Server {
         let mut connection = Connection {
             peer,
             name: String::new(),
-            lines: Lines::new(LONGEST_COMMAND),
+            lines: Lines::new(MAX_COMMAND_BYTES),
             output: Vec::new(),
             gone: 0,
             unsent,
@@ -145,7 +145,7 @@ impl Server {
             }
         }
         if whole.is_err() {
-            let message = format!("a line is longer than {LONGEST_COMMAND} bytes");
+            let message = format!("a line is longer than {MAX_COMMAND_BYTES} bytes");
             connection.say(&Event::Error(refused(Reply::default(), "too_long", message)));
             connection.is_closing = true;
         }
@@ -265,7 +265,7 @@ impl Connection {
         let command = serde_json::from_slice(line).map_err(|error| bad(to.clone(), &error))?;
         let wish = match command {
             Command::Hello { protocol: PROTOCOL, mut name } => {
-                name.truncate(name.floor_char_boundary(LONGEST_NAME));
+                name.truncate(name.floor_char_boundary(MAX_NAME_BYTES));
                 self.name = name;
                 self.say(&Event::Reply(to));
                 return Ok(None);

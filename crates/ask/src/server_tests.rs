@@ -1,5 +1,5 @@
 use super::{Introduction, MAX_CONNECTIONS, Peer, Server, Wish};
-use crate::message::{Event, LONGEST_COMMAND, LONGEST_EVENT};
+use crate::message::{Event, MAX_COMMAND_BYTES, MAX_EVENT_BYTES};
 use crate::test_support::{MAX_OPEN, call};
 use crate::{Answer, Asked, Lifetime, MAX_WAITING, Now, QuestionId, Queue, Scope, Source, Store};
 
@@ -131,7 +131,7 @@ fn a_line_without_end_ends_the_connection() {
     let mut server = server();
     let id = server.connect(PEER, &queue).unwrap();
     read(&mut server, id, &queue);
-    assert_eq!(server.received(id, &vec![b' '; LONGEST_COMMAND + 1]), []);
+    assert_eq!(server.received(id, &vec![b' '; MAX_COMMAND_BYTES + 1]), []);
     assert_eq!(code(&read(&mut server, id, &queue)), "too_long");
     assert!(server.is_finished(id));
     assert_eq!(server.received(id, b"{\"type\":\"cmd.approve\",\"id\":1}\n"), []);
@@ -177,7 +177,7 @@ fn a_crowded_question_is_told_as_it_is_when_there_is_room() {
         }
     }
     let longest = server.output(id, &queue).split(|byte| *byte == b'\n').map(<[u8]>::len).max();
-    assert!(longest.unwrap() < LONGEST_EVENT);
+    assert!(longest.unwrap() < MAX_EVENT_BYTES);
     let events = read(&mut server, id, &queue);
     assert!(matches!(&events[..], [Event::Hello(_), Event::FsRequest(question)]
         if question.requests.len() == MAX_WAITING));

@@ -15,7 +15,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// `PATH_MAX`, with the NUL.
-const LONGEST_PATH: usize = 4096;
+const MAX_PATH_BYTES: usize = 4096;
 /// Longer than nearly all paths.
 const USUAL_PATH: usize = 256;
 /// A number cannot come round to another thread in this time.
@@ -42,7 +42,7 @@ impl Caller {
         let mut usual = [0; USUAL_PATH];
         match other::read_string(self.thread, address, &mut usual) {
             Err(Errno::NAMETOOLONG) => {
-                let mut buffer = [0; LONGEST_PATH];
+                let mut buffer = [0; MAX_PATH_BYTES];
                 let length = other::read_string(self.thread, address, &mut buffer)?;
                 Ok(buffer[..length].to_vec())
             }

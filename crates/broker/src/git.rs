@@ -23,7 +23,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// Larger than any configuration a person keeps; what is larger is not judged, and so refused.
-const LONGEST_CONFIG: usize = 1 << 20;
+const MAX_CONFIG_BYTES: usize = 1 << 20;
 /// Ours for the moment between writing and renaming.
 const COPY: &str = "config.palisade-copy";
 
@@ -396,7 +396,7 @@ pub(crate) fn read_open(file: &OwnedFd) -> Result<Config, Errno> {
             0 => return Ok(Config { content, attributes: Attributes::of(&found) }),
             length => content.extend_from_slice(&part[..length]),
         }
-        if content.len() > LONGEST_CONFIG {
+        if content.len() > MAX_CONFIG_BYTES {
             return Err(Errno::FBIG);
         }
     }

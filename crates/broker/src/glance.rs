@@ -7,7 +7,7 @@ use crate::below::is_below;
 use crate::call::{CWD, PathArg};
 use crate::caller::Caller;
 use crate::own_path;
-use crate::path_access::LONGEST_PATH;
+use crate::path_access::MAX_PATH_BYTES;
 use crate::path_call::PathCall;
 use crate::remote::Remote;
 use palisade_sys::{Errno, Pid, other};
@@ -26,7 +26,7 @@ pub(crate) const OWN: [&[u8]; 3] = [b"/proc", b"/sys", b"/dev"];
 /// The path of the call at hand.
 #[derive(Debug)]
 pub(crate) struct PathText {
-    bytes: Box<[u8; ROOM + LONGEST_PATH]>,
+    bytes: Box<[u8; ROOM + MAX_PATH_BYTES]>,
     start: usize,
     end: usize,
     /// Of the last relative path: most often the next one starts in the same place.
@@ -53,7 +53,7 @@ pub(crate) enum Glance {
 impl PathText {
     pub(crate) fn new() -> Self {
         Self {
-            bytes: Box::new([0; ROOM + LONGEST_PATH]),
+            bytes: Box::new([0; ROOM + MAX_PATH_BYTES]),
             start: ROOM,
             end: ROOM,
             prefix: Prefix { of: None, text: [0; ROOM], length: 0 },

@@ -25,7 +25,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The same, once that is known.
 const SHORT_TIMEOUT: Duration = Duration::from_millis(20);
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
-const LONGEST_PAUSE: Duration = Duration::from_millis(2);
+const MAX_PAUSE: Duration = Duration::from_millis(2);
 
 /// The lock files of a run's trees, opened for this broker alone: the kernel counts by open file.
 #[derive(Debug, Default)]
@@ -133,7 +133,7 @@ impl Locks {
                         return Err(LockError::Busy { tree: self.tree_of(busy), is_first });
                     }
                     let _ = proc::poll(&mut [], Some(pause));
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    pause = (pause * 2).min(MAX_PAUSE);
                 }
                 Err(errno) => return Err(LockError::Failed(errno)),
             }

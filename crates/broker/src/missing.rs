@@ -156,7 +156,7 @@ impl Grounds {
         let existing = path.as_os_str().len();
         path.push(OsStr::from_bytes(rest));
         let path = path.into_os_string().into_vec();
-        let is_told = path.len() < crate::path_access::LONGEST_PATH && !self.is_never(&path);
+        let is_told = path.len() < crate::path_access::MAX_PATH_BYTES && !self.is_never(&path);
         is_told.then_some(Missing { path, existing })
     }
 

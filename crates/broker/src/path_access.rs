@@ -14,7 +14,7 @@ use std::path::Path;
 pub(crate) const MAX_FIELD: usize = 2048;
 
 /// The most a path can have in a touch; what is longer no system call takes either (`PATH_MAX`).
-pub(crate) const LONGEST_PATH: usize = 4096;
+pub(crate) const MAX_PATH_BYTES: usize = 4096;
 
 /// A call that waits for an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,7 +173,7 @@ impl Reply {
 
 impl WireMessage for Reply {
     /// A path and a few numbers.
-    const MAX_BYTES: usize = LONGEST_PATH + 128;
+    const MAX_BYTES: usize = MAX_PATH_BYTES + 128;
 }
 
 #[cfg(test)]

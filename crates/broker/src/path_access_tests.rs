@@ -9,8 +9,8 @@ fn the_longest_path_is_told_whole_whatever_comes_with_it() {
         id: u64::MAX,
         call: "openat".into(),
         wants: Wants::Open { directory: true, path_only: false },
-        path: vec![0xff; LONGEST_PATH],
-        existing: LONGEST_PATH,
+        path: vec![0xff; MAX_PATH_BYTES],
+        existing: MAX_PATH_BYTES,
         new_path: Vec::new(),
         follow: true,
         pid: 77,
@@ -26,7 +26,7 @@ fn the_longest_path_is_told_whole_whatever_comes_with_it() {
 #[test]
 fn every_reply_comes_back_as_it_was() {
     let request = u64::MAX;
-    let longest = vec![0xff; LONGEST_PATH];
+    let longest = vec![0xff; MAX_PATH_BYTES];
     for reply in [
         Reply::Continue { request },
         Reply::fail(request, Errno::ACCESS),

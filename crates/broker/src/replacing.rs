@@ -15,7 +15,7 @@ use rustix::fs::{
 use std::os::fd::{AsFd as _, OwnedFd};
 
 /// Nobody else is served meanwhile; who gets `EXDEV` copies by itself.
-const LARGEST: usize = 16 << 20;
+const MAX_FILE_BYTES: usize = 16 << 20;
 /// Nothing that is opened so keeps us waiting.
 pub(crate) const TO_WRITE: OFlags =
     OFlags::WRONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
@@ -101,7 +101,7 @@ fn read_all(file: &OwnedFd) -> Result<Vec<u8>, Errno> {
             0 => return Ok(content),
             count => content.extend_from_slice(&chunk[..count]),
         }
-        if content.len() > LARGEST {
+        if content.len() > MAX_FILE_BYTES {
             return Err(Errno::XDEV);
         }
     }

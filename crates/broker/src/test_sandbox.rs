@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What a test waits for comes in far less.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// `ours` is the scaffolding; `theirs` stands for a part of the host that is shown; `behind` is the host's own
 /// tree, where grants come from.
@@ -165,7 +165,7 @@ impl Run {
     pub(crate) fn next(&self) -> Option<Message> {
         let mut set =
             [PollFd::new(&self.news, PollFlags::IN), PollFd::new(&self.pidfd, PollFlags::IN)];
-        assert_ne!(proc::poll(&mut set, Some(PATIENCE)).unwrap(), 0, "nobody says anything");
+        assert_ne!(proc::poll(&mut set, Some(TIMEOUT)).unwrap(), 0, "nobody says anything");
         if set[0].revents().is_empty() {
             return None;
         }
@@ -174,7 +174,7 @@ impl Run {
             Err(WireError::Closed) => {
                 // It goes when the last of its callers has gone.
                 let mut ended = [PollFd::new(&self.pidfd, PollFlags::IN)];
-                let ready = proc::poll(&mut ended, Some(PATIENCE)).unwrap();
+                let ready = proc::poll(&mut ended, Some(TIMEOUT)).unwrap();
                 assert_eq!(ready, 1, "the broker is gone");
                 None
             }

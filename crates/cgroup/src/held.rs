@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// After the last process has ended a group is busy for milliseconds at most.
-const PATIENCE: Duration = Duration::from_secs(2);
+const REMOVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The group of a run, with its limits set. Dropped, it goes if it is empty; [`Held::remove`] waits for
 /// that and says what went wrong.
@@ -99,17 +99,18 @@ impl Held {
     /// Removes the group after the last process has ended.
     pub fn remove(self) -> Result<(), CgroupError> {
         match self.0 {
-            Version::V2(unified) => unified.remove(PATIENCE),
-            Version::V1(groups) => groups.remove(PATIENCE),
+            Version::V2(unified) => unified.remove(REMOVE_TIMEOUT),
+            Version::V1(groups) => groups.remove(REMOVE_TIMEOUT),
         }
     }
 }
 
 /// It becomes part of a directory's name and of a unit's.
 fn check_name(session: &str) -> Result<(), CgroupError> {
-    const LONGEST: usize = 64;
+    const MAX_NAME_BYTES: usize = 64;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    let is_right = !session.is_empty() && session.len() <= LONGEST && session.bytes().all(is_plain);
+    let is_right =
+        !session.is_empty() && session.len() <= MAX_NAME_BYTES && session.bytes().all(is_plain);
     is_right.then_some(()).ok_or_else(|| CgroupError::Name { name: session.to_owned() })
 }
 

@@ -23,11 +23,11 @@ const SINGLY_A_SECOND: u32 = 1;
 /// The same for a proxy that runs alone, for many and for long.
 pub(crate) const SINGLY_A_SECOND_ALONE: u32 = 20;
 /// From here on, what is new waits until the supervisor has read.
-const LONGEST_QUEUE: usize = 1024;
+const MAX_QUEUE_LEN: usize = 1024;
 /// Of a host or a query that is told. Names have up to 253 characters, and those of real hosts far fewer.
-const LONGEST_NAME: usize = 100;
+const MAX_NAME_LEN: usize = 100;
 /// Of a reason, which may hold two of them and words, or of an option.
-const LONGEST_TEXT: usize = 300;
+const MAX_TEXT_LEN: usize = 300;
 /// Longer than it takes to make a connection, and too short for a person to notice.
 const GATHERED_WITHIN: Duration = Duration::from_millis(5);
 
@@ -84,7 +84,7 @@ impl Events {
 
     /// Returns when there is room for more. Whatever makes an event waits here first.
     pub async fn room(&self) {
-        while self.shared.queue.borrow().len() >= LONGEST_QUEUE {
+        while self.shared.queue.borrow().len() >= MAX_QUEUE_LEN {
             self.shared.taken.notified().await;
         }
     }
@@ -96,7 +96,7 @@ impl Shared {
         let account = if key.is_of_way_out() { &self.reached } else { &self.rest };
         let (mut account, mut queue) = (account.borrow_mut(), self.queue.borrow_mut());
         let now = Instant::now();
-        let is_within = queue.len() < LONGEST_QUEUE && account.take(now);
+        let is_within = queue.len() < MAX_QUEUE_LEN && account.take(now);
         if account.is_new_place(&key) || is_within {
             queue.push_back(event);
         } else {
@@ -188,7 +188,7 @@ fn shortened(mut event: EgressEvent) -> EgressEvent {
             shorten_name(&mut attempt.host);
             attempt.reason.iter_mut().for_each(shorten_text);
             // A part of an option would allow something else.
-            attempt.allow.take_if(|option| option.len() > LONGEST_TEXT);
+            attempt.allow.take_if(|option| option.len() > MAX_TEXT_LEN);
         }
         EgressEvent::Closed(closed) => shorten_name(&mut closed.host),
         EgressEvent::Queried(queried) => {
@@ -208,14 +208,14 @@ fn shortened(mut event: EgressEvent) -> EgressEvent {
 
 /// The end of a name says whose it is; what stands before that may be anything.
 fn shorten_name(name: &mut String) {
-    if let Some((last, _)) = name.char_indices().rev().nth(LONGEST_NAME) {
+    if let Some((last, _)) = name.char_indices().rev().nth(MAX_NAME_LEN) {
         let first_kept = name.ceil_char_boundary(last + 1);
         name.replace_range(..first_kept, "…");
     }
 }
 
 fn shorten_text(text: &mut String) {
-    if let Some((end, _)) = text.char_indices().nth(LONGEST_TEXT) {
+    if let Some((end, _)) = text.char_indices().nth(MAX_TEXT_LEN) {
         text.truncate(end);
         text.push('…');
     }

@@ -5,7 +5,7 @@
 //! requests must be judged by those of now.
 
 use crate::engine::{Admitted, Cause, Engine, Refused, Wanted};
-use crate::http::head::{Authority, Framing, LONGEST_HEAD, RequestHead, Scheme, Target};
+use crate::http::head::{Authority, Framing, MAX_HEAD_BYTES, RequestHead, Scheme, Target};
 use crate::http::redirect::WebAddress;
 use crate::http_server::answer::{self, Shape};
 use crate::http_server::connection::{Last, NoHead, Plain, within};
@@ -88,7 +88,7 @@ async fn reach(
 
 /// Returns when the client has hung up. What it says in the meantime is kept, as far as that makes sense.
 async fn gone(client: &mut Plain) {
-    while client.incoming.bytes().len() <= LONGEST_HEAD {
+    while client.incoming.bytes().len() <= MAX_HEAD_BYTES {
         if !matches!(client.incoming.fill().await, Ok(1..)) {
             return;
         }

@@ -41,4 +41,4 @@ pub mod wire;
 pub use config::Config;
 pub use engine::{certificates, dns};
 pub use publish::{FILES_A_CONNECTION, Published};
-pub use serve::{EgressStartup, LONGEST_END, serve};
+pub use serve::{EgressStartup, MAX_SHUTDOWN_TIME, serve};

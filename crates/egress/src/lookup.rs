@@ -29,8 +29,8 @@ const HOLDS_AT_MOST: Duration = Duration::from_secs(3600);
 /// A name that is not there may be in a moment.
 const ABSENCE_HOLDS: Duration = Duration::from_secs(5);
 /// Of one server, once. Programs inside give up after 5 seconds (`resolv.conf(5)`).
-const PATIENCE: Duration = Duration::from_secs(2);
-const WHOLE_PATIENCE: Duration = Duration::from_secs(8);
+const SERVER_TIMEOUT: Duration = Duration::from_secs(2);
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(8);
 /// Each is two sockets.
 const AT_ONCE: usize = 32;
 const MAX_NAMES: usize = 65_536;
@@ -128,7 +128,7 @@ impl Lookup {
             self.ask(name).await
         };
         let late = || Err(LookupError::Failed("none answered in time".to_owned()));
-        let (result, holds) = match timeout(WHOLE_PATIENCE, asked).await.unwrap_or_else(|_| late())
+        let (result, holds) = match timeout(LOOKUP_TIMEOUT, asked).await.unwrap_or_else(|_| late())
         {
             Ok((resolved, ttl)) => (Ok(resolved), ttl.clamp(HOLDS_AT_LEAST, HOLDS_AT_MOST)),
             Err(error) => (Err(error), ABSENCE_HOLDS),
@@ -228,7 +228,7 @@ fn resolver(servers: &[SocketAddr]) -> Option<TokioResolver> {
         return None;
     }
     let mut options = ResolverOpts::default();
-    options.timeout = PATIENCE;
+    options.timeout = SERVER_TIMEOUT;
     options.attempts = 1;
     options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
     options.use_hosts_file = ResolveHosts::Never;

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::time::{timeout, timeout_at};
 
 /// A greeting that is cut into many records takes more than one in a single record; not this much.
-const MAX_BYTES: usize = 2 * sni::LONGEST_HELLO;
+const MAX_BYTES: usize = 2 * sni::MAX_HELLO_BYTES;
 const CHUNK: usize = 4 * 1024;
 /// A client that has more to say says it by then; longer than it takes to write a line in two pieces.
 const PAUSE: Duration = Duration::from_millis(50);

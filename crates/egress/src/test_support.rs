@@ -15,12 +15,12 @@ use tokio::task::LocalSet;
 use tokio::time::timeout;
 
 /// Nothing in a test takes so long unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Runs a test on one thread, as the process does.
 pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    LocalSet::new().block_on(&runtime, async { timeout(PATIENCE, test).await.unwrap() })
+    LocalSet::new().block_on(&runtime, async { timeout(TIMEOUT, test).await.unwrap() })
 }
 
 pub(crate) fn host(text: &str) -> Host {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
 /// No packet is longer.
-pub const LONGEST_PACKET: usize = 16 * 1024;
+pub const MAX_PACKET_BYTES: usize = 16 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "told")]

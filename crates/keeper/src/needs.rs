@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 /// As the kernel: scripts whose interpreters are scripts (`exec_binprm`).
-const DEEPEST: usize = 5;
+const MAX_DEPTH: usize = 5;
 
 /// The real paths, and the links that lead to them.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) struct Needed {
 pub(crate) fn of_program(host: &Host, own_files: &OwnFiles, program: &Seen) -> Result<Needed> {
     let mut needed = Needed::default();
     let mut next = needs_of(own_files, &program.file, program.kind);
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_DEPTH {
         let path = match &next {
             Needs::Nothing => break,
             Needs::Loader(path) | Needs::Interpreter { path, .. } => path,

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 const MAX_HELD: usize = 512;
 
 /// A private copy is made while everybody else waits.
-const LARGEST_COPY: i64 = 64 << 20;
+const MAX_COPY_BYTES: i64 = 64 << 20;
 /// Of the caller's flags, the one that means something here and does no harm.
 const HARMLESS: OFlags = OFlags::NOATIME;
 /// A file that is opened here is for reading.
@@ -255,7 +255,7 @@ impl KeeperServer {
             }
         };
         let seen = held(&self.held, token)?;
-        if kind == FileKind::File && seen.stat.st_size > LARGEST_COPY {
+        if kind == FileKind::File && seen.stat.st_size > MAX_COPY_BYTES {
             return Err(refused(&seen.path, Errno::FBIG));
         }
         self.inside.check_place(&seen.path)?;

@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 /// Names looked at; the sources of a large program have some ten thousand.
 const MAX_NAMES: usize = 300_000;
 /// Beside the time a person takes to answer, this is nothing.
-const LONGEST: Duration = Duration::from_millis(700);
+const MAX_SURVEY_TIME: Duration = Duration::from_millis(700);
 /// Directories open at once on the way down.
-const DEEPEST: usize = 128;
+const MAX_DEPTH: usize = 128;
 
 /// A name, never what an automount would put there.
 const ENTRY: OFlags =
@@ -27,7 +27,7 @@ const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLO
 
 /// `top` is a directory of the host's, by an `O_PATH` descriptor.
 pub(crate) fn is_harmless(top: &OwnedFd) -> bool {
-    let mut walk = Walk { names: 0, until: Instant::now() + LONGEST };
+    let mut walk = Walk { names: 0, until: Instant::now() + MAX_SURVEY_TIME };
     walk.is_harmless(top, 0).unwrap_or(false)
 }
 
@@ -68,7 +68,7 @@ impl Walk {
                 _ => {}
             }
         }
-        if depth == DEEPEST && !below.is_empty() {
+        if depth == MAX_DEPTH && !below.is_empty() {
             return Ok(false);
         }
         for name in below {

@@ -18,10 +18,10 @@ use std::time::Duration;
 const STEP: &str = "starting the broker";
 
 /// It has room for hundreds of answers, and takes microseconds for each.
-const LONGEST_SEND: Duration = Duration::from_secs(5);
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// For a few small files to be written, on a slow disk.
-const LONGEST_COMMIT: Duration = Duration::from_secs(5);
+const COMMIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The ends of its sockets, made before anybody is forked.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Ends {
         if plan.sandbox.gate.is_some() {
             // A broker that reads no answers, as its thread hangs in a dead file system, must not hang us.
             let sending = rustix::net::sockopt::Timeout::Send;
-            rustix::net::sockopt::set_socket_timeout(&news, sending, Some(LONGEST_SEND))
+            rustix::net::sockopt::set_socket_timeout(&news, sending, Some(SEND_TIMEOUT))
                 .call("setsockopt")
                 .during(STEP)?;
         }
@@ -109,7 +109,7 @@ impl Broker {
             // It commits what was written last, and leaves. If it cannot, that is not committed.
             self.helper.expect_end();
             let _ = rustix::net::shutdown(&self.news, rustix::net::Shutdown::Write);
-            self.helper.ends_within(LONGEST_COMMIT);
+            self.helper.ends_within(COMMIT_TIMEOUT);
         } else {
             self.helper.dismiss();
         }

@@ -10,7 +10,7 @@ use crate::helper::{Helper, HelperKind, Helpers, confine, take_identity};
 use crate::maker;
 use crate::network::InsideNetwork;
 use palisade_bpf::{Arch, egress_spec, proxy_spec};
-use palisade_egress::wire::{EgressEvent, EgressRequest, LONGEST_PACKET};
+use palisade_egress::wire::{EgressEvent, EgressRequest, MAX_PACKET_BYTES};
 use palisade_egress::{Config, EgressStartup, Published, serve};
 use palisade_plan::model::{Confinement, Identity, Mapping, Plan, Publish};
 use palisade_sys::fdpass::socketpair;
@@ -102,7 +102,7 @@ impl EgressProcess {
 
     /// The next thing it says, without waiting for one.
     pub fn receive(&self) -> EgressMessage {
-        let mut packet = vec![0; LONGEST_PACKET];
+        let mut packet = vec![0; MAX_PACKET_BYTES];
         match rustix::net::recv(&self.socket, packet.as_mut_slice(), RecvFlags::DONTWAIT) {
             Err(Errno::AGAIN | Errno::INTR) => EgressMessage::Nothing,
             Ok((length @ 1.., _)) => EgressEvent::decode(&packet[..length])

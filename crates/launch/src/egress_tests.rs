@@ -9,7 +9,7 @@ use std::io::Read as _;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn config() -> Config {
     let allowed = vec!["203.0.113.7:80".parse::<Entry>().unwrap()];
@@ -28,7 +28,7 @@ fn config() -> Config {
 
 /// What it says, until `wanted` finds what it looks for.
 fn hear<T>(process: &EgressProcess, mut wanted: impl FnMut(EgressMessage) -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let mut watched = [PollFd::from_borrowed_fd(process.socket(), PollFlags::IN)];

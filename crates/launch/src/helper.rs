@@ -25,7 +25,7 @@ const LEAVE: i32 = 50;
 
 /// How long a helper is waited for: one that hangs in a dead network file system dies when that lets it, and must
 /// not keep us.
-const FAREWELL: Duration = Duration::from_millis(500);
+const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Which process it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,7 +268,7 @@ impl Helper {
 
     /// Its other end has closed: waits for its status, which comes a moment later.
     pub(crate) fn has_closed(&self) {
-        if self.0.ends_within(FAREWELL) {
+        if self.0.ends_within(EXIT_TIMEOUT) {
             self.0.look();
         } else if self.0.phase.get() == Phase::Serving {
             // It lives and serves nobody.
@@ -326,10 +326,10 @@ impl Member {
         if self.phase.get() == Phase::Collected {
             return;
         }
-        if !self.ends_within(FAREWELL) {
+        if !self.ends_within(EXIT_TIMEOUT) {
             // It is stuck; how it dies from here on says nothing.
             let _ = proc::pidfd_send_signal(&self.pidfd, sig::SIGKILL);
-            if self.ends_within(FAREWELL) {
+            if self.ends_within(EXIT_TIMEOUT) {
                 let _ = proc::wait_pid_rusage(self.pid);
             }
             self.phase.set(Phase::Collected);

@@ -33,9 +33,9 @@ use std::time::Duration;
 
 const STEP: &str = "starting the NAT helper";
 /// It takes some tens of milliseconds.
-const PATIENCE: Duration = Duration::from_secs(10);
+const READY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Of what a helper says before it is ready.
-const LONGEST_WORDS: usize = 4096;
+const MAX_OUTPUT_BYTES: usize = 4096;
 
 /// The way out, for as long as this is kept.
 #[derive(Debug)]
@@ -276,7 +276,7 @@ impl Helper {
 
     fn wait_until_ready(&self, path: &Path, ready: &OwnedFd) -> Result<(), LaunchError> {
         let mut watched = [PollFd::new(ready, PollFlags::IN)];
-        let in_time = proc::poll(&mut watched, Some(PATIENCE)).during(STEP)? > 0;
+        let in_time = proc::poll(&mut watched, Some(READY_TIMEOUT)).during(STEP)? > 0;
         match in_time.then(|| rustix::io::read(ready, &mut [0; 16])) {
             Some(Ok(1..)) => Ok(()),
             Some(_) => Err(failed(path, "it ended", &self.words())),
@@ -286,7 +286,7 @@ impl Helper {
 
     /// What it has said so far.
     fn words(&self) -> Vec<u8> {
-        let mut heard = vec![0; LONGEST_WORDS];
+        let mut heard = vec![0; MAX_OUTPUT_BYTES];
         let length = rustix::io::read(&self.words, heard.as_mut_slice()).unwrap_or(0);
         heard.truncate(length);
         heard

@@ -37,7 +37,7 @@ const TRUST_ALL: [&str; 7] = [
 /// Name a file that holds who is trusted besides.
 const TRUST_MORE: [&str; 2] = ["NODE_EXTRA_CA_CERTS", "DENO_CERT"];
 /// A longer value is told by its variable's name.
-const LONGEST_TOLD: usize = 24;
+const MAX_SHOWN_LEN: usize = 24;
 /// The login name of a command that root started.
 pub(crate) const SANDBOX_USER: &str = "sandbox";
 
@@ -138,7 +138,7 @@ pub(crate) fn build(process: &Process, facts: &HostFacts, inside: &Inside<'_>) -
 /// What the policy sets, for people: a value that may be a secret is not told.
 pub(crate) fn set(process: &Process) -> Vec<String> {
     let shown = |(name, value): (&String, &String)| {
-        let is_told = !is_secret(OsStr::new(name)) && value.len() <= LONGEST_TOLD;
+        let is_told = !is_secret(OsStr::new(name)) && value.len() <= MAX_SHOWN_LEN;
         if is_told { format!("{name}={value}") } else { name.clone() }
     };
     process.env.iter().map(shown).collect()

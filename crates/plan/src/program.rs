@@ -12,7 +12,7 @@ const PT_INTERP: u32 = 3;
 /// More program headers than any linker writes.
 const MAX_HEADERS: u64 = 128;
 /// As the kernel: `PATH_MAX`.
-const LONGEST_PATH: u64 = 4096;
+const MAX_PATH_BYTES: u64 = 4096;
 
 /// What else has to be opened to start a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ fn loader(head: &[u8], read: &dyn Fn(u64, usize) -> Option<Vec<u8>>) -> Option<P
         } else {
             (elf.word(&header, 4)?.into(), elf.word(&header, 16)?.into())
         };
-        let name = read(at, usize::try_from(length.min(LONGEST_PATH)).ok()?)?;
+        let name = read(at, usize::try_from(length.min(MAX_PATH_BYTES)).ok()?)?;
         let name = name.split(|byte| *byte == 0).next().filter(|name| !name.is_empty())?;
         return Some(Path::new(OsStr::from_bytes(name)).to_owned());
     }

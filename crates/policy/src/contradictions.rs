@@ -11,7 +11,7 @@ use crate::settings::{Settings, Value, boolean, list, number, word};
 use crate::units;
 
 /// With less than this a sandbox does not get as far as the command.
-const LEAST: [(&str, u64); 3] = [
+const MIN_VALUES: [(&str, u64); 3] = [
     ("resources.maxMemory", 4 << 20),
     ("resources.memoryHigh", 4 << 20),
     ("resources.maxFileDescriptors", 16),
@@ -107,7 +107,7 @@ fn out_of_range(settings: &Settings, found: &mut Vec<Diagnostic>) {
     let shown = |path, number| {
         keys::find(path).map_or(String::new(), |key| Value::Number(number).show(key.kind))
     };
-    for (path, least) in LEAST {
+    for (path, least) in MIN_VALUES {
         if let Some(asked) = number(settings, path).filter(|asked| *asked < least) {
             let (asked, least) = (shown(path, asked), shown(path, least));
             let message = format!("`{path}` ({asked}) is too small to start a sandbox");

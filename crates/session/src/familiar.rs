@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// One path a line. Beyond this size it is begun anew.
-const LARGEST: usize = 64 << 10;
+const MAX_FILE_BYTES: usize = 64 << 10;
 
 fn file_of(places: &Places) -> PathBuf {
     places.state.join("projects")
@@ -27,7 +27,7 @@ pub(crate) fn introduce(places: &Places, project: &Located, cwd: &Path) -> Optio
     if known.split(|byte| *byte == b'\n').any(|line| line == root) {
         return None;
     }
-    if known.len() + root.len() >= LARGEST {
+    if known.len() + root.len() >= MAX_FILE_BYTES {
         known.clear();
     }
     known.extend_from_slice(root);

@@ -14,7 +14,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 /// No honest policy comes near this; a device or an endless pipe would.
-const LARGEST_DOCUMENT: u64 = 1 << 20;
+const MAX_DOCUMENT_BYTES: u64 = 1 << 20;
 
 /// A temporary file is renamed within milliseconds; one of this age was left by a kill.
 const UNFINISHED: Duration = Duration::from_secs(3600);
@@ -131,9 +131,9 @@ pub(crate) fn read_document(path: &Path) -> Result<Option<String>, SessionError>
         return Err(SessionError::NotRegular { path: path.to_owned() });
     }
     let mut text = String::new();
-    file.take(LARGEST_DOCUMENT + 1).read_to_string(&mut text).map_err(read)?;
-    if text.len() as u64 > LARGEST_DOCUMENT {
-        return Err(SessionError::TooLarge { path: path.to_owned(), limit: LARGEST_DOCUMENT });
+    file.take(MAX_DOCUMENT_BYTES + 1).read_to_string(&mut text).map_err(read)?;
+    if text.len() as u64 > MAX_DOCUMENT_BYTES {
+        return Err(SessionError::TooLarge { path: path.to_owned(), limit: MAX_DOCUMENT_BYTES });
     }
     Ok(Some(text))
 }

@@ -24,11 +24,11 @@ use std::time::{Duration, Instant};
 const SUFFIX: &str = ".json";
 /// How many a run looks at when it ends, to clean up: enough that files never pile up.
 const SWEPT_AT_THE_END: usize = 8;
-const LARGEST_FILE: u64 = 64 << 10;
+const MAX_FILE_BYTES: u64 = 64 << 10;
 /// Shorter runs are not announced.
 const ANNOUNCE_AFTER: Duration = Duration::from_millis(50);
 /// Of a command line so much is told.
-const LONGEST_COMMAND: usize = 1000;
+const MAX_COMMAND_LEN: usize = 1000;
 /// Writing such a file takes microseconds. One that still says nothing after this never will.
 const UNFINISHED: Duration = Duration::from_secs(5);
 
@@ -114,7 +114,7 @@ fn announce(places: &Places, run: &Announced) -> Result<Announcement, SessionErr
     let path = directory.join(format!("{}{SUFFIX}", run.session));
     let failed = |source| SessionError::io("write", &path, source);
     let mut run = run.clone();
-    if let Some((end, _)) = run.command.char_indices().nth(LONGEST_COMMAND) {
+    if let Some((end, _)) = run.command.char_indices().nth(MAX_COMMAND_LEN) {
         run.command.truncate(end);
         run.command.push('…');
     }
@@ -194,7 +194,7 @@ fn look(entry: &DirEntry) -> Option<Announced> {
         return None;
     }
     let mut text = Vec::new();
-    (&file).take(LARGEST_FILE).read_to_end(&mut text).ok()?;
+    (&file).take(MAX_FILE_BYTES).read_to_end(&mut text).ok()?;
     // Shared, so that two readers do not take each other for a writer.
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
         Err(Errno::WOULDBLOCK) => {

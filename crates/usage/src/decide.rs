@@ -5,17 +5,17 @@
 use std::time::Duration;
 
 /// No look follows another sooner.
-const SHORTEST: Duration = Duration::from_millis(5);
+const MIN_INTERVAL: Duration = Duration::from_millis(5);
 
 /// CPU time is looked at this often at least.
-const LONGEST_CPU: Duration = Duration::from_millis(250);
+const MAX_CPU_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Memory is looked at this often at least.
-const LONGEST_MEMORY: Duration = Duration::from_millis(100);
+const MAX_MEMORY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Where nobody does anything, a look at memory is put off up to this: hundreds of runs that wait must not keep
 /// the machine busy.
-const LONGEST_IDLE: Duration = Duration::from_millis(50);
+const MAX_IDLE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How fast processes can fill memory, at most: the kernel has to clear every page first.
 const FILL_BYTES_PER_SECOND: u64 = 5_000_000_000;
@@ -24,7 +24,7 @@ const FILL_BYTES_PER_SECOND: u64 = 5_000_000_000;
 const COST_FACTOR: u32 = 50;
 
 /// ... unless a look is so dear that the pause would get longer than this.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// The limits that are held by looking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,16 +102,16 @@ pub fn decide(bounds: &Bounds, seen: &Seen, cost: Duration) -> Verdict {
     }
     let for_memory = bounds.memory.map(|limit| {
         let rest = limit.saturating_sub(seen.memory_bytes).saturating_sub(seen.doubtful_bytes);
-        let busy = time_to_fill(rest).clamp(SHORTEST, LONGEST_MEMORY);
+        let busy = time_to_fill(rest).clamp(MIN_INTERVAL, MAX_MEMORY_INTERVAL);
         let factor = 2_u32.saturating_pow(seen.idle_looks);
-        busy.saturating_mul(factor).min(LONGEST_IDLE).max(busy)
+        busy.saturating_mul(factor).min(MAX_IDLE_INTERVAL).max(busy)
     });
     let for_cpu = bounds.cpu_time.map(|limit| {
         let rest = limit.saturating_sub(seen.cpu_time);
-        (rest / bounds.cpus.max(1)).clamp(SHORTEST, LONGEST_CPU)
+        (rest / bounds.cpus.max(1)).clamp(MIN_INTERVAL, MAX_CPU_INTERVAL)
     });
     let wanted = for_memory.into_iter().chain(for_cpu).min();
-    let affordable = cost.saturating_mul(COST_FACTOR).min(LONGEST_PAUSE);
+    let affordable = cost.saturating_mul(COST_FACTOR).min(MAX_PAUSE);
     Verdict::Within(wanted.map(|wanted| wanted.max(affordable)))
 }
 

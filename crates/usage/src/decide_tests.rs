@@ -119,8 +119,8 @@ proptest! {
             Verdict::Over(Exceeded::Uncountable) | Verdict::Within(None) => prop_assert!(false),
             Verdict::Within(Some(next)) => {
                 prop_assert!(used <= limit && cpu_used <= cpu_limit);
-                prop_assert!(next >= SHORTEST && next <= LONGEST_PAUSE);
-                prop_assert!(next >= (cost * COST_FACTOR).min(LONGEST_PAUSE));
+                prop_assert!(next >= MIN_INTERVAL && next <= MAX_PAUSE);
+                prop_assert!(next >= (cost * COST_FACTOR).min(MAX_PAUSE));
             }
         }
     }

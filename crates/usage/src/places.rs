@@ -30,13 +30,13 @@ use crate::tree::Tree;
 use crate::walk::{Root, Walk};
 
 /// The shortest pause between two rounds.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(250);
+const MIN_PAUSE: Duration = Duration::from_millis(250);
 
 /// A pause is this many times as long as the round before it: walking takes a twentieth of a core.
 const PAUSE_FACTOR: u32 = 20;
 
 /// But no longer than this: a large tree must not buy the command time.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// How often free space is looked at, and the shortest pause before a round that it brings forward.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -402,13 +402,13 @@ fn first_walk(
 
 fn pause_after(round: Duration) -> Duration {
     // A tree that takes longer than that to walk would take a whole core.
-    let longest = LONGEST_PAUSE.max(round.saturating_mul(2));
-    round.saturating_mul(PAUSE_FACTOR).clamp(SHORTEST_PAUSE, longest)
+    let longest = MAX_PAUSE.max(round.saturating_mul(2));
+    round.saturating_mul(PAUSE_FACTOR).clamp(MIN_PAUSE, longest)
 }
 
 /// Others who write much bring rounds forward, too: half a core at most, as long as that is possible.
 fn early_pause_after(round: Duration) -> Duration {
-    round.clamp(GLANCE, LONGEST_PAUSE)
+    round.clamp(GLANCE, MAX_PAUSE)
 }
 
 #[cfg(test)]

@@ -155,7 +155,7 @@ impl Gate {
         // So that the directory itself is looked for, too.
         let existing = place.directory().parent()?.as_os_str().len();
         let path = place.path.as_os_str().as_bytes().to_vec();
-        let is_told = path.len() < crate::path_access::LONGEST_PATH;
+        let is_told = path.len() < crate::path_access::MAX_PATH_BYTES;
         is_told.then_some(())?;
         self.to_write(Missing { path, existing }, wants, false)
     }

@@ -7,7 +7,7 @@ use super::tunnel;
 use crate::config::Upstream;
 use crate::engine::dns::Counted;
 use crate::engine::{Admitted, Engine};
-use crate::http::head::{Authority, LONGEST_HEAD};
+use crate::http::head::{Authority, MAX_HEAD_BYTES};
 use crate::ports::is_usual_for_http;
 use palisade_hosts::Host;
 use std::io;
@@ -98,7 +98,7 @@ async fn answer(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
         if end.is_some() {
             return Ok(head);
         }
-        if head.len() > LONGEST_HEAD {
+        if head.len() > MAX_HEAD_BYTES {
             return Err(failed("the upstream proxy's answer is too long"));
         }
     }

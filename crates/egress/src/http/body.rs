@@ -4,7 +4,7 @@
 //! the end of the connection (N10). Extensions and trailers go no further.
 
 use super::fields::is_token;
-use super::head::{Framing, LONGEST_HEAD};
+use super::head::{Framing, MAX_HEAD_BYTES};
 
 /// Sixteen digits would overflow; no real chunk comes near.
 const MAX_DIGITS: u8 = 15;
@@ -145,7 +145,7 @@ impl Body {
             State::Extension { size, length } => match byte {
                 b'\r' => State::SizeEnd { size: *size },
                 b'\n' => return Err(BodyFault::Size),
-                _ if *length < LONGEST_HEAD => {
+                _ if *length < MAX_HEAD_BYTES => {
                     State::Extension { size: *size, length: *length + 1 }
                 }
                 _ => return Err(BodyFault::Size),
@@ -162,7 +162,7 @@ impl Body {
             State::Trailer(read) => {
                 read.push(byte);
                 if !read.ends_with(b"\r\n") {
-                    return if read.len() < LONGEST_HEAD {
+                    return if read.len() < MAX_HEAD_BYTES {
                         Ok(())
                     } else {
                         Err(BodyFault::Trailer)

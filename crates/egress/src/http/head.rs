@@ -8,9 +8,9 @@ use palisade_hosts::Host;
 use std::fmt;
 
 /// A request line and all its fields together.
-pub const LONGEST_HEAD: usize = 64 * 1024;
+pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 pub const MAX_FIELDS: usize = 128;
-const LONGEST_METHOD: usize = 32;
+const MAX_METHOD_BYTES: usize = 32;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Parsed {
@@ -230,7 +230,7 @@ impl<'a> Lines<'a> {
     fn next(&mut self) -> Result<Option<&'a [u8]>, Fault> {
         let rest = &self.bytes[self.at..];
         for (index, byte) in rest.iter().enumerate() {
-            if self.at + index >= LONGEST_HEAD {
+            if self.at + index >= MAX_HEAD_BYTES {
                 return Err(Fault::TooLarge);
             }
             match (byte, rest.get(index + 1)) {
@@ -263,7 +263,7 @@ fn request_line(line: &[u8]) -> Result<(String, Target, Version), Fault> {
         other if other.starts_with("HTTP/") => return Err(Fault::Version),
         _ => return Err(Fault::RequestLine),
     };
-    if !is_token(method) || method.len() > LONGEST_METHOD {
+    if !is_token(method) || method.len() > MAX_METHOD_BYTES {
         return Err(Fault::RequestLine);
     }
     Ok((method.to_owned(), target_of(method, target)?, version))

@@ -2,7 +2,7 @@
 //! normal form, so that inside there is one way to read it.
 
 use super::fields::Fields;
-use super::head::{Framing, LONGEST_HEAD, RequestHead, Version, number};
+use super::head::{Framing, MAX_HEAD_BYTES, RequestHead, Version, number};
 
 const MAX_FIELDS: usize = 256;
 
@@ -39,8 +39,8 @@ pub(crate) fn parse(bytes: &[u8], method: &str) -> Result<Option<ResponseHead>, 
     lenient.allow_spaces_after_header_name_in_responses(true);
     lenient.allow_obsolete_multiline_headers_in_responses(true);
     let size = match lenient.parse_response(&mut response, bytes) {
-        Ok(httparse::Status::Complete(size)) if size <= LONGEST_HEAD => size,
-        Ok(httparse::Status::Partial) if bytes.len() < LONGEST_HEAD => return Ok(None),
+        Ok(httparse::Status::Complete(size)) if size <= MAX_HEAD_BYTES => size,
+        Ok(httparse::Status::Partial) if bytes.len() < MAX_HEAD_BYTES => return Ok(None),
         Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(ResponseFault::TooLarge),
         Err(_) => return Err(ResponseFault::NotHttp),
     };

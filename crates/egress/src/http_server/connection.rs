@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::engine::Admitted;
 use crate::engine::tunnel;
 use crate::http::body::{Body, BodyFault, Frames};
-use crate::http::head::{self, LONGEST_HEAD, Parsed, RequestHead};
+use crate::http::head::{self, MAX_HEAD_BYTES, Parsed, RequestHead};
 use crate::http::incoming::Incoming;
 use std::future::Future;
 use std::io;
@@ -16,7 +16,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
 
 /// What a client may still send after it was told that this is the end.
-const LINGER: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct Connection<R, W> {
@@ -89,7 +89,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Way> Connection<R, W> {
             let bytes = self.incoming.bytes();
             // Only a line's end can change what it is; a client that sends byte by byte must not cost a reading
             // of the whole for each of them.
-            let worth = read == 0 || bytes[read..].contains(&b'\n') || bytes.len() > LONGEST_HEAD;
+            let worth = read == 0 || bytes[read..].contains(&b'\n') || bytes.len() > MAX_HEAD_BYTES;
             read = bytes.len();
             match if worth { head::parse(bytes) } else { Parsed::NeedMore } {
                 Parsed::Head(head) => {
@@ -132,7 +132,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Way> Connection<R, W> {
             }
         };
         // It is over, whether the client listened or not.
-        let _ = timeout(LINGER, said).await;
+        let _ = timeout(CLOSE_TIMEOUT, said).await;
     }
 }
 

@@ -4,7 +4,7 @@ use super::answer::{self, Shape};
 use super::connection::{Broken, Connection, Last, Way, pass_body};
 use crate::engine::{Admitted, Engine};
 use crate::http::body::{Body, BodyFault, Frames, From};
-use crate::http::head::{Framing, LONGEST_HEAD, RequestHead, Version};
+use crate::http::head::{Framing, MAX_HEAD_BYTES, RequestHead, Version};
 use crate::http::incoming::Incoming;
 use crate::http::response::{self, ResponseFault, ResponseHead};
 use std::cell::Cell;
@@ -148,7 +148,7 @@ impl<R: AsyncRead + Unpin + Way, W: AsyncWrite + Unpin + Way> Answering<'_, R, W
             let bytes = self.incoming.bytes();
             // Only a line's end can change what it is, see `Connection::next_head`.
             let is_worth =
-                read == 0 || bytes[read..].contains(&b'\n') || bytes.len() >= LONGEST_HEAD;
+                read == 0 || bytes[read..].contains(&b'\n') || bytes.len() >= MAX_HEAD_BYTES;
             read = bytes.len();
             let parsed = if is_worth { response::parse(bytes, &head.method) } else { Ok(None) };
             let Some(answer) = parsed.map_err(Failure::Response)? else {

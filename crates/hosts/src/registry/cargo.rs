@@ -2,7 +2,7 @@
 //! that is built in. Where a registry's files are is said by its index: if on another host, that one has to
 //! be allowed by name.
 
-use super::{LONGEST_PROGRAM, Look, Tool, url};
+use super::{Look, MAX_PROGRAM_BYTES, Tool, url};
 use crate::{Entry, HostPattern};
 use memchr::memmem;
 use std::collections::BTreeMap;
@@ -130,7 +130,7 @@ fn built_in(look: &Look<'_>) -> Vec<Entry> {
     let toolchains = rustup.map(|rustup| rustup.join("toolchains/*/bin/cargo"));
     let installed = look.prefixes().into_iter().map(|prefix| prefix.join("bin/cargo"));
     let programs = toolchains.into_iter().chain(installed);
-    look.first(programs, LONGEST_PROGRAM, built_in_registry).unwrap_or_default()
+    look.first(programs, MAX_PROGRAM_BYTES, built_in_registry).unwrap_or_default()
 }
 
 /// The index that a cargo program has in it. Where that is `index.DOMAIN` and the program names

@@ -1,6 +1,6 @@
 //! git: the public forges, and the hosts that `url.BASE.insteadOf` puts in their place (git-config(1)).
 
-use super::{LONGEST_TEXT, Look, Setup, Tool, url};
+use super::{Look, MAX_TEXT_BYTES, Setup, Tool, url};
 use crate::Entry;
 use palisade_gitconfig::{Parts, beginning_of};
 use std::path::{Component, Path, PathBuf};
@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 /// With a reason beside each.
 const FORGES: &str = include_str!("../../../../resources/egress/forges.txt");
 /// Git follows no longer chain of files that include one another either.
-const LONGEST_CHAIN: usize = 10;
+const MAX_INCLUDE_DEPTH: usize = 10;
 /// Nobody sets more by variables.
 const MAX_VARIABLES: usize = 1000;
 
@@ -82,7 +82,7 @@ struct SettingsSource<'p> {
 
 /// Whether the file may be believed is decided where it is read, whoever names it.
 fn read_file(look: &Look<'_>, file: &Path, depth: usize, setup: &mut Setup) {
-    let Some(content) = look.read(file, LONGEST_TEXT) else { return };
+    let Some(content) = look.read(file, MAX_TEXT_BYTES) else { return };
     let entries = beginning_of(&content).into_iter();
     // A key without a value is true for git, and no place.
     let settings = entries.filter_map(|entry| Setting::of(&entry.key, entry.value.as_deref()?));
@@ -122,7 +122,7 @@ fn included(look: &Look<'_>, value: &str, place: &SettingsSource<'_>) -> Option<
         None => place.file?.parent()?.join(value),
     };
     let goes_up = file.components().any(|part| part == Component::ParentDir);
-    (!goes_up && place.depth < LONGEST_CHAIN).then_some(file)
+    (!goes_up && place.depth < MAX_INCLUDE_DEPTH).then_some(file)
 }
 
 /// Whether a condition of `includeIf` holds depends on the repository, which is not the user's own.

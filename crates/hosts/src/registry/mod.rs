@@ -23,9 +23,9 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 /// No settings file is longer, nor a source file that holds a default.
-const LONGEST_TEXT: usize = 2 * 1024 * 1024;
+const MAX_TEXT_BYTES: usize = 2 * 1024 * 1024;
 /// Nor a program.
-const LONGEST_PROGRAM: usize = 256 * 1024 * 1024;
+const MAX_PROGRAM_BYTES: usize = 256 * 1024 * 1024;
 
 /// Whose hosts are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -206,7 +206,7 @@ impl<'a> Look<'a> {
 
     /// Without the mark that editors of other systems put first: the tools do not mind it either.
     fn text(&self, path: &Path) -> Option<String> {
-        let content = self.read(path, LONGEST_TEXT)?;
+        let content = self.read(path, MAX_TEXT_BYTES)?;
         let content = content.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&content);
         String::from_utf8(content.to_vec()).ok()
     }

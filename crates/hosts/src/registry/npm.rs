@@ -1,6 +1,6 @@
 //! npm: `registry` and `@SCOPE:registry` of the npmrc files (npmrc(5)). Tokens in them are not looked at.
 
-use super::{LONGEST_TEXT, Look, Setup, Tool, url};
+use super::{Look, MAX_TEXT_BYTES, Setup, Tool, url};
 use crate::Entry;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub(super) fn setup(look: &Look<'_>) -> Setup {
     // One that is set and no host is still set: npm would not fall back to the default either.
     if !npm.has_registry() {
         let built_in = built_in_files(look);
-        hosts.extend(look.first(built_in, LONGEST_TEXT, |source| {
+        hosts.extend(look.first(built_in, MAX_TEXT_BYTES, |source| {
             built_in_registry(std::str::from_utf8(source).ok()?)
         }));
     }

@@ -1,6 +1,6 @@
 //! pip: `index-url`, `extra-index-url` and `find-links` of its configuration files and variables.
 
-use super::{LONGEST_TEXT, Look, Setup, Tool, url};
+use super::{Look, MAX_TEXT_BYTES, Setup, Tool, url};
 use crate::Entry;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -112,7 +112,7 @@ fn settings_in(text: &str) -> Settings {
 
 fn built_in(look: &Look<'_>) -> Vec<Entry> {
     let read = |source: &[u8]| built_in_index(std::str::from_utf8(source).ok()?);
-    look.first(built_in_files(look), LONGEST_TEXT, read).unwrap_or_default()
+    look.first(built_in_files(look), MAX_TEXT_BYTES, read).unwrap_or_default()
 }
 
 /// Where pip says which index it uses: in the Pythons of the search path, the user's own, and pyenv's.

@@ -36,7 +36,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// It takes microseconds for each request.
-const LONGEST_SEND: Duration = Duration::from_secs(5);
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the sandbox looks like from inside the spawner.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Spawner {
         let config = in_a_file(&palisade_wire::encode(&config).during(STEP)?)?;
         let (control, control_of_spawner) = socketpair().during(STEP)?;
         let sending = rustix::net::sockopt::Timeout::Send;
-        rustix::net::sockopt::set_socket_timeout(&control, sending, Some(LONGEST_SEND))
+        rustix::net::sockopt::set_socket_timeout(&control, sending, Some(SEND_TIMEOUT))
             .call("setsockopt")
             .during(STEP)?;
         let (setup, setup_of_spawner) = socketpair().during(STEP)?;

@@ -21,7 +21,7 @@ const NSSWITCH: &str = "/etc/nsswitch.conf";
 /// would give `localhost`.
 const OWN_ADDRESS: &str = "127.0.1.1";
 /// Longer ones are lists of names to block. The plan is printed, so it does not carry them.
-const LONGEST_HOSTS: usize = 128 * 1024;
+const MAX_HOSTS_BYTES: usize = 128 * 1024;
 /// Nothing can answer here. The C library of Debian is told so by the kernel. musl waits for the time-out whatever
 /// the kernel says, and takes 0 for "do not wait"; others read 0 as their smallest.
 const NO_RESOLVER: &str = "# No network: only the names in /etc/hosts are found.\nnameserver 127.0.0.1\noptions timeout:0 attempts:1\n";
@@ -152,9 +152,9 @@ fn shown(name: &str, host: &Host<'_>, view: &Composition) -> Shown {
         _ => return Shown::Nothing,
     };
     let text = host.resolve(&source).ok().filter(|found| found.kind == EntryKind::File);
-    let text = text.and_then(|found| host.read_part(&found.path, 0, LONGEST_HOSTS + 1));
+    let text = text.and_then(|found| host.read_part(&found.path, 0, MAX_HOSTS_BYTES + 1));
     match text {
-        Some(bytes) if bytes.len() <= LONGEST_HOSTS => {
+        Some(bytes) if bytes.len() <= MAX_HOSTS_BYTES => {
             Shown::Text(String::from_utf8_lossy(&bytes).into_owned())
         }
         _ => Shown::Nothing,

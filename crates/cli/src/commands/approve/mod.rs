@@ -34,7 +34,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// How long a session may take to say what is open there.
-const PATIENCE: Duration = Duration::from_secs(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The name that answers are recorded with.
 const NAME: &str = "sandbox approve";
@@ -188,7 +188,7 @@ impl Approve {
             return watch::stream(&mut sessions);
         }
         if self.json {
-            complain_of(&sessions.refresh_fully(PATIENCE)?);
+            complain_of(&sessions.refresh_fully(CONNECT_TIMEOUT)?);
             output::print(&palisade_ask::to_line(&Listing::of(&sessions))?)?;
             return Ok(ExitCode::SUCCESS);
         }

@@ -1,7 +1,7 @@
 //! One answer by command line, and what became of it.
 
 use super::address::{Address, Candidate};
-use super::{PATIENCE, Secrets, complain_of};
+use super::{CONNECT_TIMEOUT, Secrets, complain_of};
 use crate::output;
 use anyhow::{Context, bail};
 use palisade_ask::message::{Audit, Decision, LifetimeWord};
@@ -19,7 +19,7 @@ pub(crate) fn answer(
     answer: Answer,
     secrets: Secrets,
 ) -> anyhow::Result<ExitCode> {
-    complain_of(&sessions.refresh_fully(PATIENCE)?);
+    complain_of(&sessions.refresh_fully(CONNECT_TIMEOUT)?);
     let (name, id) = match meant(sessions, address, answer, secrets) {
         Ok(found) => found,
         Err(error) => {
@@ -31,7 +31,7 @@ pub(crate) fn answer(
     // That it was taken, and what was decided, come in either order; with a directory there may be
     // more decisions than one.
     let (mut is_taken, mut is_told) = (false, false);
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + CONNECT_TIMEOUT;
     while Instant::now() < deadline {
         for change in sessions.refresh()? {
             match change {

@@ -7,7 +7,7 @@ use super::draw::{self, Moment, Theme};
 use super::notice::Notices;
 use super::pace::Arrival;
 use super::row::Row;
-use super::{PATIENCE, Until, address, once};
+use super::{CONNECT_TIMEOUT, Until, address, once};
 use crate::output;
 use anyhow::Context;
 use crossterm::event::{
@@ -39,7 +39,7 @@ pub(crate) fn show(
     until: Until,
 ) -> anyhow::Result<ExitCode> {
     // Before the screen is taken: what is wrong from the start is said where it stays.
-    let known = sessions.refresh_fully(PATIENCE)?;
+    let known = sessions.refresh_fully(CONNECT_TIMEOUT)?;
     let ending = EndSignals::take()?;
     let mut terminal = ratatui::try_init().context("cannot use the terminal")?;
     // A pasted text is not an answer, and who comes back to the window has not read it yet. A terminal without either goes without.

@@ -1,7 +1,7 @@
 //! `--json --watch`: what happens, a line for each, for programs that would rather not speak the
 //! protocol themselves.
 
-use super::{Asked, Known, PATIENCE, complain_of, once};
+use super::{Asked, CONNECT_TIMEOUT, Known, complain_of, once};
 use palisade_ask::message::Audit;
 use palisade_ask::sessions::{Change, Sessions};
 use palisade_ask::{QuestionId, Subject, to_line};
@@ -38,7 +38,7 @@ enum Line {
 /// Until interrupted, or until nobody reads any more.
 pub(crate) fn stream(sessions: &mut Sessions) -> anyhow::Result<ExitCode> {
     sessions.attend()?;
-    let mut changes = sessions.refresh_fully(PATIENCE)?;
+    let mut changes = sessions.refresh_fully(CONNECT_TIMEOUT)?;
     loop {
         complain_of(&changes);
         for line in changes.into_iter().filter_map(|change| line(sessions, change)) {

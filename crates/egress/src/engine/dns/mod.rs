@@ -16,7 +16,7 @@ use crate::rate::Bucket;
 use crate::wire::EgressEvent;
 use answer::{Outcome, Step};
 use hickory_proto::op::ResponseCode;
-use message::{LONGEST_QUERY, Query, Received, Subject, code_word};
+use message::{MAX_QUERY_BYTES, Query, Received, Subject, code_word};
 use palisade_hosts::Name;
 use palisade_record::network::NameQueried;
 use std::cell::RefCell;
@@ -127,7 +127,7 @@ async fn answer_datagrams(engine: &Rc<Engine>, socket: UdpSocket) -> io::Error {
     let socket = Rc::new(socket);
     let mut waiting = JoinSet::new();
     // One more than is allowed, so that what is longer is seen to be.
-    let mut packet = [0; LONGEST_QUERY + 1];
+    let mut packet = [0; MAX_QUERY_BYTES + 1];
     loop {
         engine.events.room().await;
         let (length, client) = tokio::select! {
@@ -168,7 +168,7 @@ async fn converse(engine: &Engine, mut stream: TcpStream) -> io::Result<()> {
     let mut packet = Vec::new();
     loop {
         let length = usize::from(timeout(IDLE, stream.read_u16()).await??);
-        if length > LONGEST_QUERY {
+        if length > MAX_QUERY_BYTES {
             return Ok(());
         }
         packet.resize(length, 0);

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// How long what was allowed once is not asked about again. The time that a program waits for other answers does not count.
 const STILL_FRESH: Duration = Duration::from_secs(5);
 /// With that time.
-const LONGEST_USE: Duration = Duration::from_mins(1);
+const MAX_PENDING_USE: Duration = Duration::from_mins(1);
 /// Each holds a descriptor; whoever finds no room is asked about again.
 const MAX_FRESH: usize = 128;
 
@@ -120,7 +120,7 @@ impl GateState<'_> {
             let from = asked_at.max(fresh.counted_until);
             let has_waited = waiting.iter().any(|known| known.pid == fresh.to.pid);
             if has_waited && fresh.until > from {
-                let latest = (now + STILL_FRESH).min(fresh.granted_at + LONGEST_USE);
+                let latest = (now + STILL_FRESH).min(fresh.granted_at + MAX_PENDING_USE);
                 fresh.until = (fresh.until + now.saturating_duration_since(from)).min(latest);
                 fresh.counted_until = now;
             }
